@@ -1,0 +1,58 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { checkImports } from './check-imports.ts';
+
+const check = (files: Record<string, string>): string[] => checkImports(new Map(Object.entries(files)));
+
+test('arrows in the table pass', () => {
+  assert.deepEqual(
+    check({
+      'errors.ts': '',
+      'index.ts': "export * from './service.ts';",
+      'service.ts': "import './http/app.ts';",
+      'model/gvk.ts': "import { KindredError } from '../errors.ts';\nimport type { A } from './names.ts';",
+      'model/names.ts': "import { gvk } from './gvk.ts';",
+      'client/client.ts': "import type { Gvk } from '../model/gvk.ts';",
+      'plugin/host.ts': "import { routes } from '../http/custom.ts';\nimport fastify from 'fastify';",
+      'store/sql.test.ts': "import { anything } from '../http/app.ts';",
+    }),
+    [],
+  );
+});
+
+test('arrows that are not in the table are named with their line', () => {
+  assert.deepEqual(
+    check({
+      'model/gvk.ts': "\nimport { run } from '../query/run.ts';",
+      'store/sql.ts': "export type { Gvk } from '../model/gvk.ts';",
+      'plugin/host.ts': "const app = await import('../http/app.ts');",
+      'errors.ts': "let gvk: import('./model/gvk.ts').Gvk;",
+      'query/run.ts': "import '../../test/help.ts';",
+      'cli/main.ts': "import { createService } from 'kindred';",
+      'misc/thing.ts': '',
+    }),
+    [
+      'src/misc/thing.ts: "misc" has no row in the table of imports',
+      'src/model/gvk.ts:2: model may not import query: src/query/run.ts',
+      'src/store/sql.ts:1: store may not import model: src/model/gvk.ts',
+      'src/plugin/host.ts:1: plugin may not import http: src/http/app.ts',
+      'src/errors.ts:1: errors.ts may not import model: src/model/gvk.ts',
+      'src/query/run.ts:1: imports test/help.ts, which is outside src/',
+      'src/cli/main.ts:1: imports "kindred": files below src/ import each other by path',
+    ],
+  );
+});
+
+test('a row for types only refuses values', () => {
+  assert.deepEqual(check({ 'client/client.ts': "import { type Gvk } from '../model/gvk.ts';" }), [
+    'src/client/client.ts:1: client may import only types of model (write "import type"): src/model/gvk.ts',
+  ]);
+});
+
+test('a ring of values is found, a ring closed by types is not', () => {
+  const files = { 'model/a.ts': "import './b.ts';", 'model/b.ts': "export { c } from './c.ts';" };
+  assert.deepEqual(check({ ...files, 'model/c.ts': "import { a } from './a.ts';" }), [
+    'a ring of imports: src/model/a.ts → src/model/b.ts → src/model/c.ts → src/model/a.ts',
+  ]);
+  assert.deepEqual(check({ ...files, 'model/c.ts': "import type { A } from './a.ts';" }), []);
+});

@@ -1,0 +1,152 @@
+// Exists so that the direction of imports in ARCHITECTURE.md stays true: it fails on an arrow that is not in the table and on a ring of files.
+import { readdirSync, readFileSync } from 'node:fs';
+import { join, posix, resolve } from 'node:path';
+import { parseSync, Visitor } from 'oxc-parser';
+
+/**
+ * Who may import whom below src/, besides a file's own folder and errors.ts.
+ * `model` is a folder, `http/custom.ts` is one file, `type:model` is for types only, `*` is everything.
+ */
+export const TABLE: Readonly<Record<string, readonly string[]>> = {
+  'errors.ts': [],
+  'index.ts': ['*'],
+  'service.ts': ['*'],
+  model: [],
+  store: [],
+  indexes: ['model'],
+  query: ['indexes', 'model'],
+  resource: ['model', 'indexes', 'query', 'store'],
+  controller: ['resource', 'model', 'store'],
+  auth: ['model', 'resource'],
+  http: ['auth', 'resource', 'query', 'type:indexes', 'model'],
+  plugin: ['model', 'resource', 'controller', 'http/custom.ts'],
+  webhook: ['model', 'resource', 'controller', 'http/custom.ts'],
+  client: ['type:model', 'type:query'],
+  cli: ['client', 'service.ts', 'model'],
+  testing: ['*'],
+};
+
+/** The package's own public names: inside src/ they would be a way around the table. */
+const OWN_NAMES = new Set(['kindred', 'kindred/client', 'kindred/testing']);
+
+interface Arrow {
+  from: string;
+  /** A path below src/, or the package's own name. */
+  to: string;
+  typeOnly: boolean;
+  line: number;
+}
+
+/** What is wrong with the imports of these files (path below src/ with `/` → text), one sentence each; empty when all is well. */
+export function checkImports(files: ReadonlyMap<string, string>): string[] {
+  const sources = [...files].filter(([path]) => !path.endsWith('.test.ts'));
+  const problems: string[] = [];
+  const arrows: Arrow[] = [];
+  for (const [path, text] of sources) {
+    if (!(rowOf(path) in TABLE)) problems.push(`src/${path}: "${rowOf(path)}" has no row in the table of imports`);
+    else arrows.push(...arrowsOf(path, text));
+  }
+  for (const arrow of arrows) {
+    const problem = judge(arrow);
+    if (problem) problems.push(`src/${arrow.from}:${arrow.line}: ${problem}`);
+  }
+  for (const ring of rings(arrows.filter((arrow) => !arrow.typeOnly))) {
+    problems.push(`a ring of imports: ${ring.map((path) => `src/${path}`).join(' → ')}`);
+  }
+  return problems;
+}
+
+/** The row of the table that a file falls under: its folder, or itself when it stands directly in src/. */
+function rowOf(path: string): string {
+  return path.split('/')[0]!;
+}
+
+function judge({ from, to, typeOnly }: Arrow): string | undefined {
+  if (OWN_NAMES.has(to)) return `imports "${to}": files below src/ import each other by path`;
+  if (to.startsWith('../')) return `imports ${to.slice(3)}, which is outside src/`;
+  const row = rowOf(from);
+  const target = rowOf(to);
+  if (to.endsWith('.test.ts')) return `imports the test src/${to}`;
+  if (row === target || (to === 'errors.ts' && row !== 'errors.ts')) return undefined;
+  const allowed = TABLE[row]!;
+  if (allowed.includes('*') || allowed.includes(target) || allowed.includes(to)) return undefined;
+  if (allowed.includes(`type:${target}`)) {
+    return typeOnly ? undefined : `${row} may import only types of ${target} (write "import type"): src/${to}`;
+  }
+  return `${row} may not import ${target}: src/${to}`;
+}
+
+/** The imports and re-exports of one file that lead to files of ours. */
+function arrowsOf(path: string, text: string): Arrow[] {
+  const { module, program, errors } = parseSync(path, text);
+  if (errors.length > 0) throw new Error(`src/${path}: ${errors[0]!.message}`);
+  const found: { specifier: string; typeOnly: boolean; start: number }[] = [];
+  for (const { moduleRequest, start } of module.staticImports) {
+    // `import { type A }` keeps the import at run time (verbatimModuleSyntax); only `import type` leaves nothing.
+    found.push({ specifier: moduleRequest.value, typeOnly: /^import\s+type\b/.test(text.slice(start)), start });
+  }
+  for (const { entries, start } of module.staticExports) {
+    const from = entries.find((entry) => entry.moduleRequest !== null)?.moduleRequest;
+    if (from) found.push({ specifier: from.value, typeOnly: /^export\s+type\b/.test(text.slice(start)), start });
+  }
+  new Visitor({
+    ImportExpression({ source, start }) {
+      if (source.type === 'Literal') found.push({ specifier: String(source.value), typeOnly: false, start });
+    },
+    TSImportType({ source, start }) {
+      found.push({ specifier: source.value, typeOnly: true, start });
+    },
+  }).visit(program);
+
+  const arrows: Arrow[] = [];
+  for (const { specifier, typeOnly, start } of found) {
+    const line = text.slice(0, start).split('\n').length;
+    if (OWN_NAMES.has(specifier)) arrows.push({ from: path, to: specifier, typeOnly, line });
+    else if (/^\.\.?(\/|$)/.test(specifier)) {
+      const to = posix.normalize(posix.join(posix.dirname(path), specifier));
+      arrows.push({ from: path, to, typeOnly, line });
+    }
+  }
+  return arrows;
+}
+
+/** One ring for each knot of files that reach each other, as a path that ends where it began. */
+function rings(arrows: readonly Arrow[]): string[][] {
+  const next = new Map<string, string[]>();
+  for (const { from, to } of arrows) next.set(from, [...(next.get(from) ?? []), to]);
+  const found: string[][] = [];
+  const done = new Set<string>();
+  const trail: string[] = [];
+  const walk = (path: string): void => {
+    if (done.has(path)) return;
+    const at = trail.indexOf(path);
+    if (at >= 0) {
+      found.push([...trail.slice(at), path]);
+      return;
+    }
+    trail.push(path);
+    for (const to of next.get(path) ?? []) walk(to);
+    trail.pop();
+    done.add(path);
+  };
+  for (const path of [...next.keys()].sort()) walk(path);
+  return found;
+}
+
+function readSources(folder: string): Map<string, string> {
+  const files = new Map<string, string>();
+  for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
+    if (!entry.isFile() || !/\.[cm]?tsx?$/.test(entry.name)) continue;
+    const file = join(entry.parentPath, entry.name);
+    files.set(file.slice(folder.length + 1).replaceAll('\\', '/'), readFileSync(file, 'utf8'));
+  }
+  return files;
+}
+
+if (import.meta.main) {
+  const files = readSources(resolve(import.meta.dirname, '..', 'src'));
+  const problems = checkImports(files);
+  for (const problem of problems) console.error(problem);
+  console.log(`imports: ${files.size} files read, ${problems.length} problems`);
+  if (problems.length > 0) process.exitCode = 1;
+}
