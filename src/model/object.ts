@@ -1,0 +1,29 @@
+/** The shape of every object (specification, "Top-level structure of an object" and "Metadata"). */
+
+export interface Metadata {
+  name: string;
+  generateName?: string;
+  /** RFC 3339 UTC with milliseconds. */
+  creationTimestamp?: string;
+  /** RFC 3339 UTC with milliseconds; set while the object is being deleted. */
+  deletionTimestamp?: string;
+  version?: number;
+  finalizers?: string[];
+  labels?: Record<string, string>;
+  annotations?: Record<string, string>;
+}
+
+/** Any object as plain JSON. */
+export interface ExtensionObject {
+  apiVersion: string;
+  kind: string;
+  metadata: Metadata;
+  [member: string]: unknown;
+}
+
+/** The base type of models in class form. */
+export abstract class AbstractExtension {
+  declare apiVersion: string;
+  declare kind: string;
+  declare metadata: Metadata;
+}

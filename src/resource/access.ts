@@ -1,0 +1,41 @@
+/** Who acts, and what the one authoriser answers. The rules themselves live in `auth/`. */
+
+export interface Identity {
+  readonly name: string;
+  readonly roles: readonly string[];
+}
+
+/**
+ * A write's origin decides about reserved label and annotation keys (contract section 2): `http` a client,
+ * `plugin` a plugin's own client, `host` the service itself.
+ */
+export interface Caller {
+  readonly identity: Identity;
+  readonly origin: 'http' | 'plugin' | 'host';
+  /** Name of the plugin with origin `plugin`. */
+  readonly plugin?: string;
+}
+
+/** What is about to be done: a verb on a resource (`resource` is the plural, `persons/status` with a sub-resource), or on a path. */
+export type Access =
+  | { readonly verb: string; readonly group: string; readonly resource: string; readonly name?: string }
+  | { readonly verb: string; readonly path: string };
+
+/** `names`: only these objects (a rule with `resourceNames`); a list holds and counts them alone. */
+export type Decision =
+  | { readonly allowed: true; readonly names?: ReadonlySet<string>; readonly reason: string }
+  | { readonly allowed: false; readonly reason: string };
+
+export interface Authorizer {
+  decide(identity: Identity, access: Access): Decision;
+  /** Called when what anybody may do could have changed (open watches look again). */
+  onChange(listener: () => void): () => void;
+}
+
+export const system: Caller = { identity: { name: 'system', roles: ['super-role'] }, origin: 'host' };
+
+/** Everything is allowed: the service without authentication. */
+export const allowAll: Authorizer = {
+  decide: () => ({ allowed: true, reason: 'authentication is off' }),
+  onChange: () => () => {},
+};

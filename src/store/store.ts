@@ -1,0 +1,145 @@
+/**
+ * The store knows numbers, names, bytes, revisions and claims; it knows nothing of models. A *row* is one stored object,
+ * a *change* one line of the change log, a *claim* one unique value taken by a row, a *lease* a right held by one replica.
+ * One sequence of revisions orders every change of the whole store: no gaps (but one recorded jump at each restore),
+ * in commit order, never used twice.
+ */
+
+export type MaybePromise<T> = T | Promise<T>;
+
+export interface Row {
+  /** Revision of the row's creation: the identity of this incarnation of the name. */
+  readonly id: number;
+  /** Revision of its last change. */
+  readonly revision: number;
+  readonly name: string;
+  readonly bytes: Uint8Array;
+}
+
+export interface Claim {
+  /** SHA-256 of index name, NUL, canonical text of the key. */
+  readonly hash: Uint8Array;
+  readonly index: string;
+  /** The key as text, for messages. */
+  readonly key: string;
+}
+
+/** One change that is to be made. Members of a batch succeed or fail each alone. */
+export interface Write {
+  readonly type: 'create' | 'update' | 'delete';
+  /** The store's number of the model. */
+  readonly model: number;
+  readonly name: string;
+  /** With update and delete: the row as the writer saw it; the write fails when it is another by now. */
+  readonly expected?: { readonly id: number; readonly revision: number };
+  /** Content after the change; with delete the final content, which only the change log keeps. */
+  readonly bytes: Uint8Array;
+  /** Values to take for this row. */
+  readonly claim?: readonly Claim[];
+  /** Values to give up; `successor` is the id of a row that holds the same value already (degraded models). */
+  readonly release?: readonly { readonly hash: Uint8Array; readonly successor?: number }[];
+  /** The write fails unless this lease is still held with this token. */
+  readonly fence?: { readonly lease: string; readonly token: number };
+}
+
+export type WriteResult =
+  | { readonly ok: true; readonly id: number; readonly revision: number }
+  /** `exists`: create, the name is taken. `missing`, `changed`: update or delete, the row is gone or another. */
+  | { readonly ok: false; readonly reason: 'exists' | 'missing' | 'changed' | 'fenced' }
+  | { readonly ok: false; readonly reason: 'claimed'; readonly index: string; readonly key: string };
+
+export interface Change {
+  readonly revision: number;
+  readonly type: 'create' | 'update' | 'delete';
+  readonly model: number;
+  readonly id: number;
+  readonly name: string;
+  /** Content after the change (with delete the final content). */
+  readonly bytes: Uint8Array;
+  /** Content before it; absent with create. */
+  readonly before?: Uint8Array;
+  /** Milliseconds since the epoch at commit. */
+  readonly time: number;
+}
+
+/** A view of the store at one revision. */
+export interface Snapshot {
+  readonly revision: number;
+  /** Rows in the order of the ids; ids that did not exist at this revision are left out. */
+  get(model: number, ids: readonly number[]): MaybePromise<readonly Row[]>;
+  close(): Promise<void>;
+}
+
+export interface Lease {
+  readonly name: string;
+  readonly holder: string;
+  /** Grows with every new holder: the fencing token. */
+  readonly token: number;
+}
+
+export interface Store {
+  /** True when other processes may write to the same store: reads must then learn the newest revision first. */
+  readonly shared: boolean;
+
+  /** The store's number for a model, made at its first use. */
+  modelNumber(group: string, kind: string): Promise<number>;
+
+  /** Newest committed revision; 0 in a new store. */
+  revision(): MaybePromise<number>;
+
+  /**
+   * One durable transaction; resolves when it would survive a power loss. The k-th successful member has the k-th
+   * of the new, consecutive revisions. Rejects with KindredError: NotReady (certainly not applied), StorageFull
+   * (not applied), UnknownOutcome.
+   * @param time milliseconds since the epoch, kept in the change log
+   */
+  commit(writes: readonly Write[], time: number): Promise<readonly WriteResult[]>;
+
+  /** Rows by id, newest committed state, in the order of the ids; missing ones left out. */
+  get(model: number, ids: readonly number[]): MaybePromise<readonly Row[]>;
+
+  /** Rows with id > after, by id, at most `limit`. */
+  scan(model: number, after: number, limit: number): MaybePromise<readonly Row[]>;
+
+  /** Number of rows of a model. */
+  count(model: number): MaybePromise<number>;
+
+  snapshot(): Promise<Snapshot>;
+
+  /** Claims of a model with their rows' ids, by hash, after the given hash, at most `limit`. */
+  claims(
+    model: number,
+    after: Uint8Array | undefined,
+    limit: number,
+  ): MaybePromise<readonly (Claim & { id: number })[]>;
+
+  /** Makes the claims of a model as given, for indexes that were added, dropped or changed since; in one transaction. */
+  replaceClaims(model: number, add: readonly (Claim & { id: number })[], remove: readonly Uint8Array[]): Promise<void>;
+
+  /**
+   * Changes with revision > since, in order, at most `limit` (and at most about 4 MiB of bytes, but at least one).
+   * Throws Expired when something after `since` is no longer kept.
+   */
+  changes(since: number, limit: number): MaybePromise<readonly Change[]>;
+
+  /** Smallest `since` that `changes` still answers completely. */
+  oldest(): MaybePromise<number>;
+
+  /** Removes the oldest changes, a bounded number of them, keeping the newest `keep` and all later than `time`; says how many went. */
+  compact(keep: number, time: number): Promise<number>;
+
+  /** Calls back when other processes may have committed. */
+  onCommit(listener: () => void): () => void;
+
+  /** Takes a lease that is free or has run out, or renews one that `holder` holds; undefined when another holds it. */
+  acquireLease(name: string, holder: string, ttl: number, now: number): Promise<Lease | undefined>;
+  releaseLease(lease: Lease): Promise<void>;
+
+  /** Consistent copy into a file, while writes go on; only SQLite offers it. */
+  backup?(file: string, progress?: (done: number, total: number) => void): Promise<void>;
+
+  /** Bytes on disk, durability settings: for /metrics and the log. */
+  describe(): Readonly<Record<string, string | number>>;
+
+  close(): Promise<void>;
+}
