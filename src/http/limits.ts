@@ -1,0 +1,42 @@
+/** Limits of the HTTP side; each is an option (contract section 3). */
+export interface HttpLimits {
+  /** Largest request body, and largest line of an NDJSON body, in bytes. Over it: 413. Default 1 MiB. */
+  readonly body: number;
+  /** Deepest nesting of a JSON body. Over it: 400. Default 64. */
+  readonly depth: number;
+  /** Members of all objects of a JSON body together, elements of arrays not counted. Over it: 400. Default 10,000. */
+  readonly members: number;
+  /** Longest URL in bytes. Over it: 414. Default 16 KiB. */
+  readonly url: number;
+  /** Longest query string in bytes, without the question mark. Over it: 414. Default 8 KiB. */
+  readonly query: number;
+  /** All header lines together in bytes, the URL included. Over it: 431. Default 64 KiB. */
+  readonly headers: number;
+  /** Milliseconds for the header lines of a request. Default 10 s; a connection over it is gone within 15 s. */
+  readonly headersTimeout: number;
+  /** Milliseconds for the body of a request; with NDJSON, without a byte in either direction. Over it: 408. Default 30 s. */
+  readonly requestTimeout: number;
+  /** Milliseconds that an idle connection is kept. Default 72 s. */
+  readonly keepAlive: number;
+  /** Objects of one bulk request that are written at the same time. Default 512. */
+  readonly bulkConcurrency: number;
+  /** Bytes of answers that wait for the client of a bulk request before no more of its lines are read. Default 8 MiB. */
+  readonly bulkBuffer: number;
+  /** Milliseconds that a stop waits for requests under way. Default 10 s. */
+  readonly stopTimeout: number;
+}
+
+export const defaultHttpLimits: HttpLimits = {
+  body: 1024 * 1024,
+  depth: 64,
+  members: 10_000,
+  url: 16 * 1024,
+  query: 8 * 1024,
+  headers: 64 * 1024,
+  headersTimeout: 10_000,
+  requestTimeout: 30_000,
+  keepAlive: 72_000,
+  bulkConcurrency: 512,
+  bulkBuffer: 8 * 1024 * 1024,
+  stopTimeout: 10_000,
+};
