@@ -1,0 +1,285 @@
+/**
+ * `kindred/client`: the interface to objects over HTTP, for Node.js and for browsers. Types come from the model; there
+ * is no generation step.
+ *
+ * ```ts
+ * const client = createClient({ url: 'http://127.0.0.1:8090', token });
+ * const page = await client.for(City).list({ fields: { 'spec.country': 'FR' }, sort: ['spec.population,desc'], size: 10 });
+ * ```
+ */
+import type { Text } from '../errors.ts';
+import { KindredError } from '../errors.ts';
+import type { GVKAttributes, Model, ModelType } from '../model/define.ts';
+import type { ExtensionObject, Metadata } from '../model/object.ts';
+import type { ListOptions, PageRequest, Sort } from '../query/query.ts';
+import type { ExtensionClient, ListResult, New, WatchEvent, WatchOptions } from '../resource/extension-client.ts';
+import type { Call, ConnectionOptions } from './connection.ts';
+import { Connection } from './connection.ts';
+import type { ImportOptions, ImportResult } from './import.ts';
+import { importObjects } from './import.ts';
+import { lines } from './ndjson.ts';
+import type { ListQuery, SelectQuery } from './parameters.ts';
+import { listParameters } from './parameters.ts';
+import { gvkOf } from './type.ts';
+import type { ResumeOptions } from './watch.ts';
+import { watch } from './watch.ts';
+
+export type { ErrorCode, Violation } from '../errors.ts';
+export { KindredError } from '../errors.ts';
+export type { ExtensionClient, ListResult, New, WatchEvent } from '../resource/extension-client.ts';
+export type { ConnectionOptions } from './connection.ts';
+export type { ImportOptions, ImportResult } from './import.ts';
+export type { Comparison, FieldFilters, LabelFilters, ListQuery, SelectQuery, SortKey } from './parameters.ts';
+export { type RetryOptions, retryOnConflict } from './retry.ts';
+export type { ResumeOptions } from './watch.ts';
+
+/** Names of the indexes that a model's type declares; any text where it does not say. */
+export type IndexNames<M> = M extends { readonly $indexes?: infer I extends string } ? I : string;
+
+export interface CallOptions {
+  query?: URLSearchParams | Readonly<Record<string, string | readonly string[]>>;
+  /** Sent as JSON. */
+  body?: unknown;
+  headers?: Readonly<Record<string, string>>;
+  signal?: AbortSignal;
+}
+
+/** `ExtensionClient` over HTTP. Every failure is a `KindredError` with the code and the members of the service's answer. */
+export interface KindredClient extends ExtensionClient {
+  /** The same operations for one model, with its selectors, sort keys and index names typed. */
+  for<M extends ModelType>(type: M): ModelClient<M extends ModelType<infer T> ? T : never, IndexNames<M>>;
+  watch<T>(type: ModelType<T>, options?: WatchOptions & ResumeOptions): AsyncIterable<WatchEvent<T>>;
+  /** Bulk creation; takes objects or their JSON texts. Results in the order of the objects, refused ones among them. */
+  import(
+    type: ModelType,
+    objects: Iterable<object | string> | AsyncIterable<object | string>,
+    options?: ImportOptions,
+  ): AsyncIterable<ImportResult>;
+  /**
+   * Any other route: custom API, discovery. JSON in and out; undefined for 204.
+   * @param path from the root of the service, `/apis/…`
+   */
+  request<R>(method: string, path: string, options?: CallOptions): Promise<R>;
+}
+
+/** What `client.for(type)` gives. `I`: the names of the model's indexes. */
+export interface ModelClient<T, I extends string = string> {
+  get(name: string): Promise<T>;
+  fetch(name: string): Promise<T | undefined>;
+  list(options?: ListQuery<I> | ListOptions, page?: PageRequest): Promise<ListResult<T>>;
+  listAll(options?: SelectQuery<I> | ListOptions, sort?: Sort): AsyncIterable<T>;
+  listNames(options?: SelectQuery<I> | ListOptions, sort?: Sort): Promise<string[]>;
+  count(options?: SelectQuery<I> | ListOptions): Promise<number>;
+  create(object: New<T>): Promise<T>;
+  update(object: T): Promise<T>;
+  updateStatus(object: T): Promise<T>;
+  patch(name: string, patch: object | readonly object[], kind?: 'merge' | 'json'): Promise<T>;
+  delete(name: string, options?: { version?: number }): Promise<T>;
+  watch(
+    options?: Omit<WatchOptions, 'select'> & ResumeOptions & { select?: SelectQuery<I> | ListOptions },
+  ): AsyncIterable<WatchEvent<T>>;
+  import(
+    objects: Iterable<New<T> | string> | AsyncIterable<New<T> | string>,
+    options?: ImportOptions,
+  ): AsyncIterable<ImportResult>;
+}
+
+const differs: Text = {
+  en: '{kind} "{name}" has version {current}, not {version}',
+  zh: '{kind} "{name}" 的版本是 {current}，而不是 {version}',
+};
+const unnamed: Text = { en: 'The object has no metadata.name', zh: '对象缺少 metadata.name' };
+
+/** Opens no connection before the first call. */
+export function createClient(options: ConnectionOptions): KindredClient {
+  return new HttpClient(new Connection(options));
+}
+
+type Select = SelectQuery<string> | ListOptions;
+
+class HttpClient implements KindredClient {
+  readonly #connection: Connection;
+
+  constructor(connection: Connection) {
+    this.#connection = connection;
+  }
+
+  for<M extends ModelType>(type: M): ModelClient<M extends ModelType<infer T> ? T : never, IndexNames<M>> {
+    type T = M extends ModelType<infer O> ? O : never;
+    const bound: ModelClient<T> = {
+      get: (name) => this.get<T>(type, name),
+      fetch: (name) => this.fetch<T>(type, name),
+      list: (options, page) => this.list<T>(type, options as ListOptions, page),
+      listAll: (options, sort) => this.listAll<T>(type, options as ListOptions, sort),
+      listNames: (options, sort) => this.listNames(type, options as ListOptions, sort),
+      count: (options) => this.count(type, options as ListOptions),
+      create: (object) => this.create<T>(type, object),
+      update: (object) => this.update<T>(type, object),
+      updateStatus: (object) => this.updateStatus<T>(type, object),
+      patch: (name, patch, kind) => this.patch<T>(type, name, patch, kind),
+      delete: (name, options) => this.delete<T>(type, name, options),
+      watch: (options) => this.watch<T>(type, options as WatchOptions),
+      import: (objects, options) => this.import(type, objects as Iterable<object>, options),
+    };
+    return bound;
+  }
+
+  get<T = ExtensionObject>(type: ModelType<T>, name: string): Promise<T> {
+    return this.#connection.json('GET', objectPath(type, name));
+  }
+
+  async fetch<T>(type: ModelType<T>, name: string): Promise<T | undefined> {
+    try {
+      return await this.get(type, name);
+    } catch (error) {
+      if (error instanceof KindredError && error.code === 'NotFound') return undefined;
+      throw error;
+    }
+  }
+
+  list<T>(type: ModelType<T>, options?: ListOptions | ListQuery<string>, page?: PageRequest): Promise<ListResult<T>> {
+    return this.#connection.json('GET', listPath(type), { query: listParameters(options, page) });
+  }
+
+  async *listAll<T>(type: ModelType<T>, options?: Select, sort?: Sort): AsyncGenerator<T, void, undefined> {
+    const response = await this.#connection.send('GET', listPath(type), {
+      query: listParameters(options, sort && { sort }),
+      headers: { accept: 'application/x-ndjson' },
+    });
+    const objects = lines(response.body!);
+    for (;;) {
+      const next = await objects.next().catch((error: unknown) => {
+        throw this.#connection.signal?.aborted ? error : this.#connection.broken(error);
+      });
+      if (next.done) return;
+      yield JSON.parse(next.value) as T;
+    }
+  }
+
+  async listNames(type: ModelType, options?: Select, sort?: Sort): Promise<string[]> {
+    const names: string[] = [];
+    for await (const { metadata } of this.listAll<ExtensionObject>(type, options, sort)) names.push(metadata.name);
+    return names;
+  }
+
+  async count(type: ModelType, options?: Select): Promise<number> {
+    const { total } = await this.list(type, { ...(options as SelectQuery<string>), size: 1 });
+    return total;
+  }
+
+  create<T>(type: ModelType<T>, object: New<T>): Promise<T> {
+    return this.#write('POST', listPath(type), object);
+  }
+
+  update<T>(type: ModelType<T>, object: T): Promise<T> {
+    return this.#write('PUT', objectPath(type, nameOf(object)), object);
+  }
+
+  updateStatus<T>(type: ModelType<T>, object: T): Promise<T> {
+    const path = objectPath(type, nameOf(object));
+    if (gvkOf(type).subresources?.status) return this.#write('PUT', `${path}/status`, object);
+    const { metadata, status } = object as { metadata: Metadata; status?: unknown };
+    // A JSON Patch replaces the whole status where a merge would keep members; `add` of a member that is there replaces it.
+    if (status === undefined) {
+      return this.patch(type, metadata.name, { metadata: { version: metadata.version }, status: null }, 'merge');
+    }
+    const version =
+      metadata.version === undefined ? [] : [{ op: 'add', path: '/metadata/version', value: metadata.version }];
+    return this.patch(type, metadata.name, [...version, { op: 'add', path: '/status', value: status }], 'json');
+  }
+
+  patch<T>(
+    type: ModelType<T>,
+    name: string,
+    patch: object | readonly object[],
+    kind: 'merge' | 'json' = Array.isArray(patch) ? 'json' : 'merge',
+  ): Promise<T> {
+    const contentType = kind === 'json' ? 'application/json-patch+json' : 'application/merge-patch+json';
+    return this.#write('PATCH', objectPath(type, name), patch, contentType);
+  }
+
+  async delete<T>(type: ModelType<T>, name: string, options: { version?: number } = {}): Promise<T> {
+    const path = objectPath(type, name);
+    const { version } = options;
+    if (version === undefined) return this.#connection.json('DELETE', path);
+    // The route knows entity tags only, so the version is compared with the state whose tag is sent along.
+    const response = await this.#connection.send('GET', path);
+    const { metadata } = (await response.json()) as ExtensionObject;
+    if (metadata.version !== version) throw this.#differs(type, name, metadata.version!, version);
+    try {
+      return await this.#connection.json('DELETE', path, { headers: { 'if-match': response.headers.get('etag')! } });
+    } catch (error) {
+      if (!(error instanceof KindredError) || error.code !== 'PreconditionFailed') throw error;
+      const now = (await this.get(type, name)) as ExtensionObject;
+      throw this.#differs(type, name, now.metadata.version!, version);
+    }
+  }
+
+  watch<T>(
+    type: ModelType<T>,
+    options: Omit<WatchOptions, 'select'> & ResumeOptions & { select?: Select } = {},
+  ): AsyncIterable<WatchEvent<T>> {
+    const { select, ...request } = options;
+    return watch<T>(this.#connection, { ...request, path: listPath(type), parameters: listParameters(select) });
+  }
+
+  import(
+    type: ModelType,
+    objects: Iterable<object | string> | AsyncIterable<object | string>,
+    options?: ImportOptions,
+  ): AsyncIterable<ImportResult> {
+    return importObjects(this.#connection, listPath(type), objects, options);
+  }
+
+  request<R>(method: string, path: string, options: CallOptions = {}): Promise<R> {
+    const { query, body, headers, signal } = options;
+    const call: Call = {
+      headers: { ...(body !== undefined && { 'content-type': 'application/json' }), ...headers },
+      ...(query && { query: parametersOf(query) }),
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+      ...(signal && { signal }),
+    };
+    return this.#connection.json(method, path, call);
+  }
+
+  #write<T>(method: string, path: string, body: unknown, contentType = 'application/json'): Promise<T> {
+    return this.#connection.json(method, path, {
+      headers: { 'content-type': contentType },
+      body: JSON.stringify(body),
+    });
+  }
+
+  #differs(type: ModelType, name: string, current: number, version: number): KindredError {
+    const { kind } = gvkOf(type);
+    return new KindredError('VersionConflict', differs, { kind, name, current, version }, { currentVersion: current });
+  }
+}
+
+/** A model for what is known of it only by name, as the discovery routes describe it. */
+export function modelOf(gvk: GVKAttributes): Model<ExtensionObject> {
+  return { gvk, schema: { type: 'object' } } as Model<ExtensionObject>;
+}
+
+function listPath(type: ModelType): string {
+  const { group, version, plural } = gvkOf(type);
+  return group === '' ? `/api/${version}/${plural}` : `/apis/${group}/${version}/${plural}`;
+}
+
+function objectPath(type: ModelType, name: string): string {
+  return `${listPath(type)}/${encodeURIComponent(name)}`;
+}
+
+function nameOf(object: unknown): string {
+  const name = (object as { metadata?: { name?: string } } | null)?.metadata?.name;
+  if (!name) throw new KindredError('Invalid', unnamed);
+  return name;
+}
+
+function parametersOf(query: NonNullable<CallOptions['query']>): URLSearchParams {
+  if (query instanceof URLSearchParams) return query;
+  const parameters = new URLSearchParams();
+  for (const [name, values] of Object.entries(query)) {
+    for (const value of [values].flat()) parameters.append(name, value as string);
+  }
+  return parameters;
+}

@@ -1,0 +1,163 @@
+import { KindredError } from '../errors.ts';
+import type { WatchEvent } from '../resource/extension-client.ts';
+import type { Connection } from './connection.ts';
+import { errorFrom } from './connection.ts';
+import { lines } from './ndjson.ts';
+import { sleep } from './retry.ts';
+
+export interface ResumeOptions {
+  /** False: whatever ends the stream is thrown. Default true: it goes on from the last revision seen, on any replica. */
+  resume?: boolean;
+  /** Milliseconds before the first new attempt, doubled for each further one; default 250. */
+  minDelay?: number;
+  /** Default 10,000. */
+  maxDelay?: number;
+  /** A stream without a byte for so many milliseconds counts as broken (the service sends a bookmark every 15 s); default 60,000. */
+  idleTimeout?: number;
+  /** Default `Math.random`. */
+  random?: () => number;
+}
+
+/** What one watch asks for, as the query string has it. */
+export interface WatchRequest extends ResumeOptions {
+  path: string;
+  parameters: URLSearchParams;
+  since?: string;
+  sendInitial?: boolean;
+  signal?: AbortSignal;
+}
+
+interface WireEvent {
+  type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK' | 'ERROR';
+  revision: number;
+  object?: Named;
+  initial?: true;
+  error?: Record<string, unknown>;
+}
+
+interface Named {
+  metadata: { name: string; version?: number; creationTimestamp?: string };
+}
+
+/**
+ * The events of a watch (contract section 13), across broken connections, restarts and slow moments: after a break it
+ * goes on with `since` = the last revision seen, so nothing is lost and nothing comes twice. A break while the initial
+ * list is under way lists again and yields only the differences from what was already given.
+ * @throws Expired when the service no longer keeps the changes since then: begin again with `sendInitial`
+ */
+export async function* watch<T>(
+  connection: Connection,
+  request: WatchRequest,
+): AsyncGenerator<WatchEvent<T>, void, undefined> {
+  const { resume = true, minDelay = 250, maxDelay = 10_000, random = Math.random, signal } = request;
+  let since = request.since;
+  let listing = request.sendInitial ? new InitialList() : undefined;
+  let failures = 0;
+  for (;;) {
+    try {
+      for await (const event of stream(connection, request, since, listing !== undefined)) {
+        if ('opened' in event) {
+          since ??= listing ? undefined : event.opened;
+          continue;
+        }
+        failures = 0;
+        if (event.type === 'ERROR') throw errorFrom(event.error ?? {});
+        const revision = String(event.revision);
+        if (listing) {
+          yield* listing.events<T>(event, revision);
+          if (event.type !== 'BOOKMARK' || !event.initial) continue;
+          listing = undefined;
+        } else {
+          yield (
+            event.type === 'BOOKMARK'
+              ? { type: 'BOOKMARK', revision }
+              : { type: event.type, revision, object: event.object }
+          ) as WatchEvent<T>;
+        }
+        since = revision;
+      }
+      if (!resume) return;
+    } catch (error) {
+      if (signal?.aborted || connection.signal?.aborted) return;
+      if (!resume || !passing(error)) throw error;
+    }
+    if (signal?.aborted || connection.signal?.aborted) return;
+    listing?.restart();
+    const wait = Math.min(maxDelay, minDelay * 2 ** failures++) * (0.5 + random() / 2);
+    const stopped = await sleep(wait, signal).then(
+      () => false,
+      () => true,
+    );
+    if (stopped) return;
+  }
+}
+
+/** One connection: first the revision it begins at, then its events. */
+async function* stream(
+  connection: Connection,
+  request: WatchRequest,
+  since: string | undefined,
+  initial: boolean,
+): AsyncGenerator<WireEvent | { opened: string | undefined }, void, undefined> {
+  const query = new URLSearchParams(request.parameters);
+  query.set('watch', 'true');
+  if (since !== undefined) query.set('since', since);
+  else if (initial) query.set('sendInitial', 'true');
+  const silence = new AbortController();
+  const signals = [silence.signal, request.signal].filter((signal) => signal !== undefined);
+  const idle = request.idleTimeout ?? 60_000;
+  const alarm = () => silence.abort(new DOMException(`nothing arrived for ${idle} ms`, 'TimeoutError'));
+  let timer = setTimeout(alarm, idle);
+  try {
+    const response = await connection.send('GET', request.path, {
+      query,
+      headers: { accept: 'application/x-ndjson' },
+      signal: AbortSignal.any(signals),
+    });
+    yield { opened: response.headers.get('kindred-revision') ?? undefined };
+    for await (const line of lines(response.body!)) {
+      clearTimeout(timer);
+      // While the consumer works on an event the clock stands still: only the service's silence counts.
+      yield JSON.parse(line) as WireEvent;
+      timer = setTimeout(alarm, idle);
+    }
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** What the initial list gave so far, so that a second one after a break yields only what differs. */
+class InitialList {
+  readonly #given = new Map<string, Named>();
+  #seen: Set<string> | undefined;
+
+  restart(): void {
+    this.#seen = new Set();
+  }
+
+  *events<T>(event: WireEvent, revision: string): Generator<WatchEvent<T>> {
+    if (event.type === 'BOOKMARK') {
+      if (!event.initial) return;
+      for (const [name, object] of this.#seen ? this.#given : []) {
+        if (!this.#seen!.has(name)) yield { type: 'DELETED', revision, object: object as T };
+      }
+      yield { type: 'BOOKMARK', revision, initial: true };
+      return;
+    }
+    const object = event.object!;
+    const { name, version, creationTimestamp } = object.metadata;
+    const before = this.#given.get(name)?.metadata;
+    this.#given.set(name, object);
+    this.#seen?.add(name);
+    if (before?.version === version && before?.creationTimestamp === creationTimestamp) return;
+    yield { type: before ? 'MODIFIED' : 'ADDED', revision, object: object as T, initial: true };
+  }
+}
+
+/** Failures that another attempt can mend: broken connections, restarts, a moment too slow, a service not ready. */
+function passing(error: unknown): boolean {
+  if (!(error instanceof KindredError)) return true;
+  return (
+    error.status === 503 || error.status === 429 || error.code === 'UnknownOutcome' || error.code === 'InternalError'
+  );
+}
