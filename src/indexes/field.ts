@@ -1,0 +1,49 @@
+/**
+ * A *field* is what a selector or a sort can name: `metadata.name`, `metadata.creationTimestamp`, `metadata.deletionTimestamp`
+ * and the declared indexes, numbered in this order. Labels are no field; they have keys of their own (`labels.ts`).
+ */
+import type { IndexDefinition, IndexEntry } from '../model/index-entry.ts';
+import { codecOf } from '../model/key.ts';
+
+export type Field = Pick<IndexDefinition, 'name' | 'codec' | 'multi' | 'unique' | 'order'>;
+
+const builtIn: readonly Field[] = [
+  { name: 'metadata.name', codec: codecOf(String), multi: false, unique: false, order: 'ASC' },
+  { name: 'metadata.creationTimestamp', codec: codecOf(Date), multi: false, unique: false, order: 'ASC' },
+  { name: 'metadata.deletionTimestamp', codec: codecOf(Date), multi: false, unique: false, order: 'ASC' },
+];
+
+export const nameField = 0;
+export const createdField = 1;
+export const deletedField = 2;
+/** Number of the first declared index. */
+export const firstDeclared = builtIn.length;
+
+export function fieldsOf(definitions: readonly IndexDefinition[]): readonly Field[] {
+  return [...builtIn, ...definitions];
+}
+
+export function fieldAt(definitions: readonly IndexDefinition[], field: number): Field {
+  return field < firstDeclared ? builtIn[field]! : definitions[field - firstDeclared]!;
+}
+
+/** Number of the field with this name; -1 when there is none. `name` is short for `metadata.name` unless an index has that name. */
+export function fieldNumber(definitions: readonly IndexDefinition[], name: string): number {
+  for (let i = 0; i < builtIn.length; i++) if (builtIn[i]!.name === name) return i;
+  for (let i = 0; i < definitions.length; i++) if (definitions[i]!.name === name) return i + firstDeclared;
+  return name === 'name' ? nameField : -1;
+}
+
+/** The keys of an object in a field, each once. */
+export function keysOf(entry: IndexEntry, field: number): readonly unknown[] {
+  switch (field) {
+    case nameField:
+      return [entry.name];
+    case createdField:
+      return [entry.created];
+    case deletedField:
+      return entry.deleted === null ? [] : [entry.deleted];
+    default:
+      return entry.keys[field - firstDeclared] ?? [];
+  }
+}

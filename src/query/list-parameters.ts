@@ -1,0 +1,161 @@
+/** The query string of a list request (specification, "List query parameters"; contract section 4): text in, data out. */
+import type { Parameters, ProblemMembers, Text } from '../errors.ts';
+import { KindredError } from '../errors.ts';
+import type { Condition } from './condition.ts';
+import { Queries } from './condition.ts';
+import type { Sort, SortTerm } from './query.ts';
+import type { SelectorLimits } from './selector.ts';
+import { defaultSelectorLimits, parseFieldSelector, parseLabelSelector } from './selector.ts';
+
+export interface ListParameters {
+  /** From 1; 1 when not given. */
+  readonly page: number;
+  /** From 1; 20 when not given. */
+  readonly size: number;
+  /** Which of `page` and `size` were given. */
+  readonly paged: boolean;
+  /** In the order given, directions as given: `bindSort` checks the fields. */
+  readonly sort: readonly SortTerm[];
+  /** Label and field selectors together. */
+  readonly where: Condition;
+  readonly explain: boolean;
+  /** `watch`, `since` and `sendInitial` as given, and whatever else `also` names: every value, in order. */
+  readonly others: ReadonlyMap<string, readonly string[]>;
+}
+
+export interface ListParameterOptions {
+  /** Largest `size`; default 1,000 (option `list.maxSize`). */
+  readonly maxSize?: number;
+  readonly limits?: SelectorLimits;
+  /** Names of further parameters that this route knows; default `watch`, `since`, `sendInitial`. */
+  readonly also?: readonly string[];
+}
+
+const own = ['page', 'size', 'sort', 'labelSelector', 'fieldSelector', 'explain'] as const;
+const watching = ['watch', 'since', 'sendInitial'] as const;
+const defaultSize = 20;
+const defaultMaxSize = 1000;
+
+const texts = {
+  unknown: {
+    en: 'There is no query parameter "{parameter}" here; there are {allowed}',
+    zh: '此处没有查询参数 "{parameter}"；可用的有 {allowed}',
+  },
+  twice: { en: 'The query parameter "{parameter}" is given twice', zh: '查询参数 "{parameter}" 重复给出' },
+  encoding: {
+    en: 'The query parameter "{parameter}" is not percent-encoded UTF-8',
+    zh: '查询参数 "{parameter}" 不是百分号编码的 UTF-8',
+  },
+  whole: {
+    en: '"{parameter}" is a whole number from 1 to {most}, not "{value}"',
+    zh: '"{parameter}" 应为 1 到 {most} 的整数，而不是 "{value}"',
+  },
+  flag: {
+    en: '"{parameter}" is true or false, not "{value}"',
+    zh: '"{parameter}" 应为 true 或 false，而不是 "{value}"',
+  },
+  sort: {
+    en: '"sort" is <field>, <field>,asc or <field>,desc, not "{value}"',
+    zh: '"sort" 的形式为 <字段>、<字段>,asc 或 <字段>,desc，而不是 "{value}"',
+  },
+} satisfies Record<string, Text>;
+
+function refuse(text: Text, parameter: string, params: Parameters = {}, members: ProblemMembers = {}): never {
+  throw new KindredError('InvalidParameter', text, { parameter, ...params }, { parameter, ...members });
+}
+
+/**
+ * @param query the text behind the question mark, or its decoded pairs
+ * Throws InvalidParameter with `parameter` (and `allowed` for an unknown one), or InvalidSelector.
+ */
+export function parseListParameters(
+  query: string | Iterable<readonly [string, string]>,
+  options: ListParameterOptions = {},
+): ListParameters {
+  const known: readonly string[] = [...own, ...(options.also ?? watching)];
+  const given = new Map<string, string[]>();
+  for (const [name, value] of typeof query === 'string' ? decode(query) : query) {
+    if (!known.includes(name)) refuse(texts.unknown, name, { allowed: known.join(', ') }, { allowed: known });
+    const values = given.get(name);
+    if (values) values.push(value);
+    else given.set(name, [value]);
+  }
+  const page = wholeNumber(given, 'page', Number.MAX_SAFE_INTEGER) ?? 1;
+  const size = wholeNumber(given, 'size', options.maxSize ?? defaultMaxSize);
+  const limits = options.limits ?? defaultSelectorLimits;
+  const labels = given.get('labelSelector');
+  const fields = given.get('fieldSelector');
+  return {
+    page,
+    size: size ?? Math.min(defaultSize, options.maxSize ?? defaultMaxSize),
+    paged: given.has('page') || given.has('size'),
+    sort: (given.get('sort') ?? []).map(parseSortTerm),
+    where: Queries.and(
+      ...(labels ? [parseLabelSelector(labels, limits)] : []),
+      ...(fields ? [parseFieldSelector(fields, limits)] : []),
+    ),
+    explain: flag(given, 'explain'),
+    others: new Map([...given].filter(([name]) => !(own as readonly string[]).includes(name))),
+  };
+}
+
+/** Pairs of an `application/x-www-form-urlencoded` text, `+` as a space; a malformed escape is refused. */
+function* decode(query: string): Generator<[string, string]> {
+  for (const pair of query.split('&')) {
+    if (pair === '') continue;
+    const split = pair.indexOf('=');
+    const name = split < 0 ? pair : pair.slice(0, split);
+    yield [decodePart(name, name), split < 0 ? '' : decodePart(pair.slice(split + 1), name)];
+  }
+}
+
+function decodePart(text: string, parameter: string): string {
+  const spaced = text.includes('+') ? text.replaceAll('+', ' ') : text;
+  if (!spaced.includes('%')) return spaced;
+  try {
+    return decodeURIComponent(spaced);
+  } catch {
+    return refuse(texts.encoding, parameter);
+  }
+}
+
+function once(given: ReadonlyMap<string, readonly string[]>, parameter: string): string | undefined {
+  const values = given.get(parameter);
+  if (values && values.length > 1) refuse(texts.twice, parameter);
+  return values?.[0];
+}
+
+function wholeNumber(
+  given: ReadonlyMap<string, readonly string[]>,
+  parameter: string,
+  most: number,
+): number | undefined {
+  const text = once(given, parameter);
+  if (text === undefined) return undefined;
+  const value = /^\d{1,16}$/.test(text) ? Number(text) : 0;
+  if (value < 1 || value > most) refuse(texts.whole, parameter, { value: text, most });
+  return value;
+}
+
+function flag(given: ReadonlyMap<string, readonly string[]>, parameter: string): boolean {
+  const text = once(given, parameter) ?? 'false';
+  if (text !== 'true' && text !== 'false') refuse(texts.flag, parameter, { value: text });
+  return text === 'true';
+}
+
+function parseSortTerm(text: string): SortTerm {
+  const [field, direction, ...more] = text.split(',').map((part) => part.trim());
+  const known = direction === undefined || direction === 'asc' || direction === 'desc';
+  if (!field || !known || more.length > 0) return refuse(texts.sort, 'sort', { value: text });
+  return direction ? { field, direction } : { field };
+}
+
+/** The terms of a sort given in code. Throws InvalidParameter. */
+export function sortTerms(sort: Sort): SortTerm[] {
+  return sort.map((one) => {
+    if (typeof one === 'string') return parseSortTerm(one);
+    const { field, direction } = one;
+    const known = direction === undefined || direction === 'asc' || direction === 'desc';
+    return known ? { field, direction } : refuse(texts.sort, 'sort', { value: `${field},${direction}` });
+  });
+}
