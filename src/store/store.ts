@@ -34,11 +34,15 @@ export interface Write {
   readonly expected?: { readonly id: number; readonly revision: number };
   /** Content after the change; with delete the final content, which only the change log keeps. */
   readonly bytes: Uint8Array;
-  /** Values to take for this row. */
+  /** Values to take for this row; those the row has already are no conflict. */
   readonly claim?: readonly Claim[];
-  /** Values to give up; `successor` is the id of a row that holds the same value already (degraded models). */
+  /**
+   * Values to give up, before those of `claim` are taken; a value that another row has taken stays with that row.
+   * `successor` is the id of a row that holds the same value already (degraded models): it takes the value over when
+   * it is still there.
+   */
   readonly release?: readonly { readonly hash: Uint8Array; readonly successor?: number }[];
-  /** The write fails unless this lease is still held with this token. */
+  /** The write fails unless this lease is held with this token and has not run out at the commit's `time`. */
   readonly fence?: { readonly lease: string; readonly token: number };
 }
 
@@ -73,9 +77,24 @@ export interface Snapshot {
 export interface Lease {
   readonly name: string;
   readonly holder: string;
-  /** Grows with every new holder: the fencing token. */
+  /** The fencing token: grows each time the lease is taken, stays while it is renewed in time. */
   readonly token: number;
 }
+
+export interface ModelRow {
+  readonly number: number;
+  readonly group: string;
+  readonly kind: string;
+}
+
+/** What `load` puts into a store as it is: the parts of another store, in this order. */
+export type LoadPart =
+  | { readonly models: readonly ModelRow[] }
+  | { readonly model: number; readonly rows: readonly Row[] }
+  | { readonly model: number; readonly claims: readonly (Claim & { id: number })[] }
+  | { readonly changes: readonly Change[] }
+  /** The end: from here on the store answers as the other one did at this revision. */
+  | { readonly revision: number; readonly oldest: number };
 
 export interface Store {
   /** True when other processes may write to the same store: reads must then learn the newest revision first. */
@@ -84,18 +103,21 @@ export interface Store {
   /** The store's number for a model, made at its first use. */
   modelNumber(group: string, kind: string): Promise<number>;
 
+  /** Every model that has a number, by number. */
+  models(): MaybePromise<readonly ModelRow[]>;
+
   /** Newest committed revision; 0 in a new store. */
   revision(): MaybePromise<number>;
 
   /**
    * One durable transaction; resolves when it would survive a power loss. The k-th successful member has the k-th
-   * of the new, consecutive revisions. Rejects with KindredError: NotReady (certainly not applied), StorageFull
+   * of the new, consecutive revisions. Members see the effects of those before them. Rejects with KindredError: NotReady (certainly not applied), StorageFull
    * (not applied), UnknownOutcome.
    * @param time milliseconds since the epoch, kept in the change log
    */
   commit(writes: readonly Write[], time: number): Promise<readonly WriteResult[]>;
 
-  /** Rows by id, newest committed state, in the order of the ids; missing ones left out. */
+  /** Rows by id, each once, newest committed state, in the order of the ids; missing ones left out. */
   get(model: number, ids: readonly number[]): MaybePromise<readonly Row[]>;
 
   /** Rows with id > after, by id, at most `limit`. */
@@ -122,7 +144,7 @@ export interface Store {
    */
   changes(since: number, limit: number): MaybePromise<readonly Change[]>;
 
-  /** Smallest `since` that `changes` still answers completely. */
+  /** The smallest `since` that `changes` still answers completely. */
   oldest(): MaybePromise<number>;
 
   /** Removes the oldest changes, a bounded number of them, keeping the newest `keep` and all later than `time`; says how many went. */
@@ -133,7 +155,20 @@ export interface Store {
 
   /** Takes a lease that is free or has run out, or renews one that `holder` holds; undefined when another holds it. */
   acquireLease(name: string, holder: string, ttl: number, now: number): Promise<Lease | undefined>;
+  /** Gives a lease back; does nothing when it was taken by another meanwhile. */
   releaseLease(lease: Lease): Promise<void>;
+
+  /**
+   * For `migrate` alone: puts rows, claims and changes in as they are, replacing what has the same key. Nobody else
+   * uses the store meanwhile.
+   */
+  load(part: LoadPart): Promise<void>;
+
+  /**
+   * For a database that was put back from a backup, before it is used: moves the revision forward by 2^40, beyond
+   * whatever was handed out after the backup was made, and forgets the change log. Resolves to the new revision.
+   */
+  jump(): Promise<number>;
 
   /** Consistent copy into a file, while writes go on; only SQLite offers it. */
   backup?(file: string, progress?: (done: number, total: number) => void): Promise<void>;

@@ -1,0 +1,195 @@
+/**
+ * Group commit: writes that arrive while a commit is under way go into the next one, so that one transaction and one
+ * fsync serve all of them. One queue has at most one commit under way.
+ */
+import { notReady, tooManyWrites, unknownOutcome } from './failure.ts';
+import type { Store, Write, WriteResult } from './store.ts';
+
+export interface CommittedWrite {
+  readonly write: Write;
+  readonly result: Extract<WriteResult, { ok: true }>;
+}
+
+export interface Timers {
+  setTimeout(callback: () => void, milliseconds: number): unknown;
+  clearTimeout(timer: unknown): void;
+  /** Runs the callback once the I/O that is at hand has been dealt with. */
+  setImmediate(callback: () => void): unknown;
+}
+
+export interface CommitQueueOptions {
+  /** Milliseconds since the epoch, for the change log and the time-out. */
+  readonly now: () => number;
+  /** Writes in one transaction, at most. Default 1,000. */
+  readonly maxWrites?: number;
+  /** Bytes of content in one transaction, at most (a single write may have more). Default 4 MiB. */
+  readonly maxBytes?: number;
+  /** Writes that may wait; one more is refused with NotReady. Default 20,000. */
+  readonly maxWaiting?: number;
+  /** Bytes of content that may wait. Default 64 MiB. */
+  readonly maxWaitingBytes?: number;
+  /** Milliseconds after which a write is answered even though its commit is not: UnknownOutcome, NotReady when it was not sent. Default 10,000. */
+  readonly timeout?: number;
+  /** Default: those of the process. */
+  readonly timers?: Timers;
+  /**
+   * The successful writes of a transaction in revision order, before their promises resolve; also of writes whose
+   * callers were told UnknownOutcome in the meantime. Must not throw.
+   */
+  readonly onCommitted?: (batch: readonly CommittedWrite[], time: number) => void;
+  /** A transaction's outcome is not known: whoever mirrors the store must read the change log before going on. The next one starts when the promise resolves. */
+  readonly onUnknown?: () => void | Promise<void>;
+}
+
+interface Waiting {
+  readonly write: Write;
+  readonly deadline: number;
+  readonly resolve: (result: WriteResult) => void;
+  readonly reject: (error: unknown) => void;
+  answered: boolean;
+}
+
+const processTimers: Timers = {
+  setTimeout: (callback, milliseconds) => setTimeout(callback, milliseconds),
+  clearTimeout: (timer) => clearTimeout(timer as NodeJS.Timeout),
+  setImmediate: (callback) => setImmediate(callback),
+};
+
+export class CommitQueue {
+  readonly #store: Store;
+  readonly #options: Required<Omit<CommitQueueOptions, 'onCommitted' | 'onUnknown'>> & CommitQueueOptions;
+  #waiting: Waiting[] = [];
+  #waitingBytes = 0;
+  #underWay: Waiting[] = [];
+  #running: Promise<void> | undefined;
+  #timer: unknown;
+  #stopped = false;
+
+  constructor(store: Store, options: CommitQueueOptions) {
+    this.#store = store;
+    this.#options = {
+      maxWrites: 1_000,
+      maxBytes: 4 * 2 ** 20,
+      maxWaiting: 20_000,
+      maxWaitingBytes: 64 * 2 ** 20,
+      timeout: 10_000,
+      timers: processTimers,
+      ...options,
+    };
+  }
+
+  /** Writes that wait for a transaction or are in one. */
+  get length(): number {
+    return this.#waiting.length + this.#underWay.length;
+  }
+
+  /**
+   * Resolves when the write is durable, or was refused for a reason of its own (`ok: false`). Rejects with NotReady
+   * and StorageFull (not applied) or UnknownOutcome.
+   */
+  commit(write: Write): Promise<WriteResult> {
+    if (this.#stopped) return Promise.reject(notReady('the service is stopping'));
+    const bytes = this.#waitingBytes + write.bytes.byteLength;
+    if (
+      this.#waiting.length >= this.#options.maxWaiting ||
+      (this.#waiting.length > 0 && bytes > this.#options.maxWaitingBytes)
+    ) {
+      return Promise.reject(tooManyWrites());
+    }
+    return new Promise((resolve, reject) => {
+      const deadline = this.#options.now() + this.#options.timeout;
+      this.#waiting.push({ write, deadline, resolve, reject, answered: false });
+      this.#waitingBytes = bytes;
+      this.#timer ??= this.#options.timers.setTimeout(() => this.#expire(), this.#options.timeout);
+      this.#running ??= new Promise<void>((started) => this.#options.timers.setImmediate(started)).then(() =>
+        this.#run(),
+      );
+    });
+  }
+
+  /** Refuses further writes and resolves when those accepted so far are answered. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    while (this.#waiting.length > 0) {
+      const batch = this.#take();
+      this.#underWay = batch;
+      const time = this.#options.now();
+      let results: readonly WriteResult[] | undefined;
+      let failure: unknown;
+      try {
+        results = await this.#store.commit(
+          batch.map((one) => one.write),
+          time,
+        );
+      } catch (error) {
+        failure = error;
+      }
+      if (results) this.#settle(batch, results, time);
+      else await this.#fail(batch, failure);
+      this.#underWay = [];
+    }
+    this.#running = undefined;
+    if (this.#timer !== undefined) this.#options.timers.clearTimeout(this.#timer);
+    this.#timer = undefined;
+  }
+
+  #take(): Waiting[] {
+    let bytes = 0;
+    let count = 0;
+    for (const one of this.#waiting) {
+      const more = bytes + one.write.bytes.byteLength;
+      if (count === this.#options.maxWrites || (count > 0 && more > this.#options.maxBytes)) break;
+      bytes = more;
+      count++;
+    }
+    const batch = this.#waiting.slice(0, count);
+    this.#waiting = this.#waiting.slice(count);
+    this.#waitingBytes -= bytes;
+    return batch;
+  }
+
+  #settle(batch: readonly Waiting[], results: readonly WriteResult[], time: number): void {
+    const committed: CommittedWrite[] = [];
+    for (let i = 0; i < batch.length; i++) {
+      const result = results[i]!;
+      if (result.ok) committed.push({ write: batch[i]!.write, result });
+    }
+    if (committed.length > 0) this.#options.onCommitted?.(committed, time);
+    for (let i = 0; i < batch.length; i++) {
+      batch[i]!.answered = true;
+      batch[i]!.resolve(results[i]!);
+    }
+  }
+
+  async #fail(batch: readonly Waiting[], failure: unknown): Promise<void> {
+    const unknown = (failure as { code?: unknown }).code === 'UnknownOutcome';
+    if (unknown) await this.#options.onUnknown?.();
+    for (const one of batch) {
+      one.answered = true;
+      one.reject(failure);
+    }
+  }
+
+  #expire(): void {
+    const now = this.#options.now();
+    for (const one of this.#underWay) {
+      if (one.answered || one.deadline > now) continue;
+      one.answered = true;
+      one.reject(unknownOutcome('the database did not answer in time'));
+    }
+    const late = this.#waiting.filter((one) => one.deadline <= now);
+    if (late.length > 0) {
+      this.#waiting = this.#waiting.filter((one) => one.deadline > now);
+      for (const one of late) {
+        this.#waitingBytes -= one.write.bytes.byteLength;
+        one.reject(notReady('the database did not take further writes in time'));
+      }
+    }
+    const next = this.#underWay.find((one) => !one.answered) ?? this.#waiting[0];
+    this.#timer = next && this.#options.timers.setTimeout(() => this.#expire(), Math.max(next.deadline - now, 1));
+  }
+}

@@ -1,0 +1,259 @@
+/**
+ * The store in one SQLite file, for one process: one connection writes, in a worker thread; reads are synchronous on a
+ * connection of the main thread; a snapshot is a connection of its own with an open read transaction.
+ */
+import { realpathSync, renameSync, rmSync, statSync } from 'node:fs';
+import { basename, dirname, join, resolve } from 'node:path';
+import { backup, DatabaseSync } from 'node:sqlite';
+import { notReady } from './failure.ts';
+import { memory } from './sqlite-memory.ts';
+import type { Failure, Performer } from './sqlite-message.ts';
+import { packBatch } from './sqlite-message.ts';
+import { SqliteReader } from './sqlite-reader.ts';
+import { checkSqlite, openForReading, sqliteVersion } from './sqlite-tables.ts';
+import { primary, resultCodes, translate, WriterThread } from './sqlite-thread.ts';
+import type { Change, Claim, Lease, LoadPart, ModelRow, Row, Snapshot, Store, Write, WriteResult } from './store.ts';
+
+export interface SqliteOptions {
+  /** Pages of 4 KiB in the write-ahead log at which it is checkpointed even though writes go on. Default 4,096. */
+  readonly checkpointPages?: number;
+  /** Milliseconds without a write after which the write-ahead log is checkpointed. Default 1,000. */
+  readonly checkpointIdle?: number;
+}
+
+/** Opens the file (or `:memory:`), making it when there is none. Throws a plain error in one line when another process has it. */
+export async function openSqlite(file: string, options: SqliteOptions = {}): Promise<Store> {
+  checkSqlite(sqliteVersion());
+  if (file === ':memory:') return new SqliteStore({ file, ...memory(), close: () => undefined });
+  const path = realPath(file);
+  const lock = lockFile(path);
+  const thread = new WriterThread({
+    file: path,
+    checkpointPages: options.checkpointPages ?? 4_096,
+    checkpointIdle: options.checkpointIdle ?? 1_000,
+  });
+  const views = new Set<DatabaseSync>();
+  try {
+    await thread.ready();
+    return new SqliteStore({
+      file: path,
+      connection: openForReading(path),
+      writer: thread,
+      snapshot: () => fileSnapshot(path, views),
+      close: () => {
+        for (const view of views) view.close();
+        views.clear();
+        lock.close();
+      },
+    });
+  } catch (error) {
+    await thread.stop();
+    lock.close();
+    throw error;
+  }
+}
+
+function realPath(file: string): string {
+  const path = resolve(file);
+  try {
+    return join(realpathSync(dirname(path)), basename(path));
+  } catch (cause) {
+    throw new Error(`the folder of the SQLite file ${path} does not exist`, { cause });
+  }
+}
+
+/** The lock on a side file lasts as long as the connection; the kernel gives it back however the process ends. */
+export function lockFile(path: string): DatabaseSync {
+  let lock: DatabaseSync | undefined;
+  try {
+    lock = new DatabaseSync(`${path}-lock`);
+    lock.exec('PRAGMA busy_timeout = 0; BEGIN EXCLUSIVE');
+    return lock;
+  } catch (cause) {
+    lock?.close();
+    if (primary(cause as Failure) === resultCodes.busy) {
+      throw new Error(`another process has the SQLite file ${path} open; one service uses it at a time`, { cause });
+    }
+    throw new Error(`the SQLite file ${path} cannot be opened: ${(cause as Error).message}`, { cause });
+  }
+}
+
+function fileSnapshot(path: string, views: Set<DatabaseSync>): Snapshot {
+  const connection = openForReading(path);
+  const reader = new SqliteReader(connection);
+  connection.exec('BEGIN');
+  const revision = reader.meta('revision');
+  views.add(connection);
+  return {
+    revision,
+    get: (model, ids) => guarded(connection, () => reader.get(model, ids)),
+    close: async () => {
+      if (views.delete(connection)) connection.close();
+    },
+  };
+}
+
+/** What differs between a file and memory. */
+interface Parts {
+  readonly file: string;
+  readonly connection: DatabaseSync;
+  readonly writer: Performer;
+  snapshot(): Snapshot;
+  /** After the reading connection and the writer are closed. */
+  close(): void;
+}
+
+class SqliteStore implements Store {
+  readonly shared = false;
+  readonly #parts: Parts;
+  readonly #reader: SqliteReader;
+  readonly #numbers = new Map<string, number>();
+
+  constructor(parts: Parts) {
+    this.#parts = parts;
+    this.#reader = new SqliteReader(parts.connection);
+  }
+
+  async modelNumber(group: string, kind: string): Promise<number> {
+    const key = `${group}/${kind}`;
+    const known = this.#numbers.get(key);
+    if (known !== undefined) return known;
+    const number = await this.#parts.writer.request('modelNumber', { group, kind });
+    this.#numbers.set(key, number);
+    return number;
+  }
+
+  models(): readonly ModelRow[] {
+    return this.#read(() => this.#reader.models());
+  }
+
+  revision(): number {
+    return this.#read(() => this.#reader.meta('revision'));
+  }
+
+  commit(writes: readonly Write[], time: number): Promise<readonly WriteResult[]> {
+    const batch = packBatch(writes);
+    return this.#parts.writer.request('commit', { batch, time }, [batch.bytes.buffer]);
+  }
+
+  get(model: number, ids: readonly number[]): readonly Row[] {
+    return this.#read(() => this.#reader.get(model, ids));
+  }
+
+  scan(model: number, after: number, limit: number): readonly Row[] {
+    return this.#read(() => this.#reader.scan(model, after, limit));
+  }
+
+  count(model: number): number {
+    return this.#read(() => this.#reader.count(model));
+  }
+
+  async snapshot(): Promise<Snapshot> {
+    return this.#read(() => this.#parts.snapshot());
+  }
+
+  claims(model: number, after: Uint8Array | undefined, limit: number): readonly (Claim & { id: number })[] {
+    return this.#read(() => this.#reader.claims(model, after, limit));
+  }
+
+  replaceClaims(model: number, add: readonly (Claim & { id: number })[], remove: readonly Uint8Array[]): Promise<void> {
+    return this.#parts.writer.request('replaceClaims', {
+      model,
+      add: add.map((claim) => ({ ...claim, hash: alone(claim.hash) })),
+      remove: remove.map(alone),
+    });
+  }
+
+  changes(since: number, limit: number): readonly Change[] {
+    return this.#read(() => this.#reader.changes(since, limit));
+  }
+
+  oldest(): number {
+    return this.#read(() => this.#reader.meta('oldest'));
+  }
+
+  compact(keep: number, time: number): Promise<number> {
+    return this.#parts.writer.request('compact', { keep, time });
+  }
+
+  onCommit(): () => void {
+    return () => undefined;
+  }
+
+  acquireLease(name: string, holder: string, ttl: number, now: number): Promise<Lease | undefined> {
+    return this.#parts.writer.request('acquireLease', { name, holder, ttl, now });
+  }
+
+  releaseLease(lease: Lease): Promise<void> {
+    return this.#parts.writer.request('releaseLease', { lease });
+  }
+
+  load(part: LoadPart): Promise<void> {
+    return this.#parts.writer.request('load', { part });
+  }
+
+  jump(): Promise<number> {
+    return this.#parts.writer.request('jump', undefined);
+  }
+
+  /** Copies one state: a source without a transaction of its own would start again after every write. */
+  async backup(file: string, progress?: (done: number, total: number) => void): Promise<void> {
+    const inMemory = this.#parts.file === ':memory:';
+    const source = inMemory ? this.#parts.connection : openForReading(this.#parts.file);
+    const partial = `${file}.partial`;
+    try {
+      if (!inMemory) source.exec('BEGIN; SELECT value FROM meta');
+      const pages = await backup(source, partial, {
+        rate: 256,
+        progress: ({ totalPages, remainingPages }) => progress?.(totalPages - remainingPages, totalPages),
+      });
+      progress?.(pages, pages);
+    } catch (error) {
+      rmSync(partial, { force: true });
+      throw error;
+    } finally {
+      if (!inMemory) source.close();
+    }
+    renameSync(partial, file);
+  }
+
+  describe(): Readonly<Record<string, string | number>> {
+    const size = (suffix: string): number => statSync(this.#parts.file + suffix, { throwIfNoEntry: false })?.size ?? 0;
+    return {
+      database: 'sqlite',
+      version: sqliteVersion(),
+      file: this.#parts.file,
+      bytes: size(''),
+      logBytes: size('-wal'),
+      journal_mode: this.#parts.file === ':memory:' ? 'memory' : 'wal',
+      synchronous: 'full',
+    };
+  }
+
+  async close(): Promise<void> {
+    if (!this.#parts.connection.isOpen) return;
+    this.#parts.connection.close();
+    await this.#parts.writer.stop();
+    this.#parts.close();
+  }
+
+  #read<T>(body: () => T): T {
+    return guarded(this.#parts.connection, body);
+  }
+}
+
+function guarded<T>(connection: DatabaseSync, body: () => T): T {
+  try {
+    return body();
+  } catch (error) {
+    if (!connection.isOpen) throw notReady('the store is closed', error);
+    const { errcode, message } = error as Partial<Failure>;
+    if (errcode === undefined) throw error;
+    throw translate({ errcode, message: message ?? '', committing: false });
+  }
+}
+
+/** The bytes without the memory pool that they may lie in, so that only they cross to the thread. */
+function alone(bytes: Uint8Array): Uint8Array {
+  return bytes.buffer.byteLength === bytes.byteLength ? bytes : new Uint8Array(bytes);
+}
