@@ -1,0 +1,22 @@
+/** What a built-in model adds to the one write path and to the answers (Secret, PersonalAccessToken, Role …). */
+import type { ExtensionObject } from '../model/object.ts';
+import type { MaybePromise } from '../store/store.ts';
+import type { Caller } from './access.ts';
+
+/** `get` one object, `list` any place that shows many (lists, exports, watches), `created` the answer to the POST that made it. */
+export type Showing = 'get' | 'list' | 'created';
+
+export interface ModelBehaviour {
+  /**
+   * Called with the valid object about to be written, before the comparison that finds out whether anything changes;
+   * `before` is the stored object, absent on creation. Gives the object to store (the same one when nothing is to be
+   * added) and throws KindredError to refuse the write. Never changes its arguments.
+   */
+  prepareWrite?(
+    object: ExtensionObject,
+    before: ExtensionObject | undefined,
+    caller: Caller,
+  ): MaybePromise<ExtensionObject>;
+  /** The object as a caller sees it. Never changes its argument. */
+  show?(object: ExtensionObject, how: Showing): ExtensionObject;
+}

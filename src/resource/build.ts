@@ -1,0 +1,138 @@
+/** Builds the indexes of a model from what the store has, and makes the store's claims those of today's unique indexes. */
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { ModelIndex } from '../indexes/model-index.ts';
+import type { IndexDefinition, IndexEntry } from '../model/index-entry.ts';
+import type { ExtensionObject } from '../model/object.ts';
+import type { Scheme } from '../model/scheme.ts';
+import type { Claim, Store } from '../store/store.ts';
+import { claimsOf } from './claims.ts';
+import { asBuffer } from './feed.ts';
+
+interface BuildParts {
+  readonly store: Store;
+  readonly number: number;
+  readonly scheme: Scheme;
+  readonly uniques: readonly IndexDefinition[];
+  readonly entryOf: (object: ExtensionObject, name: string) => { entry: IndexEntry; problem?: string };
+  readonly isClosed: () => boolean;
+  /** From 0 to 1. */
+  readonly onProgress: (progress: number) => void;
+}
+
+interface IndexRow {
+  readonly entry: IndexEntry;
+  readonly id: number;
+  readonly revision: number;
+}
+
+const portion = 500;
+
+export async function buildIndexes(parts: BuildParts): Promise<{ index: ModelIndex; problems: Map<string, string> }> {
+  const { store, number, scheme } = parts;
+  const problems = new Map<string, string>();
+  const expected = new ClaimSum();
+  const total = await store.count(number);
+  const index = new ModelIndex(scheme.indexes);
+  const { apiVersion } = scheme;
+
+  async function* rows(): AsyncGenerator<readonly IndexRow[]> {
+    for (let after = 0; !parts.isClosed(); ) {
+      const page = await store.scan(number, after, portion);
+      if (page.length === 0) return;
+      after = page.at(-1)!.id;
+      yield page.map((row) => {
+        const object = parse(row.bytes);
+        const { entry, problem } = parts.entryOf(object ?? unreadable(scheme, row.name), row.name);
+        if (!object) problems.set(row.name, 'the stored object is not valid JSON');
+        else if (problem !== undefined) problems.set(row.name, problem);
+        else if (object.apiVersion !== apiVersion)
+          problems.set(row.name, `stored as ${object.apiVersion}, the model is ${apiVersion}`);
+        for (const claim of claimsOf(parts.uniques, scheme.indexes, entry)) expected.add(claim.hash, row.id);
+        return { entry, id: row.id, revision: row.revision };
+      });
+      await nextTurn();
+    }
+  }
+
+  await index.build(rows(), { onProgress: (done) => parts.onProgress(total === 0 ? 1 : Math.min(done / total, 1)) });
+  if (!parts.isClosed()) await reconcileClaims(parts, expected);
+  return { index, problems };
+}
+
+function parse(bytes: Uint8Array): ExtensionObject | undefined {
+  try {
+    const object = JSON.parse(asBuffer(bytes).toString()) as ExtensionObject | null;
+    return typeof object?.metadata === 'object' ? object : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function unreadable(scheme: Scheme, name: string): ExtensionObject {
+  return { apiVersion: '', kind: scheme.groupVersionKind.kind, metadata: { name } };
+}
+
+/** The claims of a model in one number that does not depend on their order. */
+class ClaimSum {
+  #count = 0;
+  #sum = 0n;
+
+  add(hash: Uint8Array, id: number): void {
+    this.#count++;
+    this.#sum += asBuffer(hash).readBigUInt64LE(0) * BigInt(2 * id + 1);
+  }
+
+  equals(other: ClaimSum): boolean {
+    return this.#count === other.#count && this.#sum === other.#sum;
+  }
+}
+
+/**
+ * The claims are kept by every write; they differ only when a unique index was added, dropped or given another
+ * function since, or when stored data violates it. Of several holders of one value the one that has the claim keeps it.
+ */
+async function reconcileClaims(parts: BuildParts, expected: ClaimSum): Promise<void> {
+  const { store, number, scheme, uniques } = parts;
+  const stored = new ClaimSum();
+  for await (const page of claimPages(store, number)) {
+    for (const claim of page) stored.add(claim.hash, claim.id);
+  }
+  if (stored.equals(expected)) return;
+
+  const wanted = new Map<string, { claim: Claim; ids: Set<number> }>();
+  for (let after = 0; ; ) {
+    const page = await store.scan(number, after, portion);
+    if (page.length === 0) break;
+    after = page.at(-1)!.id;
+    for (const row of page) {
+      const { entry } = parts.entryOf(parse(row.bytes) ?? unreadable(scheme, row.name), row.name);
+      for (const { hash, index: name, key } of claimsOf(uniques, scheme.indexes, entry)) {
+        const text = asBuffer(hash).toString('latin1');
+        const known = wanted.get(text);
+        if (known) known.ids.add(row.id);
+        else wanted.set(text, { claim: { hash, index: name, key }, ids: new Set([row.id]) });
+      }
+    }
+    await nextTurn();
+  }
+  const remove: Uint8Array[] = [];
+  for await (const page of claimPages(store, number)) {
+    for (const claim of page) {
+      const text = asBuffer(claim.hash).toString('latin1');
+      if (wanted.get(text)?.ids.has(claim.id)) wanted.delete(text);
+      else remove.push(claim.hash);
+    }
+  }
+  const add = [...wanted.values()].map(({ claim, ids }) => ({ ...claim, id: Math.min(...ids) }));
+  if (add.length > 0 || remove.length > 0) await store.replaceClaims(number, add, remove);
+}
+
+async function* claimPages(store: Store, number: number): AsyncGenerator<readonly (Claim & { id: number })[]> {
+  for (let after: Uint8Array | undefined; ; ) {
+    const page = await store.claims(number, after, 5_000);
+    if (page.length === 0) return;
+    yield page;
+    after = page.at(-1)!.hash;
+    await nextTurn();
+  }
+}

@@ -1,0 +1,39 @@
+/** Unique values as claims of the store. */
+import { hash } from 'node:crypto';
+import type { IndexDefinition, IndexEntry } from '../model/index-entry.ts';
+import type { Claim } from '../store/store.ts';
+
+export interface KeyClaim extends Claim {
+  readonly definition: IndexDefinition;
+  /** The key in the form that the index keeps. */
+  readonly value: unknown;
+}
+
+/** The claims of one object, in the order of the indexes. */
+export function claimsOf(
+  uniques: readonly IndexDefinition[],
+  definitions: readonly IndexDefinition[],
+  entry: IndexEntry,
+): KeyClaim[] {
+  const claims: KeyClaim[] = [];
+  for (const definition of uniques) {
+    for (const value of entry.keys[definitions.indexOf(definition)] ?? []) {
+      const key = definition.codec.format(value);
+      claims.push({ hash: claimHash(definition.name, key), index: definition.name, key, definition, value });
+    }
+  }
+  return claims;
+}
+
+function claimHash(index: string, key: string): Uint8Array {
+  return hash('sha256', `${index}\0${key}`, 'buffer');
+}
+
+/** The value that was refused, as the object had it: a date as its RFC 3339 text, a bigint as digits. */
+export function claimOf(claims: readonly Claim[] | undefined, index: string, key: string): unknown {
+  const claim = claims?.find((one) => one.index === index && one.key === key) as KeyClaim | undefined;
+  if (!claim) return undefined;
+  const { codec } = claim.definition;
+  if (codec.type === 'date') return new Date(claim.value as number).toISOString();
+  return codec.type === 'bigint' || codec.type === 'own' ? key : claim.value;
+}

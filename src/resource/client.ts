@@ -1,0 +1,289 @@
+/** The client inside the service: the same interface as over HTTP, acting as one caller, through the one authoriser. */
+import { KindredError } from '../errors.ts';
+import type { ModelType } from '../model/define.ts';
+import type { ExtensionObject } from '../model/object.ts';
+import type { SchemeRegistry } from '../model/registry.ts';
+import type { Scheme } from '../model/scheme.ts';
+import { sortTerms } from '../query/list-parameters.ts';
+import type { Condition, ListOptions, Sort } from '../query/query.ts';
+import { Queries } from '../query/query.ts';
+import type { Authorizer, Caller, Decision } from './access.ts';
+import type { ExtensionClient, ListResult, WatchEvent } from './extension-client.ts';
+import type { ModelResource, Stored, WriteOptions } from './resource.ts';
+import type { Resources } from './resources.ts';
+import type { WatchEvent as ResourceEvent, Sink } from './watch.ts';
+
+export interface LocalClientParts {
+  readonly resources: Resources;
+  readonly registry: SchemeRegistry;
+  readonly authorizer: Authorizer;
+  readonly caller: Caller;
+  /** Writes fail unless this lease is held: a controller's client (contract section 8). */
+  readonly fence?: () => WriteOptions['fence'];
+  /** Also what only the service itself may do: its own kinds of access, without asking the authoriser. */
+  readonly unchecked?: boolean;
+}
+
+const forbidden = {
+  en: '"{identity}" may not {verb} {resource}{name}: {reason}',
+  zh: '"{identity}" 无权对 {resource}{name} 执行 {verb}：{reason}',
+};
+
+const invalidRevision = {
+  en: '"since" is a revision, a decimal number, not "{value}"',
+  zh: '"since" 应为十进制修订号，而不是 "{value}"',
+};
+
+const defaultSize = 20;
+
+export function createLocalClient(parts: LocalClientParts): ExtensionClient {
+  const { registry, resources, authorizer, caller } = parts;
+
+  /** The model's objects once their indexes are built, if the caller may do this. */
+  async function open(
+    type: ModelType,
+    verb: string,
+    name?: string,
+    subresource?: string,
+  ): Promise<{ resource: ModelResource; decision: Decision & { allowed: true } }> {
+    const scheme = registry.schemeOf(type);
+    const decision = permit(scheme, verb, name, subresource);
+    const resource = resources.model(scheme);
+    if (!resource.isReady) await resource.ready;
+    return { resource, decision };
+  }
+
+  function permit(scheme: Scheme, verb: string, name?: string, subresource?: string): Decision & { allowed: true } {
+    if (parts.unchecked) return { allowed: true, reason: 'the service itself' };
+    const resource = subresource ? `${scheme.plural}/${subresource}` : scheme.plural;
+    const decision = authorizer.decide(caller.identity, { verb, group: scheme.groupVersionKind.group, resource, name });
+    if (decision.allowed) return decision;
+    const params = {
+      identity: caller.identity.name,
+      verb,
+      resource,
+      name: name ? ` "${name}"` : '',
+      reason: decision.reason,
+    };
+    throw new KindredError('Forbidden', forbidden, params);
+  }
+
+  const writeOptions = (): WriteOptions => ({ caller, fence: parts.fence?.() });
+
+  async function list<T>(
+    type: ModelType<T>,
+    options?: ListOptions,
+    page?: { page: number; size: number; sort: Sort },
+  ): Promise<ListResult<T>> {
+    const { resource, decision } = await open(type, 'list');
+    const request = {
+      where: whereOf(options),
+      sort: sortTerms(page?.sort ?? []),
+      page: page?.page ?? 1,
+      size: page?.size ?? defaultSize,
+    };
+    const { total, items } = await resource.list({ ...request, names: decision.names });
+    return { ...pageFlags(request.page, request.size, total), items: items.map((bytes) => parse<T>(bytes)) };
+  }
+
+  async function names(type: ModelType, options?: ListOptions, sort?: Sort): Promise<string[]> {
+    const { resource, decision } = await open(type, 'list');
+    return (await resource.names({ where: whereOf(options), sort: sortTerms(sort ?? []), names: decision.names }))
+      .names;
+  }
+
+  return {
+    async get<T>(type: ModelType<T>, name: string): Promise<T> {
+      const { resource } = await open(type, 'get', name);
+      return objectOf<T>((await resource.get(name)).stored);
+    },
+
+    async fetch<T>(type: ModelType<T>, name: string): Promise<T | undefined> {
+      try {
+        return await this.get(type, name);
+      } catch (error) {
+        if (error instanceof KindredError && error.code === 'NotFound' && registry.schemeOf(type)) return undefined;
+        throw error;
+      }
+    },
+
+    list,
+
+    async *listAll<T>(type: ModelType<T>, options?: ListOptions, sort?: Sort): AsyncGenerator<T> {
+      const { resource, decision } = await open(type, 'list');
+      const selection = { where: whereOf(options), sort: sortTerms(sort ?? []), names: decision.names };
+      const { objects } = await resource.export(selection);
+      for await (const portion of objects) for (const bytes of portion) yield parse<T>(bytes);
+    },
+
+    listNames: names,
+
+    async count(type: ModelType, options?: ListOptions): Promise<number> {
+      const { resource, decision } = await open(type, 'list');
+      return (await resource.count({ where: whereOf(options), names: decision.names })).total;
+    },
+
+    async create<T>(type: ModelType<T>, object: unknown): Promise<T> {
+      const name = nameOf(object);
+      const { resource } = await open(type, 'create', name);
+      return objectOf<T>((await resource.create(plain(object), writeOptions())).stored);
+    },
+
+    async update<T>(type: ModelType<T>, object: T): Promise<T> {
+      const name = nameOf(object) ?? '';
+      const { resource } = await open(type, 'update', name);
+      return objectOf<T>((await resource.update(name, plain(object), writeOptions())).stored);
+    },
+
+    async updateStatus<T>(type: ModelType<T>, object: T): Promise<T> {
+      const name = nameOf(object) ?? '';
+      const hasRoute = registry.schemeOf(type).subresources.status;
+      const { resource } = await open(type, 'update', name, hasRoute ? 'status' : undefined);
+      return objectOf<T>((await resource.update(name, plain(object), { ...writeOptions(), status: true })).stored);
+    },
+
+    async patch<T>(
+      type: ModelType<T>,
+      name: string,
+      patch: object | readonly object[],
+      kind: 'merge' | 'json' = Array.isArray(patch) ? 'json' : 'merge',
+    ): Promise<T> {
+      const { resource } = await open(type, 'patch', name);
+      return objectOf<T>((await resource.patch(name, plain(patch), { ...writeOptions(), kind })).stored);
+    },
+
+    async delete<T>(type: ModelType<T>, name: string, options: { version?: number } = {}): Promise<T> {
+      const { resource } = await open(type, 'delete', name);
+      return objectOf<T>((await resource.delete(name, { ...writeOptions(), version: options.version })).stored);
+    },
+
+    async *watch<T>(
+      type: ModelType<T>,
+      options: Parameters<ExtensionClient['watch']>[1] = {},
+    ): AsyncGenerator<WatchEvent<T>> {
+      const { resource } = await open(type, 'list');
+      const { decision } = await open(type, 'watch');
+      const { since } = options;
+      if (since !== undefined && !/^\d{1,16}$/.test(since)) {
+        throw new KindredError('InvalidParameter', invalidRevision, { value: since }, { parameter: 'since' });
+      }
+      const sink = new QueueSink();
+      const watch = await resources.watches.open(
+        resource,
+        {
+          where: whereOf(options.select),
+          sort: [],
+          names: decision.names,
+          since: since === undefined ? undefined : Number(since),
+          sendInitial: options.sendInitial,
+        },
+        sink,
+      );
+      const stop = () => sink.close();
+      options.signal?.addEventListener('abort', stop);
+      try {
+        if (options.signal?.aborted) return;
+        watch.start();
+        for (;;) {
+          const event = await sink.next();
+          if (!event) return;
+          const revision = String(event.revision);
+          const initial = event.initial ? { initial: true as const } : {};
+          if (event.type === 'BOOKMARK') yield { type: 'BOOKMARK', revision, ...initial };
+          else yield { type: event.type, revision, object: parse<T>(event.bytes), ...initial };
+        }
+      } finally {
+        options.signal?.removeEventListener('abort', stop);
+        watch.close();
+      }
+    },
+  };
+}
+
+/** Bytes that may wait for a reader inside the process. */
+const queueLimit = 64 * 2 ** 20;
+
+const slow = {
+  en: 'The watch is not read quickly enough: more than {limit} bytes are waiting',
+  zh: '监视读取过慢：等待的数据超过 {limit} 字节',
+};
+
+/** Holds the events of a watch until its reader asks for them. */
+class QueueSink implements Sink {
+  #events: ResourceEvent[] = [];
+  #bytes = 0;
+  #error: KindredError | undefined;
+  #closed = false;
+  #wake: (() => void) | undefined;
+  #taken: (() => void) | undefined;
+
+  event(event: ResourceEvent): void {
+    if (this.#error) return;
+    this.#events.push(event);
+    if (event.type !== 'BOOKMARK') this.#bytes += event.bytes.byteLength;
+    if (this.#bytes > queueLimit) this.#error = new KindredError('SlowConsumer', slow, { limit: queueLimit });
+    this.#wake?.();
+  }
+
+  drained(): Promise<void> | undefined {
+    if (this.#events.length === 0) return undefined;
+    return new Promise((resolve) => {
+      this.#taken = resolve;
+    });
+  }
+
+  end(error: KindredError): void {
+    this.#error ??= error;
+    this.#wake?.();
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#wake?.();
+    this.#taken?.();
+  }
+
+  /** The next event; undefined when closed. Throws what the watch was ended with, after the events before it. */
+  async next(): Promise<ResourceEvent | undefined> {
+    while (this.#events.length === 0) {
+      if (this.#closed) return undefined;
+      if (this.#error) throw this.#error;
+      this.#taken?.();
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    }
+    const event = this.#events.shift()!;
+    if (event.type !== 'BOOKMARK') this.#bytes -= event.bytes.byteLength;
+    return this.#closed ? undefined : event;
+  }
+}
+
+/** The envelope of a list without its items (contract section 3). */
+export function pageFlags(page: number, size: number, total: number): Omit<ListResult<never>, 'items'> {
+  const totalPages = Math.ceil(total / size);
+  const hasNext = page < totalPages;
+  return { page, size, total, first: page === 1, last: !hasNext, hasNext, hasPrevious: page > 1, totalPages };
+}
+
+function whereOf(options: ListOptions | undefined): Condition {
+  return options?.condition ?? Queries.all();
+}
+
+/** As it would come over the wire: members that are undefined go, dates become texts, classes plain objects. */
+function plain(object: unknown): unknown {
+  return JSON.parse(JSON.stringify(object) ?? 'null');
+}
+
+function nameOf(object: unknown): string | undefined {
+  const name = (object as Partial<ExtensionObject> | undefined)?.metadata?.name;
+  return typeof name === 'string' ? name : undefined;
+}
+
+function parse<T>(bytes: Buffer): T {
+  return JSON.parse(bytes.toString()) as T;
+}
+
+function objectOf<T>(stored: Stored): T {
+  return parse<T>(stored.bytes);
+}

@@ -1,0 +1,17 @@
+/** Entity tags (RFC 9110): made of the incarnation and its last change, so never the same for two states of a name. */
+
+/** Quotes included. */
+export function etagOf(stored: { readonly id: number; readonly revision: number }): string {
+  return `"${stored.id.toString(36)}-${stored.revision.toString(36)}"`;
+}
+
+/** The tags of an If-Match or If-None-Match header: `*`, or each with its quotes (and `W/`). */
+export function parseEtags(header: string): readonly string[] | '*' {
+  return header.trim() === '*' ? '*' : (header.match(/(?:W\/)?"[^"]*"/g) ?? []);
+}
+
+/** `strong` for If-Match, where a weak tag never matches; `weak` for If-None-Match. */
+export function matchesEtag(tags: readonly string[] | '*', etag: string, comparison: 'strong' | 'weak'): boolean {
+  if (tags === '*') return true;
+  return tags.some((tag) => tag === etag || (comparison === 'weak' && tag === `W/${etag}`));
+}

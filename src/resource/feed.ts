@@ -1,0 +1,357 @@
+/**
+ * The one change feed. The *log* is what the store keeps; the *memory* is what the indexes of this process reflect.
+ * Every change, own or another replica's, is applied to memory in revision order and then told to the subscribers.
+ */
+import { KindredError } from '../errors.ts';
+import type { IndexEntry } from '../model/index-entry.ts';
+import type { ExtensionObject } from '../model/object.ts';
+import type { CommittedWrite } from '../store/batch.ts';
+import type { Change, Store, Write } from '../store/store.ts';
+import type { ModelResource } from './resource.ts';
+
+/** A write with what its author already knows, so that applying it parses nothing. */
+export interface ModelWrite extends Write {
+  readonly resource: ModelResource;
+  readonly object: ExtensionObject;
+  readonly entry: IndexEntry;
+  readonly before?: { readonly bytes: Buffer; readonly object: ExtensionObject; readonly entry: IndexEntry };
+}
+
+/** One change after it was applied to memory. */
+export class AppliedChange {
+  readonly revision: number;
+  readonly type: 'create' | 'update' | 'delete';
+  readonly resource: ModelResource;
+  readonly id: number;
+  readonly name: string;
+  /** Milliseconds since the epoch at commit. */
+  readonly time: number;
+  /** Content after the change; with delete the final content. */
+  readonly bytes: Buffer;
+  readonly before: Buffer | undefined;
+  #object: ExtensionObject | undefined;
+  #objectBefore: ExtensionObject | undefined;
+  #entry: IndexEntry | undefined;
+  #entryBefore: IndexEntry | undefined;
+  #shown: Buffer | undefined;
+
+  constructor(change: Change, resource: ModelResource, known?: ModelWrite) {
+    this.revision = change.revision;
+    this.type = change.type;
+    this.resource = resource;
+    this.id = change.id;
+    this.name = change.name;
+    this.time = change.time;
+    this.bytes = asBuffer(change.bytes);
+    this.before = change.before && asBuffer(change.before);
+    this.#object = known?.object;
+    this.#entry = known?.entry;
+    this.#objectBefore = known?.before?.object;
+    this.#entryBefore = known?.before?.entry;
+  }
+
+  /** Parsed once, shared by all readers: not to be changed. */
+  object(): ExtensionObject {
+    this.#object ??= JSON.parse(this.bytes.toString()) as ExtensionObject;
+    return this.#object;
+  }
+
+  /** Undefined with a creation. */
+  objectBefore(): ExtensionObject | undefined {
+    if (!this.#objectBefore && this.before) this.#objectBefore = JSON.parse(this.before.toString()) as ExtensionObject;
+    return this.#objectBefore;
+  }
+
+  /** Content as watches show it, made once for all of them. */
+  shown(): Buffer {
+    this.#shown ??= this.resource.shownInList(this.bytes);
+    return this.#shown;
+  }
+
+  entry(): IndexEntry {
+    this.#entry ??= this.resource.entryOf(this.object(), this.name);
+    return this.#entry;
+  }
+
+  entryBefore(): IndexEntry | undefined {
+    const object = this.objectBefore();
+    if (!this.#entryBefore && object) this.#entryBefore = this.resource.entryOf(object, this.name);
+    return this.#entryBefore;
+  }
+}
+
+export interface FeedParts {
+  readonly store: Store;
+  readonly resourceOf: (model: number) => ModelResource | undefined;
+  readonly now: () => number;
+  readonly logger: { error(details: object, message: string): void };
+}
+
+/** How long a read may wait for the newest revision on a shared store (contract section 3), milliseconds. */
+const currentTimeout = 2_000;
+
+/** Changes kept in memory for watches that are about to join. */
+const recentLimit = { changes: 512, bytes: 8 * 2 ** 20 };
+
+const behind = {
+  en: 'This replica cannot establish the newest state of the store at the moment',
+  zh: '此副本暂时无法确认存储的最新状态',
+};
+
+export class Feed {
+  readonly #parts: FeedParts;
+  readonly #subscribers = new Set<(change: AppliedChange) => void>();
+  readonly #own = new Map<number, { write: ModelWrite; id: number; time: number }>();
+  #waiters: { revision: number; resolve: () => void }[] = [];
+  /** The last changes that were applied, for watches that are about to join. */
+  #recent: AppliedChange[] = [];
+  #recentBytes = 0;
+  #recentSince = 0;
+  #applied = 0;
+  /** Newest revision known to be committed. */
+  #target = 0;
+  /** Nothing after it is applied while an export opens its snapshot. */
+  #ceiling = Number.POSITIVE_INFINITY;
+  #pumping: Promise<void> | undefined;
+  #learning: Promise<void> | undefined;
+  #learningNext: Promise<void> | undefined;
+  #held: Promise<unknown> = Promise.resolve();
+  #unsubscribe: (() => void) | undefined;
+  #stopped = false;
+
+  constructor(parts: FeedParts) {
+    this.#parts = parts;
+  }
+
+  /** The revision that the memory reflects. */
+  get applied(): number {
+    return this.#applied;
+  }
+
+  async start(): Promise<void> {
+    this.#applied = await this.#parts.store.revision();
+    this.#target = this.#applied;
+    this.#recentSince = this.#applied;
+    this.#unsubscribe = this.#parts.store.onCommit(() => void this.#learn().catch(() => {}));
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    this.#unsubscribe?.();
+    this.#subscribers.clear();
+  }
+
+  /** Called in revision order, right after a change is applied. The listener must be quick and must not throw. */
+  subscribe(listener: (change: AppliedChange) => void): () => void {
+    this.#subscribers.add(listener);
+    return () => this.#subscribers.delete(listener);
+  }
+
+  /** One commit of this process: its successful writes, all of them `ModelWrite`s, in revision order. */
+  committed(batch: readonly CommittedWrite[], time: number): void {
+    for (const { write, result } of batch) {
+      this.#target = Math.max(this.#target, result.revision);
+      this.#own.set(result.revision, { write: write as ModelWrite, id: result.id, time });
+    }
+    this.#applyOwn();
+    if (this.#applied < this.#target) void this.#pump();
+  }
+
+  /**
+   * Before a read: undefined when the memory is the truth, else a promise that resolves when every write acknowledged
+   * anywhere before this call is applied.
+   * @throws NotReady after 2 s
+   */
+  current(): Promise<void> | undefined {
+    return this.#parts.store.shared ? this.newest() : undefined;
+  }
+
+  /** Learns the newest revision from the store and resolves when it is applied. @throws NotReady after 2 s */
+  newest(): Promise<void> {
+    // A question already under way may have been answered before a write that this caller knows of.
+    if (!this.#learning) return this.#learn();
+    this.#learningNext ??= this.#learning.then(
+      () => this.#learn(),
+      () => this.#learn(),
+    );
+    return this.#learningNext;
+  }
+
+  /** Resolves when the memory reflects this revision. */
+  at(revision: number): Promise<void> {
+    if (this.#applied >= revision) return Promise.resolve();
+    const reached = new Promise<void>((resolve) => this.#waiters.push({ revision, resolve }));
+    if (revision > this.#target) this.#target = revision;
+    void this.#pump();
+    return reached;
+  }
+
+  /**
+   * Runs `inside` while the memory stands exactly at the revision that `open` gives; writes go on in the store and are
+   * applied afterwards.
+   */
+  hold<T>(open: () => Promise<{ revision: number }>, inside: () => T | Promise<T>): Promise<T> {
+    const turn = this.#held.then(async () => {
+      this.#ceiling = this.#applied;
+      try {
+        const { revision } = await open();
+        this.#ceiling = revision;
+        await this.at(revision);
+        return await inside();
+      } finally {
+        this.#ceiling = Number.POSITIVE_INFINITY;
+        this.#applyOwn();
+        if (this.#applied < this.#target) void this.#pump();
+      }
+    });
+    this.#held = turn.catch(() => {});
+    return turn;
+  }
+
+  /** The applied changes after `since` when all of them are still in memory, else undefined. */
+  recent(since: number): readonly AppliedChange[] | undefined {
+    if (since < this.#recentSince) return undefined;
+    const first = this.#recent.findIndex((change) => change.revision > since);
+    return first < 0 ? [] : this.#recent.slice(first);
+  }
+
+  /** Changes of registered models after `since`, from the log, at most `limit` of them. @throws Expired */
+  async changes(since: number, limit: number): Promise<{ changes: AppliedChange[]; through: number }> {
+    const log = await this.#parts.store.changes(since, limit);
+    const changes: AppliedChange[] = [];
+    for (const change of log) {
+      const resource = this.#parts.resourceOf(change.model);
+      if (resource) changes.push(new AppliedChange(change, resource));
+    }
+    return { changes, through: log.at(-1)?.revision ?? since };
+  }
+
+  async #learn(): Promise<void> {
+    const asked = this.#ask();
+    this.#learning = asked;
+    this.#learningNext = undefined;
+    try {
+      await asked;
+    } finally {
+      if (this.#learning === asked) this.#learning = undefined;
+    }
+  }
+
+  async #ask(): Promise<void> {
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => {
+        reject(new KindredError('NotReady', behind, {}, {}, { headers: { 'retry-after': '1' } }));
+      }, currentTimeout);
+    });
+    try {
+      const reached = Promise.resolve(this.#parts.store.revision()).then((newest) => this.at(newest));
+      await Promise.race([reached, late]);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  #applyOwn(): void {
+    for (;;) {
+      const next = this.#applied + 1;
+      if (next > this.#ceiling) return;
+      const own = this.#own.get(next);
+      if (!own) return;
+      this.#own.delete(next);
+      const { write, id, time } = own;
+      const change = { ...write, before: write.before?.bytes, revision: next, id, time } satisfies Change;
+      this.#apply(new AppliedChange(change, write.resource, write));
+    }
+  }
+
+  /** Applies what is known to be committed, reading other replicas' changes from the log. */
+  #pump(): Promise<void> {
+    this.#pumping ??= this.#catchUp().finally(() => {
+      this.#pumping = undefined;
+      if (!this.#stopped && this.#applied < Math.min(this.#target, this.#ceiling)) void this.#pump();
+    });
+    return this.#pumping;
+  }
+
+  async #catchUp(): Promise<void> {
+    let pause = 10;
+    for (;;) {
+      this.#applyOwn();
+      const until = Math.min(this.#target, this.#ceiling);
+      if (this.#applied >= until) return;
+      try {
+        const changes = await this.#parts.store.changes(this.#applied, 1_000);
+        for (const change of changes) this.#applyForeign(change);
+        if (changes.length > 0) {
+          pause = 10;
+          continue;
+        }
+      } catch (error) {
+        if (this.#stopped) return;
+        if (error instanceof KindredError && error.code === 'Expired') return this.#overtaken();
+        this.#parts.logger.error({ err: error }, 'The change log could not be read; trying again');
+      }
+      if (this.#stopped) return;
+      await new Promise((resolve) => setTimeout(resolve, pause));
+      pause = Math.min(pause * 2, 1_000);
+    }
+  }
+
+  #applyForeign(change: Change): void {
+    if (change.revision <= this.#applied || change.revision > this.#ceiling) return;
+    const own = this.#own.get(change.revision);
+    this.#own.delete(change.revision);
+    const resource = own?.write.resource ?? this.#parts.resourceOf(change.model);
+    if (resource) this.#apply(new AppliedChange(change, resource, own?.write));
+    else this.#advance(change.revision);
+  }
+
+  #apply(change: AppliedChange): void {
+    change.resource.apply(change);
+    this.#remember(change);
+    this.#advance(change.revision);
+    for (const listener of this.#subscribers) listener(change);
+  }
+
+  #remember(change: AppliedChange): void {
+    this.#recent.push(change);
+    this.#recentBytes += change.bytes.byteLength;
+    if (this.#recent.length < recentLimit.changes && this.#recentBytes < recentLimit.bytes) return;
+    const dropped = this.#recent.splice(0, Math.ceil(this.#recent.length / 2));
+    this.#recentSince = dropped.at(-1)!.revision;
+    this.#recentBytes = this.#recent.reduce((sum, kept) => sum + kept.bytes.byteLength, 0);
+  }
+
+  #advance(revision: number): void {
+    this.#applied = revision;
+    if (this.#target < revision) this.#target = revision;
+    if (this.#waiters.length === 0) return;
+    const due = this.#waiters.filter((waiter) => waiter.revision <= revision);
+    if (due.length === 0) return;
+    this.#waiters = this.#waiters.filter((waiter) => waiter.revision > revision);
+    for (const waiter of due) waiter.resolve();
+  }
+
+  /** This replica fell behind what the log keeps: the indexes are read anew. */
+  async #overtaken(): Promise<void> {
+    this.#parts.logger.error(
+      { applied: this.#applied },
+      'The change log no longer reaches back; reading everything anew',
+    );
+    const newest = await this.#parts.store.revision();
+    this.onOvertaken?.();
+    this.#own.clear();
+    this.#recent = [];
+    this.#recentBytes = 0;
+    this.#recentSince = newest;
+    this.#advance(newest);
+  }
+
+  /** Set by the owner: rebuilds every index and ends every watch. */
+  onOvertaken: (() => void) | undefined;
+}
+
+export function asBuffer(bytes: Uint8Array): Buffer {
+  return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}

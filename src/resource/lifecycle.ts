@@ -1,0 +1,132 @@
+/**
+ * What becomes of an object at each write, as pure functions (contract sections 2, 3 and 6): `live` → (DELETE) →
+ * `deleting` → gone.
+ */
+import { isDeepStrictEqual } from 'node:util';
+import type { Violation } from '../errors.ts';
+import { KindredError, violation } from '../errors.ts';
+import type { ExtensionObject, Metadata } from '../model/object.ts';
+
+const texts = {
+  notAnObject: { en: 'expected a JSON object', zh: '应为 JSON 对象' },
+  metadataNotAnObject: { en: 'metadata: expected an object', zh: 'metadata 应为对象' },
+  otherType: { en: 'expected "{expected}", got {value}', zh: '应为 "{expected}"，实际为 {value}' },
+  otherName: {
+    en: 'must equal the name in the path, "{expected}"; a name never changes',
+    zh: '必须与路径中的名称 "{expected}" 相同；名称不可更改',
+  },
+  deleting: {
+    en: 'The object "{name}" is being deleted: finalizers can be removed, status, labels and annotations can change, but not {what}',
+    zh: '对象 "{name}" 正在删除：可以移除 finalizer，可以修改 status、labels 和 annotations，但不能修改 {what}',
+  },
+};
+
+/** The parts of an object that the service itself looks at, before anything else is known of it. */
+export interface Incoming {
+  readonly object: ExtensionObject;
+  readonly violations: Violation[];
+}
+
+/**
+ * A shallow copy of a body with apiVersion, kind and metadata in front and filled in when absent; says when they are
+ * those of another model. Members of metadata that are null count as absent.
+ * @throws Invalid with pointer "" when the body is no object
+ */
+export function incoming(body: unknown, apiVersion: string, kind: string): Incoming {
+  if (!isObject(body))
+    throw new KindredError('Invalid', texts.notAnObject, {}, { errors: [violation('', 'type', texts.notAnObject)] });
+  const violations: Violation[] = [];
+  for (const [member, expected] of [
+    ['apiVersion', apiVersion],
+    ['kind', kind],
+  ] as const) {
+    if (body[member] !== undefined && body[member] !== expected) {
+      violations.push(violation(`/${member}`, 'const', texts.otherType, { expected, value: body[member] }));
+    }
+  }
+  let metadata: Record<string, unknown> = {};
+  if (isObject(body.metadata)) metadata = withoutNulls(body.metadata);
+  else if (body.metadata !== undefined) violations.push(violation('/metadata', 'type', texts.metadataNotAnObject));
+  const { apiVersion: _apiVersion, kind: _kind, metadata: _metadata, ...members } = body;
+  return { object: { apiVersion, kind, metadata: metadata as unknown as Metadata, ...members }, violations };
+}
+
+export function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function withoutNulls(members: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== null));
+}
+
+/** Metadata in its one order, with the members that the service owns. Absent sets and maps stay absent. */
+function stamped(client: Metadata, owned: Omit<Metadata, 'finalizers' | 'labels' | 'annotations'>): Metadata {
+  const { name, generateName, creationTimestamp, version, deletionTimestamp } = owned;
+  return {
+    name,
+    ...(generateName !== undefined && { generateName }),
+    creationTimestamp,
+    version,
+    ...(deletionTimestamp !== undefined && { deletionTimestamp }),
+    ...(client.finalizers?.length && { finalizers: [...new Set(client.finalizers)] }),
+    ...(hasMembers(client.labels) && { labels: client.labels }),
+    ...(hasMembers(client.annotations) && { annotations: client.annotations }),
+  };
+}
+
+function hasMembers(map: Record<string, string> | undefined): boolean {
+  return map !== undefined && Object.keys(map).length > 0;
+}
+
+/** Metadata of a new object: version 0, whatever the client says of version and timestamps is ignored. */
+export function createdMetadata(client: Metadata, name: string, now: number): Metadata {
+  const creationTimestamp = new Date(now).toISOString();
+  return stamped(client, { name, generateName: client.generateName, creationTimestamp, version: 0 });
+}
+
+/** Metadata of an update: name, generateName and timestamps are carried over, the version is the stored one. */
+export function updatedMetadata(client: Metadata, stored: Metadata): Metadata {
+  return stamped(client, stored);
+}
+
+/** A name in the body that is not the path's. */
+export function checkName(metadata: Metadata, name: string): Violation[] {
+  if (metadata.name === undefined || metadata.name === name) return [];
+  return [violation('/metadata/name', 'const', texts.otherName, { expected: name })];
+}
+
+/** Equal content: what a write would store is what is stored. Members in another order are the same content. */
+export function sameContent(a: ExtensionObject, b: ExtensionObject): boolean {
+  return isDeepStrictEqual(a, b);
+}
+
+/**
+ * What may still change while an object is being deleted (contract section 6).
+ * @throws Deleting naming the first member that may not
+ */
+export function checkDeleting(stored: ExtensionObject, next: ExtensionObject): void {
+  if (stored.metadata.deletionTimestamp === undefined) return;
+  const kept = new Set(stored.metadata.finalizers ?? []);
+  const added = (next.metadata.finalizers ?? []).find((finalizer) => !kept.has(finalizer));
+  let what = added === undefined ? undefined : `metadata.finalizers (${added})`;
+  for (const member of new Set([...Object.keys(stored), ...Object.keys(next)])) {
+    if (member === 'status' || member === 'metadata') continue;
+    if (!isDeepStrictEqual(stored[member], next[member])) what ??= member;
+  }
+  if (what !== undefined) throw new KindredError('Deleting', texts.deleting, { name: stored.metadata.name, what });
+}
+
+/** True when nothing but finalizers went: such an update needs no valid object. */
+export function onlyFinalizersWent(stored: ExtensionObject, next: ExtensionObject): boolean {
+  const before = stored.metadata.finalizers ?? [];
+  const after = next.metadata.finalizers ?? [];
+  if (after.length >= before.length || after.some((finalizer) => !before.includes(finalizer))) return false;
+  const { finalizers: _before, ...storedRest } = stored.metadata;
+  const { finalizers: _after, ...nextRest } = next.metadata;
+  return isDeepStrictEqual({ ...stored, metadata: storedRest }, { ...next, metadata: nextRest });
+}
+
+/** Gone with this write: declared deleted, and no finalizer holds it. */
+export function isReclaimable(metadata: Metadata): boolean {
+  return metadata.deletionTimestamp !== undefined && !metadata.finalizers?.length;
+}

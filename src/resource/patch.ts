@@ -1,0 +1,247 @@
+/**
+ * JSON Patch (RFC 6902) and JSON Merge Patch (RFC 7396), with the answers of contract section 3. Written here because
+ * the libraries for it treat `__proto__` as a way to the prototype, and a bad array index as a missing value.
+ */
+import { isDeepStrictEqual } from 'node:util';
+import { escapeToken, KindredError, unescapeToken, violation } from '../errors.ts';
+import { isObject } from './lifecycle.ts';
+
+const texts = {
+  mergeNotAnObject: { en: 'A merge patch must be a JSON object', zh: '合并补丁必须是 JSON 对象' },
+  notAList: { en: 'A JSON patch must be a list of operations', zh: 'JSON 补丁必须是操作列表' },
+  tooMany: {
+    en: 'A JSON patch may have at most {limit} operations, this one has {count}',
+    zh: 'JSON 补丁最多 {limit} 个操作，实际 {count} 个',
+  },
+  notAnOperation: { en: 'Operation {index} is no object', zh: '操作 {index} 不是对象' },
+  badOperation: {
+    en: 'Operation {index}: "op" must be one of add, remove, replace, move, copy, test; got {value}',
+    zh: '操作 {index}："op" 必须是 add、remove、replace、move、copy、test 之一，实际为 {value}',
+  },
+  badPointer: {
+    en: 'Operation {index}: "{member}" must be a JSON pointer, such as "/spec/name"; got {value}',
+    zh: '操作 {index}："{member}" 必须是 JSON 指针，例如 "/spec/name"；实际为 {value}',
+  },
+  noValue: { en: 'Operation {index}: "value" is missing', zh: '操作 {index}：缺少 "value"' },
+  intoItself: {
+    en: 'Operation {index}: "{from}" cannot be moved into itself',
+    zh: '操作 {index}：不能把 "{from}" 移动到其自身内部',
+  },
+  badIndex: {
+    en: 'Operation {index}: "{token}" in "{path}" is no array index',
+    zh: '操作 {index}："{path}" 中的 "{token}" 不是数组下标',
+  },
+  missing: { en: 'operation {index}: there is nothing at "{path}"', zh: '操作 {index}："{path}" 处不存在任何内容' },
+  root: { en: 'operation {index}: the object itself cannot be removed', zh: '操作 {index}：不能移除对象本身' },
+  testFailed: { en: 'Operation {index}: the value at "{path}" is another', zh: '操作 {index}："{path}" 处的值不同' },
+  grows: { en: 'The patch lets the object grow by more than {limit} bytes', zh: '补丁使对象增长超过 {limit} 字节' },
+};
+
+export interface PatchLimits {
+  /** Operations in one JSON patch. */
+  readonly operations: number;
+  /** Bytes that a patch may add to an object. */
+  readonly growth: number;
+}
+
+/** RFC 7396. The result shares what the patch does not touch with the target. */
+export function mergePatch(target: unknown, patch: unknown): unknown {
+  if (!isObject(patch)) return patch;
+  const result = new Map<string, unknown>(isObject(target) ? Object.entries(target) : []);
+  for (const [member, value] of Object.entries(patch)) {
+    if (value === null) result.delete(member);
+    else result.set(member, mergePatch(result.get(member), value));
+  }
+  return Object.fromEntries(result);
+}
+
+/** @throws Invalid when the patch is no object */
+export function checkMergePatch(patch: unknown): asserts patch is Record<string, unknown> {
+  if (isObject(patch)) return;
+  throw new KindredError(
+    'Invalid',
+    texts.mergeNotAnObject,
+    {},
+    { errors: [violation('', 'type', texts.mergeNotAnObject)] },
+  );
+}
+
+const operationNames = new Set(['add', 'remove', 'replace', 'move', 'copy', 'test']);
+const pointerSyntax = /^(?:\/(?:[^~/]|~[01])*)*$/u;
+
+/**
+ * RFC 6902, all or nothing: a failed patch leaves the target half-changed, so hand over a copy.
+ * @throws BadRequest malformed; PatchTestFailed; Invalid for a place that does not exist. `operation` is the index.
+ */
+export function jsonPatch(target: object, patch: unknown, limits: PatchLimits): unknown {
+  if (!Array.isArray(patch)) throw new KindredError('BadRequest', texts.notAList);
+  if (patch.length > limits.operations) {
+    const counts = { limit: limits.operations, count: patch.length };
+    throw new KindredError('BadRequest', texts.tooMany, counts, { operation: limits.operations });
+  }
+  patch.forEach(checkOperation);
+  const patching = new Patching(target, limits.growth);
+  for (const [index, operation] of (patch as Operation[]).entries()) patching.step(operation, index);
+  return patching.root;
+}
+
+interface Operation {
+  readonly op: 'add' | 'remove' | 'replace' | 'move' | 'copy' | 'test';
+  readonly path: string;
+  readonly from: string;
+  readonly value: unknown;
+}
+
+function checkOperation(operation: unknown, index: number): void {
+  const refuse = (text: (typeof texts)['badPointer'], params: object): never => {
+    throw new KindredError('BadRequest', text, { index, ...params }, { operation: index });
+  };
+  if (!isObject(operation)) return refuse(texts.notAnOperation, {});
+  const { op, path, from } = operation;
+  if (typeof op !== 'string' || !operationNames.has(op)) return refuse(texts.badOperation, { value: op ?? null });
+  const isPointer = (value: unknown): value is string => typeof value === 'string' && pointerSyntax.test(value);
+  if (!isPointer(path)) return refuse(texts.badPointer, { member: 'path', value: path ?? null });
+  if (op === 'move' || op === 'copy') {
+    if (!isPointer(from)) return refuse(texts.badPointer, { member: 'from', value: from ?? null });
+    if (op === 'move' && path.startsWith(`${from}/`)) return refuse(texts.intoItself, { from });
+  } else if (op !== 'remove' && !Object.hasOwn(operation, 'value')) {
+    return refuse(texts.noValue, {});
+  }
+}
+
+class Patching {
+  root: unknown;
+  #budget: number;
+  readonly #growth: number;
+  #index = 0;
+
+  constructor(target: object, growth: number) {
+    this.root = target;
+    this.#growth = growth;
+    this.#budget = growth;
+  }
+
+  step(operation: Operation, index: number): void {
+    this.#index = index;
+    const { op, path, from, value } = operation;
+    switch (op) {
+      case 'test':
+        return this.#test(path, value);
+      case 'add':
+        return this.#add(path, this.#grow(value));
+      case 'remove':
+        this.#remove(path);
+        return;
+      case 'replace':
+        this.#require(path);
+        return this.#set(path, this.#grow(value));
+      case 'copy':
+        return this.#add(path, this.#grow(this.#require(from)));
+      case 'move': {
+        const moved = this.#require(from);
+        if (from === path) return;
+        this.#remove(from);
+        return this.#add(path, moved);
+      }
+    }
+  }
+
+  #test(path: string, value: unknown): void {
+    const found = this.#find(path);
+    if (found && isDeepStrictEqual(found.value, value)) return;
+    throw new KindredError(
+      'PatchTestFailed',
+      texts.testFailed,
+      { index: this.#index, path },
+      { operation: this.#index },
+    );
+  }
+
+  /** A copy of a value that the object is to take, charged to the growth that one patch may cause. */
+  #grow(value: unknown): unknown {
+    this.#budget -= Buffer.byteLength(JSON.stringify(value));
+    if (this.#budget < 0) {
+      throw new KindredError('PayloadTooLarge', texts.grows, { limit: this.#growth }, { operation: this.#index });
+    }
+    return structuredClone(value);
+  }
+
+  #add(path: string, value: unknown): void {
+    const { parent, token } = this.#parent(path);
+    if (!Array.isArray(parent)) return this.#set(path, value);
+    const at = token === '-' ? parent.length : this.#arrayIndex(token, path);
+    if (at > parent.length) this.#absent(path);
+    parent.splice(at, 0, value);
+  }
+
+  #set(path: string, value: unknown): void {
+    if (path === '') {
+      this.root = value;
+      return;
+    }
+    const { parent, token } = this.#parent(path);
+    if (Array.isArray(parent)) parent[this.#arrayIndex(token, path)] = value;
+    else if (isObject(parent))
+      Object.defineProperty(parent, token, { value, enumerable: true, configurable: true, writable: true });
+    else this.#absent(path);
+  }
+
+  #remove(path: string): void {
+    if (path === '') {
+      const errors = [violation('', 'path', texts.root, { index: this.#index })];
+      throw new KindredError('Invalid', texts.root, { index: this.#index }, { operation: this.#index, errors });
+    }
+    this.#require(path);
+    const { parent, token } = this.#parent(path);
+    if (Array.isArray(parent)) parent.splice(Number(token), 1);
+    else delete (parent as Record<string, unknown>)[token];
+  }
+
+  #require(path: string): unknown {
+    const found = this.#find(path);
+    return found ? found.value : this.#absent(path);
+  }
+
+  #find(path: string): { value: unknown } | undefined {
+    let value = this.root;
+    for (const token of tokensOf(path)) {
+      if (Array.isArray(value)) {
+        if (token === '-') return undefined;
+        const at = this.#arrayIndex(token, path);
+        if (at >= value.length) return undefined;
+        value = value[at];
+      } else if (isObject(value) && Object.hasOwn(value, token)) {
+        value = value[token];
+      } else {
+        return undefined;
+      }
+    }
+    return { value };
+  }
+
+  #parent(path: string): { parent: unknown; token: string } {
+    const tokens = tokensOf(path);
+    const token = tokens.pop();
+    if (token === undefined) return { parent: undefined, token: '' };
+    const parentPath = tokens.map((one) => `/${escapeToken(one)}`).join('');
+    const parent = this.#find(parentPath);
+    return { parent: parent && typeof parent.value === 'object' ? parent.value : this.#absent(path), token };
+  }
+
+  /** RFC 6901: digits without a leading zero. */
+  #arrayIndex(token: string, path: string): number {
+    if (/^(?:0|[1-9]\d*)$/.test(token)) return Number(token);
+    const members = { operation: this.#index };
+    throw new KindredError('BadRequest', texts.badIndex, { index: this.#index, token, path }, members);
+  }
+
+  #absent(path: string): never {
+    const params = { index: this.#index, path };
+    const errors = [violation(path, 'path', texts.missing, params)];
+    throw new KindredError('Invalid', texts.missing, params, { operation: this.#index, errors });
+  }
+}
+
+function tokensOf(path: string): string[] {
+  return path.split('/').slice(1).map(unescapeToken);
+}
