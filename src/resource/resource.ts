@@ -182,6 +182,11 @@ export class ModelResource {
     return this.#index.size;
   }
 
+  /** The revision that the memory reflects. */
+  get revision(): number {
+    return this.#parts.feed.applied;
+  }
+
   get isReady(): boolean {
     return this.#ready && !this.#closed;
   }

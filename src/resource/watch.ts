@@ -71,6 +71,7 @@ export class Watches {
   readonly #parts: WatchesParts;
   readonly #byResource = new Map<ModelResource, Fanout>();
   readonly #open = new Set<Watch>();
+  readonly #joined = new Set<{ readonly resource: ModelResource; readonly end: (error: KindredError) => void }>();
   readonly #unsubscribe: () => void;
   #timer: NodeJS.Timeout | undefined;
   #stopped = false;
@@ -82,7 +83,7 @@ export class Watches {
 
   /** Open watches. */
   get size(): number {
-    return this.#open.size;
+    return this.#open.size + this.#joined.size;
   }
 
   /** @throws Expired when `since` is no longer, or not yet, there; InvalidSelector; NotReady */
@@ -106,10 +107,20 @@ export class Watches {
     };
   }
 
+  /** For other readers of the feed (live pages): `end` is called when the watches of the model are ended. */
+  join(resource: ModelResource, end: (error: KindredError) => void): () => void {
+    const member = { resource, end };
+    this.#joined.add(member);
+    return () => this.#joined.delete(member);
+  }
+
   /** Ends every watch of a model, or all of them. */
   endAll(error: KindredError, resource?: ModelResource): void {
     for (const watch of [...this.#open]) {
       if (resource === undefined || watch.resource === resource) this.#end(watch, error);
+    }
+    for (const joined of [...this.#joined]) {
+      if (resource === undefined || joined.resource === resource) joined.end(error);
     }
   }
 

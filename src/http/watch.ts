@@ -1,0 +1,344 @@
+/** `watch=true` on a list (contract section 13): server-sent events or NDJSON, over the watches of `resource/`. */
+import { KindredError } from '../errors.ts';
+import type { Access, Authorizer, Decision } from '../resource/access.ts';
+import type { AppliedChange, Feed } from '../resource/feed.ts';
+import type { LivePageSink, WindowChange } from '../resource/live-page.ts';
+import { openLivePage } from '../resource/live-page.ts';
+import type { Page } from '../resource/resource.ts';
+import type { OpenWatch, Sink, WatchEvent, Watches } from '../resource/watch.ts';
+import type { Exchange } from './exchange.ts';
+import { ndjson } from './exchange.ts';
+import { asKindredError, conflictingParameters } from './problem.ts';
+import type { WatchContext } from './resources.ts';
+import { pageBytes } from './resources.ts';
+
+export interface WatchRouteParts {
+  readonly watches: Watches;
+  readonly feed: Feed;
+  readonly authorizer: Authorizer;
+  /** Bytes that may wait for a client (option `watch.maxBufferBytes`). */
+  readonly maxBufferBytes: number;
+  /** Milliseconds between bookmarks on an idle live page, at most. */
+  readonly bookmarkInterval: number;
+}
+
+const texts = {
+  revision: {
+    en: '"{parameter}" is a revision, a decimal number, not "{value}"',
+    zh: '"{parameter}" 应为十进制修订号，而不是 "{value}"',
+  },
+  flag: {
+    en: '"sendInitial" is true or false, not "{value}"',
+    zh: '"sendInitial" 应为 true 或 false，而不是 "{value}"',
+  },
+  slow: {
+    en: 'The client does not read quickly enough: more than {limit} bytes are waiting for it',
+    zh: '客户端读取过慢：等待发送的数据超过 {limit} 字节',
+  },
+  rights: { en: 'What "{identity}" may see has changed; watch again', zh: '"{identity}" 可见的内容已变化；请重新监视' },
+};
+
+const eventStream = 'text/event-stream';
+/** Milliseconds that a client has to take the last event of its stream. */
+const farewell = 5_000;
+
+type Format = 'sse' | 'ndjson';
+
+export function createWatchRoute(parts: WatchRouteParts): (context: WatchContext) => Promise<void> {
+  const frames = new Frames();
+  return async (context) => {
+    const { exchange, resource, parameters, names } = context;
+    const { where, sort } = parameters;
+    const format: Format = exchange.request.headers.accept?.includes(eventStream) ? 'sse' : 'ndjson';
+    const { since, sendInitial } = readPosition(context);
+    const stream = new EventStream(exchange, format, parts.maxBufferBytes);
+
+    if (parameters.paged) {
+      if (since !== undefined) throw conflictingParameters('since', 'page');
+      if (sendInitial) throw conflictingParameters('sendInitial', 'page');
+      const request = { where, sort, names, page: parameters.page, size: parameters.size };
+      // A selector or a sort that does not hold is refused before the stream begins.
+      const { revision } = await resource.list(request);
+      if (!stream.open(revision)) return;
+      const sink = new LivePage(stream, request, parts);
+      const stop = openLivePage(resource, parts.feed, request, sink);
+      const leave = parts.watches.join(resource, (error) => stream.fail(error));
+      stream.onClose(() => {
+        stop();
+        leave();
+        sink.close();
+      });
+    } else {
+      const sink = new WatchSink(stream, frames, format);
+      const watch: OpenWatch = await parts.watches.open(resource, { where, sort, names, since, sendInitial }, sink);
+      if (!stream.open(watch.revision)) return;
+      watch.start();
+      stream.onClose(() => watch.close());
+    }
+    stream.onClose(guard(context, parts.authorizer, stream));
+  };
+}
+
+/** Where the watch begins: `Last-Event-ID`, which a browser sends when it connects again, wins over the query. */
+function readPosition({ exchange, parameters }: WatchContext): { since: number | undefined; sendInitial: boolean } {
+  const { others } = parameters;
+  const initial = single(others, 'sendInitial') ?? 'false';
+  if (initial !== 'true' && initial !== 'false') {
+    throw new KindredError('InvalidParameter', texts.flag, { value: initial }, { parameter: 'sendInitial' });
+  }
+  const sendInitial = initial === 'true';
+  const since = revisionOf('since', single(others, 'since'));
+  if (since !== undefined && sendInitial) throw conflictingParameters('sendInitial', 'since');
+  const last = exchange.request.headers['last-event-id'];
+  const resumed = revisionOf('Last-Event-ID', typeof last === 'string' && last !== '' ? last : undefined);
+  return resumed === undefined ? { since, sendInitial } : { since: resumed, sendInitial: false };
+}
+
+function single(others: ReadonlyMap<string, readonly string[]>, parameter: string): string | undefined {
+  const values = others.get(parameter);
+  if (values && values.length > 1) throw conflictingParameters(parameter, parameter);
+  return values?.[0];
+}
+
+function revisionOf(parameter: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  if (!/^\d{1,16}$/.test(text) || !Number.isSafeInteger(Number(text))) {
+    throw new KindredError('InvalidParameter', texts.revision, { parameter, value: text }, { parameter });
+  }
+  return Number(text);
+}
+
+/** Ends the stream when its identity loses, or gains, a right to what it shows. */
+function guard({ exchange, resource, names }: WatchContext, authorizer: Authorizer, stream: EventStream): () => void {
+  const identity = exchange.identity!;
+  const { group } = resource.scheme.groupVersionKind;
+  const decide = (verb: string): Decision => {
+    const access: Access = { verb, group, resource: resource.scheme.plural };
+    return authorizer.decide(identity, access);
+  };
+  return authorizer.onChange(() => {
+    const decisions = [decide('list'), decide('watch')];
+    const seen = decisions.reduce<ReadonlySet<string> | undefined>(
+      (all, one) => (one.allowed && one.names ? (all?.intersection(one.names) ?? one.names) : all),
+      undefined,
+    );
+    if (decisions.every((one) => one.allowed) && sameNames(seen, names)) return;
+    stream.fail(new KindredError('Forbidden', texts.rights, { identity: identity.name }));
+  });
+}
+
+function sameNames(a: ReadonlySet<string> | undefined, b: ReadonlySet<string> | undefined): boolean {
+  return a === b || (a !== undefined && b !== undefined && a.size === b.size && a.isSubsetOf(b));
+}
+
+/** The answer of a watch: frames go out at once, wait in the response's own buffer, and not without end. */
+class EventStream {
+  readonly #exchange: Exchange;
+  readonly #format: Format;
+  readonly #maxBufferBytes: number;
+  readonly #atClose: (() => void)[] = [];
+  #isClosed = false;
+  /** Revision of the last event. */
+  #delivered = 0;
+
+  constructor(exchange: Exchange, format: Format, maxBufferBytes: number) {
+    this.#exchange = exchange;
+    this.#format = format;
+    this.#maxBufferBytes = maxBufferBytes;
+  }
+
+  /** Sends the head; false when there is no body to send. */
+  open(revision: number): boolean {
+    this.#delivered = revision;
+    const type = this.#format === 'sse' ? eventStream : ndjson;
+    const headers = [
+      'Content-Type',
+      type,
+      'Cache-Control',
+      'no-store',
+      'X-Accel-Buffering',
+      'no',
+      'Kindred-Revision',
+      String(revision),
+    ];
+    if (this.#exchange.isHead) {
+      this.#exchange.send(200, headers);
+      return false;
+    }
+    const { response } = this.#exchange;
+    response.once('close', () => this.#close());
+    this.#exchange.open(200, headers);
+    return true;
+  }
+
+  /** Called once, when the stream has ended for whatever reason. */
+  onClose(callback: () => void): void {
+    if (this.#isClosed) callback();
+    else this.#atClose.push(callback);
+  }
+
+  send(frame: Buffer, revision: number): void {
+    if (this.#isClosed) return;
+    const { response } = this.#exchange;
+    if (response.writableLength > this.#maxBufferBytes) {
+      return this.fail(new KindredError('SlowConsumer', texts.slow, { limit: this.#maxBufferBytes }));
+    }
+    this.#delivered = revision;
+    response.write(frame);
+  }
+
+  drained(): Promise<void> | undefined {
+    const { response } = this.#exchange;
+    if (this.#isClosed || !response.writableNeedDrain) return undefined;
+    return new Promise((resolve) => {
+      const done = () => {
+        response.off('drain', done);
+        response.off('close', done);
+        resolve();
+      };
+      response.on('drain', done);
+      response.on('close', done);
+    });
+  }
+
+  /** One event as a frame. `id`: a client may resume after it. */
+  frame(type: string, json: Buffer, id?: number): Buffer {
+    return frameOf(this.#format, type, json, id);
+  }
+
+  /** The last event, then the end. */
+  fail(error: unknown): void {
+    if (this.#isClosed) return;
+    const problem = this.#exchange.problem(asKindredError(error));
+    const body = Buffer.from(JSON.stringify({ type: 'ERROR', error: problem, revision: this.#delivered }));
+    const { response } = this.#exchange;
+    response.end(this.frame('ERROR', body));
+    const timer = setTimeout(() => response.destroy(), farewell);
+    timer.unref();
+    response.once('close', () => clearTimeout(timer));
+    this.#close();
+  }
+
+  #close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    for (const callback of this.#atClose) callback();
+    this.#exchange.finish(200);
+  }
+}
+
+class WatchSink implements Sink {
+  readonly #stream: EventStream;
+  readonly #frames: Frames;
+  readonly #format: Format;
+
+  constructor(stream: EventStream, frames: Frames, format: Format) {
+    this.#stream = stream;
+    this.#frames = frames;
+    this.#format = format;
+  }
+
+  event(event: WatchEvent): void {
+    this.#stream.send(this.#frames.of(event, this.#format), event.revision);
+  }
+
+  drained(): Promise<void> | undefined {
+    return this.#stream.drained();
+  }
+
+  end(error: KindredError): void {
+    this.#stream.fail(error);
+  }
+}
+
+/** Live pages: SNAPSHOT, then WINDOW events. */
+class LivePage implements LivePageSink {
+  readonly #stream: EventStream;
+  readonly #page: { readonly page: number; readonly size: number };
+  readonly #timer: NodeJS.Timeout;
+  #isIdle = true;
+
+  constructor(stream: EventStream, page: { readonly page: number; readonly size: number }, parts: WatchRouteParts) {
+    this.#stream = stream;
+    this.#page = page;
+    this.#timer = setInterval(() => {
+      const revision = parts.feed.applied;
+      if (this.#isIdle) stream.send(stream.frame('BOOKMARK', bookmark(revision), revision), revision);
+      this.#isIdle = true;
+    }, parts.bookmarkInterval / 2).unref();
+  }
+
+  snapshot(page: Page): void {
+    this.#send('SNAPSHOT', page.revision, pageBytes(this.#page.page, this.#page.size, page));
+  }
+
+  window(revision: number, { total, removed, inserted, updated }: WindowChange): void {
+    const parts: (string | Buffer)[] = [`{"total":${total},"removed":${JSON.stringify(removed)},"inserted":[`];
+    for (const [i, { index, object }] of inserted.entries()) {
+      parts.push(`${i > 0 ? ',' : ''}{"index":${index},"object":`, object, '}');
+    }
+    parts.push('],"updated":[');
+    for (const [i, object] of updated.entries()) parts.push(i > 0 ? ',' : '', object);
+    parts.push(']}');
+    this.#send(
+      'WINDOW',
+      revision,
+      Buffer.concat(parts.map((part) => (typeof part === 'string' ? Buffer.from(part) : part))),
+    );
+  }
+
+  drained(): Promise<void> | undefined {
+    return this.#stream.drained();
+  }
+
+  end(error: unknown): void {
+    this.#stream.fail(error);
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+  }
+
+  #send(type: string, revision: number, object: Buffer): void {
+    this.#isIdle = false;
+    this.#stream.send(this.#stream.frame(type, eventJson(type, revision, object), revision), revision);
+  }
+}
+
+/** Frames of changes, made once for all the watches that send the same. */
+class Frames {
+  readonly #made = new WeakMap<AppliedChange, Map<string, Buffer>>();
+
+  of(event: WatchEvent, format: Format): Buffer {
+    if (event.type === 'BOOKMARK') {
+      return frameOf(format, 'BOOKMARK', bookmark(event.revision, event.initial), event.revision);
+    }
+    const { type, revision, bytes, change, initial } = event;
+    if (!change)
+      return frameOf(format, type, eventJson(type, revision, bytes, initial), initial ? undefined : revision);
+    const made = this.#made.get(change) ?? new Map<string, Buffer>();
+    this.#made.set(change, made);
+    const key = `${format} ${type}`;
+    const frame = made.get(key) ?? frameOf(format, type, eventJson(type, revision, bytes), revision);
+    made.set(key, frame);
+    return frame;
+  }
+}
+
+const newLine = Buffer.from('\n');
+const blankLine = Buffer.from('\n\n');
+
+function frameOf(format: Format, type: string, json: Buffer, id: number | undefined): Buffer {
+  if (format === 'ndjson') return Buffer.concat([json, newLine]);
+  const head = `event: ${type}\n${id === undefined ? '' : `id: ${id}\n`}data: `;
+  return Buffer.concat([Buffer.from(head), json, blankLine]);
+}
+
+function eventJson(type: string, revision: number, object: Buffer, initial?: true): Buffer {
+  const head = `{"type":"${type}","revision":${revision},${initial ? '"initial":true,' : ''}"object":`;
+  return Buffer.concat([Buffer.from(head), object, Buffer.from('}')]);
+}
+
+function bookmark(revision: number, initial?: true): Buffer {
+  return Buffer.from(`{"type":"BOOKMARK","revision":${revision}${initial ? ',"initial":true' : ''}}`);
+}

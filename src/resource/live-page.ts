@@ -1,0 +1,132 @@
+/**
+ * A live page (contract section 13): the window of a sorted list, and then only what changes in it. A *snapshot* is the
+ * whole page, a *window* the difference between two states of it.
+ */
+import { bind } from '../query/bind.ts';
+import { matches } from '../query/match.ts';
+import type { AppliedChange, Feed } from './feed.ts';
+import type { ListRequest, ModelResource, Page } from './resource.ts';
+
+/** Applied in this order, they turn the window before into the window now. */
+export interface WindowChange {
+  readonly total: number;
+  /** Names that left, or are inserted again elsewhere. */
+  readonly removed: readonly string[];
+  /** In ascending order of the place in the window now. */
+  readonly inserted: readonly { readonly index: number; readonly object: Buffer }[];
+  /** In place, with new content. */
+  readonly updated: readonly Buffer[];
+}
+
+export interface LivePageSink {
+  snapshot(page: Page): void;
+  window(revision: number, change: WindowChange): void;
+  /** As `Sink.drained` of a watch. */
+  drained(): Promise<void> | undefined;
+  end(error: unknown): void;
+}
+
+/**
+ * Starts a live page. Changes that come while the window is being read, or while the client is behind, are taken
+ * together: each event leads to the state at its revision.
+ * @returns stops it
+ */
+export function openLivePage(
+  resource: ModelResource,
+  feed: Feed,
+  request: ListRequest,
+  sink: LivePageSink,
+): () => void {
+  const bound = bind(request.where, resource.scheme.indexes);
+  let page: Page | undefined;
+  let isDirty = true;
+  let isRunning = false;
+  let isClosed = false;
+
+  function concerns(change: AppliedChange): boolean {
+    if (change.resource !== resource || (request.names && !request.names.has(change.name))) return false;
+    const before = change.entryBefore();
+    return (
+      (before !== undefined && matches(bound, before)) || (change.type !== 'delete' && matches(bound, change.entry()))
+    );
+  }
+
+  async function refresh(): Promise<void> {
+    if (isRunning) return;
+    isRunning = true;
+    try {
+      while (isDirty && !isClosed) {
+        isDirty = false;
+        const next = await resource.list(request);
+        if (isClosed) return;
+        if (!page) sink.snapshot(next);
+        else {
+          const change = difference(page, next);
+          if (change) sink.window(next.revision, change);
+        }
+        page = next;
+        await sink.drained();
+      }
+    } catch (error) {
+      close();
+      sink.end(error);
+    } finally {
+      isRunning = false;
+    }
+  }
+
+  const unsubscribe = feed.subscribe((change) => {
+    if (!concerns(change)) return;
+    isDirty = true;
+    void refresh();
+  });
+
+  function close(): void {
+    isClosed = true;
+    unsubscribe();
+  }
+
+  void refresh();
+  return close;
+}
+
+/** What turns one page into the other; undefined when nothing does. */
+export function difference(before: Page, now: Page): WindowChange | undefined {
+  const placeBefore = new Map(before.refs.map((ref, place) => [ref.id, place]));
+  const stayed = now.refs.flatMap((ref, index) => {
+    const place = placeBefore.get(ref.id);
+    return place === undefined ? [] : [{ index, place }];
+  });
+  const kept = new Set(increasing(stayed.map(({ place }) => place)).map((at) => stayed[at]!.index));
+  const keptPlaces = new Set([...kept].map((index) => placeBefore.get(now.refs[index]!.id)));
+  const removed = before.refs.filter((_, place) => !keptPlaces.has(place)).map((ref) => ref.name);
+  const inserted: { index: number; object: Buffer }[] = [];
+  const updated: Buffer[] = [];
+  for (const [index, ref] of now.refs.entries()) {
+    const object = now.items[index]!;
+    if (!kept.has(index)) inserted.push({ index, object });
+    else if (before.refs[placeBefore.get(ref.id)!]!.revision !== ref.revision) updated.push(object);
+  }
+  const isSame = before.total === now.total && removed.length === 0 && inserted.length === 0 && updated.length === 0;
+  return isSame ? undefined : { total: now.total, removed, inserted, updated };
+}
+
+/** Positions of a longest increasing subsequence: the items that need not move. */
+function increasing(values: readonly number[]): number[] {
+  const ends: number[] = [];
+  const previous: number[] = [];
+  for (const [at, value] of values.entries()) {
+    let low = 0;
+    let high = ends.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (values[ends[middle]!]! < value) low = middle + 1;
+      else high = middle;
+    }
+    previous[at] = low > 0 ? ends[low - 1]! : -1;
+    ends[low] = at;
+  }
+  const result: number[] = [];
+  for (let at = ends.at(-1) ?? -1; at >= 0; at = previous[at]!) result.push(at);
+  return result.reverse();
+}
