@@ -10,6 +10,7 @@ import { parseSync, Visitor } from 'oxc-parser';
 export const TABLE: Readonly<Record<string, readonly string[]>> = {
   'errors.ts': [],
   'index.ts': ['*'],
+  'options.ts': ['type:http', 'http/limits.ts'],
   'service.ts': ['*'],
   model: [],
   store: [],
@@ -18,11 +19,11 @@ export const TABLE: Readonly<Record<string, readonly string[]>> = {
   resource: ['model', 'indexes', 'query', 'store'],
   controller: ['resource', 'model', 'store'],
   auth: ['model', 'resource'],
-  http: ['auth', 'resource', 'query', 'type:indexes', 'model'],
+  http: ['auth', 'resource', 'query', 'type:indexes', 'type:store', 'model'],
   plugin: ['model', 'resource', 'controller', 'http/custom.ts'],
   webhook: ['model', 'resource', 'controller', 'http/custom.ts'],
-  client: ['type:model', 'type:query'],
-  cli: ['client', 'service.ts', 'model'],
+  client: ['type:model', 'type:query', 'type:resource'],
+  cli: ['client', 'service.ts', 'options.ts', 'model'],
   testing: ['*'],
 };
 

@@ -1,0 +1,71 @@
+/** The public names of the package `kindred`, one by one. */
+
+/** TypeBox: `Type` makes JSON Schemas, `Static` gives their TypeScript types. */
+export { type Static, Type } from 'typebox';
+/** Controllers. */
+export {
+  type Controller,
+  ControllerBuilder,
+  type ReconcileRequest,
+  type Reconciler,
+  Result,
+} from './controller/reconciler.ts';
+/** The error of the whole service; its code decides the status. */
+export { type ErrorCode, KindredError, type Violation } from './errors.ts';
+export { SortableRequest } from './http/custom-list.ts';
+export {
+  ApiVersion,
+  DeleteMapping,
+  GetMapping,
+  type MappingOptions,
+  PatchMapping,
+  PostMapping,
+  PutMapping,
+} from './http/custom-mapping.ts';
+/** Custom routes. */
+export {
+  type CustomEndpoint,
+  type CustomRequest,
+  GroupVersion,
+  type Handler,
+  type OperationBuilder,
+  type RouteBuilder,
+  type RouterFunction,
+  route,
+} from './http/custom-route.ts';
+export { GVK, Schema, type SchemaAttributes } from './model/decorators.ts';
+/** Models: both forms of declaration, and what they give. */
+export { defineModel, type Model, type ModelDeclaration, type ModelType, type ObjectOf } from './model/define.ts';
+export type { GroupVersionKind, GVKAttributes } from './model/gvk.ts';
+/** Indexes. */
+export {
+  type IndexAttribute,
+  type IndexFactory,
+  IndexSpec,
+  IndexSpecs,
+  type MultiValueBuilder,
+  multiValueAttribute,
+  type SingleValueBuilder,
+  simpleAttribute,
+  type ValueIndexSpec,
+} from './model/index-spec.ts';
+export type { Key, KeyOf, KeyType } from './model/key.ts';
+export { AbstractExtension, type ExtensionObject, type Metadata } from './model/object.ts';
+export type { SchemeManager } from './model/registry.ts';
+export { Scheme } from './model/scheme.ts';
+export type { PluginSource, ServiceOptions } from './options.ts';
+/** Plugins. */
+export { definePlugin, Plugin, type PluginContext } from './plugin/plugin.ts';
+/** Queries and the client. */
+export {
+  type Condition,
+  ListOptions,
+  type ListOptionsBuilder,
+  PageRequest,
+  Queries,
+  type Sort,
+} from './query/query.ts';
+export type { Identity } from './resource/access.ts';
+export type { ExtensionClient, ListResult, New, WatchEvent } from './resource/extension-client.ts';
+/** Everything the command line does, in code. */
+export { createService, type Service } from './service.ts';

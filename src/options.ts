@@ -1,0 +1,105 @@
+/** Every option of the service with its default, in one place (contract section 14 and the limits of the HTTP side). */
+import type { Logger } from 'pino';
+import type { AccessLogOptions } from './http/access-log.ts';
+import type { HttpLimits } from './http/limits.ts';
+import { defaultHttpLimits } from './http/limits.ts';
+
+/** A plugin: the folder or npm package name of one, or a plugin object of this process. */
+export type PluginSource = string | { readonly name: string; readonly plugin: object };
+
+export interface ServiceOptions {
+  /** `sqlite:<file>`, `sqlite::memory:`, `postgres://…` or `mysql://…`. Default `sqlite:./kindred.db`. */
+  database?: string;
+  /** Default none. */
+  plugins?: readonly PluginSource[];
+  /** Default `127.0.0.1`. */
+  host?: string;
+  /** 0 takes a free one. Default 8090. */
+  port?: number;
+  /** `false`: everybody may do everything. */
+  auth?: false | object;
+  /** Domain of the service's own groups, labels and annotations. Default `platform.run`. */
+  reservedDomain?: string;
+  list?: {
+    /** Largest `size` of a page. Default 1,000. */
+    maxSize?: number;
+  };
+  query?: {
+    /** Milliseconds that one query may take. Default 1 s. */
+    timeout?: number;
+  };
+  watch?: {
+    /** Milliseconds between bookmarks on an idle stream, at most. Default 15 s. */
+    bookmarkInterval?: number;
+    /** Bytes that may wait for a client before it is cut off. Default 1 MiB. */
+    maxBufferBytes?: number;
+  };
+  changeLog?: {
+    /** Changes that are kept at least. Default 100,000. */
+    maxCount?: number;
+    /** Milliseconds that a change is kept at least. Default 1 h. */
+    maxAge?: number;
+  };
+  write?: {
+    /** Milliseconds until a write is answered even when the database does not. Default 10 s. */
+    timeout?: number;
+  };
+  cache?: {
+    /** Bytes of hot objects kept in memory. Default 64 MiB. */
+    maxBytes?: number;
+  };
+  patch?: {
+    /** Operations of one JSON patch. Default 1,000. */
+    maxOperations?: number;
+    /** Bytes that one patch may add to an object. Default 1 MiB. */
+    maxGrowth?: number;
+  };
+  pluginHost?: {
+    /** Milliseconds that `start()` of a plugin may take, index building not counted. Default 60 s. */
+    startTimeout?: number;
+    /** Milliseconds that `stop()` of a plugin may take. Default 10 s. */
+    stopTimeout?: number;
+    /** Watch the sources of plugins and load them again when they change. Default false. */
+    dev?: boolean;
+  };
+  /** What each plugin finds as `context.config`, by its name. */
+  pluginConfig?: Readonly<Record<string, unknown>>;
+  http?: Partial<HttpLimits>;
+  /** Origins that browsers may call from, `*` for all. Default none. */
+  cors?: readonly string[];
+  accessLog?: AccessLogOptions;
+  /** Accept a database whose settings can lose acknowledged writes. Default false. */
+  allowUnsafeDurability?: boolean;
+  /** Where the service writes its log. Default: warnings and errors to stderr. */
+  logger?: Logger;
+}
+
+export type ResolvedOptions = ReturnType<typeof resolveOptions>;
+
+const mebibyte = 2 ** 20;
+const second = 1_000;
+
+export function resolveOptions(options: ServiceOptions) {
+  return {
+    database: options.database ?? 'sqlite:./kindred.db',
+    plugins: options.plugins ?? [],
+    host: options.host ?? '127.0.0.1',
+    port: options.port ?? 8090,
+    auth: options.auth ?? {},
+    reservedDomain: options.reservedDomain ?? 'platform.run',
+    list: { maxSize: 1_000, ...options.list },
+    query: { timeout: second, ...options.query },
+    watch: { bookmarkInterval: 15 * second, maxBufferBytes: mebibyte, ...options.watch },
+    changeLog: { maxCount: 100_000, maxAge: 3_600 * second, ...options.changeLog },
+    write: { timeout: 10 * second, ...options.write },
+    cache: { maxBytes: 64 * mebibyte, ...options.cache },
+    patch: { maxOperations: 1_000, maxGrowth: mebibyte, ...options.patch },
+    pluginHost: { startTimeout: 60 * second, stopTimeout: 10 * second, dev: false, ...options.pluginHost },
+    pluginConfig: options.pluginConfig ?? {},
+    http: { ...defaultHttpLimits, ...options.http },
+    cors: options.cors ?? [],
+    accessLog: options.accessLog ?? {},
+    allowUnsafeDurability: options.allowUnsafeDurability ?? false,
+    logger: options.logger,
+  };
+}

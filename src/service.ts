@@ -1,0 +1,208 @@
+/** The only wiring: who gets what, the order of start and stop. */
+
+import { randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { performance } from 'node:perf_hooks';
+import type { Logger } from 'pino';
+import { pino } from 'pino';
+import type { App } from './http/app.ts';
+import { createApp } from './http/app.ts';
+import { CustomRoutes } from './http/custom.ts';
+import type { Readiness } from './http/health.ts';
+import { Metrics } from './http/metrics.ts';
+import { ApiDocuments } from './http/openapi.ts';
+import { createWatchRoute } from './http/watch.ts';
+import type { SchemeManager } from './model/registry.ts';
+import { SchemeRegistry } from './model/registry.ts';
+import type { ResolvedOptions, ServiceOptions } from './options.ts';
+import { resolveOptions } from './options.ts';
+import type { Identity } from './resource/access.ts';
+import { allowAll, system } from './resource/access.ts';
+import { createLocalClient } from './resource/client.ts';
+import type { ExtensionClient } from './resource/extension-client.ts';
+import { Resources } from './resource/resources.ts';
+import { startRetention } from './resource/retention.ts';
+import { openStore } from './store/open.ts';
+import type { Store } from './store/store.ts';
+
+export interface Service {
+  /** Listens, starts the plugins, resolves when all is ready. Rejects when the address cannot be had. */
+  start(): Promise<{ url: string }>;
+  /** Graceful: requests finish, watches are told, writes are flushed, the store is closed. */
+  stop(): Promise<void>;
+  /** Models of the embedding program itself. */
+  readonly schemeManager: SchemeManager;
+  /** Acts as the system. */
+  readonly client: ExtensionClient;
+}
+
+/** Who everybody is without authentication. */
+const unauthenticated: Identity = { name: 'system:unauthenticated', roles: ['super-role'] };
+
+/**
+ * Everything the command line does, in code; nothing is read from the environment. The store is open when the promise
+ * resolves, so that models can be registered before `start()`.
+ */
+export async function createService(options: ServiceOptions = {}): Promise<Service> {
+  const resolved = resolveOptions(options);
+  const logger = resolved.logger ?? pino({ level: 'warn' }, pino.destination({ dest: 2, sync: true }));
+  const store = await openStore(resolved.database, {
+    allowUnsafeDurability: resolved.allowUnsafeDurability,
+    warn: (message) => logger.warn(message),
+  });
+  try {
+    const service = new RunningService(resolved, store, logger);
+    await service.open();
+    return service;
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
+}
+
+const version: string = (
+  JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string }
+).version;
+
+class RunningService implements Service {
+  readonly schemeManager: SchemeManager;
+  readonly client: ExtensionClient;
+  readonly #options: ResolvedOptions;
+  readonly #store: Store;
+  readonly #logger: Logger;
+  readonly #registry: SchemeRegistry;
+  readonly #resources: Resources;
+  readonly #metrics = new Metrics();
+  readonly #app: App;
+  readonly #stopRetention: () => void;
+  /** Names this process in leases. */
+  readonly #replica = randomUUID();
+  #status: Readiness['status'] = 'starting';
+  #stopping: Promise<void> | undefined;
+
+  constructor(options: ResolvedOptions, store: Store, logger: Logger) {
+    this.#options = options;
+    this.#store = store;
+    this.#logger = logger;
+    const { reservedDomain, list, query, patch, cache, write, watch, changeLog } = options;
+    const now = () => Date.now();
+    const monotonicNow = () => performance.now();
+    const warn = (message: string) => logger.warn(message);
+    const registry = new SchemeRegistry({ reservedDomain, warn });
+    const limits = {
+      queryTimeout: query.timeout,
+      patch: { operations: patch.maxOperations, growth: patch.maxGrowth },
+      cacheBytes: cache.maxBytes,
+      writeTimeout: write.timeout,
+      bookmarkInterval: watch.bookmarkInterval,
+    };
+    const resources = new Resources({
+      store,
+      registry,
+      now,
+      monotonicNow,
+      limits,
+      reservedDomain,
+      logger,
+      behaviours: new Map(),
+    });
+    const authorizer = allowAll;
+    const custom = new CustomRoutes({ registry, reservedDomain, warn });
+    const documents = new ApiDocuments({ registry, custom, version, authentication: options.auth !== false });
+    this.#registry = registry;
+    this.#resources = resources;
+    this.schemeManager = registry.manager('');
+    this.client = createLocalClient({ resources, registry, authorizer, caller: system, unchecked: true });
+    this.#app = createApp({
+      registry,
+      resources,
+      custom,
+      documents,
+      authenticate: () => unauthenticated,
+      authorizer,
+      clientOf: (caller) => createLocalClient({ resources, registry, authorizer, caller }),
+      health: () => this.#health(),
+      metrics: this.#metrics,
+      logger,
+      clock: { now, monotonicNow },
+      random: Math.random,
+      limits: options.http,
+      maxListSize: list.maxSize,
+      cors: options.cors,
+      accessLog: options.accessLog,
+      watch: createWatchRoute({
+        watches: resources.watches,
+        feed: resources.feed,
+        authorizer,
+        maxBufferBytes: watch.maxBufferBytes,
+        bookmarkInterval: watch.bookmarkInterval,
+      }),
+    });
+    this.#measure();
+    this.#stopRetention = startRetention({ store, now, ...changeLog, logger });
+  }
+
+  async open(): Promise<void> {
+    await this.#resources.feed.start();
+  }
+
+  async start(): Promise<{ url: string }> {
+    const { host, port } = this.#options;
+    const { url } = await this.#app.listen({ host, port });
+    await Promise.all(this.#resources.all().map((resource) => resource.ready));
+    this.#status = 'ready';
+    return { url };
+  }
+
+  stop(): Promise<void> {
+    this.#stopping ??= this.#shutDown();
+    return this.#stopping;
+  }
+
+  async #shutDown(): Promise<void> {
+    this.#status = 'stopping';
+    this.#app.drain();
+    this.#stopRetention();
+    this.#resources.watches.stop();
+    await this.#app.stop();
+    await this.#resources.stop();
+    await this.#store.close();
+    this.#metrics.close();
+  }
+
+  #health(): Readiness {
+    return { status: this.#status, models: this.#resources.state(), plugins: [] };
+  }
+
+  #measure(): void {
+    const resources = this.#resources;
+    const metrics = this.#metrics;
+    metrics.gauge('kindred_objects', 'Stored objects by model', ['group', 'kind'], () =>
+      resources.all().map((resource) => {
+        const { group, kind } = resource.scheme.groupVersionKind;
+        return { labels: { group, kind }, value: resource.size };
+      }),
+    );
+    metrics.gauge('kindred_index_build_progress', 'From 0 to 1; 1 when the indexes are built', ['group', 'kind'], () =>
+      resources.state().map(({ group, kind, progress }) => ({ labels: { group, kind }, value: progress })),
+    );
+    metrics.gauge('kindred_model_problems', 'Stored objects that need repair', ['group', 'kind'], () =>
+      resources.state().map(({ group, kind, problems }) => ({ labels: { group, kind }, value: problems.length })),
+    );
+    metrics.gauge('kindred_revision', 'Newest revision that this process reflects', [], () => [
+      { value: resources.feed.applied },
+    ]);
+    metrics.gauge('kindred_oldest_revision', 'Oldest revision that a watch can resume after', [], async () => [
+      { value: await this.#store.oldest() },
+    ]);
+    metrics.gauge('kindred_writes_waiting', 'Writes that wait for a commit or are in one', [], () => [
+      { value: resources.queue.length },
+    ]);
+    metrics.gauge('kindred_watches', 'Open watches', [], () => [{ value: resources.watches.size }]);
+    metrics.gauge('kindred_store', 'What the store says of itself', ['name'], () =>
+      Object.entries(this.#store.describe()).flatMap(([name, value]) =>
+        typeof value === 'number' ? [{ labels: { name }, value }] : [],
+      ),
+    );
+  }
+}
