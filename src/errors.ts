@@ -19,6 +19,7 @@ export const errorCodes = {
   Forbidden: { status: 403, title: { en: 'Not allowed', zh: '没有权限' } },
   NotFound: { status: 404, title: { en: 'Not found', zh: '未找到' } },
   MethodNotAllowed: { status: 405, title: { en: 'Method not allowed', zh: '不支持该方法' } },
+  RequestTimeout: { status: 408, title: { en: 'Request timed out', zh: '请求超时' } },
   AlreadyExists: { status: 409, title: { en: 'Already exists', zh: '已存在' } },
   VersionConflict: { status: 409, title: { en: 'Version conflict', zh: '版本冲突' } },
   PatchTestFailed: { status: 409, title: { en: 'Patch test failed', zh: '补丁测试未通过' } },
@@ -174,8 +175,12 @@ export class KindredError extends Error {
 }
 
 function localised(one: Violation, locale: Locale): Violation {
-  const text = violationTexts.get(one);
-  return text ? { ...one, message: text[locale] } : one;
+  return { ...one, message: messageOf(one)[locale] };
+}
+
+/** The message of a violation in every language; one that was not made by `violation` has but its own. */
+export function messageOf(one: Violation): Text {
+  return violationTexts.get(one) ?? { en: one.message, zh: one.message };
 }
 
 const invalidText: Text = {

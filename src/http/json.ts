@@ -6,8 +6,8 @@
  * the text again token by token to say what is wrong and where.
  */
 import { isUtf8 } from 'node:buffer';
-import { escapeToken, invalid, KindredError, violation } from '../errors.ts';
 import type { Text, Violation } from '../errors.ts';
+import { escapeToken, invalid, KindredError, violation } from '../errors.ts';
 
 export interface JsonLimits {
   /** Deepest nesting; an empty object has depth 1. Default 64. */
@@ -161,7 +161,7 @@ function decimalOf(token: string): string {
 function diagnose(text: string, maxDepth: number, maxMembers: number): void {
   const inexact: Violation[] = [];
   const space = /[ \t\n\r]*/y;
-  const string = /"(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"/y;
+  const escapeSequence = /\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/y;
   const scalar = /true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
   let at = 0;
   let members = 0;
@@ -200,23 +200,33 @@ function diagnose(text: string, maxDepth: number, maxMembers: number): void {
       if (open === '{') object(pointer, depth + 1);
       else array(pointer, depth + 1);
     } else if (open === '"') {
-      if (match(string) === undefined) failInString();
+      string();
     } else {
       const token = match(scalar);
       if (token === undefined) fail('a JSON value', ' JSON 值');
       else if (/[\d]$/.test(token) && !isExact(token)) {
         const nearest = Number(token);
         inexact.push(
-          violation(pointer, 'precision', texts.number, { token, nearest: Number.isFinite(nearest) ? nearest : 'none' }),
+          violation(pointer, 'precision', texts.number, {
+            token,
+            nearest: Number.isFinite(nearest) ? nearest : 'none',
+          }),
         );
       }
     }
   };
-  const failInString = (): never => {
-    const bad = /"(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*/y;
-    match(bad);
-    if (text[at] === '\\') return fail('a valid escape sequence', '有效的转义序列');
-    if (at < text.length) return fail('an escaped control character', '转义后的控制字符');
+  /** Reads a string; its token with the quotation marks. */
+  const string = (): string => {
+    const start = at++;
+    for (; at < text.length; at++) {
+      const code = text.charCodeAt(at);
+      if (code < 0x20) fail('an escaped control character', '转义后的控制字符');
+      if (code === 0x22) return text.slice(start, ++at);
+      if (code !== 0x5c) continue;
+      escapeSequence.lastIndex = at;
+      if (!escapeSequence.test(text)) fail('a valid escape sequence', '有效的转义序列');
+      at = escapeSequence.lastIndex - 1;
+    }
     return fail('a closing quotation mark', '结束引号');
   };
   const object = (pointer: string, depth: number): void => {
@@ -225,12 +235,8 @@ function diagnose(text: string, maxDepth: number, maxMembers: number): void {
     do {
       match(space);
       const start = at;
-      const token = text[at] === '"' ? match(string) : undefined;
-      if (token === undefined) {
-        if (text[at] === '"') failInString();
-        fail('a member name in quotation marks', '带引号的成员名');
-      }
-      const name = JSON.parse(token!) as string;
+      if (text[at] !== '"') fail('a member name in quotation marks', '带引号的成员名');
+      const name = JSON.parse(string()) as string;
       if (names.has(name)) throw refused(texts.duplicate, text, start, { name: JSON.stringify(name) });
       names.add(name);
       if (++members > maxMembers) throw refused(texts.members, text, start, { limit: maxMembers });

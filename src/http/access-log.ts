@@ -1,0 +1,48 @@
+/** The log of requests: method, path, status, time, request id, identity. Never a query string, a body or a token. */
+import type { Logger } from 'pino';
+import type { Exchange } from './exchange.ts';
+
+/** Levels by outcome; `silent` leaves an outcome out. */
+export interface AccessLogOptions {
+  /** Answers below 400; default `debug`. */
+  readonly success?: AccessLevel;
+  /** 4xx; default `info`. */
+  readonly refusal?: AccessLevel;
+  /** 5xx; default `error`. */
+  readonly failure?: AccessLevel;
+}
+
+export type AccessLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'silent';
+
+export class AccessLog {
+  readonly #logger: Logger;
+  readonly #success: AccessLevel;
+  readonly #refusal: AccessLevel;
+  readonly #failure: AccessLevel;
+
+  constructor(logger: Logger, options: AccessLogOptions = {}) {
+    this.#logger = logger;
+    this.#success = options.success ?? 'debug';
+    this.#refusal = options.refusal ?? 'info';
+    this.#failure = options.failure ?? 'error';
+  }
+
+  /** @param ms milliseconds from the head of the request to its answer */
+  finished(exchange: Exchange, status: number, ms: number): void {
+    const level = status < 400 ? this.#success : status < 500 ? this.#refusal : this.#failure;
+    if (level === 'silent' || !this.#logger.isLevelEnabled(level)) return;
+    const { method, path, id: requestId, identity } = exchange;
+    this.#logger[level](
+      { method, path, status, ms: Math.round(ms * 1000) / 1000, requestId, identity: identity?.name },
+      'request',
+    );
+  }
+
+  /** The reason behind a 500. */
+  unexpected(exchange: Exchange, error: unknown): void {
+    this.#logger.error(
+      { err: error, method: exchange.method, path: exchange.path, requestId: exchange.id },
+      'unexpected error',
+    );
+  }
+}

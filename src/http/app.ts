@@ -1,0 +1,335 @@
+/**
+ * The HTTP side of the service: every request takes the same way, in this order: request id, limits of the URL, match,
+ * identify, authorise, handler. Fastify has one wildcard route, because routes cannot be taken from it once it listens:
+ * models are found in their registry, custom routes in theirs.
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { METHODS } from 'node:http';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import fastify from 'fastify';
+import type { Logger } from 'pino';
+import { anonymous, forbidden, isAnonymous, unauthenticated } from '../auth/identity.ts';
+import { KindredError } from '../errors.ts';
+import type { SchemeRegistry } from '../model/registry.ts';
+import type { Access, Authorizer, Caller, Decision, Identity } from '../resource/access.ts';
+import type { ExtensionClient } from '../resource/extension-client.ts';
+import type { Resources } from '../resource/resources.ts';
+import type { MaybePromise } from '../store/store.ts';
+import type { AccessLogOptions } from './access-log.ts';
+import { AccessLog } from './access-log.ts';
+import { Cors } from './cors.ts';
+import type { CustomMatch, CustomRoutes } from './custom.ts';
+import { serveCustom } from './custom-exchange.ts';
+import { discover } from './discovery.ts';
+import type { ExchangeObserver } from './exchange.ts';
+import { Exchange } from './exchange.ts';
+import type { Readiness } from './health.ts';
+import type { HttpLimits } from './limits.ts';
+import type { Address } from './listen.ts';
+import { clientErrorHandler, listen, refuseConnect, stop } from './listen.ts';
+import type { Metrics } from './metrics.ts';
+import type { ApiDocuments } from './openapi.ts';
+import { accessOfPath, segmentsOf } from './path.ts';
+import { methodNotAllowed, noHost, noRoute, queryTooLong, shuttingDown, urlTooLong } from './problem.ts';
+import type { ResourceTarget, WatchContext } from './resources.ts';
+import { ResourceRoutes } from './resources.ts';
+import { swaggerFile } from './swagger.ts';
+
+export interface AppParts {
+  readonly registry: SchemeRegistry;
+  readonly resources: Resources;
+  readonly custom: CustomRoutes;
+  readonly documents: ApiDocuments;
+  /**
+   * Who sends this; undefined without credentials. Throws (or rejects with) Unauthenticated for bad ones.
+   * Without authentication: everybody is the same all-powerful identity.
+   */
+  readonly authenticate: (request: IncomingMessage) => MaybePromise<Identity | undefined>;
+  readonly authorizer: Authorizer;
+  /** A client that acts as the caller, for custom routes. */
+  readonly clientOf: (caller: Caller) => ExtensionClient;
+  readonly health: () => Readiness;
+  readonly metrics: Metrics;
+  readonly logger: Logger;
+  readonly clock: { now(): number; monotonicNow(): number };
+  /** A number from 0 (included) to 1 (excluded): the prefix of made request ids. */
+  readonly random: () => number;
+  readonly limits: HttpLimits;
+  /** Largest `size` of a page (option `list.maxSize`). */
+  readonly maxListSize: number;
+  /** Origins that browsers may call from, `*` for all; none: no CORS. */
+  readonly cors?: readonly string[];
+  readonly accessLog?: AccessLogOptions;
+  readonly watch?: (context: WatchContext) => MaybePromise<void>;
+}
+
+export interface App {
+  readonly fastify: FastifyInstance;
+  listen(address: Address): Promise<{ url: string }>;
+  /** From now on new requests get 503 with `Connection: close`; `/livez` and `/readyz` answer on. */
+  drain(): void;
+  /** Drains, waits for requests under way (at most `limits.stopTimeout`), closes every connection. */
+  stop(): Promise<void>;
+}
+
+export function createApp(parts: AppParts): App {
+  const handler = new Handler(parts);
+  const { limits } = parts;
+  const answer = (request: FastifyRequest, reply: FastifyReply): void => {
+    reply.hijack();
+    handler.handle(request.raw, reply.raw);
+  };
+  const connection = { limits, now: () => parts.clock.now(), makeId: () => handler.makeId() };
+  const instance = fastify({
+    logger: false,
+    genReqId: () => '',
+    requestIdHeader: false,
+    return503OnClosing: false,
+    forceCloseConnections: false,
+    keepAliveTimeout: limits.keepAlive,
+    requestTimeout: 0,
+    bodyLimit: limits.body,
+    routerOptions: { maxParamLength: limits.headers, ignoreTrailingSlash: false },
+    http: {
+      maxHeaderSize: limits.headers,
+      headersTimeout: limits.headersTimeout,
+      connectionsCheckingInterval: Math.min(2_000, limits.headersTimeout),
+      requireHostHeader: false,
+    },
+    clientErrorHandler: clientErrorHandler(connection),
+    frameworkErrors: (_error, request, reply) => answer(request, reply),
+  });
+  // Bodies are read by the handler, after the caller is known and allowed.
+  instance.removeAllContentTypeParsers();
+  instance.addContentTypeParser('*', (_request, _payload, done) => done(null));
+  for (const method of METHODS) {
+    if (method !== 'CONNECT' && !instance.supportedMethods.includes(method)) instance.addHttpMethod(method);
+  }
+  instance.all('*', answer);
+  instance.setNotFoundHandler(answer);
+  refuseConnect(instance.server, connection);
+  return {
+    fastify: instance,
+    listen: (address) => listen(instance, address),
+    drain: () => handler.drain(),
+    stop: async () => {
+      handler.drain();
+      await stop(instance, limits.stopTimeout);
+      handler.close();
+    },
+  };
+}
+
+/** What a request was matched with. */
+type Match =
+  | { readonly kind: 'resource'; readonly target: ResourceTarget }
+  | { readonly kind: 'custom'; readonly match: CustomMatch }
+  | { readonly kind: 'method'; readonly allow: readonly string[] }
+  | { readonly kind: 'page'; readonly serve: (exchange: Exchange) => MaybePromise<void> }
+  | undefined;
+
+class Handler implements ExchangeObserver {
+  readonly #parts: AppParts;
+  readonly #routes: ResourceRoutes;
+  readonly #log: AccessLog;
+  readonly #cors: Cors | undefined;
+  readonly #idPrefix: string;
+  readonly #makeId = () => this.makeId();
+  #made = 0;
+  #draining = false;
+
+  constructor(parts: AppParts) {
+    this.#parts = parts;
+    const { registry, resources, limits, maxListSize, watch } = parts;
+    const authorise = this.#authorise.bind(this);
+    this.#routes = new ResourceRoutes({ registry, resources, limits, maxListSize, authorise, ...(watch && { watch }) });
+    this.#log = new AccessLog(parts.logger, parts.accessLog);
+    this.#cors = parts.cors && parts.cors.length > 0 ? new Cors(parts.cors) : undefined;
+    this.#idPrefix = Math.floor(parts.random() * 36 ** 8)
+      .toString(36)
+      .padStart(8, '0');
+  }
+
+  get closing(): boolean {
+    return this.#draining;
+  }
+
+  now(): number {
+    return this.#parts.clock.now();
+  }
+
+  monotonicNow(): number {
+    return this.#parts.clock.monotonicNow();
+  }
+
+  makeId(): string {
+    return `${this.#idPrefix}-${(this.#made++).toString(36)}`;
+  }
+
+  drain(): void {
+    this.#draining = true;
+  }
+
+  close(): void {
+    this.#routes.close();
+  }
+
+  finished(exchange: Exchange, status: number): void {
+    const ms = this.monotonicNow() - exchange.started;
+    this.#parts.metrics.observe(exchange.method, exchange.route, status, ms / 1000);
+    this.#log.finished(exchange, status, ms);
+  }
+
+  unexpected(exchange: Exchange, error: unknown): void {
+    this.#log.unexpected(exchange, error);
+  }
+
+  /** Answers the request; never throws. */
+  handle(request: IncomingMessage, response: ServerResponse): void {
+    const exchange = new Exchange(request, response, this.#makeId, this);
+    try {
+      const served = this.#serve(exchange);
+      if (served instanceof Promise) served.catch((error: unknown) => exchange.fail(error));
+    } catch (error) {
+      exchange.fail(error);
+    }
+  }
+
+  #serve(exchange: Exchange): MaybePromise<void> {
+    const { request, path, query } = exchange;
+    const { limits } = this.#parts;
+    if (request.url!.length > limits.url) throw urlTooLong(limits.url);
+    if (query.length > limits.query) throw queryTooLong(limits.query);
+    if (request.headers.host === undefined && request.httpVersionMinor === 1) throw noHost();
+    if (this.#cors?.answer(exchange)) return;
+    if (path === '/livez') return this.#open(exchange, '/livez', () => exchange.sendJson(200, { status: 'ok' }));
+    if (path === '/readyz') return this.#open(exchange, '/readyz', () => this.#ready(exchange));
+    if (this.#draining) throw shuttingDown();
+    if (path.startsWith('/swagger-ui')) return this.#open(exchange, '/swagger-ui', () => serveSwagger(exchange));
+    const match = this.#match(exchange);
+    const identity = this.#parts.authenticate(request);
+    if (identity instanceof Promise) return identity.then((known) => this.#answer(exchange, match, known));
+    return this.#answer(exchange, match, identity);
+  }
+
+  /** Routes that anybody may read. */
+  #open(exchange: Exchange, route: string, serve: () => MaybePromise<void>): MaybePromise<void> {
+    exchange.route = route;
+    if (exchange.method !== 'GET' && exchange.method !== 'HEAD')
+      throw methodNotAllowed(exchange.method, exchange.path, ['GET', 'HEAD']);
+    return serve();
+  }
+
+  #match(exchange: Exchange): Match {
+    const { method, path } = exchange;
+    const target = this.#routes.find(path);
+    if (target && target.name !== '-') return { kind: 'resource', target };
+    const custom = this.#parts.custom.find(method, path);
+    if (custom) return 'allow' in custom ? { kind: 'method', allow: custom.allow } : { kind: 'custom', match: custom };
+    if (target) return { kind: 'resource', target };
+    const serve = this.#page(path);
+    if (!serve) return undefined;
+    return method === 'GET' || method === 'HEAD' ? { kind: 'page', serve } : { kind: 'method', allow: ['GET', 'HEAD'] };
+  }
+
+  #answer(exchange: Exchange, match: Match, identity: Identity | undefined): MaybePromise<void> {
+    exchange.identity = identity ?? anonymous;
+    if (match?.kind === 'resource') {
+      exchange.route = this.#routes.template(match.target);
+      return this.#routes.serve(exchange, match.target);
+    }
+    const { method, path } = exchange;
+    if (match?.kind === 'custom') {
+      exchange.route = match.match.route.path;
+      this.#authorise(exchange, match.match.access);
+      return serveCustom(exchange, match.match, this.#parts);
+    }
+    this.#authorise(exchange, accessOfPath(method, path, segmentsOf(path)));
+    if (match?.kind === 'method') throw methodNotAllowed(method, path, match.allow);
+    if (match) return match.serve(exchange);
+    throw this.#parts.health().status === 'starting' ? starting() : noRoute(path);
+  }
+
+  /** @throws KindredError Unauthenticated for an anonymous caller, Forbidden for a known one */
+  #authorise(exchange: Exchange, access: Access): Decision & { allowed: true } {
+    const identity = exchange.identity!;
+    const decision = this.#parts.authorizer.decide(identity, access);
+    if (decision.allowed) return decision;
+    throw isAnonymous(identity) ? unauthenticated(noCredentials) : forbidden(identity, decision.reason);
+  }
+
+  #page(path: string): ((exchange: Exchange) => MaybePromise<void>) | undefined {
+    if (path === '/metrics') return (exchange) => this.#metrics(exchange);
+    if (path === '/v3/api-docs' || path.startsWith('/v3/api-docs/')) return (exchange) => this.#documents(exchange);
+    if (path === '/apis' || path.startsWith('/apis/') || path.startsWith('/api/')) {
+      if (discover(this.#parts.registry, path) === undefined) return undefined;
+      return (exchange) => this.#discovery(exchange);
+    }
+    return undefined;
+  }
+
+  async #metrics(exchange: Exchange): Promise<void> {
+    exchange.route = '/metrics';
+    const { metrics } = this.#parts;
+    const text = Buffer.from(await metrics.text());
+    exchange.send(200, ['Content-Type', metrics.contentType], text);
+  }
+
+  #mayUse(exchange: Exchange): (access: Access) => boolean {
+    return (access) => this.#parts.authorizer.decide(exchange.identity!, access).allowed;
+  }
+
+  #documents(exchange: Exchange): void {
+    const { documents } = this.#parts;
+    const group = exchange.path.slice('/v3/api-docs/'.length);
+    if (group === '') {
+      exchange.route = '/v3/api-docs';
+      exchange.sendJson(200, { groups: documents.groups() });
+      return;
+    }
+    const document = documents.document(segmentsOf(exchange.path).slice(2).join('/'), this.#mayUse(exchange));
+    if (!document) throw noRoute(exchange.path);
+    exchange.route = '/v3/api-docs/{group}';
+    exchange.sendTagged(document.etag, document.json);
+  }
+
+  #discovery(exchange: Exchange): void {
+    const found = discover(this.#parts.registry, exchange.path, this.#mayUse(exchange));
+    if (!found) throw noRoute(exchange.path);
+    exchange.route = exchange.path;
+    exchange.sendJson(200, found);
+  }
+
+  /** Everybody sees the status; the rest is for those who may. */
+  async #ready(exchange: Exchange): Promise<void> {
+    const identity = await Promise.try(this.#parts.authenticate, exchange.request).catch(() => undefined);
+    exchange.identity = identity ?? anonymous;
+    const decision = this.#parts.authorizer.decide(exchange.identity, { verb: 'get', path: '/readyz' });
+    const { models, plugins, ...known } = this.#parts.health();
+    const status = this.#draining ? 'stopping' : known.status;
+    const details = decision.allowed ? { models, plugins } : {};
+    if (status === 'ready') {
+      exchange.sendJson(200, { status, ...details });
+      return;
+    }
+    exchange.fail(new KindredError('NotReady', readinessTexts[status], {}, details));
+  }
+}
+
+const noCredentials = { en: 'none was sent', zh: '请求中没有令牌' };
+
+const readinessTexts = {
+  starting: { en: 'The service is starting', zh: '服务正在启动' },
+  stopping: { en: 'The service is shutting down', zh: '服务正在关闭' },
+  unavailable: { en: 'The database is away', zh: '数据库不可用' },
+} as const;
+
+function starting(): KindredError {
+  return new KindredError('NotReady', readinessTexts.starting);
+}
+
+async function serveSwagger(exchange: Exchange): Promise<void> {
+  const file = await swaggerFile(exchange.path);
+  if (!file) throw noRoute(exchange.path);
+  exchange.send(200, Object.entries(file.headers).flat(), file.body);
+}

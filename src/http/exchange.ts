@@ -1,0 +1,170 @@
+/** One request and its answer: what is known of the caller, and the ways to answer. */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Locale } from '../errors.ts';
+import type { Caller, Identity } from '../resource/access.ts';
+import { matchesEtag, parseEtags } from '../resource/etag.ts';
+import { dropRest, hasBody } from './body.ts';
+import { preferredLocale } from './negotiate.ts';
+import { asKindredError, problemBytes, problemOf } from './problem.ts';
+
+/** Told once of every answered request. */
+export interface ExchangeObserver {
+  /** Milliseconds, never going back. */
+  monotonicNow(): number;
+  /** Milliseconds since the epoch. */
+  now(): number;
+  /** True while the service stops: connections are closed after their answer. */
+  readonly closing: boolean;
+  finished(exchange: Exchange, status: number): void;
+  /** An error that is nobody's answer: the log alone gets its text. */
+  unexpected(exchange: Exchange, error: unknown): void;
+}
+
+/** Header names and values in turn, as `writeHead` takes them. */
+export type HeaderList = string[];
+
+export const json = 'application/json';
+export const ndjson = 'application/x-ndjson';
+const problemJson = 'application/problem+json';
+
+const wellFormedId = /^[A-Za-z0-9._-]{1,128}$/;
+
+export class Exchange {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly method: string;
+  /** Path as it came, percent-encoded. */
+  readonly path: string;
+  /** Query string as it came, without the question mark. */
+  readonly query: string;
+  /** From a well-formed `X-Request-Id`, or made. */
+  readonly id: string;
+  readonly started: number;
+  /** Template of the route, for metrics: `/apis/<group>/<version>/<plural>/{name}`. */
+  route = 'unmatched';
+  identity: Identity | undefined;
+  /** Headers of every answer, such as those of CORS. */
+  readonly extra: HeaderList = [];
+  readonly #observer: ExchangeObserver;
+  #locale: Locale | undefined;
+  #finished = false;
+
+  constructor(request: IncomingMessage, response: ServerResponse, makeId: () => string, observer: ExchangeObserver) {
+    this.request = request;
+    this.response = response;
+    this.method = request.method!;
+    this.#observer = observer;
+    this.started = observer.monotonicNow();
+    const url = request.url!;
+    const target = url.charCodeAt(0) === 0x2f ? url : originForm(url);
+    const mark = target.indexOf('?');
+    this.path = mark < 0 ? target : target.slice(0, mark);
+    this.query = mark < 0 ? '' : target.slice(mark + 1);
+    const given = request.headers['x-request-id'];
+    this.id = typeof given === 'string' && wellFormedId.test(given) ? given : makeId();
+  }
+
+  get locale(): Locale {
+    this.#locale ??= preferredLocale(this.request.headers['accept-language']);
+    return this.#locale;
+  }
+
+  /** Writes over HTTP are made in the name of the identity. */
+  get caller(): Caller {
+    return { identity: this.identity!, origin: 'http' };
+  }
+
+  get isHead(): boolean {
+    return this.method === 'HEAD';
+  }
+
+  /** The whole answer. Without a body there is no Content-Type; a HEAD gets the headers alone. */
+  send(status: number, headers: HeaderList, body?: Buffer): void {
+    if (body) headers.push('Content-Length', String(body.length));
+    else if (status !== 304 && status !== 204) headers.push('Content-Length', '0');
+    this.#head(status, headers);
+    if (body && this.method !== 'HEAD') this.response.end(body);
+    else this.response.end();
+    this.finish(status);
+  }
+
+  sendJson(status: number, value: unknown, headers: HeaderList = []): void {
+    headers.push('Content-Type', json);
+    this.send(status, headers, Buffer.from(JSON.stringify(value)));
+  }
+
+  /** A JSON answer with an entity tag: 304 when the caller has it already. */
+  sendTagged(etag: string, body: Buffer): void {
+    const ifNoneMatch = this.request.headers['if-none-match'];
+    const known = ifNoneMatch !== undefined && matchesEtag(parseEtags(ifNoneMatch), etag, 'weak');
+    if (known) this.send(304, ['ETag', etag]);
+    else this.send(200, ['ETag', etag, 'Content-Type', json], body);
+  }
+
+  /** The head of a streamed answer; `finish` is called by whoever ends it. */
+  open(status: number, headers: HeaderList): void {
+    this.#head(status, headers);
+    this.response.flushHeaders();
+  }
+
+  /** A problem document; after the head was sent the connection is reset instead, so that nobody takes a part for the whole. */
+  fail(error: unknown): void {
+    const known = asKindredError(error);
+    if (known.code === 'InternalError') this.#observer.unexpected(this, error);
+    if (this.response.headersSent || this.response.destroyed) {
+      this.reset();
+      this.finish(this.response.headersSent ? this.response.statusCode : 499);
+      return;
+    }
+    const headers: HeaderList = ['Content-Type', problemJson, 'Content-Language', this.locale];
+    for (const [name, value] of Object.entries(known.headers ?? {})) headers.push(name, value);
+    if (known.status === 503 && !hasHeader(headers, 'retry-after')) headers.push('Retry-After', '1');
+    if (known.revision !== undefined) headers.push('Kindred-Revision', String(known.revision));
+    this.send(known.status, headers, problemBytes(known, this.#problemContext()));
+  }
+
+  /** The members of the problem document of an error of this request, for places inside a stream. */
+  problem(error: unknown): Record<string, unknown> {
+    const known = asKindredError(error);
+    if (known.code === 'InternalError') this.#observer.unexpected(this, error);
+    return problemOf(known, this.#problemContext());
+  }
+
+  /** Cuts the connection so that the client sees an incomplete answer. */
+  reset(): void {
+    const { socket } = this.response;
+    if (socket && 'resetAndDestroy' in socket && !socket.destroyed) socket.resetAndDestroy();
+    else this.response.destroy();
+  }
+
+  /** The answer is complete (or will never be): metrics and log, once. */
+  finish(status: number): void {
+    if (this.#finished) return;
+    this.#finished = true;
+    if (!this.request.complete && hasBody(this.request)) dropRest(this.request);
+    this.#observer.finished(this, status);
+  }
+
+  #problemContext() {
+    return { instance: this.path, requestId: this.id, time: this.#observer.now(), locale: this.locale };
+  }
+
+  #head(status: number, headers: HeaderList): void {
+    headers.push('X-Request-Id', this.id);
+    for (const text of this.extra) headers.push(text);
+    if (this.#observer.closing && !hasHeader(headers, 'connection')) headers.push('Connection', 'close');
+    this.response.writeHead(status, headers);
+  }
+}
+
+function hasHeader(headers: HeaderList, name: string): boolean {
+  for (let i = 0; i < headers.length; i += 2) if (headers[i]!.toLowerCase() === name) return true;
+  return false;
+}
+
+/** Path and query of an absolute request target (RFC 9112, section 3.2.2); `*` stays. */
+function originForm(url: string): string {
+  const match = /^[a-z][a-z0-9+.-]*:\/\/[^/?#]*(.*)$/i.exec(url);
+  if (!match) return url;
+  return match[1]!.startsWith('/') ? match[1]! : `/${match[1]}`;
+}

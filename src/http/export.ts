@@ -1,0 +1,58 @@
+/** A list as NDJSON: every match, one object a line, in the order of the list (contract section 3). */
+import type { ServerResponse } from 'node:http';
+import type { ModelResource, Selection } from '../resource/resource.ts';
+import type { Exchange } from './exchange.ts';
+import { ndjson } from './exchange.ts';
+
+const lineEnd = Buffer.from('\n');
+
+export interface ExportLimits {
+  /** Milliseconds that the client may leave sent bytes unread. */
+  readonly requestTimeout: number;
+}
+
+/**
+ * Holds one portion of objects in memory at a time and reads the next when the client took it. A failure midway resets
+ * the connection: an answer that ends properly is complete.
+ */
+export async function exportObjects(
+  exchange: Exchange,
+  resource: ModelResource,
+  selection: Selection,
+  limits: ExportLimits,
+): Promise<void> {
+  const { response } = exchange;
+  const { revision, objects } = await resource.export(selection);
+  try {
+    exchange.open(200, ['Content-Type', ndjson, 'Kindred-Revision', String(revision)]);
+    if (!exchange.isHead) {
+      for await (const portion of objects) {
+        const parts: Buffer[] = [];
+        for (const bytes of portion) parts.push(bytes, lineEnd);
+        if (!response.write(Buffer.concat(parts))) await drained(response, limits.requestTimeout);
+        if (response.destroyed) break;
+      }
+    }
+  } finally {
+    await objects[Symbol.asyncIterator]().return?.(undefined);
+  }
+  response.end();
+  exchange.finish(response.destroyed ? 499 : 200);
+}
+
+/** Resolves when the client took what was written, or went away. Rejects when it does neither for this many milliseconds. */
+export function drained(response: ServerResponse, timeout: number): Promise<void> {
+  if (response.destroyed || !response.writableNeedDrain) return Promise.resolve();
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => {
+      response.off('drain', done).off('close', done);
+      reject(new Error('The client stopped reading'));
+    }, timeout);
+    const done = (): void => {
+      clearTimeout(timer);
+      response.off('drain', done).off('close', done);
+      resolve();
+    };
+    response.on('drain', done).on('close', done);
+  });
+}

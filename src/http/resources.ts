@@ -1,0 +1,370 @@
+/** The generated routes of every registered model (contract sections 3 and 4). */
+import { LRUCache } from 'lru-cache';
+import type { SchemeRegistry } from '../model/registry.ts';
+import type { ListParameters } from '../query/list-parameters.ts';
+import { parseListParameters } from '../query/list-parameters.ts';
+import type { Access, Decision } from '../resource/access.ts';
+import { etagOf, matchesEtag, parseEtags } from '../resource/etag.ts';
+import type { Answer, ModelResource, Page, Stored } from '../resource/resource.ts';
+import type { Resources } from '../resource/resources.ts';
+import type { MaybePromise } from '../store/store.ts';
+import { readBody } from './body.ts';
+import { bulkCreate } from './bulk.ts';
+import type { Exchange } from './exchange.ts';
+import { json, ndjson } from './exchange.ts';
+import { exportObjects } from './export.ts';
+import { parseJson } from './json.ts';
+import type { HttpLimits } from './limits.ts';
+import { mediaType, preferredType } from './negotiate.ts';
+import { segmentsOf, verbOf } from './path.ts';
+import {
+  conflictingParameters,
+  methodNotAllowed,
+  noRoute,
+  notForExport,
+  onlyWithWatch,
+  unknownParameter,
+  unsupportedEncoding,
+  unsupportedType,
+} from './problem.ts';
+
+/** A list request with `watch=true`, authorised for list and watch. The watch answers the exchange, and calls its `finish` at the end. */
+export interface WatchContext {
+  readonly exchange: Exchange;
+  readonly resource: ModelResource;
+  readonly parameters: ListParameters;
+  /** Only these objects are seen. */
+  readonly names: ReadonlySet<string> | undefined;
+}
+
+export interface ResourceRoutesParts {
+  readonly registry: SchemeRegistry;
+  readonly resources: Resources;
+  readonly limits: HttpLimits;
+  /** Largest `size` of a page (option `list.maxSize`). */
+  readonly maxListSize: number;
+  /** Throws Unauthenticated or Forbidden. */
+  readonly authorise: (exchange: Exchange, access: Access) => Decision & { allowed: true };
+  readonly watch?: (context: WatchContext) => MaybePromise<void>;
+}
+
+/** One registered model as the routes see it. */
+interface ModelRoutes {
+  readonly resource: ModelResource;
+  readonly group: string;
+  readonly plural: string;
+  /** Path of the collection. */
+  readonly base: string;
+  readonly one: string;
+  readonly status: string;
+  readonly hasStatus: boolean;
+  readonly lists: LRUCache<string, ListParameters>;
+}
+
+/** A request's place among the generated routes: a collection, an object, or its status. */
+export interface ResourceTarget {
+  readonly model: ModelRoutes;
+  readonly name: string | undefined;
+  readonly status: boolean;
+}
+
+const allowed = {
+  list: ['GET', 'HEAD', 'POST'],
+  one: ['GET', 'HEAD', 'PUT', 'PATCH', 'DELETE'],
+  status: ['GET', 'HEAD', 'PUT', 'PATCH'],
+} as const;
+
+const mergePatch = 'application/merge-patch+json';
+const jsonPatch = 'application/json-patch+json';
+
+/** Query strings of lists that are kept with their meaning, for each model; longer ones than this many characters are not. */
+const keptLists = 256;
+const keptListLength = 512;
+
+export class ResourceRoutes {
+  readonly #parts: ResourceRoutesParts;
+  readonly #jsonLimits: { maxDepth: number; maxMembers: number };
+  readonly #byBase = new Map<string, ModelRoutes>();
+  readonly #stopListening: (() => void)[];
+
+  constructor(parts: ResourceRoutesParts) {
+    this.#parts = parts;
+    this.#jsonLimits = { maxDepth: parts.limits.depth, maxMembers: parts.limits.members };
+    const forget = (): void => this.#byBase.clear();
+    this.#stopListening = [parts.registry.onRegister(forget), parts.registry.onUnregister(forget)];
+  }
+
+  close(): void {
+    for (const stop of this.#stopListening) stop();
+    this.#byBase.clear();
+  }
+
+  /**
+   * Undefined when the path has another shape, or names no registered model.
+   * @throws KindredError BadRequest when the path is not well-formed
+   */
+  find(path: string): ResourceTarget | undefined {
+    const plural = path.startsWith('/apis/') ? 3 : path.startsWith('/api/') ? 2 : 0;
+    if (plural === 0) return undefined;
+    if (path.includes('%')) return this.#findDecoded(segmentsOf(path), plural);
+    let end = 0;
+    for (let i = 0; i <= plural; i++) {
+      end = path.indexOf('/', end + 1);
+      if (end < 0) {
+        if (i < plural) return undefined;
+        end = path.length;
+      }
+    }
+    const base = path.slice(0, end);
+    let model = this.#byBase.get(base);
+    if (!model) {
+      const segments = base.split('/');
+      model = this.#model(plural === 3 ? segments[2]! : '', segments.at(-2)!, segments.at(-1)!);
+      if (!model) return undefined;
+    }
+    if (end === path.length) return { model, name: undefined, status: false };
+    const next = path.indexOf('/', end + 1);
+    if (next < 0) return target(model, path.slice(end + 1), undefined);
+    return target(model, path.slice(end + 1, next), path.slice(next + 1));
+  }
+
+  /** What the authoriser is asked; for a list see `serve`. */
+  access(method: string, { model, name, status }: ResourceTarget): Access {
+    const resource = status ? `${model.plural}/status` : model.plural;
+    const verb = verbOf(method, name !== undefined);
+    return name === undefined ? { verb, group: model.group, resource } : { verb, group: model.group, resource, name };
+  }
+
+  /** Template of the route, for metrics. */
+  template({ model, name, status }: ResourceTarget): string {
+    return name === undefined ? model.base : status ? model.status : model.one;
+  }
+
+  /** Authorises and answers. Throws (or rejects with) what becomes the problem document. */
+  serve(exchange: Exchange, found: ResourceTarget): MaybePromise<void> {
+    const { method } = exchange;
+    const { model, name, status } = found;
+    if (name === undefined && (method === 'GET' || method === 'HEAD')) return this.#list(exchange, model);
+    this.#parts.authorise(exchange, this.access(method, found));
+    if (status && !model.hasStatus) throw noRoute(exchange.path);
+    const offered: readonly string[] = allowed[name === undefined ? 'list' : status ? 'status' : 'one'];
+    if (!offered.includes(method)) throw methodNotAllowed(method, exchange.path, offered);
+    if (exchange.query !== '') refuseParameters(exchange.query);
+    const { resource } = model;
+    if (method === 'GET' || method === 'HEAD') return this.#get(exchange, resource, name!);
+    resource.assertReady();
+    if (method === 'POST') return this.#post(exchange, model);
+    if (method === 'PUT') return this.#put(exchange, resource, name!, status);
+    if (method === 'PATCH') return this.#patch(exchange, resource, name!, status);
+    return this.#delete(exchange, resource, name!);
+  }
+
+  #findDecoded(segments: readonly string[], plural: number): ResourceTarget | undefined {
+    if (segments.length <= plural) return undefined;
+    const group = plural === 3 ? segments[1]! : '';
+    const scheme = this.#parts.registry.find(group, segments[plural - 1]!, segments[plural]!);
+    const model = scheme && this.#model(group, segments[plural - 1]!, segments[plural]!);
+    if (!model) return undefined;
+    const [name, ...rest] = segments.slice(plural + 1);
+    return name === undefined
+      ? { model, name, status: false }
+      : target(model, name, rest.length > 0 ? rest.join('/') : undefined);
+  }
+
+  #model(group: string, version: string, plural: string): ModelRoutes | undefined {
+    const resource = this.#parts.resources.find(group, version, plural);
+    if (!resource) return undefined;
+    const base = group === '' ? `/api/${version}/${plural}` : `/apis/${group}/${version}/${plural}`;
+    const known = this.#byBase.get(base);
+    if (known) return known;
+    const model: ModelRoutes = {
+      resource,
+      group,
+      plural,
+      base,
+      one: `${base}/{name}`,
+      status: `${base}/{name}/status`,
+      hasStatus: resource.scheme.subresources.status,
+      lists: new LRUCache({ max: keptLists }),
+    };
+    this.#byBase.set(base, model);
+    return model;
+  }
+
+  // ── reads ──────────────────────────────────────────────────────────────────────────────────────────────
+
+  #get(exchange: Exchange, resource: ModelResource, name: string): MaybePromise<void> {
+    const found = resource.get(name);
+    if (found instanceof Promise) return found.then(({ revision, stored }) => sendRead(exchange, stored, revision));
+    sendRead(exchange, found.stored, found.revision);
+  }
+
+  #list(exchange: Exchange, model: ModelRoutes): MaybePromise<void> {
+    let parameters: ListParameters;
+    try {
+      parameters = this.#parameters(model, exchange.query);
+    } catch (error) {
+      this.#parts.authorise(exchange, listAccess(model, 'list'));
+      throw error;
+    }
+    const { others, explain } = parameters;
+    const watching = others.size > 0 && isWatch(others);
+    const decision = this.#parts.authorise(exchange, listAccess(model, explain && !watching ? 'explain' : 'list'));
+    const names = watching
+      ? both(decision.names, this.#parts.authorise(exchange, listAccess(model, 'watch')).names)
+      : decision.names;
+    const { resource } = model;
+    resource.assertReady();
+    if (watching && this.#parts.watch) {
+      if (explain) throw conflictingParameters('explain', 'watch');
+      return this.#parts.watch({ exchange, resource, parameters, names });
+    }
+    const { where, sort, page, size } = parameters;
+    const selection = { where, sort, ...(names && { names }) };
+    const request = { ...selection, page, size };
+    if (explain) {
+      return Promise.resolve(resource.explain(request)).then((plan) => {
+        const revision = String(this.#parts.resources.feed.applied);
+        exchange.sendJson(200, plan, ['Kindred-Revision', revision]);
+      });
+    }
+    const { accept } = exchange.request.headers;
+    if (accept?.includes('ndjson') && preferredType(accept, [json, ndjson]) === ndjson) {
+      if (parameters.paged) throw notForExport(/(?:^|&)page=/.test(exchange.query) ? 'page' : 'size');
+      return exportObjects(exchange, resource, selection, this.#parts.limits);
+    }
+    const listed = resource.list(request);
+    if (listed instanceof Promise) return listed.then((result) => sendPage(exchange, page, size, result));
+    sendPage(exchange, page, size, listed);
+  }
+
+  #parameters(model: ModelRoutes, query: string): ListParameters {
+    const kept = model.lists.get(query);
+    if (kept) return kept;
+    const parameters = parseListParameters(query, { maxSize: this.#parts.maxListSize });
+    if (query.length <= keptListLength) model.lists.set(query, parameters);
+    return parameters;
+  }
+
+  // ── writes ─────────────────────────────────────────────────────────────────────────────────────────────
+
+  async #post(exchange: Exchange, model: ModelRoutes): Promise<void> {
+    const type = this.#bodyType(exchange, [json, ndjson]);
+    const { resource } = model;
+    if (type === ndjson) {
+      const create = (line: Buffer) => resource.create(parseJson(line, this.#jsonLimits), { caller: exchange.caller });
+      const revision = this.#parts.resources.feed.applied;
+      return bulkCreate(exchange, create, revision, this.#parts.limits);
+    }
+    const answer = await resource.create(await this.#body(exchange), { caller: exchange.caller });
+    const location = `${model.base}/${encodeURIComponent(answer.stored.name)}`;
+    sendWritten(exchange, 201, answer, ['Location', location]);
+  }
+
+  async #put(exchange: Exchange, resource: ModelResource, name: string, status: boolean): Promise<void> {
+    this.#bodyType(exchange, [json]);
+    const options = { ...writeOptions(exchange), status };
+    sendWritten(exchange, 200, await resource.update(name, await this.#body(exchange), options));
+  }
+
+  async #patch(exchange: Exchange, resource: ModelResource, name: string, status: boolean): Promise<void> {
+    const type = this.#bodyType(exchange, [mergePatch, jsonPatch], true);
+    const kind = type === jsonPatch ? 'json' : 'merge';
+    const options = { ...writeOptions(exchange), status, kind } as const;
+    sendWritten(exchange, 200, await resource.patch(name, await this.#body(exchange), options));
+  }
+
+  async #delete(exchange: Exchange, resource: ModelResource, name: string): Promise<void> {
+    sendWritten(exchange, 200, await resource.delete(name, writeOptions(exchange)));
+  }
+
+  async #body(exchange: Exchange): Promise<unknown> {
+    return parseJson(await readBody(exchange.request, this.#parts.limits), this.#jsonLimits);
+  }
+
+  /** @throws KindredError UnsupportedMediaType */
+  #bodyType<const T extends string>(exchange: Exchange, types: readonly T[], patch = false): T {
+    const { headers } = exchange.request;
+    const encoding = headers['content-encoding'];
+    if (encoding !== undefined && encoding.toLowerCase() !== 'identity') throw unsupportedEncoding(encoding);
+    const given = mediaType(headers['content-type']);
+    const type = types.find((one) => one === given);
+    if (type === undefined) throw unsupportedType(headers['content-type'], types, patch);
+    return type;
+  }
+}
+
+function target(model: ModelRoutes, name: string, sub: string | undefined): ResourceTarget | undefined {
+  if (name === '' || (sub !== undefined && sub !== 'status')) return undefined;
+  return { model, name, status: sub !== undefined };
+}
+
+function listAccess({ group, plural }: ModelRoutes, verb: string): Access {
+  return { verb, group, resource: plural };
+}
+
+function both(a: ReadonlySet<string> | undefined, b: ReadonlySet<string> | undefined): ReadonlySet<string> | undefined {
+  return a && b ? a.intersection(b) : (a ?? b);
+}
+
+/** `watch`, `since` and `sendInitial` as given. */
+function isWatch(others: ReadonlyMap<string, readonly string[]>): boolean {
+  const values = others.get('watch');
+  if (values?.length === 1 && values[0] === 'true') return true;
+  if (values && (values.length > 1 || values[0] !== 'false')) throw onlyWithWatch('watch');
+  for (const parameter of others.keys()) if (parameter !== 'watch') throw onlyWithWatch(parameter);
+  return false;
+}
+
+function writeOptions(exchange: Exchange) {
+  const ifMatch = exchange.request.headers['if-match'];
+  return { caller: exchange.caller, ...(ifMatch !== undefined && { ifMatch: parseEtags(ifMatch) }) };
+}
+
+function refuseParameters(query: string): void {
+  for (const pair of query.split('&')) if (pair !== '') throw unknownParameter(pair.split('=')[0]!, []);
+}
+
+function sendRead(exchange: Exchange, stored: Stored, revision: number): void {
+  const etag = etagOf(stored);
+  const ifNoneMatch = exchange.request.headers['if-none-match'];
+  if (ifNoneMatch !== undefined && matchesEtag(parseEtags(ifNoneMatch), etag, 'weak')) {
+    exchange.send(304, ['ETag', etag, 'Kindred-Revision', String(revision)]);
+    return;
+  }
+  exchange.send(200, ['Content-Type', json, 'ETag', etag, 'Kindred-Revision', String(revision)], stored.bytes);
+}
+
+function sendWritten(exchange: Exchange, status: number, { stored, revision }: Answer, headers: string[] = []): void {
+  headers.push('Content-Type', json, 'ETag', etagOf(stored), 'Kindred-Revision', String(revision));
+  exchange.send(status, headers, stored.bytes);
+}
+
+function sendPage(exchange: Exchange, page: number, size: number, result: Page): void {
+  const headers = ['Content-Type', json, 'Kindred-Revision', String(result.revision)];
+  exchange.send(200, headers, pageBytes(page, size, result));
+}
+
+/** The list envelope. */
+export function pageBytes(page: number, size: number, { total, items }: Page): Buffer {
+  const totalPages = Math.ceil(total / size);
+  const hasNext = page < totalPages;
+  const head = `{"page":${page},"size":${size},"total":${total},"items":[`;
+  const tail = `],"first":${page === 1},"last":${!hasNext},"hasNext":${hasNext},"hasPrevious":${page > 1},"totalPages":${totalPages}}`;
+  return joined(head, items, tail);
+}
+
+/** Head, items with commas between them, tail: all ASCII but the items. */
+function joined(head: string, items: readonly Buffer[], tail: string): Buffer {
+  let length = head.length + tail.length + Math.max(items.length - 1, 0);
+  for (let i = 0; i < items.length; i++) length += items[i]!.length;
+  const bytes = Buffer.allocUnsafe(length);
+  let at = bytes.write(head, 0, 'latin1');
+  for (let i = 0; i < items.length; i++) {
+    if (i > 0) bytes[at++] = 0x2c;
+    bytes.set(items[i]!, at);
+    at += items[i]!.length;
+  }
+  bytes.write(tail, at, 'latin1');
+  return bytes;
+}
