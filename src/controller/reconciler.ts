@@ -1,0 +1,239 @@
+/**
+ * What a plugin author writes (contract section 8): a *reconciler* is the function, the *builder* says when it is
+ * called, the *controller* is what the builder gives: plain data, run by `controller.ts`.
+ */
+import { KindredError } from '../errors.ts';
+import type { ModelType } from '../model/define.ts';
+import { isName } from '../model/names.ts';
+import type { ListOptions } from '../query/query.ts';
+
+export interface ReconcileRequest {
+  /** `metadata.name` of the object to look at; the object may be gone. */
+  readonly name: string;
+  /** Aborted when the controller is stopped or another replica took over. */
+  readonly signal: AbortSignal;
+}
+
+/** What a reconciler answers; nothing at all is the same as `Result.done()`. */
+export class Result {
+  readonly requeue: boolean;
+  /** Milliseconds; undefined: by back-off. */
+  readonly after: number | undefined;
+
+  private constructor(requeue: boolean, after?: number) {
+    this.requeue = requeue;
+    this.after = after;
+  }
+
+  static done(): Result {
+    return new Result(false);
+  }
+
+  /** Called again after so many milliseconds, without a number after the next delay of the back-off. */
+  static requeue(afterMs?: number): Result {
+    if (afterMs !== undefined && !(Number.isFinite(afterMs) && afterMs >= 0)) {
+      throw new KindredError('InvalidPlugin', delayText, { value: String(afterMs) });
+    }
+    return new Result(true, afterMs);
+  }
+}
+
+const delayText = {
+  en: 'Result.requeue takes a number of milliseconds of at least 0, not {value}',
+  zh: 'Result.requeue 需要不小于 0 的毫秒数，而不是 {value}',
+};
+
+export interface Reconciler {
+  setupWith(builder: ControllerBuilder): Controller;
+  /**
+   * Brings the world in line with one object. Called after every create, update and delete of it and at the start;
+   * bursts are one call, and for one name there are never two calls at once. A throw is retried with back-off.
+   */
+  // biome-ignore lint/suspicious/noConfusingVoidType: a reconciler may end without a word.
+  reconcile(request: ReconcileRequest): Promise<Result | void>;
+}
+
+/** What `ControllerBuilder.build` gives. */
+export interface Controller {
+  readonly name: string;
+}
+
+/** Objects of another model that lead to names of the controller's own. */
+export interface Watched {
+  readonly type: ModelType;
+  readonly toNames: (object: any) => Iterable<string> | Promise<Iterable<string>>;
+}
+
+/** A controller with every default filled in. */
+export interface ControllerSpec extends Controller {
+  /** True when the author gave the name. */
+  readonly named: boolean;
+  readonly type: ModelType;
+  readonly minDelay: number;
+  readonly maxDelay: number;
+  readonly workerCount: number;
+  readonly syncAllOnStart: boolean;
+  readonly syncAllListOptions: ListOptions | undefined;
+  readonly onAdd: ((object: any) => boolean) | undefined;
+  readonly onUpdate: ((old: any, now: any) => boolean) | undefined;
+  readonly onDelete: ((object: any) => boolean) | undefined;
+  readonly watched: readonly Watched[];
+}
+
+const texts = {
+  noModel: {
+    en: 'A controller needs a model: call builder.extension(Model) before build()',
+    zh: '控制器需要一个模型：请在 build() 之前调用 builder.extension(Model)',
+  },
+  name: {
+    en: 'The controller name "{value}" must be at most 253 characters of a-z, 0-9 and "-", beginning and ending with a letter or digit',
+    zh: '控制器名称 "{value}" 最多 253 个字符，只能包含 a-z、0-9 和 "-"，并以字母或数字开头和结尾',
+  },
+  milliseconds: {
+    en: '{member} of a controller must be a number of milliseconds greater than 0, not {value}',
+    zh: '控制器的 {member} 必须是大于 0 的毫秒数，而不是 {value}',
+  },
+  delays: {
+    en: 'minDelay ({minDelay} ms) of a controller must not be greater than its maxDelay ({maxDelay} ms)',
+    zh: '控制器的 minDelay（{minDelay} 毫秒）不能大于 maxDelay（{maxDelay} 毫秒）',
+  },
+  workers: {
+    en: 'workerCount of a controller must be an integer of at least 1, not {value}',
+    zh: '控制器的 workerCount 必须是不小于 1 的整数，而不是 {value}',
+  },
+  method: { en: '{member} of a controller takes a function', zh: '控制器的 {member} 需要一个函数' },
+};
+
+const built = Symbol.for('kindred.controller');
+
+/** Says when a reconciler is called. Every member returns the builder; `build` throws `InvalidPlugin` naming what is wrong. */
+export class ControllerBuilder {
+  #type: ModelType | undefined;
+  #name: string | undefined;
+  #minDelay: number | undefined;
+  #maxDelay = 1_000_000;
+  #workerCount = 1;
+  #syncAllOnStart = true;
+  #syncAllListOptions: ListOptions | undefined;
+  #onAdd: ((object: any) => boolean) | undefined;
+  #onUpdate: ((old: any, now: any) => boolean) | undefined;
+  #onDelete: ((object: any) => boolean) | undefined;
+  readonly #watched: Watched[] = [];
+
+  /** The model whose objects are reconciled; required. */
+  extension(type: ModelType): this {
+    this.#type = type;
+    return this;
+  }
+
+  /** For metrics, logs and the lease; unique in a plugin. Default: the model's plural. */
+  name(name: string): this {
+    if (typeof name !== 'string' || !isName(name))
+      throw new KindredError('InvalidPlugin', texts.name, { value: String(name) });
+    this.#name = name;
+    return this;
+  }
+
+  /** First wait after a failure, in milliseconds; default 5 (or `maxDelay` when that is less). */
+  minDelay(ms: number): this {
+    this.#minDelay = milliseconds('minDelay', ms);
+    return this;
+  }
+
+  /** Longest wait after failures, in milliseconds; default 1,000,000. */
+  maxDelay(ms: number): this {
+    this.#maxDelay = milliseconds('maxDelay', ms);
+    return this;
+  }
+
+  /** How many names are worked on at once; default 1. */
+  workerCount(n: number): this {
+    if (!Number.isInteger(n) || n < 1) throw new KindredError('InvalidPlugin', texts.workers, { value: String(n) });
+    this.#workerCount = n;
+    return this;
+  }
+
+  /** Whether every object is reconciled once when the controller starts; default true. */
+  syncAllOnStart(yes: boolean): this {
+    this.#syncAllOnStart = yes;
+    return this;
+  }
+
+  /** Which objects the start reconciles; default all. */
+  syncAllListOptions(options: ListOptions): this {
+    this.#syncAllListOptions = options;
+    return this;
+  }
+
+  /** Only created objects that match; default all. A match that throws counts as yes. */
+  onAdd(match: (object: any) => boolean): this {
+    this.#onAdd = fn('onAdd', match);
+    return this;
+  }
+
+  /** Only updates that match (also the one that marks an object with finalizers for deletion); default all. */
+  onUpdate(match: (old: any, now: any) => boolean): this {
+    this.#onUpdate = fn('onUpdate', match);
+    return this;
+  }
+
+  /** Only objects that are gone and match; default all. */
+  onDelete(match: (object: any) => boolean): this {
+    this.#onDelete = fn('onDelete', match);
+    return this;
+  }
+
+  /**
+   * Changes of another model's objects reconcile the names that `toNames` gives, asked with the object as it was and as
+   * it is. At the start (with `syncAllOnStart`) it is asked for every object of that model.
+   */
+  watches<T>(type: ModelType<T>, toNames: (object: T) => Iterable<string> | Promise<Iterable<string>>): this {
+    this.#watched.push({ type, toNames: fn('watches', toNames) });
+    return this;
+  }
+
+  build(): Controller {
+    if (this.#type === undefined) throw new KindredError('InvalidPlugin', texts.noModel);
+    const minDelay = this.#minDelay ?? Math.min(5, this.#maxDelay);
+    if (minDelay > this.#maxDelay) {
+      throw new KindredError('InvalidPlugin', texts.delays, { minDelay, maxDelay: this.#maxDelay });
+    }
+    const spec: ControllerSpec = {
+      name: this.#name ?? '',
+      named: this.#name !== undefined,
+      type: this.#type,
+      minDelay,
+      maxDelay: this.#maxDelay,
+      workerCount: this.#workerCount,
+      syncAllOnStart: this.#syncAllOnStart,
+      syncAllListOptions: this.#syncAllListOptions,
+      onAdd: this.#onAdd,
+      onUpdate: this.#onUpdate,
+      onDelete: this.#onDelete,
+      watched: [...this.#watched],
+    };
+    return Object.freeze(Object.defineProperty(spec, built, { value: true }));
+  }
+}
+
+function milliseconds(member: string, value: number): number {
+  if (Number.isFinite(value) && value > 0) return value;
+  throw new KindredError('InvalidPlugin', texts.milliseconds, { member, value: String(value) });
+}
+
+function fn<F>(member: string, value: F): F {
+  if (typeof value === 'function') return value;
+  throw new KindredError('InvalidPlugin', texts.method, { member });
+}
+
+const notBuilt = {
+  en: 'setupWith of a reconciler must return what builder.build() gives',
+  zh: 'Reconciler 的 setupWith 必须返回 builder.build() 的结果',
+};
+
+/** Asks a reconciler when it wants to be called. */
+export function setUp(reconciler: Reconciler): ControllerSpec {
+  const controller = reconciler.setupWith(new ControllerBuilder()) as ControllerSpec | undefined;
+  if (typeof controller === 'object' && controller !== null && built in controller) return controller;
+  throw new KindredError('InvalidPlugin', notBuilt);
+}

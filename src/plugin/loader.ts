@@ -1,0 +1,250 @@
+/**
+ * Brings a plugin's code into the process. A *package* is a folder with a `package.json`; a *generation* counts how often
+ * its code was loaded, because Node keeps every module it has loaded and a reload needs fresh ones.
+ */
+import { existsSync, readFileSync, realpathSync } from 'node:fs';
+import type { ResolveHookContext } from 'node:module';
+import { createRequire, registerHooks } from 'node:module';
+import { dirname, join, resolve, sep } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import type { Text } from '../errors.ts';
+import { KindredError } from '../errors.ts';
+import type { Manifest } from './manifest.ts';
+
+export interface LoaderOptions {
+  /** Plugin sources in TypeScript are transformed, decorators included. */
+  readonly dev: boolean;
+}
+
+const texts = {
+  noPackage: {
+    en: 'There is no plugin package "{source}": neither a folder nor an installed npm package',
+    zh: '没有插件包 "{source}"：既不是文件夹，也不是已安装的 npm 包',
+  },
+  noEntry: {
+    en: '{folder}: the package\'s "main" or "exports" leads to no file: {reason}',
+    zh: '{folder}：包的 "main" 或 "exports" 未指向任何文件：{reason}',
+  },
+  noTransform: {
+    en: '{file} is TypeScript: loading it needs the package "esbuild" (or "tsx"), which is not installed; run "npm install --save-dev esbuild" beside the plugin or compile it to JavaScript',
+    zh: '{file} 是 TypeScript：加载它需要 "esbuild"（或 "tsx"）包，但尚未安装；请在插件目录运行 "npm install --save-dev esbuild"，或先编译为 JavaScript',
+  },
+  needsDev: {
+    en: '{file} cannot be loaded: {reason}. Plugins in TypeScript run with --dev; otherwise compile them to JavaScript',
+    zh: '无法加载 {file}：{reason}。TypeScript 插件需使用 --dev 运行；否则请先编译为 JavaScript',
+  },
+} satisfies Record<string, Text>;
+
+/** Where the running copy of this package lies: its root folder. */
+const home = resolve(import.meta.dirname, '..', '..');
+const runsFromSource = import.meta.url.endsWith('.ts');
+const generationParameter = 'kindred-generation';
+const entryPrefix = 'kindred-plugin:';
+const typescript = /\.[cm]?ts$/;
+
+/** `kindred` and `kindred/*`, each with the URL of the running copy's own module. */
+function ownModules(): ReadonlyMap<string, string> {
+  const { name, exports } = JSON.parse(readFileSync(join(home, 'package.json'), 'utf8')) as {
+    name: string;
+    exports: Record<string, string | { default: string }>;
+  };
+  const modules = new Map<string, string>();
+  for (const [path, target] of Object.entries(exports)) {
+    const file = typeof target === 'string' ? target : target.default;
+    const own = runsFromSource ? file.replace('./dist/', './src/').replace(/\.js$/, '.ts') : file;
+    modules.set(name + path.slice(1), pathToFileURL(join(home, own)).href);
+  }
+  return modules;
+}
+
+/** The folder of a plugin package: a path, or the name of an npm package installed at `base` or above. @throws InvalidPlugin */
+export function findPackage(source: string, base: string): string {
+  const folder = resolve(base, source);
+  if (existsSync(join(folder, 'package.json'))) return realpathSync(folder);
+  const isPath = source.startsWith('.') || resolve(source) === source;
+  for (let at = base; !isPath; at = dirname(at)) {
+    const installed = join(at, 'node_modules', source);
+    if (existsSync(join(installed, 'package.json'))) return realpathSync(installed);
+    if (dirname(at) === at) break;
+  }
+  if (existsSync(folder)) return realpathSync(folder);
+  throw new KindredError('InvalidPlugin', texts.noPackage, { source });
+}
+
+type Transform = (source: string, file: string) => string;
+
+/** Loads plugins until it is closed; code that a plugin imports later than that finds no `kindred`. */
+export class PluginLoader {
+  readonly #options: LoaderOptions;
+  readonly #own = ownModules();
+  /** URL of each plugin's folder with `/` at its end → generation. */
+  readonly #folders = new Map<string, number>();
+  readonly #hooks: { deregister(): void };
+  #transform: Transform | undefined;
+
+  constructor(options: LoaderOptions) {
+    this.#options = options;
+    this.#hooks = registerHooks({
+      resolve: (specifier, context, next) => this.#resolve(specifier, context, next),
+      load: (url, context, next) => {
+        const file = this.#options.dev ? this.#sourceFile(url) : undefined;
+        if (file === undefined) return next(url, context);
+        const source = this.#transformer(file)(readFileSync(file, 'utf8'), file);
+        return { format: file.endsWith('.cts') ? 'commonjs' : 'module', source, shortCircuit: true };
+      },
+    });
+  }
+
+  /** The default export of the package, freshly evaluated each time. @throws InvalidPlugin, or whatever the code throws */
+  async load(folder: string, manifest: Manifest): Promise<unknown> {
+    const root = `${pathToFileURL(folder).href}/`;
+    const generation = (this.#folders.get(root) ?? -1) + 1;
+    this.#folders.set(root, generation);
+    if (generation > 0) forgetCommonJs(folder);
+    const entry = this.#entry(folder, manifest);
+    const url = new URL(entry);
+    if (generation > 0) url.searchParams.set(generationParameter, String(generation));
+    try {
+      return ((await import(url.href)) as { default?: unknown }).default;
+    } catch (error) {
+      const isTypeScript = typescript.test(url.pathname);
+      if (this.#options.dev || !isTypeScript || !isSyntaxProblem(error)) throw error;
+      const params = { file: fileURLToPath(entry), reason: (error as Error).message.split('\n')[0] };
+      throw new KindredError('InvalidPlugin', texts.needsDev, params, {}, { cause: error });
+    }
+  }
+
+  close(): void {
+    this.#hooks.deregister();
+  }
+
+  #entry(folder: string, manifest: Manifest): string {
+    const packageJson = join(folder, 'package.json');
+    try {
+      if (!manifest.hasExports) return pathToFileURL(createRequire(packageJson).resolve(folder)).href;
+      // A package may import itself by its name: Node's own rules for "exports" and its conditions decide.
+      return import.meta.resolve(
+        `${entryPrefix}${encodeURIComponent(manifest.packageName)}?${pathToFileURL(packageJson).href}`,
+      );
+    } catch (cause) {
+      const reason = (cause as Error).message.split('\n')[0];
+      throw new KindredError('InvalidPlugin', texts.noEntry, { folder, reason }, {}, { cause });
+    }
+  }
+
+  #resolve(
+    specifier: string,
+    context: ResolveHookContext,
+    next: (
+      specifier: string,
+      context?: Partial<ResolveHookContext>,
+    ) => ReturnType<import('node:module').ResolveHookSync>,
+  ): ReturnType<import('node:module').ResolveHookSync> {
+    const own = this.#own.get(specifier);
+    if (own) return { url: own, shortCircuit: true, format: own.endsWith('.json') ? 'json' : 'module' };
+    if (specifier.startsWith(entryPrefix)) {
+      const [name, parentURL] = specifier.slice(entryPrefix.length).split('?') as [string, string];
+      return next(decodeURIComponent(name), { ...context, parentURL });
+    }
+    const root = context.parentURL && this.#rootOf(context.parentURL);
+    if (!root) return next(specifier, context);
+    return this.#fresh(this.#resolveFrom(specifier, context, next), root);
+  }
+
+  #resolveFrom(
+    specifier: string,
+    context: ResolveHookContext,
+    next: (
+      specifier: string,
+      context?: Partial<ResolveHookContext>,
+    ) => ReturnType<import('node:module').ResolveHookSync>,
+  ): ReturnType<import('node:module').ResolveHookSync> {
+    try {
+      return next(specifier, context);
+    } catch (error) {
+      // TypeScript's convention: "./book.js" in a source means the file book.ts beside it.
+      const source = specifier.replace(/\.([cm]?)js$/, '.$1ts');
+      if (!this.#options.dev || source === specifier || !specifier.startsWith('.')) throw error;
+      return next(source, context);
+    }
+  }
+
+  /** The same file under the URL of this generation, if it belongs to the plugin itself. */
+  #fresh<R extends { url: string }>(resolved: R, root: string): R {
+    const generation = this.#folders.get(root) ?? 0;
+    if (generation === 0 || this.#rootOf(resolved.url) !== root) return resolved;
+    const url = new URL(resolved.url);
+    url.searchParams.set(generationParameter, String(generation));
+    return { ...resolved, url: url.href };
+  }
+
+  /** The plugin folder that a URL lies in, dependencies installed below it left out. */
+  #rootOf(url: string): string | undefined {
+    if (!url.startsWith('file:')) return undefined;
+    for (const root of this.#folders.keys()) {
+      if (url.startsWith(root) && !url.slice(root.length).includes('node_modules/')) return root;
+    }
+    return undefined;
+  }
+
+  /** The file of a plugin's TypeScript module. */
+  #sourceFile(url: string): string | undefined {
+    if (!this.#rootOf(url)) return undefined;
+    const file = fileURLToPath(new URL(url));
+    return typescript.test(file) ? file : undefined;
+  }
+
+  #transformer(file: string): Transform {
+    this.#transform ??= findTransform(file);
+    if (!this.#transform) throw new KindredError('InvalidPlugin', texts.noTransform, { file });
+    return this.#transform;
+  }
+}
+
+function forgetCommonJs(folder: string): void {
+  const { cache } = createRequire(import.meta.url);
+  for (const file of Object.keys(cache)) {
+    if (file.startsWith(folder + sep) && !file.includes(`${sep}node_modules${sep}`)) delete cache[file];
+  }
+}
+
+/** Node strips types but lowers no decorators; esbuild does both. It comes with tsx too. */
+function findTransform(file: string): Transform | undefined {
+  for (const from of [file, join(home, 'package.json')]) {
+    const near = createRequire(from);
+    for (const find of [() => near('esbuild'), () => createRequire(near.resolve('tsx/package.json'))('esbuild')]) {
+      try {
+        const { transformSync } = find() as { transformSync(source: string, options: object): { code: string } };
+        return (source, sourcefile) =>
+          transformSync(source, {
+            sourcefile,
+            loader: 'ts',
+            format: sourcefile.endsWith('.cts') ? 'cjs' : 'esm',
+            target: 'es2024',
+            sourcemap: 'inline',
+            sourcesContent: false,
+            tsconfigRaw: {
+              compilerOptions: {
+                experimentalDecorators: false,
+                useDefineForClassFields: true,
+                verbatimModuleSyntax: true,
+              },
+            },
+          }).code;
+      } catch {
+        // Not installed there: the next place.
+      }
+    }
+  }
+  return undefined;
+}
+
+function isSyntaxProblem(error: unknown): boolean {
+  const code = (error as { code?: string }).code ?? '';
+  return (
+    error instanceof SyntaxError ||
+    code.includes('TYPESCRIPT') ||
+    code.includes('STRIP') ||
+    code === 'ERR_UNKNOWN_FILE_EXTENSION'
+  );
+}

@@ -1,0 +1,128 @@
+/** A plugin's `package.json` (contract section 9). */
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import semver from 'semver';
+import type { Text } from '../errors.ts';
+import { KindredError } from '../errors.ts';
+import { isName } from '../model/names.ts';
+
+export interface Manifest {
+  /** At most 63 characters: it is the value of a label. */
+  readonly name: string;
+  readonly displayName: string;
+  readonly version: string;
+  /** Range of versions of the service; undefined: any. */
+  readonly engine: string | undefined;
+  /** Names of other plugins, each with its range. */
+  readonly dependencies: Readonly<Record<string, string>>;
+  /** Whether the plugin starts before anybody said anything about it. */
+  readonly enabled: boolean;
+  /** Name of the npm package. */
+  readonly packageName: string;
+  /** `exports` is there: the package can be imported by its own name. */
+  readonly hasExports: boolean;
+}
+
+const nameLimit = 63;
+
+const texts = {
+  unreadable: { en: '{file} cannot be read: {reason}', zh: '无法读取 {file}：{reason}' },
+  notJson: { en: '{file} is not valid JSON: {reason}', zh: '{file} 不是有效的 JSON：{reason}' },
+  type: { en: '{file}: "{member}" must be {expected}', zh: '{file}："{member}" 应为 {expected}' },
+  pluginName: {
+    en: '{file}: the plugin name "{value}" must be at most 63 characters of a-z, 0-9 and "-", beginning and ending with a letter or digit; "kindred.name" sets it',
+    zh: '{file}：插件名称 "{value}" 最多 63 个字符，只能包含 a-z、0-9 和 "-"，并以字母或数字开头和结尾；可通过 "kindred.name" 设置',
+  },
+  engine: {
+    en: 'The plugin needs Kindred {range}; this is {version}',
+    zh: '插件需要 Kindred {range}；当前版本为 {version}',
+  },
+} satisfies Record<string, Text>;
+
+/** @throws InvalidPlugin naming the file and the member */
+export async function readManifest(folder: string): Promise<Manifest> {
+  const file = join(folder, 'package.json');
+  let text: string;
+  try {
+    text = await readFile(file, 'utf8');
+  } catch (cause) {
+    const reason =
+      (cause as NodeJS.ErrnoException).code === 'ENOENT' ? 'there is no such file' : (cause as Error).message;
+    throw new KindredError('InvalidPlugin', texts.unreadable, { file, reason }, {}, { cause });
+  }
+  let content: unknown;
+  try {
+    content = JSON.parse(text);
+  } catch (cause) {
+    throw new KindredError('InvalidPlugin', texts.notJson, { file, reason: (cause as Error).message }, {}, { cause });
+  }
+  return parseManifest(content, file);
+}
+
+/** @throws InvalidPlugin naming the member */
+export function parseManifest(content: unknown, file: string): Manifest {
+  const refuse = (member: string, expected: string): never => {
+    throw new KindredError('InvalidPlugin', texts.type, { file, member, expected });
+  };
+  if (!isRecord(content)) return refuse('', 'an object');
+  const packageName = typeof content.name === 'string' && content.name !== '' ? content.name : refuse('name', 'a text');
+  const version = content.version ?? '0.0.0';
+  if (typeof version !== 'string' || !semver.valid(version))
+    return refuse('version', 'a semantic version such as "1.0.0"');
+  const own = content.kindred ?? {};
+  if (!isRecord(own)) return refuse('kindred', 'an object');
+  if (own.name !== undefined && typeof own.name !== 'string') return refuse('kindred.name', 'a text');
+  const name = own.name ?? nameFromPackage(packageName);
+  if (name.length > nameLimit || !isName(name))
+    throw new KindredError('InvalidPlugin', texts.pluginName, { file, value: name });
+  const displayName = own.displayName ?? name;
+  if (typeof displayName !== 'string') return refuse('kindred.displayName', 'a text');
+  const enabled = own.enabled ?? true;
+  if (typeof enabled !== 'boolean') return refuse('kindred.enabled', 'true or false');
+  const dependencies = own.dependencies ?? {};
+  if (!isRecord(dependencies)) return refuse('kindred.dependencies', 'an object of plugin names and version ranges');
+  for (const [dependency, range] of Object.entries(dependencies)) {
+    if (typeof range !== 'string' || semver.validRange(range) === null) {
+      return refuse(`kindred.dependencies.${dependency}`, 'a version range such as "^1.0.0"');
+    }
+  }
+  const engines = content.engines ?? {};
+  if (!isRecord(engines)) return refuse('engines', 'an object');
+  const engine = engines.kindred;
+  if (engine !== undefined && (typeof engine !== 'string' || semver.validRange(engine) === null)) {
+    return refuse('engines.kindred', 'a version range such as ">=0.1.0"');
+  }
+  return {
+    name,
+    displayName,
+    version,
+    engine: engine as string | undefined,
+    dependencies: dependencies as Record<string, string>,
+    enabled,
+    packageName,
+    hasExports: content.exports !== undefined && content.exports !== null,
+  };
+}
+
+/** The npm name in lower case, `@` dropped, every other character that no name has as `-`. */
+export function nameFromPackage(packageName: string): string {
+  return packageName
+    .toLowerCase()
+    .replaceAll('@', '')
+    .replace(/[^a-z0-9-]/g, '-');
+}
+
+/** @throws InvalidPlugin when the plugin was made for another version of the service */
+export function checkEngine(manifest: Manifest, version: string): void {
+  if (manifest.engine === undefined || satisfies(version, manifest.engine)) return;
+  throw new KindredError('InvalidPlugin', texts.engine, { range: manifest.engine, version });
+}
+
+/** Pre-releases count as the versions they lead to. */
+export function satisfies(version: string, range: string): boolean {
+  return semver.satisfies(version, range, { includePrerelease: true });
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

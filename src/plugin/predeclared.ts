@@ -1,0 +1,411 @@
+/**
+ * Objects that a plugin brings along as YAML (specification, "Pre-declared objects"; contract section 9). They carry a
+ * label with the plugin's name: what carries it and is no longer declared was declared by an earlier version.
+ */
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Document } from 'yaml';
+import { isMap, isScalar, LineCounter, parseAllDocuments, visit } from 'yaml';
+import type { Fence } from '../controller/lease.ts';
+import type { Parameters, Text, Violation } from '../errors.ts';
+import { formatText, KindredError, unescapeToken } from '../errors.ts';
+import { entryOf } from '../model/index-spec.ts';
+import { checkMetadata, checkReservedKeys } from '../model/metadata.ts';
+import type { ExtensionObject, Metadata } from '../model/object.ts';
+import type { SchemeRegistry } from '../model/registry.ts';
+import { Queries } from '../query/query.ts';
+import { system } from '../resource/access.ts';
+import type { AppliedChange } from '../resource/feed.ts';
+import type { ModelResource, WriteOptions } from '../resource/resource.ts';
+import type { Resources } from '../resource/resources.ts';
+
+/** Folders below the package's root. */
+const folders = ['extensions', 'src/main/resources/extensions'];
+/** Documents of a few bytes can stand for gigabytes when aliases are unlimited (limits by default). */
+const aliasLimit = 100;
+
+const texts = {
+  notAMap: { en: 'expected an object', zh: '应为对象' },
+  apiVersion: {
+    en: 'expected "apiVersion" (or the older "groupVersion") of the form <group>/<version>',
+    zh: '需要 <group>/<version> 形式的 "apiVersion"（或旧名 "groupVersion"）',
+  },
+  bothVersions: { en: '"apiVersion" and "groupVersion" differ', zh: '"apiVersion" 与 "groupVersion" 不一致' },
+  kind: { en: 'expected "kind", the name of a model', zh: '需要 "kind"，即模型名称' },
+  name: { en: 'expected "metadata.name"', zh: '需要 "metadata.name"' },
+  twice: {
+    en: '{kind} "{name}" is declared twice, first at {first}',
+    zh: '{kind} "{name}" 重复声明，首次声明于 {first}',
+  },
+  number: { en: 'the number {value} cannot be kept exactly', zh: '数字 {value} 无法精确保存' },
+  model: { en: 'the model {kind} of {apiVersion} is not registered', zh: '{apiVersion} 的模型 {kind} 未注册' },
+  other: {
+    en: '{kind} "{name}" belongs to the plugin "{other}", which declares it too',
+    zh: '{kind} "{name}" 属于同样声明它的插件 "{other}"',
+  },
+} satisfies Record<string, Text>;
+
+/** One document. */
+export interface Declared {
+  /** Path below the package's root. */
+  readonly file: string;
+  /** Of its first member. */
+  readonly line: number;
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly name: string;
+  /** As it stands in the file, with `apiVersion`. */
+  readonly object: ExtensionObject;
+  /** Line of the member that an RFC 6901 pointer leads to, or of its nearest parent. */
+  lineOf(pointer: string): number;
+}
+
+/** Every document below a package's root, in the order of the files' names. @throws InvalidPlugin with file, line and reason */
+export async function readDeclared(root: string): Promise<Declared[]> {
+  const all: Declared[] = [];
+  for (const folder of folders) {
+    const names = await readdir(join(root, folder)).catch((error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return [];
+      throw error;
+    });
+    for (const name of names.filter((one) => /\.ya?ml$/.test(one)).sort()) {
+      all.push(...parseDeclared(await readFile(join(root, folder, name), 'utf8'), `${folder}/${name}`));
+    }
+  }
+  const first = new Map<string, Declared>();
+  for (const one of all) {
+    const same = first.get(keyOf(one));
+    if (same)
+      refuse(one, one.lineOf('/metadata/name'), texts.twice, {
+        kind: one.kind,
+        name: one.name,
+        first: `${same.file}:${same.line}`,
+      });
+    first.set(keyOf(one), one);
+  }
+  return all;
+}
+
+function keyOf({ apiVersion, kind, name }: Pick<Declared, 'apiVersion' | 'kind' | 'name'>): string {
+  return `${apiVersion} ${kind} ${name}`;
+}
+
+/** Throws the error of one place in a file. */
+function refuse({ file }: { readonly file: string }, line: number, text: Text, params: Parameters = {}): never {
+  const at: Text = {
+    en: `${file}:${line}: ${formatText(text, params, 'en')}`,
+    zh: `${file}:${line}：${formatText(text, params, 'zh')}`,
+  };
+  throw new KindredError('InvalidPlugin', at, {}, { line });
+}
+
+/** @throws InvalidPlugin with file, line and reason */
+export function parseDeclared(text: string, file: string): Declared[] {
+  const lines = new LineCounter();
+  const documents = parseAllDocuments(text, { lineCounter: lines, prettyErrors: false, version: '1.2', merge: false });
+  const declared: Declared[] = [];
+  for (const document of Array.isArray(documents) ? documents : []) {
+    const at = (offset: number | undefined) => lines.linePos(offset ?? 0).line;
+    const problem = document.errors[0];
+    if (problem) refuse({ file }, at(problem.pos[0]), { en: problem.message, zh: problem.message });
+    const content = document.contents;
+    // Nothing but comments, or nothing at all.
+    if (content === null || (isScalar(content) && content.value === null)) continue;
+    const line = at(content.range?.[0]);
+    if (!isMap(content)) refuse({ file }, line, texts.notAMap);
+    declared.push(declaration(document, file, line, at));
+  }
+  return declared;
+}
+
+function declaration(
+  document: Document,
+  file: string,
+  line: number,
+  at: (offset: number | undefined) => number,
+): Declared {
+  const lineOf = (pointer: string): number => {
+    const path = pointer.split('/').slice(1).map(unescapeToken);
+    for (; path.length > 0; path.pop()) {
+      const node = document.getIn(path, true) as { range?: [number, number, number] } | undefined;
+      if (node?.range) return at(node.range[0]);
+    }
+    return line;
+  };
+  visit(document, {
+    Scalar(_, { value, source, range }) {
+      if (typeof value !== 'number') return;
+      const isExact = Number.isFinite(value) && (Number.isSafeInteger(value) || !/^[-+]?\d+$/.test(source ?? ''));
+      if (!isExact) refuse({ file }, at(range?.[0]), texts.number, { value: source ?? String(value) });
+    },
+  });
+  let content: Record<string, unknown>;
+  try {
+    content = document.toJS({ maxAliasCount: aliasLimit }) as Record<string, unknown>;
+  } catch (error) {
+    const { message } = error as Error;
+    return refuse({ file }, line, { en: message, zh: message });
+  }
+  const { groupVersion, ...members } = content;
+  if (groupVersion !== undefined && members.apiVersion !== undefined && groupVersion !== members.apiVersion) {
+    refuse({ file }, lineOf('/groupVersion'), texts.bothVersions);
+  }
+  const apiVersion = members.apiVersion ?? groupVersion;
+  if (typeof apiVersion !== 'string' || apiVersion === '')
+    return refuse({ file }, lineOf('/apiVersion'), texts.apiVersion);
+  const { kind, metadata } = members as { kind: unknown; metadata: Metadata | undefined };
+  if (typeof kind !== 'string' || kind === '') return refuse({ file }, lineOf('/kind'), texts.kind);
+  const name = metadata?.name;
+  if (typeof name !== 'string' || name === '') return refuse({ file }, lineOf('/metadata/name'), texts.name);
+  return { file, line, apiVersion, kind, name, lineOf, object: { ...members, apiVersion, kind, metadata: metadata! } };
+}
+
+/** A document that its model accepts. */
+interface Prepared {
+  readonly declared: Declared;
+  readonly resource: ModelResource;
+}
+
+export interface PreDeclaredParts {
+  /** Name of the plugin. */
+  readonly plugin: string;
+  readonly documents: readonly Declared[];
+  readonly registry: SchemeRegistry;
+  readonly resources: Resources;
+  readonly reservedDomain: string;
+  /** Whether a plugin of this name is there at all: what a plugin declared that is gone may be taken over. */
+  readonly isPlugin: (name: string) => boolean;
+  readonly logger: { warn(details: object, message: string): void };
+}
+
+/** Attempts at one object that others keep changing. */
+const attempts = 20;
+
+/** The pre-declared objects of one run of a plugin. */
+export class PreDeclared {
+  readonly #parts: PreDeclaredParts;
+  readonly #labelKey: string;
+  readonly #keepKey: string;
+  /** Declared objects whose name is still held by one that is being deleted. */
+  readonly #waiting = new Map<string, Prepared>();
+  /** How to take back what `apply` did, in the order of doing. */
+  #done: (() => Promise<unknown>)[] = [];
+  #unsubscribe: (() => void) | undefined;
+
+  constructor(parts: PreDeclaredParts) {
+    this.#parts = parts;
+    this.#labelKey = `plugin.${parts.reservedDomain}/plugin-name`;
+    this.#keepKey = `${parts.reservedDomain}/do-not-overwrite`;
+  }
+
+  /**
+   * Checks every document before the first is written, then creates, updates and removes. When one is refused after all,
+   * what was done before it is undone.
+   * @throws InvalidPlugin with file, line and reason
+   */
+  async apply(fence: Fence | undefined): Promise<void> {
+    const { documents, resources } = this.#parts;
+    const prepared: Prepared[] = [];
+    for (const declared of documents) prepared.push(await this.#prepare(declared));
+    if (documents.length > 0) this.#unsubscribe = resources.feed.subscribe((change) => this.#free(change, fence));
+    const options: WriteOptions = { caller: system, fence };
+    try {
+      for (const one of prepared) await this.#write(one, options);
+      for (const { resource, object } of await this.#labelled()) {
+        const isDeclared = prepared.some(
+          (one) => one.resource === resource && one.declared.name === object.metadata.name,
+        );
+        if (!isDeclared) await this.#remove(resource, object, options);
+      }
+    } catch (error) {
+      await this.undo();
+      throw error;
+    }
+  }
+
+  /** Makes the objects what they were before `apply`. */
+  async undo(): Promise<void> {
+    this.close();
+    for (const undo of this.#done.splice(0).reverse()) {
+      await undo().catch((err: unknown) =>
+        this.#parts.logger.warn({ err }, 'A pre-declared object could not be set back'),
+      );
+    }
+  }
+
+  /** Deletes what is to go with the plugin. */
+  async remove(fence: Fence | undefined): Promise<void> {
+    this.close();
+    this.#done = [];
+    for (const { resource, object } of await this.#labelled()) {
+      await this.#remove(resource, object, { caller: system, fence });
+    }
+  }
+
+  /** How many of the plugin's objects are marked for deletion and still there. */
+  async leaving(): Promise<number> {
+    return (await this.#labelled()).filter(({ object }) => object.metadata.deletionTimestamp !== undefined).length;
+  }
+
+  close(): void {
+    this.#unsubscribe?.();
+    this.#waiting.clear();
+  }
+
+  async #prepare(declared: Declared): Promise<Prepared> {
+    const { registry, resources, reservedDomain, plugin } = this.#parts;
+    const [version, group] = declared.apiVersion.split('/').reverse() as [string, string | undefined];
+    const scheme = registry.fetch({ group: group ?? '', version, kind: declared.kind });
+    if (!scheme) {
+      refuse(declared, declared.lineOf('/apiVersion'), texts.model, {
+        kind: declared.kind,
+        apiVersion: declared.apiVersion,
+      });
+    }
+    const resource = resources.model(scheme);
+    await resource.ready;
+    const { [this.#labelKey]: owner, ...labels } = declared.object.metadata.labels ?? {};
+    const metadata: Metadata = { ...declared.object.metadata, labels };
+    if (owner !== undefined && owner !== plugin) metadata.labels = { ...labels, [this.#labelKey]: owner };
+    const violations = [
+      ...checkMetadata(metadata),
+      ...checkReservedKeys(metadata, undefined, 'plugin', reservedDomain),
+    ];
+    const object = structuredClone({ ...declared.object, metadata });
+    if (violations.length === 0) {
+      scheme.validator.applyDefaults(object);
+      violations.push(...scheme.validator.validate(object));
+    }
+    this.#refuseAll(declared, violations);
+    try {
+      entryOf(scheme, {
+        ...object,
+        metadata: { ...metadata, creationTimestamp: new Date(0).toISOString(), version: 0 },
+      });
+    } catch (error) {
+      this.#refuseAll(declared, (error as KindredError).errors ?? []);
+      throw error;
+    }
+    return { declared, resource };
+  }
+
+  #refuseAll(declared: Declared, violations: readonly Violation[]): void {
+    const first = violations[0];
+    if (!first) return;
+    const all = violations.map(({ pointer, message }) => `${pointer}: ${message}`).join('; ');
+    refuse(declared, declared.lineOf(first.pointer), { en: '{all}', zh: '{all}' }, { all });
+  }
+
+  async #write(one: Prepared, options: WriteOptions): Promise<void> {
+    const { declared, resource } = one;
+    const { plugin, isPlugin } = this.#parts;
+    for (let attempt = 1; ; attempt += 1) {
+      const stored = await read(resource, declared.name);
+      const owner = stored?.metadata.labels?.[this.#labelKey];
+      if (owner !== undefined && owner !== plugin && isPlugin(owner)) {
+        refuse(declared, declared.lineOf('/metadata/name'), texts.other, {
+          kind: declared.kind,
+          name: declared.name,
+          other: owner,
+        });
+      }
+      if (stored?.metadata.deletionTimestamp !== undefined) {
+        this.#waiting.set(`${resource.apiVersion} ${resource.kind} ${declared.name}`, one);
+        return;
+      }
+      if (stored && (this.#isKept(stored) || this.#isKept(declared.object))) return;
+      const object = this.#content(declared, stored);
+      try {
+        if (!stored) {
+          await resource.create(object, options);
+          this.#done.push(() => resource.delete(declared.name, options));
+        } else if ((await resource.update(declared.name, object, options)).changed) {
+          const { version: _version, ...metadata } = stored.metadata;
+          this.#done.push(() => resource.update(declared.name, { ...stored, metadata }, options));
+        }
+        return;
+      } catch (error) {
+        const isOvertaken =
+          error instanceof KindredError &&
+          ['AlreadyExists', 'VersionConflict', 'NotFound', 'Deleting'].includes(error.code);
+        if (isOvertaken && attempt < attempts) continue;
+        const message = error instanceof Error ? error.message : String(error);
+        return refuse(declared, declared.line, { en: message, zh: message });
+      }
+    }
+  }
+
+  /** What is declared, with what the declaration leaves alone: status, finalizers and the service's own metadata. */
+  #content({ object, name }: Declared, stored: ExtensionObject | undefined): ExtensionObject {
+    const labels = { ...object.metadata.labels, [this.#labelKey]: this.#parts.plugin };
+    if (!stored) return { ...object, metadata: { ...object.metadata, labels } };
+    const { status: _declared, ...members } = object;
+    const { version, finalizers } = stored.metadata;
+    const { annotations } = object.metadata;
+    const metadata = { name, version, finalizers, labels, annotations } as Metadata;
+    return { ...members, metadata, ...(stored.status !== undefined && { status: stored.status }) };
+  }
+
+  async #remove(resource: ModelResource, object: ExtensionObject, options: WriteOptions): Promise<void> {
+    const { name } = object.metadata;
+    const declared = this.#parts.documents.find(
+      (one) => one.name === name && one.kind === resource.kind && one.apiVersion === resource.apiVersion,
+    );
+    if (this.#isKept(object) || (declared && this.#isKept(declared.object))) return;
+    try {
+      const { changed, stored } = await resource.delete(name, options);
+      const { version: _version, creationTimestamp: _created, ...metadata } = object.metadata;
+      if (changed && stored.name === name) this.#done.push(() => resource.create({ ...object, metadata }, options));
+    } catch (error) {
+      if (!(error instanceof KindredError && error.code === 'NotFound')) throw error;
+    }
+  }
+
+  #isKept(object: ExtensionObject): boolean {
+    return object.metadata.labels?.[this.#keepKey] === 'true';
+  }
+
+  /** Everything that carries the plugin's label, of whatever model. */
+  async #labelled(): Promise<{ resource: ModelResource; object: ExtensionObject }[]> {
+    const where = Queries.labelEqual(this.#labelKey, this.#parts.plugin);
+    const found: { resource: ModelResource; object: ExtensionObject }[] = [];
+    for (const resource of this.#parts.resources.all()) {
+      await resource.ready;
+      for (let page = 1, more = true; more; page += 1) {
+        const { items, total } = await resource.list({
+          where,
+          sort: [{ field: 'metadata.name' }],
+          page,
+          size: pageSize,
+        });
+        for (const bytes of items) found.push({ resource, object: JSON.parse(bytes.toString()) as ExtensionObject });
+        more = page * pageSize < total;
+      }
+    }
+    return found;
+  }
+
+  /** Inside the feed: a name that a declared object waits for is free. */
+  #free({ type, resource, name }: AppliedChange, fence: Fence | undefined): void {
+    if (type !== 'delete') return;
+    const key = `${resource.apiVersion} ${resource.kind} ${name}`;
+    const one = this.#waiting.get(key);
+    if (!one) return;
+    this.#waiting.delete(key);
+    this.#write(one, { caller: system, fence }).catch((err: unknown) => {
+      this.#parts.logger.warn({ err, name }, 'A pre-declared object could not be created when its name became free');
+    });
+  }
+}
+
+const pageSize = 500;
+
+async function read(resource: ModelResource, name: string): Promise<ExtensionObject | undefined> {
+  try {
+    const { stored } = await resource.get(name);
+    return JSON.parse(stored.bytes.toString()) as ExtensionObject;
+  } catch (error) {
+    if (error instanceof KindredError && error.code === 'NotFound') return undefined;
+    throw error;
+  }
+}
