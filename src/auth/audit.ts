@@ -1,0 +1,101 @@
+/**
+ * The audit log: one JSON line for each request that could have changed something, and for each refusal. A line is made of
+ * the members below and of nothing else: no body, no query, no header ever reaches it.
+ */
+import type { WriteStream } from 'node:fs';
+import { createWriteStream } from 'node:fs';
+import type { Access, Caller, Identity } from '../resource/access.ts';
+import { isPrincipal } from './identity.ts';
+
+export interface AuditEntry {
+  readonly requestId: string;
+  /** Whose rights were used. */
+  readonly identity: Identity;
+  readonly origin: Caller['origin'];
+  /** With origin `plugin`. */
+  readonly plugin?: string;
+  readonly address?: string;
+  readonly access: Access;
+  /** HTTP status of the answer. */
+  readonly status: number;
+  /** Code of the error, when there was one. */
+  readonly code?: string;
+  /** `metadata.version` before and after. */
+  readonly before?: number;
+  readonly after?: number;
+  /** Store revision of the change. */
+  readonly revision?: number;
+}
+
+export interface AuditOptions {
+  /** Path of a file to append to, or `-` for stdout. Default: no audit log. */
+  readonly file?: string;
+  /** Reads (get, list, watch) too. Default false: writes and refusals. */
+  readonly reads?: boolean;
+}
+
+const reads = new Set(['get', 'list', 'watch', 'explain']);
+
+export class AuditLog {
+  readonly #reads: boolean;
+  readonly #now: () => number;
+  readonly #stream: WriteStream | NodeJS.WriteStream | undefined;
+  #failed: Error | undefined;
+
+  constructor(options: AuditOptions, now: () => number) {
+    this.#reads = options.reads ?? false;
+    this.#now = now;
+    if (options.file === '-') this.#stream = process.stdout;
+    else if (options.file !== undefined) this.#stream = createWriteStream(options.file, { flags: 'a', mode: 0o600 });
+    this.#stream?.on('error', (error: Error) => {
+      this.#failed = error;
+    });
+  }
+
+  /** The error that keeps the log from being written; for `/readyz` and the service's own log. */
+  get failure(): Error | undefined {
+    return this.#failed;
+  }
+
+  record(entry: AuditEntry): void {
+    if (!this.#stream) return;
+    if (!this.#reads && reads.has(entry.access.verb) && entry.status < 400) return;
+    this.#stream.write(`${JSON.stringify(auditLine(entry, this.#now()))}\n`);
+  }
+
+  /** Resolves when all is written. */
+  async close(): Promise<void> {
+    const stream = this.#stream;
+    if (!stream || stream === process.stdout || this.#failed) return;
+    await new Promise<void>((resolve) => {
+      stream.once('error', () => resolve());
+      stream.end(() => resolve());
+    });
+  }
+}
+
+/** @param time milliseconds since the epoch */
+export function auditLine(entry: AuditEntry, time: number): Record<string, unknown> {
+  const { identity, access } = entry;
+  const principal = isPrincipal(identity) ? identity : undefined;
+  return {
+    time: new Date(time).toISOString(),
+    requestId: entry.requestId,
+    identity: identity.name,
+    origin: entry.origin,
+    plugin: entry.plugin,
+    // Which of a user's tokens: the start of its digest, which says nothing about the token.
+    credential: principal?.credential?.slice(0, 8),
+    address: entry.address,
+    verb: access.verb,
+    ...('path' in access
+      ? { path: access.path }
+      : { group: access.group, resource: access.resource, name: access.name }),
+    outcome: entry.status < 400 ? 'done' : entry.status === 401 || entry.status === 403 ? 'refused' : 'failed',
+    status: entry.status,
+    code: entry.code,
+    before: entry.before,
+    after: entry.after,
+    revision: entry.revision,
+  };
+}

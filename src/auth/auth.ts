@@ -1,0 +1,290 @@
+/** Everything about who may do what, put together: what `service.ts` wires. */
+import { randomBytes } from 'node:crypto';
+import type { ModelType } from '../model/define.ts';
+import type { ExtensionObject } from '../model/object.ts';
+import type { SchemeRegistry } from '../model/registry.ts';
+import type { Identity } from '../resource/access.ts';
+import type { ModelBehaviour } from '../resource/behaviour.ts';
+import type { ExtensionClient } from '../resource/extension-client.ts';
+import type { AppliedChange, Feed } from '../resource/feed.ts';
+import type { AuditOptions } from './audit.ts';
+import { AuditLog } from './audit.ts';
+import type { Credentials, PluginAuthenticator } from './authenticator.ts';
+import { Authenticator } from './authenticator.ts';
+import { builtInBehaviours } from './behaviours.ts';
+import { Departed } from './departed.ts';
+import { writeChecks } from './escalation.ts';
+import { createAdministrator, createBuiltInRoles } from './first-start.ts';
+import { pluginIdentity } from './identity.ts';
+import type { IssuerOptions } from './jwt.ts';
+import { JwtAuthenticator } from './jwt.ts';
+import type { RoleKeys } from './keys.ts';
+import { roleKeys } from './keys.ts';
+import { builtInModels, PersonalAccessToken, Role, RoleBinding, User } from './models.ts';
+import type { RateLimitOptions } from './rate-limit.ts';
+import { RateLimiter } from './rate-limit.ts';
+import type { OwnedResource, Timers } from './rbac.ts';
+import { Rbac } from './rbac.ts';
+import type { ReviewAnswer } from './review.ts';
+import { parseReview, review } from './review.ts';
+import { Templates } from './templates.ts';
+import { Tokens } from './tokens.ts';
+
+export interface AuthOptions {
+  /** Whose JSON Web Tokens are accepted. Default none. */
+  readonly issuers?: readonly IssuerOptions[];
+  readonly rateLimit?: RateLimitOptions;
+  readonly audit?: AuditOptions;
+  /** Whether a first start makes an administrator with a token. Default true. */
+  readonly administratorToken?: boolean;
+}
+
+export interface AuthParts {
+  readonly options: AuthOptions;
+  readonly reservedDomain: string;
+  readonly registry: SchemeRegistry;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+  /** Milliseconds, never going back. */
+  readonly monotonicNow: () => number;
+  readonly timers?: Timers;
+  readonly random?: (size: number) => Uint8Array;
+  readonly logger: { error(details: object, message: string): void };
+}
+
+/** One stored object, as it is stored. */
+export interface StoredRow {
+  /** Store revision of its creation. */
+  readonly id: number;
+  readonly bytes: Uint8Array;
+}
+
+export interface AuthRuntime {
+  readonly feed: Feed;
+  /** Acts as the service itself: origin `host`, nothing is checked. */
+  readonly client: ExtensionClient;
+  /** Stored objects of a model with an id above `after`, by id, at most `limit`. */
+  scan(type: ModelType, after: number, limit: number): readonly StoredRow[] | Promise<readonly StoredRow[]>;
+}
+
+export class Auth {
+  /** The one authoriser. */
+  readonly authorizer: Rbac;
+  /** To be registered with owner '' before `start`. */
+  readonly models = builtInModels;
+  /** What the built-in models do at writes and how they are shown, by `<kind>.<group>`. */
+  readonly behaviours: ReadonlyMap<string, ModelBehaviour>;
+  readonly rateLimiter: RateLimiter;
+  readonly audit: AuditLog;
+  readonly #parts: AuthParts;
+  readonly #keys: RoleKeys;
+  readonly #timers: Timers;
+  readonly #tokens: Tokens;
+  readonly #authenticator: Authenticator;
+  readonly #declared = new Map<string, readonly OwnedResource[]>();
+  readonly #stopListening: (() => void)[] = [];
+  #runtime: AuthRuntime | undefined;
+  #templates: Templates | undefined;
+  #departed: Departed | undefined;
+  /** Changes that arrive while the stored state is read. */
+  #waiting: AppliedChange[] | undefined = [];
+
+  constructor(parts: AuthParts) {
+    this.#parts = parts;
+    const { options, now, logger } = parts;
+    this.#keys = roleKeys(parts.reservedDomain);
+    this.#timers = parts.timers ?? { setTimeout, clearTimeout };
+    this.authorizer = new Rbac({
+      keys: this.#keys,
+      now,
+      timers: this.#timers,
+      isAlive: (credential) => this.#tokens.isAlive(credential),
+      owned: (plugin) => this.#owned(plugin),
+    });
+    this.#tokens = new Tokens(() => this.authorizer, now);
+    const current = (): Promise<void> | undefined => this.#runtime?.feed.current();
+    this.#authenticator = new Authenticator({
+      tokens: this.#tokens,
+      jwt: new JwtAuthenticator(options.issuers ?? [], now),
+      current,
+      logger,
+    });
+    this.behaviours = builtInBehaviours({
+      rbac: this.authorizer,
+      checks: writeChecks(this.authorizer, this.#keys),
+      current,
+      random: parts.random ?? randomBytes,
+    });
+    this.rateLimiter = new RateLimiter(options.rateLimit ?? {}, parts.monotonicNow);
+    this.audit = new AuditLog(options.audit ?? {}, now);
+  }
+
+  /**
+   * Who sends a request; `anonymous` when it carries no credentials.
+   * @throws Unauthenticated (401 with `WWW-Authenticate`) for credentials that do not hold
+   */
+  readonly authenticate = (request: Credentials): Identity | Promise<Identity> =>
+    this.#authenticator.authenticate(request);
+
+  /** Reads the stored roles, bindings, users and tokens, and follows them from here on. The built-in models must be registered. */
+  async start(runtime: AuthRuntime): Promise<void> {
+    this.#runtime = runtime;
+    const { registry, logger } = this.#parts;
+    this.#stopListening.push(
+      runtime.feed.subscribe((change) => this.#follow(change)),
+      registry.onRegister((_, owner) => owner !== '' && this.authorizer.changed()),
+      registry.onUnregister((_, owner) => owner !== '' && this.authorizer.changed()),
+    );
+    const common = { client: runtime.client, timers: this.#timers, logger };
+    this.#departed = new Departed({ ...common, rbac: this.authorizer, tokens: this.#tokens });
+    await this.reload();
+    await createBuiltInRoles(runtime.client);
+    this.#templates = new Templates({ ...common, keys: this.#keys, registry });
+  }
+
+  /** Reads everything anew: at the start, and after the feed lost its place in the log. */
+  async reload(): Promise<void> {
+    this.#waiting ??= [];
+    const { feed } = this.#runtime!;
+    for (const [type, kind] of followed) {
+      const seen = new Set<string>();
+      for await (const { id, object } of this.#stored(type)) {
+        seen.add(object.metadata.name);
+        this.#set(kind, object.metadata.name, living(object), id, 0);
+      }
+      for (const name of this.#known(kind)) if (!seen.has(name)) this.#set(kind, name, undefined, 0, feed.applied);
+    }
+    const waiting = this.#waiting;
+    this.#waiting = undefined;
+    for (const change of waiting) this.#apply(change);
+    this.#departed!.resume();
+  }
+
+  /** The first administrator's token, once; undefined when there is an administrator. */
+  async bootstrap(): Promise<string | undefined> {
+    if (this.#parts.options.administratorToken === false) return undefined;
+    return createAdministrator(this.#runtime!.client, this.authorizer, this.#tokens);
+  }
+
+  /** Resolves when the role templates of all registered models are stored, and deleted users' grants are gone. */
+  async settled(): Promise<void> {
+    await this.#templates?.settled();
+    await this.#departed?.settled();
+  }
+
+  /** The identity that a plugin's own client acts as. */
+  pluginIdentity(plugin: string): Identity {
+    return pluginIdentity(plugin);
+  }
+
+  /** The plugin's pre-declared objects, all of them: the plugin may do everything with these. An empty list takes that away. */
+  declareObjects(plugin: string, objects: readonly { group: string; resource: string; name: string }[]): void {
+    const byResource = Map.groupBy(objects, ({ group, resource }) => `${group}/${resource}`);
+    const owned = [...byResource.values()].map((list) => {
+      const { group, resource } = list[0]!;
+      return { group, resource, names: list.map((one) => one.name) };
+    });
+    if (owned.length > 0) this.#declared.set(plugin, owned);
+    else this.#declared.delete(plugin);
+    this.authorizer.changed();
+  }
+
+  registerAuthenticator(plugin: string, authenticate: PluginAuthenticator): void {
+    this.#authenticator.register(plugin, authenticate);
+  }
+
+  removeAuthenticators(plugin: string): void {
+    this.#authenticator.remove(plugin);
+  }
+
+  /** The answer to `POST /v3/can-i`. @throws Invalid, Forbidden */
+  canI(identity: Identity, body: unknown): ReviewAnswer {
+    return review(this.authorizer, this.#parts.registry, identity, parseReview(body));
+  }
+
+  async stop(): Promise<void> {
+    for (const stop of this.#stopListening) stop();
+    await Promise.all([this.#templates?.stop(), this.#departed?.stop(), this.audit.close()]);
+    this.authorizer.stop();
+  }
+
+  #follow(change: AppliedChange): void {
+    if (this.#waiting) this.#waiting.push(change);
+    else this.#apply(change);
+  }
+
+  #apply(change: AppliedChange): void {
+    const { group, kind } = change.resource.scheme.groupVersionKind;
+    if (group !== '' || !isFollowed(kind)) return;
+    const object = change.type === 'delete' ? undefined : living(change.object());
+    this.#set(kind, change.name, object, change.id, change.revision);
+  }
+
+  /** @param id store revision of the creation  @param revision that of this change; 0 for what was there at the start */
+  #set(kind: FollowedKind, name: string, object: ExtensionObject | undefined, id: number, revision: number): void {
+    switch (kind) {
+      case 'Role':
+        return this.authorizer.setRole(name, object);
+      case 'RoleBinding':
+        return this.authorizer.setBinding(name, object, revision);
+      case 'PersonalAccessToken':
+        return this.#tokens.set(name, object, id);
+      case 'User': {
+        const was = this.authorizer.user(name);
+        this.authorizer.setUser(name, object, revision);
+        const is = this.authorizer.user(name);
+        if (was && !is) this.#departed?.left(name, revision);
+        if (is && was?.created !== is.created) this.#departed?.came(name);
+      }
+    }
+  }
+
+  #known(kind: FollowedKind): string[] {
+    return kind === 'PersonalAccessToken'
+      ? [...this.#tokens.all()].map((token) => token.name)
+      : this.authorizer.names(kind);
+  }
+
+  async *#stored(type: ModelType): AsyncGenerator<{ id: number; object: ExtensionObject }> {
+    for (let after = 0; ; ) {
+      const rows = await this.#runtime!.scan(type, after, scanLimit);
+      for (const { id, bytes } of rows) {
+        yield { id, object: JSON.parse(Buffer.from(bytes).toString()) as ExtensionObject };
+        after = id;
+      }
+      if (rows.length === 0) return;
+    }
+  }
+
+  #owned(plugin: string): readonly OwnedResource[] {
+    const { registry } = this.#parts;
+    const models = registry.schemes().filter((scheme) => registry.ownerOf(scheme) === plugin);
+    const own = models.map((scheme) => ({ group: scheme.groupVersionKind.group, resource: scheme.plural }));
+    return [...own, ...(this.#declared.get(plugin) ?? [])];
+  }
+}
+
+const scanLimit = 1_000;
+
+/** Users before what refers to them. */
+const followed = [
+  [User, 'User'],
+  [Role, 'Role'],
+  [RoleBinding, 'RoleBinding'],
+  [PersonalAccessToken, 'PersonalAccessToken'],
+] as const;
+
+type FollowedKind = (typeof followed)[number][1];
+
+function isFollowed(kind: string): kind is FollowedKind {
+  return followed.some(([, followedKind]) => followedKind === kind);
+}
+
+/** An object that is being deleted gives nothing any more, whatever its finalizers wait for. */
+function living(object: ExtensionObject): ExtensionObject | undefined {
+  return object.metadata.deletionTimestamp === undefined ? object : undefined;
+}
+
+export function createAuth(parts: AuthParts): Auth {
+  return new Auth(parts);
+}

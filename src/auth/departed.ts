@@ -1,0 +1,123 @@
+/**
+ * What is left of a deleted user goes too: its tokens, and its place in role bindings. Until that is stored, the
+ * authoriser ignores what is older than the deletion, so that no grant comes back to life with a new user of the name.
+ */
+import { KindredError } from '../errors.ts';
+import type { ExtensionClient } from '../resource/extension-client.ts';
+import { PersonalAccessToken, RoleBinding } from './models.ts';
+import type { Rbac, Timers } from './rbac.ts';
+import type { Tokens } from './tokens.ts';
+
+export interface DepartedParts {
+  readonly rbac: Rbac;
+  readonly tokens: Tokens;
+  /** Acts as the service itself. */
+  readonly client: ExtensionClient;
+  readonly timers: Timers;
+  readonly logger: { error(details: object, message: string): void };
+}
+
+const retryDelay = 1_000;
+
+export class Departed {
+  readonly #parts: DepartedParts;
+  readonly #running = new Set<Promise<void>>();
+  readonly #waiting = new Set<unknown>();
+  #stopped = false;
+
+  constructor(parts: DepartedParts) {
+    this.#parts = parts;
+  }
+
+  /** A user was deleted, with this revision. */
+  left(user: string, revision: number): void {
+    this.#run(async () => {
+      for (const binding of this.#parts.rbac.bindingsOf('User', user)) await this.#unbind(binding, user, revision);
+      for (const token of this.#parts.tokens.ofUser(user)) {
+        if (!this.#parts.tokens.isAlive(token.hash)) await this.#delete(token.name);
+      }
+      this.#parts.rbac.forgetDeparted(user, revision);
+    });
+  }
+
+  /** A user of this name exists now: tokens that were made for the name before belong to it from here on. */
+  came(user: string): void {
+    const created = this.#parts.rbac.user(user)?.created;
+    const unbound = this.#parts.tokens.ofUser(user).filter((token) => token.userCreated === undefined);
+    for (const token of unbound) {
+      const bind = { status: { userCreated: created } };
+      if (this.#parts.tokens.isAlive(token.hash)) {
+        this.#run(() => ignoreGone(this.#parts.client.patch(PersonalAccessToken, token.name, bind)));
+      }
+    }
+  }
+
+  /** After a start: what a process that died left undone. */
+  resume(): void {
+    const { rbac, tokens } = this.#parts;
+    const users = new Set<string>();
+    for (const token of tokens.all()) {
+      if (token.userCreated === undefined) users.add(token.user);
+      else if (rbac.user(token.user)?.created !== token.userCreated) this.#run(() => this.#delete(token.name));
+    }
+    for (const user of users) if (rbac.user(user)) this.came(user);
+  }
+
+  /** Resolves when nothing is under way. */
+  async settled(): Promise<void> {
+    while (this.#running.size > 0) await Promise.all(this.#running);
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    for (const timer of this.#waiting) this.#parts.timers.clearTimeout(timer);
+    this.#waiting.clear();
+    await this.settled();
+  }
+
+  #run(task: () => Promise<unknown>): void {
+    if (this.#stopped) return;
+    const running: Promise<void> = Promise.resolve()
+      .then(task)
+      .catch((error: unknown) => {
+        if (this.#stopped) return;
+        this.#parts.logger.error({ err: error }, 'The grants of a deleted user could not be removed; trying again');
+        const timer = this.#parts.timers.setTimeout(() => {
+          this.#waiting.delete(timer);
+          this.#run(task);
+        }, retryDelay);
+        this.#waiting.add(timer);
+      })
+      .then(() => {
+        this.#running.delete(running);
+      });
+    this.#running.add(running);
+  }
+
+  async #unbind(name: string, user: string, revision: number): Promise<void> {
+    for (;;) {
+      const binding = await this.#parts.client.fetch(RoleBinding, name);
+      if (!binding) return;
+      if (!this.#parts.rbac.isBoundSince(name, user, revision)) return;
+      const subjects = binding.subjects?.filter((one) => !(one.kind === 'User' && one.name === user)) ?? [];
+      try {
+        await this.#parts.client.update(RoleBinding, { ...binding, subjects });
+        return;
+      } catch (error) {
+        if (!(error instanceof KindredError && ['VersionConflict', 'NotFound'].includes(error.code))) throw error;
+      }
+    }
+  }
+
+  async #delete(token: string): Promise<void> {
+    await ignoreGone(this.#parts.client.delete(PersonalAccessToken, token));
+  }
+}
+
+async function ignoreGone(action: Promise<unknown>): Promise<void> {
+  try {
+    await action;
+  } catch (error) {
+    if (!(error instanceof KindredError && error.code === 'NotFound')) throw error;
+  }
+}

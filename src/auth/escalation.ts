@@ -1,0 +1,155 @@
+/**
+ * Nobody grants what they do not have (contract section 12). Each check looks at one write of a built-in model before it
+ * is stored and throws Forbidden when it would give somebody more than the caller has, Invalid when it makes no sense.
+ * The service itself (origin `host`) is not asked.
+ */
+import type { Text, Violation } from '../errors.ts';
+import { escapeToken, invalid, KindredError, violation } from '../errors.ts';
+import type { ExtensionObject } from '../model/object.ts';
+import type { Caller } from '../resource/access.ts';
+import { isPrincipal, isReservedName, superRole } from './identity.ts';
+import type { RoleKeys } from './keys.ts';
+import { inWords, Policy } from './policy.ts';
+import type { Rbac } from './rbac.ts';
+import { namesIn } from './rbac.ts';
+import type { TokenSpec } from './tokens.ts';
+
+/** `before` is the stored object, absent on creation. */
+export type WriteCheck = (caller: Caller, before: ExtensionObject | undefined, next: ExtensionObject) => void;
+
+export interface WriteChecks {
+  readonly role: WriteCheck;
+  readonly binding: WriteCheck;
+  readonly token: WriteCheck;
+  readonly user: WriteCheck;
+}
+
+const texts = {
+  lacks: {
+    en: '"{who}" may not do this: it would allow "{what}", and nobody can grant what they do not have',
+    zh: '"{who}" 无权执行此操作：这将授予 "{what}"，而任何人都不能授予自己没有的权限',
+  },
+  unknownRole: {
+    en: '"{who}" may not do this: the role "{role}" does not exist, so what it will allow is not known; create it first',
+    zh: '"{who}" 无权执行此操作：角色 "{role}" 不存在，无法得知它将授予什么；请先创建它',
+  },
+  superRole: {
+    en: 'The role "super-role" allows everything and cannot be changed; bind another role instead',
+    zh: '角色 "super-role" 允许一切操作且不可更改；请改用其他角色',
+  },
+  outlives: {
+    en: '"{who}" may not do this: a token that is made with a token cannot outlive it; "expiresAt" must be at most {limit}',
+    zh: '"{who}" 无权执行此操作：用令牌创建的令牌不能比其更晚过期；"expiresAt" 最晚为 {limit}',
+  },
+  dependencies: {
+    en: 'must be a JSON list of role names, such as ["persons-view"]',
+    zh: '必须是角色名称的 JSON 列表，例如 ["persons-view"]',
+  },
+  userChanged: {
+    en: 'cannot change: a token belongs to the user it was made for; create another token',
+    zh: '不能更改：令牌属于创建时指定的用户；请另建令牌',
+  },
+  noSuchRole: {
+    en: 'must name a role that exists; there is no role "{role}"',
+    zh: '必须是已存在的角色；没有角色 "{role}"',
+  },
+  reservedName: {
+    en: '"{name}" belongs to the service itself; choose another name',
+    zh: '"{name}" 由服务自身保留；请使用其他名称',
+  },
+} satisfies Record<string, Text>;
+
+export function writeChecks(rbac: Rbac, keys: RoleKeys): WriteChecks {
+  function mustHave(caller: Caller, policy: Policy): void {
+    const missing = rbac.policyOf(caller.identity).lacks(policy);
+    if (missing) throw refused(texts.lacks, caller, { what: inWords(missing) });
+  }
+
+  /** All that the roles give, and no role that does not exist yet unless the caller has everything anyway. */
+  function mustHaveRoles(caller: Caller, names: readonly string[], as?: { name: string; role: ExtensionObject }): void {
+    const { policy, missing } = rbac.policyOfRoles(names, as);
+    mustHave(caller, policy);
+    const unknown = missing[0];
+    if (unknown === undefined) return;
+    if (rbac.policyOf(caller.identity).lacks(rbac.policyOfRoles([superRole]).policy)) {
+      throw refused(texts.unknownRole, caller, { role: unknown });
+    }
+  }
+
+  return {
+    role(caller, before, next) {
+      const annotation = next.metadata.annotations?.[keys.dependencies];
+      if (namesIn(annotation) === undefined) {
+        const pointer = `/metadata/annotations/${escapeToken(keys.dependencies)}`;
+        throw invalid([violation(pointer, 'format', texts.dependencies)]);
+      }
+      if (caller.origin === 'host') return;
+      const name = next.metadata.name;
+      const was = before && rbac.roleRecord(before);
+      const is = rbac.roleRecord(next);
+      const sameRules =
+        was !== undefined &&
+        JSON.stringify([was.rules, was.dependencies]) === JSON.stringify([is.rules, is.dependencies]);
+      if (name === superRole && !sameRules) throw new KindredError('Forbidden', texts.superRole);
+      if (sameRules && is.aggregatesTo.every((role) => was.aggregatesTo.includes(role))) return;
+      mustHaveRoles(caller, [name], { name, role: next });
+    },
+
+    binding(caller, before, next) {
+      if (caller.origin === 'host') return;
+      const was = before && grantsOfBinding(before);
+      const is = grantsOfBinding(next);
+      if (is.subjects.length === 0) return;
+      if (was && was.role === is.role && is.subjects.every((subject) => was.subjects.includes(subject))) return;
+      mustHaveRoles(caller, [is.role]);
+    },
+
+    token(caller, before, next) {
+      const was = before?.spec as TokenSpec | undefined;
+      const is = next.spec as TokenSpec;
+      if (was && was.user !== is.user) throw invalid([violation('/spec/user', 'immutable', texts.userChanged)]);
+      if (caller.origin === 'host' || (was && JSON.stringify(was) === JSON.stringify(is))) return;
+      const unknown: Violation[] = [];
+      is.roles?.forEach((role, i) => {
+        if (!rbac.hasRole(role)) unknown.push(violation(`/spec/roles/${i}`, 'role', texts.noSuchRole, { role }));
+      });
+      if (unknown.length > 0) throw invalid(unknown);
+      const { identity } = caller;
+      const principal = isPrincipal(identity) ? identity : undefined;
+      const own = (principal?.kind ?? 'User') === 'User' && (principal?.subject ?? identity.name) === is.user;
+      const user = rbac.policyOfSubject('User', is.user);
+      const scope = is.roles?.length ? rbac.policyOfRoles(is.roles).policy.layers : [];
+      mustHave(caller, own ? new Policy([...user.layers, ...scope]) : user);
+      const limit = principal?.credential === undefined ? undefined : principal.expiresAt;
+      if (limit !== undefined && !(is.expiresAt !== undefined && Date.parse(is.expiresAt) <= limit)) {
+        throw refused(texts.outlives, caller, { limit: new Date(limit).toISOString() });
+      }
+    },
+
+    user(caller, before, next) {
+      const { name } = next.metadata;
+      if (!before && isReservedName(name)) {
+        throw invalid([violation('/metadata/name', 'reserved', texts.reservedName, { name })]);
+      }
+      if (caller.origin === 'host') return;
+      // Whoever makes or enables a user gives it what is bound to its name already.
+      if (!isDisabled(next) && (!before || isDisabled(before))) mustHave(caller, rbac.policyOfSubject('User', name));
+    },
+  };
+}
+
+function refused(text: Text, caller: Caller, params: Record<string, string>): KindredError {
+  return new KindredError('Forbidden', text, { who: caller.identity.name, ...params });
+}
+
+function grantsOfBinding(object: ExtensionObject): { role: string; subjects: string[] } {
+  const { roleRef, subjects = [] } = object as ExtensionObject & {
+    roleRef: { name: string };
+    subjects?: readonly { kind: string; name: string }[];
+  };
+  return { role: roleRef.name, subjects: subjects.map((one) => `${one.kind}/${one.name}`) };
+}
+
+function isDisabled(user: ExtensionObject): boolean {
+  return (user.spec as { disabled?: boolean } | undefined)?.disabled === true;
+}

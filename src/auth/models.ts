@@ -1,0 +1,151 @@
+/** The built-in models of the empty group, `v1alpha1` (contract section 12). */
+import { Type } from 'typebox';
+import type { ObjectOf } from '../model/define.ts';
+import { defineModel } from '../model/define.ts';
+
+const name = Type.String({ minLength: 1, maxLength: 253 });
+const version = 'v1alpha1';
+
+/** A person or a program known to the service. Whoever is known by a JWT needs none. */
+export const User = defineModel({
+  gvk: { group: '', version, kind: 'User', singular: 'user', plural: 'users' },
+  spec: Type.Optional(
+    Type.Object({
+      displayName: Type.Optional(Type.String({ maxLength: 256 })),
+      email: Type.Optional(Type.String({ format: 'email', maxLength: 320 })),
+      disabled: Type.Optional(Type.Boolean({ description: 'Nothing is allowed to a disabled user.' })),
+    }),
+  ),
+  indexes: (index) => [
+    index.single('spec.email', String, (user: UserShape) => user.spec?.email),
+    index.single('spec.displayName', String, (user: UserShape) => user.spec?.displayName),
+    index.single('spec.disabled', Boolean, (user: UserShape) => user.spec?.disabled ?? false),
+  ],
+});
+
+/** Rules with the meaning that Kubernetes gives them; each either for resources or for paths. */
+export const Role = defineModel({
+  gvk: { group: '', version, kind: 'Role', singular: 'role', plural: 'roles' },
+  schema: Type.Object({
+    rules: Type.Optional(
+      Type.Array(
+        Type.Object({
+          apiGroups: Type.Optional(
+            Type.Array(Type.String(), { description: '`*` for every group, "" for the empty one.' }),
+          ),
+          resources: Type.Optional(
+            Type.Array(Type.String(), {
+              description:
+                'Plurals, `persons/status` for a sub-resource, `*/status` for that of every resource, `*` for all.',
+            }),
+          ),
+          resourceNames: Type.Optional(
+            Type.Array(Type.String(), { description: 'Only these objects; none: every object.' }),
+          ),
+          verbs: Type.Optional(
+            Type.Array(Type.String(), { description: 'get, list, watch, create, update, patch, delete, or `*`.' }),
+          ),
+          nonResourceURLs: Type.Optional(
+            Type.Array(Type.String(), { description: 'Paths of no resource; a `*` at the end stands for any rest.' }),
+          ),
+        }),
+      ),
+    ),
+  }),
+});
+
+/** Gives a role to users and plugins. */
+export const RoleBinding = defineModel({
+  gvk: { group: '', version, kind: 'RoleBinding', singular: 'rolebinding', plural: 'rolebindings' },
+  schema: Type.Object({
+    roleRef: Type.Object({ kind: Type.Literal('Role'), name }),
+    subjects: Type.Optional(
+      Type.Array(
+        Type.Object({
+          kind: Type.Union([Type.Literal('User'), Type.Literal('Plugin')]),
+          name: Type.String({ minLength: 1, maxLength: 1024 }),
+        }),
+      ),
+    ),
+  }),
+  indexes: (index) => [
+    index.single('roleRef.name', String, (binding: BindingShape) => binding.roleRef.name),
+    index.multi('subjects.name', String, (binding: BindingShape) => binding.subjects?.map((subject) => subject.name)),
+  ],
+});
+
+/** A random token of a user; only its SHA-256 is stored, the token itself is told once, in the answer to its creation. */
+export const PersonalAccessToken = defineModel({
+  gvk: {
+    group: '',
+    version,
+    kind: 'PersonalAccessToken',
+    singular: 'personalaccesstoken',
+    plural: 'personalaccesstokens',
+  },
+  spec: Type.Object({
+    user: Type.String({ minLength: 1, maxLength: 1024 }),
+    roles: Type.Optional(
+      Type.Array(name, {
+        description: 'The token allows only what these roles allow too; none: all that the user may do.',
+      }),
+    ),
+    expiresAt: Type.Optional(Type.String({ format: 'date-time' })),
+  }),
+  status: Type.Optional(
+    Type.Object({
+      token: Type.Optional(Type.String({ description: 'Only in the answer to the creation.' })),
+      hash: Type.Optional(Type.String({ description: 'Never shown.' })),
+      userCreated: Type.Optional(
+        Type.String({ description: 'creationTimestamp of the User that the token is bound to.' }),
+      ),
+    }),
+  ),
+  indexes: (index) => [
+    index.single('spec.user', String, (token: TokenShape) => token.spec.user),
+    index.single('spec.expiresAt', Date, (token: TokenShape) => token.spec.expiresAt),
+  ],
+});
+
+/** Settings as text. */
+export const ConfigMap = defineModel({
+  gvk: { group: '', version, kind: 'ConfigMap', singular: 'configmap', plural: 'configmaps' },
+  schema: Type.Object({ data: Type.Optional(Type.Record(Type.String(), Type.String())) }),
+});
+
+/** Values that are shown to whoever reads this one object, never in lists, exports, watches or logs. */
+export const Secret = defineModel({
+  gvk: { group: '', version, kind: 'Secret', singular: 'secret', plural: 'secrets' },
+  schema: Type.Object({
+    data: Type.Optional(
+      Type.Record(Type.String(), Type.String({ format: 'byte' }), { description: 'Values in base64.' }),
+    ),
+    stringData: Type.Optional(
+      Type.Record(Type.String(), Type.String(), {
+        description: 'Values as text, merged into `data`; never read back.',
+      }),
+    ),
+  }),
+});
+
+export type User = ObjectOf<typeof User>;
+export type Role = ObjectOf<typeof Role>;
+export type RoleBinding = ObjectOf<typeof RoleBinding>;
+export type PersonalAccessToken = ObjectOf<typeof PersonalAccessToken>;
+export type ConfigMap = ObjectOf<typeof ConfigMap>;
+export type Secret = ObjectOf<typeof Secret>;
+
+// What the index functions above see; the objects' own types follow from the declarations and cannot be named inside them.
+interface UserShape {
+  spec?: { email?: string; displayName?: string; disabled?: boolean };
+}
+interface BindingShape {
+  roleRef: { name: string };
+  subjects?: readonly { name: string }[];
+}
+interface TokenShape {
+  spec: { user: string; expiresAt?: string };
+}
+
+/** In the order in which they are registered. */
+export const builtInModels = [User, Role, RoleBinding, PersonalAccessToken, ConfigMap, Secret] as const;

@@ -1,0 +1,444 @@
+/**
+ * Who has which role, and what the roles allow: the state of Role, RoleBinding and User in memory, and the one authoriser
+ * on top of it (contract section 12). The state is changed by the feed alone, so every replica follows every change.
+ */
+import { LRUCache } from 'lru-cache';
+import type { ExtensionObject } from '../model/object.ts';
+import type { Access, Authorizer, Decision, Identity } from '../resource/access.ts';
+import type { SubjectKind } from './identity.ts';
+import { anonymousRole, authenticatedRole, isAnonymous, isPrincipal, superRole } from './identity.ts';
+import type { RoleKeys } from './keys.ts';
+import type { Explanation, SourcedRule } from './policy.ts';
+import { Layer, Policy } from './policy.ts';
+import type { Rule } from './rule.ts';
+
+/** What a plugin may do without any role: everything with what it declared. */
+export interface OwnedResource {
+  readonly group: string;
+  readonly resource: string;
+  /** Only these objects; none: all of the resource and its sub-resources. */
+  readonly names?: readonly string[];
+}
+
+export interface RbacParts {
+  readonly keys: RoleKeys;
+  readonly now: () => number;
+  readonly timers: Timers;
+  /** False once a personal access token was revoked. */
+  readonly isAlive: (credential: string) => boolean;
+  /** What belongs to a plugin. */
+  readonly owned: (plugin: string) => readonly OwnedResource[];
+}
+
+export interface Timers {
+  setTimeout(callback: () => void, milliseconds: number): unknown;
+  clearTimeout(timer: any): void;
+}
+
+interface RoleRecord {
+  readonly rules: readonly Rule[];
+  readonly dependencies: readonly string[];
+  readonly aggregatesTo: readonly string[];
+}
+
+interface BindingRecord {
+  readonly role: string;
+  /** By `subjectKey`: store revision at which the subject got this role here; 0 for what was there at the start. */
+  readonly subjects: ReadonlyMap<string, number>;
+}
+
+interface UserRecord {
+  readonly created: string;
+  readonly disabled: boolean;
+}
+
+interface Seen {
+  readonly epoch: number;
+  readonly policy: Policy;
+  /** Milliseconds since the epoch. */
+  readonly until: number;
+}
+
+const everything: Rule = { apiGroups: ['*'], resources: ['*'], verbs: ['*'], nonResourceURLs: ['*'] };
+const nothing = (reason: string): Policy => new Policy([], reason);
+const rememberedPolicies = 5_000;
+/** setTimeout takes no longer delay than this. */
+const longestDelay = 2 ** 31 - 1;
+
+export class Rbac implements Authorizer {
+  readonly #parts: RbacParts;
+  readonly #roles = new Map<string, RoleRecord>();
+  readonly #aggregated = new Map<string, Set<string>>();
+  readonly #bindings = new Map<string, BindingRecord>();
+  readonly #bySubject = new Map<string, Set<string>>();
+  readonly #users = new Map<string, UserRecord>();
+  /** Users that were deleted, until their grants are gone from the store: revision of the deletion. */
+  readonly #departed = new Map<string, number>();
+  readonly #listeners = new Set<() => void>();
+  readonly #policies = new LRUCache<string, Policy>({ max: rememberedPolicies });
+  readonly #layers = new LRUCache<string, Layer>({ max: rememberedPolicies });
+  #seen = new WeakMap<Identity, Seen>();
+  #epoch = 0;
+  #telling = false;
+  #expiry: { at: number; timer: unknown } | undefined;
+
+  constructor(parts: RbacParts) {
+    this.#parts = parts;
+  }
+
+  decide(identity: Identity, access: Access): Decision {
+    let seen = this.#seen.get(identity);
+    if (seen === undefined || seen.epoch !== this.#epoch) seen = this.#look(identity);
+    if (seen.until !== Number.POSITIVE_INFINITY && seen.until <= this.#parts.now()) {
+      return { allowed: false, reason: 'the credential has expired' };
+    }
+    return seen.policy.decide(access);
+  }
+
+  onChange(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** Why `decide` says what it says. */
+  explain(identity: Identity, access: Access): Explanation {
+    const decision = this.decide(identity, access);
+    if (!decision.allowed) return { allowed: false, reason: decision.reason, because: [] };
+    return this.policyOf(identity).explain(access);
+  }
+
+  /** All that an identity may do; what the rules against giving more than one has are about. */
+  policyOf(identity: Identity): Policy {
+    const seen = this.#seen.get(identity);
+    return (seen !== undefined && seen.epoch === this.#epoch ? seen : this.#look(identity)).policy;
+  }
+
+  /** What a user or plugin of this name may do by bindings and as somebody who has logged in, whatever the credential. */
+  policyOfSubject(kind: SubjectKind, name: string): Policy {
+    return new Policy([this.#layer(kind, name, [authenticatedRole])]);
+  }
+
+  /**
+   * What a role gives with all that comes through dependencies and aggregation. `as` is the role as it would be after a
+   * write. `missing`: roles named on the way that do not exist.
+   */
+  policyOfRoles(
+    names: readonly string[],
+    as?: { name: string; role: ExtensionObject },
+  ): { policy: Policy; missing: string[] } {
+    const missing: string[] = [];
+    const override = as && { name: as.name, record: this.roleRecord(as.role) };
+    const rules = this.#collect(
+      names.map((name) => ({ name })),
+      missing,
+      override,
+    );
+    return { policy: new Policy([new Layer(rules)]), missing };
+  }
+
+  /** Names of the roles that bindings give to a subject, sorted. */
+  boundRoles(kind: SubjectKind, name: string): string[] {
+    return [...new Set(this.#boundTo(kind, name).map((one) => one.name))].sort();
+  }
+
+  /** Names of the bindings that name this subject, sorted. */
+  bindingsOf(kind: SubjectKind, name: string): string[] {
+    return [...(this.#bySubject.get(subjectKey(kind, name)) ?? [])].sort();
+  }
+
+  /** Whether a binding names a user since this revision or earlier. */
+  isBoundSince(binding: string, user: string, revision: number): boolean {
+    const since = this.#bindings.get(binding)?.subjects.get(subjectKey('User', user));
+    return since !== undefined && since <= revision;
+  }
+
+  /** Users and plugins whom a role is bound to directly. */
+  holders(role: string): string[] {
+    const holders = new Set<string>();
+    for (const binding of this.#bindings.values()) {
+      if (binding.role === role) for (const subject of binding.subjects.keys()) holders.add(subject);
+    }
+    return [...holders].sort();
+  }
+
+  names(kind: 'User' | 'Role' | 'RoleBinding'): string[] {
+    const map = kind === 'User' ? this.#users : kind === 'Role' ? this.#roles : this.#bindings;
+    return [...map.keys()];
+  }
+
+  hasRole(name: string): boolean {
+    return name === superRole || this.#roles.has(name);
+  }
+
+  user(name: string): UserRecord | undefined {
+    return this.#users.get(name);
+  }
+
+  /** Revision at which a user of this name was deleted, while grants may be left in the store. */
+  departedAt(name: string): number | undefined {
+    return this.#departed.get(name);
+  }
+
+  /** Nothing of a deleted user's grants is left in the store. */
+  forgetDeparted(name: string, revision: number): void {
+    if (this.#departed.get(name) === revision) this.#departed.delete(name);
+  }
+
+  /** Grows with every change of what anybody may do. */
+  get epoch(): number {
+    return this.#epoch;
+  }
+
+  setRole(name: string, object: ExtensionObject | undefined): void {
+    const before = this.#roles.get(name);
+    const next = object && this.roleRecord(object);
+    if (JSON.stringify(before) === JSON.stringify(next)) return;
+    for (const target of before?.aggregatesTo ?? []) remove(this.#aggregated, target, name);
+    if (next) this.#roles.set(name, next);
+    else this.#roles.delete(name);
+    for (const target of next?.aggregatesTo ?? []) add(this.#aggregated, target, name);
+    this.changed();
+  }
+
+  setBinding(name: string, object: ExtensionObject | undefined, revision: number): void {
+    const before = this.#bindings.get(name);
+    const next = object && bindingRecord(object, revision, before);
+    if (before && next && sameGrants(before, next)) return;
+    for (const subject of before?.subjects.keys() ?? []) remove(this.#bySubject, subject, name);
+    if (next) this.#bindings.set(name, next);
+    else this.#bindings.delete(name);
+    for (const subject of next?.subjects.keys() ?? []) add(this.#bySubject, subject, name);
+    this.changed();
+  }
+
+  setUser(name: string, object: ExtensionObject | undefined, revision: number): void {
+    const before = this.#users.get(name);
+    if (object) {
+      const next = userRecord(object);
+      if (before?.created === next.created && before.disabled === next.disabled) return;
+      this.#users.set(name, next);
+    } else {
+      if (!before) return;
+      this.#users.delete(name);
+      this.#departed.set(name, revision);
+    }
+    this.changed();
+  }
+
+  /** Something that decisions depend on has changed; open watches are told once the current changes are applied. */
+  changed(): void {
+    this.#epoch++;
+    this.#policies.clear();
+    this.#layers.clear();
+    if (this.#telling) return;
+    this.#telling = true;
+    queueMicrotask(() => {
+      this.#telling = false;
+      for (const listener of [...this.#listeners]) listener();
+    });
+  }
+
+  stop(): void {
+    if (this.#expiry) this.#parts.timers.clearTimeout(this.#expiry.timer);
+    this.#expiry = undefined;
+    this.#listeners.clear();
+  }
+
+  roleRecord(object: ExtensionObject): RoleRecord {
+    const { labels = {}, annotations = {} } = object.metadata;
+    const prefix = this.#parts.keys.aggregateTo;
+    const targets = Object.keys(labels).filter((key) => key.startsWith(prefix) && labels[key] === 'true');
+    return {
+      rules: (object.rules as readonly Rule[] | undefined) ?? [],
+      dependencies: namesIn(annotations[this.#parts.keys.dependencies]) ?? [],
+      aggregatesTo: targets.map((key) => key.slice(prefix.length)),
+    };
+  }
+
+  #look(identity: Identity): Seen {
+    const principal = isPrincipal(identity) ? identity : undefined;
+    const until = principal?.expiresAt ?? Number.POSITIVE_INFINITY;
+    const seen: Seen = { epoch: this.#epoch, until, policy: this.#policy(identity) };
+    this.#seen.set(identity, seen);
+    if (until !== Number.POSITIVE_INFINITY) this.#expectExpiry(until);
+    return seen;
+  }
+
+  #policy(identity: Identity): Policy {
+    const principal = isPrincipal(identity) ? identity : undefined;
+    const kind = principal?.kind ?? 'User';
+    const subject = principal?.subject ?? identity.name;
+    if (principal?.credential !== undefined && !this.#parts.isAlive(principal.credential)) {
+      return nothing('the token was revoked');
+    }
+    if (kind === 'User' && this.#users.get(subject)?.disabled) return nothing(`the user "${subject}" is disabled`);
+    const granted = [...(principal?.granted ?? identity.roles)];
+    if (!isAnonymous(identity) && !granted.includes(authenticatedRole)) granted.push(authenticatedRole);
+    const scope = principal?.scope;
+    const key = JSON.stringify([kind, subject, granted, scope]);
+    let policy = this.#policies.get(key);
+    if (!policy) {
+      const layers = [this.#layer(kind, subject, granted)];
+      if (scope)
+        layers.push(
+          new Layer(
+            this.#collect(
+              [...scope, authenticatedRole].map((name) => ({ name })),
+              [],
+            ),
+          ),
+        );
+      policy = new Policy(layers);
+      this.#policies.set(key, policy);
+    }
+    return policy;
+  }
+
+  #layer(kind: SubjectKind, subject: string, granted: readonly string[]): Layer {
+    const key = JSON.stringify([kind, subject, granted]);
+    let layer = this.#layers.get(key);
+    if (!layer) {
+      const roots = [...granted.map((name) => ({ name })), ...this.#boundTo(kind, subject)];
+      const rules = this.#collect(roots, []);
+      if (kind === 'Plugin') rules.push(...this.#parts.owned(subject).map(ownRule));
+      layer = new Layer(rules);
+      this.#layers.set(key, layer);
+    }
+    return layer;
+  }
+
+  #boundTo(kind: SubjectKind, name: string): { name: string; binding: string }[] {
+    const departed = kind === 'User' ? this.#departed.get(name) : undefined;
+    const found: { name: string; binding: string }[] = [];
+    const subject = subjectKey(kind, name);
+    for (const binding of this.#bySubject.get(subject) ?? []) {
+      const record = this.#bindings.get(binding)!;
+      // What was bound to a deleted user does not come back to life with a new user of the same name.
+      if (departed === undefined || record.subjects.get(subject)! > departed)
+        found.push({ name: record.role, binding });
+    }
+    return found;
+  }
+
+  /** The rules of roles and of all that is reached from them; each role once, so rings do no harm. */
+  #collect(
+    roots: readonly { name: string; binding?: string }[],
+    missing: string[],
+    override?: { name: string; record: RoleRecord },
+  ): SourcedRule[] {
+    const rules: SourcedRule[] = [];
+    const reached = new Set<string>();
+    const queue = roots.map(({ name, binding }) => ({ name, binding, before: [] as readonly string[] }));
+    // The loop goes on to what is pushed meanwhile.
+    for (const { name, binding, before } of queue) {
+      if (reached.has(name)) continue;
+      reached.add(name);
+      const roles = [...before, name];
+      const source = binding === undefined ? { roles } : { roles, binding };
+      if (name === superRole) {
+        rules.push({ rule: everything, ...source });
+        continue;
+      }
+      const record = override?.name === name ? override.record : this.#roles.get(name);
+      if (!record) missing.push(name);
+      for (const rule of record?.rules ?? []) rules.push({ rule, ...source });
+      const further = [...(record?.dependencies ?? []), ...(this.#aggregated.get(name) ?? [])];
+      if (override?.record.aggregatesTo.includes(name)) further.push(override.name);
+      for (const one of further) queue.push({ name: one, binding, before: roles });
+    }
+    return rules;
+  }
+
+  /** An open watch ends when its token does: the listeners are told at the first expiry among those who acted. */
+  #expectExpiry(at: number): void {
+    if (this.#expiry && this.#expiry.at <= at) return;
+    const { now, timers } = this.#parts;
+    if (at <= now()) return;
+    if (this.#expiry) timers.clearTimeout(this.#expiry.timer);
+    const timer = timers.setTimeout(
+      () => {
+        this.#expiry = undefined;
+        this.changed();
+      },
+      Math.min(at - now(), longestDelay),
+    );
+    (timer as { unref?: () => void }).unref?.();
+    this.#expiry = { at, timer };
+  }
+}
+
+export const builtInRoles: readonly { name: string; rules: readonly Rule[] }[] = [
+  { name: superRole, rules: [everything] },
+  {
+    name: authenticatedRole,
+    rules: [
+      {
+        nonResourceURLs: ['/api', '/api/*', '/apis', '/apis/*', '/v3/api-docs', '/v3/api-docs/*', '/v3/can-i'],
+        verbs: ['get'],
+      },
+      { nonResourceURLs: ['/v3/can-i'], verbs: ['create'] },
+    ],
+  },
+  { name: anonymousRole, rules: [] },
+];
+
+/** A JSON list of names; undefined when it is none. */
+export function namesIn(text: string | undefined): string[] | undefined {
+  if (text === undefined) return [];
+  try {
+    const list: unknown = JSON.parse(text);
+    return Array.isArray(list) && list.every((one) => typeof one === 'string') ? list : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** A subject that had this role here before keeps its revision: touching a binding does not renew it. */
+function bindingRecord(object: ExtensionObject, revision: number, before: BindingRecord | undefined): BindingRecord {
+  const { roleRef, subjects = [] } = object as ExtensionObject & {
+    roleRef: { name: string };
+    subjects?: readonly { kind: SubjectKind; name: string }[];
+  };
+  const known = before?.role === roleRef.name ? before.subjects : undefined;
+  const keys = subjects.map((one) => subjectKey(one.kind, one.name));
+  return { role: roleRef.name, subjects: new Map(keys.map((key) => [key, known?.get(key) ?? revision])) };
+}
+
+function sameGrants(a: BindingRecord, b: BindingRecord): boolean {
+  return (
+    a.role === b.role &&
+    a.subjects.size === b.subjects.size &&
+    [...b.subjects.keys()].every((key) => a.subjects.has(key))
+  );
+}
+
+function userRecord(object: ExtensionObject): UserRecord {
+  const spec = object.spec as { disabled?: boolean } | undefined;
+  return { created: object.metadata.creationTimestamp ?? '', disabled: spec?.disabled === true };
+}
+
+function ownRule(owned: OwnedResource): SourcedRule {
+  const rule: Rule = {
+    apiGroups: [owned.group],
+    resources: [owned.resource, `${owned.resource}/status`],
+    verbs: ['*'],
+    ...(owned.names && { resourceNames: owned.names }),
+  };
+  return { rule, roles: ['owner'] };
+}
+
+/** `User/ada`. */
+export function subjectKey(kind: SubjectKind, name: string): string {
+  return `${kind}/${name}`;
+}
+
+function add(map: Map<string, Set<string>>, key: string, value: string): void {
+  const set = map.get(key);
+  if (set) set.add(value);
+  else map.set(key, new Set([value]));
+}
+
+function remove(map: Map<string, Set<string>>, key: string, value: string): void {
+  const set = map.get(key);
+  if (set?.delete(value) && set.size === 0) map.delete(key);
+}

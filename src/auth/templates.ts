@@ -1,0 +1,162 @@
+/** Role templates: for every registered model one Role to look at its objects and one to manage them (contract section 12). */
+import { createHash } from 'node:crypto';
+import { KindredError } from '../errors.ts';
+import type { SchemeRegistry } from '../model/registry.ts';
+import type { Scheme } from '../model/scheme.ts';
+import type { ExtensionClient } from '../resource/extension-client.ts';
+import type { RoleKeys } from './keys.ts';
+import { Role } from './models.ts';
+import type { Timers } from './rbac.ts';
+import type { Rule } from './rule.ts';
+
+export interface TemplateParts {
+  readonly keys: RoleKeys;
+  readonly registry: SchemeRegistry;
+  /** Acts as the service itself. */
+  readonly client: ExtensionClient;
+  readonly timers: Timers;
+  readonly logger: { error(details: object, message: string): void };
+}
+
+/** `view`: get, list, watch; `manage`: everything. */
+export type TemplateKind = 'view' | 'manage';
+
+const kinds: readonly TemplateKind[] = ['view', 'manage'];
+const longestName = 253;
+const retryDelay = 1_000;
+
+/** `<plural>-<group with - for .>-<kind>`; `distinct` for a name that is too long or taken: ended by 8 hex digits of SHA-256 of `plural.group`. */
+export function templateName(plural: string, group: string, kind: TemplateKind, distinct = false): string {
+  const base = group === '' ? plural : `${plural}-${group.replaceAll('.', '-')}`;
+  const name = `${base}-${kind}`;
+  if (!distinct && name.length <= longestName) return name;
+  const digest = createHash('sha256').update(`${plural}.${group}`).digest('hex').slice(0, 8);
+  const end = `-${kind}-${digest}`;
+  return base.slice(0, longestName - end.length) + end;
+}
+
+export function templateRules(plural: string, group: string, kind: TemplateKind): Rule[] {
+  const verbs = kind === 'view' ? ['get', 'list', 'watch'] : ['*'];
+  return [{ apiGroups: [group], resources: [plural, `${plural}/status`], verbs }];
+}
+
+export class Templates {
+  readonly #parts: TemplateParts;
+  /** By model: the last piece of work on its templates. */
+  readonly #work = new Map<string, Promise<void>>();
+  readonly #stopListening: readonly (() => void)[];
+  #stopped = false;
+
+  constructor(parts: TemplateParts) {
+    this.#parts = parts;
+    this.#stopListening = [
+      parts.registry.onRegister((scheme) => this.#follow(scheme, () => this.#put(scheme))),
+      parts.registry.onUnregister((scheme) => this.#follow(scheme, () => this.#remove(scheme))),
+    ];
+    for (const scheme of parts.registry.schemes()) this.#follow(scheme, () => this.#put(scheme));
+  }
+
+  /** Resolves when the templates of every model registered so far are stored. */
+  async settled(): Promise<void> {
+    while (this.#work.size > 0) await Promise.all(this.#work.values());
+  }
+
+  /** The templates stay: a model of a process that ends is not taken away. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    for (const stop of this.#stopListening) stop();
+    await this.settled();
+  }
+
+  #follow(scheme: Scheme, task: () => Promise<void>): void {
+    const key = modelKey(scheme);
+    const after = this.#work.get(key) ?? Promise.resolve();
+    const work = after
+      .then(() => this.#persist(key, task))
+      .finally(() => {
+        if (this.#work.get(key) === work) this.#work.delete(key);
+      });
+    this.#work.set(key, work);
+  }
+
+  async #persist(key: string, task: () => Promise<void>): Promise<void> {
+    while (!this.#stopped) {
+      try {
+        return await task();
+      } catch (error) {
+        if (this.#stopped) return;
+        this.#parts.logger.error({ err: error, model: key }, 'The role templates could not be stored; trying again');
+        await new Promise<void>((resolve) => {
+          this.#parts.timers.setTimeout(resolve, retryDelay);
+        });
+      }
+    }
+  }
+
+  async #put(scheme: Scheme): Promise<void> {
+    await Promise.all(
+      kinds.map(async (kind) => {
+        const { plural } = scheme;
+        const { group } = scheme.groupVersionKind;
+        for (const distinct of [false, true]) {
+          if (await this.#putAs(templateName(plural, group, kind, distinct), scheme, kind)) return;
+        }
+        throw new Error(`both names for the template "${kind}" of ${modelKey(scheme)} are taken`);
+      }),
+    );
+  }
+
+  /** False when the name belongs to something else. */
+  async #putAs(name: string, scheme: Scheme, kind: TemplateKind): Promise<boolean> {
+    const { keys, client } = this.#parts;
+    const template = {
+      metadata: {
+        name,
+        labels: { [keys.template]: 'true' },
+        annotations: { [keys.templateOf]: modelKey(scheme) },
+      },
+      rules: templateRules(scheme.plural, scheme.groupVersionKind.group, kind) as Role['rules'],
+    };
+    for (;;) {
+      const stored = await client.fetch(Role, name);
+      if (stored && stored.metadata.annotations?.[keys.templateOf] !== modelKey(scheme)) return false;
+      try {
+        if (!stored) await client.create(Role, template);
+        else {
+          // Labels of the operators' own stay: a template may be made to count in another role.
+          const labels = { ...stored.metadata.labels, ...template.metadata.labels };
+          await client.update(Role, { ...stored, metadata: { ...stored.metadata, labels }, rules: template.rules });
+        }
+        return true;
+      } catch (error) {
+        if (!isLostRace(error)) throw error;
+      }
+    }
+  }
+
+  async #remove(scheme: Scheme): Promise<void> {
+    const { keys, client } = this.#parts;
+    const names = kinds.flatMap((kind) =>
+      [false, true].map((distinct) => templateName(scheme.plural, scheme.groupVersionKind.group, kind, distinct)),
+    );
+    for (const name of new Set(names)) {
+      const stored = await client.fetch(Role, name);
+      if (stored?.metadata.annotations?.[keys.templateOf] !== modelKey(scheme)) continue;
+      try {
+        await client.delete(Role, name);
+      } catch (error) {
+        if (!isLostRace(error)) throw error;
+      }
+    }
+  }
+}
+
+/** `persons.demo.example.com`; `users.` in the empty group. */
+function modelKey(scheme: Scheme): string {
+  return `${scheme.plural}.${scheme.groupVersionKind.group}`;
+}
+
+/** Another replica, or another model that wants the same name, was quicker. */
+function isLostRace(error: unknown): boolean {
+  return error instanceof KindredError && ['AlreadyExists', 'VersionConflict', 'NotFound'].includes(error.code);
+}
