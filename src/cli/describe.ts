@@ -1,0 +1,13 @@
+import { KindredError } from '../errors.ts';
+
+/** An error for people: one line, the violations of an object below it, never a stack. `place`: what it is about. */
+export function describe(error: unknown, place = 'kindred'): string {
+  const message = error instanceof Error ? error.message : String(error);
+  const violations = error instanceof KindredError ? (error.errors ?? []) : [];
+  const rest = violations.map((one) => `  ${one.pointer || '(object)'}: ${oneLine(one.message)}\n`);
+  return `${place}: ${oneLine(message)}\n${rest.join('')}`;
+}
+
+function oneLine(text: string): string {
+  return text.replace(/\s*\n\s*/g, ' ');
+}

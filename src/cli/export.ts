@@ -1,0 +1,74 @@
+import { createWriteStream } from 'node:fs';
+import { rename, rm } from 'node:fs/promises';
+import { finished } from 'node:stream/promises';
+import { Command } from 'commander';
+import { type ConnectionFlags, connect, withConnection } from './connection.ts';
+import { type Io, type Output, write } from './io.ts';
+import { startProgress } from './progress.ts';
+import { repeatable } from './select.ts';
+import { type ResourceType, Types } from './types.ts';
+
+interface Flags extends ConnectionFlags {
+  type?: string[];
+  output?: string;
+}
+
+export function exportCommand(io: Io): Command {
+  const command = new Command('export')
+    .description('write every object as one line of JSON (NDJSON), each type as it is at one moment')
+    .addOption(repeatable('--type <type>', 'only this type; repeatable; without it every type of the plugins'))
+    .option('-o, --output <file>', 'file to write; it appears when the export is complete (default: standard output)')
+    .action(async (flags: Flags) => {
+      const client = connect(flags, io);
+      const types = new Types(client);
+      const chosen = flags.type
+        ? await Promise.all(flags.type.map((text) => types.resolve(text)))
+        : (await types.all()).filter(isOfPlugins);
+      const counts = await Promise.all(chosen.map(({ model }) => client.count(model)));
+      const total = counts.reduce((sum, count) => sum + count, 0);
+      const progress = startProgress(io, `Exporting ${total} objects of ${chosen.length} types`, total);
+      let done = 0;
+      const writeTo = async (output: Output): Promise<void> => {
+        let lines = '';
+        for (const { model, label } of chosen) {
+          for await (const line of client.exportLines(model, { sort: ['metadata.name,asc'] })) {
+            lines += `${line}\n`;
+            if (++done % 500 !== 0) continue;
+            await write(output, lines);
+            lines = '';
+            progress.update(done, `${done} of ${total}, ${label}`);
+          }
+        }
+        await write(output, lines);
+      };
+      try {
+        await (flags.output === undefined ? writeTo(io.stdout) : intoFile(flags.output, writeTo));
+      } catch (error) {
+        progress.abort(`stopped after ${done} of ${total} objects`);
+        throw error;
+      }
+      progress.stop(`Exported ${done} objects`);
+    });
+  return withConnection(command, io);
+}
+
+/** The service's own types stay with the service: what it makes by itself, and what it never shows in a list. */
+function isOfPlugins({ model, verbs }: ResourceType): boolean {
+  const { group } = model.gvk;
+  return group !== '' && !/(^|\.)platform\.run$/.test(group) && verbs.includes('list');
+}
+
+/** A half-written file never has the name that was asked for. */
+async function intoFile(file: string, fill: (output: Output) => Promise<void>): Promise<void> {
+  const partial = `${file}.partial`;
+  const output = createWriteStream(partial, { flush: true });
+  try {
+    await fill(output);
+    await finished(output.end());
+    await rename(partial, file);
+  } catch (error) {
+    output.destroy();
+    await rm(partial, { force: true });
+    throw error;
+  }
+}

@@ -1,0 +1,17 @@
+#!/usr/bin/env node
+// Only syntax of old Node.js versions here, and nothing imported before the check: a version that is too old must reach the message.
+const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
+if (major < 24 || (major === 24 && minor < 15)) {
+  console.error(`kindred: Node.js 24.15 or newer is needed, this is ${process.versions.node} (${process.execPath}).`);
+  process.exitCode = 2;
+} else {
+  import('./program.ts').then(async ({ run }) => {
+    process.exitCode = await run(process.argv.slice(2), {
+      stdin: process.stdin,
+      stdout: process.stdout,
+      stderr: process.stderr,
+      env: process.env,
+    });
+  });
+}
+export {};

@@ -1,0 +1,3 @@
+export async function newPlugin(_name: string): Promise<string[]> {
+  return [];
+}

@@ -1,0 +1,75 @@
+import { Command } from 'commander';
+import { modelOf } from '../client/client.ts';
+import type { ExtensionObject } from '../model/object.ts';
+import { type ConnectionFlags, connect, withConnection } from './connection.ts';
+import { type Io, write } from './io.ts';
+import { type Format, formatOption, print, table } from './output.ts';
+import { newPlugin } from './plugin-new.ts';
+
+interface PluginObject extends ExtensionObject {
+  spec: { enabled?: boolean; displayName?: string; version?: string };
+  status?: { state?: string; reason?: string; message?: string };
+}
+
+const plugins = modelOf({
+  group: 'plugin.platform.run',
+  version: 'v1alpha1',
+  kind: 'Plugin',
+  singular: 'plugin',
+  plural: 'plugins',
+});
+
+export function pluginCommand(io: Io): Command {
+  return new Command('plugin')
+    .description('plugins of a running service, and new ones')
+    .addCommand(newCommand(io))
+    .addCommand(listCommand(io))
+    .addCommand(switchCommand(io, true))
+    .addCommand(switchCommand(io, false));
+}
+
+function newCommand(io: Io): Command {
+  return new Command('new')
+    .description('make the folder of a new plugin: model, index, controller, endpoint, object and test')
+    .argument('<name>', 'lower-case letters, digits and "-", at most 63; also the name of the folder')
+    .action(async (name: string) => {
+      const files = await newPlugin(name);
+      await write(io.stdout, `${files.map((file) => `${file}\n`).join('')}\nkindred serve --plugin ${name}\n`);
+    });
+}
+
+function listCommand(io: Io): Command {
+  const command = new Command('list')
+    .description('print the plugins with their states')
+    .addOption(formatOption('table'))
+    .action(async (flags: ConnectionFlags & { output: Format }) => {
+      const found: PluginObject[] = [];
+      const all = connect(flags, io).for(plugins).listAll({ sort: ['metadata.name,asc'] });
+      for await (const plugin of all) found.push(plugin as PluginObject);
+      await print(io, flags.output, found, () =>
+        table(
+          ['NAME', 'VERSION', 'ENABLED', 'STATE', 'REASON'],
+          found.map(({ metadata, spec, status }) => [
+            metadata.name,
+            spec.version ?? '-',
+            String(spec.enabled ?? true),
+            status?.state ?? '-',
+            status?.message ?? status?.reason ?? '-',
+          ]),
+        ),
+      );
+    });
+  return withConnection(command, io);
+}
+
+function switchCommand(io: Io, enabled: boolean): Command {
+  const verb = enabled ? 'enable' : 'disable';
+  const command = new Command(verb)
+    .description(enabled ? 'start a plugin, now and after every restart' : 'stop a plugin until it is enabled again')
+    .argument('<name>', 'name of the plugin')
+    .action(async (name: string, flags: ConnectionFlags) => {
+      await connect(flags, io).patch(plugins, name, { spec: { enabled } });
+      await write(io.stdout, `${name} ${verb}d\n`);
+    });
+  return withConnection(command, io);
+}

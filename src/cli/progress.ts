@@ -1,0 +1,54 @@
+import { progress as clackProgress } from '@clack/prompts';
+import type { Io } from './io.ts';
+
+/** How far a command is: a bar on a terminal, now and then a plain line otherwise; always on stderr. */
+export interface Progress {
+  /** `done` of the total given at the start; `text` says it in words. */
+  update(done: number, text: string): void;
+  /** Ends it with a last line. */
+  stop(text: string): void;
+  /** Ends it because of a failure that is reported elsewhere. */
+  abort(text: string): void;
+}
+
+const lineInterval = 5_000;
+
+/** @param total what `done` runs to; undefined when nobody knows */
+export function startProgress(io: Io, title: string, total: number | undefined, now: () => number = Date.now): Progress {
+  return io.stderr.isTTY ? bar(io, title, total) : plainLines(io, title, now);
+}
+
+function bar(io: Io, title: string, total: number | undefined): Progress {
+  const steps = 1000;
+  const shown = clackProgress({ max: steps, style: 'block', output: io.stderr });
+  let position = 0;
+  shown.start(title);
+  return {
+    update(done, text) {
+      const next = total ? Math.min(steps, Math.floor((done / total) * steps)) : position;
+      shown.advance(next - position, text);
+      position = next;
+    },
+    stop(text) {
+      shown.advance(steps - position);
+      shown.stop(text);
+    },
+    abort(text) {
+      shown.error(text);
+    },
+  };
+}
+
+function plainLines(io: Io, title: string, now: () => number): Progress {
+  let last = now();
+  io.stderr.write(`${title}\n`);
+  return {
+    update(_done, text) {
+      if (now() - last < lineInterval) return;
+      last = now();
+      io.stderr.write(`${text}\n`);
+    },
+    stop: (text) => void io.stderr.write(`${text}\n`),
+    abort: (text) => void io.stderr.write(`${text}\n`),
+  };
+}

@@ -1,0 +1,96 @@
+import { Command } from 'commander';
+import { KindredError, type KindredClient, modelOf } from '../client/client.ts';
+import type { ExtensionObject } from '../model/object.ts';
+import { type ConnectionFlags, connect, withConnection } from './connection.ts';
+import { parseDuration } from './duration.ts';
+import { type Io, UsageError, write } from './io.ts';
+import { type Format, formatOption, print, table } from './output.ts';
+import { repeatable } from './select.ts';
+
+interface Token extends ExtensionObject {
+  spec: { user: string; roles?: string[]; expiresAt?: string };
+  status?: { token?: string };
+}
+
+const own = { group: '', version: 'v1alpha1' };
+const tokens = modelOf({ ...own, kind: 'PersonalAccessToken', singular: 'personalaccesstoken', plural: 'personalaccesstokens' });
+const users = modelOf({ ...own, kind: 'User', singular: 'user', plural: 'users' });
+
+export function tokenCommand(io: Io): Command {
+  return new Command('token')
+    .description('access tokens')
+    .addCommand(createCommand(io))
+    .addCommand(tokenListCommand(io))
+    .addCommand(revokeCommand(io));
+}
+
+function createCommand(io: Io): Command {
+  const command = new Command('create')
+    .description('print a new token of a user, who is created when absent; it is shown this once')
+    .requiredOption('--user <name>', 'whose token it is')
+    .addOption(repeatable('--role <role>', 'the token can do only what this role can; repeatable'))
+    .option('--ttl <duration>', 'how long it is valid, such as 12h or 30d (default: until it is revoked)')
+    .action(async (flags: ConnectionFlags & { user: string; role?: string[]; ttl?: string }) => {
+      const lifetime = flags.ttl === undefined ? undefined : parseDuration(flags.ttl);
+      if (flags.ttl !== undefined && !lifetime) {
+        throw new UsageError(`--ttl needs a duration such as 12h or 30d, not "${flags.ttl}"`);
+      }
+      const client = connect(flags, io);
+      await createUser(client, flags.user);
+      const token = (await client.create(tokens, {
+        metadata: { generateName: 'token-' },
+        spec: {
+          user: flags.user,
+          ...(flags.role && { roles: flags.role }),
+          ...(lifetime && { expiresAt: new Date(Date.now() + lifetime).toISOString() }),
+        },
+      })) as Token;
+      await write(io.stdout, `${token.status?.token}\n`);
+    });
+  return withConnection(command, io);
+}
+
+async function createUser(client: KindredClient, name: string): Promise<void> {
+  if (await client.fetch(users, name)) return;
+  try {
+    await client.create(users, { metadata: { name }, spec: {} });
+  } catch (error) {
+    if (!(error instanceof KindredError) || error.code !== 'AlreadyExists') throw error;
+  }
+}
+
+function tokenListCommand(io: Io): Command {
+  const command = new Command('list')
+    .description('print the tokens, without the secrets')
+    .option('--user <name>', 'only those of this user')
+    .addOption(formatOption('table'))
+    .action(async (flags: ConnectionFlags & { user?: string; output: Format }) => {
+      const found: Token[] = [];
+      for await (const token of connect(flags, io).listAll(tokens)) {
+        if (flags.user === undefined || (token as Token).spec.user === flags.user) found.push(token as Token);
+      }
+      await print(io, flags.output, found, () =>
+        table(
+          ['NAME', 'USER', 'ROLES', 'EXPIRES'],
+          found.map(({ metadata, spec }) => [
+            metadata.name,
+            spec.user,
+            spec.roles?.join(',') ?? '-',
+            spec.expiresAt ?? 'never',
+          ]),
+        ),
+      );
+    });
+  return withConnection(command, io);
+}
+
+function revokeCommand(io: Io): Command {
+  const command = new Command('revoke')
+    .description('make a token useless at once')
+    .argument('<name>', 'name of the token, as "token list" shows it')
+    .action(async (name: string, flags: ConnectionFlags) => {
+      await connect(flags, io).delete(tokens, name);
+      await write(io.stdout, `${name} revoked\n`);
+    });
+  return withConnection(command, io);
+}
