@@ -53,7 +53,8 @@ export type { Key, KeyOf, KeyType } from './model/key.ts';
 export { AbstractExtension, type ExtensionObject, type Metadata } from './model/object.ts';
 export type { SchemeManager } from './model/registry.ts';
 export { Scheme } from './model/scheme.ts';
-export type { PluginSource, ServiceOptions } from './options.ts';
+export type { ServiceOptions } from './options.ts';
+export type { PluginSource } from './plugin/host.ts';
 /** Plugins. */
 export { definePlugin, Plugin, type PluginContext } from './plugin/plugin.ts';
 /** Queries and the client. */

@@ -1,23 +1,24 @@
 /** Every option of the service with its default, in one place (contract section 14 and the limits of the HTTP side). */
 import type { Logger } from 'pino';
+import type { AuthOptions } from './auth/auth.ts';
 import type { AccessLogOptions } from './http/access-log.ts';
 import type { HttpLimits } from './http/limits.ts';
 import { defaultHttpLimits } from './http/limits.ts';
-
-/** A plugin: the folder or npm package name of one, or a plugin object of this process. */
-export type PluginSource = string | { readonly name: string; readonly plugin: object };
+import type { PluginSource } from './plugin/host.ts';
 
 export interface ServiceOptions {
   /** `sqlite:<file>`, `sqlite::memory:`, `postgres://…` or `mysql://…`. Default `sqlite:./kindred.db`. */
   database?: string;
   /** Default none. */
   plugins?: readonly PluginSource[];
+  /** Every folder in this one that has a `package.json` is a plugin too. Default none. */
+  pluginFolder?: string;
   /** Default `127.0.0.1`. */
   host?: string;
   /** 0 takes a free one. Default 8090. */
   port?: number;
   /** `false`: everybody may do everything. */
-  auth?: false | object;
+  auth?: false | AuthOptions;
   /** Domain of the service's own groups, labels and annotations. Default `platform.run`. */
   reservedDomain?: string;
   list?: {
@@ -83,6 +84,7 @@ export function resolveOptions(options: ServiceOptions) {
   return {
     database: options.database ?? 'sqlite:./kindred.db',
     plugins: options.plugins ?? [],
+    pluginFolder: options.pluginFolder,
     host: options.host ?? '127.0.0.1',
     port: options.port ?? 8090,
     auth: options.auth ?? {},

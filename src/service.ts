@@ -5,6 +5,12 @@ import { readFileSync } from 'node:fs';
 import { performance } from 'node:perf_hooks';
 import type { Logger } from 'pino';
 import { pino } from 'pino';
+import type { Auth } from './auth/auth.ts';
+import { createAuth } from './auth/auth.ts';
+import type { Credentials } from './auth/authenticator.ts';
+import { pluginIdentity } from './auth/identity.ts';
+import type { Fence } from './controller/lease.ts';
+import { systemTimers } from './controller/queue.ts';
 import type { App } from './http/app.ts';
 import { createApp } from './http/app.ts';
 import { CustomRoutes } from './http/custom.ts';
@@ -16,7 +22,8 @@ import type { SchemeManager } from './model/registry.ts';
 import { SchemeRegistry } from './model/registry.ts';
 import type { ResolvedOptions, ServiceOptions } from './options.ts';
 import { resolveOptions } from './options.ts';
-import type { Identity } from './resource/access.ts';
+import { PluginHost } from './plugin/host.ts';
+import type { Caller, Identity } from './resource/access.ts';
 import { allowAll, system } from './resource/access.ts';
 import { createLocalClient } from './resource/client.ts';
 import type { ExtensionClient } from './resource/extension-client.ts';
@@ -26,8 +33,11 @@ import { openStore } from './store/open.ts';
 import type { Store } from './store/store.ts';
 
 export interface Service {
-  /** Listens, starts the plugins, resolves when all is ready. Rejects when the address cannot be had. */
-  start(): Promise<{ url: string }>;
+  /**
+   * Listens, starts the plugins, resolves when every enabled plugin is started or failed. Rejects when the address cannot
+   * be had. `administratorToken` comes once: at the first start of a store with authentication.
+   */
+  start(): Promise<{ url: string; administratorToken?: string }>;
   /** Graceful: requests finish, watches are told, writes are flushed, the store is closed. */
   stop(): Promise<void>;
   /** Models of the embedding program itself. */
@@ -37,7 +47,7 @@ export interface Service {
 }
 
 /** Who everybody is without authentication. */
-const unauthenticated: Identity = { name: 'system:unauthenticated', roles: ['super-role'] };
+const everybody: Identity = { name: 'system:unauthenticated', roles: ['super-role'] };
 
 /**
  * Everything the command line does, in code; nothing is read from the environment. The store is open when the promise
@@ -72,11 +82,12 @@ class RunningService implements Service {
   readonly #logger: Logger;
   readonly #registry: SchemeRegistry;
   readonly #resources: Resources;
+  /** Undefined: authentication is off. */
+  readonly #auth: Auth | undefined;
+  readonly #plugins: PluginHost;
   readonly #metrics = new Metrics();
   readonly #app: App;
   readonly #stopRetention: () => void;
-  /** Names this process in leases. */
-  readonly #replica = randomUUID();
   #status: Readiness['status'] = 'starting';
   #stopping: Promise<void> | undefined;
 
@@ -84,43 +95,79 @@ class RunningService implements Service {
     this.#options = options;
     this.#store = store;
     this.#logger = logger;
-    const { reservedDomain, list, query, patch, cache, write, watch, changeLog } = options;
+    const { reservedDomain, list, query, patch, cache, write, watch, changeLog, pluginHost } = options;
     const now = () => Date.now();
     const monotonicNow = () => performance.now();
     const warn = (message: string) => logger.warn(message);
     const registry = new SchemeRegistry({ reservedDomain, warn });
-    const limits = {
-      queryTimeout: query.timeout,
-      patch: { operations: patch.maxOperations, growth: patch.maxGrowth },
-      cacheBytes: cache.maxBytes,
-      writeTimeout: write.timeout,
-      bookmarkInterval: watch.bookmarkInterval,
-    };
+    const auth =
+      options.auth === false
+        ? undefined
+        : createAuth({ options: options.auth, reservedDomain, registry, now, monotonicNow, logger });
+    for (const model of auth?.models ?? []) registry.register(model, undefined, '');
     const resources = new Resources({
       store,
       registry,
       now,
       monotonicNow,
-      limits,
+      limits: {
+        queryTimeout: query.timeout,
+        patch: { operations: patch.maxOperations, growth: patch.maxGrowth },
+        cacheBytes: cache.maxBytes,
+        writeTimeout: write.timeout,
+        bookmarkInterval: watch.bookmarkInterval,
+      },
       reservedDomain,
       logger,
-      behaviours: new Map(),
+      behaviours: auth?.behaviours ?? new Map(),
     });
-    const authorizer = allowAll;
+    const authorizer = auth?.authorizer ?? allowAll;
+    const clientOf = (caller: Caller, fence?: () => Fence | undefined) =>
+      createLocalClient({ resources, registry, authorizer, caller, fence });
+    const client = createLocalClient({ resources, registry, authorizer, caller: system, unchecked: true });
     const custom = new CustomRoutes({ registry, reservedDomain, warn });
-    const documents = new ApiDocuments({ registry, custom, version, authentication: options.auth !== false });
+    const documents = new ApiDocuments({ registry, custom, version, authentication: auth !== undefined });
     this.#registry = registry;
     this.#resources = resources;
+    this.#auth = auth;
     this.schemeManager = registry.manager('');
-    this.client = createLocalClient({ resources, registry, authorizer, caller: system, unchecked: true });
+    this.client = client;
+    this.#plugins = new PluginHost(
+      {
+        registry,
+        resources,
+        custom,
+        store,
+        client,
+        clientOf: (plugin, fence) => clientOf({ identity: pluginIdentity(plugin), origin: 'plugin', plugin }, fence),
+        authenticators: {
+          add: (owner, authenticate) => auth?.registerAuthenticator(owner, authenticate),
+          remove: (owner) => auth?.removeAuthenticators(owner),
+        },
+        timers: systemTimers,
+        logger,
+        reservedDomain,
+        observe: ({ controller, outcome, latency, duration }) =>
+          this.#metrics.observeReconcile(controller, outcome, latency / 1000, duration / 1000),
+      },
+      {
+        ...pluginHost,
+        sources: options.plugins,
+        folder: options.pluginFolder,
+        base: process.cwd(),
+        version,
+        config: options.pluginConfig,
+        replica: randomUUID(),
+      },
+    );
     this.#app = createApp({
       registry,
       resources,
       custom,
       documents,
-      authenticate: () => unauthenticated,
+      authenticate: auth ? (request) => auth.authenticate(request as Credentials) : () => everybody,
       authorizer,
-      clientOf: (caller) => createLocalClient({ resources, registry, authorizer, caller }),
+      clientOf,
       health: () => this.#health(),
       metrics: this.#metrics,
       logger,
@@ -143,15 +190,28 @@ class RunningService implements Service {
   }
 
   async open(): Promise<void> {
-    await this.#resources.feed.start();
+    const { feed } = this.#resources;
+    await feed.start();
+    await this.#auth?.start({
+      feed,
+      client: this.client,
+      scan: async (type, after, limit) => {
+        const resource = this.#resources.model(this.#registry.schemeOf(type));
+        await resource.ready;
+        return this.#store.scan(resource.number, after, limit);
+      },
+    });
   }
 
-  async start(): Promise<{ url: string }> {
+  async start(): Promise<{ url: string; administratorToken?: string }> {
     const { host, port } = this.#options;
     const { url } = await this.#app.listen({ host, port });
+    await this.#plugins.start();
     await Promise.all(this.#resources.all().map((resource) => resource.ready));
+    const administratorToken = await this.#auth?.bootstrap();
+    await this.#auth?.settled();
     this.#status = 'ready';
-    return { url };
+    return { url, ...(administratorToken !== undefined && { administratorToken }) };
   }
 
   stop(): Promise<void> {
@@ -164,14 +224,16 @@ class RunningService implements Service {
     this.#app.drain();
     this.#stopRetention();
     this.#resources.watches.stop();
-    await this.#app.stop();
+    await Promise.all([this.#app.stop(), this.#plugins.stop(this.#options.pluginHost.stopTimeout / 2)]);
+    await this.#auth?.stop();
     await this.#resources.stop();
     await this.#store.close();
     this.#metrics.close();
+    this.#logger.info('Stopped');
   }
 
   #health(): Readiness {
-    return { status: this.#status, models: this.#resources.state(), plugins: [] };
+    return { status: this.#status, models: this.#resources.state(), plugins: this.#plugins.states() };
   }
 
   #measure(): void {
@@ -199,6 +261,32 @@ class RunningService implements Service {
       { value: resources.queue.length },
     ]);
     metrics.gauge('kindred_watches', 'Open watches', [], () => [{ value: resources.watches.size }]);
+    metrics.gauge(
+      'kindred_controller_queue',
+      'Names that wait for a worker, or for their time',
+      ['controller', 'state'],
+      () =>
+        this.#plugins.controllers().flatMap(({ id, queueDepth, delayed, running }) =>
+          Object.entries({ waiting: queueDepth, delayed, running }).map(([state, value]) => ({
+            labels: { controller: id, state },
+            value,
+          })),
+        ),
+    );
+    metrics.gauge('kindred_controller_retries', 'Calls that followed a failure of the same name', ['controller'], () =>
+      this.#plugins.controllers().map(({ id, retries }) => ({ labels: { controller: id }, value: retries })),
+    );
+    metrics.gauge(
+      'kindred_controller_last_error',
+      'When a call failed last, seconds since the epoch',
+      ['controller'],
+      () =>
+        this.#plugins
+          .controllers()
+          .flatMap(({ id, lastError }) =>
+            lastError ? [{ labels: { controller: id }, value: lastError.time / 1000 }] : [],
+          ),
+    );
     metrics.gauge('kindred_store', 'What the store says of itself', ['name'], () =>
       Object.entries(this.#store.describe()).flatMap(([name, value]) =>
         typeof value === 'number' ? [{ labels: { name }, value }] : [],

@@ -1,6 +1,6 @@
 /** Figures for Prometheus: one registry for each service (contract section 14, `/metrics`). */
 import { monitorEventLoopDelay } from 'node:perf_hooks';
-import { Gauge, Registry } from 'prom-client';
+import { Gauge, Histogram, Registry } from 'prom-client';
 
 /** One value of a gauge. */
 export interface Sample {
@@ -78,6 +78,20 @@ export class Metrics {
   /** For counters and histograms of other parts: `new Counter({ …, registers: [metrics.registry] })`. */
   readonly registry = new Registry();
   readonly #durations = new RequestDurations();
+  readonly #reconcileLatency = new Histogram({
+    name: 'kindred_controller_latency_seconds',
+    help: 'From the change of an object to the call of the controller',
+    labelNames: ['controller'],
+    buckets,
+    registers: [this.registry],
+  });
+  readonly #reconcileDuration = new Histogram({
+    name: 'kindred_controller_duration_seconds',
+    help: 'Duration of the calls of a controller',
+    labelNames: ['controller', 'outcome'],
+    buckets,
+    registers: [this.registry],
+  });
   readonly #delay = monitorEventLoopDelay({ resolution: 10 });
 
   constructor() {
@@ -110,6 +124,12 @@ export class Metrics {
   /** Seconds from the head of a request to its answer. */
   observe(method: string, route: string, status: number, seconds: number): void {
     this.#durations.observe(method, route, status, seconds);
+  }
+
+  /** Seconds from a change to the call of a controller, and of the call itself. */
+  observeReconcile(controller: string, outcome: string, latency: number, duration: number): void {
+    this.#reconcileLatency.observe({ controller }, latency);
+    this.#reconcileDuration.observe({ controller, outcome }, duration);
   }
 
   /** A gauge whose values are asked for at every scrape. */
