@@ -21,8 +21,17 @@ export interface ExtensionObject {
   [member: string]: unknown;
 }
 
+/** Marks `AbstractExtension`, and so its heirs, also those of another copy of this module. */
+const extensionBrand = Symbol.for('kindred.extension');
+
+/** True for a class that extends `AbstractExtension`. */
+export function isExtensionClass(type: unknown): boolean {
+  return typeof type === 'function' && extensionBrand in type;
+}
+
 /** The base type of models in class form. */
 export abstract class AbstractExtension {
+  static readonly [extensionBrand] = true;
   declare apiVersion: string;
   declare kind: string;
   declare metadata: Metadata;

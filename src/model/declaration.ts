@@ -1,0 +1,181 @@
+/**
+ * What both forms of declaring a model (`defineModel`, decorated classes) come down to. A *document* is one schema of its
+ * own, against which its `#` references resolve: `spec` and `status`, or `fields` for everything beside `apiVersion`,
+ * `kind` and `metadata` (the 2.12 form).
+ */
+import type { GVKAttributes } from './gvk.ts';
+import { apiVersionOf, checkGvk, describeGvk } from './gvk.ts';
+import type { IndexDefinition } from './index-entry.ts';
+import type { ValueIndexSpec } from './index-spec.ts';
+import { checkIndexes } from './index-spec.ts';
+import { invalidModel } from './invalid-model.ts';
+import type { SchemaObject } from './json-schema.ts';
+import { SchemaDocument } from './json-schema.ts';
+import { metadataSchema } from './metadata.ts';
+import { normalizeSchema } from './schema.ts';
+
+export interface Documents {
+  readonly spec?: SchemaDocument;
+  readonly status?: SchemaDocument;
+  readonly fields?: SchemaDocument;
+}
+
+/** A checked declaration. */
+export interface Declaration {
+  readonly gvk: GVKAttributes;
+  readonly documents: Documents;
+  readonly specRequired: boolean;
+  readonly indexes: readonly IndexDefinition[];
+  readonly indexSpecs: readonly ValueIndexSpec[];
+  /** The whole object as one JSON Schema 2020-12. */
+  readonly jsonSchema: object;
+  /** What is accepted but worth saying, such as a format that is not checked. */
+  readonly warnings: readonly string[];
+}
+
+export interface RawDeclaration {
+  gvk: GVKAttributes;
+  spec?: unknown;
+  status?: unknown;
+  schema?: unknown;
+  specRequired: boolean;
+  indexSpecs: readonly ValueIndexSpec[];
+}
+
+/** Throws `InvalidModel`: GVK attributes, schemas, indexes. */
+export function declare(raw: RawDeclaration): Declaration {
+  const gvk = Object.freeze(checkGvk(raw.gvk));
+  const model = describeGvk(gvk);
+  const warnings: string[] = [];
+  const read = (schema: unknown, path: string): SchemaDocument => {
+    const document = new SchemaDocument(normalizeSchema(schema, { model, path, warnings }), {
+      model,
+      path,
+      closed: true,
+    });
+    document.checkDefaults();
+    return document;
+  };
+
+  if (raw.schema !== undefined && (raw.spec !== undefined || raw.status !== undefined)) {
+    invalidModel(
+      {
+        en: '{model} declares "schema" besides "spec" or "status": use one form',
+        zh: '{model} 同时声明了 "schema" 和 "spec" 或 "status"：只能使用其中一种形式',
+      },
+      { model },
+    );
+  }
+  const documents: Documents =
+    raw.schema !== undefined
+      ? { fields: checkedFields(read(raw.schema, ''), model) }
+      : {
+          ...(raw.spec !== undefined && { spec: read(raw.spec, '/spec') }),
+          ...(raw.status !== undefined && { status: read(raw.status, '/status') }),
+        };
+  if (gvk.subresources?.status && !documents.status && !declaresStatus(documents.fields)) {
+    invalidModel(
+      {
+        en: '{model} has the sub-resource status but no field "status"',
+        zh: '{model} 声明了 status 子资源，但没有 "status" 字段',
+      },
+      { model },
+    );
+  }
+  const specRequired = raw.specRequired && documents.spec !== undefined;
+  return {
+    gvk,
+    documents,
+    specRequired,
+    indexes: checkIndexes(raw.indexSpecs),
+    indexSpecs: raw.indexSpecs,
+    jsonSchema: deepFreeze(wholeSchema(gvk, documents, specRequired)),
+    warnings,
+  };
+}
+
+const baseMembers = ['apiVersion', 'kind', 'metadata'] as const;
+
+function checkedFields(document: SchemaDocument, model: string): SchemaDocument {
+  const { root } = document;
+  const types = typeof root === 'object' ? root.type : undefined;
+  if (root === false || (types !== undefined && types !== 'object' && !(types as string[]).includes('object'))) {
+    invalidModel(
+      {
+        en: '{model}: "schema" describes the members of an object, so its type must be "object"; got {value}',
+        zh: '{model}："schema" 描述对象的成员，因此类型必须为 "object"；实际为 {value}',
+      },
+      { model, value: root === false ? false : types },
+    );
+  }
+  for (const name of baseMembers) {
+    if (typeof root === 'object' && root.properties && Object.hasOwn(root.properties as object, name)) {
+      invalidModel(
+        {
+          en: '{model}: /properties/{name} cannot be declared: every object has it already',
+          zh: '{model}：不能声明 /properties/{name}：所有对象都已包含该字段',
+        },
+        { model, name },
+      );
+    }
+  }
+  return document;
+}
+
+function declaresStatus(fields: SchemaDocument | undefined): boolean {
+  const root = fields?.root;
+  return typeof root === 'object' && Object.hasOwn((root.properties as object | undefined) ?? {}, 'status');
+}
+
+function wholeSchema(gvk: GVKAttributes, { spec, status, fields }: Documents, specRequired: boolean): object {
+  const base = {
+    apiVersion: { type: 'string', const: apiVersionOf(gvk), description: 'Group and version of the model' },
+    kind: { type: 'string', const: gvk.kind, description: 'Kind of the model' },
+    metadata: metadataSchema,
+  };
+  const required = ['apiVersion', 'kind', 'metadata'];
+  if (!fields) {
+    return {
+      type: 'object',
+      properties: {
+        ...base,
+        ...(spec && { spec: spec.embedded('#/properties/spec') }),
+        ...(status && { status: status.embedded('#/properties/status') }),
+      },
+      required: specRequired ? [...required, 'spec'] : required,
+      additionalProperties: false,
+    };
+  }
+  const { root } = fields;
+  if (typeof root === 'object' && fields.canBeMerged) {
+    const own = fields.embedded('#', '#/$defs/fields') as SchemaObject;
+    const closes = root.properties !== undefined && root.additionalProperties === undefined;
+    const { $defs: _, ...definition } = own;
+    return {
+      ...own,
+      type: 'object',
+      properties: { ...base, ...(own.properties as object | undefined) },
+      required: [...required, ...((own.required as string[] | undefined) ?? [])],
+      ...(closes && { additionalProperties: false }),
+      ...(JSON.stringify(own).includes('"#/$defs/fields"') && {
+        $defs: { ...(own.$defs as object | undefined), fields: definition },
+      }),
+    };
+  }
+  return {
+    type: 'object',
+    properties: base,
+    required,
+    allOf: [{ $ref: '#/$defs/fields' }],
+    $defs: { fields: fields.embedded('#/$defs/fields') },
+  };
+}
+
+/** Freezes a JSON value at every depth, and gives it back. */
+export function deepFreeze<T>(value: T): T {
+  if (typeof value === 'object' && value !== null && !Object.isFrozen(value)) {
+    Object.freeze(value);
+    for (const member of Object.values(value)) deepFreeze(member);
+  }
+  return value;
+}

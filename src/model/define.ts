@@ -1,0 +1,134 @@
+/** Declaring a model in schema form (contract section 1); the static type is inferred from the schemas. */
+import type { Static, TSchema } from 'typebox';
+import type { Declaration } from './declaration.ts';
+import { declare } from './declaration.ts';
+import type { GVKAttributes } from './gvk.ts';
+import type { IndexFactory, ValueIndexSpec } from './index-spec.ts';
+import { indexFactory } from './index-spec.ts';
+import { invalidModel } from './invalid-model.ts';
+import type { Metadata } from './object.ts';
+
+/** A model in schema form. */
+export interface Model<T> {
+  readonly gvk: GVKAttributes;
+  /** The whole object as JSON Schema 2020-12. */
+  readonly schema: object;
+  /** Never there: carries the type of the objects. */
+  readonly $object?: T;
+}
+
+/** The type of a model's objects, of either form. */
+export type ObjectOf<M> = M extends Model<infer T> ? T : M extends abstract new (...a: any[]) => infer C ? C : never;
+
+/** Everywhere a "type" is asked for: a model or a decorated class. */
+export type ModelType<T = any> = Model<T> | (new (...a: any[]) => T);
+
+/** `apiVersion`, `kind` and the server-owned metadata may be left out; `name` or `generateName` is given. */
+export type New<T> = Omit<T, 'apiVersion' | 'kind' | 'metadata'> & {
+  apiVersion?: string;
+  kind?: string;
+  metadata: Partial<Metadata>;
+};
+
+/** Members that every object has. */
+export interface ObjectBase {
+  apiVersion: string;
+  kind: string;
+  metadata: Metadata;
+}
+
+type Flat<T> = { [K in keyof T]: T[K] } & {};
+type IsUnknown<T> = unknown extends T ? true : false;
+type StaticOf<S> = S extends TSchema ? (IsUnknown<Static<S>> extends true ? any : Static<S>) : any;
+type SpecMember<S> =
+  IsUnknown<S> extends true
+    ? unknown
+    : S extends { '~optional': true }
+      ? { spec?: StaticOf<S> }
+      : { spec: StaticOf<S> };
+type StatusMember<S> = IsUnknown<S> extends true ? unknown : { status?: StaticOf<S> };
+
+/** The type of the objects of a model declared with `spec` and `status`. */
+export type SpecObject<Spec, Status> = Flat<ObjectBase & SpecMember<Spec> & StatusMember<Status>>;
+/** The type of the objects of a model declared with `schema`. */
+export type FieldsObject<Fields> = Flat<ObjectBase & StaticOf<Fields>>;
+
+interface CommonDeclaration<T> {
+  gvk: GVKAttributes;
+  /** The same as `subresources` in `gvk`. */
+  subresources?: { status?: boolean };
+  /** Typed by the model; `register`'s callback adds to them. */
+  indexes?: (index: IndexFactory<T>) => readonly ValueIndexSpec[];
+}
+
+/** With `spec` and `status`: JSON Schemas (TypeBox, Zod's `toJSONSchema`, plain); each is a document of its own. */
+export interface SpecDeclaration<Spec, Status> extends CommonDeclaration<SpecObject<Spec, Status>> {
+  /** Required in an object unless it is `Type.Optional(…)`. */
+  spec?: Spec;
+  /** Never required. */
+  status?: Status;
+  schema?: undefined;
+}
+
+/** The 2.12 form: `schema` describes everything beside `apiVersion`, `kind` and `metadata`. */
+export interface FieldsDeclaration<Fields> extends CommonDeclaration<FieldsObject<Fields>> {
+  schema: Fields;
+  spec?: undefined;
+  status?: undefined;
+}
+
+export type ModelDeclaration = SpecDeclaration<any, any> | FieldsDeclaration<any>;
+
+const declarationKey = Symbol.for('kindred.model');
+
+/**
+ * Declares a model.
+ *
+ *     const Person = defineModel({ gvk, spec: Type.Object({ name: Type.String({ minLength: 1 }) }) });
+ *     type Person = ObjectOf<typeof Person>;
+ *
+ * Throws KindredError `InvalidModel` that names the rule and the value, for a schema its path.
+ */
+export function defineModel<const Fields extends object>(
+  declaration: FieldsDeclaration<Fields>,
+): Model<FieldsObject<Fields>>;
+export function defineModel<const Spec extends object = any, const Status extends object = any>(
+  declaration: SpecDeclaration<Spec, Status>,
+): Model<SpecObject<Spec, Status>>;
+export function defineModel(declaration: ModelDeclaration): Model<any> {
+  checkMembers(declaration);
+  const { gvk, spec, status, schema, subresources, indexes } = declaration;
+  const declared = declare({
+    gvk: subresources === undefined ? gvk : { ...gvk, subresources },
+    spec,
+    status,
+    schema,
+    specRequired: (spec as { '~optional'?: true } | undefined)?.['~optional'] !== true,
+    indexSpecs: indexes ? indexes(indexFactory) : [],
+  });
+  const model = { gvk: declared.gvk, schema: declared.jsonSchema };
+  Object.defineProperty(model, declarationKey, { value: declared });
+  return Object.freeze(model);
+}
+
+/** The declaration of a model in schema form; undefined for anything else. */
+export function modelDeclaration(type: unknown): Declaration | undefined {
+  return typeof type === 'object' && type !== null
+    ? (type as { [declarationKey]?: Declaration })[declarationKey]
+    : undefined;
+}
+
+const members = ['gvk', 'spec', 'status', 'schema', 'subresources', 'indexes'];
+
+function checkMembers(declaration: ModelDeclaration): void {
+  for (const name of Object.keys(declaration)) {
+    if (members.includes(name)) continue;
+    invalidModel(
+      {
+        en: 'defineModel knows no member "{name}"; it knows {members}',
+        zh: 'defineModel 不支持成员 "{name}"；支持的成员为 {members}',
+      },
+      { name, members: members.join(', ') },
+    );
+  }
+}

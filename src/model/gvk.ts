@@ -1,0 +1,127 @@
+/** Group, version and kind: the identity of a model, its rules (specification, "Model definition"; contract section 1). */
+import { invalidModel } from './invalid-model.ts';
+import { isSubdomain } from './names.ts';
+
+export interface GroupVersionKind {
+  group: string;
+  version: string;
+  kind: string;
+}
+
+export interface GVKAttributes extends GroupVersionKind {
+  /** Singular name of the resource: `[a-z][a-z0-9-]*`, at most 63 characters. */
+  singular: string;
+  /** Plural name, used in paths; the same rule, and not `namespaces`, `proxy` or `watch`. */
+  plural: string;
+  /** `status: true` gives the model the routes `/{name}/status`; the main routes then leave `status` alone. */
+  subresources?: { status?: boolean };
+}
+
+const versionSyntax = /^v[1-9]\d*(?:(?:alpha|beta)[1-9]\d*)?$/;
+const kindSyntax = /^[A-Z][A-Za-z0-9]*$/;
+const resourceSyntax = /^[a-z][a-z0-9-]*$/;
+const takenPlurals: readonly string[] = ['namespaces', 'proxy', 'watch'];
+const attributeNames = ['group', 'version', 'kind', 'singular', 'plural'] as const;
+
+/** `<group>/<version>`, or the version alone in the empty group. */
+export function apiVersionOf({ group, version }: { group: string; version: string }): string {
+  return group === '' ? version : `${group}/${version}`;
+}
+
+/** `Person (demo.example.com/v1alpha1)`, for messages. */
+export function describeGvk(gvk: GroupVersionKind): string {
+  return `${gvk.kind} (${apiVersionOf(gvk)})`;
+}
+
+/** True for the empty group, the reserved domain and every group below it. */
+export function isReservedGroup(group: string, reservedDomain: string): boolean {
+  return group === '' || group === reservedDomain || group.endsWith(`.${reservedDomain}`);
+}
+
+/** A checked copy of the attributes. Throws `InvalidModel` that names the attribute, its rule and the value. */
+export function checkGvk(attributes: GVKAttributes): GVKAttributes {
+  if (typeof attributes !== 'object' || attributes === null) {
+    invalidModel({
+      en: 'A model needs the attributes group, version, kind, singular and plural',
+      zh: '模型需要 group、version、kind、singular 和 plural 属性',
+    });
+  }
+  for (const name of attributeNames) {
+    if (typeof attributes[name] !== 'string') {
+      invalidModel(
+        {
+          en: 'The GVK attribute "{name}" is missing: group, version, kind, singular and plural are all needed, each a string',
+          zh: '缺少 GVK 属性 "{name}"：group、version、kind、singular 和 plural 都是必需的字符串',
+        },
+        { name },
+      );
+    }
+  }
+  const { group, version, kind, singular, plural, subresources } = attributes;
+  if (group !== '' && !isSubdomain(group)) {
+    invalidModel(
+      {
+        en: 'The GVK attribute "group" must be a DNS sub-domain of at most 253 characters, such as "demo.example.com"; got "{group}"',
+        zh: 'GVK 属性 "group" 必须是最多 253 个字符的 DNS 子域名，例如 "demo.example.com"；实际为 "{group}"',
+      },
+      { group },
+    );
+  }
+  if (!versionSyntax.test(version) || version.length > 63) {
+    invalidModel(
+      {
+        en: 'The GVK attribute "version" must be of the form v1, v1alpha1 or v2beta3; got "{version}"',
+        zh: 'GVK 属性 "version" 的形式必须为 v1、v1alpha1 或 v2beta3；实际为 "{version}"',
+      },
+      { version },
+    );
+  }
+  if (!kindSyntax.test(kind) || kind.length > 63) {
+    invalidModel(
+      {
+        en: 'The GVK attribute "kind" must be in upper camel case, such as "Person", of at most 63 letters and digits; got "{kind}"',
+        zh: 'GVK 属性 "kind" 必须为大驼峰形式（例如 "Person"），最多 63 个字母或数字；实际为 "{kind}"',
+      },
+      { kind },
+    );
+  }
+  for (const name of ['singular', 'plural'] as const) {
+    const value = attributes[name];
+    if (!resourceSyntax.test(value) || value.length > 63) {
+      invalidModel(
+        {
+          en: 'The GVK attribute "{name}" must consist of lower-case letters, digits and "-", start with a letter, and have at most 63 characters; got "{value}"',
+          zh: 'GVK 属性 "{name}" 只能由小写字母、数字和 "-" 组成，以字母开头，最多 63 个字符；实际为 "{value}"',
+        },
+        { name, value },
+      );
+    }
+  }
+  if (takenPlurals.includes(plural)) {
+    invalidModel(
+      {
+        en: 'The GVK attribute "plural" must not be one of {taken}; got "{plural}"',
+        zh: 'GVK 属性 "plural" 不能是 {taken} 之一；实际为 "{plural}"',
+      },
+      { taken: takenPlurals.join(', '), plural },
+    );
+  }
+  return { group, version, kind, singular, plural, subresources: checkSubresources(subresources) };
+}
+
+function checkSubresources(subresources: unknown): { status: boolean } {
+  if (subresources === undefined) return { status: false };
+  const isRecord = typeof subresources === 'object' && subresources !== null;
+  const status = isRecord ? (subresources as { status?: unknown }).status : undefined;
+  const known = isRecord && Object.keys(subresources).every((name) => name === 'status');
+  if (!known || (status !== undefined && typeof status !== 'boolean')) {
+    invalidModel(
+      {
+        en: '"subresources" must be {"status": true} or {"status": false}; got {value}',
+        zh: '"subresources" 必须为 {"status": true} 或 {"status": false}；实际为 {value}',
+      },
+      { value: subresources },
+    );
+  }
+  return { status: status === true };
+}

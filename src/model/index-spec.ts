@@ -1,0 +1,455 @@
+/**
+ * Declaring indexes (specification, "Index specification"; contract sections 1 and 7): the builders `IndexSpecs.single`
+ * and `IndexSpecs.multi`, the older `IndexSpec` with `simpleAttribute` and `multiValueAttribute`, and what an object gives
+ * to the indexes (`entryOf`).
+ */
+import type { Text, Violation } from '../errors.ts';
+import { invalid, violation } from '../errors.ts';
+import type { ModelType } from './define.ts';
+import type { IndexDefinition, IndexEntry, Order } from './index-entry.ts';
+import { builtInIndexes } from './index-entry.ts';
+import { invalidModel } from './invalid-model.ts';
+import type { KeyCodec, KeyOf, KeyType } from './key.ts';
+import { codecOf, parseInstant } from './key.ts';
+import type { ExtensionObject } from './object.ts';
+
+/** Values that one object may give to one multi-value index. */
+export const indexValueLimit = 10_000;
+/** Longest text key, in UTF-16 code units. */
+export const keyLengthLimit = 1024;
+
+const definitionOf = Symbol.for('kindred.index');
+
+/** Anything that declares one index. */
+export interface ValueIndexSpec {
+  readonly name: string;
+}
+
+/** Members in any order. `unique()` and `nullable()` without an argument mean true; not called, they are false and true. */
+export interface SingleValueBuilder<K> extends ValueIndexSpec {
+  unique(yes?: boolean): this;
+  nullable(yes?: boolean): this;
+  order(order: Order): this;
+  /** Takes the plain, frozen JSON object. Without it, the name of the index is read as a path of fields. */
+  indexFunc<T>(fn: (object: T) => K | null | undefined): this;
+}
+
+/** As `SingleValueBuilder`, for a function that gives a set of values. */
+export interface MultiValueBuilder<K> extends ValueIndexSpec {
+  unique(yes?: boolean): this;
+  nullable(yes?: boolean): this;
+  order(order: Order): this;
+  indexFunc<T>(fn: (object: T) => Iterable<K> | null | undefined): this;
+}
+
+/** Result of `simpleAttribute` and `multiValueAttribute`. */
+export interface IndexAttribute {
+  readonly multiValue: boolean;
+}
+
+interface IndexFunction extends IndexAttribute {
+  readonly indexFunc: (object: any) => unknown;
+}
+
+/** Given to `indexes` of `defineModel`; typed by the model. */
+export interface IndexFactory<T = any> {
+  single<Y extends KeyType<any>>(
+    name: string,
+    keyType: Y,
+    of: (object: T) => KeyOf<Y> | null | undefined,
+    options?: { unique?: boolean; nullable?: boolean; order?: Order },
+  ): ValueIndexSpec;
+  multi<Y extends KeyType<any>>(
+    name: string,
+    keyType: Y,
+    of: (object: T) => Iterable<KeyOf<Y>> | null | undefined,
+    options?: { unique?: boolean; nullable?: boolean; order?: Order },
+  ): ValueIndexSpec;
+}
+
+class IndexBuilder {
+  readonly name: string;
+  readonly #keyType: KeyType<any>;
+  readonly #multi: boolean;
+  #unique = false;
+  #nullable = true;
+  #order: Order = 'ASC';
+  #indexFunc: ((object: any) => unknown) | undefined;
+
+  constructor(name: string, keyType: KeyType<any>, multi: boolean) {
+    this.name = name;
+    this.#keyType = keyType;
+    this.#multi = multi;
+  }
+
+  unique(yes = true): this {
+    this.#unique = yes;
+    return this;
+  }
+
+  nullable(yes = true): this {
+    this.#nullable = yes;
+    return this;
+  }
+
+  order(order: Order): this {
+    this.#order = order;
+    return this;
+  }
+
+  indexFunc(fn: (object: any) => unknown): this {
+    this.#indexFunc = fn;
+    return this;
+  }
+
+  [definitionOf](): IndexDefinition {
+    return {
+      name: this.name,
+      codec: checkedCodec(this.name, this.#keyType),
+      multi: this.#multi,
+      unique: this.#unique,
+      nullable: this.#nullable,
+      order: this.#order,
+      indexFunc: this.#indexFunc ?? pathReader(this.name),
+    };
+  }
+}
+
+/** The older form: the key type is string, and every other value is converted to a string. */
+export class IndexSpec implements ValueIndexSpec {
+  readonly name: string;
+  readonly #definition: () => IndexDefinition;
+
+  constructor(spec: { name: string; order?: Order; unique?: boolean; indexFunc: IndexAttribute }) {
+    this.name = spec.name;
+    this.#definition = () => {
+      const attribute = spec.indexFunc as IndexFunction | undefined;
+      if (typeof attribute?.indexFunc !== 'function') {
+        invalidModel(
+          {
+            en: 'The index "{name}" needs an indexFunc made by simpleAttribute or multiValueAttribute',
+            zh: '索引 "{name}" 需要由 simpleAttribute 或 multiValueAttribute 生成的 indexFunc',
+          },
+          { name: spec.name },
+        );
+      }
+      return {
+        name: spec.name,
+        codec: codecOf(String),
+        multi: attribute.multiValue,
+        unique: spec.unique ?? false,
+        nullable: true,
+        order: spec.order ?? 'ASC',
+        indexFunc: attribute.indexFunc,
+      };
+    };
+  }
+
+  [definitionOf](): IndexDefinition {
+    return this.#definition();
+  }
+}
+
+/** A single value, converted to a string unless it is null, undefined or a string already. */
+export function simpleAttribute<T>(_type: ModelType<T>, fn: (object: T) => unknown): IndexAttribute {
+  const attribute: IndexFunction = { multiValue: false, indexFunc: (object: T) => textOf(fn(object)) };
+  return attribute;
+}
+
+/** A set of values, each converted to a string. */
+export function multiValueAttribute<T>(
+  _type: ModelType<T>,
+  fn: (object: T) => Iterable<unknown> | null | undefined,
+): IndexAttribute {
+  const attribute: IndexFunction = {
+    multiValue: true,
+    indexFunc: (object: T) => {
+      const values = fn(object);
+      return values === null || values === undefined ? values : Array.from(values, textOf);
+    },
+  };
+  return attribute;
+}
+
+function textOf(value: unknown): unknown {
+  if (value === null || value === undefined || typeof value === 'string') return value;
+  return value instanceof Date ? value.toISOString() : String(value);
+}
+
+/** The indexes that a registration adds. */
+export class IndexSpecs {
+  readonly #specs: ValueIndexSpec[] = [];
+
+  /** Starts a single-value index. The name is recommended to be the path of the field, such as `spec.slug`. */
+  static single<T extends KeyType<any>>(name: string, keyType: T): SingleValueBuilder<KeyOf<T>> {
+    return new IndexBuilder(name, keyType, false);
+  }
+
+  /** Starts a multi-value index. */
+  static multi<T extends KeyType<any>>(name: string, keyType: T): MultiValueBuilder<KeyOf<T>> {
+    return new IndexBuilder(name, keyType, true);
+  }
+
+  add(spec: ValueIndexSpec): this {
+    this.#specs.push(spec);
+    return this;
+  }
+
+  /** What was added, in order. */
+  all(): readonly ValueIndexSpec[] {
+    return this.#specs;
+  }
+}
+
+/** The one factory behind `indexes` of `defineModel`. */
+export const indexFactory: IndexFactory = {
+  single: (name, keyType, of, options) => built(new IndexBuilder(name, keyType, false), of, options),
+  multi: (name, keyType, of, options) => built(new IndexBuilder(name, keyType, true), of, options),
+};
+
+function built(
+  builder: IndexBuilder,
+  of: (object: any) => unknown,
+  { unique = false, nullable = true, order = 'ASC' }: { unique?: boolean; nullable?: boolean; order?: Order } = {},
+): ValueIndexSpec {
+  return builder.indexFunc(of).unique(unique).nullable(nullable).order(order);
+}
+
+const indexNameSyntax = /^[A-Za-z0-9_.-]{1,253}$/;
+
+/** Checks the declared indexes of one model. Throws `InvalidModel` that names the index and the rule. */
+export function checkIndexes(specs: readonly ValueIndexSpec[]): readonly IndexDefinition[] {
+  const seen = new Set<string>();
+  return specs.map((spec) => {
+    const define = (spec as { [definitionOf]?: () => IndexDefinition } | null | undefined)?.[definitionOf];
+    if (typeof define !== 'function') {
+      invalidModel(
+        {
+          en: 'An index must be made by IndexSpecs.single, IndexSpecs.multi or new IndexSpec; got {value}',
+          zh: '索引必须由 IndexSpecs.single、IndexSpecs.multi 或 new IndexSpec 创建；实际为 {value}',
+        },
+        { value: spec },
+      );
+    }
+    const definition = define.call(spec);
+    checkDefinition(definition);
+    if (seen.has(definition.name)) {
+      invalidModel(
+        {
+          en: 'The index "{name}" is declared twice: names are unique among the indexes of one model',
+          zh: '索引 "{name}" 声明了两次：同一模型的索引名称必须唯一',
+        },
+        { name: definition.name },
+      );
+    }
+    seen.add(definition.name);
+    return Object.freeze(definition);
+  });
+}
+
+function checkDefinition({ name, order, unique, nullable, indexFunc }: IndexDefinition): void {
+  if (typeof name !== 'string' || !indexNameSyntax.test(name)) {
+    invalidModel(
+      {
+        en: 'The name of an index must have 1 to 253 characters, each a letter, a digit, "_", "." or "-"; got "{name}"',
+        zh: '索引名称必须为 1 到 253 个字符，且只能包含字母、数字、"_"、"." 和 "-"；实际为 "{name}"',
+      },
+      { name },
+    );
+  }
+  if (name === 'name' || (builtInIndexes as readonly string[]).includes(name)) {
+    invalidModel(
+      {
+        en: 'The index "{name}" is built in and cannot be declared again; built in are {builtIn}, and "name" is short for metadata.name',
+        zh: '索引 "{name}" 是内置索引，不能再次声明；内置索引为 {builtIn}，"name" 是 metadata.name 的简写',
+      },
+      { name, builtIn: builtInIndexes.join(', ') },
+    );
+  }
+  if (order !== 'ASC' && order !== 'DESC') {
+    invalidModel(
+      {
+        en: 'The order of the index "{name}" must be "ASC" or "DESC"; got {order}',
+        zh: '索引 "{name}" 的 order 必须为 "ASC" 或 "DESC"；实际为 {order}',
+      },
+      { name, order },
+    );
+  }
+  if (typeof unique !== 'boolean' || typeof nullable !== 'boolean' || typeof indexFunc !== 'function') {
+    invalidModel(
+      {
+        en: 'The index "{name}" needs true or false for unique and nullable, and a function as indexFunc',
+        zh: '索引 "{name}" 的 unique 和 nullable 必须为 true 或 false，indexFunc 必须为函数',
+      },
+      { name },
+    );
+  }
+}
+
+function checkedCodec(name: string, type: KeyType<any>): KeyCodec {
+  const builtIn = type === String || type === Number || type === Boolean || type === BigInt || type === Date;
+  const own = type as { compare?: unknown; parse?: unknown; format?: unknown } | undefined;
+  const complete =
+    typeof own?.compare === 'function' && typeof own.parse === 'function' && typeof own.format === 'function';
+  if (!builtIn && !complete) {
+    invalidModel(
+      {
+        en: 'The key type of the index "{name}" must be String, Number, Boolean, BigInt, Date or { compare, parse, format }',
+        zh: '索引 "{name}" 的键类型必须为 String、Number、Boolean、BigInt、Date 或 { compare, parse, format }',
+      },
+      { name },
+    );
+  }
+  return codecOf(type);
+}
+
+function pathReader(name: string): (object: any) => unknown {
+  const path = String(name).split('.');
+  return (object) => {
+    let value = object;
+    for (const member of path) {
+      if (typeof value !== 'object' || value === null || !Object.hasOwn(value, member)) return undefined;
+      value = value[member];
+    }
+    return value;
+  };
+}
+
+const nothing: readonly unknown[] = Object.freeze([]);
+const noLabels: Readonly<Record<string, string>> = Object.freeze({});
+
+const threwText: Text = {
+  en: 'The function of the index "{index}" failed: {reason}',
+  zh: '索引 "{index}" 的函数执行失败：{reason}',
+};
+const missingText: Text = {
+  en: 'The index "{index}" needs a value, this object has none',
+  zh: '索引 "{index}" 需要一个值，但该对象没有',
+};
+const manyText: Text = {
+  en: 'The object gives {count} values to the index "{index}", at most {limit} are allowed',
+  zh: '该对象为索引 "{index}" 提供了 {count} 个值，最多允许 {limit} 个',
+};
+const longText: Text = {
+  en: 'A key of the index "{index}" is {length} characters long, at most {limit} are allowed',
+  zh: '索引 "{index}" 的一个键长度为 {length} 个字符，最多允许 {limit} 个',
+};
+
+/**
+ * What the indexes keep of an object: every index function called on it, values as keys, each key once.
+ * Throws `Invalid` with one violation (keyword `index`, params `{ index }`) for every index whose function throws, gives
+ * a value of another type than declared, too many or too long ones, or none though the index is not nullable.
+ */
+export function entryOf(scheme: { readonly indexes: readonly IndexDefinition[] }, object: ExtensionObject): IndexEntry {
+  const { metadata } = object;
+  const { indexes } = scheme;
+  const keys = new Array<readonly unknown[]>(indexes.length);
+  let violations: Violation[] | undefined;
+  for (let i = 0; i < indexes.length; i++) {
+    const definition = indexes[i]!;
+    try {
+      const value = definition.indexFunc(object);
+      keys[i] =
+        value === null || value === undefined
+          ? nothing
+          : definition.multi
+            ? keysOf(definition, value)
+            : [checkedKey(definition, value)];
+      if (keys[i]!.length === 0 && !definition.nullable) throw new Refusal(missingText, {});
+    } catch (error) {
+      violations ??= [];
+      violations.push(refused(definition, error));
+    }
+  }
+  if (violations) throw invalid(violations);
+  return {
+    name: metadata.name,
+    created: metadata.creationTimestamp === undefined ? 0 : instant(metadata.creationTimestamp),
+    deleted: metadata.deletionTimestamp ? instant(metadata.deletionTimestamp) : null,
+    labels: metadata.labels ?? noLabels,
+    keys,
+  };
+}
+
+/** The service's own timestamps all have the form that `Date.parse` reads exactly; it is several times faster. */
+function instant(text: string): number {
+  const time = Date.parse(text);
+  return Number.isNaN(time) ? parseInstant(text) : time;
+}
+
+function keysOf(definition: IndexDefinition, value: unknown): readonly unknown[] {
+  if (typeof value !== 'object' || typeof (value as Iterable<unknown>)[Symbol.iterator] !== 'function') {
+    throw new TypeError(`expected a set or an array of values, got ${shown(value)}`);
+  }
+  const keys: unknown[] = [];
+  for (const one of value as Iterable<unknown>) {
+    const key = checkedKey(definition, one);
+    keys.push(key);
+    if (keys.length > indexValueLimit * 10) break;
+  }
+  const distinct = keys.length < 2 ? keys : distinctKeys(definition.codec, keys);
+  if (distinct.length > indexValueLimit) {
+    throw new Refusal(manyText, { count: distinct.length, limit: indexValueLimit });
+  }
+  return distinct;
+}
+
+function distinctKeys(codec: KeyCodec, keys: readonly unknown[]): readonly unknown[] {
+  if (codec.type !== 'own') return keys.length < 9 ? distinctFew(keys) : [...new Set(keys)];
+  const byText = new Map<string, unknown>();
+  for (const key of keys) {
+    const text = codec.format(key);
+    if (!byText.has(text)) byText.set(text, key);
+  }
+  return [...byText.values()];
+}
+
+function distinctFew(keys: readonly unknown[]): readonly unknown[] {
+  const distinct: unknown[] = [];
+  for (const key of keys) if (!distinct.includes(key)) distinct.push(key);
+  return distinct;
+}
+
+function checkedKey(definition: IndexDefinition, value: unknown): unknown {
+  if (value === null || value === undefined) throw new TypeError(`expected a value, got ${value}`);
+  const key = definition.codec.key(value);
+  const text = typeof key === 'string' ? key : definition.codec.type === 'own' ? ownText(definition, key) : undefined;
+  if (text !== undefined && text.length > keyLengthLimit) {
+    throw new Refusal(longText, { length: text.length, limit: keyLengthLimit });
+  }
+  return key;
+}
+
+function ownText(definition: IndexDefinition, key: unknown): string {
+  const text: unknown = definition.codec.format(key);
+  if (typeof text !== 'string') throw new TypeError(`format must give a string, got ${shown(text)}`);
+  return text;
+}
+
+function shown(value: unknown): string {
+  return JSON.stringify(value) ?? String(value);
+}
+
+class Refusal extends Error {
+  readonly text: Text;
+  readonly params: Readonly<Record<string, unknown>>;
+
+  constructor(text: Text, params: Readonly<Record<string, unknown>>) {
+    super(text.en);
+    this.text = text;
+    this.params = params;
+  }
+}
+
+function refused(definition: IndexDefinition, error: unknown): Violation {
+  const index = definition.name;
+  const pointer = pointerOf(index);
+  if (error instanceof Refusal) return violation(pointer, 'index', error.text, { index, ...error.params });
+  const reason = error instanceof Error ? error.message : String(error);
+  return violation(pointer, 'index', threwText, { index, reason });
+}
+
+/** The field that an index is named after, when it is named after one; the whole object otherwise. */
+function pointerOf(index: string): string {
+  return /^(?:spec|status|metadata)\./.test(index) ? `/${index.replaceAll('.', '/')}` : '';
+}

@@ -1,0 +1,233 @@
+/** Rules of `metadata` (specification, "Metadata" and "Naming rules"; contract section 2). */
+import type { Text, Violation } from '../errors.ts';
+import { escapeToken, violation } from '../errors.ts';
+import type { NamingProblem } from './names.ts';
+import { labelKeyProblem, labelValueProblem, nameLimit, nameProblem, prefixOf } from './names.ts';
+import type { Metadata } from './object.ts';
+
+/** Annotations of one object together: keys and values, bytes of UTF-8. */
+export const annotationsLimit = 256 * 1024;
+
+const timestamp = { type: 'string', format: 'date-time' } as const;
+const texts = { type: 'object', additionalProperties: { type: 'string' } } as const;
+
+/** `metadata` for the API description and for objects nested in objects. */
+export const metadataSchema = {
+  type: 'object',
+  description: 'Standard metadata of every object',
+  properties: {
+    name: { type: 'string', maxLength: nameLimit, description: 'Unique within the model; immutable' },
+    generateName: { type: 'string', description: 'Prefix of a name that the service makes when name is absent' },
+    creationTimestamp: { ...timestamp, description: 'Set by the service at creation' },
+    deletionTimestamp: { ...timestamp, description: 'Set by the service when the object is declared deleted' },
+    version: { type: 'integer', minimum: 0, description: 'Raised by the service at every change' },
+    finalizers: {
+      type: 'array',
+      items: { type: 'string', minLength: 1, maxLength: nameLimit },
+      description: 'The object stays until this set is empty',
+    },
+    labels: { ...texts, description: 'Indexed, for selectors' },
+    annotations: { ...texts, description: 'Further information, not indexed' },
+  },
+  additionalProperties: false,
+} as const;
+
+const members = Object.keys(metadataSchema.properties);
+
+const typeText: Text = { en: 'must be {expected}; got {actual}', zh: '必须为 {expected}；实际为 {actual}' };
+const unknownText: Text = {
+  en: 'is not a field of metadata; its fields are {allowed}',
+  zh: '不是 metadata 的字段；其字段为 {allowed}',
+};
+const requiredText: Text = {
+  en: 'is required: give metadata.name or metadata.generateName',
+  zh: '为必填项：请提供 metadata.name 或 metadata.generateName',
+};
+const metadataRequiredText: Text = { en: 'is required', zh: '为必填项' };
+const generatedText: Text = {
+  en: 'must start with a lower-case letter or digit, consist of lower-case letters, digits and "-", and have at most {limit} characters, so that 8 more can follow; got "{value}"',
+  zh: '必须以小写字母或数字开头，由小写字母、数字和 "-" 组成，最多 {limit} 个字符（其后追加 8 个字符）；实际为 "{value}"',
+};
+const integerText: Text = {
+  en: 'must be an integer from 0 to 2^53 - 1; got {actual}',
+  zh: '必须为 0 到 2^53 - 1 之间的整数；实际为 {actual}',
+};
+const annotationsText: Text = {
+  en: 'annotations have at most {limit} bytes together, these have {size}',
+  zh: '所有注解总共最多 {limit} 字节，实际为 {size}',
+};
+const finalizerEmptyText: Text = { en: 'a finalizer must not be empty', zh: 'finalizer 不能为空' };
+const finalizerLongText: Text = {
+  en: 'a finalizer is at most {limit} characters long, this one has {length}',
+  zh: 'finalizer 最多 {limit} 个字符，实际为 {length} 个',
+};
+
+/** Characters that the service appends to `generateName`. */
+export const generatedSuffixLength = 8;
+const generateNameSyntax = /^[a-z0-9][-a-z0-9]*$/;
+
+export interface MetadataRules {
+  /** A `name`, or a `generateName` instead, must be there. Default true. */
+  readonly nameRequired?: boolean;
+}
+
+/**
+ * Everything that is wrong with an object's `metadata` as it came in: types, unknown members, names, keys and values of
+ * labels and annotations, sizes. `null` for a member counts as absent. Reserved keys are `checkReservedKeys`'s.
+ */
+export function checkMetadata(metadata: unknown, rules: MetadataRules = {}): Violation[] {
+  const found: Violation[] = [];
+  const nameRequired = rules.nameRequired !== false;
+  if (metadata === undefined || metadata === null) {
+    if (nameRequired) found.push(violation('/metadata', 'required', metadataRequiredText));
+    return found;
+  }
+  if (!isRecord(metadata)) return [wrongType('/metadata', 'object', metadata)];
+  for (const name of Object.keys(metadata)) {
+    if (!members.includes(name)) {
+      found.push(
+        violation(`/metadata/${escapeToken(name)}`, 'additionalProperties', unknownText, {
+          allowed: members.join(', '),
+        }),
+      );
+    }
+  }
+  checkNames(metadata, nameRequired, found);
+  for (const member of ['creationTimestamp', 'deletionTimestamp'] as const) {
+    const value = metadata[member] ?? undefined;
+    if (value !== undefined && typeof value !== 'string') found.push(wrongType(`/metadata/${member}`, 'string', value));
+  }
+  const version = metadata.version ?? undefined;
+  if (version !== undefined && !(Number.isSafeInteger(version) && (version as number) >= 0)) {
+    found.push(violation('/metadata/version', 'type', integerText, { actual: version }));
+  }
+  checkFinalizers(metadata.finalizers ?? undefined, found);
+  checkTexts('labels', metadata.labels ?? undefined, found);
+  checkTexts('annotations', metadata.annotations ?? undefined, found);
+  return found;
+}
+
+function checkNames(metadata: Record<string, unknown>, nameRequired: boolean, found: Violation[]): void {
+  const generateName = metadata.generateName ?? undefined;
+  const given = metadata.name ?? undefined;
+  const name = given === '' && generateName !== undefined ? undefined : given;
+  if (generateName !== undefined) {
+    const pointer = '/metadata/generateName';
+    const limit = nameLimit - generatedSuffixLength;
+    if (typeof generateName !== 'string') found.push(wrongType(pointer, 'string', generateName));
+    else if (generateName.length > limit || !generateNameSyntax.test(generateName)) {
+      const keyword = generateName.length > limit ? 'maxLength' : 'pattern';
+      found.push(violation(pointer, keyword, generatedText, { limit, value: generateName }));
+    }
+  }
+  if (name === undefined) {
+    if (nameRequired && generateName === undefined) found.push(violation('/metadata/name', 'required', requiredText));
+  } else if (typeof name !== 'string') {
+    found.push(wrongType('/metadata/name', 'string', name));
+  } else {
+    add('/metadata/name', name, nameProblem(name), found);
+  }
+}
+
+function checkFinalizers(finalizers: unknown, found: Violation[]): void {
+  if (finalizers === undefined) return;
+  if (!Array.isArray(finalizers)) {
+    found.push(wrongType('/metadata/finalizers', 'array', finalizers));
+    return;
+  }
+  finalizers.forEach((one: unknown, i) => {
+    const pointer = `/metadata/finalizers/${i}`;
+    if (typeof one !== 'string') found.push(wrongType(pointer, 'string', one));
+    else if (one === '') found.push(violation(pointer, 'minLength', finalizerEmptyText));
+    else if (one.length > nameLimit) {
+      found.push(violation(pointer, 'maxLength', finalizerLongText, { limit: nameLimit, length: one.length }));
+    }
+  });
+}
+
+function checkTexts(member: 'labels' | 'annotations', map: unknown, found: Violation[]): void {
+  if (map === undefined) return;
+  if (!isRecord(map)) {
+    found.push(wrongType(`/metadata/${member}`, 'object', map));
+    return;
+  }
+  let size = 0;
+  for (const key of Object.keys(map)) {
+    const pointer = `/metadata/${member}/${escapeToken(key)}`;
+    const value = map[key];
+    add(pointer, key, labelKeyProblem(key), found);
+    if (typeof value !== 'string') found.push(wrongType(pointer, 'string', value));
+    else if (member === 'labels') add(pointer, value, labelValueProblem(value), found);
+    else size += Buffer.byteLength(key) + Buffer.byteLength(value);
+  }
+  if (size > annotationsLimit) {
+    found.push(violation('/metadata/annotations', 'maxLength', annotationsText, { limit: annotationsLimit, size }));
+  }
+}
+
+function add(pointer: string, value: string, problem: NamingProblem | undefined, found: Violation[]): void {
+  if (!problem) return;
+  const { keyword, text, limit } = problem;
+  found.push(violation(pointer, keyword, text, { value, limit, length: problem.length ?? value.length }));
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function wrongType(pointer: string, expected: string, value: unknown): Violation {
+  const actual = value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value;
+  return violation(pointer, 'type', typeText, { expected, actual });
+}
+
+/** Reserved by their prefix, yet everybody's to use (contract section 2): name parts below the domain itself and below `rbac.`. */
+const exempt: readonly RegExp[] = [/^do-not-overwrite$/];
+const exemptRbac: readonly RegExp[] = [/^dependencies$/, /^aggregate-to-.+$/, /^role-template$/];
+
+const reservedText: Text = {
+  en: 'the key "{key}" is reserved: keys with the prefix "{domain}" or below it are the service\'s own, and cannot be added or changed',
+  zh: '键 "{key}" 已被保留：前缀为 "{domain}" 或其子域的键仅供服务自身使用，不能添加或修改',
+};
+const unprefixedText: Text = {
+  en: 'the key "{key}" has no prefix: such keys are reserved for users, a plugin uses its own prefix, as in "demo.example.com/{key}"',
+  zh: '键 "{key}" 没有前缀：此类键保留给用户使用，插件应使用自己的前缀，例如 "demo.example.com/{key}"',
+};
+
+/**
+ * Label and annotation keys that this origin may not add or change. What is stored passes unchanged and may be removed,
+ * but for `plugin.<reserved domain>/plugin-name`, which callers carry over themselves before this check.
+ * @param origin `host`: everything is allowed
+ */
+export function checkReservedKeys(
+  next: Metadata,
+  stored: Metadata | undefined,
+  origin: 'http' | 'plugin' | 'host',
+  reservedDomain: string,
+): Violation[] {
+  const found: Violation[] = [];
+  if (origin === 'host') return found;
+  for (const member of ['labels', 'annotations'] as const) {
+    const map = next[member];
+    if (!map) continue;
+    const before = stored?.[member];
+    for (const key of Object.keys(map)) {
+      if (before && Object.hasOwn(before, key) && before[key] === map[key]) continue;
+      const prefix = prefixOf(key);
+      if (prefix === undefined ? origin === 'http' : !isReservedPrefix(prefix, reservedDomain)) continue;
+      if (prefix !== undefined && isExempt(key.slice(prefix.length + 1), prefix, reservedDomain)) continue;
+      const text = prefix === undefined ? unprefixedText : reservedText;
+      const pointer = `/metadata/${member}/${escapeToken(key)}`;
+      found.push(violation(pointer, 'reserved', text, { key, domain: reservedDomain }));
+    }
+  }
+  return found;
+}
+
+function isReservedPrefix(prefix: string, reservedDomain: string): boolean {
+  return prefix === reservedDomain || prefix.endsWith(`.${reservedDomain}`);
+}
+
+function isExempt(part: string, prefix: string, reservedDomain: string): boolean {
+  const patterns = prefix === reservedDomain ? exempt : prefix === `rbac.${reservedDomain}` ? exemptRbac : [];
+  return patterns.some((pattern) => pattern.test(part));
+}

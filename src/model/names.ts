@@ -1,0 +1,109 @@
+/**
+ * Naming rules (specification, "Naming rules"; contract sections 1 and 2). A *name* names an object, a *key* a label or
+ * an annotation (`<prefix>/<name part>`), a *label value* is what a label holds.
+ */
+import type { Text } from '../errors.ts';
+
+export const nameLimit = 253;
+export const namePartLimit = 63;
+export const labelValueLimit = 63;
+
+const nameSyntax = /^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?$/;
+const namePartSyntax = /^[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?$/;
+const domainLabel = /^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?$/;
+
+/** `metadata.name`: at most 253 of `a-z`, `0-9`, `-`; a letter or digit at both ends. */
+export function isName(text: string): boolean {
+  return text.length <= nameLimit && nameSyntax.test(text);
+}
+
+/** Lower-case DNS sub-domain: at most 253 characters; labels of at most 63, joined by dots. */
+export function isSubdomain(text: string): boolean {
+  return text.length <= nameLimit && text.split('.').every((label) => label.length <= 63 && domainLabel.test(label));
+}
+
+/** The key of a label or an annotation. */
+export function isLabelKey(text: string): boolean {
+  return labelKeyProblem(text) === undefined;
+}
+
+/** A label's value: empty, or at most 63 of letters, digits, `-`, `_`, `.`, with a letter or digit at both ends. */
+export function isLabelValue(text: string): boolean {
+  return text === '' || (text.length <= labelValueLimit && namePartSyntax.test(text));
+}
+
+/** A key's prefix, undefined when it has none. */
+export function prefixOf(key: string): string | undefined {
+  const slash = key.indexOf('/');
+  return slash < 0 ? undefined : key.slice(0, slash);
+}
+
+export interface NamingProblem {
+  /** Keyword of the violation. */
+  readonly keyword: 'maxLength' | 'pattern';
+  readonly text: Text;
+  readonly limit?: number;
+  /** Length of the part that is too long, when it is not the whole. */
+  readonly length?: number;
+}
+
+const nameTooLong: Text = {
+  en: 'is {length} characters long, at most {limit} are allowed',
+  zh: '长度为 {length} 个字符，最多允许 {limit} 个',
+};
+const nameMalformed: Text = {
+  en: 'must consist of lower-case letters, digits and "-", and start and end with a letter or digit; got "{value}"',
+  zh: '只能由小写字母、数字和 "-" 组成，且首尾必须为字母或数字；实际为 "{value}"',
+};
+const prefixTooLong: Text = {
+  en: 'the prefix of the key is {length} characters long, at most {limit} are allowed',
+  zh: '键的前缀长度为 {length} 个字符，最多允许 {limit} 个',
+};
+const prefixMalformed: Text = {
+  en: 'the prefix of the key "{value}" must be a DNS sub-domain, such as "demo.example.com"',
+  zh: '键 "{value}" 的前缀必须是 DNS 子域名，例如 "demo.example.com"',
+};
+const partTooLong: Text = {
+  en: 'the name part of the key is {length} characters long, at most {limit} are allowed',
+  zh: '键的名称部分长度为 {length} 个字符，最多允许 {limit} 个',
+};
+const partMalformed: Text = {
+  en: 'the name part of the key "{value}" must consist of letters, digits, "-", "_" and ".", and start and end with a letter or digit',
+  zh: '键 "{value}" 的名称部分只能由字母、数字、"-"、"_" 和 "." 组成，且首尾必须为字母或数字',
+};
+const valueTooLong: Text = {
+  en: 'a label value is at most {limit} characters long, this one has {length}',
+  zh: '标签值最多 {limit} 个字符，实际为 {length} 个',
+};
+const valueMalformed: Text = {
+  en: 'a label value is empty or consists of letters, digits, "-", "_" and ".", with a letter or digit at both ends; got "{value}"',
+  zh: '标签值可为空，或由字母、数字、"-"、"_" 和 "." 组成，且首尾为字母或数字；实际为 "{value}"',
+};
+
+/** Which rule a name breaks; undefined when it is well-formed. */
+export function nameProblem(text: string): NamingProblem | undefined {
+  if (text.length > nameLimit) return { keyword: 'maxLength', text: nameTooLong, limit: nameLimit };
+  return nameSyntax.test(text) ? undefined : { keyword: 'pattern', text: nameMalformed };
+}
+
+/** Which rule the key of a label or an annotation breaks; undefined when it is well-formed. */
+export function labelKeyProblem(key: string): NamingProblem | undefined {
+  const prefix = prefixOf(key);
+  if (prefix !== undefined) {
+    if (prefix.length > nameLimit) {
+      return { keyword: 'maxLength', text: prefixTooLong, limit: nameLimit, length: prefix.length };
+    }
+    if (!isSubdomain(prefix)) return { keyword: 'pattern', text: prefixMalformed };
+  }
+  const part = prefix === undefined ? key : key.slice(prefix.length + 1);
+  if (part.length > namePartLimit) {
+    return { keyword: 'maxLength', text: partTooLong, limit: namePartLimit, length: part.length };
+  }
+  return namePartSyntax.test(part) ? undefined : { keyword: 'pattern', text: partMalformed };
+}
+
+/** Which rule a label's value breaks; undefined when it is well-formed. */
+export function labelValueProblem(value: string): NamingProblem | undefined {
+  if (value.length > labelValueLimit) return { keyword: 'maxLength', text: valueTooLong, limit: labelValueLimit };
+  return isLabelValue(value) ? undefined : { keyword: 'pattern', text: valueMalformed };
+}

@@ -1,0 +1,191 @@
+/** The registry of models: the state behind every `SchemeManager` (contract section 1). */
+import { KindredError } from '../errors.ts';
+import type { ModelType } from './define.ts';
+import type { GroupVersionKind } from './gvk.ts';
+import { apiVersionOf, describeGvk, isReservedGroup } from './gvk.ts';
+import type { IndexSpecs } from './index-spec.ts';
+import { invalidModel } from './invalid-model.ts';
+import { Scheme } from './scheme.ts';
+
+/** What a plugin sees of the registry. */
+export interface SchemeManager {
+  /**
+   * Registers a model and gives its scheme. Indexes are built when `start()` returns, at the latest by the first client
+   * call, which waits. Throws KindredError `InvalidModel`.
+   */
+  register(type: ModelType, indexes?: (indexSpecs: IndexSpecs) => void): Scheme;
+  /** Takes the model's routes, indexes, controllers and validators away; its objects stay. Does nothing for what is not registered. */
+  unregister(scheme: Scheme): void;
+  schemes(): readonly Scheme[];
+  fetch(gvk: GroupVersionKind): Scheme | undefined;
+  /** Throws KindredError `NotFound`. */
+  get(gvk: GroupVersionKind): Scheme;
+}
+
+type Listener = (scheme: Scheme, owner: string) => void;
+
+interface Entry {
+  readonly scheme: Scheme;
+  readonly owner: string;
+}
+
+export class SchemeRegistry {
+  readonly #reservedDomain: string;
+  readonly #warn: (message: string) => void;
+  readonly #byKind = new Map<string, Entry>();
+  readonly #byPlural = new Map<string, Entry>();
+  readonly #byType = new WeakMap<object, Scheme>();
+  readonly #registered = new Set<Listener>();
+  readonly #unregistered = new Set<Listener>();
+  #schemes: readonly Scheme[] = Object.freeze([]);
+
+  constructor(options: { reservedDomain: string; warn(message: string): void }) {
+    this.#reservedDomain = options.reservedDomain;
+    this.#warn = options.warn;
+  }
+
+  /**
+   * Registers a model; the same declaration by the same owner again gives the scheme there is.
+   * @param owner '' for the service itself, which may use reserved groups, else the name of a plugin
+   * Throws KindredError `InvalidModel`.
+   */
+  register(type: ModelType, indexes: ((specs: IndexSpecs) => void) | undefined, owner: string): Scheme {
+    const scheme = Scheme.buildFromType(type, indexes);
+    const { groupVersionKind: gvk, plural } = scheme;
+    if (owner !== '' && isReservedGroup(gvk.group, this.#reservedDomain)) {
+      invalidModel(
+        {
+          en: 'The group "{group}" is reserved: the empty group, "{domain}" and every group ending in ".{domain}" belong to the service itself',
+          zh: '组 "{group}" 已被保留：空组、"{domain}" 以及以 ".{domain}" 结尾的组仅供服务自身使用',
+        },
+        { group: gvk.group, domain: this.#reservedDomain },
+      );
+    }
+    const sameKind = this.#byKind.get(`${gvk.group}/${gvk.kind}`);
+    if (sameKind) return this.#again(sameKind, scheme, type, owner);
+    const samePlural = this.#byPlural.get(`${gvk.group}/${plural}`);
+    if (samePlural) {
+      invalidModel(
+        {
+          en: 'The plural "{plural}" is already registered in the group "{group}", by {other}',
+          zh: '复数名称 "{plural}" 已在组 "{group}" 中由 {other} 注册',
+        },
+        { plural, group: gvk.group, other: describeGvk(samePlural.scheme.groupVersionKind) },
+      );
+    }
+    const entry: Entry = { scheme, owner };
+    this.#byKind.set(`${gvk.group}/${gvk.kind}`, entry);
+    this.#byPlural.set(`${gvk.group}/${plural}`, entry);
+    this.#byType.set(type, scheme);
+    this.#schemes = Object.freeze([...this.#schemes, scheme]);
+    for (const warning of scheme.warnings) this.#warn(warning);
+    for (const listener of this.#registered) listener(scheme, owner);
+    return scheme;
+  }
+
+  #again(there: Entry, scheme: Scheme, type: ModelType, owner: string): Scheme {
+    const { groupVersionKind: gvk } = there.scheme;
+    const params = {
+      model: describeGvk(scheme.groupVersionKind),
+      other: describeGvk(gvk),
+      owner: there.owner || 'the service',
+    };
+    if (gvk.version !== scheme.groupVersionKind.version) {
+      return invalidModel(
+        {
+          en: '{model} cannot be registered: {other} is, and a group has one version of a kind at a time',
+          zh: '无法注册 {model}：{other} 已注册，同一组中每种 kind 同时只能有一个版本',
+        },
+        params,
+      );
+    }
+    if (there.owner !== owner) {
+      return invalidModel({ en: '{model} is already registered by {owner}', zh: '{model} 已由 {owner} 注册' }, params);
+    }
+    if (!there.scheme.sameAs(scheme)) {
+      return invalidModel(
+        {
+          en: '{model} is already registered with another declaration (attributes, schema or indexes differ): unregister it first',
+          zh: '{model} 已以不同的声明注册（属性、模式或索引不同）：请先注销',
+        },
+        params,
+      );
+    }
+    this.#byType.set(type, there.scheme);
+    return there.scheme;
+  }
+
+  /** Only the owner can; does nothing for what is not registered. */
+  unregister(scheme: Scheme, owner: string): void {
+    const { group, version, kind } = scheme.groupVersionKind;
+    const entry = this.#byKind.get(`${group}/${kind}`);
+    if (entry?.owner !== owner || entry.scheme.groupVersionKind.version !== version) return;
+    this.#byKind.delete(`${group}/${kind}`);
+    this.#byPlural.delete(`${group}/${entry.scheme.plural}`);
+    this.#schemes = Object.freeze(this.#schemes.filter((one) => one !== entry.scheme));
+    for (const listener of this.#unregistered) listener(entry.scheme, owner);
+  }
+
+  schemes(): readonly Scheme[] {
+    return this.#schemes;
+  }
+
+  fetch(gvk: GroupVersionKind): Scheme | undefined {
+    const scheme = this.#byKind.get(`${gvk.group}/${gvk.kind}`)?.scheme;
+    return scheme?.groupVersionKind.version === gvk.version ? scheme : undefined;
+  }
+
+  /** Throws KindredError `NotFound`. */
+  get(gvk: GroupVersionKind): Scheme {
+    return this.fetch(gvk) ?? notRegistered(describeGvk(gvk));
+  }
+
+  /** The model served at `/apis/<group>/<version>/<plural>`. */
+  find(group: string, version: string, plural: string): Scheme | undefined {
+    const scheme = this.#byPlural.get(`${group}/${plural}`)?.scheme;
+    return scheme?.groupVersionKind.version === version ? scheme : undefined;
+  }
+
+  /** The registered scheme of a type that was given to a client. Throws KindredError `NotFound`. */
+  schemeOf(type: ModelType): Scheme {
+    const known = this.#byType.get(type);
+    const built = known ?? Scheme.buildFromType(type);
+    const { groupVersionKind: gvk } = built;
+    const scheme = this.fetch(gvk) ?? notRegistered(`${gvk.kind} (${apiVersionOf(gvk)})`);
+    if (scheme !== known) this.#byType.set(type, scheme);
+    return scheme;
+  }
+
+  /** '' for the service itself, the name of a plugin, undefined for what is not registered. */
+  ownerOf(scheme: Scheme): string | undefined {
+    const { group, kind } = scheme.groupVersionKind;
+    const entry = this.#byKind.get(`${group}/${kind}`);
+    return entry && entry.scheme.groupVersionKind.version === scheme.groupVersionKind.version ? entry.owner : undefined;
+  }
+
+  /** Called synchronously after a registration; gives back what ends it. */
+  onRegister(listener: Listener): () => void {
+    this.#registered.add(listener);
+    return () => this.#registered.delete(listener);
+  }
+
+  onUnregister(listener: Listener): () => void {
+    this.#unregistered.add(listener);
+    return () => this.#unregistered.delete(listener);
+  }
+
+  /** The public face for one owner. */
+  manager(owner: string): SchemeManager {
+    return {
+      register: (type, indexes) => this.register(type, indexes, owner),
+      unregister: (scheme) => this.unregister(scheme, owner),
+      schemes: () => this.schemes(),
+      fetch: (gvk) => this.fetch(gvk),
+      get: (gvk) => this.get(gvk),
+    };
+  }
+}
+
+function notRegistered(model: string): never {
+  throw new KindredError('NotFound', { en: '{model} is not registered', zh: '{model} 未注册' }, { model });
+}

@@ -1,0 +1,86 @@
+/** A registered or registrable model: the one result of both forms of declaration (contract section 1). */
+import type { Declaration } from './declaration.ts';
+import { classDeclaration } from './decorators.ts';
+import type { ModelType } from './define.ts';
+import { modelDeclaration } from './define.ts';
+import type { GroupVersionKind } from './gvk.ts';
+import { apiVersionOf } from './gvk.ts';
+import type { IndexDefinition } from './index-entry.ts';
+import { checkIndexes, IndexSpecs } from './index-spec.ts';
+import { invalidModel } from './invalid-model.ts';
+import type { Validator } from './validator.ts';
+import { createValidator } from './validator.ts';
+
+export class Scheme {
+  readonly groupVersionKind: GroupVersionKind;
+  readonly singular: string;
+  readonly plural: string;
+  /** The whole object as JSON Schema 2020-12, its references relative to its own root; frozen. */
+  readonly jsonSchema: object;
+  /** Declared indexes, in order; the built-in ones are not among them. */
+  readonly indexes: readonly IndexDefinition[];
+  readonly subresources: { readonly status: boolean };
+  /** True when an object must have a `spec`. */
+  readonly specRequired: boolean;
+  /** `<group>/<version>`, or the version alone in the empty group. */
+  readonly apiVersion: string;
+  /** What is accepted but worth saying at registration, such as a format that is not checked. */
+  readonly warnings: readonly string[];
+  readonly #declaration: Declaration;
+  #validator: Validator | undefined;
+
+  constructor(declaration: Declaration, indexes: readonly IndexDefinition[]) {
+    const { group, version, kind, singular, plural, subresources } = declaration.gvk;
+    this.groupVersionKind = Object.freeze({ group, version, kind });
+    this.singular = singular;
+    this.plural = plural;
+    this.jsonSchema = declaration.jsonSchema;
+    this.indexes = Object.freeze(indexes);
+    this.subresources = Object.freeze({ status: subresources?.status === true });
+    this.specRequired = declaration.specRequired;
+    this.apiVersion = apiVersionOf(declaration.gvk);
+    this.warnings = declaration.warnings;
+    this.#declaration = declaration;
+  }
+
+  /**
+   * The scheme of a model or a decorated class.
+   * @param indexes adds indexes to those of the declaration, as in `register`
+   * Throws KindredError `InvalidModel`.
+   */
+  static buildFromType(type: ModelType, indexes?: (indexSpecs: IndexSpecs) => void): Scheme {
+    const declaration = modelDeclaration(type) ?? classDeclaration(type);
+    if (!declaration) {
+      return invalidModel(
+        {
+          en: 'A model is the result of defineModel or a class with @GVK; got {value}',
+          zh: '模型应为 defineModel 的结果或带有 @GVK 的类；实际为 {value}',
+        },
+        { value: typeof type === 'function' ? `class ${type.name}` : type },
+      );
+    }
+    if (!indexes) return new Scheme(declaration, declaration.indexes);
+    const added = new IndexSpecs();
+    indexes(added);
+    return new Scheme(declaration, checkIndexes([...declaration.indexSpecs, ...added.all()]));
+  }
+
+  /** Compiled at first use. */
+  get validator(): Validator {
+    this.#validator ??= createValidator(this.#declaration);
+    return this.#validator;
+  }
+
+  /** True when the other scheme declares the same: attributes, schema, and indexes by name, type, options and function text. */
+  sameAs(other: Scheme): boolean {
+    return this.#fingerprint() === other.#fingerprint();
+  }
+
+  #fingerprint(): string {
+    const { gvk, jsonSchema } = this.#declaration;
+    const indexes = this.indexes.map(({ name, codec, multi, unique, nullable, order, indexFunc }) => {
+      return [name, codec.type, multi, unique, nullable, order, indexFunc.toString()];
+    });
+    return JSON.stringify([gvk, jsonSchema, indexes]);
+  }
+}
