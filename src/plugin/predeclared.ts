@@ -37,6 +37,7 @@ const texts = {
     en: '{kind} "{name}" is declared twice, first at {first}',
     zh: '{kind} "{name}" 重复声明，首次声明于 {first}',
   },
+  alias: { en: 'the alias *{name} has no anchor before it', zh: '别名 *{name} 之前没有对应的锚点' },
   number: { en: 'the number {value} cannot be kept exactly', zh: '数字 {value} 无法精确保存' },
   model: { en: 'the model {kind} of {apiVersion} is not registered', zh: '{apiVersion} 的模型 {kind} 未注册' },
   other: {
@@ -133,6 +134,9 @@ function declaration(
     return line;
   };
   visit(document, {
+    Alias(_, alias) {
+      if (!alias.resolve(document)) refuse({ file }, at(alias.range?.[0]), texts.alias, { name: alias.source });
+    },
     Scalar(_, { value, source, range }) {
       if (typeof value !== 'number') return;
       const isExact = Number.isFinite(value) && (Number.isSafeInteger(value) || !/^[-+]?\d+$/.test(source ?? ''));
