@@ -9,7 +9,8 @@
  */
 import type { Text } from '../errors.ts';
 import { KindredError } from '../errors.ts';
-import type { GVKAttributes, Model, ModelType } from '../model/define.ts';
+import type { Model, ModelType, ObjectOf } from '../model/define.ts';
+import type { GVKAttributes } from '../model/gvk.ts';
 import type { ExtensionObject, Metadata } from '../model/object.ts';
 import type { ListOptions, PageRequest, Sort } from '../query/query.ts';
 import type { ExtensionClient, ListResult, New, WatchEvent, WatchOptions } from '../resource/extension-client.ts';
@@ -47,7 +48,7 @@ export interface CallOptions {
 /** `ExtensionClient` over HTTP. Every failure is a `KindredError` with the code and the members of the service's answer. */
 export interface KindredClient extends ExtensionClient {
   /** The same operations for one model, with its selectors, sort keys and index names typed. */
-  for<M extends ModelType>(type: M): ModelClient<M extends ModelType<infer T> ? T : never, IndexNames<M>>;
+  for<M extends ModelType>(type: M): ModelClient<ObjectOf<M>, IndexNames<M>>;
   watch<T>(type: ModelType<T>, options?: WatchOptions & ResumeOptions): AsyncIterable<WatchEvent<T>>;
   /** Bulk creation; takes objects or their JSON texts. Results in the order of the objects, refused ones among them. */
   import(
@@ -55,6 +56,8 @@ export interface KindredClient extends ExtensionClient {
     objects: Iterable<object | string> | AsyncIterable<object | string>,
     options?: ImportOptions,
   ): AsyncIterable<ImportResult>;
+  /** As `listAll`, each object as the JSON text that is stored: nothing is lost in numbers, nothing is parsed. */
+  exportLines(type: ModelType, options?: SelectQuery | ListOptions): AsyncIterable<string>;
   /**
    * Any other route: custom API, discovery. JSON in and out; undefined for 204.
    * @param path from the root of the service, `/apis/…`
@@ -104,8 +107,8 @@ class HttpClient implements KindredClient {
     this.#connection = connection;
   }
 
-  for<M extends ModelType>(type: M): ModelClient<M extends ModelType<infer T> ? T : never, IndexNames<M>> {
-    type T = M extends ModelType<infer O> ? O : never;
+  for<M extends ModelType>(type: M): ModelClient<ObjectOf<M>, IndexNames<M>> {
+    type T = ObjectOf<M>;
     const bound: ModelClient<T> = {
       get: (name) => this.get<T>(type, name),
       fetch: (name) => this.fetch<T>(type, name),
@@ -121,7 +124,7 @@ class HttpClient implements KindredClient {
       watch: (options) => this.watch<T>(type, options as WatchOptions),
       import: (objects, options) => this.import(type, objects as Iterable<object>, options),
     };
-    return bound;
+    return bound as ModelClient<T, IndexNames<M>>;
   }
 
   get<T = ExtensionObject>(type: ModelType<T>, name: string): Promise<T> {
@@ -142,18 +145,11 @@ class HttpClient implements KindredClient {
   }
 
   async *listAll<T>(type: ModelType<T>, options?: Select, sort?: Sort): AsyncGenerator<T, void, undefined> {
-    const response = await this.#connection.send('GET', listPath(type), {
-      query: listParameters(options, sort && { sort }),
-      headers: { accept: 'application/x-ndjson' },
-    });
-    const objects = lines(response.body!);
-    for (;;) {
-      const next = await objects.next().catch((error: unknown) => {
-        throw this.#connection.signal?.aborted ? error : this.#connection.broken(error);
-      });
-      if (next.done) return;
-      yield JSON.parse(next.value) as T;
-    }
+    for await (const line of this.#lines(type, listParameters(options, sort && { sort }))) yield JSON.parse(line) as T;
+  }
+
+  exportLines(type: ModelType, options?: Select): AsyncIterable<string> {
+    return this.#lines(type, listParameters(options));
   }
 
   async listNames(type: ModelType, options?: Select, sort?: Sort): Promise<string[]> {
@@ -163,7 +159,7 @@ class HttpClient implements KindredClient {
   }
 
   async count(type: ModelType, options?: Select): Promise<number> {
-    const { total } = await this.list(type, { ...(options as SelectQuery<string>), size: 1 });
+    const { total } = await this.list(type, options as ListOptions, { page: 1, size: 1, sort: [] });
     return total;
   }
 
@@ -240,6 +236,26 @@ class HttpClient implements KindredClient {
       ...(signal && { signal }),
     };
     return this.#connection.json(method, path, call);
+  }
+
+  /** The NDJSON export of a list: complete when it ends, otherwise it throws. */
+  async *#lines(type: ModelType, query: URLSearchParams): AsyncGenerator<string, void, undefined> {
+    const response = await this.#connection.send('GET', listPath(type), {
+      query,
+      headers: { accept: 'application/x-ndjson' },
+    });
+    const found = lines(response.body!);
+    try {
+      for (;;) {
+        const next = await found.next().catch((error: unknown) => {
+          throw this.#connection.signal?.aborted ? error : this.#connection.broken(error);
+        });
+        if (next.done) return;
+        yield next.value;
+      }
+    } finally {
+      await found.return();
+    }
   }
 
   #write<T>(method: string, path: string, body: unknown, contentType = 'application/json'): Promise<T> {

@@ -2,7 +2,8 @@
 import type { Text } from '../errors.ts';
 import { KindredError } from '../errors.ts';
 import type { Key } from '../model/key.ts';
-import type { Condition, ConditionData, ListOptions, PageRequest, Sort } from '../query/query.ts';
+import type { Condition, ConditionData } from '../query/condition.ts';
+import type { ListOptions, PageRequest, Sort } from '../query/query.ts';
 
 /** Operators as in a field selector; all of one comparison must hold. */
 export interface Comparison {
@@ -129,7 +130,8 @@ function addTerms(condition: Condition, negated: boolean, fields: string[], labe
       if (negated) fields.push(...setTerms('metadata.name', [], false));
       return;
     case 'not':
-      return addTerms(data.condition, !negated, fields, labels);
+      addTerms(data.condition, !negated, fields, labels);
+      return;
     case 'and':
     case 'or':
       if ((data.op === 'and') === negated && data.conditions.length > 1) break;

@@ -1,0 +1,180 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { defineModel } from '../model/define.ts';
+import { createClient } from './client.ts';
+
+const Thing = defineModel({
+  gvk: { group: 'demo.example.com', version: 'v1', kind: 'Thing', singular: 'thing', plural: 'things' },
+  spec: { type: 'object' },
+});
+
+interface Script {
+  /** Query that this connection must ask with. */
+  expect: Record<string, string>;
+  status?: number;
+  revision?: number;
+  events?: object[];
+  /** How it ends: as the service ends it, broken, or not at all. */
+  end?: 'close' | 'break' | 'hang';
+}
+
+/** A service that answers each new connection by the next script. */
+function scripted(scripts: Script[]): { fetch: typeof globalThis.fetch; asked: string[] } {
+  const asked: string[] = [];
+  const fetch: typeof globalThis.fetch = async (input, init) => {
+    const script = scripts.shift();
+    if (!script) throw new Error('more connections than expected');
+    const query = Object.fromEntries(new URL(String(input)).searchParams);
+    asked.push(JSON.stringify(query));
+    assert.deepEqual(query, { watch: 'true', ...script.expect });
+    if (script.status !== undefined && script.status !== 200) {
+      const code = script.status === 410 ? 'Expired' : 'NotReady';
+      return Response.json({ status: script.status, code, detail: code }, { status: script.status });
+    }
+    const body = new ReadableStream<Uint8Array>({
+      start(controller) {
+        for (const event of script.events ?? [])
+          controller.enqueue(new TextEncoder().encode(`${JSON.stringify(event)}\n`));
+        if (script.end === 'break') setImmediate(() => controller.error(new TypeError('terminated')));
+        else if (script.end !== 'hang') controller.close();
+        init?.signal?.addEventListener('abort', () => controller.error(init.signal!.reason));
+      },
+    });
+    return new Response(body, { headers: { 'kindred-revision': String(script.revision ?? 0) } });
+  };
+  return { fetch, asked };
+}
+
+const object = (name: string, version = 0) => ({
+  apiVersion: 'demo.example.com/v1',
+  kind: 'Thing',
+  metadata: { name, version, creationTimestamp: '2026-01-01T00:00:00.000Z' },
+  spec: {},
+});
+const quick = { minDelay: 1, maxDelay: 2 };
+
+async function collect(scripts: Script[], options: object, count: number): Promise<string[]> {
+  const { fetch } = scripted(scripts);
+  const client = createClient({ url: 'http://service', fetch });
+  const seen: string[] = [];
+  for await (const event of client.for(Thing).watch({ ...quick, ...options })) {
+    const name = 'object' in event ? event.object.metadata.name : '';
+    seen.push([event.type, event.revision, name, event.initial ? 'initial' : ''].filter(Boolean).join(' '));
+    if (seen.length === count) break;
+  }
+  return seen;
+}
+
+test('contract 13: a broken watch goes on from the last revision seen', async () => {
+  const seen = await collect(
+    [
+      { expect: {}, revision: 7, events: [{ type: 'ADDED', revision: 9, object: object('a') }], end: 'break' },
+      { expect: { since: '9' }, status: 503 },
+      { expect: { since: '9' }, events: [{ type: 'BOOKMARK', revision: 12 }] },
+      { expect: { since: '12' }, events: [{ type: 'MODIFIED', revision: 13, object: object('a', 1) }], end: 'hang' },
+    ],
+    {},
+    3,
+  );
+  assert.deepEqual(seen, ['ADDED 9 a', 'BOOKMARK 12', 'MODIFIED 13 a']);
+});
+
+test('contract 13: a watch that breaks before its first event goes on from the revision in the head', async () => {
+  const seen = await collect(
+    [
+      { expect: {}, revision: 7, end: 'break' },
+      { expect: { since: '7' }, events: [{ type: 'DELETED', revision: 8, object: object('a') }] },
+    ],
+    {},
+    1,
+  );
+  assert.deepEqual(seen, ['DELETED 8 a']);
+});
+
+test('contract 13: an initial list that breaks is listed again, and only the differences are given', async () => {
+  const initial = (name: string, version: number, revision: number) => ({
+    type: 'ADDED',
+    revision,
+    object: object(name, version),
+    initial: true,
+  });
+  const seen = await collect(
+    [
+      {
+        expect: { sendInitial: 'true' },
+        events: [initial('a', 0, 5), initial('b', 0, 5), initial('c', 0, 5)],
+        end: 'break',
+      },
+      {
+        expect: { sendInitial: 'true' },
+        events: [
+          initial('a', 0, 8),
+          initial('b', 3, 8),
+          initial('d', 0, 8),
+          { type: 'BOOKMARK', revision: 8, initial: true },
+        ],
+      },
+      { expect: { since: '8' }, events: [{ type: 'MODIFIED', revision: 9, object: object('d', 1) }] },
+    ],
+    { sendInitial: true },
+    8,
+  );
+  assert.deepEqual(seen, [
+    'ADDED 5 a initial',
+    'ADDED 5 b initial',
+    'ADDED 5 c initial',
+    'MODIFIED 8 b initial',
+    'ADDED 8 d initial',
+    'DELETED 8 c',
+    'BOOKMARK 8 initial',
+    'MODIFIED 9 d',
+  ]);
+});
+
+test('contract 13: a service that stops or a moment too slow is waited out, a revision no longer kept is thrown', async () => {
+  const ended = (code: string, status: number) => ({
+    type: 'ERROR',
+    revision: 9,
+    error: { status, code, detail: code },
+  });
+  await assert.rejects(
+    collect(
+      [
+        {
+          expect: { since: '3' },
+          events: [{ type: 'ADDED', revision: 9, object: object('a') }, ended('ShuttingDown', 503)],
+        },
+        { expect: { since: '9' }, events: [ended('SlowConsumer', 503)] },
+        { expect: { since: '9' }, status: 410 },
+      ],
+      { since: '3' },
+      2,
+    ),
+    { code: 'Expired', status: 410 },
+  );
+});
+
+test('contract 13: without resume an ERROR event is thrown', async () => {
+  const stopped = { type: 'ERROR', revision: 9, error: { status: 503, code: 'ShuttingDown', detail: 'stopping' } };
+  await assert.rejects(collect([{ expect: {}, events: [stopped] }], { resume: false }, 1), { code: 'ShuttingDown' });
+});
+
+test('contract 13: a watch without a byte for too long counts as broken', async () => {
+  const seen = await collect(
+    [
+      { expect: {}, revision: 7, end: 'hang' },
+      { expect: { since: '7' }, events: [{ type: 'ADDED', revision: 8, object: object('a') }] },
+    ],
+    { idleTimeout: 20 },
+    1,
+  );
+  assert.deepEqual(seen, ['ADDED 8 a']);
+});
+
+test('contract 13: a signal ends a watch quietly', async () => {
+  const { fetch } = scripted([{ expect: {}, end: 'hang' }]);
+  const controller = new AbortController();
+  const watch = createClient({ url: 'http://service', fetch }).watch(Thing, { ...quick, signal: controller.signal });
+  setImmediate(() => controller.abort());
+  for await (const event of watch) assert.fail(`no event was sent: ${event.type}`);
+});
