@@ -1,8 +1,26 @@
-import { defineModel, type ObjectOf, Type } from 'kindred';
+import type { ObjectOf } from 'kindred';
+import { defineModel, Type } from 'kindred';
 
 /** GeoNames' codes of populated places, as far as they occur in the data. */
 export const featureCodes = [
-  'PPL', 'PPLA', 'PPLA2', 'PPLA3', 'PPLA4', 'PPLA5', 'PPLC', 'PPLCH', 'PPLF', 'PPLG', 'PPLH', 'PPLL', 'PPLQ', 'PPLR', 'PPLS', 'PPLW', 'PPLX', 'STLMT',
+  'PPL',
+  'PPLA',
+  'PPLA2',
+  'PPLA3',
+  'PPLA4',
+  'PPLA5',
+  'PPLC',
+  'PPLCH',
+  'PPLF',
+  'PPLG',
+  'PPLH',
+  'PPLL',
+  'PPLQ',
+  'PPLR',
+  'PPLS',
+  'PPLW',
+  'PPLX',
+  'STLMT',
 ] as const;
 
 export const City = defineModel({
@@ -39,6 +57,9 @@ export function cellOf({ latitude, longitude }: { latitude: number; longitude: n
 
 /** The words of a name in lower case, without accents: how people type when they search. */
 export function wordsOf(name: string): string[] {
-  const plain = name.normalize('NFD').replace(/\p{Mn}/gu, '').toLowerCase();
+  const plain = name
+    .normalize('NFD')
+    .replace(/\p{Mn}/gu, '')
+    .toLowerCase();
   return plain.match(/[\p{L}\p{N}]+/gu) ?? [];
 }

@@ -1,11 +1,16 @@
 import { Command } from 'commander';
-import { KindredError, type KindredClient } from '../client/client.ts';
+import type { KindredClient } from '../client/client.ts';
+import { KindredError } from '../client/client.ts';
 import type { ExtensionObject } from '../model/object.ts';
-import { type ConnectionFlags, connect, withConnection } from './connection.ts';
+import type { ConnectionFlags } from './connection.ts';
+import { connect, withConnection } from './connection.ts';
 import { describe } from './describe.ts';
-import { type Document, documents, filesOf, open } from './documents.ts';
-import { Exit, type Io, write } from './io.ts';
-import { type Format, formatOption, print } from './output.ts';
+import type { Document } from './documents.ts';
+import { documents, filesOf, open } from './documents.ts';
+import type { Io } from './io.ts';
+import { Exit, write } from './io.ts';
+import type { Format } from './output.ts';
+import { formatOption, print } from './output.ts';
 import { Types } from './types.ts';
 
 interface Flags extends ConnectionFlags {
@@ -43,7 +48,13 @@ export function applyCommand(io: Io): Command {
   return withConnection(command, io);
 }
 
-async function applyOne(io: Io, client: KindredClient, types: Types, document: Document, format: Format): Promise<void> {
+async function applyOne(
+  io: Io,
+  client: KindredClient,
+  types: Types,
+  document: Document,
+  format: Format,
+): Promise<void> {
   const object = document.value as ExtensionObject;
   const { model, label } = await types.of((object ?? {}) as object);
   const name = object.metadata?.name as string | undefined;
@@ -52,7 +63,8 @@ async function applyOne(io: Io, client: KindredClient, types: Types, document: D
     ? await client.update(model, object)
     : await client.create(model, object).catch((error: unknown) => {
         // Somebody else created it in between.
-        if (name && error instanceof KindredError && error.code === 'AlreadyExists') return client.update(model, object);
+        if (name && error instanceof KindredError && error.code === 'AlreadyExists')
+          return client.update(model, object);
         throw error;
       });
   const done = !before ? 'created' : stored.metadata.version === before.metadata.version ? 'unchanged' : 'updated';

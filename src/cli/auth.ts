@@ -1,7 +1,10 @@
 import { Command } from 'commander';
-import { type ConnectionFlags, connect, withConnection } from './connection.ts';
-import { Exit, type Io } from './io.ts';
-import { type Format, formatOption, print } from './output.ts';
+import type { ConnectionFlags } from './connection.ts';
+import { connect, withConnection } from './connection.ts';
+import type { Io } from './io.ts';
+import { Exit } from './io.ts';
+import type { Format } from './output.ts';
+import { formatOption, print } from './output.ts';
 import { Types } from './types.ts';
 
 interface Answer {
@@ -20,16 +23,18 @@ function canICommand(io: Io): Command {
     .argument('<type>', 'plural, plural.group or plural.version.group, also with a sub-resource: cities/status')
     .argument('[name]', 'name of one object')
     .addOption(formatOption('table'))
-    .action(async (verb: string, text: string, name: string | undefined, flags: ConnectionFlags & { output: Format }) => {
-      const client = connect(flags, io);
-      const [typeText = '', subresource] = text.split('/');
-      const { group, plural } = (await new Types(client).resolve(typeText)).model.gvk;
-      const resource = subresource === undefined ? plural : `${plural}/${subresource}`;
-      const answer = await client.request<Answer>('POST', '/v3/can-i', {
-        body: { verb, group, resource, ...(name !== undefined && { name }) },
-      });
-      await print(io, flags.output, answer, () => `${answer.allowed ? 'yes' : 'no'}: ${answer.reason}\n`);
-      if (!answer.allowed) throw new Exit(1);
-    });
+    .action(
+      async (verb: string, text: string, name: string | undefined, flags: ConnectionFlags & { output: Format }) => {
+        const client = connect(flags, io);
+        const [typeText = '', subresource] = text.split('/');
+        const { group, plural } = (await new Types(client).resolve(typeText)).model.gvk;
+        const resource = subresource === undefined ? plural : `${plural}/${subresource}`;
+        const answer = await client.request<Answer>('POST', '/v3/can-i', {
+          body: { verb, group, resource, ...(name !== undefined && { name }) },
+        });
+        await print(io, flags.output, answer, () => `${answer.allowed ? 'yes' : 'no'}: ${answer.reason}\n`);
+        if (!answer.allowed) throw new Exit(1);
+      },
+    );
   return withConnection(command, io);
 }

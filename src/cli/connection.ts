@@ -1,6 +1,9 @@
-import { type Command, Option } from 'commander';
-import { createClient, type KindredClient } from '../client/client.ts';
-import { type Io, UsageError } from './io.ts';
+import type { Command } from 'commander';
+import { Option } from 'commander';
+import type { KindredClient } from '../client/client.ts';
+import { createClient } from '../client/client.ts';
+import type { Io } from './io.ts';
+import { UsageError } from './io.ts';
 
 export interface ConnectionFlags {
   server: string;

@@ -1,7 +1,9 @@
 import { Command } from 'commander';
-import { type ConnectionFlags, connect, withConnection } from './connection.ts';
+import type { ConnectionFlags } from './connection.ts';
+import { connect, withConnection } from './connection.ts';
 import type { Io } from './io.ts';
-import { type Format, formatOption, print } from './output.ts';
+import type { Format } from './output.ts';
+import { formatOption, print } from './output.ts';
 import { Types } from './types.ts';
 
 interface Flags extends ConnectionFlags {

@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { isAlias, LineCounter, parseAllDocuments, visit } from 'yaml';
 import { exactIntegers, parseExact } from './exact-json.ts';
-import { type Io, UsageError } from './io.ts';
+import type { Io } from './io.ts';
+import { UsageError } from './io.ts';
 
 export interface Document {
   /** File and line, for messages. */
@@ -23,7 +24,9 @@ const aliasLimit = 100;
 export async function filesOf(path: string): Promise<string[]> {
   if (path === '-') return ['-'];
   const found = await stat(path).catch((error: NodeJS.ErrnoException) => {
-    throw new UsageError(`${path} cannot be read: ${error.code === 'ENOENT' ? 'there is no such file' : error.message}`);
+    throw new UsageError(
+      `${path} cannot be read: ${error.code === 'ENOENT' ? 'there is no such file' : error.message}`,
+    );
   });
   if (!found.isDirectory()) return [path];
   const names = (await readdir(path)).filter((name) => /\.(ya?ml|json|ndjson)$/.test(name)).sort();

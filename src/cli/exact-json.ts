@@ -18,7 +18,8 @@ function exactNumber(value: number, source: string): unknown {
 
 /** YAML's large integers, which come as bigints, as the same raw numbers; smaller ones as numbers. */
 export function exactIntegers(value: unknown): unknown {
-  if (typeof value === 'bigint') return Number.isSafeInteger(Number(value)) ? Number(value) : raw.rawJSON(String(value));
+  if (typeof value === 'bigint')
+    return Number.isSafeInteger(Number(value)) ? Number(value) : raw.rawJSON(String(value));
   if (Array.isArray(value)) return value.map(exactIntegers);
   if (typeof value !== 'object' || value === null) return value;
   return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, exactIntegers(one)]));

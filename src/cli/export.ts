@@ -2,11 +2,14 @@ import { createWriteStream } from 'node:fs';
 import { rename, rm } from 'node:fs/promises';
 import { finished } from 'node:stream/promises';
 import { Command } from 'commander';
-import { type ConnectionFlags, connect, withConnection } from './connection.ts';
-import { type Io, type Output, write } from './io.ts';
+import type { ConnectionFlags } from './connection.ts';
+import { connect, withConnection } from './connection.ts';
+import type { Io, Output } from './io.ts';
+import { write } from './io.ts';
 import { startProgress } from './progress.ts';
 import { repeatable } from './select.ts';
-import { type ResourceType, Types } from './types.ts';
+import type { ResourceType } from './types.ts';
+import { Types } from './types.ts';
 
 interface Flags extends ConnectionFlags {
   type?: string[];

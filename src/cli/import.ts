@@ -1,13 +1,18 @@
 import { stat } from 'node:fs/promises';
 import { Command, Option } from 'commander';
-import { KindredError, type KindredClient } from '../client/client.ts';
+import type { KindredClient } from '../client/client.ts';
+import { KindredError } from '../client/client.ts';
 import type { ExtensionObject } from '../model/object.ts';
-import { type ConnectionFlags, connect, withConnection } from './connection.ts';
+import type { ConnectionFlags } from './connection.ts';
+import { connect, withConnection } from './connection.ts';
 import { describe } from './describe.ts';
-import { type Document, documents, filesOf, open } from './documents.ts';
-import { Exit, type Io, UsageError } from './io.ts';
+import type { Document } from './documents.ts';
+import { documents, filesOf, open } from './documents.ts';
+import type { Io } from './io.ts';
+import { Exit, UsageError } from './io.ts';
 import { startProgress } from './progress.ts';
-import { type ResourceType, Types } from './types.ts';
+import type { ResourceType } from './types.ts';
+import { Types } from './types.ts';
 
 type OnConflict = 'fail' | 'skip' | 'replace';
 
@@ -32,7 +37,8 @@ export function importCommand(io: Io): Command {
     )
     .action(async (file: string, flags: Flags) => {
       const [only, ...more] = await filesOf(file);
-      if (more.length > 0 || only === undefined || only !== file) throw new UsageError(`${file} is a folder; import takes one file, apply a folder`);
+      if (more.length > 0 || only === undefined || only !== file)
+        throw new UsageError(`${file} is a folder; import takes one file, apply a folder`);
       const size = file === '-' ? undefined : (await stat(file)).size;
       const task = new Import(io, connect(flags, io), flags.onConflict);
       const progress = startProgress(io, `Importing ${file === '-' ? 'standard input' : file}`, size);
@@ -89,8 +95,8 @@ class Import {
       this.#refuse(document, error);
       return;
     }
-    let batch = this.#open.get(type.label);
-    if (!batch) this.#open.set(type.label, (batch = { type, documents: [] }));
+    const batch = this.#open.get(type.label) ?? { type, documents: [] };
+    this.#open.set(type.label, batch);
     batch.documents.push(document);
     if (batch.documents.length < batchSize) return;
     this.#open.delete(type.label);
@@ -136,7 +142,8 @@ class Import {
       const document = documents[result.index]!;
       if (result.ok) this.done++;
       else if (isFatal(result.error)) fatal = result.error;
-      else if (result.error.code !== 'AlreadyExists' || this.#onConflict === 'fail') this.#refuse(document, result.error);
+      else if (result.error.code !== 'AlreadyExists' || this.#onConflict === 'fail')
+        this.#refuse(document, result.error);
       else if (this.#onConflict === 'skip') this.#skipped++;
       else taken.push(document);
     }

@@ -1,8 +1,11 @@
 import { Command, InvalidArgumentError } from 'commander';
-import { type ConnectionFlags, connect, withConnection } from './connection.ts';
+import type { ConnectionFlags } from './connection.ts';
+import { connect, withConnection } from './connection.ts';
 import type { Io } from './io.ts';
-import { type Format, formatOption, objectTable, print } from './output.ts';
-import { type SelectFlags, selectOf, withSelectors } from './select.ts';
+import type { Format } from './output.ts';
+import { formatOption, objectTable, print } from './output.ts';
+import type { SelectFlags } from './select.ts';
+import { selectOf, withSelectors } from './select.ts';
 import { Types } from './types.ts';
 
 interface Flags extends ConnectionFlags, SelectFlags {

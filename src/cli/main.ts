@@ -14,4 +14,5 @@ if (major < 24 || (major === 24 && minor < 15)) {
     });
   });
 }
+
 export {};

@@ -1,7 +1,8 @@
 import { Option } from 'commander';
 import { stringify } from 'yaml';
 import type { ExtensionObject } from '../model/object.ts';
-import { type Io, write } from './io.ts';
+import type { Io } from './io.ts';
+import { write } from './io.ts';
 
 export type Format = 'json' | 'yaml' | 'table';
 
@@ -76,7 +77,9 @@ function age(timestamp: string | undefined, now: number): string {
 function widthOf(text: string): number {
   let width = 0;
   for (const { segment } of new Intl.Segmenter().segment(text)) {
-    width += /^[\p{Script=Han}\p{Script=Hangul}\p{Script=Hiragana}\p{Script=Katakana}\p{Emoji_Presentation}]/u.test(segment)
+    width += /^[\p{Script=Han}\p{Script=Hangul}\p{Script=Hiragana}\p{Script=Katakana}\p{Emoji_Presentation}]/u.test(
+      segment,
+    )
       ? 2
       : 1;
   }

@@ -1,9 +1,12 @@
 import { Command } from 'commander';
 import { modelOf } from '../client/client.ts';
 import type { ExtensionObject } from '../model/object.ts';
-import { type ConnectionFlags, connect, withConnection } from './connection.ts';
-import { type Io, write } from './io.ts';
-import { type Format, formatOption, print, table } from './output.ts';
+import type { ConnectionFlags } from './connection.ts';
+import { connect, withConnection } from './connection.ts';
+import type { Io } from './io.ts';
+import { write } from './io.ts';
+import type { Format } from './output.ts';
+import { formatOption, print, table } from './output.ts';
 import { newPlugin } from './plugin-new.ts';
 
 interface PluginObject extends ExtensionObject {
@@ -44,7 +47,9 @@ function listCommand(io: Io): Command {
     .addOption(formatOption('table'))
     .action(async (flags: ConnectionFlags & { output: Format }) => {
       const found: PluginObject[] = [];
-      const all = connect(flags, io).for(plugins).listAll({ sort: ['metadata.name,asc'] });
+      const all = connect(flags, io)
+        .for(plugins)
+        .listAll({ sort: ['metadata.name,asc'] });
       for await (const plugin of all) found.push(plugin as PluginObject);
       await print(io, flags.output, found, () =>
         table(

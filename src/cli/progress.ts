@@ -14,7 +14,12 @@ export interface Progress {
 const lineInterval = 5_000;
 
 /** @param total what `done` runs to; undefined when nobody knows */
-export function startProgress(io: Io, title: string, total: number | undefined, now: () => number = Date.now): Progress {
+export function startProgress(
+  io: Io,
+  title: string,
+  total: number | undefined,
+  now: () => number = Date.now,
+): Progress {
   return io.stderr.isTTY ? bar(io, title, total) : plainLines(io, title, now);
 }
 

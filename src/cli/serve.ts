@@ -4,10 +4,12 @@ import { BlockList, isIP } from 'node:net';
 import { join } from 'node:path';
 import { Command } from 'commander';
 import type { ServiceOptions } from '../options.ts';
-import { type Io, UsageError, write } from './io.ts';
+import type { Io } from './io.ts';
+import { UsageError, write } from './io.ts';
 import { openLog } from './log.ts';
 import { repeatable } from './select.ts';
-import { nested, parseAssignment, type Resolved, resolveSettings, type SettingName, type SettingValues, settings, variableOf } from './settings.ts';
+import type { Resolved, SettingName, SettingValues } from './settings.ts';
+import { nested, parseAssignment, resolveSettings, settings, variableOf } from './settings.ts';
 import { serveWithWorkers, workerReady } from './workers.ts';
 
 interface Flags {
@@ -64,7 +66,9 @@ async function serve(io: Io, resolved: Resolved): Promise<void> {
   const { values } = resolved;
   const { host = defaultHost, insecureNoAuth } = values as { host?: string; insecureNoAuth?: boolean };
   if (insecureNoAuth && !isLoopback(host)) {
-    throw new UsageError(`--insecure-no-auth is for loopback addresses only (127.0.0.1, ::1, localhost), not for ${host}`);
+    throw new UsageError(
+      `--insecure-no-auth is for loopback addresses only (127.0.0.1, ::1, localhost), not for ${host}`,
+    );
   }
   const workers = (values.workers as number | undefined) ?? 1;
   if (workers > 1 && /^sqlite:/.test((values.database as string | undefined) ?? defaultDatabase)) {

@@ -89,7 +89,10 @@ export async function resolveSettings(
 /** `list.maxSize` as `KINDRED_LIST_MAX_SIZE`; `pluginsDir` has the flag's name. */
 export function variableOf(name: SettingName): string {
   if (name === 'pluginsDir') return 'KINDRED_PLUGINS';
-  return `KINDRED_${name.replace(/[A-Z]/g, (letter) => `_${letter}`).replaceAll('.', '_').toUpperCase()}`;
+  return `KINDRED_${name
+    .replace(/[A-Z]/g, (letter) => `_${letter}`)
+    .replaceAll('.', '_')
+    .toUpperCase()}`;
 }
 
 /** The dotted names below `log`, `list` … as one nested object. */
@@ -144,7 +147,11 @@ function checked(name: SettingName, value: unknown, from: string): unknown {
       return parseDuration(value) ?? refuse('a duration such as 15s or 1h, or milliseconds');
     case 'switch': {
       if (typeof value === 'boolean') return value;
-      return value === 'true' || value === '1' ? true : value === 'false' || value === '0' ? false : refuse('true or false');
+      return value === 'true' || value === '1'
+        ? true
+        : value === 'false' || value === '0'
+          ? false
+          : refuse('true or false');
     }
     case 'any':
       return value;
@@ -153,10 +160,13 @@ function checked(name: SettingName, value: unknown, from: string): unknown {
 
 async function readConfig(file: string): Promise<Resolved> {
   const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    throw new UsageError(`the config file ${file} cannot be read: ${error.code === 'ENOENT' ? 'there is no such file' : error.message}`);
+    throw new UsageError(
+      `the config file ${file} cannot be read: ${error.code === 'ENOENT' ? 'there is no such file' : error.message}`,
+    );
   });
   const content = parseYaml(text, file) ?? {};
-  if (!isRecord(content)) throw new UsageError(`${file}: the config file must hold names with values, not ${JSON.stringify(content)}`);
+  if (!isRecord(content))
+    throw new UsageError(`${file}: the config file must hold names with values, not ${JSON.stringify(content)}`);
   const values: Record<string, unknown> = {};
   const pluginConfigs: Record<string, unknown> = {};
   const unknown: string[] = [];
@@ -167,7 +177,8 @@ async function readConfig(file: string): Promise<Resolved> {
   for (const [name, value] of Object.entries(content)) {
     if (name === 'plugins' && typeof value === 'string') values.pluginsDir = value;
     else if (isSetting(name) || !isGroup(name)) take(name, value);
-    else if (!isRecord(value)) throw new UsageError(`${file}: ${name} needs names with values, not ${JSON.stringify(value)}`);
+    else if (!isRecord(value))
+      throw new UsageError(`${file}: ${name} needs names with values, not ${JSON.stringify(value)}`);
     else {
       for (const [member, one] of Object.entries(value)) {
         // Names of plugins have no capital letters, so they cannot meet a setting's name.
@@ -198,7 +209,9 @@ function parseYaml(text: string, from: string): unknown {
   const problem = document.errors[0];
   if (problem) {
     const line = problem.linePos?.[0].line;
-    throw new UsageError(`${from}${line === undefined ? '' : `:${line}`} is neither YAML nor JSON: ${problem.message.split('\n')[0]}`);
+    throw new UsageError(
+      `${from}${line === undefined ? '' : `:${line}`} is neither YAML nor JSON: ${problem.message.split('\n')[0]}`,
+    );
   }
   return document.toJS({ maxAliasCount: 100 });
 }

@@ -1,10 +1,14 @@
 import { Command } from 'commander';
-import { KindredError, type KindredClient, modelOf } from '../client/client.ts';
+import type { KindredClient } from '../client/client.ts';
+import { KindredError, modelOf } from '../client/client.ts';
 import type { ExtensionObject } from '../model/object.ts';
-import { type ConnectionFlags, connect, withConnection } from './connection.ts';
+import type { ConnectionFlags } from './connection.ts';
+import { connect, withConnection } from './connection.ts';
 import { parseDuration } from './duration.ts';
-import { type Io, UsageError, write } from './io.ts';
-import { type Format, formatOption, print, table } from './output.ts';
+import type { Io } from './io.ts';
+import { UsageError, write } from './io.ts';
+import type { Format } from './output.ts';
+import { formatOption, print, table } from './output.ts';
 import { repeatable } from './select.ts';
 
 interface Token extends ExtensionObject {
@@ -13,7 +17,12 @@ interface Token extends ExtensionObject {
 }
 
 const own = { group: '', version: 'v1alpha1' };
-const tokens = modelOf({ ...own, kind: 'PersonalAccessToken', singular: 'personalaccesstoken', plural: 'personalaccesstokens' });
+const tokens = modelOf({
+  ...own,
+  kind: 'PersonalAccessToken',
+  singular: 'personalaccesstoken',
+  plural: 'personalaccesstokens',
+});
 const users = modelOf({ ...own, kind: 'User', singular: 'user', plural: 'users' });
 
 export function tokenCommand(io: Io): Command {

@@ -1,7 +1,8 @@
 /** TYPE on the command line, and the models that objects in files belong to, both resolved through the discovery routes. */
-import { KindredError, type KindredClient, modelOf } from '../client/client.ts';
-import type { ExtensionObject } from '../model/object.ts';
+import type { KindredClient } from '../client/client.ts';
+import { KindredError, modelOf } from '../client/client.ts';
 import type { Model } from '../model/define.ts';
+import type { ExtensionObject } from '../model/object.ts';
 import { UsageError } from './io.ts';
 
 /** A model as discovery shows it: enough for a client. */
@@ -41,24 +42,36 @@ export class Types {
       throw new UsageError(`"${text}" is no TYPE: give a plural, plural.group or plural.version.group`);
     }
     const [plural = '', second, ...rest] = text.split('.');
-    if (second === undefined) return this.#only(text, (await this.all()).filter((type) => nameOf(type) === plural));
+    if (second === undefined)
+      return this.#only(
+        text,
+        (await this.all()).filter((type) => nameOf(type) === plural),
+      );
     if (versionSyntax.test(second)) {
       const found = (await this.#resources(rest.join('.'), second)).find((type) => nameOf(type) === plural);
       if (found) return found;
     }
     const group = [second, ...rest].join('.');
-    return this.#only(text, (await this.#ofGroup(group)).filter((type) => nameOf(type) === plural));
+    return this.#only(
+      text,
+      (await this.#ofGroup(group)).filter((type) => nameOf(type) === plural),
+    );
   }
 
   /** The model that an object says it is of. Throws UsageError without apiVersion and kind, NotFound for an unknown one. */
   async of(object: { apiVersion?: unknown; kind?: unknown }): Promise<ResourceType> {
     const { apiVersion, kind } = object;
     if (typeof apiVersion !== 'string' || typeof kind !== 'string') {
-      throw new KindredError('Invalid', { en: 'The object has no apiVersion and kind', zh: '对象缺少 apiVersion 和 kind' });
+      throw new KindredError('Invalid', {
+        en: 'The object has no apiVersion and kind',
+        zh: '对象缺少 apiVersion 和 kind',
+      });
     }
     const slash = apiVersion.indexOf('/');
     const group = slash < 0 ? '' : apiVersion.slice(0, slash);
-    const found = (await this.#resources(group, apiVersion.slice(slash + 1))).find(({ model }) => model.gvk.kind === kind);
+    const found = (await this.#resources(group, apiVersion.slice(slash + 1))).find(
+      ({ model }) => model.gvk.kind === kind,
+    );
     if (found) return found;
     throw new KindredError(
       'NotFound',

@@ -1,11 +1,15 @@
 import { Command } from 'commander';
-import type { WatchEvent } from '../client/client.ts';
 import { stringify } from 'yaml';
+import type { WatchEvent } from '../client/client.ts';
 import type { ExtensionObject } from '../model/object.ts';
-import { type ConnectionFlags, connect, withConnection } from './connection.ts';
-import { type Io, write } from './io.ts';
-import { type Format, formatOption } from './output.ts';
-import { type SelectFlags, selectOf, withSelectors } from './select.ts';
+import type { ConnectionFlags } from './connection.ts';
+import { connect, withConnection } from './connection.ts';
+import type { Io } from './io.ts';
+import { write } from './io.ts';
+import type { Format } from './output.ts';
+import { formatOption } from './output.ts';
+import type { SelectFlags } from './select.ts';
+import { selectOf, withSelectors } from './select.ts';
 import { Types } from './types.ts';
 
 interface Flags extends ConnectionFlags, SelectFlags {

@@ -1,5 +1,7 @@
-import cluster, { type Worker } from 'node:cluster';
-import { Exit, type Io, write } from './io.ts';
+import type { Worker } from 'node:cluster';
+import cluster from 'node:cluster';
+import type { Io } from './io.ts';
+import { Exit, write } from './io.ts';
 
 interface ReadyMessage {
   kindredReady: string;
@@ -41,7 +43,9 @@ export async function serveWithWorkers(io: Io, workers: number): Promise<void> {
   function keepAlive(worker: Worker): void {
     worker.once('exit', (code, signal) => {
       if (stopping) return;
-      io.stderr.write(`kindred: worker ${worker.process.pid} ended (${signal ?? `exit code ${code}`}), starting another\n`);
+      io.stderr.write(
+        `kindred: worker ${worker.process.pid} ended (${signal ?? `exit code ${code}`}), starting another\n`,
+      );
       setTimeout(() => {
         if (!stopping) keepAlive(cluster.fork());
       }, restartDelay);
