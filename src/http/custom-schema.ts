@@ -1,0 +1,196 @@
+/**
+ * What a custom route declares of its requests, compiled: parameters and body. Schemas are JSON Schemas (TypeBox too),
+ * checked by the validator of the models, or Standard Schema validators (https://standardschema.dev) such as Zod's.
+ */
+import type { Text, Violation } from '../errors.ts';
+import { escapeToken, invalid, KindredError, messageOf, violation } from '../errors.ts';
+import { SchemaDocument } from '../model/json-schema.ts';
+import { normalizeSchema } from '../model/schema.ts';
+import type { CustomRequest, OperationDescription, Parameter } from './custom-route.ts';
+
+export interface RouteChecks {
+  /** @throws InvalidParameter */
+  parameters(request: Pick<CustomRequest, 'query' | 'headers' | 'params'>): void;
+  /** The body, with defaults and what a Standard Schema made of it. @throws Invalid; undefined: no schema is declared. */
+  readonly body: ((value: unknown) => unknown) | undefined;
+}
+
+interface StandardIssue {
+  readonly message: string;
+  readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[];
+  /** Zod's. */
+  readonly code?: unknown;
+  /** Zod's, of `unrecognized_keys`. */
+  readonly keys?: unknown;
+}
+
+type StandardResult =
+  | { readonly value: unknown; readonly issues?: undefined }
+  | { readonly issues: readonly StandardIssue[] };
+
+interface StandardSchema {
+  readonly '~standard': {
+    readonly validate: (value: unknown) => StandardResult | Promise<StandardResult>;
+    /** Standard JSON Schema, where the library has it. */
+    readonly jsonSchema?: { input(options: { target: string }): object };
+  };
+}
+
+/** @param where the route, for messages. @throws InvalidPlugin for a schema that cannot be checked */
+export function compileChecks(where: string, operation: OperationDescription): RouteChecks {
+  const parameters = operation.parameters.map((one) => compileParameter(where, one));
+  const { body } = operation;
+  return {
+    parameters: (request) => {
+      for (const check of parameters) check(request);
+    },
+    body: body && (isStandard(body.schema) ? standardBody(body.schema) : jsonBody(compile(where, 'body', body.schema))),
+  };
+}
+
+/** The JSON Schema of a declared schema, with references from its own root; undefined for a Standard Schema that gives none. */
+export function jsonSchemaOf(where: string, schema: object): object | undefined {
+  const plain = isStandard(schema) ? standardJsonSchema(schema) : schema;
+  return plain && (compile(where, 'schema', plain).embedded('#') as object);
+}
+
+function isStandard(schema: object): schema is StandardSchema {
+  return '~standard' in schema;
+}
+
+function standardJsonSchema(schema: StandardSchema): object | undefined {
+  try {
+    return schema['~standard'].jsonSchema?.input({ target: 'draft-2020-12' });
+  } catch {
+    // The libraries throw for what JSON Schema cannot say; the validator itself still works.
+    return undefined;
+  }
+}
+
+function compile(where: string, what: string, schema: object): SchemaDocument {
+  try {
+    const context = { model: where, path: `/${what}` };
+    return new SchemaDocument(normalizeSchema(schema, { ...context, warnings: [] }), { ...context, closed: true });
+  } catch (error) {
+    if (!(error instanceof KindredError)) throw error;
+    throw new KindredError(
+      'InvalidPlugin',
+      { en: '{reason}', zh: '{reason}' },
+      { reason: error.message },
+      {},
+      { cause: error },
+    );
+  }
+}
+
+// ── bodies ───────────────────────────────────────────────────────────────────────────────────────────────
+
+function jsonBody(document: SchemaDocument): (value: unknown) => unknown {
+  const setDefaults = document.defaults();
+  return (value) => {
+    setDefaults?.(value);
+    const violations = document.validate(value, '');
+    if (violations.length > 0) throw invalid(violations);
+    return value;
+  };
+}
+
+function standardBody(schema: StandardSchema): (value: unknown) => Promise<unknown> {
+  // The library alone decides. Its schema as JSON Schema, where there is one, gives keyword and translation of what it found.
+  const described = standardJsonSchema(schema);
+  let document: SchemaDocument | undefined;
+  try {
+    document = described && compile('', 'body', described);
+  } catch {
+    document = undefined;
+  }
+  return async (value) => {
+    const known = document?.validate(value, '') ?? [];
+    const result = await schema['~standard'].validate(value);
+    if (!result.issues) return result.value;
+    throw invalid(result.issues.flatMap((issue) => violationsOf(issue, known)));
+  };
+}
+
+function violationsOf(issue: StandardIssue, known: readonly Violation[]): Violation[] {
+  const path = (issue.path ?? []).map((one) => (typeof one === 'object' ? one.key : one));
+  if (Array.isArray(issue.keys) && issue.keys.length > 0) {
+    const text = { en: issue.message, zh: '不是已知的字段' };
+    return issue.keys.map((key) => violation(pointerOf([...path, key]), 'additionalProperties', text));
+  }
+  const pointer = pointerOf(path);
+  const same = known.find((one) => one.pointer === pointer);
+  const text: Text = { en: issue.message, zh: same ? messageOf(same).zh : issue.message };
+  const keyword = same?.keyword ?? (typeof issue.code === 'string' ? issue.code : 'schema');
+  return [violation(pointer, keyword, text, { ...same?.params })];
+}
+
+function pointerOf(path: readonly PropertyKey[]): string {
+  return path.map((key) => `/${escapeToken(String(key))}`).join('');
+}
+
+// ── parameters ───────────────────────────────────────────────────────────────────────────────────────────
+
+type Request = Parameters<RouteChecks['parameters']>[0];
+
+const places: Readonly<Record<Parameter['in'], Text>> = {
+  query: { en: 'query parameter', zh: '查询参数' },
+  path: { en: 'path parameter', zh: '路径参数' },
+  header: { en: 'header', zh: '请求头' },
+};
+
+function compileParameter(where: string, parameter: Parameter): (request: Request) => void {
+  const document = compile(where, `parameters/${parameter.name}`, parameter.schema);
+  const types = typesOf(parameter.schema);
+  const many = types.includes('array');
+  const refuse = (reason: Text): never => {
+    const place = places[parameter.in];
+    throw new KindredError(
+      'InvalidParameter',
+      { en: `The ${place.en} {parameter} ${reason.en}`, zh: `${place.zh} {parameter} ${reason.zh}` },
+      { parameter: parameter.name },
+      { parameter: parameter.name },
+    );
+  };
+  return (request) => {
+    const texts = valuesOf(request, parameter, many);
+    if (texts.length === 0) {
+      if (parameter.required) refuse({ en: 'is required', zh: '为必填项' });
+      return;
+    }
+    if (texts.length > 1 && !many) refuse({ en: 'is given twice', zh: '重复给出' });
+    const candidates = many ? [texts.map((text) => itemOf(text, parameter.schema))] : conversions(texts[0]!, types);
+    const found = candidates.map((value) => document.validate(value, ''));
+    if (found.every((violations) => violations.length > 0)) refuse(messageOf(found[0]![0]!));
+  };
+}
+
+function valuesOf(request: Request, { name, in: place }: Parameter, many: boolean): string[] {
+  if (place === 'query') return request.query.getAll(name);
+  if (place === 'path') return [request.params[name]!];
+  const header = request.headers.get(name);
+  if (header === null) return [];
+  return many ? header.split(',').map((item) => item.trim()) : [header];
+}
+
+/** Without a `type` anything that a text can stand for. */
+function typesOf(schema: object): readonly string[] {
+  const { type } = schema as { type?: string | string[] };
+  return type === undefined ? ['number', 'boolean', 'string'] : [type].flat();
+}
+
+const numberSyntax = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
+
+/** The values that a text can be for a schema of these types; the text itself when there is no other. */
+function conversions(text: string, types: readonly string[]): unknown[] {
+  const values: unknown[] = [];
+  if ((types.includes('number') || types.includes('integer')) && numberSyntax.test(text)) values.push(Number(text));
+  if (types.includes('boolean') && (text === 'true' || text === 'false')) values.push(text === 'true');
+  if (types.includes('string') || values.length === 0) values.push(text);
+  return values;
+}
+
+function itemOf(text: string, schema: object): unknown {
+  const { items } = schema as { items?: object | boolean };
+  return typeof items === 'object' ? conversions(text, typesOf(items))[0] : text;
+}

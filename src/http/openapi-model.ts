@@ -1,0 +1,283 @@
+/** The description of one model's generated API (contract sections 3 to 6 and 11). */
+import type { Scheme } from '../model/scheme.ts';
+import type { Access } from '../resource/access.ts';
+import type { JsonSchema } from './openapi-schema.ts';
+import { componentRef, componentsOf } from './openapi-schema.ts';
+import { anywhere, commonParameters, errors, header, parameter } from './openapi-shared.ts';
+
+/** One operation of a document, as the text that stands there. */
+export interface DescribedOperation {
+  readonly path: string;
+  /** In lower case. */
+  readonly method: string;
+  /** Undefined: for everybody. */
+  readonly access: Access | undefined;
+  readonly operationId: string;
+  readonly json: string;
+}
+
+/** What one model or one custom route adds to a document. */
+export interface Fragment {
+  readonly operations: readonly DescribedOperation[];
+  /** Schemas by name, as the texts that stand there. */
+  readonly schemas: ReadonlyMap<string, string>;
+  readonly tags: readonly string[];
+}
+
+/** How a model is called in a document. */
+export interface ModelName {
+  /** Of its schemas: the kind, with `suffix` where another model has the same kind. */
+  readonly component: string;
+  /** Ends every operationId: '' or `<Version><GroupInCamelCase>`. */
+  readonly suffix: string;
+}
+
+const ndjson = 'application/x-ndjson';
+const sse = 'text/event-stream';
+
+/** `v1alpha1` as `V1alpha1`, `demo.example.com` as `DemoExampleCom`. */
+export function camelCase(text: string): string {
+  return text
+    .split(/[^A-Za-z0-9]+/)
+    .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
+    .join('');
+}
+
+/** The operationIds of a model's generated API. */
+export function operationIds(scheme: Scheme, suffix: string): string[] {
+  const { kind } = scheme.groupVersionKind;
+  const verbs = ['list', 'get', 'create', 'update', 'patch', 'delete'].map((verb) => `${verb}${kind}${suffix}`);
+  const status = ['get', 'update', 'patch'].map((verb) => `${verb}${kind}Status${suffix}`);
+  return scheme.subresources.status ? [...verbs, ...status] : verbs;
+}
+
+/** The schemas of a model's objects: `<name>`, `<name>.spec`, `<name>.status` and what these refer to. */
+export function modelSchemas(scheme: Scheme, name: string): Map<string, JsonSchema> {
+  const schemas = componentsOf(scheme.jsonSchema, name, {
+    parts: ['/properties/spec', '/properties/status'],
+    closed: true,
+  });
+  const whole = schemas.get(name)!;
+  const properties = { ...(whole.properties as JsonSchema), metadata: componentRef('Metadata') };
+  const { description, ...rest } = whole;
+  schemas.set(name, { ...(description !== undefined && { description }), ...rest, properties });
+  return schemas;
+}
+
+export function describeModel(scheme: Scheme, name: ModelName): Fragment {
+  const { group, version, kind } = scheme.groupVersionKind;
+  const base = `${group === '' ? '/api' : `/apis/${group}`}/${version}/${scheme.plural}`;
+  const schemas = modelSchemas(scheme, name.component);
+  for (const [key, schema] of derivedSchemas(name.component, schemas.get(name.component)!)) schemas.set(key, schema);
+  const tag = name.suffix === '' ? `${kind}${camelCase(version)}` : `${kind}${name.suffix}`;
+
+  const operation = (id: string, verb: string, path: string, method: string, resource: string, description: object) => {
+    const operationId = `${id}${name.suffix}`;
+    const access = { verb, group, resource };
+    return { path, method, access, operationId, json: JSON.stringify({ operationId, tags: [tag], ...description }) };
+  };
+  const ofList = (id: string, verb: string, method: string, description: object) =>
+    operation(`${id}${kind}`, verb, base, method, scheme.plural, description);
+  const ofObject = (id: string, verb: string, method: string, description: object) =>
+    operation(`${id}${kind}`, verb, `${base}/{name}`, method, scheme.plural, description);
+  const ofStatus = (id: string, verb: string, method: string, description: object) =>
+    operation(`${id}${kind}Status`, verb, `${base}/{name}/status`, method, `${scheme.plural}/status`, description);
+
+  const described = describe(scheme, name.component);
+  const operations = [
+    ofList('list', 'list', 'get', described.list),
+    ofList('create', 'create', 'post', described.create),
+    ofObject('get', 'get', 'get', described.get('Reads one object')),
+    ofObject('update', 'update', 'put', described.update('Replaces one object')),
+    ofObject('patch', 'patch', 'patch', described.patch('Changes parts of one object')),
+    ofObject('delete', 'delete', 'delete', described.delete),
+  ];
+  if (scheme.subresources.status) {
+    operations.push(
+      ofStatus('get', 'get', 'get', described.get('Reads one object by its status sub-resource')),
+      ofStatus('update', 'update', 'put', described.update('Replaces the status of one object, and nothing else')),
+      ofStatus(
+        'patch',
+        'patch',
+        'patch',
+        described.patch('Changes parts of the status of one object, and nothing else'),
+      ),
+    );
+  }
+  const texts = new Map([...schemas].map(([key, schema]) => [key, JSON.stringify(schema)]));
+  return { operations, schemas: texts, tags: [tag] };
+}
+
+/** What clients send, the list envelope, events of a watch. */
+function derivedSchemas(name: string, whole: JsonSchema): Map<string, JsonSchema> {
+  const object = componentRef(name);
+  const filledIn = ['apiVersion', 'kind', 'metadata'];
+  const count = { type: 'integer', minimum: 0 };
+  const flag = { type: 'boolean' };
+  const envelope = {
+    page: { type: 'integer', minimum: 1 },
+    size: { type: 'integer', minimum: 1 },
+    total: { ...count, description: 'All matches, of the same revision as the items' },
+    items: { type: 'array', items: object },
+    first: flag,
+    last: flag,
+    hasNext: flag,
+    hasPrevious: flag,
+    totalPages: { ...count, description: '0 when total is 0' },
+  };
+  const objects = { type: 'array', items: object };
+  const inserted = {
+    type: 'object',
+    properties: { index: count, object },
+    required: ['index', 'object'],
+    additionalProperties: false,
+  };
+  const window = {
+    total: count,
+    removed: { type: 'array', items: { type: 'string' } },
+    inserted: { type: 'array', items: inserted },
+    updated: objects,
+  };
+  const event = {
+    type: { type: 'string', enum: ['ADDED', 'MODIFIED', 'DELETED', 'BOOKMARK', 'SNAPSHOT', 'WINDOW', 'ERROR'] },
+    revision: count,
+    initial: { type: 'boolean', const: true },
+    object: { anyOf: [object, componentRef(`${name}.list`), closed(window)] },
+    error: componentRef('Problem'),
+  };
+  return new Map([
+    [
+      `${name}.input`,
+      {
+        ...whole,
+        description: 'What is sent: apiVersion, kind and what the service sets in metadata may be left out',
+        properties: { ...(whole.properties as JsonSchema), metadata: componentRef('MetadataInput') },
+        required: ((whole.required as string[] | undefined) ?? []).filter((member) => !filledIn.includes(member)),
+      },
+    ],
+    [`${name}.list`, closed(envelope)],
+    [`${name}.event`, closed(event, ['type', 'revision'])],
+  ]);
+}
+
+/** An object schema without further members. @param required all by default */
+export function closed(properties: object, required: readonly string[] = Object.keys(properties)): JsonSchema {
+  return { type: 'object', properties, required, additionalProperties: false };
+}
+
+/** The operations without operationId and tag. */
+function describe(scheme: Scheme, name: string) {
+  const object = { 'application/json': { schema: componentRef(name) } };
+  const input = componentRef(`${name}.input`);
+  const headersOf = (...names: readonly string[]): object =>
+    Object.fromEntries(['Kindred-Revision', 'X-Request-Id', ...names].map((one) => [one, header(one)]));
+  const ok = { description: 'The object as it is stored', headers: headersOf('ETag'), content: object };
+  const summary = (text: string): string => `${text} of the model ${scheme.groupVersionKind.kind}`;
+  const written = errors(...anywhere, 409, 412, 413, 415, 422, 504, 507);
+  const named = [parameter('name'), ...commonParameters];
+  const { status } = scheme.subresources;
+  return {
+    list: {
+      summary: summary('Lists the objects'),
+      description:
+        'One page with an exact total. With Accept: application/x-ndjson every match, one object a line, without page and size. With watch=true a stream of changes.',
+      parameters: [
+        parameter('page'),
+        parameter('size'),
+        sortParameter(scheme),
+        ...['labelSelector', 'fieldSelector', 'explain', 'watch', 'since', 'sendInitial', 'lastEventId'].map(parameter),
+        ...commonParameters,
+      ],
+      responses: {
+        200: {
+          description: 'A page; or all matches; or, with watch=true, changes as they happen',
+          headers: headersOf('Cache-Control'),
+          content: {
+            'application/json': { schema: componentRef(`${name}.list`), 'x-explain-schema': componentRef('Plan') },
+            [ndjson]: {
+              schema: stream(ndjson),
+              'x-item-schema': componentRef(name),
+              'x-watch-schema': componentRef(`${name}.event`),
+            },
+            [sse]: { schema: stream(sse), 'x-watch-schema': componentRef(`${name}.event`) },
+          },
+        },
+        ...errors(...anywhere, 410),
+      },
+    },
+    create: {
+      summary: summary('Creates an object'),
+      description: `With application/x-ndjson many, one a line, answered line by line in order; each succeeds or fails by itself.${status ? ' A status is dropped.' : ''}`,
+      parameters: commonParameters,
+      requestBody: {
+        required: true,
+        content: {
+          'application/json': { schema: { allOf: [input, { type: 'object', required: ['metadata'] }] } },
+          [ndjson]: { schema: stream(ndjson), 'x-item-schema': input },
+        },
+      },
+      responses: {
+        200: {
+          description: 'One line for each line of an NDJSON body',
+          headers: headersOf(),
+          content: { [ndjson]: { schema: stream(ndjson), 'x-item-schema': componentRef('BulkResult') } },
+        },
+        201: { description: 'The created object', headers: headersOf('ETag', 'Location'), content: object },
+        ...errors(...anywhere, 409, 413, 415, 422, 504, 507),
+      },
+    },
+    get: (text: string) => ({
+      summary: summary(text),
+      parameters: [...named, parameter('ifNoneMatch')],
+      responses: {
+        200: ok,
+        304: { description: 'The state that the client has is the current one', headers: headersOf('ETag') },
+        ...errors(...anywhere),
+      },
+    }),
+    update: (text: string) => ({
+      summary: summary(text),
+      description: 'With metadata.version the current version must be that one. What changes nothing writes nothing.',
+      parameters: [...named, parameter('ifMatch')],
+      requestBody: { required: true, content: { 'application/json': { schema: input } } },
+      responses: { 200: ok, ...written },
+    }),
+    patch: (text: string) => ({
+      summary: summary(text),
+      parameters: [...named, parameter('ifMatch')],
+      requestBody: {
+        required: true,
+        content: {
+          'application/merge-patch+json': { schema: componentRef('MergePatch') },
+          'application/json-patch+json': { schema: componentRef('JsonPatch') },
+        },
+      },
+      responses: { 200: ok, ...written },
+    }),
+    delete: {
+      summary: summary('Deletes one object'),
+      description:
+        'The answer shows it with deletionTimestamp. With finalizers it stays until the last of them is removed.',
+      parameters: [...named, parameter('ifMatch')],
+      responses: { 200: ok, ...errors(...anywhere, 409, 412, 504, 507) },
+    },
+  };
+}
+
+function stream(mediaType: string): object {
+  return { type: 'string', contentMediaType: mediaType };
+}
+
+const sortable = ['metadata.name', 'metadata.creationTimestamp', 'metadata.deletionTimestamp'];
+
+function sortParameter(scheme: Scheme): object {
+  const fields = [...sortable, ...scheme.indexes.map((index) => index.name)];
+  const terms = fields.flatMap((field) => [field, `${field},asc`, `${field},desc`]);
+  return {
+    name: 'sort',
+    in: 'query',
+    description:
+      'An index, with its own order or `,asc` or `,desc`; may be given several times. Default: metadata.creationTimestamp,desc',
+    schema: { type: 'array', items: { type: 'string', enum: terms } },
+  };
+}
