@@ -74,7 +74,7 @@ function isHostname(text: string): boolean {
 /** RFC 5891: the label decodes to what RFC 5892 permits. */
 function isALabel(label: string): boolean {
   const points = decodePunycode(label.slice(4));
-  return points !== undefined && points.some((point) => point > 0x7f) && isULabel(points);
+  return points?.some((point) => point > 0x7f) === true && isULabel(points);
 }
 
 /** RFC 3492, section 6.2; undefined when malformed. */
