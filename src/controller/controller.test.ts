@@ -245,7 +245,7 @@ describe('controller', () => {
     const open: (() => void)[] = [];
     const { world, controller, take, settle, overlapped, most } = make({
       configure: (builder) => builder.workerCount(2),
-      reconcile: () => new Promise((resolve) => open.push(resolve)),
+      reconcile: () => new Promise<void>((resolve) => open.push(resolve)),
     });
     await controller.start();
     await settle();

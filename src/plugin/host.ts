@@ -3,7 +3,7 @@
  * `run.ts` is one life of one plugin; this file decides when one begins and ends.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { existsSync } from 'node:fs';
+import { existsSync, watch } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { basename, join, resolve, sep } from 'node:path';
 import type { ControllerStatus } from '../controller/controller.ts';
@@ -169,7 +169,9 @@ export class PluginHost {
       }),
     );
     for (const entry of this.#entries.values()) this.#enqueue(entry);
-    if (this.#options.dev) await this.#watchSources();
+    for (const entry of this.#options.dev ? this.#entries.values() : []) {
+      if (entry.folder !== undefined) this.#watchSources(entry, entry.folder);
+    }
     await this.#settled();
     await this.#markAbsent();
   }
@@ -353,7 +355,6 @@ export class PluginHost {
     entry.troubles.clear();
     const clash = this.#duplicates.find(({ name }) => name === entry.name);
     if (clash) entry.troubles.set('name', { reason: clash.reason!, message: clash.message! });
-    let run: PluginRun | undefined;
     try {
       if (entry.folder !== undefined) await this.#readAgain(entry);
       if (entry.broken) return this.#set(entry, 'FAILED', entry.broken);
@@ -362,16 +363,18 @@ export class PluginHost {
       await this.#checkDependencies(entry);
       if (this.#stopping) return;
       this.#set(entry, 'STARTING');
-      run = await this.#load(entry, manifest);
+      const run = await this.#load(entry, manifest);
+      entry.run = run;
       await run.start(() => this.#lead(entry));
     } catch (error) {
+      entry.run = undefined;
+      if (this.#stopping) return;
       this.#set(entry, 'FAILED', { reason: reasonOf(error), message: messageOf(error) });
       this.#parts.logger.error({ err: error, plugin: entry.name }, 'The plugin could not be started');
       await entry.writing;
       await this.#giveUpLead(entry);
       return;
     }
-    entry.run = run;
     this.#set(entry, 'STARTED');
     this.#parts.logger.info({ plugin: entry.name, version: entry.manifest?.version }, 'Plugin started');
     for (const dependent of this.#dependents(entry)) {
@@ -645,7 +648,39 @@ export class PluginHost {
     }
   }
 
-  async #watchSources(): Promise<void> {}
+  // ── development ────────────────────────────────────────────────────────────────────────────────────────
+
+  /** Loads a plugin again soon after one of its files changed. */
+  #watchSources(entry: Entry, folder: string): void {
+    const { timers, logger } = this.#parts;
+    let cancel = () => {};
+    const watcher = watch(folder, { recursive: true }, (_event, file) => {
+      if (file === null || isNoSource(file)) return;
+      cancel();
+      cancel = timers.after(reloadDelay, () => {
+        logger.info({ plugin: entry.name, file }, 'A source changed: the plugin is loaded again');
+        void this.reload(entry.name);
+      });
+    });
+    watcher.on('error', (err) =>
+      logger.warn({ err, plugin: entry.name }, 'The sources of the plugin are no longer watched'),
+    );
+    this.#closing.push(() => {
+      cancel();
+      watcher.close();
+    });
+  }
+}
+
+/** Editors write a file in several steps. Milliseconds. */
+const reloadDelay = 100;
+
+/** Installed packages, hidden files, editors' and databases' own ones. */
+function isNoSource(file: string): boolean {
+  return (
+    file.split(sep).some((part) => part === 'node_modules' || part.startsWith('.')) ||
+    /(~|\.(swp|tmp|log|db|db-\w+))$/.test(file)
+  );
 }
 
 function statusOf(entry: Entry): NonNullable<PluginObject['status']> {

@@ -109,6 +109,8 @@ export class PluginRun {
   readonly #preDeclared: PreDeclared;
   readonly #controllers: Registered[] = [];
   readonly #stopListening: () => void;
+  /** Rejects when the process ends. */
+  readonly #ending = Promise.withResolvers<never>();
   #functions: { start(): unknown; stop(): unknown } | undefined;
   /** The plugin may register and write. */
   #alive = true;
@@ -131,6 +133,7 @@ export class PluginRun {
       logger: this.#logger,
     });
     this.#stopListening = registry.onUnregister((scheme) => this.#forgetControllers(scheme));
+    this.#ending.promise.catch(() => {});
   }
 
   /**
@@ -140,21 +143,23 @@ export class PluginRun {
    */
   async start(lead: () => Promise<Fence | 'done elsewhere' | undefined>): Promise<void> {
     const { custom, resources } = this.#run.parts;
+    const unlessEnding = <T>(work: Promise<T>) => Promise.race([work, this.#ending.promise]);
     try {
       custom.pause(this.#name, () => this.#progress());
-      await this.#callStart();
-      await Promise.all(this.#schemes().map((scheme) => resources.model(scheme).ready));
+      custom.enclose(this.#name, (handle) => this.#handle(handle));
+      await unlessEnding(this.#callStart());
+      await unlessEnding(Promise.all(this.#schemes().map((scheme) => resources.model(scheme).ready)));
       this.#nameDegraded();
-      const led = await lead();
+      const led = await unlessEnding(lead());
       if (led !== 'done elsewhere') {
         this.#fence = led;
-        await this.#preDeclared.apply(led);
+        await unlessEnding(this.#preDeclared.apply(led));
       }
       custom.ready(this.#name);
       this.#controllersRun = true;
       await Promise.all(this.#controllers.map((controller) => this.#startController(controller)));
     } catch (error) {
-      await this.#undo();
+      if (this.#alive) await this.#undo();
       throw error;
     }
   }
@@ -184,6 +189,7 @@ export class PluginRun {
     await this.#stopControllers(milliseconds / 2);
     await this.#callStop(milliseconds / 2);
     this.#alive = false;
+    this.#ending.reject(new KindredError('InvalidPlugin', texts.ended, { plugin: this.#name }));
     this.#stopListening();
     this.#run.parts.authenticators.remove(this.#name);
   }
@@ -212,6 +218,18 @@ export class PluginRun {
     return this.#run.scope.run({ plugin: this.#name, fence }, work);
   }
 
+  /** A handler of a route. What it throws but for errors that are meant for the caller is named on the Plugin object. */
+  async #handle(handle: () => unknown): Promise<unknown> {
+    try {
+      return await this.#inside(handle);
+    } catch (error) {
+      if (!(error instanceof KindredError) && (error as Error | undefined)?.name !== 'AbortError') {
+        this.#run.onTrouble('route', { reason: 'RouteFailed', message: `a route failed: ${messageOf(error)}` });
+      }
+      throw error;
+    }
+  }
+
   async #callStart(): Promise<void> {
     const { startTimeout } = this.#run.options;
     const functions = this.#inside(() => instantiate(this.#run.exported, this.#context()));
@@ -235,7 +253,7 @@ export class PluginRun {
       return { reason: 'StopTimeout', message: `stop() has not ended after ${limit} ms` };
     } catch (err) {
       this.#logger.warn({ err }, 'stop() failed');
-      return { reason: 'StopFailed', message: err instanceof Error ? err.message : String(err) };
+      return { reason: 'StopFailed', message: messageOf(err) };
     }
   }
 
@@ -356,7 +374,7 @@ export class PluginRun {
     this.#startController(registered).catch((err: unknown) => {
       this.#run.onTrouble(registered.id, {
         reason: 'ControllerFailed',
-        message: err instanceof Error ? err.message : String(err),
+        message: messageOf(err),
       });
     });
   }
@@ -450,6 +468,10 @@ export class PluginRun {
     authenticators.remove(this.#name);
     for (const scheme of this.#schemes()) registry.unregister(scheme, this.#name);
   }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }
 
 /** Arguments as `console.log` takes them; an error among them keeps its stack. */
