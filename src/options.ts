@@ -1,6 +1,8 @@
 /** Every option of the service with its default, in one place (contract section 14 and the limits of the HTTP side). */
 import type { Logger } from 'pino';
 import type { AuthOptions } from './auth/auth.ts';
+import type { Timers } from './controller/queue.ts';
+import { systemTimers } from './controller/queue.ts';
 import type { AccessLogOptions } from './http/access-log.ts';
 import type { HttpLimits } from './http/limits.ts';
 import { defaultHttpLimits } from './http/limits.ts';
@@ -65,6 +67,8 @@ export interface ServiceOptions {
   };
   /** What each plugin finds as `context.config`, by its name. */
   pluginConfig?: Readonly<Record<string, unknown>>;
+  /** Time itself, for timestamps, leases and controllers; tests hand in a fake one. Default the machine's. */
+  timers?: Timers;
   http?: Partial<HttpLimits>;
   /** Origins that browsers may call from, `*` for all. Default none. */
   cors?: readonly string[];
@@ -98,6 +102,7 @@ export function resolveOptions(options: ServiceOptions) {
     patch: { maxOperations: 1_000, maxGrowth: mebibyte, ...options.patch },
     pluginHost: { startTimeout: 60 * second, stopTimeout: 10 * second, dev: false, ...options.pluginHost },
     pluginConfig: options.pluginConfig ?? {},
+    timers: options.timers ?? systemTimers,
     http: { ...defaultHttpLimits, ...options.http },
     cors: options.cors ?? [],
     accessLog: options.accessLog ?? {},

@@ -10,7 +10,6 @@ import { createAuth } from './auth/auth.ts';
 import type { Credentials } from './auth/authenticator.ts';
 import { pluginIdentity } from './auth/identity.ts';
 import type { Fence } from './controller/lease.ts';
-import { systemTimers } from './controller/queue.ts';
 import type { App } from './http/app.ts';
 import { createApp } from './http/app.ts';
 import { CustomRoutes } from './http/custom.ts';
@@ -96,7 +95,7 @@ class RunningService implements Service {
     this.#store = store;
     this.#logger = logger;
     const { reservedDomain, list, query, patch, cache, write, watch, changeLog, pluginHost } = options;
-    const now = () => Date.now();
+    const now = () => options.timers.now();
     const monotonicNow = () => performance.now();
     const warn = (message: string) => logger.warn(message);
     const registry = new SchemeRegistry({ reservedDomain, warn });
@@ -144,7 +143,7 @@ class RunningService implements Service {
           add: (owner, authenticate) => auth?.registerAuthenticator(owner, authenticate),
           remove: (owner) => auth?.removeAuthenticators(owner),
         },
-        timers: systemTimers,
+        timers: options.timers,
         logger,
         reservedDomain,
         observe: ({ controller, outcome, latency, duration }) =>

@@ -12,7 +12,7 @@ import type { ControllerParts } from './controller.ts';
 import { RunningController } from './controller.ts';
 import type { Fence, LeaseStore } from './lease.ts';
 import { Leader } from './lease.ts';
-import type { ControllerSpec, ReconcileRequest } from './reconciler.ts';
+import type { ControllerSpec, ReconcileRequest, Reconciler } from './reconciler.ts';
 import { ControllerBuilder, Result, setUp } from './reconciler.ts';
 
 class Book {}
