@@ -202,6 +202,11 @@ export class Auth {
     return review(this.authorizer, this.#parts.registry, identity, parseReview(body));
   }
 
+  /** The process begins to stop: models that go from now on keep their role templates. To be called before plugins are stopped. */
+  drain(): void {
+    this.#templates?.drain();
+  }
+
   async stop(): Promise<void> {
     for (const stop of this.#stopListening) stop();
     await Promise.all([this.#templates?.stop(), this.#departed?.stop(), this.audit.close()]);

@@ -9,9 +9,9 @@ import { looksLikeToken } from './tokens.ts';
 
 /** What is known of a request before its body is read. */
 export interface Credentials {
-  readonly method: string;
+  readonly method?: string;
   /** Path and query. */
-  readonly url: string;
+  readonly url?: string;
   /** Names in lower case, as Node gives them. */
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
 }
@@ -111,5 +111,5 @@ function webRequest({ method, url, headers }: Credentials): globalThis.Request {
     for (const one of Array.isArray(value) ? value : value === undefined ? [] : [value]) copy.append(name, one);
   }
   const host = typeof headers.host === 'string' ? headers.host : 'localhost';
-  return new Request(new URL(url, `http://${host}`), { method, headers: copy });
+  return new Request(new URL(url ?? '/', `http://${host}`), { method, headers: copy });
 }

@@ -46,7 +46,10 @@ export const Role = defineModel({
             Type.Array(Type.String(), { description: 'get, list, watch, create, update, patch, delete, or `*`.' }),
           ),
           nonResourceURLs: Type.Optional(
-            Type.Array(Type.String(), { description: 'Paths of no resource; a `*` at the end stands for any rest.' }),
+            Type.Array(Type.String(), {
+              description:
+                'Paths of no resource; a `*` at the end stands for any rest. The verbs are HTTP methods in lower case.',
+            }),
           ),
         }),
       ),

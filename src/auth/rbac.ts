@@ -373,10 +373,10 @@ export const builtInRoles: readonly { name: string; rules: readonly Rule[] }[] =
     name: authenticatedRole,
     rules: [
       {
-        nonResourceURLs: ['/api', '/api/*', '/apis', '/apis/*', '/v3/api-docs', '/v3/api-docs/*', '/v3/can-i'],
+        nonResourceURLs: ['/api', '/api/*', '/apis', '/apis/*', '/v3/api-docs', '/v3/api-docs/*'],
         verbs: ['get'],
       },
-      { nonResourceURLs: ['/v3/can-i'], verbs: ['create'] },
+      { nonResourceURLs: ['/v3/can-i'], verbs: ['post'] },
     ],
   },
   { name: anonymousRole, rules: [] },

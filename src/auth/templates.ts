@@ -61,10 +61,14 @@ export class Templates {
     while (this.#work.size > 0) await Promise.all(this.#work.values());
   }
 
-  /** The templates stay: a model of a process that ends is not taken away. */
-  async stop(): Promise<void> {
-    this.#stopped = true;
+  /** From now on models go because the process ends: their templates stay. */
+  drain(): void {
     for (const stop of this.#stopListening) stop();
+  }
+
+  async stop(): Promise<void> {
+    this.drain();
+    this.#stopped = true;
     await this.settled();
   }
 
