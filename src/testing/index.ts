@@ -1,0 +1,12 @@
+/** The public names of `kindred/testing`. */
+
+/** Time that stands still until a test moves it. */
+export { FakeClock } from './fake-clock.ts';
+/** A whole service in the test's process. */
+export { type Harness, type HarnessOptions, type HarnessRequest, startHarness } from './harness.ts';
+/** API tests as data. */
+export { runScenario, runScenarios, type Scenario } from './scenario.ts';
+/** What every store must do, as test cases. */
+export { type StoreAdapter, type StoreDatabase, storeContract } from './store-contract.ts';
+/** Waiting for a state. */
+export { type UntilOptions, until } from './until.ts';
