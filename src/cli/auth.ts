@@ -5,7 +5,6 @@ import type { Io } from './io.ts';
 import { Exit } from './io.ts';
 import type { Format } from './output.ts';
 import { formatOption, print } from './output.ts';
-import { Types } from './types.ts';
 
 interface Answer {
   allowed: boolean;

@@ -1,3 +1,231 @@
-export async function newPlugin(_name: string): Promise<string[]> {
-  return [];
+import { readFileSync } from 'node:fs';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { UsageError } from './io.ts';
+
+/**
+ * Writes the package of a new plugin into a folder of its name in the current one: a model with indexes, a controller,
+ * an endpoint, a pre-declared object, and a test that starts the service with it.
+ * @returns the files, as paths from the current folder
+ */
+export async function newPlugin(name: string): Promise<string[]> {
+  if (!/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/.test(name)) {
+    throw new UsageError(
+      `"${name}" is no plugin name: at most 63 lower-case letters, digits and "-", beginning and ending with a letter or digit`,
+    );
+  }
+  await mkdir(name).catch((error: NodeJS.ErrnoException) => {
+    throw new UsageError(error.code === 'EEXIST' ? `the folder ${name} is there already` : error.message);
+  });
+  const files = Object.entries(filesOf(name, `${name}.example.com`));
+  for (const [path, content] of files) {
+    await mkdir(dirname(join(name, path)), { recursive: true });
+    await writeFile(join(name, path), content);
+  }
+  return files.map(([path]) => join(name, path));
+}
+
+function filesOf(name: string, group: string): Record<string, string> {
+  return {
+    'package.json': packageJson(name),
+    'plugin.ts': `import { definePlugin } from 'kindred';
+import { TaskController } from './controller.ts';
+import { taskSummary } from './endpoint.ts';
+import { Task } from './task.ts';
+
+export default definePlugin({
+  start({ schemeManager, registerController, registerEndpoint, client }) {
+    schemeManager.register(Task);
+    registerController(new TaskController(client));
+    registerEndpoint(taskSummary);
+  },
+});
+`,
+    'task.ts': `import { defineModel, type ObjectOf, Type } from 'kindred';
+
+/** The model: /apis/${group}/v1alpha1/tasks */
+export const Task = defineModel({
+  gvk: { group: '${group}', version: 'v1alpha1', kind: 'Task', singular: 'task', plural: 'tasks' },
+  spec: Type.Object({
+    title: Type.String({ minLength: 1, maxLength: 200 }),
+    due: Type.Optional(Type.String({ format: 'date-time' })),
+    done: Type.Boolean({ default: false }),
+    tags: Type.Optional(Type.Array(Type.String({ minLength: 1 }), { uniqueItems: true })),
+  }),
+  status: Type.Object({
+    phase: Type.Enum(['Open', 'Overdue', 'Done']),
+  }),
+  // What is to be queried or sorted on.
+  indexes: (index) => [
+    index.single('spec.title', String, (task) => task.spec.title),
+    index.single('spec.due', Date, (task) => task.spec.due),
+    index.multi('spec.tags', String, (task) => task.spec.tags),
+    index.single('status.phase', String, (task) => task.status?.phase),
+  ],
+});
+export type Task = ObjectOf<typeof Task>;
+`,
+    'controller.ts': `import { type Controller, type ControllerBuilder, type ExtensionClient, type ReconcileRequest, type Reconciler, Result } from 'kindred';
+import { Task } from './task.ts';
+
+/** Keeps status.phase true: called after every change of a task, and again when it becomes overdue. */
+export class TaskController implements Reconciler {
+  readonly #client: ExtensionClient;
+
+  constructor(client: ExtensionClient) {
+    this.#client = client;
+  }
+
+  setupWith(builder: ControllerBuilder): Controller {
+    return builder.extension(Task).build();
+  }
+
+  async reconcile({ name }: ReconcileRequest): Promise<Result | void> {
+    const task = await this.#client.fetch(Task, name);
+    if (!task || task.metadata.deletionTimestamp) return;
+    const { done, due } = task.spec;
+    const left = due === undefined ? Number.POSITIVE_INFINITY : Date.parse(due) - Date.now();
+    const phase = done ? 'Done' : left <= 0 ? 'Overdue' : 'Open';
+    // A status that is right already changes nothing, so this does not call itself again.
+    await this.#client.updateStatus(Task, { ...task, status: { phase } });
+    if (phase === 'Open' && Number.isFinite(left)) return Result.requeue(Math.min(left + 1, 3_600_000));
+  }
+}
+`,
+    'endpoint.ts': `import { type CustomEndpoint, GroupVersion, ListOptions, Queries, route, Type } from 'kindred';
+import { Task } from './task.ts';
+
+const phases = ['Open', 'Overdue', 'Done'];
+
+/** GET /apis/api.${group}/v1alpha1/tasks/-/summary */
+export const taskSummary: CustomEndpoint = {
+  groupVersion: () => GroupVersion.parse('api.${group}/v1alpha1'),
+  endpoint: () =>
+    route()
+      .GET(
+        '/tasks/-/summary',
+        async ({ client }) => {
+          const count = (phase: string) =>
+            client.count(Task, ListOptions.builder().andQuery(Queries.equal('status.phase', phase)).build());
+          return Object.fromEntries(await Promise.all(phases.map(async (phase) => [phase, await count(phase)])));
+        },
+        (d) =>
+          d
+            .operationId('SummarizeTasks')
+            .tag('TaskV1alpha1Public')
+            .description('How many tasks are in each phase.')
+            .response(Type.Record(Type.String(), Type.Integer())),
+      )
+      .build(),
+};
+`,
+    'extensions/welcome.yaml': `# Created when the plugin starts, removed when it stops.
+apiVersion: ${group}/v1alpha1
+kind: Task
+metadata:
+  name: welcome
+spec:
+  title: Look at the tasks of this plugin
+  tags: [hello]
+`,
+    'plugin.test.ts': `import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { createService, type Service } from 'kindred';
+
+let service: Service;
+let url: string;
+
+before(async () => {
+  service = await createService({ database: 'sqlite::memory:', port: 0, auth: false, plugins: [import.meta.dirname] });
+  ({ url } = await service.start());
+});
+after(() => service.stop());
+
+const tasks = () => \`\${url}/apis/${group}/v1alpha1/tasks\`;
+
+function create(spec: object): Promise<Response> {
+  return fetch(tasks(), {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ metadata: { generateName: 'task-' }, spec }),
+  });
+}
+
+/** Asks until the answer is the expected one: a controller runs a moment after the change. */
+async function until(ask: () => Promise<unknown>, expected: unknown): Promise<void> {
+  for (let attempt = 0; ; attempt++) {
+    const answer = await ask();
+    try {
+      return assert.deepEqual(answer, expected);
+    } catch (error) {
+      if (attempt === 100) throw error;
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+  }
+}
+
+test('the pre-declared task is there', async () => {
+  const task = await (await fetch(\`\${tasks()}/welcome\`)).json();
+  assert.deepEqual(task.spec, { title: 'Look at the tasks of this plugin', tags: ['hello'], done: false });
+});
+
+test('a task without a title is refused with the field', async () => {
+  const answer = await create({ title: '' });
+  assert.equal(answer.status, 422);
+  assert.equal((await answer.json()).errors[0].pointer, '/spec/title');
+});
+
+test('the controller sets the phase, and the endpoint counts it', async () => {
+  assert.equal((await create({ title: 'Late', due: '2020-01-01T00:00:00Z' })).status, 201);
+  assert.equal((await create({ title: 'Finished', done: true })).status, 201);
+  const summary = async () => (await fetch(\`\${url}/apis/api.${group}/v1alpha1/tasks/-/summary\`)).json();
+  await until(summary, { Open: 1, Overdue: 1, Done: 1 });
+  const late = await (await fetch(\`\${tasks()}?fieldSelector=status.phase=Overdue\`)).json();
+  assert.deepEqual(late.items.map((task: { spec: { title: string } }) => task.spec.title), ['Late']);
+});
+`,
+    'tsconfig.json': `{
+  "compilerOptions": {
+    "target": "es2024",
+    "lib": ["esnext", "dom"],
+    "module": "nodenext",
+    "strict": true,
+    "noEmit": true,
+    "allowImportingTsExtensions": true,
+    "verbatimModuleSyntax": true,
+    "erasableSyntaxOnly": true,
+    "skipLibCheck": true,
+    "types": ["node"]
+  }
+}
+`,
+    '.gitignore': 'node_modules\n*.db\n*.db-*\n',
+  };
+}
+
+function packageJson(name: string): string {
+  const own = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
+    version: string;
+    devDependencies: Record<string, string>;
+  };
+  const content = {
+    name,
+    version: '0.1.0',
+    private: true,
+    type: 'module',
+    main: 'plugin.ts',
+    engines: { kindred: `>=${own.version}` },
+    kindred: { name },
+    scripts: {
+      start: 'kindred serve --plugin . --insecure-no-auth --dev',
+      test: 'node --test',
+      typecheck: 'tsc',
+    },
+    devDependencies: {
+      '@types/node': `^${own.devDependencies['@types/node']}`,
+      kindred: `^${own.version}`,
+      typescript: `^${own.devDependencies.typescript}`,
+    },
+  };
+  return `${JSON.stringify(content, null, 2)}\n`;
 }

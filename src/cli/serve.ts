@@ -1,7 +1,4 @@
-import { existsSync } from 'node:fs';
-import { readdir } from 'node:fs/promises';
 import { BlockList, isIP } from 'node:net';
-import { join } from 'node:path';
 import { Command } from 'commander';
 import type { ServiceOptions } from '../options.ts';
 import type { Io } from './io.ts';
@@ -75,30 +72,19 @@ async function serve(io: Io, resolved: Resolved): Promise<void> {
     throw new UsageError('--workers needs PostgreSQL or MySQL: a SQLite file is served by one process');
   }
   if (workers > 1) await serveWithWorkers(io, workers);
-  else await serveHere(io, await optionsOf(resolved), String(values['log.level'] ?? 'info'));
+  else await serveHere(io, optionsOf(resolved), String(values['log.level'] ?? 'info'));
 }
 
-async function optionsOf({ values, pluginConfigs }: Resolved): Promise<ServiceOptions> {
+function optionsOf({ values, pluginConfigs }: Resolved): ServiceOptions {
   const { plugin, pluginsDir, workers, insecureNoAuth, dev, log, plugins, ...rest } = nested(values);
   return {
     ...rest,
-    plugins: [...((plugin as string[] | undefined) ?? []), ...(await packagesIn(pluginsDir as string | undefined))],
+    ...(plugin !== undefined && { plugins: plugin }),
+    ...(pluginsDir !== undefined && { pluginFolder: pluginsDir }),
     pluginConfig: pluginConfigs,
     pluginHost: { ...(plugins as object | undefined), ...(dev !== undefined && { dev: dev as boolean }) },
     ...(insecureNoAuth === true && { auth: false }),
   } as ServiceOptions;
-}
-
-/** The folders of `--plugins DIR` that are packages, sorted. */
-async function packagesIn(folder: string | undefined): Promise<string[]> {
-  if (folder === undefined) return [];
-  const names = await readdir(folder).catch((error: Error) => {
-    throw new UsageError(`the plugins folder ${folder} cannot be read: ${error.message}`);
-  });
-  return names
-    .sort()
-    .map((name) => join(folder, name))
-    .filter((path) => existsSync(join(path, 'package.json')));
 }
 
 async function serveHere(io: Io, options: ServiceOptions, level: string): Promise<void> {
@@ -112,8 +98,11 @@ async function serveHere(io: Io, options: ServiceOptions, level: string): Promis
     // A signal during the start stops it; what the start then says no longer matters.
     started.catch(() => {});
     const ready = await Promise.race([started, stopping]);
-    if (ready !== undefined && !workerReady(ready.url)) await write(io.stdout, `Kindred is ready at ${ready.url}\n`);
-    if (ready !== undefined) await stopping;
+    if (ready === undefined) return;
+    const { url, administratorToken } = ready;
+    if (administratorToken !== undefined) await write(io.stdout, `Administrator token: ${administratorToken}\n`);
+    if (!workerReady(url)) await write(io.stdout, `Kindred is ready at ${url}\n`);
+    await stopping;
   } finally {
     setTimeout(() => process.exit(0), stopLimit).unref();
     await service.stop();

@@ -1,0 +1,116 @@
+// Exists so that nobody has to believe that the specification is tested: it writes docs/spec-coverage.md from the titles of the tests.
+// With --check it only says whether the file is current and every `spec:` title names a row.
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { parseSync, Visitor } from 'oxc-parser';
+import { specSections } from './spec-rows.ts';
+
+export interface TestTitle {
+  /** Path below the root of the repository. */
+  readonly file: string;
+  readonly title: string;
+}
+
+const titleSyntax = /^(?:spec: .+? - .+|contract \d+: .+)/s;
+
+/** The titles in one file: every text that has the form of one, wherever it stands (tests are often made from records). */
+export function titlesIn(file: string, text: string): TestTitle[] {
+  const { program, errors } = parseSync(file, text);
+  if (errors.length > 0) throw new Error(`${file}: ${errors[0]!.message}`);
+  const found: TestTitle[] = [];
+  const take = (title: string): void => {
+    if (titleSyntax.test(title)) found.push({ file, title });
+  };
+  new Visitor({
+    Literal({ value }) {
+      if (typeof value === 'string') take(value);
+    },
+    TemplateLiteral({ quasis }) {
+      take(quasis.map(({ value }) => value.cooked ?? value.raw).join('…'));
+    },
+  }).visit(program);
+  return found;
+}
+
+/** The page, and the `spec:` titles that name no row. */
+export function coverage(titles: readonly TestTitle[]): { page: string; stray: readonly TestTitle[] } {
+  const used = new Set<TestTitle>();
+  const sections: string[] = [];
+  let covered = 0;
+  let all = 0;
+  for (const { section, rows } of specSections) {
+    const lines = rows.map(({ row, issue, match }) => {
+      const proofs = titles.filter(({ title }) => proves(title, section, match));
+      for (const proof of proofs) used.add(proof);
+      all++;
+      if (proofs.length > 0) covered++;
+      return `| ${cell(row)} | ${proofs.length > 0 ? proofs.map(link).join('<br>') : 'open'} | ${issue} |`;
+    });
+    sections.push(`## ${section}\n\n| Row | Tests | Issue |\n|---|---|---|\n${lines.join('\n')}\n`);
+  }
+  const contract = [...new Set(titles.map(({ title }) => sectionOf(title)))]
+    .filter((number) => number !== undefined)
+    .sort((a, b) => a - b)
+    .map((number) => {
+      const own = titles.filter(({ title }) => sectionOf(title) === number);
+      return `## Contract section ${number}\n\n${own.map((one) => `- ${link(one)}`).join('\n')}\n`;
+    });
+  const page = [
+    '# Specification and tests',
+    'Which test proves which row of the specification; made by `npm run spec-coverage` from the titles of the tests.',
+    `${covered} of ${all} rows have a test. A row that is open names the issue that closes it.`,
+    ...sections.map((one) => one.trimEnd()),
+    '# Contract and tests',
+    ...contract.map((one) => one.trimEnd()),
+  ];
+  const stray = titles.filter((one) => one.title.startsWith('spec: ') && !used.has(one));
+  return { page: `${page.join('\n\n')}\n`, stray };
+}
+
+function proves(title: string, section: string, match: RegExp): boolean {
+  const parts = /^spec: (.+?) - (.+)$/s.exec(title);
+  if (!parts) return match.source.includes('contract') && match.test(title);
+  return parts[1]!.toLowerCase() === section.toLowerCase() && match.test(parts[2]!);
+}
+
+function sectionOf(title: string): number | undefined {
+  const parts = /^contract (\d+): /.exec(title);
+  return parts ? Number(parts[1]) : undefined;
+}
+
+function link({ file, title }: TestTitle): string {
+  return `[${cell(title.replace(/^(?:spec: .+? - |contract \d+: )/s, ''))}](../${file})`;
+}
+
+function cell(text: string): string {
+  return text.replace(/[\\`*_{}[\]<>|]/g, (sign) => `\\${sign}`).replace(/\s+/g, ' ');
+}
+
+if (import.meta.main) {
+  const root = resolve(import.meta.dirname, '..');
+  const files = ['src', 'test', 'scripts']
+    .flatMap((folder) =>
+      readdirSync(join(root, folder), { recursive: true, withFileTypes: true }).map((entry) => ({ folder, entry })),
+    )
+    .filter(
+      ({ entry }) => entry.isFile() && entry.name.endsWith('.test.ts') && !entry.parentPath.includes('node_modules'),
+    )
+    .map(({ entry }) =>
+      join(entry.parentPath, entry.name)
+        .slice(root.length + 1)
+        .replaceAll('\\', '/'),
+    )
+    .sort();
+  const titles = files.flatMap((file) => titlesIn(file, readFileSync(join(root, file), 'utf8')));
+  const { page, stray } = coverage(titles);
+  const target = join(root, 'docs', 'spec-coverage.md');
+  for (const { file, title } of stray) console.error(`${file}: names no row of scripts/spec-rows.ts: "${title}"`);
+  if (process.argv.includes('--check')) {
+    const current = readFileSync(target, 'utf8') === page;
+    if (!current) console.error('docs/spec-coverage.md is not current: run "npm run spec-coverage"');
+    if (!current || stray.length > 0) process.exitCode = 1;
+  } else {
+    writeFileSync(target, page);
+  }
+  console.log(`spec coverage: ${titles.length} titles, ${stray.length} without a row`);
+}

@@ -1,0 +1,110 @@
+// `npm start`: the built service with the atlas example on a SQLite file in .atlas/, its data set imported at the first start.
+// An import that was interrupted goes on at the next start. What stands here only uses the command and the public API.
+import { spawn } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { createInterface } from 'node:readline';
+import { progress } from '@clack/prompts';
+import type { KindredClient } from 'kindred/client';
+import { createClient, KindredError, modelOf } from 'kindred/client';
+import { cities, cityCount, countries, countryCount } from '../examples/atlas/data.ts';
+
+const root = resolve(import.meta.dirname, '..');
+const folder = join(root, '.atlas');
+const tokenFile = join(folder, 'token');
+const importedFile = join(folder, 'imported');
+const own = { group: 'atlas.example.com', version: 'v1alpha1' };
+const cityModel = modelOf({ ...own, kind: 'City', singular: 'city', plural: 'cities' });
+const countryModel = modelOf({ ...own, kind: 'Country', singular: 'country', plural: 'countries' });
+
+mkdirSync(folder, { recursive: true, mode: 0o700 });
+const service = spawn(
+  process.execPath,
+  [
+    join(root, 'dist', 'cli', 'main.js'),
+    'serve',
+    '--database',
+    `sqlite:${join(folder, 'atlas.db')}`,
+    '--plugin',
+    join(root, 'examples', 'atlas'),
+    ...process.argv.slice(2),
+  ],
+  { stdio: ['inherit', 'pipe', 'inherit'], env: { KINDRED_LOG_LEVEL: 'warn', ...process.env } },
+);
+service.on('exit', (code, signal) => process.exit(code ?? (signal ? 1 : 0)));
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  // From a terminal the service gets the signal too; it ends at the first one, and this process with it.
+  process.on(signal, () => service.exitCode === null && signal === 'SIGTERM' && service.kill(signal));
+}
+
+for await (const line of createInterface({ input: service.stdout })) {
+  console.log(line);
+  const token = /^Administrator token: (\S+)$/.exec(line)?.[1];
+  if (token) writeFileSync(tokenFile, token, { mode: 0o600 });
+  const url = /^Kindred is ready at (\S+)$/.exec(line)?.[1];
+  if (url) await ready(url).catch(failed);
+}
+
+async function ready(url: string): Promise<void> {
+  const token = existsSync(tokenFile) ? readFileSync(tokenFile, 'utf8') : undefined;
+  if (!existsSync(importedFile)) {
+    await importAll(createClient({ url, ...(token && { token }) }));
+    writeFileSync(importedFile, `${new Date().toISOString()}\n`);
+  }
+  const header = token ? ` -H "Authorization: Bearer ${token}"` : '';
+  const path = `${url}/apis/${own.group}/${own.version}`;
+  console.log(`
+The ten largest cities of France:
+  curl -s${header} '${path}/cities?fieldSelector=spec.country=FR&sort=spec.population,desc&size=10'
+The countries of Europe by area, with their capitals:
+  curl -s${header} '${path}/countries?labelSelector=atlas.example.com/region=Europe&sort=spec.area,desc'
+Everything the service offers, described (it asks for the token):
+  ${url}/swagger-ui.html
+`);
+}
+
+/** What was imported before an interruption is there already, which is as good. */
+async function importAll(client: KindredClient): Promise<void> {
+  const total = cityCount + countryCount;
+  const show = progressOf(total);
+  let done = 0;
+  for (const [model, objects] of [
+    [countryModel, countries()],
+    [cityModel, cities()],
+  ] as const) {
+    for await (const result of client.import(model, objects)) {
+      if (!result.ok && result.error.code !== 'AlreadyExists') throw result.error;
+      show.update(++done);
+    }
+  }
+  show.stop();
+}
+
+function progressOf(total: number): { update(done: number): void; stop(): void } {
+  const text = (done: number) => `${done.toLocaleString('en')} of ${total.toLocaleString('en')} objects imported`;
+  if (!process.stdout.isTTY) {
+    return {
+      update: (done) => done % 20_000 === 0 && console.log(text(done)),
+      stop: () => console.log(text(total)),
+    };
+  }
+  const steps = 500;
+  const bar = progress({ max: steps, style: 'block' });
+  let shown = 0;
+  bar.start('Importing the cities and countries of the world');
+  return {
+    update(done) {
+      const step = Math.floor((done / total) * steps);
+      if (step > shown) bar.advance(step - shown, text(done));
+      shown = step;
+    },
+    stop: () => bar.stop(text(total)),
+  };
+}
+
+function failed(error: unknown): void {
+  if (service.exitCode !== null || service.signalCode !== null) return;
+  const reason = error instanceof KindredError ? `${error.code}: ${error.message}` : String(error);
+  console.error(`The import stopped: ${reason}\nIt goes on at the next "npm start".`);
+  service.kill('SIGTERM');
+}
