@@ -40,7 +40,7 @@ export function keysOf(entry: IndexEntry, field: number): readonly unknown[] {
     case nameField:
       return [entry.name];
     case createdField:
-      return [entry.created];
+      return Number.isNaN(entry.created) ? [] : [entry.created];
     case deletedField:
       return entry.deleted === null ? [] : [entry.deleted];
     default:

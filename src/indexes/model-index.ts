@@ -1,28 +1,188 @@
+/** All indexes of one model, in memory. Objects are *slots*: dense numbers that are used again when an object is gone. */
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { IndexDefinition, IndexEntry } from '../model/index-entry.ts';
+import { grown, none } from './arrays.ts';
+import { deletedField, fieldsOf, firstDeclared, keysOf, nameField } from './field.ts';
+import type { FieldIndex } from './field-index.ts';
+import { MultiIndex, SingleIndex } from './field-index.ts';
+import { Labels } from './labels.ts';
+import { NameTable } from './name-table.ts';
+import { Scratch } from './scratch.ts';
+import type { Steps } from './sort.ts';
 
+/** What is indexed of one stored object. */
 export interface IndexRow {
   readonly entry: IndexEntry;
+  /** Revision of its creation. */
   readonly id: number;
+  /** Revision of its last change. */
   readonly revision: number;
 }
+
+/** A unique value that several objects have. */
 export interface Duplicate {
   readonly index: string;
   readonly key: unknown;
+  /** In order. */
   readonly names: readonly string[];
 }
 
-export declare class ModelIndex {
-  constructor(definitions: readonly IndexDefinition[]);
+export class ModelIndex {
   readonly definitions: readonly IndexDefinition[];
-  readonly size: number;
-  put(entry: IndexEntry, id: number, revision: number): void;
-  remove(name: string): void;
-  find(name: string): { readonly id: number; readonly revision: number } | undefined;
-  holders(definition: IndexDefinition, key: unknown): readonly string[];
-  deletingNames(): readonly string[];
-  build(
+  /** By field number (`field.ts`). */
+  readonly fields: readonly FieldIndex[];
+  readonly labels = new Labels();
+  /** By slot; empty where there is no object. */
+  readonly names: string[] = [];
+  readonly scratch = new Scratch();
+  /** By slot. */
+  ids = new Float64Array(16);
+  revisions = new Float64Array(16);
+  readonly #table = new NameTable(this.names);
+  readonly #free: number[] = [];
+  readonly #observers = new Set<Set<number>>();
+
+  constructor(definitions: readonly IndexDefinition[]) {
+    this.definitions = definitions;
+    const parts = { names: this.names, scratch: this.scratch };
+    this.fields = fieldsOf(definitions).map((field, number) =>
+      field.multi
+        ? new MultiIndex(field, parts)
+        : new SingleIndex(field, parts, number === nameField ? this.names : undefined),
+    );
+  }
+
+  /** Number of objects. */
+  get size(): number {
+    return this.names.length - this.#free.length;
+  }
+
+  /** Every slot is smaller. */
+  get limit(): number {
+    return this.names.length;
+  }
+
+  /** Adds an object, or replaces what has this name. */
+  put(entry: IndexEntry, id: number, revision: number): void {
+    const known = this.#table.find(entry.name);
+    const slot = known === none ? this.#newSlot(entry.name) : known;
+    this.ids[slot] = id;
+    this.revisions[slot] = revision;
+    this.labels.set(slot, entry.labels);
+    for (let field = 0; field < this.fields.length; field++) {
+      const index = this.fields[field]!;
+      if (known === none) index.insert(slot, keysOf(entry, field));
+      else if (field !== nameField) index.update(slot, keysOf(entry, field));
+    }
+    this.#touch(slot);
+  }
+
+  #newSlot(name: string): number {
+    const slot = this.#free.pop() ?? this.names.length;
+    if (slot === this.names.length) this.names.push(name);
+    else this.names[slot] = name;
+    this.#table.add(slot);
+    this.ids = grown(this.ids, slot + 1);
+    this.revisions = grown(this.revisions, slot + 1);
+    return slot;
+  }
+
+  /** Does nothing when there is no object of this name. */
+  remove(name: string): void {
+    const slot = this.#table.find(name);
+    if (slot === none) return;
+    this.#table.remove(slot);
+    this.labels.set(slot, undefined);
+    for (const field of this.fields) field.remove(slot);
+    this.names[slot] = '';
+    this.#free.push(slot);
+    this.#touch(slot);
+  }
+
+  find(name: string): { readonly id: number; readonly revision: number } | undefined {
+    const slot = this.#table.find(name);
+    return slot === none ? undefined : { id: this.ids[slot]!, revision: this.revisions[slot]! };
+  }
+
+  /** Slot of an object; undefined when there is none of this name. */
+  slotOf(name: string): number | undefined {
+    const slot = this.#table.find(name);
+    return slot === none ? undefined : slot;
+  }
+
+  /** Names of the objects that have this key, in order. */
+  holders(definition: IndexDefinition, key: unknown): readonly string[] {
+    return this.fields[firstDeclared + this.definitions.indexOf(definition)]!.holders(key);
+  }
+
+  /** Names of the objects with a deletion timestamp. */
+  deletingNames(): readonly string[] {
+    const { order, missing } = this.fields[deletedField]!;
+    return Array.from({ length: order.size - missing }, (_, i) => this.names[order.at(missing + i)]!);
+  }
+
+  /** Values of unique indexes that several objects have. */
+  duplicates(): readonly Duplicate[] {
+    return this.fields
+      .filter(({ field }) => field.unique)
+      .flatMap((index) => index.conflicts().map((conflict) => ({ index: index.field.name, ...conflict })));
+  }
+
+  /** Slots that changes touch from now on, until `stop`: for queries that are answered in slices. */
+  observe(): { readonly touched: ReadonlySet<number>; stop(): void } {
+    const touched = new Set<number>();
+    this.#observers.add(touched);
+    return { touched, stop: () => this.#observers.delete(touched) };
+  }
+
+  #touch(slot: number): void {
+    for (const touched of this.#observers) touched.add(slot);
+  }
+
+  /**
+   * Fills an empty index at once, much faster than by `put`; nothing else may be called until it is done.
+   * @param options.onProgress called with the number of objects read so far
+   * @param options.slice milliseconds after which the event loop is let free; default 8
+   */
+  async build(
     rows: AsyncIterable<readonly IndexRow[]>,
     options: { onProgress(done: number): void; slice?: number },
-  ): Promise<void>;
-  duplicates(): readonly Duplicate[];
+  ): Promise<void> {
+    const slice = options.slice ?? 8;
+    let until = performance.now() + slice;
+    const free = async () => {
+      if (performance.now() < until) return;
+      await nextTurn();
+      until = performance.now() + slice;
+    };
+    for await (const portion of rows) {
+      for (let i = 0; i < portion.length; i++) {
+        this.#append(portion[i]!);
+        if (i % 64 === 63) await free();
+      }
+      options.onProgress(this.size);
+    }
+    for (const _ of this.#finish()) await free();
+  }
+
+  #append({ entry, id, revision }: IndexRow): void {
+    const slot = this.#newSlot(entry.name);
+    this.ids[slot] = id;
+    this.revisions[slot] = revision;
+    this.labels.set(slot, entry.labels);
+    for (let field = 0; field < this.fields.length; field++) this.fields[field]!.append(slot, keysOf(entry, field));
+  }
+
+  *#finish(): Steps {
+    const slots = Uint32Array.from(this.names, (_, slot) => slot);
+    const byName = this.fields[nameField]!;
+    yield* byName.finish(slots);
+    const { order } = byName;
+    for (let rank = 0, place = 0; place < order.leaves; place++) {
+      const leaf = order.leaf(place);
+      slots.set(leaf, rank);
+      rank += leaf.length;
+    }
+    for (const field of this.fields) if (field !== byName) yield* field.finish(slots);
+  }
 }

@@ -1,6 +1,21 @@
-/** Answers queries from the indexes in memory. */
+/**
+ * Answers queries from the indexes in memory. A query that fits into one slice of time is answered at once. Of any other, the costly
+ * conditions are first collected in slices; what changes meanwhile is looked at again, so that the answer is of one state, the last.
+ */
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { ModelIndex } from '../indexes/model-index.ts';
+import { SlotSet } from '../indexes/slot-set.ts';
+import type { Bound, BoundSort, KeyCondition } from './bind.ts';
+import { bind, numberSort } from './bind.ts';
+import type { Matches } from './evaluate.ts';
+import { Evaluation, isSingleKey, markAccepted, ranksOf, scanned, tester } from './evaluate.ts';
+import type { Strategy } from './page.ts';
+import { Pager } from './page.ts';
 import type { Query } from './query.ts';
+import type { QueryLimits } from './work.ts';
+import { SliceOver, Work } from './work.ts';
+
+export type { QueryLimits } from './work.ts';
 
 /** One object of an answer. */
 export interface Ref {
@@ -18,36 +33,233 @@ export interface QueryResult {
   readonly refs: readonly Ref[];
 }
 
-export interface QueryLimits {
-  /** Milliseconds, monotonic. */
-  now(): number;
-  /** Milliseconds that a query may take from call to answer; over it: QueryLimit. */
-  readonly timeLimit: number;
-  /** Milliseconds that a query may hold the event loop at once; default 8. */
-  readonly slice?: number;
-}
-
 /** How a query was answered (contract section 4, `explain`). */
 export interface Plan {
-  /** `index`: straight from the order of the sort; `walk`: along it, testing; `rank`: matches counted along it, then the page alone. */
-  readonly strategy: 'none' | 'index' | 'walk' | 'rank' | 'sort';
+  /**
+   * How the page was found. `index`: read from the order of the sort; `walk`: along that order, testing each object;
+   * `rank`: the matches were counted along that order first; `sort`: matches sorted by comparison; `none`: an empty page.
+   */
+  readonly strategy: Strategy;
+  /** The sort's and the conditions' indexes, `metadata.labels` for labels, with the rows the planner expected from each. */
   readonly indexes: readonly {
     readonly name: string;
     readonly use: 'filter' | 'sort';
     readonly estimatedRows: number;
   }[];
+  /** Rows expected to match: those of the smallest condition. */
   readonly estimatedRows: number;
+  /** Rows of indexes that were looked at. */
   readonly touchedRows: number;
   readonly total: number;
   /** Milliseconds. */
   readonly time: number;
 }
 
-export declare function run(index: ModelIndex, query: Query, limits: QueryLimits): QueryResult | Promise<QueryResult>;
-export declare function explain(index: ModelIndex, query: Query, limits: QueryLimits): Plan | Promise<Plan>;
-/** Ids of all matches in the order of the sort, for exports: `offset` and `limit` do not count. */
-export declare function runIds(
+interface Answer {
+  readonly total: number;
+  readonly slots: readonly number[];
+  readonly plan: () => Plan;
+}
+
+/**
+ * A page and the exact total. A promise only when the query does not fit into one slice.
+ * Throws (or rejects with) InvalidSelector, InvalidParameter, QueryLimit.
+ */
+export function run(index: ModelIndex, query: Query, limits: QueryLimits): QueryResult | Promise<QueryResult> {
+  return then(answer(index, query, limits), ({ total, slots }) => ({
+    total,
+    refs: slots.map((slot) => refOf(index, slot)),
+  }));
+}
+
+/** Answers the query and tells how. */
+export function explain(index: ModelIndex, query: Query, limits: QueryLimits): Plan | Promise<Plan> {
+  return then(answer(index, query, limits), ({ plan }) => plan());
+}
+
+/** Ids of all matches in the order of the sort, for an export. */
+export function runIds(
   index: ModelIndex,
   query: Pick<Query, 'where' | 'sort' | 'names'>,
   limits: QueryLimits,
-): Float64Array | Promise<Float64Array>;
+): Float64Array | Promise<Float64Array> {
+  const everything = { ...query, offset: 0, limit: Number.POSITIVE_INFINITY };
+  return then(answer(index, everything, limits), ({ slots }) => Float64Array.from(slots, (slot) => index.ids[slot]!));
+}
+
+function refOf(index: ModelIndex, slot: number): Ref {
+  return { id: index.ids[slot]!, revision: index.revisions[slot]!, name: index.names[slot]! };
+}
+
+/** The callback runs in the same turn as the answer is found: slots are only good until the next change. */
+function then<T>(answer: Answer | Pending, use: (answer: Answer) => T): T | Promise<T> {
+  return answer instanceof Pending ? answer.finish(use) : use(answer);
+}
+
+function answer(index: ModelIndex, query: Query, limits: QueryLimits): Answer | Pending {
+  const where = bind(query.where, index.definitions);
+  const sort = numberSort(query.sort, index.definitions);
+  const started = limits.now();
+  try {
+    return evaluate(index, query, where, sort, new Work(limits, true, started), started, limits);
+  } catch (error) {
+    if (!(error instanceof SliceOver)) throw error;
+    return new Pending(index, query, where, sort, started, limits);
+  }
+}
+
+function evaluate(
+  index: ModelIndex,
+  query: Query,
+  where: Bound,
+  sort: readonly BoundSort[],
+  work: Work,
+  started: number,
+  limits: QueryLimits,
+  prepared?: ReadonlyMap<KeyCondition, SlotSet>,
+): Answer {
+  const evaluation = new Evaluation(index, work, prepared);
+  try {
+    const matches = evaluation.evaluate(where, query.names);
+    const pager = new Pager(index, evaluation, work);
+    const slots = pager.page(
+      matches,
+      sort,
+      query.offset,
+      query.limit,
+      ranksOfMatches(index, where, sort, query, matches),
+    );
+    const { uses } = evaluation;
+    const plan = () => planOf(index, sort, pager.strategy, uses, work.touched, matches.count, limits.now() - started);
+    return { total: matches.count, slots, plan };
+  } finally {
+    evaluation.release();
+  }
+}
+
+/** Ranks of the sort's order that are exactly the matches: a condition on the sort's own field. */
+function ranksOfMatches(
+  index: ModelIndex,
+  where: Bound,
+  [first]: readonly BoundSort[],
+  { names }: Query,
+  { negated }: Matches,
+): readonly [low: number, high: number] | undefined {
+  if (where.op !== 'keys' || where.field !== first!.field || names || negated) return undefined;
+  if (where.ranges.length !== 1 || where.text) return undefined;
+  const field = index.fields[where.field]!;
+  return field.owners ? undefined : ranksOf(field, where.ranges[0]!);
+}
+
+function planOf(
+  index: ModelIndex,
+  sort: readonly BoundSort[],
+  strategy: Strategy,
+  uses: Evaluation['uses'],
+  touchedRows: number,
+  total: number,
+  time: number,
+): Plan {
+  const filters = uses.map(({ field, rows }) => ({ name: field, use: 'filter' as const, estimatedRows: rows }));
+  const sorts = sort.map(({ field }) => ({
+    name: index.fields[field]!.field.name,
+    use: 'sort' as const,
+    estimatedRows: index.size,
+  }));
+  const estimatedRows = Math.min(index.size, ...filters.map((filter) => filter.estimatedRows));
+  return { strategy, indexes: [...filters, ...sorts], estimatedRows, touchedRows, total, time };
+}
+
+/** A query that is answered in slices. */
+class Pending {
+  readonly #index: ModelIndex;
+  readonly #query: Query;
+  readonly #where: Bound;
+  readonly #sort: readonly BoundSort[];
+  readonly #started: number;
+  readonly #limits: QueryLimits;
+  readonly #work: Work;
+
+  constructor(
+    index: ModelIndex,
+    query: Query,
+    where: Bound,
+    sort: readonly BoundSort[],
+    started: number,
+    limits: QueryLimits,
+  ) {
+    this.#index = index;
+    this.#query = query;
+    this.#where = where;
+    this.#sort = sort;
+    this.#started = started;
+    this.#limits = limits;
+    this.#work = new Work(limits, false, started);
+  }
+
+  async finish<T>(use: (answer: Answer) => T): Promise<T> {
+    const index = this.#index;
+    const prepared = new Map<KeyCondition, SlotSet>();
+    const observer = index.observe();
+    try {
+      for (const condition of costlyConditions(this.#where)) prepared.set(condition, await this.#collect(condition));
+      await this.#letOthers();
+      for (const [condition, set] of prepared) {
+        const test = tester(index.fields[condition.field]!, condition);
+        for (const slot of observer.touched) {
+          if (index.names[slot] !== '' && test(slot)) set.add(slot);
+          else set.remove(slot);
+        }
+      }
+    } finally {
+      observer.stop();
+    }
+    return use(
+      evaluate(index, this.#query, this.#where, this.#sort, this.#work, this.#started, this.#limits, prepared),
+    );
+  }
+
+  /** Everything that satisfies the condition, but for what changes while this goes on. */
+  async #collect(condition: KeyCondition): Promise<SlotSet> {
+    const index = this.#index;
+    const field = index.fields[condition.field]!;
+    let words = new Uint32Array((index.limit >>> 5) + 1);
+    for (const range of condition.ranges) {
+      let [low, high] = ranksOf(field, range);
+      while (low < high) {
+        const to = Math.min(low + scanned, high);
+        markAccepted(field, condition, low, to, words);
+        this.#work.spend(to - low);
+        low = to;
+        if (low === high || !this.#work.sliceIsOver) continue;
+        const item = field.order.at(low - 1);
+        const key = field.column.get(item);
+        const name = index.names[field.owners ? field.owners[item]! : item]!;
+        await this.#letOthers();
+        // The order has changed: go on behind the last key and name that were seen.
+        [, high] = ranksOf(field, range);
+        low = field.order.rankAfter(key, name);
+        const needed = (index.limit >>> 5) + 1;
+        if (needed > words.length) {
+          const longer = new Uint32Array(needed);
+          longer.set(words);
+          words = longer;
+        }
+      }
+      if (this.#work.sliceIsOver) await this.#letOthers();
+    }
+    return SlotSet.copyOf(words);
+  }
+
+  async #letOthers(): Promise<void> {
+    await nextTurn();
+    this.#work.nextSlice();
+  }
+}
+
+/** Conditions whose objects have to be read from the order: all but single keys. */
+function* costlyConditions(bound: Bound): Generator<KeyCondition> {
+  if (bound.op === 'not') yield* costlyConditions(bound.of);
+  else if (bound.op === 'and' || bound.op === 'or') for (const one of bound.of) yield* costlyConditions(one);
+  else if (bound.op === 'keys' && !(bound.ranges.length === 1 && isSingleKey(bound.ranges[0]!))) yield bound;
+}

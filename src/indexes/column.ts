@@ -1,0 +1,136 @@
+/** The keys of one field by *item*: a slot, or in a multi-value field one occurrence of a value. An item without a key sorts first. */
+import type { KeyCodec } from '../model/key.ts';
+import { grown, none } from './arrays.ts';
+
+export interface Keys {
+  /** By key, items without one first. */
+  compare(a: number, b: number): number;
+  /** The item's key against this one; an item without a key is smaller than every key. */
+  compareTo(item: number, key: unknown): number;
+  has(item: number): boolean;
+}
+
+export interface Column extends Keys {
+  /** Undefined: no key. */
+  get(item: number): unknown;
+  set(item: number, key: unknown): void;
+}
+
+/** Numbers and dates; NaN is no key. */
+export class NumberColumn implements Column {
+  values = new Float64Array(16).fill(Number.NaN);
+
+  get(item: number): unknown {
+    const value = this.values[item]!;
+    return Number.isNaN(value) ? undefined : value;
+  }
+
+  set(item: number, key: unknown): void {
+    this.values = grown(this.values, item + 1, Number.NaN);
+    this.values[item] = key === undefined ? Number.NaN : (key as number);
+  }
+
+  has(item: number): boolean {
+    return !Number.isNaN(this.values[item]!);
+  }
+
+  compare(a: number, b: number): number {
+    const x = this.values[a]!;
+    const y = this.values[b]!;
+    if (x < y) return -1;
+    if (x > y) return 1;
+    return x === y ? 0 : Number(!Number.isNaN(x)) - Number(!Number.isNaN(y));
+  }
+
+  compareTo(item: number, key: unknown): number {
+    const value = this.values[item]!;
+    return value === key ? 0 : value > (key as number) ? 1 : -1;
+  }
+}
+
+/** False and true as 0 and 1. */
+export class BooleanColumn extends NumberColumn {
+  override get(item: number): unknown {
+    const value = this.values[item]!;
+    return Number.isNaN(value) ? undefined : value === 1;
+  }
+
+  override set(item: number, key: unknown): void {
+    super.set(item, key === undefined ? undefined : Number(key));
+  }
+
+  override compareTo(item: number, key: unknown): number {
+    return super.compareTo(item, Number(key));
+  }
+}
+
+/** Keys of every other type. */
+export class ValueColumn implements Column {
+  readonly values: unknown[];
+  readonly #compare: KeyCodec['compare'];
+
+  constructor(codec: KeyCodec, values: unknown[] = []) {
+    this.#compare = codec.compare;
+    this.values = values;
+  }
+
+  get(item: number): unknown {
+    return this.values[item];
+  }
+
+  set(item: number, key: unknown): void {
+    // An element far behind the end would turn the array into a dictionary.
+    while (this.values.length < item) this.values.push(undefined);
+    this.values[item] = key;
+  }
+
+  has(item: number): boolean {
+    return this.values[item] !== undefined;
+  }
+
+  compare(a: number, b: number): number {
+    const x = this.values[a];
+    const y = this.values[b];
+    if (x === y) return 0;
+    if (x === undefined) return -1;
+    return y === undefined ? 1 : this.#compare(x, y);
+  }
+
+  compareTo(item: number, key: unknown): number {
+    const value = this.values[item];
+    if (value === key) return 0;
+    return value === undefined ? -1 : this.#compare(value, key);
+  }
+}
+
+/** A multi-value field as a sort sees it: by slot, each with its smallest or its largest key. */
+export class EdgeKeys implements Keys {
+  /** Item with that key by slot. */
+  edges = new Uint32Array(16).fill(none);
+  readonly #column: Column;
+
+  constructor(column: Column) {
+    this.#column = column;
+  }
+
+  set(slot: number, item: number): void {
+    this.edges = grown(this.edges, slot + 1, none);
+    this.edges[slot] = item;
+  }
+
+  has(slot: number): boolean {
+    return this.edges[slot] !== none;
+  }
+
+  compare(a: number, b: number): number {
+    const x = this.edges[a]!;
+    const y = this.edges[b]!;
+    if (x === none || y === none) return Number(x !== none) - Number(y !== none);
+    return this.#column.compare(x, y);
+  }
+
+  compareTo(slot: number, key: unknown): number {
+    const item = this.edges[slot]!;
+    return item === none ? -1 : this.#column.compareTo(item, key);
+  }
+}

@@ -1,0 +1,430 @@
+/**
+ * The index of one field. Its *items* are what its order holds: slots where every object has one key at most, else one item
+ * for each value of each object (an occurrence). The objects of one key are a *run* of the order; of long runs that were asked for,
+ * a set of slots is kept and follows every change.
+ */
+import { grown, none } from './arrays.ts';
+import type { Column } from './column.ts';
+import { BooleanColumn, EdgeKeys, NumberColumn, ValueColumn } from './column.ts';
+import type { Field } from './field.ts';
+import { leafSize, Order } from './order.ts';
+import type { Scratch } from './scratch.ts';
+import { SlotSet } from './slot-set.ts';
+import type { Steps } from './sort.ts';
+import { sortByComparison, sortByNumber, sortByText } from './sort.ts';
+
+/** Shorter runs are read from the order each time. */
+const leastRun = 256;
+
+export interface IndexParts {
+  /** Name by slot. */
+  readonly names: string[];
+  readonly scratch: Scratch;
+}
+
+export abstract class FieldIndex {
+  readonly field: Field;
+  /** By item. */
+  readonly column: Column;
+  /** All items. */
+  abstract readonly order: Order;
+  /** Slot by item; undefined when items are slots. */
+  owners: Uint32Array<ArrayBuffer> | undefined;
+  /** Objects without a key. */
+  missing = 0;
+  protected readonly parts: IndexParts;
+  /** Of a unique index: keys that more than one object had, by their identity. */
+  readonly #conflicts = new Map<unknown, unknown>();
+  readonly #runs = new Map<unknown, SlotSet>();
+
+  constructor(field: Field, column: Column, parts: IndexParts) {
+    this.field = field;
+    this.column = column;
+    this.parts = parts;
+  }
+
+  /** Adds a new object. */
+  abstract insert(slot: number, keys: readonly unknown[]): void;
+
+  /** Gives the object these keys instead of those it has. */
+  abstract update(slot: number, keys: readonly unknown[]): void;
+
+  abstract remove(slot: number): void;
+
+  /** True when one of the object's keys is accepted. */
+  abstract some(slot: number, accepts: (key: unknown) => boolean): boolean;
+
+  /** All slots as a sort by this field sees them: by the smallest key, for a descending sort by the largest. */
+  abstract sorted(descending: boolean): Order;
+
+  /** Bulk: as `insert`, without the order. */
+  abstract append(slot: number, keys: readonly unknown[]): void;
+
+  /** Bulk: makes the order of everything appended, given all slots by name. */
+  abstract finish(byName: Uint32Array): Steps;
+
+  /** Ranks in `order` of the first item in the range of keys and of the first behind it. */
+  ranks(
+    from: unknown,
+    to: unknown,
+    fromInclusive: boolean,
+    toInclusive: boolean,
+  ): readonly [low: number, high: number] {
+    const { order } = this;
+    const low = from === undefined ? this.keyless : order.rankOf(from, !fromInclusive);
+    return [low, Math.max(low, to === undefined ? order.size : order.rankOf(to, toInclusive))];
+  }
+
+  /** Items without a key. */
+  protected abstract get keyless(): number;
+
+  /** Sets the bits of the objects between two ranks of `order`. */
+  mark(low: number, high: number, words: Uint32Array): void {
+    markRanks(this.order, this.owners, low, high, words);
+  }
+
+  /** The objects of one key, whose run has these ranks; kept from now on when there are many. */
+  run(key: unknown, low: number, high: number, limit: number): SlotSet {
+    const id = this.#identity(key);
+    return this.#runs.get(id) ?? this.#read(id, this.order, this.owners, low, high, limit);
+  }
+
+  /** The objects without a key. */
+  missingSet(limit: number): SlotSet {
+    return this.#runs.get(undefined) ?? this.#read(undefined, this.sorted(false), undefined, 0, this.missing, limit);
+  }
+
+  #read(id: unknown, order: Order, owners: Uint32Array | undefined, low: number, high: number, limit: number): SlotSet {
+    if (high - low < leastRun) {
+      const slots = new Uint32Array(Math.max(high - low, 4));
+      for (let rank = low; rank < high; rank++) {
+        const item = order.at(rank);
+        slots[rank - low] = owners ? owners[item]! : item;
+      }
+      slots.subarray(0, high - low).sort();
+      return new SlotSet(slots, high - low);
+    }
+    const words = this.parts.scratch.take(limit);
+    markRanks(order, owners, low, high, words);
+    const set = SlotSet.copyOf(words, high - low);
+    this.parts.scratch.giveBack(words);
+    this.#runs.set(id, set);
+    return set;
+  }
+
+  /** Unique values that several objects have. */
+  conflicts(): { key: unknown; names: string[] }[] {
+    const found: { key: unknown; names: string[] }[] = [];
+    for (const [id, key] of this.#conflicts) {
+      const names = this.holders(key);
+      if (names.length > 1) found.push({ key, names });
+      else this.#conflicts.delete(id);
+    }
+    return found;
+  }
+
+  /** Names of the objects with this key, in order. */
+  holders(key: unknown): string[] {
+    const [low, high] = this.ranks(key, key, true, true);
+    const names: string[] = [];
+    for (let rank = low; rank < high; rank++) {
+      const item = this.order.at(rank);
+      names.push(this.parts.names[this.owners ? this.owners[item]! : item]!);
+    }
+    return names;
+  }
+
+  /** A key in the form in which equal ones are the same for a `Map`. */
+  #identity(key: unknown): unknown {
+    return this.field.codec.type === 'own' && key !== undefined ? this.field.codec.format(key) : key;
+  }
+
+  protected joined(slot: number, key: unknown): void {
+    if (this.#runs.size > 0) this.#runs.get(this.#identity(key))?.add(slot);
+  }
+
+  protected left(slot: number, key: unknown): void {
+    if (this.#runs.size === 0) return;
+    const id = this.#identity(key);
+    const run = this.#runs.get(id);
+    if (run?.remove(slot) && run.count < leastRun / 2) this.#runs.delete(id);
+  }
+
+  protected insertItem(item: number): void {
+    const { order, column } = this;
+    order.insert(item);
+    if (!column.has(item)) return;
+    for (const neighbour of [order.previous, order.next]) {
+      if (neighbour === none || column.compare(neighbour, item) !== 0) continue;
+      const key = column.get(neighbour);
+      // Equal texts share one string.
+      column.set(item, key);
+      if (this.field.unique) this.#conflicts.set(this.#identity(key), key);
+      return;
+    }
+  }
+
+  protected *sortItems(items: Uint32Array, count: number): Steps {
+    const { column } = this;
+    if (column instanceof NumberColumn) yield* sortByNumber(items, count, column.values);
+    else if (this.field.codec.type === 'string') {
+      const { values } = column as ValueColumn;
+      yield* sortByText(items, count, (item) => values[item] as string);
+    } else yield* sortByComparison(items, count, (a, b) => column.compare(a, b));
+    for (let i = 1; i < count; i++) {
+      if (column.compare(items[i - 1]!, items[i]!) === 0) {
+        const key = column.get(items[i - 1]!);
+        column.set(items[i]!, key);
+        if (this.field.unique) this.#conflicts.set(this.#identity(key), key);
+      }
+      if (i % 8192 === 0) yield;
+    }
+  }
+}
+
+function markRanks(order: Order, owners: Uint32Array | undefined, low: number, high: number, words: Uint32Array): void {
+  if (low >= high) return;
+  const { items, counts, directory } = order;
+  let place = order.placeAt(low);
+  let at = low - order.starts[place]!;
+  for (let left = high - low; left > 0; place++) {
+    const leaf = directory[place]!;
+    const base = leaf * leafSize;
+    const end = Math.min(counts[leaf]!, at + left);
+    left -= end - at;
+    for (; at < end; at++) {
+      const slot = owners ? owners[items[base + at]!]! : items[base + at]!;
+      words[slot >>> 5]! |= 1 << (slot & 31);
+    }
+    at = 0;
+  }
+}
+
+function columnOf(field: Field, values?: unknown[]): Column {
+  switch (field.codec.type) {
+    case 'number':
+    case 'date':
+      return new NumberColumn();
+    case 'boolean':
+      return new BooleanColumn();
+    default:
+      return new ValueColumn(field.codec, values);
+  }
+}
+
+export class SingleIndex extends FieldIndex {
+  readonly order: Order;
+
+  /** @param values keys by slot when somebody else keeps them (the names) */
+  constructor(field: Field, parts: IndexParts, values?: unknown[]) {
+    const column = columnOf(field, values);
+    super(field, column, parts);
+    this.order = new Order(column, parts);
+  }
+
+  protected override get keyless(): number {
+    return this.missing;
+  }
+
+  insert(slot: number, keys: readonly unknown[]): void {
+    const key = keys[0];
+    this.append(slot, keys);
+    this.joined(slot, key);
+    this.insertItem(slot);
+  }
+
+  update(slot: number, keys: readonly unknown[]): void {
+    const before = this.column.get(slot);
+    const key = keys[0];
+    if (before === key) return;
+    if (before !== undefined && key !== undefined && this.field.codec.compare(before, key) === 0) return;
+    this.remove(slot);
+    this.insert(slot, keys);
+  }
+
+  remove(slot: number): void {
+    const key = this.column.get(slot);
+    if (key === undefined) this.missing--;
+    this.order.remove(slot);
+    this.left(slot, key);
+    this.column.set(slot, undefined);
+  }
+
+  some(slot: number, accepts: (key: unknown) => boolean): boolean {
+    const key = this.column.get(slot);
+    return key !== undefined && accepts(key);
+  }
+
+  sorted(): Order {
+    return this.order;
+  }
+
+  append(slot: number, keys: readonly unknown[]): void {
+    if (keys.length === 0) this.missing++;
+    this.column.set(slot, keys[0]);
+  }
+
+  *finish(byName: Uint32Array): Steps {
+    const sorted = new Uint32Array(byName.length);
+    let without = 0;
+    let having = this.missing;
+    for (const slot of byName) {
+      if (this.column.has(slot)) sorted[having++] = slot;
+      else sorted[without++] = slot;
+    }
+    yield;
+    const items = sorted.subarray(this.missing);
+    yield* this.sortItems(items, items.length);
+    this.order.fill(sorted, sorted.length);
+  }
+}
+
+export class MultiIndex extends FieldIndex {
+  readonly order: Order;
+  override owners: Uint32Array<ArrayBuffer> = new Uint32Array(16);
+  readonly #smallest: EdgeKeys;
+  readonly #largest: EdgeKeys;
+  readonly #ascending: Order;
+  readonly #descending: Order;
+  /** The object's next larger value, by item. */
+  #following = new Uint32Array(16);
+  readonly #free: number[] = [];
+  #used = 0;
+
+  constructor(field: Field, parts: IndexParts) {
+    const column = columnOf(field);
+    super(field, column, parts);
+    const self = this;
+    this.order = new Order(column, {
+      names: parts.names,
+      get owners() {
+        return self.owners;
+      },
+    });
+    this.#smallest = new EdgeKeys(column);
+    this.#largest = new EdgeKeys(column);
+    this.#ascending = new Order(this.#smallest, parts);
+    this.#descending = new Order(this.#largest, parts);
+  }
+
+  protected override get keyless(): number {
+    return 0;
+  }
+
+  insert(slot: number, keys: readonly unknown[]): void {
+    this.#addItems(slot, keys);
+    this.#ascending.insert(slot);
+    this.#descending.insert(slot);
+  }
+
+  update(slot: number, keys: readonly unknown[]): void {
+    const before = this.#keysOf(slot);
+    const { compare } = this.field.codec;
+    const after = keys.length > 1 ? keys.toSorted(compare) : keys;
+    if (before.length === after.length && before.every((key, i) => compare(key, after[i]) === 0)) return;
+    const same = (a: unknown, b: unknown) => a !== undefined && b !== undefined && compare(a, b) === 0;
+    const sameFirst = same(before[0], after[0]);
+    const sameLast = same(before.at(-1), after.at(-1));
+    if (!sameFirst) this.#ascending.remove(slot);
+    if (!sameLast) this.#descending.remove(slot);
+    this.#removeItems(slot);
+    this.#addItems(slot, after);
+    if (!sameFirst) this.#ascending.insert(slot);
+    if (!sameLast) this.#descending.insert(slot);
+  }
+
+  remove(slot: number): void {
+    this.#ascending.remove(slot);
+    this.#descending.remove(slot);
+    this.#removeItems(slot);
+  }
+
+  #keysOf(slot: number): unknown[] {
+    const keys: unknown[] = [];
+    for (let item = this.#smallest.edges[slot]!; item !== none; item = this.#following[item]!)
+      keys.push(this.column.get(item));
+    return keys;
+  }
+
+  #addItems(slot: number, keys: readonly unknown[]): void {
+    this.append(slot, keys);
+    if (keys.length === 0) this.joined(slot, undefined);
+    for (let item = this.#smallest.edges[slot]!; item !== none; item = this.#following[item]!) {
+      this.joined(slot, this.column.get(item));
+      this.insertItem(item);
+    }
+  }
+
+  #removeItems(slot: number): void {
+    const first = this.#smallest.edges[slot]!;
+    if (first === none) {
+      this.missing--;
+      this.left(slot, undefined);
+    }
+    for (let item = first; item !== none; item = this.#following[item]!) {
+      this.order.remove(item);
+      this.left(slot, this.column.get(item));
+      this.column.set(item, undefined);
+      this.#free.push(item);
+    }
+    this.#smallest.set(slot, none);
+    this.#largest.set(slot, none);
+  }
+
+  some(slot: number, accepts: (key: unknown) => boolean): boolean {
+    for (let item = this.#smallest.edges[slot]!; item !== none; item = this.#following[item]!) {
+      if (accepts(this.column.get(item))) return true;
+    }
+    return false;
+  }
+
+  sorted(descending: boolean): Order {
+    return descending ? this.#descending : this.#ascending;
+  }
+
+  append(slot: number, keys: readonly unknown[]): void {
+    let last = none;
+    let first = none;
+    for (const key of keys.length > 1 ? keys.toSorted(this.field.codec.compare) : keys) {
+      const item = this.#free.pop() ?? this.#used++;
+      this.owners = grown(this.owners, item + 1);
+      this.#following = grown(this.#following, item + 1);
+      this.owners[item] = slot;
+      this.column.set(item, key);
+      this.#following[item] = none;
+      if (last === none) first = item;
+      else this.#following[last] = item;
+      last = item;
+    }
+    this.#smallest.set(slot, first);
+    this.#largest.set(slot, last);
+    if (first === none) this.missing++;
+  }
+
+  *finish(byName: Uint32Array): Steps {
+    const items = new Uint32Array(this.#used);
+    const sorted = new Uint32Array(byName.length);
+    let count = 0;
+    let without = 0;
+    for (const slot of byName) {
+      if (!this.#smallest.has(slot)) sorted[without++] = slot;
+      for (let item = this.#smallest.edges[slot]!; item !== none; item = this.#following[item]!) items[count++] = item;
+    }
+    yield;
+    yield* this.sortItems(items, count);
+    this.order.fill(items, count);
+    yield;
+    for (const [order, { edges }] of [
+      [this.#ascending, this.#smallest],
+      [this.#descending, this.#largest],
+    ] as const) {
+      let having = without;
+      for (const item of items) {
+        const slot = this.owners[item]!;
+        if (edges[slot] === item) sorted[having++] = slot;
+      }
+      order.fill(sorted, sorted.length);
+      yield;
+    }
+  }
+}

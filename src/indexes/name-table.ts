@@ -1,0 +1,84 @@
+/**
+ * Names to slots by open addressing, in many small tables: one that grows holds the event loop for a moment only,
+ * and there is no limit at 2^24 entries as a `Map` has.
+ */
+import { grown, none } from './arrays.ts';
+
+const tables = 256;
+const leastSize = 8;
+
+export class NameTable {
+  /** Name by slot. */
+  readonly names: string[];
+  /** Slot + 1 by place, 0 where it is free. */
+  readonly #places: Uint32Array<ArrayBuffer>[] = Array.from({ length: tables }, () => new Uint32Array(leastSize));
+  readonly #used = new Uint32Array(tables);
+  #hashes = new Uint32Array(16);
+
+  constructor(names: string[]) {
+    this.names = names;
+  }
+
+  /** Slot of the name, `none` when it is not there. */
+  find(name: string): number {
+    const hash = hashOf(name);
+    const places = this.#places[hash & (tables - 1)]!;
+    const mask = places.length - 1;
+    for (let at = (hash >>> 8) & mask; places[at] !== 0; at = (at + 1) & mask) {
+      const slot = places[at]! - 1;
+      if (this.#hashes[slot] === hash && this.names[slot] === name) return slot;
+    }
+    return none;
+  }
+
+  /** Adds `names[slot]`, which is not there yet. */
+  add(slot: number): void {
+    const hash = hashOf(this.names[slot]!);
+    this.#hashes = grown(this.#hashes, slot + 1);
+    this.#hashes[slot] = hash;
+    const table = hash & (tables - 1);
+    if (++this.#used[table]! * 4 > this.#places[table]!.length * 3) this.#grow(table);
+    this.#place(this.#places[table]!, slot);
+  }
+
+  /** Removes `names[slot]`, which is there. */
+  remove(slot: number): void {
+    const hash = this.#hashes[slot]!;
+    const table = hash & (tables - 1);
+    const places = this.#places[table]!;
+    const mask = places.length - 1;
+    let hole = (hash >>> 8) & mask;
+    while (places[hole] !== slot + 1) hole = (hole + 1) & mask;
+    this.#used[table]!--;
+    // Entries behind the hole move up when their search would have passed it.
+    for (let at = (hole + 1) & mask; places[at] !== 0; at = (at + 1) & mask) {
+      const home = (this.#hashes[places[at]! - 1]! >>> 8) & mask;
+      if (((at - home) & mask) < ((at - hole) & mask)) continue;
+      places[hole] = places[at]!;
+      hole = at;
+    }
+    places[hole] = 0;
+  }
+
+  #place(places: Uint32Array, slot: number): void {
+    const mask = places.length - 1;
+    let at = (this.#hashes[slot]! >>> 8) & mask;
+    while (places[at] !== 0) at = (at + 1) & mask;
+    places[at] = slot + 1;
+  }
+
+  #grow(table: number): void {
+    const old = this.#places[table]!;
+    const places = new Uint32Array(old.length * 2);
+    for (const entry of old) if (entry !== 0) this.#place(places, entry - 1);
+    this.#places[table] = places;
+  }
+}
+
+/** FNV-1a over UTF-16 units, with a last mix so that low and high bits both serve. */
+function hashOf(text: string): number {
+  let hash = 0x811c9dc5;
+  for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
+  hash = Math.imul(hash ^ (hash >>> 15), 0x2c1b3c6d);
+  return (hash ^ (hash >>> 13)) >>> 0;
+}

@@ -1,0 +1,386 @@
+/**
+ * From a bound condition to the objects that match it. A conjunction starts with its smallest part; sets are intersected as bitmaps,
+ * and conditions for which that would cost more are tested on what is left. A negation keeps the set of what does not match.
+ */
+import { NumberColumn } from '../indexes/column.ts';
+import { nameField } from '../indexes/field.ts';
+import type { FieldIndex } from '../indexes/field-index.ts';
+import type { ModelIndex } from '../indexes/model-index.ts';
+import { leafSize } from '../indexes/order.ts';
+import { bitsOf, SlotSet } from '../indexes/slot-set.ts';
+import type { Bound, KeyCondition, KeyRange } from './bind.ts';
+import type { Work } from './work.ts';
+
+/** Objects, as a set of slots; with `negated` all others. Only good until the next change, except for sets of its own. */
+export interface Matches {
+  readonly count: number;
+  has(slot: number): boolean;
+  readonly negated: boolean;
+  /** True while `set` would have to be made first. */
+  readonly lazy: boolean;
+  set(): SlotSet;
+}
+
+/** A condition in one field that was used, for `explain`. */
+export interface Use {
+  readonly field: string;
+  readonly rows: number;
+}
+
+/** Fewer rows are sorted, more are marked in a bitmap. */
+const fewRows = 512;
+/** Of a longer list of values only so many are looked up to estimate it. */
+const sampled = 32;
+/** What testing one object costs, in rows of a collection; a text costs more. */
+const testCost = 2;
+const textCost = 8;
+
+interface Part {
+  readonly negated: boolean;
+  /** Upper bound of the objects in the set. */
+  readonly rows: number;
+  readonly set?: SlotSet;
+  readonly condition?: KeyCondition;
+}
+
+const nothing = new SlotSet(new Uint32Array(0), 0);
+
+export class Evaluation {
+  readonly uses: Use[] = [];
+  readonly #index: ModelIndex;
+  readonly #work: Work;
+  /** Sets that were made beforehand, in slices. */
+  readonly #prepared: ReadonlyMap<KeyCondition, SlotSet>;
+  /** Bitmaps in use until `release`. */
+  readonly #borrowed: Uint32Array<ArrayBuffer>[] = [];
+
+  constructor(index: ModelIndex, work: Work, prepared: ReadonlyMap<KeyCondition, SlotSet> = new Map()) {
+    this.#index = index;
+    this.#work = work;
+    this.#prepared = prepared;
+  }
+
+  /** Gives the memory back; the matches are no longer good. */
+  release(): void {
+    for (const words of this.#borrowed) this.#index.scratch.giveBack(words);
+    this.#borrowed.length = 0;
+  }
+
+  /** Zeroed bits for all slots, until `release`. */
+  bits(): Uint32Array<ArrayBuffer> {
+    const words = this.#index.scratch.take(this.#index.limit);
+    this.#borrowed.push(words);
+    return words;
+  }
+
+  evaluate(bound: Bound, names?: ReadonlySet<string>): Matches {
+    const parts: Part[] = [];
+    if (!this.#gather(bound, false, parts)) return this.#matches(nothing, false);
+    if (names) parts.push(this.#named(names));
+    const [only] = parts;
+    if (!only) return this.#matches(nothing, true);
+    if (parts.length === 1 && only.condition) return this.#single(only.condition, only.negated);
+    return this.#intersect(parts);
+  }
+
+  #matches(set: SlotSet, negated: boolean): Matches {
+    const count = negated ? this.#index.size - set.count : set.count;
+    return { count, negated, lazy: false, has: (slot) => set.has(slot) !== negated, set: () => set };
+  }
+
+  /** One condition alone: its count is known from the order, and a set is made only when it is asked for. */
+  #single(condition: KeyCondition, negated: boolean): Matches {
+    const field = this.#index.fields[condition.field]!;
+    const [range] = condition.ranges;
+    const exact = condition.ranges.length === 1 && !condition.text && !field.owners && !isSingleKey(range!);
+    if (!exact || this.#prepared.has(condition)) return this.#matches(this.#collect(condition), negated);
+    const [low, high] = ranksOf(field, range!);
+    const test = tester(field, condition);
+    let made: SlotSet | undefined;
+    const set = () => {
+      made ??= this.#collect(condition);
+      return made;
+    };
+    const count = negated ? this.#index.size - (high - low) : high - low;
+    return { count, negated, lazy: true, has: negated ? (slot) => !test(slot) : test, set };
+  }
+
+  #named(names: ReadonlySet<string>): Part {
+    const slots: number[] = [];
+    for (const name of names) {
+      const slot = this.#index.slotOf(name);
+      if (slot !== undefined) slots.push(slot);
+      this.#work.spend(1);
+    }
+    this.uses.push({ field: this.#index.fields[nameField]!.field.name, rows: slots.length });
+    return { negated: false, rows: slots.length, set: new SlotSet(Uint32Array.from(slots).sort(), slots.length) };
+  }
+
+  /** Takes a conjunction apart; false when nothing can match. */
+  #gather(bound: Bound, negated: boolean, parts: Part[]): boolean {
+    switch (bound.op) {
+      case 'all':
+        return !negated;
+      case 'not':
+        return this.#gather(bound.of, !negated, parts);
+      case 'and':
+      case 'or':
+        if ((bound.op === 'and') !== negated) return bound.of.every((one) => this.#gather(one, negated, parts));
+        parts.push(this.#compound(bound.of, negated));
+        return true;
+      case 'null': {
+        const field = this.#index.fields[bound.field]!;
+        parts.push(this.#known(field.field.name, field.missingSet(this.#index.limit), negated));
+        return true;
+      }
+      case 'label': {
+        const { labels } = this.#index;
+        const sets = bound.values
+          ? [...bound.values].map((value) => labels.having(bound.key, value))
+          : [labels.having(bound.key)];
+        const having = sets.filter((set) => set !== undefined);
+        parts.push(this.#known('metadata.labels', having.length === 1 ? having[0]! : this.#union(having), negated));
+        return true;
+      }
+      case 'keys': {
+        const field = this.#index.fields[bound.field]!;
+        const prepared = this.#prepared.get(bound);
+        if (prepared) parts.push(this.#known(field.field.name, prepared, negated));
+        else {
+          const rows = this.#estimate(field, bound);
+          this.uses.push({ field: field.field.name, rows });
+          parts.push({ negated, rows, condition: bound });
+        }
+        return true;
+      }
+    }
+  }
+
+  #known(field: string, set: SlotSet, negated: boolean): Part {
+    this.uses.push({ field, rows: set.count });
+    return { negated, rows: set.count, set };
+  }
+
+  /** An OR, or the negation of an AND: not all of the opposites. */
+  #compound(of: readonly Bound[], negated: boolean): Part {
+    const parts: Part[] = [];
+    const possible = of.every((one) => this.#gather(one, !negated, parts));
+    if (!possible) return { negated: true, rows: 0, set: nothing };
+    if (parts.length === 0) return { negated: false, rows: 0, set: nothing };
+    const opposite = this.#intersect(parts);
+    const set = opposite.set();
+    return { negated: !opposite.negated, rows: set.count, set };
+  }
+
+  #intersect(parts: Part[]): Matches {
+    const positives = parts.filter((part) => !part.negated).sort((a, b) => a.rows - b.rows);
+    const [start] = positives;
+    if (!start) return this.#matches(this.#unionOf(parts), true);
+    let set = start.set ?? this.#collect(start.condition!);
+    const others = parts.filter((part) => part !== start);
+    const sets = others.filter((part) => part.set || this.#isWorthCollecting(part, set.count));
+    for (const part of sets) {
+      if (set.count === 0) break;
+      set = this.#combine(set, part.set ?? this.#collect(part.condition!), part.negated);
+    }
+    for (const { condition, negated } of others.filter((part) => !sets.includes(part))) {
+      if (set.count === 0) break;
+      const test = tester(this.#index.fields[condition!.field]!, condition!);
+      set = this.#filter(set, negated ? (slot) => !test(slot) : test);
+    }
+    return this.#matches(set, false);
+  }
+
+  /** Whether a set costs less than testing so many objects. */
+  #isWorthCollecting({ condition, rows }: Part, tests: number): boolean {
+    if (condition!.ranges.length === 1 && isSingleKey(condition!.ranges[0]!))
+      return rows < tests * testCost || tests > fewRows;
+    return rows < tests * (condition!.text ? textCost : testCost);
+  }
+
+  /** What is in the first set and (with `negated`: but not) in the second. */
+  #combine(set: SlotSet, other: SlotSet, negated: boolean): SlotSet {
+    const { words } = set;
+    const others = other.words;
+    if (!words || !others) {
+      if (words && !negated) return this.#filter(other, (slot) => set.has(slot));
+      return this.#filter(set, (slot) => other.has(slot) !== negated);
+    }
+    const result = this.bits();
+    const both = Math.min(words.length, others.length);
+    let count = 0;
+    for (let i = 0; i < both; i++) {
+      const word = words[i]! & (negated ? ~others[i]! : others[i]!);
+      result[i] = word;
+      count += bitsOf(word);
+    }
+    for (let i = both; negated && i < Math.min(words.length, result.length); i++) {
+      result[i] = words[i]!;
+      count += bitsOf(words[i]!);
+    }
+    this.#work.spend(both >>> 5);
+    return SlotSet.ofWords(result, count);
+  }
+
+  #filter(set: SlotSet, test: (slot: number) => boolean): SlotSet {
+    this.#work.spend(set.count);
+    let count = 0;
+    const { words, slots } = set;
+    if (!words) {
+      const kept = new Uint32Array(set.count);
+      for (let i = 0; i < set.count; i++) if (test(slots[i]!)) kept[count++] = slots[i]!;
+      return new SlotSet(kept, count);
+    }
+    const result = this.bits();
+    for (let at = 0; at < words.length; at++) {
+      let kept = 0;
+      for (let word = words[at]!; word !== 0; word &= word - 1) {
+        const bit = word & -word;
+        if (test(at * 32 + 31 - Math.clz32(bit))) kept |= bit;
+      }
+      result[at] = kept;
+      count += bitsOf(kept);
+      if ((at & 255) === 255) this.#work.spend(0);
+    }
+    return SlotSet.ofWords(result, count);
+  }
+
+  #unionOf(parts: readonly Part[]): SlotSet {
+    if (parts.length === 1) return parts[0]!.set ?? this.#collect(parts[0]!.condition!);
+    const words = this.bits();
+    for (const { set, condition } of parts) {
+      if (set) this.#markSet(set, words);
+      else this.#markKeys(condition!, words);
+    }
+    return SlotSet.ofWords(words);
+  }
+
+  #union(sets: readonly SlotSet[]): SlotSet {
+    if (sets.length === 0) return nothing;
+    const words = this.bits();
+    for (const set of sets) this.#markSet(set, words);
+    return SlotSet.ofWords(words);
+  }
+
+  #markSet(set: SlotSet, words: Uint32Array): void {
+    const { words: bits, slots } = set;
+    if (bits) {
+      const length = Math.min(bits.length, words.length);
+      for (let i = 0; i < length; i++) words[i]! |= bits[i]!;
+      this.#work.spend(length >>> 5);
+      return;
+    }
+    for (let i = 0; i < set.count; i++) words[slots[i]! >>> 5]! |= 1 << (slots[i]! & 31);
+    this.#work.spend(set.count);
+  }
+
+  #estimate(field: FieldIndex, { ranges }: KeyCondition): number {
+    const every = Math.max(1, Math.floor(ranges.length / sampled));
+    let rows = 0;
+    for (let i = 0; i < ranges.length; i += every) {
+      const [low, high] = ranksOf(field, ranges[i]!);
+      rows += high - low;
+    }
+    return rows * every;
+  }
+
+  /** The set of one condition. */
+  #collect(condition: KeyCondition): SlotSet {
+    const prepared = this.#prepared.get(condition);
+    if (prepared) return prepared;
+    const field = this.#index.fields[condition.field]!;
+    const { ranges, text } = condition;
+    if (ranges.length === 1 && !text) {
+      const [low, high] = ranksOf(field, ranges[0]!);
+      if (isSingleKey(ranges[0]!)) {
+        this.#work.spend(Math.min(high - low, fewRows));
+        return field.run(ranges[0]!.from, low, high, this.#index.limit);
+      }
+      if (high - low < fewRows && !field.owners) {
+        this.#work.spend(high - low);
+        const slots = Uint32Array.from({ length: high - low }, (_, i) => field.order.at(low + i)).sort();
+        return new SlotSet(slots, high - low);
+      }
+    }
+    const words = this.bits();
+    this.#markKeys(condition, words);
+    return SlotSet.ofWords(words);
+  }
+
+  #markKeys(condition: KeyCondition, words: Uint32Array): void {
+    const prepared = this.#prepared.get(condition);
+    if (prepared) return this.#markSet(prepared, words);
+    const field = this.#index.fields[condition.field]!;
+    for (const range of condition.ranges) {
+      const [low, high] = ranksOf(field, range);
+      this.#work.spend(1);
+      for (let from = low; from < high; from += scanned) {
+        const to = Math.min(from + scanned, high);
+        markAccepted(field, condition, from, to, words);
+        this.#work.spend(to - from);
+      }
+    }
+  }
+}
+
+/** Rows between two looks at the clock. */
+export const scanned = 4096;
+
+export function isSingleKey({ from, to }: KeyRange): boolean {
+  return from === to && from !== undefined;
+}
+
+export function ranksOf(field: FieldIndex, range: KeyRange): readonly [low: number, high: number] {
+  return field.ranks(range.from, range.to, range.fromInclusive, range.toInclusive);
+}
+
+/** Marks the objects between two ranks, with a text only those whose key has it. */
+export function markAccepted(
+  field: FieldIndex,
+  condition: KeyCondition,
+  low: number,
+  high: number,
+  words: Uint32Array,
+): void {
+  if (!condition.text) return field.mark(low, high, words);
+  const { order, owners, column } = field;
+  const { items, counts, directory } = order;
+  let place = order.placeAt(low);
+  let at = low - order.starts[place]!;
+  let last: unknown;
+  let accepted = false;
+  for (let left = high - low; left > 0; place++, at = 0) {
+    const base = directory[place]! * leafSize;
+    const end = Math.min(counts[directory[place]!]!, at + left);
+    left -= end - at;
+    for (; at < end; at++) {
+      const item = items[base + at]!;
+      const key = column.get(item);
+      if (key !== last) {
+        last = key;
+        accepted = condition.accepts(key);
+      }
+      if (!accepted) continue;
+      const slot = owners ? owners[item]! : item;
+      words[slot >>> 5]! |= 1 << (slot & 31);
+    }
+  }
+}
+
+/** Whether an object satisfies the condition. */
+export function tester(field: FieldIndex, condition: KeyCondition): (slot: number) => boolean {
+  const { column, owners } = field;
+  const [range] = condition.ranges;
+  if (!owners && column instanceof NumberColumn && condition.ranges.length === 1) {
+    const { values } = column;
+    const from = range!.from === undefined ? Number.NEGATIVE_INFINITY : Number(range!.from);
+    const to = range!.to === undefined ? Number.POSITIVE_INFINITY : Number(range!.to);
+    const { fromInclusive, toInclusive } = range!;
+    return (slot) => {
+      const value = values[slot]!;
+      return (value > from || (fromInclusive && value === from)) && (value < to || (toInclusive && value === to));
+    };
+  }
+  const { accepts } = condition;
+  return (slot) => field.some(slot, accepts);
+}

@@ -1,0 +1,443 @@
+/**
+ * One page of the matches in the order of a sort. The order of the first field is walked from wherever is nearest; when that
+ * would be far, the matches are counted along the order, leaf by leaf, and only the leaves of the page are looked at.
+ */
+import type { FieldIndex } from '../indexes/field-index.ts';
+import type { ModelIndex } from '../indexes/model-index.ts';
+import type { Order } from '../indexes/order.ts';
+import { leafSize } from '../indexes/order.ts';
+import { SlotSet } from '../indexes/slot-set.ts';
+import { compareText } from '../model/key.ts';
+import type { BoundSort } from './bind.ts';
+import type { Evaluation, Matches } from './evaluate.ts';
+import type { Work } from './work.ts';
+
+/** `index`: the page is a part of the order; `walk`: along the order, testing; `rank`: matches counted along the order; `sort`: by comparison. */
+export type Strategy = 'none' | 'index' | 'walk' | 'rank' | 'sort';
+
+/** Matches along an order; ranks are the order's own. */
+interface Members {
+  readonly count: number;
+  has(slot: number): boolean;
+  /** Rank of the j-th match, j from 0. */
+  select(j: number): number;
+  /** Matches of lower rank. */
+  before(rank: number): number;
+}
+
+/** Up to so many objects are sorted by comparison. */
+const fewObjects = 128;
+/** What finding a place within a leaf costs, in steps of a walk. */
+const leafCost = 300;
+
+export class Pager {
+  strategy: Strategy = 'none';
+  readonly #index: ModelIndex;
+  readonly #evaluation: Evaluation;
+  readonly #work: Work;
+
+  constructor(index: ModelIndex, evaluation: Evaluation, work: Work) {
+    this.#index = index;
+    this.#evaluation = evaluation;
+    this.#work = work;
+  }
+
+  /**
+   * Slots of the page, in order.
+   * @param ranks where the matches are all objects between two ranks of the first field's order: these
+   */
+  page(
+    matches: Matches,
+    sort: readonly BoundSort[],
+    offset: number,
+    limit: number,
+    ranks?: readonly [low: number, high: number],
+  ): number[] {
+    const take = Math.min(limit, matches.count - offset);
+    if (take <= 0) return [];
+    const { field, descending } = sort[0]!;
+    const order = this.#index.fields[field]!.sorted(descending);
+    if (ranks) return this.#along(order, new Contiguous(ranks[0], ranks[1]), 'index', sort, offset, take);
+    if (matches.negated && !matches.lazy && matches.set().count === 0) {
+      return this.#along(order, new Contiguous(0, order.size), 'index', sort, offset, take);
+    }
+    if (matches.count <= fewObjects / 2 && !matches.negated) {
+      this.strategy = 'sort';
+      return this.#sorted(slotsOf(matches.set()), sort).slice(offset, offset + take);
+    }
+    const scattered = new Scattered(order, matches, this.#evaluation, this.#work);
+    const nearest = Math.min(offset, matches.count - offset - take) + take;
+    if (scattered.isFar(nearest)) {
+      scattered.countLeaves();
+      const first = descending ? matches.count - offset - take : offset;
+      const slots = this.#window(scattered, sort, first, take, descending);
+      if (slots) return slots;
+    }
+    const found = this.#along(order, scattered, 'walk', sort, offset, take);
+    this.strategy = scattered.counted ? 'rank' : 'walk';
+    return found;
+  }
+
+  #sorted(slots: number[], sort: readonly BoundSort[]): number[] {
+    this.#work.spend(slots.length);
+    const { names, fields } = this.#index;
+    const keys = sort.map(({ field, descending }) => ({ keys: fields[field]!.sorted(descending).keys, descending }));
+    return slots.sort((a, b) => {
+      for (const { keys: column, descending } of keys) {
+        const result = column.compare(a, b);
+        if (result !== 0) return descending ? -result : result;
+      }
+      return compareText(names[a]!, names[b]!);
+    });
+  }
+
+  /** The page from the few matches in its leaves and the runs these cut; undefined when they are not few. */
+  #window(
+    members: Scattered,
+    sort: readonly BoundSort[],
+    first: number,
+    take: number,
+    descending: boolean,
+  ): number[] | undefined {
+    const window = members.window(first, take, fewObjects);
+    if (!window) return undefined;
+    this.strategy = 'rank';
+    const { slots, before } = window;
+    const skip = descending ? before + slots.length - first - take : first - before;
+    return this.#sorted(slots, sort).slice(skip, skip + take);
+  }
+
+  #along(
+    order: Order,
+    members: Members,
+    strategy: Strategy,
+    sort: readonly BoundSort[],
+    offset: number,
+    take: number,
+  ): number[] {
+    const [{ field, descending }, ...rest] = sort as readonly [BoundSort, ...BoundSort[]];
+    const index = this.#index.fields[field]!;
+    const found: number[] = [];
+    this.strategy = strategy;
+    while (found.length < take) {
+      const next = offset + found.length;
+      const rank = members.select(descending ? members.count - 1 - next : next);
+      const wanted = take - found.length;
+      if (!descending && rest.length === 0) {
+        this.#walk(order, members, rank, order.size, wanted, found);
+        continue;
+      }
+      const [low, high] = this.#run(index, order, rank);
+      if (high - low === 1) {
+        found.push(order.at(rank));
+        continue;
+      }
+      const earlier = descending ? members.count - members.before(high) : members.before(low);
+      this.#inRun(order, members, low, high, rest, next - earlier, wanted, found);
+    }
+    return found;
+  }
+
+  /** Ranks of the objects with the key of the one at this rank. */
+  #run(index: FieldIndex, order: Order, rank: number): readonly [low: number, high: number] {
+    const slot = order.at(rank);
+    if (!order.keys.has(slot)) return [0, index.missing];
+    const same = (other: number) => other >= 0 && other < order.size && order.keys.compare(order.at(other), slot) === 0;
+    return same(rank - 1) || same(rank + 1) ? order.runOf(slot) : [rank, rank + 1];
+  }
+
+  /** The matches between two ranks, in the order of the remaining fields: at most `wanted` of them after the first `skip`. */
+  #inRun(
+    order: Order,
+    members: Members,
+    low: number,
+    high: number,
+    rest: readonly BoundSort[],
+    skip: number,
+    wanted: number,
+    found: number[],
+  ): void {
+    if (rest.length === 0) {
+      const from = skip === 0 ? low : members.select(members.before(low) + skip);
+      this.#walk(order, members, from, high, wanted, found);
+      return;
+    }
+    const count = members.before(high) - members.before(low);
+    if (count <= fewObjects) {
+      const slots: number[] = [];
+      this.#walk(order, members, low, high, count, slots);
+      found.push(...this.#sorted(slots, rest).slice(skip, skip + wanted));
+      return;
+    }
+    const words = this.#evaluation.bits();
+    this.#mark(order, members, low, high, words);
+    const set = SlotSet.ofWords(words, count);
+    const inner: Matches = { count, negated: false, lazy: false, has: (slot) => set.has(slot), set: () => set };
+    for (const slot of this.page(inner, rest, skip, wanted)) found.push(slot);
+  }
+
+  /** Collects so many matches from a rank on. */
+  #walk(order: Order, members: Members, from: number, to: number, take: number, found: number[]): void {
+    const { items, counts, directory } = order;
+    const enough = found.length + take;
+    let place = order.placeAt(from);
+    let at = from - order.starts[place]!;
+    for (let left = to - from; left > 0 && found.length < enough; place++, at = 0) {
+      const base = directory[place]! * leafSize;
+      const end = Math.min(counts[directory[place]!]!, at + left);
+      left -= end - at;
+      this.#work.spend(end - at);
+      for (; at < end && found.length < enough; at++) {
+        const slot = items[base + at]!;
+        if (members.has(slot)) found.push(slot);
+      }
+    }
+  }
+
+  #mark(order: Order, members: Members, from: number, to: number, words: Uint32Array): void {
+    const { items, counts, directory } = order;
+    let place = order.placeAt(from);
+    let at = from - order.starts[place]!;
+    for (let left = to - from; left > 0; place++, at = 0) {
+      const base = directory[place]! * leafSize;
+      const end = Math.min(counts[directory[place]!]!, at + left);
+      left -= end - at;
+      this.#work.spend(end - at);
+      for (; at < end; at++) {
+        const slot = items[base + at]!;
+        if (members.has(slot)) words[slot >>> 5]! |= 1 << (slot & 31);
+      }
+    }
+  }
+}
+
+function slotsOf(set: SlotSet): number[] {
+  const slots: number[] = [];
+  set.forEach((slot) => {
+    slots.push(slot);
+  });
+  return slots;
+}
+
+/** All objects between two ranks. */
+class Contiguous implements Members {
+  readonly count: number;
+  readonly #low: number;
+  readonly #high: number;
+
+  constructor(low: number, high: number) {
+    this.#low = low;
+    this.#high = high;
+    this.count = high - low;
+  }
+
+  /** Only objects of matching runs are asked for. */
+  has(): boolean {
+    return true;
+  }
+
+  select(j: number): number {
+    return this.#low + j;
+  }
+
+  before(rank: number): number {
+    return Math.min(Math.max(rank, this.#low), this.#high) - this.#low;
+  }
+}
+
+/** Matches anywhere in the order: a walk that goes on from where it was, and jumps when the way is long. */
+class Scattered implements Members {
+  readonly count: number;
+  readonly has: (slot: number) => boolean;
+  readonly #order: Order;
+  readonly #matches: Matches;
+  readonly #work: Work;
+  /** Objects for each match, on average. */
+  readonly #gap: number;
+  /** Where the walk is: `#found` matches have a lower rank than `#rank`. */
+  #rank = 0;
+  #found = 0;
+  /** Matches before the leaf at each place, and all of them at the end; once they were counted. */
+  #starts: Uint32Array | undefined;
+
+  constructor(order: Order, matches: Matches, evaluation: Evaluation, work: Work) {
+    this.#order = order;
+    this.#matches = matches;
+    this.#work = work;
+    this.count = matches.count;
+    this.#gap = order.size / matches.count;
+    this.has = testOf(matches, evaluation);
+  }
+
+  get counted(): boolean {
+    return this.#starts !== undefined;
+  }
+
+  /** Whether walking past so many matches costs more than counting all of them along the order. */
+  isFar(matches: number): boolean {
+    const { lazy } = this.#matches;
+    const each = lazy ? 3 : 1;
+    const counting = (lazy ? this.count : this.#matches.set().count) * each + this.#order.leaves;
+    return matches * this.#gap > counting + 2 * leafCost;
+  }
+
+  countLeaves(): void {
+    const order = this.#order;
+    const starts = new Uint32Array(order.leaves + 1);
+    const { leafOf, places } = order.tables;
+    const set = this.#matches.set();
+    const { words, slots } = set;
+    this.#work.spend(set.count);
+    if (words) {
+      for (let at = 0; at < words.length; at++) {
+        for (let word = words[at]!; word !== 0; word &= word - 1) {
+          starts[places[leafOf[at * 32 + 31 - Math.clz32(word & -word)]!]!]!++;
+        }
+      }
+    } else {
+      for (let i = 0; i < set.count; i++) starts[places[leafOf[slots[i]!]!]!]!++;
+    }
+    const { counts, directory } = order;
+    let sum = 0;
+    for (let place = 0; place < order.leaves; place++) {
+      const inLeaf = starts[place]!;
+      starts[place] = sum;
+      sum += this.#matches.negated ? counts[directory[place]!]! - inLeaf : inLeaf;
+    }
+    starts[order.leaves] = sum;
+    this.#starts = starts;
+  }
+
+  /**
+   * The matches in the leaves that hold `take` of them from the `first` on, and in the leaves into which their runs reach;
+   * undefined when these are more than `most`.
+   */
+  window(first: number, take: number, most: number): { slots: number[]; before: number } | undefined {
+    const order = this.#order;
+    const starts = this.#starts!;
+    let from = this.#placeOfMatch(first);
+    let to = this.#placeOfMatch(first + take - 1);
+    while (from > 0 && starts[to + 1]! - starts[from]! <= most && order.isCut(from)) from--;
+    while (to + 1 < order.leaves && starts[to + 1]! - starts[from]! <= most && order.isCut(to + 1)) to++;
+    if (starts[to + 1]! - starts[from]! > most) return undefined;
+    const slots: number[] = [];
+    for (let place = from; place <= to; place++) {
+      if (starts[place + 1] === starts[place]) continue;
+      for (const slot of order.leaf(place)) if (this.has(slot)) slots.push(slot);
+      this.#work.spend(leafSize);
+    }
+    return { slots, before: starts[from]! };
+  }
+
+  /** Place of the leaf with the j-th match. */
+  #placeOfMatch(j: number): number {
+    const starts = this.#starts!;
+    let low = 0;
+    let high = this.#order.leaves;
+    while (high - low > 1) {
+      const middle = (low + high) >>> 1;
+      if (starts[middle]! <= j) low = middle;
+      else high = middle;
+    }
+    return low;
+  }
+
+  select(j: number): number {
+    const here = Math.abs(j - this.#found);
+    const nearest = Math.min(here, j, this.count - j);
+    if (nearest * this.#gap > leafCost && this.#starts) this.#jump(this.#placeOfMatch(j));
+    else if (nearest < here && nearest === j) this.#jumpTo(0, 0);
+    else if (nearest < here) this.#jumpTo(this.#order.size, this.count);
+    if (j < this.#found) this.#back(0, j);
+    else this.#forth(this.#order.size, j);
+    return this.#rank;
+  }
+
+  before(rank: number): number {
+    const { size } = this.#order;
+    const here = Math.abs(rank - this.#rank);
+    const nearest = Math.min(here, rank, size - rank);
+    if (nearest > leafCost && this.#starts) this.#jump(this.#order.placeAt(rank));
+    else if (nearest < here && nearest === rank) this.#jumpTo(0, 0);
+    else if (nearest < here) this.#jumpTo(size, this.count);
+    if (rank < this.#rank) this.#back(rank, -1);
+    else this.#forth(rank, this.count);
+    return this.#found;
+  }
+
+  #jump(place: number): void {
+    this.#jumpTo(this.#order.starts[place]!, this.#starts![place]!);
+  }
+
+  #jumpTo(rank: number, found: number): void {
+    this.#rank = rank;
+    this.#found = found;
+  }
+
+  /** Goes on to a rank, or to the j-th match when that comes first. */
+  #forth(to: number, j: number): void {
+    if (this.#rank >= to) return;
+    const { items, counts, directory, starts } = this.#order;
+    let place = this.#order.placeAt(this.#rank);
+    let at = this.#rank - starts[place]!;
+    let found = this.#found;
+    for (let left = to - this.#rank; left > 0; place++, at = 0) {
+      const base = directory[place]! * leafSize;
+      const from = at;
+      const end = Math.min(counts[directory[place]!]!, at + left);
+      for (; at < end; at++) {
+        if (!this.has(items[base + at]!)) continue;
+        if (found === j) {
+          this.#work.spend(at - from);
+          return this.#jumpTo(starts[place]! + at, found);
+        }
+        found++;
+      }
+      left -= end - from;
+      this.#work.spend(end - from);
+    }
+    this.#jumpTo(to, found);
+  }
+
+  /** Goes back to a rank, or to the j-th match when that comes first. */
+  #back(to: number, j: number): void {
+    const { items, counts, directory, starts } = this.#order;
+    if (this.#rank <= to) return;
+    let place = this.#order.placeAt(this.#rank - 1);
+    let at = this.#rank - 1 - starts[place]!;
+    let found = this.#found;
+    for (let left = this.#rank - to; left > 0; ) {
+      const base = directory[place]! * leafSize;
+      const from = at;
+      const end = Math.max(-1, at - left);
+      for (; at > end; at--) {
+        if (!this.has(items[base + at]!)) continue;
+        found--;
+        if (found === j) {
+          this.#work.spend(from - at);
+          return this.#jumpTo(starts[place]! + at, found);
+        }
+      }
+      left -= from - end;
+      this.#work.spend(from - end);
+      place--;
+      if (place >= 0) at = counts[directory[place]!]! - 1;
+    }
+    this.#jumpTo(to, found);
+  }
+}
+
+/** Membership as quick as it gets: a bit, or a comparison with the column. */
+function testOf(matches: Matches, evaluation: Evaluation): (slot: number) => boolean {
+  if (matches.lazy) return (slot) => matches.has(slot);
+  const set = matches.set();
+  let { words } = set;
+  if (!words) {
+    words = evaluation.bits();
+    for (let i = 0; i < set.count; i++) words[set.slots[i]! >>> 5]! |= 1 << (set.slots[i]! & 31);
+  }
+  const bits = words;
+  const { length } = bits;
+  if (matches.negated) return (slot) => slot >>> 5 >= length || ((bits[slot >>> 5]! >>> (slot & 31)) & 1) === 0;
+  return (slot) => slot >>> 5 < length && ((bits[slot >>> 5]! >>> (slot & 31)) & 1) === 1;
+}

@@ -1,0 +1,74 @@
+/** What a query may cost, and what it did cost. */
+import type { Text } from '../errors.ts';
+import { KindredError } from '../errors.ts';
+
+export interface QueryLimits {
+  /** Milliseconds, monotonic. */
+  now(): number;
+  /** Milliseconds that a query may take from call to answer; over it: QueryLimit. */
+  readonly timeLimit: number;
+  /** Milliseconds that a query may hold the event loop at once; default 8. */
+  readonly slice?: number;
+}
+
+const text: Text = {
+  en: 'The query took longer than {limit} ms; ask for less, or for conditions that an index narrows',
+  zh: '查询耗时超过 {limit} 毫秒；请缩小范围，或使用索引能够收窄的条件',
+};
+
+/** Thrown when a query cannot be answered within one slice. */
+export class SliceOver extends Error {}
+
+/** Rows between two looks at the clock. */
+const portion = 2048;
+
+export class Work {
+  /** Rows looked at. */
+  touched = 0;
+  /** True: `spend` throws SliceOver when the slice is over. */
+  readonly #whole: boolean;
+  readonly #limits: QueryLimits;
+  readonly #end: number;
+  #sliceEnd: number;
+  #credit = portion;
+
+  constructor(limits: QueryLimits, whole: boolean, started = limits.now()) {
+    this.#limits = limits;
+    this.#whole = whole;
+    this.#end = started + limits.timeLimit;
+    this.#sliceEnd = started + (limits.slice ?? 8);
+  }
+
+  spend(rows: number): void {
+    this.touched += rows;
+    this.#credit -= rows;
+    if (this.#credit > 0) return;
+    this.#credit = portion;
+    const now = this.#limits.now();
+    if (now > this.#end) this.fail();
+    if (this.#whole && now > this.#sliceEnd) throw new SliceOver();
+  }
+
+  /** True when it is time to let the event loop free. */
+  get sliceIsOver(): boolean {
+    const now = this.#limits.now();
+    if (now > this.#end) this.fail();
+    return now > this.#sliceEnd;
+  }
+
+  nextSlice(): void {
+    const now = this.#limits.now();
+    if (now > this.#end) this.fail();
+    this.#sliceEnd = now + (this.#limits.slice ?? 8);
+  }
+
+  fail(): never {
+    throw new KindredError(
+      'QueryLimit',
+      text,
+      { limit: this.#limits.timeLimit },
+      {},
+      { headers: { 'retry-after': '1' } },
+    );
+  }
+}
