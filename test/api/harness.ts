@@ -1,0 +1,253 @@
+/** API cases are records; this runs them against a service of their own, over a real socket. */
+import assert from 'node:assert/strict';
+import { connect } from 'node:net';
+import { after, before, describe, test } from 'node:test';
+import { Type } from 'typebox';
+import { defineModel } from '../../src/model/define.ts';
+import type { ServiceOptions } from '../../src/options.ts';
+import type { Service } from '../../src/service.ts';
+import { createService } from '../../src/service.ts';
+
+export const Person = defineModel({
+  gvk: { group: 'demo.example.com', version: 'v1alpha1', kind: 'Person', singular: 'person', plural: 'persons' },
+  spec: Type.Object({
+    name: Type.String({ minLength: 1, maxLength: 60 }),
+    age: Type.Optional(Type.Integer({ minimum: 0, maximum: 150 })),
+    gender: Type.Optional(Type.Enum(['MALE', 'FEMALE'])),
+    email: Type.Optional(Type.String({ format: 'email' })),
+    born: Type.Optional(Type.String({ format: 'date-time' })),
+    active: Type.Optional(Type.Boolean()),
+    tags: Type.Optional(Type.Array(Type.String())),
+    address: Type.Optional(
+      Type.Object({ city: Type.String(), zip: Type.Optional(Type.String({ pattern: '^[0-9]{5}$' })) }),
+    ),
+    country: Type.Optional(Type.String({ default: 'nowhere' })),
+  }),
+  status: Type.Object({ phase: Type.Optional(Type.String()) }),
+  indexes: (index) => [
+    index.single('spec.name', String, (p) => p.spec.name, { unique: true }),
+    index.single('spec.age', Number, (p) => p.spec.age, { order: 'DESC' }),
+    index.single('spec.born', Date, (p) => p.spec.born),
+    index.single('spec.active', Boolean, (p) => p.spec.active),
+    index.multi('spec.tags', String, (p) => p.spec.tags),
+  ],
+});
+
+export const Job = defineModel({
+  gvk: { group: 'demo.example.com', version: 'v1alpha1', kind: 'Job', singular: 'job', plural: 'jobs' },
+  spec: Type.Object({ command: Type.String() }),
+  status: Type.Object({ phase: Type.Optional(Type.String()), tries: Type.Optional(Type.Integer()) }),
+  subresources: { status: true },
+});
+
+/** In the service's own, empty group. */
+export const Note = defineModel({
+  gvk: { group: '', version: 'v1alpha1', kind: 'Note', singular: 'note', plural: 'notes' },
+  schema: Type.Object({ text: Type.String(), extra: Type.Optional(Type.Unknown()) }),
+});
+
+export const persons = '/apis/demo.example.com/v1alpha1/persons';
+export const jobs = '/apis/demo.example.com/v1alpha1/jobs';
+export const notes = '/api/v1alpha1/notes';
+
+export interface Request {
+  /** GET unless there is a body, then POST. */
+  readonly method?: string;
+  readonly path: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** An object or list is sent as JSON, a text or bytes as they are. */
+  readonly body?: unknown;
+}
+
+export interface Expectation {
+  readonly status: number;
+  /** Every one must be as given; undefined: not there. */
+  readonly headers?: Readonly<Record<string, string | RegExp | undefined>>;
+  /** Parts of the body, see `assertParts`; a text or pattern for the body as text. */
+  readonly body?: unknown;
+  /** For lists: `metadata.name` of the items, in order. */
+  readonly names?: readonly string[];
+}
+
+/** Cases of one group run in order against one service: what one changes the next sees. */
+export interface ApiCase extends Expectation {
+  readonly name: string;
+  readonly request: Request;
+  /** What reads show afterwards. */
+  readonly after?: readonly (Expectation & { readonly request: Request })[];
+}
+
+export interface Reply {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+  /** The parsed body; undefined when it is no JSON. */
+  readonly json: any;
+}
+
+export class Api {
+  readonly options: ServiceOptions;
+  #service: Service | undefined;
+  url = '';
+
+  constructor(options: ServiceOptions = {}) {
+    this.options = options;
+  }
+
+  get service(): Service {
+    return this.#service!;
+  }
+
+  get port(): number {
+    return Number(new URL(this.url).port);
+  }
+
+  async start(register: (service: Service) => void = registerAll): Promise<void> {
+    this.#service = await createService({ database: 'sqlite::memory:', port: 0, auth: false, ...this.options });
+    register(this.#service);
+    this.url = (await this.#service.start()).url;
+  }
+
+  async stop(): Promise<void> {
+    await this.#service?.stop();
+  }
+
+  fetch({ method, path, headers = {}, body }: Request): Promise<Response> {
+    const raw = typeof body === 'string' || body instanceof Uint8Array || body instanceof ReadableStream;
+    const type =
+      method === 'PATCH'
+        ? Array.isArray(body)
+          ? 'application/json-patch+json'
+          : 'application/merge-patch+json'
+        : 'application/json';
+    return fetch(this.url + path, {
+      method: method ?? (body === undefined ? 'GET' : 'POST'),
+      headers: { ...(body !== undefined && { 'content-type': type }), ...headers },
+      ...(body !== undefined && { body: (raw ? body : JSON.stringify(body)) as string, duplex: 'half' }),
+    });
+  }
+
+  async send(request: Request): Promise<Reply> {
+    const response = await this.fetch(request);
+    const text = await response.text();
+    let json: unknown;
+    try {
+      json = JSON.parse(text);
+    } catch {
+      json = undefined;
+    }
+    return { status: response.status, headers: response.headers, text, json };
+  }
+
+  /** Writes bytes to a socket of its own and reads until the service closes it; functions are waited for, and given what came so far. */
+  raw(...parts: readonly (string | Uint8Array | ((received: () => string) => Promise<unknown>))[]): Promise<string> {
+    return new Promise((resolve, reject) => {
+      const socket = connect(this.port, '127.0.0.1');
+      let text = '';
+      socket.on('data', (chunk) => {
+        text += chunk.toString('latin1');
+      });
+      socket.on('close', () => resolve(text));
+      socket.on('error', (error: NodeJS.ErrnoException) => (text === '' ? reject(error) : resolve(text)));
+      void (async () => {
+        for (const part of parts) {
+          if (typeof part === 'function') await part(() => text);
+          else if (!socket.destroyed) socket.write(part);
+        }
+      })();
+    });
+  }
+}
+
+/** Waits for a state. */
+export async function until(state: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await state())) await new Promise((resolve) => setTimeout(resolve, 5));
+}
+
+function registerAll({ schemeManager }: Service): void {
+  for (const model of [Person, Job, Note]) schemeManager.register(model);
+}
+
+/** A service for the tests of one `describe`. */
+export function withApi(options: ServiceOptions = {}, register?: (service: Service) => void): Api {
+  const api = new Api(options);
+  before(() => api.start(register));
+  after(() => api.stop());
+  return api;
+}
+
+/** One test for each case. */
+export function runCases(title: string, cases: readonly ApiCase[], prepare: readonly Request[] = []): void {
+  describe(title, () => {
+    const api = withApi();
+    before(async () => {
+      for (const request of prepare) {
+        const reply = await api.send(request);
+        assert.ok(reply.status < 300, `${JSON.stringify(request)}: ${reply.text}`);
+      }
+    });
+    for (const one of cases) {
+      test(one.name, async () => {
+        check(await api.send(one.request), one);
+        for (const next of one.after ?? []) check(await api.send(next.request), next);
+      });
+    }
+  });
+}
+
+export function check(reply: Reply, { status, headers, body, names }: Expectation): void {
+  assert.equal(reply.status, status, reply.text.slice(0, 2000));
+  assert.match(reply.headers.get('x-request-id') ?? '', /^[A-Za-z0-9._-]{1,128}$/);
+  if (status >= 400) checkProblem(reply);
+  for (const [name, expected] of Object.entries(headers ?? {})) {
+    const actual = reply.headers.get(name);
+    if (expected === undefined) assert.equal(actual, null, name);
+    else if (typeof expected === 'string') assert.equal(actual, expected, name);
+    else assert.match(actual ?? '', expected, name);
+  }
+  if (typeof body === 'string') assert.equal(reply.text, body);
+  else if (body instanceof RegExp) assert.match(reply.text, body);
+  else if (body !== undefined) assertParts(reply.json, body, '');
+  if (names)
+    assert.deepEqual(
+      reply.json?.items?.map((item: any) => item.metadata.name),
+      names,
+      reply.text.slice(0, 2000),
+    );
+}
+
+/** Contract section 5: what every failure has. */
+function checkProblem({ status, headers, json, text }: Reply): void {
+  assert.equal(headers.get('content-type'), 'application/problem+json');
+  assert.match(headers.get('content-language') ?? '', /^(en|zh)$/);
+  if (text === '') return;
+  assert.equal(json.status, status);
+  for (const member of ['type', 'title', 'detail', 'instance', 'code', 'requestId', 'timestamp']) {
+    assert.equal(typeof json[member], 'string', `${member} of ${text}`);
+  }
+  assert.match(json.code, /^[A-Z][A-Za-z]+$/);
+  assert.equal(json.requestId, headers.get('x-request-id'));
+  assert.match(json.timestamp, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+}
+
+/**
+ * Objects: the expected members are there (undefined: are not); lists: as many elements, each as expected; a pattern
+ * for a text; a function says whether it holds; anything else is equal.
+ */
+export function assertParts(actual: any, expected: any, path: string): void {
+  if (expected instanceof RegExp) assert.match(String(actual), expected, path);
+  else if (typeof expected === 'function') assert.ok(expected(actual), `${path}: ${JSON.stringify(actual)}`);
+  else if (Array.isArray(expected)) {
+    assert.ok(Array.isArray(actual), `${path} is no list: ${JSON.stringify(actual)}`);
+    assert.equal(actual.length, expected.length, `${path}: ${JSON.stringify(actual)}`);
+    for (const [index, one] of expected.entries()) assertParts(actual[index], one, `${path}/${index}`);
+  } else if (typeof expected === 'object' && expected !== null) {
+    assert.ok(typeof actual === 'object' && actual !== null, `${path} is no object: ${JSON.stringify(actual)}`);
+    for (const [name, one] of Object.entries(expected)) assertParts(actual[name], one, `${path}/${name}`);
+  } else assert.deepEqual(actual, expected, path);
+}
+
+/** A valid person; `spec` is added to. */
+export function person(name: string, spec: object = {}, metadata: object = {}): object {
+  return { metadata: { name, ...metadata }, spec: { name: `Name of ${name}`, ...spec } };
+}
