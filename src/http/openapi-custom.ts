@@ -10,7 +10,7 @@ import type { Fragment } from './openapi-model.ts';
 import { camelCase, modelSchemas } from './openapi-model.ts';
 import type { JsonSchema } from './openapi-schema.ts';
 import { componentRef, componentsOf } from './openapi-schema.ts';
-import { anywhere, commonParameters, errors, header } from './openapi-shared.ts';
+import { anywhere, commonParameters, errors, headersOf } from './openapi-shared.ts';
 
 export interface CustomFragment extends Fragment {
   /** Registered models whose schemas it refers to. */
@@ -112,9 +112,7 @@ export function describeRoute(
   };
 }
 
-const answerHeaders = Object.fromEntries(
-  ['X-Request-Id', 'Kindred-Revision', 'Cache-Control'].map((name) => [name, header(name)]),
-);
+const answerHeaders = headersOf('Kindred-Revision.optional', 'Cache-Control');
 
 /** The registered scheme of a model type, its own when it is not registered, undefined for a plain schema. */
 function schemeOf(type: object | ModelType, registry: SchemeRegistry): Scheme | undefined {

@@ -3,7 +3,7 @@ import type { Scheme } from '../model/scheme.ts';
 import type { Access } from '../resource/access.ts';
 import type { JsonSchema } from './openapi-schema.ts';
 import { componentRef, componentsOf } from './openapi-schema.ts';
-import { anywhere, commonParameters, errors, header, parameter } from './openapi-shared.ts';
+import { anywhere, commonParameters, errors, headersOf, parameter } from './openapi-shared.ts';
 
 /** One operation of a document, as the text that stands there. */
 export interface DescribedOperation {
@@ -169,9 +169,8 @@ export function closed(properties: object, required: readonly string[] = Object.
 function describe(scheme: Scheme, name: string) {
   const object = { 'application/json': { schema: componentRef(name) } };
   const input = componentRef(`${name}.input`);
-  const headersOf = (...names: readonly string[]): object =>
-    Object.fromEntries(['Kindred-Revision', 'X-Request-Id', ...names].map((one) => [one, header(one)]));
-  const ok = { description: 'The object as it is stored', headers: headersOf('ETag'), content: object };
+  const revised = (...names: readonly string[]): object => headersOf('Kindred-Revision', ...names);
+  const ok = { description: 'The object as it is stored', headers: revised('ETag'), content: object };
   const summary = (text: string): string => `${text} of the model ${scheme.groupVersionKind.kind}`;
   const written = errors(...anywhere, 409, 412, 413, 415, 422, 504, 507);
   const named = [parameter('name'), ...commonParameters];
@@ -191,7 +190,7 @@ function describe(scheme: Scheme, name: string) {
       responses: {
         200: {
           description: 'A page; or all matches; or, with watch=true, changes as they happen',
-          headers: headersOf('Cache-Control'),
+          headers: revised('Cache-Control', 'X-Accel-Buffering'),
           content: {
             'application/json': { schema: componentRef(`${name}.list`), 'x-explain-schema': componentRef('Plan') },
             [ndjson]: {
@@ -219,10 +218,10 @@ function describe(scheme: Scheme, name: string) {
       responses: {
         200: {
           description: 'One line for each line of an NDJSON body',
-          headers: headersOf(),
+          headers: revised(),
           content: { [ndjson]: { schema: stream(ndjson), 'x-item-schema': componentRef('BulkResult') } },
         },
-        201: { description: 'The created object', headers: headersOf('ETag', 'Location'), content: object },
+        201: { description: 'The created object', headers: revised('ETag', 'Location'), content: object },
         ...errors(...anywhere, 409, 413, 415, 422, 504, 507),
       },
     },
@@ -231,7 +230,7 @@ function describe(scheme: Scheme, name: string) {
       parameters: [...named, parameter('ifNoneMatch')],
       responses: {
         200: ok,
-        304: { description: 'The state that the client has is the current one', headers: headersOf('ETag') },
+        304: { description: 'The state that the client has is the current one', headers: revised('ETag') },
         ...errors(...anywhere),
       },
     }),

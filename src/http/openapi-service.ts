@@ -1,7 +1,7 @@
 /** The description of the service's own routes: discovery, the description itself, health (contract sections 11 and 14). */
 import type { Fragment } from './openapi-model.ts';
 import { closed } from './openapi-model.ts';
-import { anywhere, commonParameters, errors, header } from './openapi-shared.ts';
+import { anywhere, commonParameters, errors, headersOf } from './openapi-shared.ts';
 
 const text = { type: 'string' };
 const path = (name: string, description: string) => ({ name, in: 'path', required: true, description, schema: text });
@@ -85,7 +85,7 @@ const routes: readonly ServiceRoute[] = [
     parameters: [path('group', 'Name of the description'), { $ref: '#/components/parameters/ifNoneMatch' }],
     content: json({ type: 'object', additionalProperties: true }),
     responses: {
-      304: { description: 'The description that the client has is the current one', headers: { ETag: header('ETag') } },
+      304: { description: 'The description that the client has is the current one', headers: headersOf('ETag') },
     },
   },
   {
@@ -118,7 +118,7 @@ const routes: readonly ServiceRoute[] = [
   },
 ];
 
-const headers = ['X-Request-Id', 'ETag', 'Cache-Control', 'Kindred-Revision'];
+const headers = ['ETag', 'Cache-Control', 'Kindred-Revision.optional'];
 
 /** All of them, with the tag `Service`. */
 export function describeService(): Fragment {
@@ -136,7 +136,7 @@ export function describeService(): Fragment {
       responses: {
         200: {
           description: 'Success',
-          headers: Object.fromEntries([...headers, ...(route.headers ?? [])].map((name) => [name, header(name)])),
+          headers: headersOf(...headers, ...(route.headers ?? [])),
           content: route.content,
         },
         ...errors(...anywhere),

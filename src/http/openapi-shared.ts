@@ -6,7 +6,13 @@ import { componentRef } from './openapi-schema.ts';
 
 const ref = (kind: string, name: string) => ({ $ref: `#/components/${kind}/${name}` });
 
-export const header = (name: string) => ref('headers', name);
+/** Headers by name, as an answer declares them; `Name.optional` is one that is not always there. */
+export function headersOf(...names: readonly string[]): Record<string, object> {
+  return Object.fromEntries(
+    ['X-Request-Id', ...names].map((name) => [name.replace('.optional', ''), ref('headers', name)]),
+  );
+}
+
 export const parameter = (name: string) => ref('parameters', name);
 
 const codes = (Object.keys(errorCodes) as ErrorCode[]).filter(
@@ -23,7 +29,7 @@ function codesOf(status: number): ErrorCode[] {
 
 const errorHeaders: Readonly<Record<number, readonly string[]>> = {
   401: ['WWW-Authenticate'],
-  404: ['Kindred-Revision'],
+  404: ['Kindred-Revision.optional'],
   405: ['Allow'],
   408: ['Connection'],
   415: ['Accept-Patch', 'Accept', 'Accept-Encoding'],
@@ -33,13 +39,13 @@ const errorHeaders: Readonly<Record<number, readonly string[]>> = {
 
 const problemContent = { 'application/problem+json': { schema: componentRef('Problem') } };
 
-function headersOfErrors(more: readonly string[]): object {
-  return Object.fromEntries(['X-Request-Id', 'Content-Language', ...more].map((name) => [name, header(name)]));
-}
-
 function errorResponse(status: number): object {
   const description = codesOf(status).join(', ');
-  return { description, headers: headersOfErrors(errorHeaders[status] ?? []), content: problemContent };
+  return {
+    description,
+    headers: headersOf('Content-Language', ...(errorHeaders[status] ?? [])),
+    content: problemContent,
+  };
 }
 
 const errorStatuses = [...new Set(codes.map((code) => errorCodes[code].status))].sort((a, b) => a - b);
@@ -208,13 +214,17 @@ const schemas: Record<string, JsonSchema> = {
 const text = { type: 'string' };
 const count = { type: 'integer', minimum: 0 };
 
+const revision = {
+  description: 'Revision of the store that the answer reflects, for a write that of the change',
+  schema: count,
+};
+
 const headers: Record<string, object> = {
-  'Kindred-Revision': {
-    description: 'Revision of the store that the answer reflects, for a write that of the change',
-    schema: count,
-  },
-  'X-Request-Id': { description: 'As sent, or made by the service', schema: text },
+  'Kindred-Revision': { ...revision, required: true },
+  'Kindred-Revision.optional': revision,
+  'X-Request-Id': { description: 'As sent, or made by the service', schema: text, required: true },
   'Content-Language': { description: 'Of the texts', schema: { type: 'string', enum: ['en', 'zh'] } },
+  'X-Accel-Buffering': { description: 'Tells proxies not to hold a stream back', schema: text },
   ETag: { description: 'Entity tag of this state of the object', schema: text },
   Location: { description: 'Path of the created object', schema: text },
   'Retry-After': { description: 'Seconds', schema: count },
@@ -240,7 +250,7 @@ const sent = (name: string, description: string): object => ({ name, in: 'header
 
 function parameters(maxSize: number): Record<string, object> {
   const selector = { type: 'array', items: text };
-  const flag = { type: 'boolean', default: false };
+  const flag = { type: 'boolean' };
   return {
     name: { name: 'name', in: 'path', required: true, description: 'metadata.name', schema: text },
     page: query('page', { type: 'integer', minimum: 1, default: 1 }, 'Number of the page, from 1'),
@@ -281,7 +291,11 @@ export function sharedComponents(maxSize: number): Record<string, Record<string,
     headers,
     parameters: parameters(maxSize),
     responses: {
-      Error: { description: 'Another error of the route', headers: headersOfErrors([]), content: problemContent },
+      Error: {
+        description: 'Another error of the route',
+        headers: headersOf('Content-Language'),
+        content: problemContent,
+      },
       ...Object.fromEntries(errorStatuses.map((status) => [`Error${status}`, errorResponse(status)])),
     },
     securitySchemes: {

@@ -1,0 +1,140 @@
+import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { TestContext } from 'node:test';
+import { test } from 'node:test';
+import type { BrowserContext, Page } from 'playwright-core';
+import { chromium } from 'playwright-core';
+import type { ServiceOptions } from '../../src/options.ts';
+import { createService } from '../../src/service.ts';
+import { Person } from '../api/harness.ts';
+
+const executablePath = '/usr/bin/chromium';
+
+/** A folder for screenshots; none are made without it. */
+const screenshots = process.env.SCREENSHOTS;
+
+const flags = [
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+];
+
+interface Opened {
+  readonly page: Page;
+  /** Everything that the browser complained about. */
+  readonly complaints: string[];
+  /** Addresses that were asked for. */
+  readonly requested: string[];
+  readonly token: string | undefined;
+  readonly url: string;
+}
+
+async function open(
+  context: TestContext,
+  options: ServiceOptions,
+  use: (opened: Opened) => Promise<void>,
+): Promise<void> {
+  if (!existsSync(executablePath)) {
+    context.skip(
+      `NO BROWSER: ${executablePath} is missing (Debian: apt-get install chromium); the API page was not tested`,
+    );
+    return;
+  }
+  const service = await createService({ database: 'sqlite::memory:', port: 0, ...options });
+  service.schemeManager.register(Person);
+  const { url, administratorToken: token } = await service.start();
+  const profile = await mkdtemp(join(tmpdir(), 'kindred-chromium-'));
+  let browser: BrowserContext | undefined;
+  try {
+    browser = await chromium.launchPersistentContext(profile, {
+      executablePath,
+      args: flags,
+      viewport: { width: 1100, height: 760 },
+    });
+    const page = await browser.newPage();
+    const complaints: string[] = [];
+    const requested: string[] = [];
+    page.on('console', (message) => {
+      if (message.type() === 'error') complaints.push(message.text());
+    });
+    page.on('pageerror', (error) => complaints.push(String(error)));
+    page.on('request', (request) => requested.push(request.url()));
+    await page.goto(`${url}/swagger-ui.html`);
+    await use({ page, complaints, requested, token, url });
+  } finally {
+    await browser?.close();
+    await service.stop();
+    await rm(profile, { recursive: true, force: true });
+  }
+}
+
+test('contract 11: /swagger-ui.html in a browser: the groups can be chosen, an operation tried out, nothing comes from outside', async (context) => {
+  await open(context, { auth: false }, async ({ page, complaints, requested, url }) => {
+    const groups = page.locator('#select option');
+    await groups.first().waitFor({ state: 'attached' });
+    assert.deepEqual(await groups.allTextContents(), [
+      'Aggregated API V1alpha1',
+      'Extension API V1alpha1',
+      'Console API V1alpha1',
+      'User-center API V1alpha1',
+      'Public API V1alpha1',
+    ]);
+    assert.ok(await page.locator('#login').isHidden(), 'no token is asked for');
+    await page.locator('#select').selectOption({ label: 'Extension API V1alpha1' });
+    await page.locator('.info .title', { hasText: 'Extension API V1alpha1' }).waitFor();
+    await page.locator('.opblock-tag', { hasText: 'PersonV1alpha1' }).click();
+    const operation = page.locator('.opblock', { hasText: 'Creates an object' });
+    await operation.locator('.opblock-summary').click();
+    await operation.getByRole('button', { name: 'Try it out' }).click();
+    const body = { metadata: { name: 'ada' }, spec: { name: 'Ada' } };
+    await operation.locator('textarea.body-param__text').fill(JSON.stringify(body));
+    await operation.getByRole('button', { name: 'Execute' }).click();
+    const answer = operation.locator('.live-responses-table .response');
+    await answer.first().waitFor();
+    assert.match(await answer.first().innerText(), /^201/);
+    const stored = await (await fetch(`${url}/apis/demo.example.com/v1alpha1/persons/ada`)).json();
+    assert.equal((stored as { spec: { name: string } }).spec.name, 'Ada');
+    for (const address of requested) assert.ok(address.startsWith(url) || address.startsWith('data:'), address);
+    assert.deepEqual(complaints, []);
+    if (screenshots) {
+      await operation.locator('.opblock-summary').click();
+      await page.evaluate('window.scrollTo(0, 0)');
+      await mkdir(screenshots, { recursive: true });
+      await writeFile(join(screenshots, 'swagger-ui.png'), await page.screenshot());
+    }
+  });
+});
+
+test('contract 12: /swagger-ui.html asks for a token and sends it when it loads the documents too', async (context) => {
+  await open(context, {}, async ({ page, complaints, token, url }) => {
+    const login = page.locator('#login');
+    await login.waitFor({ state: 'visible' });
+    assert.equal(await page.locator('#select').count(), 0);
+    await page.locator('#token').fill('wrong');
+    await login.getByRole('button').click();
+    await page.locator('#refused:not(:empty)').waitFor();
+    assert.ok(await login.isVisible());
+    await page.locator('#token').fill(token!);
+    await login.getByRole('button').click();
+    await page.locator('#select').selectOption({ label: 'Extension API V1alpha1' });
+    await page.locator('.opblock-tag', { hasText: 'PersonV1alpha1' }).click();
+    assert.ok(await login.isHidden());
+    const operation = page.locator('.opblock', { hasText: 'Lists the objects of the model Person' });
+    await operation.locator('.opblock-summary').click();
+    await operation.getByRole('button', { name: 'Try it out' }).click();
+    await operation.getByRole('button', { name: 'Execute' }).click();
+    const answer = operation.locator('.live-responses-table .response').first();
+    await answer.waitFor();
+    assert.match(await answer.innerText(), /^200/);
+    assert.equal((await fetch(`${url}/apis/demo.example.com/v1alpha1/persons`)).status, 401);
+    const unexpected = complaints.filter((text) => !text.includes('401'));
+    assert.deepEqual(unexpected, [], 'the browser itself reports the two refusals, and nothing else');
+  });
+});
