@@ -131,9 +131,10 @@ function countMembers(value: unknown): number {
     }
     return count;
   }
-  for (const name in value) {
-    count++;
-    const member = (value as Record<string, unknown>)[name];
+  const names = Object.keys(value);
+  count = names.length;
+  for (let i = 0; i < names.length; i++) {
+    const member = (value as Record<string, unknown>)[names[i]!];
     if (typeof member === 'object' && member !== null) count += countMembers(member);
   }
   return count;

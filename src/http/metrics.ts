@@ -18,6 +18,9 @@ interface Series {
   count: number;
 }
 
+/** Milliseconds between looks at the event loop. */
+const resolution = 10;
+
 const durationName = 'kindred_http_request_duration_seconds';
 
 /**
@@ -92,7 +95,7 @@ export class Metrics {
     buckets,
     registers: [this.registry],
   });
-  readonly #delay = monitorEventLoopDelay({ resolution: 10 });
+  readonly #delay = monitorEventLoopDelay({ resolution });
 
   constructor() {
     this.registry.registerMetric(this.#durations as never);
@@ -104,7 +107,8 @@ export class Metrics {
       () => {
         const samples = [0.5, 0.99, 0.999].map((quantile) => ({
           labels: { quantile: String(quantile) },
-          value: this.#delay.percentile(quantile * 100) / 1e9,
+          // Node measures the time from tick to tick, the resolution included.
+          value: Math.max(0, this.#delay.percentile(quantile * 100) / 1e9 - resolution / 1e3),
         }));
         this.#delay.reset();
         return samples;

@@ -109,7 +109,7 @@ function members(entries: [string, unknown][]): object {
 /** An object close to a valid one: a valid person with one member put somewhere. */
 const near = fc.tuple(fc.stringMatching(/^[a-z]{8}$/), word, word, tree).map(([name, parent, member, value]) => {
   const object: any = { metadata: { name }, spec: { name, age: 3, tags: ['a'] } };
-  const place = typeof object[parent] === 'object' ? object[parent] : object;
+  const place = Object.hasOwn(object, parent) ? object[parent] : object;
   Object.defineProperty(place, member, { value, enumerable: true, configurable: true, writable: true });
   return object;
 });

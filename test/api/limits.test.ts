@@ -22,6 +22,9 @@ const wide = (members: number) =>
 const long = (bytes: number, path: string) => path + 'x'.repeat(bytes - path.length);
 const query = (bytes: number) => `${persons}?${long(bytes, 'labelSelector=')}`;
 
+/** 253 characters, every label of at most 63. */
+const prefix = Array.from({ length: 4 }, (_, i) => 'p'.repeat(i < 3 ? 63 : 61)).join('.');
+
 runCases('limits of a request', [
   { name: 'contract 3: a body of 1 MiB', request: { path: notes, body: note('largest', mebibyte) }, status: 201 },
   {
@@ -83,7 +86,7 @@ runCases('limits of a request', [
   },
   {
     name: 'spec: Limits - metadata.name length at most 253 characters',
-    request: { path: persons, body: person('n'.repeat(253)) },
+    request: { path: persons, body: person('n'.repeat(253), { name: 'long' }) },
     status: 201,
     after: [
       { request: { path: `${persons}/${'n'.repeat(253)}` }, status: 200 },
@@ -96,11 +99,11 @@ runCases('limits of a request', [
   },
   {
     name: 'spec: Limits - key prefix at most 253, name part at most 63 characters',
-    request: { path: persons, body: person('keys', {}, { labels: { [`${'p'.repeat(253)}/${'n'.repeat(63)}`]: '1' } }) },
+    request: { path: persons, body: person('keys', {}, { labels: { [`${prefix}/${'n'.repeat(63)}`]: '1' } }) },
     status: 201,
     after: [
       {
-        request: { path: persons, body: person('keys2', {}, { labels: { [`${'p'.repeat(254)}/x`]: '1' } }) },
+        request: { path: persons, body: person('keys2', {}, { labels: { [`${prefix}p/x`]: '1' } }) },
         status: 422,
         body: { code: 'Invalid' },
       },
