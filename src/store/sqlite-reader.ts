@@ -67,9 +67,8 @@ export class SqliteReader {
   }
 
   models(): ModelRow[] {
-    return this.#db
-      .prepare('SELECT number, group_name AS "group", kind FROM models ORDER BY number')
-      .all() as unknown as ModelRow[];
+    const rows = this.#db.prepare('SELECT number, group_name AS "group", kind FROM models ORDER BY number').all();
+    return rows.map((row) => ({ ...row }) as unknown as ModelRow);
   }
 
   claims(model: number, after: Uint8Array | undefined, limit: number): (Claim & { id: number })[] {

@@ -179,10 +179,15 @@ export class SqliteWriter {
         | undefined;
       const free = !row || row.expires <= now;
       if (!free && row.holder !== holder) return undefined;
-      const token = (row?.token ?? 0) + (free ? 1 : 0);
+      const token = (row?.token ?? this.#firstToken()) + (free ? 1 : 0);
       this.#sql('INSERT OR REPLACE INTO leases VALUES (?, ?, ?, ?)').run(name, holder, token, now + ttl);
       return { name, holder, token };
     });
+  }
+
+  /** Beyond every token that was given out before the last jump, also for leases that the backup did not have. */
+  #firstToken(): number {
+    return (this.#sql('SELECT coalesce(max(target), 0) AS first FROM jumps').get() as { first: number }).first;
   }
 
   releaseLease(lease: Lease): void {

@@ -15,7 +15,7 @@ import { primary, resultCodes, translate, WriterThread } from './sqlite-thread.t
 import type { Change, Claim, Lease, LoadPart, ModelRow, Row, Snapshot, Store, Write, WriteResult } from './store.ts';
 
 export interface SqliteOptions {
-  /** Pages of 4 KiB in the write-ahead log at which it is checkpointed even though writes go on. Default 4,096. */
+  /** Pages of 4 KiB in the write-ahead log at which it is checkpointed even though writes go on. Default 500: a checkpoint of that size holds a commit up by a few milliseconds. */
   readonly checkpointPages?: number;
   /** Milliseconds without a write after which the write-ahead log is checkpointed. Default 1,000. */
   readonly checkpointIdle?: number;
@@ -29,7 +29,7 @@ export async function openSqlite(file: string, options: SqliteOptions = {}): Pro
   const lock = lockFile(path);
   const thread = new WriterThread({
     file: path,
-    checkpointPages: options.checkpointPages ?? 4_096,
+    checkpointPages: options.checkpointPages ?? 500,
     checkpointIdle: options.checkpointIdle ?? 1_000,
   });
   const views = new Set<DatabaseSync>();
@@ -196,25 +196,35 @@ class SqliteStore implements Store {
     return this.#parts.writer.request('jump', undefined);
   }
 
-  /** Copies one state: a source without a transaction of its own would start again after every write. */
   async backup(file: string, progress?: (done: number, total: number) => void): Promise<void> {
-    const inMemory = this.#parts.file === ':memory:';
-    const source = inMemory ? this.#parts.connection : openForReading(this.#parts.file);
     const partial = `${file}.partial`;
+    rmSync(partial, { force: true });
     try {
-      if (!inMemory) source.exec('BEGIN; SELECT value FROM meta');
-      const pages = await backup(source, partial, {
-        rate: 256,
-        progress: ({ totalPages, remainingPages }) => progress?.(totalPages - remainingPages, totalPages),
-      });
+      const pages = await this.#copyInto(partial, progress);
       progress?.(pages, pages);
     } catch (error) {
       rmSync(partial, { force: true });
       throw error;
-    } finally {
-      if (!inMemory) source.close();
     }
     renameSync(partial, file);
+  }
+
+  async #copyInto(file: string, progress?: (done: number, total: number) => void): Promise<number> {
+    if (this.#parts.file === ':memory:') {
+      this.#parts.connection.prepare('VACUUM INTO ?').run(file);
+      return 1;
+    }
+    const source = openForReading(this.#parts.file);
+    try {
+      // One state: without a transaction of its own the copy would start again after every write.
+      source.exec('BEGIN; SELECT value FROM meta');
+      return await backup(source, file, {
+        rate: 256,
+        progress: ({ totalPages, remainingPages }) => progress?.(totalPages - remainingPages, totalPages),
+      });
+    } finally {
+      source.close();
+    }
   }
 
   describe(): Readonly<Record<string, string | number>> {

@@ -117,7 +117,7 @@ export interface Store {
    */
   commit(writes: readonly Write[], time: number): Promise<readonly WriteResult[]>;
 
-  /** Rows by id, each once, newest committed state, in the order of the ids; missing ones left out. */
+  /** Rows by id, newest committed state, in the order of the ids; missing ones left out. */
   get(model: number, ids: readonly number[]): MaybePromise<readonly Row[]>;
 
   /** Rows with id > after, by id, at most `limit`. */

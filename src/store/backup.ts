@@ -1,0 +1,70 @@
+/** Putting a store back from a backup. A revision that anyone has seen is never used again: `Store.jump` moves past all of them. */
+import { closeSync, copyFileSync, existsSync, fsyncSync, openSync, renameSync, rmSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { openStore, sqliteFile } from './open.ts';
+import { openForReading, readMeta } from './sqlite-tables.ts';
+
+/**
+ * Puts a file that `Store.backup` made at the place that a `sqlite:` URL names, and moves the revision forward. Refuses
+ * a place where there is a database. Resolves to the revision from which the store goes on; earlier ones are Expired.
+ * @param file the backup
+ */
+export async function restore(file: string, url: string): Promise<{ revision: number }> {
+  if (!url.startsWith('sqlite:')) {
+    throw new Error(
+      'only a SQLite file can be restored here; put a server back with its own tools, then run it through afterRestore',
+    );
+  }
+  const target = resolve(sqliteFile(url));
+  if (sqliteFile(url) === ':memory:') throw new Error('there is nothing to restore into with sqlite::memory:');
+  if (existsSync(target)) throw new Error(`${target} holds data already; move it away first`);
+  check(file);
+  const partial = `${target}.partial`;
+  try {
+    copyFileSync(file, partial);
+    sync(partial);
+    for (const suffix of ['-wal', '-shm']) rmSync(target + suffix, { force: true });
+    const revision = await afterRestore(`sqlite:${partial}`);
+    renameSync(partial, target);
+    sync(resolve(target, '..'));
+    return { revision };
+  } finally {
+    for (const suffix of ['', '-wal', '-shm', '-lock']) rmSync(partial + suffix, { force: true });
+  }
+}
+
+/**
+ * Moves the revision of a database forward that was put back with its server's own tools, while no service uses it.
+ * Resolves to the revision from which it goes on.
+ */
+export async function afterRestore(url: string): Promise<number> {
+  const store = await openStore(url);
+  try {
+    return await store.jump();
+  } finally {
+    await store.close();
+  }
+}
+
+function check(file: string): void {
+  if (!existsSync(file)) throw new Error(`there is no backup ${file}`);
+  try {
+    const db = openForReading(file);
+    try {
+      readMeta(db, 'revision');
+    } finally {
+      db.close();
+    }
+  } catch (cause) {
+    throw new Error(`${file} is no backup of this service: ${(cause as Error).message}`, { cause });
+  }
+}
+
+function sync(path: string): void {
+  const handle = openSync(path, 'r');
+  try {
+    fsyncSync(handle);
+  } finally {
+    closeSync(handle);
+  }
+}
