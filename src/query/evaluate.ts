@@ -314,17 +314,14 @@ export class Evaluation {
     for (const range of condition.ranges) {
       const [low, high] = ranksOf(field, range);
       this.#work.spend(1);
-      for (let from = low; from < high; from += scanned) {
-        const to = Math.min(from + scanned, high);
+      for (let from = low; from < high; from += this.#work.portion) {
+        const to = Math.min(from + this.#work.portion, high);
         markAccepted(field, condition, from, to, words);
         this.#work.spend(to - from);
       }
     }
   }
 }
-
-/** Rows between two looks at the clock. */
-export const scanned = 4096;
 
 export function isSingleKey({ from, to }: KeyRange): boolean {
   return from === to && from !== undefined;

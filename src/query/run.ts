@@ -8,7 +8,7 @@ import { SlotSet } from '../indexes/slot-set.ts';
 import type { Bound, BoundSort, KeyCondition } from './bind.ts';
 import { bind, numberSort } from './bind.ts';
 import type { Matches } from './evaluate.ts';
-import { Evaluation, isSingleKey, markAccepted, ranksOf, scanned, tester } from './evaluate.ts';
+import { Evaluation, isSingleKey, markAccepted, ranksOf, tester } from './evaluate.ts';
 import type { Strategy } from './page.ts';
 import { Pager } from './page.ts';
 import type { Query } from './query.ts';
@@ -227,7 +227,7 @@ class Pending {
     for (const range of condition.ranges) {
       let [low, high] = ranksOf(field, range);
       while (low < high) {
-        const to = Math.min(low + scanned, high);
+        const to = Math.min(low + this.#work.portion, high);
         markAccepted(field, condition, low, to, words);
         this.#work.spend(to - low);
         low = to;

@@ -9,6 +9,8 @@ export interface QueryLimits {
   readonly timeLimit: number;
   /** Milliseconds that a query may hold the event loop at once; default 8. */
   readonly slice?: number;
+  /** Rows between two looks at the clock; default 2,048. */
+  readonly portion?: number;
 }
 
 const text: Text = {
@@ -19,9 +21,6 @@ const text: Text = {
 /** Thrown when a query cannot be answered within one slice. */
 export class SliceOver extends Error {}
 
-/** Rows between two looks at the clock. */
-const portion = 2048;
-
 export class Work {
   /** Rows looked at. */
   touched = 0;
@@ -30,11 +29,15 @@ export class Work {
   readonly #limits: QueryLimits;
   readonly #end: number;
   #sliceEnd: number;
-  #credit = portion;
+  /** Rows between two looks at the clock. */
+  readonly portion: number;
+  #credit: number;
 
   constructor(limits: QueryLimits, whole: boolean, started = limits.now()) {
     this.#limits = limits;
     this.#whole = whole;
+    this.portion = limits.portion ?? 2048;
+    this.#credit = this.portion;
     this.#end = started + limits.timeLimit;
     this.#sliceEnd = started + (limits.slice ?? 8);
   }
@@ -43,7 +46,7 @@ export class Work {
     this.touched += rows;
     this.#credit -= rows;
     if (this.#credit > 0) return;
-    this.#credit = portion;
+    this.#credit = this.portion;
     const now = this.#limits.now();
     if (now > this.#end) this.fail();
     if (this.#whole && now > this.#sliceEnd) throw new SliceOver();
