@@ -24,12 +24,9 @@ function canICommand(io: Io): Command {
     .addOption(formatOption('table'))
     .action(
       async (verb: string, text: string, name: string | undefined, flags: ConnectionFlags & { output: Format }) => {
-        const client = connect(flags, io);
-        const [typeText = '', subresource] = text.split('/');
-        const { group, plural } = (await new Types(client).resolve(typeText)).model.gvk;
-        const resource = subresource === undefined ? plural : `${plural}/${subresource}`;
-        const answer = await client.request<Answer>('POST', '/v3/can-i', {
-          body: { verb, group, resource, ...(name !== undefined && { name }) },
+        // The type goes as it is: discovery hides what the caller may not use.
+        const answer = await connect(flags, io).request<Answer>('POST', '/v3/can-i', {
+          body: { verb, type: text, ...(name !== undefined && { name }) },
         });
         await print(io, flags.output, answer, () => `${answer.allowed ? 'yes' : 'no'}: ${answer.reason}\n`);
         if (!answer.allowed) throw new Exit(1);

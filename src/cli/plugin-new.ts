@@ -130,58 +130,42 @@ spec:
 `,
     'plugin.test.ts': `import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { createService, type Service } from 'kindred';
+import { type Harness, startHarness } from 'kindred/testing';
+import { Task } from './task.ts';
 
-let service: Service;
-let url: string;
+let harness: Harness;
 
 before(async () => {
-  service = await createService({ database: 'sqlite::memory:', port: 0, auth: false, plugins: [import.meta.dirname] });
-  ({ url } = await service.start());
+  harness = await startHarness({ plugins: [import.meta.dirname] });
 });
-after(() => service.stop());
-
-const tasks = () => \`\${url}/apis/${group}/v1alpha1/tasks\`;
-
-function create(spec: object): Promise<Response> {
-  return fetch(tasks(), {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ metadata: { generateName: 'task-' }, spec }),
-  });
-}
-
-/** Asks until the answer is the expected one: a controller runs a moment after the change. */
-async function until(ask: () => Promise<unknown>, expected: unknown): Promise<void> {
-  for (let attempt = 0; ; attempt++) {
-    const answer = await ask();
-    try {
-      return assert.deepEqual(answer, expected);
-    } catch (error) {
-      if (attempt === 100) throw error;
-      await new Promise((resolve) => setTimeout(resolve, 20));
-    }
-  }
-}
+after(() => harness.stop());
 
 test('the pre-declared task is there', async () => {
-  const task = await (await fetch(\`\${tasks()}/welcome\`)).json();
-  assert.deepEqual(task.spec, { title: 'Look at the tasks of this plugin', tags: ['hello'], done: false });
+  const { spec } = await harness.client.get(Task, 'welcome');
+  assert.deepEqual(spec, { title: 'Look at the tasks of this plugin', tags: ['hello'], done: false });
 });
 
 test('a task without a title is refused with the field', async () => {
-  const answer = await create({ title: '' });
+  const task = { metadata: { name: 'untitled' }, spec: { title: '' } };
+  const answer = await harness.fetch('/apis/${group}/v1alpha1/tasks', { method: 'POST', json: task });
   assert.equal(answer.status, 422);
-  assert.equal((await answer.json()).errors[0].pointer, '/spec/title');
+  const { errors } = (await answer.json()) as { errors: { pointer: string }[] };
+  assert.deepEqual(errors.map(({ pointer }) => pointer), ['/spec/title']);
 });
 
 test('the controller sets the phase, and the endpoint counts it', async () => {
-  assert.equal((await create({ title: 'Late', due: '2020-01-01T00:00:00Z' })).status, 201);
-  assert.equal((await create({ title: 'Finished', done: true })).status, 201);
-  const summary = async () => (await fetch(\`\${url}/apis/api.${group}/v1alpha1/tasks/-/summary\`)).json();
-  await until(summary, { Open: 1, Overdue: 1, Done: 1 });
-  const late = await (await fetch(\`\${tasks()}?fieldSelector=status.phase=Overdue\`)).json();
-  assert.deepEqual(late.items.map((task: { spec: { title: string } }) => task.spec.title), ['Late']);
+  const create = (name: string, spec: Omit<Task['spec'], 'done'> & { done?: boolean }) =>
+    harness.client.create(Task, { metadata: { name }, spec: spec as Task['spec'] });
+  await create('late', { title: 'Late', due: '2020-01-01T00:00:00Z' });
+  await create('finished', { title: 'Finished', done: true });
+  await harness.until(async () => {
+    const answer = await harness.fetch('/apis/api.${group}/v1alpha1/tasks/-/summary');
+    assert.deepEqual(await answer.json(), { Open: 1, Overdue: 1, Done: 1 });
+    return true;
+  });
+  const late = await harness.fetch('/apis/${group}/v1alpha1/tasks?fieldSelector=status.phase=Overdue');
+  const { items } = (await late.json()) as { items: Task[] };
+  assert.deepEqual(items.map(({ metadata }) => metadata.name), ['late']);
 });
 `,
     'tsconfig.json': `{

@@ -104,8 +104,10 @@ async function serveHere(io: Io, options: ServiceOptions, level: string): Promis
     if (!workerReady(url)) await write(io.stdout, `Kindred is ready at ${url}\n`);
     await stopping;
   } finally {
-    setTimeout(() => process.exit(0), stopLimit).unref();
+    // Also keeps the process until the stop is done: what it waits for may be a timer that does not.
+    const limit = setTimeout(() => process.exit(0), stopLimit);
     await service.stop();
+    clearTimeout(limit);
   }
 }
 

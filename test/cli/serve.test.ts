@@ -1,0 +1,204 @@
+import assert from 'node:assert/strict';
+import type { ChildProcess } from 'node:child_process';
+import { spawn } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { after, test } from 'node:test';
+import { until } from 'kindred/testing';
+
+const root = resolve(import.meta.dirname, '../..');
+const main = join(root, 'src/cli/main.ts');
+const atlas = join(root, 'examples/atlas');
+const folder = mkdtempSync(join(tmpdir(), 'kindred-serve-'));
+const running = new Set<ChildProcess>();
+after(() => {
+  for (const child of running) child.kill('SIGKILL');
+  rmSync(folder, { recursive: true, force: true });
+});
+
+interface Started {
+  readonly child: ChildProcess;
+  readonly output: { stdout: string; stderr: string };
+  readonly ended: Promise<number | string>;
+}
+
+function start(args: readonly string[], env: Record<string, string> = {}, nodeArgs: readonly string[] = []): Started {
+  const child = spawn(process.execPath, ['--import', 'tsx', ...nodeArgs, main, ...args], {
+    cwd: root,
+    env: { PATH: process.env.PATH, HOME: folder, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  running.add(child);
+  const output = { stdout: '', stderr: '' };
+  child.stdout!.on('data', (chunk) => (output.stdout += chunk));
+  child.stderr!.on('data', (chunk) => (output.stderr += chunk));
+  const ended = new Promise<number | string>((done) => {
+    child.on('close', (code, signal) => {
+      running.delete(child);
+      done(code ?? signal!);
+    });
+  });
+  return { child, output, ended };
+}
+
+function readyUrl({ output, child }: Started): Promise<string> {
+  return until(
+    () => {
+      if (child.exitCode !== null) throw new Error(`it ended: ${output.stderr}`);
+      return /^Kindred is ready at (http:\S+)$/m.exec(output.stdout)?.[1];
+    },
+    { timeout: 60_000 },
+  );
+}
+
+test('contract 14: serve prints the token once and where it is ready, keeps what it stored, and stops on SIGTERM with exit code 0', async () => {
+  const args = ['serve', '--database', `sqlite:${join(folder, 'a.db')}`, '--plugin', atlas, '--port', '0'];
+  const first = start(args);
+  const url = await readyUrl(first);
+  const [tokenLine, readyLine, ...more] = first.output.stdout.trimEnd().split('\n');
+  assert.match(tokenLine!, /^Administrator token: \S+$/);
+  assert.equal(readyLine, `Kindred is ready at ${url}`);
+  assert.deepEqual(more, []);
+  const token = tokenLine!.split(' ')[2];
+  const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
+  const countries = (base: string) => `${base}/apis/atlas.example.com/v1alpha1/countries`;
+  assert.equal((await fetch(`${url}/livez`)).status, 200);
+  assert.equal((await fetch(countries(url))).status, 401);
+  const ready = (await (await fetch(`${url}/readyz`, { headers })).json()) as { status: string; plugins: unknown[] };
+  assert.equal(ready.status, 'ready');
+  assert.deepEqual(ready.plugins, [{ name: 'atlas', state: 'STARTED' }]);
+
+  const second = start(['serve', '--database', `sqlite:${join(folder, 'a.db')}`, '--port', '0']);
+  assert.equal(await second.ended, 1);
+  assert.match(second.output.stderr, /^kindred: another process has the SQLite file .*a\.db open.*\n$/);
+
+  const { countries: data } = await import('../../examples/atlas/data.ts');
+  const [country] = data();
+  const created = await fetch(countries(url), { method: 'POST', headers, body: JSON.stringify(country) });
+  assert.equal(created.status, 201);
+  for (const line of first.output.stderr.trimEnd().split('\n')) assert.doesNotThrow(() => JSON.parse(line), line);
+  assert.ok(!first.output.stderr.includes(token!), 'the log holds no token');
+
+  first.child.kill('SIGTERM');
+  assert.equal(await first.ended, 0);
+
+  const again = start(args);
+  const newUrl = await readyUrl(again);
+  assert.doesNotMatch(again.output.stdout, /Administrator token/);
+  const kept = await fetch(`${countries(newUrl)}/${country!.metadata.name}`, { headers });
+  assert.deepEqual(await kept.json(), await created.json());
+  again.child.kill('SIGINT');
+  assert.equal(await again.ended, 0);
+});
+
+test('contract 14: a config file, the environment and flags, with the configuration of a plugin', async () => {
+  const plugin = join(folder, 'plugins', 'echo');
+  const { mkdirSync } = await import('node:fs');
+  mkdirSync(plugin, { recursive: true });
+  writeFileSync(
+    join(plugin, 'package.json'),
+    JSON.stringify({ name: 'echo', version: '1.0.0', type: 'module', main: 'index.js' }),
+  );
+  writeFileSync(
+    join(plugin, 'index.js'),
+    `import { definePlugin, route, GroupVersion } from 'kindred';
+export default definePlugin({
+  start({ config, registerEndpoint }) {
+    registerEndpoint({
+      groupVersion: () => GroupVersion.parse('api.echo.example.com/v1'),
+      endpoint: () => route().GET('/config/-/mine', () => config).build(),
+    });
+  },
+});
+`,
+  );
+  const file = join(folder, 'config.yaml');
+  writeFileSync(
+    file,
+    `database: "sqlite::memory:"
+port: 1
+host: 0.0.0.0
+list: { maxSize: 7 }
+plugins:
+  startTimeout: 30s
+  echo: { greeting: hello }
+`,
+  );
+  const service = start(
+    ['serve', '--config', file, '--port', '0', '--plugins', join(folder, 'plugins'), '--insecure-no-auth'],
+    { KINDRED_HOST: '127.0.0.1' },
+  );
+  const url = await readyUrl(service);
+  assert.match(url, /^http:\/\/127\.0\.0\.1:\d+$/);
+  assert.doesNotMatch(service.output.stdout, /token/);
+  assert.deepEqual(await (await fetch(`${url}/apis/api.echo.example.com/v1/config/-/mine`)).json(), {
+    greeting: 'hello',
+  });
+  const tooLarge = await fetch(`${url}/apis/plugin.platform.run/v1alpha1/plugins?size=8`);
+  assert.equal(tooLarge.status, 400);
+  service.child.kill('SIGTERM');
+  assert.equal(await service.ended, 0);
+});
+
+test('contract 14: an unknown key of the config file ends serve with exit code 2 and one line', async () => {
+  const file = join(folder, 'unknown.json');
+  writeFileSync(file, '{"prot": 8080}');
+  const service = start(['serve', '--config', file]);
+  assert.equal(await service.ended, 2);
+  assert.match(service.output.stderr, /^kindred: .*unknown\.json: unknown name prot; known are database, .*\n$/);
+});
+
+test('contract 14: a second signal ends serve at once', async () => {
+  const service = start([
+    'serve',
+    '--database',
+    'sqlite::memory:',
+    '--port',
+    '0',
+    '--insecure-no-auth',
+    '--plugin',
+    hangingPlugin(),
+  ]);
+  await readyUrl(service);
+  service.child.kill('SIGTERM');
+  await until(() => service.output.stderr.includes('stopping and never done'));
+  service.child.kill('SIGTERM');
+  assert.equal(await service.ended, 143);
+});
+
+/** A plugin whose stop() says so and never ends. */
+function hangingPlugin(): string {
+  const plugin = join(folder, 'hanging');
+  const { mkdirSync } = process.getBuiltinModule('node:fs');
+  mkdirSync(plugin);
+  writeFileSync(
+    join(plugin, 'package.json'),
+    JSON.stringify({ name: 'hanging', version: '1.0.0', type: 'module', main: 'index.js' }),
+  );
+  writeFileSync(
+    join(plugin, 'index.js'),
+    `import { definePlugin } from 'kindred';
+export default definePlugin({
+  start() {},
+  stop({ logger }) { logger.warn('stopping and never done'); return new Promise(() => {}); },
+});
+`,
+  );
+  return plugin;
+}
+
+test('contract 14: a Node.js that is too old is told so in one sentence', async () => {
+  const old =
+    'data:text/javascript,Object.defineProperty(process,"versions",{value:{...process.versions,node:"22.12.0"}})';
+  const command = start(['--version'], {}, ['--import', old]);
+  assert.equal(await command.ended, 2);
+  assert.match(command.output.stderr, /^kindred: Node\.js 24\.15 or newer is needed, this is 22\.12\.0 \(.*\)\.\n$/);
+});
+
+test('contract 14: the command is parsed by old versions of Node.js: it imports nothing before the check', async () => {
+  const { parseSync } = await import('oxc-parser');
+  const { readFileSync } = await import('node:fs');
+  const { module } = parseSync('main.ts', readFileSync(main, 'utf8'));
+  assert.deepEqual(module.staticImports, []);
+});
