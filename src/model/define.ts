@@ -9,12 +9,14 @@ import { invalidModel } from './invalid-model.ts';
 import type { Metadata } from './object.ts';
 
 /** A model in schema form. */
-export interface Model<T> {
+export interface Model<T, I extends string = string> {
   readonly gvk: GVKAttributes;
   /** The whole object as JSON Schema 2020-12. */
   readonly schema: object;
   /** Never there: carries the type of the objects. */
   readonly $object?: T;
+  /** Never there: carries the names of the indexes that the declaration names. */
+  readonly $indexes?: I;
 }
 
 /** The type of a model's objects, of either form. */
@@ -53,16 +55,17 @@ export type SpecObject<Spec, Status> = Flat<ObjectBase & SpecMember<Spec> & Stat
 /** The type of the objects of a model declared with `schema`. */
 export type FieldsObject<Fields> = Flat<ObjectBase & StaticOf<Fields>>;
 
-interface CommonDeclaration<T> {
+interface CommonDeclaration<T, S> {
   gvk: GVKAttributes;
   /** The same as `subresources` in `gvk`. */
   subresources?: { status?: boolean };
   /** Typed by the model; `register`'s callback adds to them. */
-  indexes?: (index: IndexFactory<T>) => readonly ValueIndexSpec[];
+  indexes?: (index: IndexFactory<T>) => readonly S[];
 }
 
 /** With `spec` and `status`: JSON Schemas (TypeBox, Zod's `toJSONSchema`, plain); each is a document of its own. */
-export interface SpecDeclaration<Spec, Status> extends CommonDeclaration<SpecObject<Spec, Status>> {
+export interface SpecDeclaration<Spec, Status, S = ValueIndexSpec>
+  extends CommonDeclaration<SpecObject<Spec, Status>, S> {
   /** Required in an object unless it is `Type.Optional(…)`. */
   spec?: Spec;
   /** Never required. */
@@ -71,7 +74,7 @@ export interface SpecDeclaration<Spec, Status> extends CommonDeclaration<SpecObj
 }
 
 /** The 2.12 form: `schema` describes everything beside `apiVersion`, `kind` and `metadata`. */
-export interface FieldsDeclaration<Fields> extends CommonDeclaration<FieldsObject<Fields>> {
+export interface FieldsDeclaration<Fields, S = ValueIndexSpec> extends CommonDeclaration<FieldsObject<Fields>, S> {
   schema: Fields;
   spec?: undefined;
   status?: undefined;
@@ -89,12 +92,14 @@ const declarationKey = Symbol.for('kindred.model');
  *
  * Throws KindredError `InvalidModel` that names the rule and the value, for a schema its path.
  */
-export function defineModel<const Fields extends object>(
-  declaration: FieldsDeclaration<Fields>,
-): Model<FieldsObject<Fields>>;
-export function defineModel<const Spec extends object = any, const Status extends object = any>(
-  declaration: SpecDeclaration<Spec, Status>,
-): Model<SpecObject<Spec, Status>>;
+export function defineModel<const Fields extends object, S extends ValueIndexSpec = ValueIndexSpec>(
+  declaration: FieldsDeclaration<Fields, S>,
+): Model<FieldsObject<Fields>, S['name']>;
+export function defineModel<
+  const Spec extends object = any,
+  const Status extends object = any,
+  S extends ValueIndexSpec = ValueIndexSpec,
+>(declaration: SpecDeclaration<Spec, Status, S>): Model<SpecObject<Spec, Status>, S['name']>;
 export function defineModel(declaration: ModelDeclaration): Model<any> {
   checkMembers(declaration);
   const { gvk, spec, status, schema, subresources, indexes } = declaration;

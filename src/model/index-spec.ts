@@ -53,18 +53,23 @@ interface IndexFunction extends IndexAttribute {
 
 /** Given to `indexes` of `defineModel`; typed by the model. */
 export interface IndexFactory<T = any> {
-  single<Y extends KeyType<any>>(
-    name: string,
+  single<Y extends KeyType<any>, const N extends string = string>(
+    name: N,
     keyType: Y,
     of: (object: T) => KeyOf<Y> | null | undefined,
     options?: { unique?: boolean; nullable?: boolean; order?: Order },
-  ): ValueIndexSpec;
-  multi<Y extends KeyType<any>>(
-    name: string,
+  ): NamedIndexSpec<N>;
+  multi<Y extends KeyType<any>, const N extends string = string>(
+    name: N,
     keyType: Y,
     of: (object: T) => Iterable<KeyOf<Y>> | null | undefined,
     options?: { unique?: boolean; nullable?: boolean; order?: Order },
-  ): ValueIndexSpec;
+  ): NamedIndexSpec<N>;
+}
+
+/** Its name is part of the type, so that a typed client knows it. */
+export interface NamedIndexSpec<N extends string> extends ValueIndexSpec {
+  readonly name: N;
 }
 
 class IndexBuilder {
@@ -203,8 +208,10 @@ export class IndexSpecs {
 
 /** The one factory behind `indexes` of `defineModel`. */
 export const indexFactory: IndexFactory = {
-  single: (name, keyType, of, options) => built(new IndexBuilder(name, keyType, false), of, options),
-  multi: (name, keyType, of, options) => built(new IndexBuilder(name, keyType, true), of, options),
+  single: (name, keyType, of, options) =>
+    built(new IndexBuilder(name, keyType, false), of, options) as NamedIndexSpec<typeof name>,
+  multi: (name, keyType, of, options) =>
+    built(new IndexBuilder(name, keyType, true), of, options) as NamedIndexSpec<typeof name>,
 };
 
 function built(
