@@ -323,8 +323,8 @@ export class Evaluation {
   }
 }
 
-export function isSingleKey({ from, to }: KeyRange): boolean {
-  return from === to && from !== undefined;
+export function isSingleKey({ from, to, fromInclusive, toInclusive }: KeyRange): boolean {
+  return from === to && from !== undefined && fromInclusive && toInclusive;
 }
 
 export function ranksOf(field: FieldIndex, range: KeyRange): readonly [low: number, high: number] {

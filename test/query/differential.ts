@@ -217,7 +217,8 @@ class Round {
     for (let i = 0; i < 10; i++) {
       const query = { ...this.#model.query(), offset: 0, limit: this.#size + 100 };
       const limits = { now: () => 0, timeLimit: 1000 };
-      assert.deepEqual(run(rebuilt, query, limits), run(this.#index, query, limits), `rebuilt: ${this.#about(query)}`);
+      const [anew, live] = [rebuilt, this.#index].map((index) => JSON.stringify(run(index, query, limits)));
+      assert(anew === live, `rebuilt: ${this.#about(query)}`);
     }
     for (const [name, { id, revision }] of this.#entries) assert.deepEqual(rebuilt.find(name), { id, revision });
     assert.deepEqual(rebuilt.deletingNames(), this.#index.deletingNames());

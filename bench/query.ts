@@ -1,0 +1,277 @@
+/**
+ * The query engine alone, in process, on the `articles` work: 5 indexes, 2 labels, about 900 bytes an object (of which the engine sees
+ * the keys only). `node --import tsx bench/query.ts [--sizes 10000,100000,1000000] [--out bench/results/query.json]`
+ */
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { cpus } from 'node:os';
+import { dirname } from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { type IndexRow, ModelIndex } from '../src/indexes/model-index.ts';
+import type { IndexDefinition, IndexEntry } from '../src/model/index-entry.ts';
+import { codecOf } from '../src/model/key.ts';
+import { type Condition, Queries } from '../src/query/condition.ts';
+import type { SortTerm } from '../src/query/query.ts';
+import { explain, run } from '../src/query/run.ts';
+import { parseFieldSelector } from '../src/query/selector.ts';
+
+setFlagsFromString('--expose-gc');
+const collectGarbage = runInNewContext('gc') as () => void;
+
+const { values: options } = parseArgs({
+  options: {
+    sizes: { type: 'string', default: '10000,100000,1000000' },
+    out: { type: 'string', default: 'bench/results/query.json' },
+  },
+});
+
+function definition(name: string, type: any, more: Partial<IndexDefinition> = {}): IndexDefinition {
+  return { name, codec: codecOf(type), multi: false, unique: false, nullable: true, order: 'ASC', indexFunc: () => undefined, ...more };
+}
+
+const definitions = [
+  definition('spec.slug', String, { unique: true }),
+  definition('spec.views', Number),
+  definition('spec.category', String),
+  definition('spec.publishedAt', Date),
+  definition('spec.tags', String, { multi: true }),
+];
+
+let state = 42;
+function random(): number {
+  state = (state + 0x6d2b79f5) | 0;
+  let t = Math.imul(state ^ (state >>> 15), 1 | state);
+  t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+  return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
+}
+const below = (n: number) => Math.floor(random() * n);
+
+/** As parsed JSON gives it: every string an object of its own. */
+function entryFor(number: number): IndexEntry {
+  const tags = new Set(Array.from({ length: 1 + below(3) }, () => `tag-${below(500)}`));
+  const created = 1_700_000_000_000 + number;
+  return JSON.parse(
+    JSON.stringify({
+      name: `article-${String(number).padStart(7, '0')}`,
+      created,
+      deleted: null,
+      labels: { env: ['production', 'staging', 'development'][below(3)], team: `team-${below(50)}` },
+      keys: [[`slug-of-${(number * 7919) % 10_000_019}`], [below(1_000_000)], [`category-${below(20)}`], [created - below(1e10)], [...tags]],
+    }),
+  ) as IndexEntry;
+}
+
+interface Figure {
+  readonly p50: number;
+  readonly p99: number;
+}
+
+/** Microseconds. */
+function figures(times: number[]): Figure {
+  times.sort((a, b) => a - b);
+  const at = (part: number) => times[Math.min(times.length - 1, Math.floor(times.length * part))]!;
+  return { p50: at(0.5), p99: at(0.99) };
+}
+
+function measure(repeat: number, once: () => unknown): Figure {
+  for (let i = 0; i < Math.min(repeat, 300); i++) once();
+  const times: number[] = [];
+  for (let i = 0; i < repeat; i++) {
+    const started = performance.now();
+    once();
+    times.push((performance.now() - started) * 1000);
+  }
+  return figures(times);
+}
+
+const limits = { now: () => performance.now(), timeLimit: 60_000 };
+
+interface Bench {
+  readonly name: string;
+  readonly where: () => Condition;
+  readonly sort: SortTerm[];
+  /** Of the total of `where` without a page. */
+  readonly page: (pages: number) => number;
+  readonly goal?: readonly [p50: number, p99: number];
+}
+
+const category = () => Queries.equal('spec.category', `category-${below(20)}`);
+const env = () => Queries.labelEqual('env', ['production', 'staging', 'development'][below(3)]!);
+const team = () => Queries.labelEqual('team', `team-${below(50)}`);
+const newest: SortTerm[] = [];
+const first = () => 1;
+const any = (pages: number) => 1 + below(pages);
+const middle = (pages: number) => Math.ceil(pages / 2);
+
+const benches: readonly Bench[] = [
+  { name: 'no filter, any page', where: Queries.all, sort: newest, page: any, goal: [1, 5] },
+  { name: 'LIST: equality, newest first, page 1, total', where: category, sort: newest, page: first, goal: [10, 30] },
+  { name: 'LIST2: equality and label, by views, page 50, total', where: () => category().and(env()), sort: [{ field: 'spec.views' }], page: (pages) => Math.min(50, pages) },
+  { name: 'AND of three, page 1', where: () => category().and(env()).and(Queries.labelExists('team')), sort: newest, page: first, goal: [60, 150] },
+  { name: 'AND of three narrow, page 1', where: () => category().and(env()).and(team()), sort: newest, page: first, goal: [60, 150] },
+  { name: '!=, page 1', where: () => category().not(), sort: newest, page: first, goal: [30, 80] },
+  { name: 'label, by views, middle page (worst deep)', where: env, sort: [{ field: 'spec.views', direction: 'desc' }], page: middle, goal: [700, 1500] },
+  { name: 'equality, any page', where: category, sort: newest, page: any },
+  { name: 'multi-value equality, page 1', where: () => Queries.equal('spec.tags', `tag-${below(500)}`), sort: newest, page: first },
+  { name: 'range of 1 %, newest first', where: () => rangeOf(10_000), sort: newest, page: first },
+  { name: 'range of 50 %, newest first', where: () => rangeOf(500_000), sort: newest, page: first },
+  { name: 'range of 50 % and equality', where: () => rangeOf(500_000).and(category()), sort: newest, page: first },
+  { name: 'unique equality', where: () => Queries.equal('spec.slug', `slug-of-${(below(1e6) * 7919) % 10_000_019}`), sort: newest, page: first },
+  { name: 'OR of two', where: () => category().or(team()), sort: newest, page: first },
+  { name: 'by category and views, no filter, any page', where: Queries.all, sort: [{ field: 'spec.category' }, { field: 'spec.views', direction: 'desc' }], page: any },
+];
+
+function rangeOf(width: number): Condition {
+  const from = below(1_000_000 - width);
+  return Queries.between('spec.views', from, from + width);
+}
+
+async function bulk(index: ModelIndex, count: number): Promise<number> {
+  let generating = 0;
+  async function* rows(): AsyncGenerator<IndexRow[]> {
+    for (let at = 0; at < count; at += 5000) {
+      const started = performance.now();
+      const portion: IndexRow[] = [];
+      for (let i = at; i < Math.min(at + 5000, count); i++) portion.push({ entry: entryFor(i), id: i + 1, revision: i + 1 });
+      generating += performance.now() - started;
+      yield portion;
+    }
+  }
+  const started = performance.now();
+  await index.build(rows(), { onProgress: () => {} });
+  return performance.now() - started - generating;
+}
+
+function memory(): number {
+  collectGarbage();
+  collectGarbage();
+  const { heapUsed, arrayBuffers } = process.memoryUsage();
+  return heapUsed + arrayBuffers;
+}
+
+/** Runs it beside a loop of turns; both in milliseconds. */
+async function stalled(work: () => unknown): Promise<{ time: number; longestStall: number }> {
+  let done = false;
+  let longest = 0;
+  let last = performance.now();
+  const turns = (async () => {
+    while (!done) {
+      await nextTurn();
+      const now = performance.now();
+      longest = Math.max(longest, now - last);
+      last = now;
+    }
+  })();
+  await nextTurn();
+  const started = performance.now();
+  await work();
+  const time = performance.now() - started;
+  await nextTurn();
+  done = true;
+  await turns;
+  return { time, longestStall: longest };
+}
+
+function pad(text: string | number, width: number): string {
+  return typeof text === 'number' ? text.toFixed(1).padStart(width) : text.padEnd(width);
+}
+
+const results: Record<string, unknown> = {
+  cpu: cpus()[0]?.model,
+  cores: cpus().length,
+  node: process.version,
+  date: new Date().toISOString(),
+};
+
+for (const size of options.sizes.split(',').map(Number)) {
+  const before = memory();
+  const index = new ModelIndex(definitions);
+  const buildTime = await bulk(index, size);
+  const bytes = (memory() - before) / size;
+  console.log(`\n${size} objects: built in ${Math.round(buildTime)} ms, ${Math.round(bytes)} bytes an object`);
+  console.log(`${pad('', 56)}${'p50 µs'.padStart(10)}${'p99 µs'.padStart(10)}  goal`);
+  const queries: Record<string, unknown> = {};
+  for (const bench of benches) {
+    const totals = new Map<string, number>();
+    const pages = (where: Condition) => {
+      const key = JSON.stringify(where);
+      const known = totals.get(key);
+      if (known !== undefined) return known;
+      const result = run(index, { where, sort: [], offset: 0, limit: 0 }, limits);
+      if (result instanceof Promise) throw new Error('expected an answer at once');
+      const count = Math.max(1, Math.ceil(result.total / 20));
+      totals.set(key, count);
+      return count;
+    };
+    const needsPages = bench.page !== first;
+    const prepared = Array.from({ length: 512 }, () => {
+      const where = bench.where();
+      const page = needsPages ? bench.page(pages(where)) : 1;
+      return { where, sort: bench.sort, offset: (page - 1) * 20, limit: 20 };
+    });
+    let at = 0;
+    const figure = measure(2000, () => run(index, prepared[at++ % prepared.length]!, limits));
+    const plan = explain(index, prepared[0]!, limits);
+    const strategy = plan instanceof Promise ? 'slices' : plan.strategy;
+    queries[bench.name] = { ...figure, strategy, goal: bench.goal };
+    console.log(`${pad(bench.name, 56)}${pad(figure.p50, 10)}${pad(figure.p99, 10)}  ${bench.goal?.join(' / ') ?? ''}  ${strategy}`);
+  }
+
+  const upkeep: Record<string, Figure> = {};
+  let next = size;
+  const names = Array.from({ length: 4000 }, () => below(size));
+  let at = 0;
+  const known = new Map(names.map((number) => [number, entryFor(number)]));
+  for (const [number, entry] of known) index.put(entry, number + 1, number + 1);
+  upkeep['update of one indexed field'] = measure(2000, () => {
+    const number = names[at++ % names.length]!;
+    const entry = known.get(number)!;
+    const changed = { ...entry, keys: entry.keys.with(1, [below(1_000_000)]) };
+    known.set(number, changed);
+    index.put(changed, number + 1, at);
+  });
+  const fresh = Array.from({ length: 2300 }, (_, i) => entryFor(names[i]!));
+  at = 0;
+  upkeep['update of all'] = measure(2000, () => index.put(fresh[at++]!, 1, at));
+  const inserts = Array.from({ length: 2300 }, () => entryFor(next++));
+  at = 0;
+  upkeep['insert'] = measure(2000, () => index.put(inserts[at++]!, next, next));
+  at = 0;
+  upkeep['remove'] = measure(2000, () => index.remove(inserts[at++]!.name));
+  const findNames = Array.from({ length: 5000 }, () => `article-${String(below(size)).padStart(7, '0')}`);
+  at = 0;
+  upkeep['find by name'] = measure(5000, () => index.find(findNames[at++ % findNames.length]!));
+  for (const [name, figure] of Object.entries(upkeep)) console.log(`${pad(name, 56)}${pad(figure.p50, 10)}${pad(figure.p99, 10)}`);
+
+  const worst: Record<string, unknown> = {};
+  const page = (where: Condition, sort: SortTerm[], offset = 0) => () => run(index, { where, sort, offset, limit: 20 }, limits);
+  const manyLabels = new ModelIndex([]);
+  for (let i = 0; i < 10_000; i++) {
+    manyLabels.put({ name: `o-${i}`, created: i, deleted: null, labels: { [`label-${i}`]: 'x', [`other-${i % 100}`]: `v-${i}` }, keys: [] }, i + 1, i + 1);
+  }
+  const cases: readonly (readonly [string, () => unknown])[] = [
+    ['page 50,000', page(Queries.all(), [{ field: 'spec.views', direction: 'desc' }], Math.min(1_000_000, size - 20))],
+    ['every object by two fields, last page', page(env(), [{ field: 'spec.category', direction: 'desc' }, { field: 'spec.publishedAt' }], Math.floor(size / 3.2))],
+    ['contains on every slug', page(Queries.contains('spec.slug', '77'), newest)],
+    ['contains without a match, on every name', page(Queries.contains('metadata.name', 'nothing'), newest)],
+    ['200 ranges', page(Queries.and(...Array.from({ length: 200 }, (_, i) => Queries.greaterThan('spec.views', i))), newest)],
+    ['200 text terms', page(Queries.or(...Array.from({ length: 20 }, (_, i) => Queries.endsWith('spec.slug', `${i}x`))), newest)],
+    ['200 terms of a selector', page(parseFieldSelector(Array.from({ length: 200 }, (_, i) => `spec.tags!=tag-${i}`).join(',')), newest)],
+    ['a list of 1,000 values', page(Queries.in('spec.views', Array.from({ length: 1000 }, (_, i) => i * 997)), newest)],
+    ['not in 1,000 slugs', page(Queries.notIn('spec.slug', Array.from({ length: 1000 }, (_, i) => `slug-of-${i}`)), newest)],
+    ['one of 10,000 labels', () => run(manyLabels, { where: Queries.labelExists('label-77').or(Queries.labelIn('other-7', Array.from({ length: 1000 }, (_, i) => `v-${i}`))), sort: [], offset: 0, limit: 20 }, limits)],
+  ];
+  console.log(`${pad('', 56)}${'ms'.padStart(10)}${'stall ms'.padStart(10)}`);
+  for (const [name, work] of cases) {
+    await stalled(work);
+    const result = await stalled(work);
+    worst[name] = result;
+    console.log(`${pad(name, 56)}${pad(result.time, 10)}${pad(result.longestStall, 10)}`);
+  }
+  results[size] = { buildTime, bytes, queries, upkeep, worst };
+}
+
+mkdirSync(dirname(options.out), { recursive: true });
+writeFileSync(options.out, `${JSON.stringify(results, undefined, 2)}\n`);
