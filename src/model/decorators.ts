@@ -76,9 +76,8 @@ export function Schema(
 /** The declaration of a decorated class; undefined for anything else. Throws `InvalidModel`. */
 export function classDeclaration(type: unknown): Declaration | undefined {
   if (typeof type !== 'function') return undefined;
-  const metadata = metadataOf(type);
-  if (!metadata || !Object.hasOwn(metadata, gvkKey)) return undefined;
-  const gvk = metadata[gvkKey]!;
+  const gvk = attributesOf(type);
+  if (!gvk) return undefined;
   if (!isExtensionClass(type)) {
     invalidModel(
       {
@@ -88,7 +87,7 @@ export function classDeclaration(type: unknown): Declaration | undefined {
       { type: type.name },
     );
   }
-  const fields = metadata[fieldsKey] ?? new Map<string, SchemaAttributes>();
+  const fields = metadataOf(type)?.[fieldsKey] ?? new Map<string, SchemaAttributes>();
   const spec = fields.get('spec');
   const specRequired = spec?.requiredMode !== 'NOT_REQUIRED';
   if ([...fields.keys()].every((name) => name === 'spec' || name === 'status')) {
@@ -105,6 +104,13 @@ export function classDeclaration(type: unknown): Declaration | undefined {
   const schema = converter.fieldsOf(type, { except: ['apiVersion', 'kind', 'metadata'], optional: ['status'] });
   if (spec && specRequired) schema.required = [...new Set([...((schema.required as string[]) ?? []), 'spec'])];
   return declare({ gvk, schema: converter.withDefinitions(schema), specRequired: false, indexSpecs: [] });
+}
+
+/** The class's own `@GVK`; heirs have theirs. */
+function attributesOf(type: object): GVKAttributes | undefined {
+  const symbol = (Symbol as unknown as { metadata: symbol }).metadata;
+  const metadata = Object.hasOwn(type, symbol) ? metadataOf(type) : undefined;
+  return metadata && Object.hasOwn(metadata, gvkKey) ? metadata[gvkKey] : undefined;
 }
 
 function metadataOf(type: unknown): ClassMetadata | undefined {
@@ -200,7 +206,7 @@ class ClassConverter {
     const properties: PlainSchema = {};
     const required: string[] = [];
     if (isExtensionClass(type) && except.length === 0) {
-      const gvk = metadata && Object.hasOwn(metadata, gvkKey) ? metadata[gvkKey] : undefined;
+      const gvk = attributesOf(type);
       properties.apiVersion = gvk ? { type: 'string', const: apiVersionOf(gvk) } : { type: 'string' };
       properties.kind = gvk ? { type: 'string', const: gvk.kind } : { type: 'string' };
       properties.metadata = metadataSchema;

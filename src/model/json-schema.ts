@@ -7,7 +7,7 @@
  */
 import { createRequire } from 'node:module';
 import type { Text, Violation } from '../errors.ts';
-import { escapeToken, unescapeToken, violation } from '../errors.ts';
+import { escapeToken, invalid, unescapeToken, violation } from '../errors.ts';
 import { formats } from './formats.ts';
 import { invalidModel } from './invalid-model.ts';
 import { canonicalText, isMultipleOf } from './json-value.ts';
@@ -18,6 +18,10 @@ export type SchemaObject = { readonly [keyword: string]: unknown };
 
 /** Most violations collected of one value: an answer must stay readable, and smaller than its weight in memory. */
 const violationLimit = 10_000;
+
+/** Members and items compared in one run, far more than the largest body has: bounds alternatives within alternatives. */
+const stepLimit = 30_000_000;
+const alternativeSteps = 20;
 
 interface Resource {
   readonly base: string;
@@ -132,7 +136,8 @@ export class SchemaDocument {
   }
 
   /**
-   * All violations of a value, none when it is valid.
+   * All violations of a value, none when it is valid. Throws `Invalid` when alternatives within alternatives would take
+   * too long to compare.
    * @param pointer of the value, the beginning of the violations' pointers
    */
   validate(value: unknown, pointer: string): Violation[] {
@@ -491,13 +496,37 @@ export class SchemaDocument {
     return checks;
   }
 
+  #branch(schema: JsonSchema, mode: Mode): Branch {
+    return { check: this.#checkOf(schema, mode), fits: this.#shape(schema, mode) };
+  }
+
+  #shape(schema: JsonSchema, mode: Mode): Branch['fits'] {
+    if (typeof schema !== 'object') return () => schema;
+    const type = typeCheck(schema.type);
+    const constant = 'const' in schema ? constCheck(schema.const) : holds;
+    const members = Object.entries(isObject(schema.properties) ? schema.properties : {})
+      .filter(([, one]) => tellsApart(one))
+      .map(([name, one]) => ({ name, check: this.#checkOf(one as JsonSchema, mode) }));
+    const target = typeof schema.$ref === 'string' ? this.#shape(this.#target(schema, '$ref').schema, mode) : undefined;
+    return (value, context) => {
+      if (type && !type(value)) return false;
+      if (!constant(value, context, undefined)) return false;
+      if (isObject(value)) {
+        for (const { name, check } of members) {
+          if (Object.hasOwn(value, name) && !check(value[name], context, undefined)) return false;
+        }
+      }
+      return !target || target(value, context);
+    };
+  }
+
   #anyOf(schemas: readonly JsonSchema[], mode: Mode): Check {
-    const branches = schemas.map((one) => this.#checkOf(one, mode));
+    const branches = schemas.map((one) => this.#branch(one, mode));
     return (value, context, marks) => {
       let passed = false;
-      for (const branch of branches) {
+      for (const { check } of branches) {
         const own = marks && new Marks();
-        if (!context.silently(() => branch(value, context, own))) continue;
+        if (!context.tried(() => check(value, context, own))) continue;
         passed = true;
         if (!marks) break;
         marks.merge(own!);
@@ -507,12 +536,12 @@ export class SchemaDocument {
   }
 
   #oneOf(schemas: readonly JsonSchema[], mode: Mode): Check {
-    const branches = schemas.map((one) => this.#checkOf(one, mode));
+    const branches = schemas.map((one) => this.#branch(one, mode));
     return (value, context, marks) => {
       const passing: number[] = [];
-      for (const [i, branch] of branches.entries()) {
+      for (const [i, { check }] of branches.entries()) {
         const own = marks && new Marks();
-        if (!context.silently(() => branch(value, context, own))) continue;
+        if (!context.tried(() => check(value, context, own))) continue;
         passing.push(i);
         if (own) marks!.merge(own);
       }
@@ -622,12 +651,20 @@ export class SchemaDocument {
     const allowed = names.join(', ');
     const required = Array.isArray(schema.required) ? (schema.required as string[]) : [];
     const others = this.#objectLimits(schema, mode);
+    // Members that tell alternatives apart come first: a recursive union would else try every combination.
+    const telling = mode === 'inline' ? [] : declared.filter(([, one]) => tellsApart(one)).map(([name]) => name);
     const eachMember = isObject(schema.properties) || patterns.length > 0 || saysAdditional;
     const closesShared = closes && mode === 'shared';
     if (!eachMember && required.length === 0 && others.length === 0) return undefined;
 
     return (value, context, marks) => {
       let ok = true;
+      if (context.silent) {
+        for (let i = 0; i < telling.length; i++) {
+          const name = telling[i]!;
+          if (Object.hasOwn(value, name) && !properties.get(name)!(value[name], context, undefined)) return false;
+        }
+      }
       for (let i = 0; i < required.length; i++) {
         const name = required[i]!;
         if (Object.hasOwn(value, name) && value[name] !== undefined) continue;
@@ -880,6 +917,7 @@ class Context {
   readonly #path: (string | number)[] = [];
   #violations: Violation[] | undefined;
   #seen: Set<string> | undefined;
+  #steps = 0;
   silent = true;
 
   constructor(base: string, scope: Resource) {
@@ -906,6 +944,17 @@ class Context {
     return result;
   }
 
+  /** One alternative; costs far more than one member. */
+  tried(run: () => boolean): boolean {
+    this.#count(alternativeSteps);
+    return this.silently(run);
+  }
+
+  #count(steps: number): void {
+    this.#steps += steps;
+    if (this.#steps > stepLimit) throw invalid([violation(this.#base, 'limit', texts.steps, { limit: stepLimit })]);
+  }
+
   /** The violations of a trial run, without reporting them. */
   trial(run: () => unknown): Violation[] {
     const { silent } = this;
@@ -928,10 +977,6 @@ class Context {
     return this.#path.reduce<string>((text, token) => `${text}/${escapeToken(String(token))}`, this.#base);
   }
 
-  add(violations: readonly Violation[]): void {
-    for (const one of violations) this.#push(one);
-  }
-
   report(keyword: string, text: Text, params?: Readonly<Record<string, unknown>>): false {
     if (!this.silent) this.#push(violation(this.pointer, keyword, text, params));
     return false;
@@ -951,6 +996,7 @@ class Context {
   }
 
   below(token: string | number, check: Check, value: unknown, shared: Marks | undefined): boolean {
+    this.#count(1);
     const marks = shared !== undefined && isContainer(value) ? shared.child(token) : undefined;
     if (this.silent) return check(value, this, marks);
     this.#path.push(token);
@@ -989,6 +1035,12 @@ class Marks {
   close(names: readonly string[]): void {
     this.#closed ??= new Set();
     for (const name of names) this.#closed.add(name);
+  }
+
+  /** Nothing of the value counts as unknown. */
+  knowAll(value: object): void {
+    for (const name of Object.keys(value)) this.names.add(name);
+    if (Array.isArray(value)) this.items = value.length;
   }
 
   /** Declared names, for messages. */
@@ -1038,30 +1090,27 @@ function refuseUnknown(value: object, context: Context, marks: Marks): boolean {
   return ok;
 }
 
+interface Branch {
+  readonly check: Check;
+  /** True for a value of the branch's shape: its type, and the members that tell alternatives apart. */
+  readonly fits: (value: unknown, context: Context) => boolean;
+}
+
 /** Reports that no branch holds; with it, when one branch alone is of the value's shape, what is wrong there. */
 function reportBranches(
   keyword: string,
   text: Text,
-  branches: readonly Check[],
+  branches: readonly Branch[],
   value: unknown,
   context: Context,
   marks: Marks | undefined,
 ): false {
   if (context.silent) return false;
-  const here = context.pointer;
-  const runs = branches.map((branch) => {
-    const own = marks && new Marks();
-    return { own, violations: context.trial(() => branch(value, context, own)) };
-  });
-  const ofShape = runs.filter(({ violations }) => {
-    return !violations.some(
-      (one) => one.pointer === here && ['type', 'const', 'enum', 'false schema'].includes(one.keyword),
-    );
-  });
-  const likely = ofShape.length === 1 ? ofShape : [];
-  for (const { own } of likely.length === 1 ? likely : runs) if (own) marks!.merge(own);
   context.report(keyword, text);
-  if (likely.length === 1) context.add(likely[0]!.violations);
+  const fitting = branches.filter(({ fits }) => context.silently(() => fits(value, context)));
+  if (fitting.length === 1) fitting[0]!.check(value, context, marks);
+  // Which members are unknown depends on the branch that was meant.
+  else if (isContainer(value)) marks?.knowAll(value);
   return false;
 }
 
@@ -1220,9 +1269,11 @@ function numberChecks(schema: SchemaObject): ((value: number, context: Context) 
 }
 
 function allDistinct(items: readonly unknown[], context: Context): boolean {
-  const seen = new Map<unknown, number>();
+  const simple = new Map<unknown, number>();
+  const composed = new Map<string, number>();
   for (const [i, item] of items.entries()) {
-    const key = isContainer(item) ? `\u0000${canonicalText(item)}` : item;
+    const seen: Map<unknown, number> = isContainer(item) ? composed : simple;
+    const key = isContainer(item) ? canonicalText(item) : item;
     const first = seen.get(key);
     if (first !== undefined) return context.report('uniqueItems', texts.uniqueItems, { first, second: i });
     seen.set(key, i);
@@ -1234,6 +1285,11 @@ function allDistinct(items: readonly unknown[], context: Context): boolean {
 
 export function isObject(value: unknown): value is SchemaObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** A schema that only certain values satisfy, as in a member that names the alternative. */
+function tellsApart(schema: unknown): boolean {
+  return isObject(schema) && ('const' in schema || 'enum' in schema);
 }
 
 function isContainer(value: unknown): value is object {
@@ -1328,4 +1384,8 @@ const texts = {
   },
   not: { en: 'must not satisfy the excluded schema', zh: '不得符合被排除的模式' },
   false: { en: 'is not allowed', zh: '不允许出现' },
+  steps: {
+    en: 'takes more than {limit} comparisons: alternatives within alternatives, nested too deep',
+    zh: '需要超过 {limit} 次比较：备选模式嵌套过深',
+  },
 } as const satisfies Record<string, Text>;
