@@ -1,0 +1,19 @@
+import assert from 'node:assert/strict';
+import { it } from 'node:test';
+import { runLivePages } from './live-pages.ts';
+import { runSessions } from './sessions.ts';
+
+const seed = Date.now() % 1_000_000;
+
+it('contract 13: every stream is the slice of the change log that its selection sees, through reconnects and changing selectors', async (t) => {
+  t.diagnostic(`seed ${seed}`);
+  const result = await runSessions({ sessions: 1_500, seed });
+  assert.equal(result.sessions, 1_500);
+  assert.ok(result.events > 1_500 && result.resumed > 100, JSON.stringify(result));
+});
+
+it('contract 13: the events of a live page, applied in order, give the list of the same revision', async (t) => {
+  t.diagnostic(`seed ${seed}`);
+  const result = await runLivePages({ changes: 2_000, seed });
+  assert.ok(result.compared > 200, JSON.stringify(result));
+});
