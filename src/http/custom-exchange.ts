@@ -16,11 +16,13 @@ export interface CustomParts {
   readonly custom: CustomRoutes;
   readonly clientOf: (caller: Caller) => ExtensionClient;
   readonly limits: HttpLimits;
+  /** Largest `size` of a page. */
+  readonly maxListSize: number;
 }
 
 export async function serveCustom(exchange: Exchange, match: CustomMatch, parts: CustomParts): Promise<void> {
   const { request, response, method } = exchange;
-  const { limits } = parts;
+  const { limits, maxListSize } = parts;
   const gone = new AbortController();
   response.once('close', () => gone.abort());
   const json = hasBody(request) && isJson(request.headers['content-type']);
@@ -39,7 +41,7 @@ export async function serveCustom(exchange: Exchange, match: CustomMatch, parts:
       client: parts.clientOf(exchange.caller),
       web: () => webRequest(exchange, rawBody, gone.signal, limits.body),
     },
-    { timeLimit: limits.requestTimeout, json: { maxDepth: limits.depth, maxMembers: limits.members } },
+    { timeLimit: limits.requestTimeout, json: { maxDepth: limits.depth, maxMembers: limits.members }, maxListSize },
   );
   await send(exchange, answer, limits.requestTimeout);
 }

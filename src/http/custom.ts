@@ -69,6 +69,7 @@ export class CustomRoutes {
   /** By method and path with nameless parameters: two routes of one key would clash. */
   readonly #routes = new Map<string, CustomRoute>();
   readonly #paused = new Map<string, () => number>();
+  readonly #enclosures = new Map<string, (handle: () => unknown) => unknown>();
   readonly #listeners = new Set<() => void>();
   /** Built at the first request after a change, so that a start with many plugins builds it once. */
   #router: Router | undefined;
@@ -99,7 +100,7 @@ export class CustomRoutes {
     if (!declared) return;
     const fresh = new Map<string, CustomRoute>();
     for (const one of declared.routes) {
-      const route = resolve(declared.place, one);
+      const route = this.#enclosed(resolve(declared.place, one));
       const key = `${route.method} ${route.path.replaceAll(/\{[^}]*\}/g, '{}')}`;
       const other = this.#routes.get(key) ?? fresh.get(key);
       if (other) throw clash(nameOf(route), nameOf(other));
@@ -111,8 +112,19 @@ export class CustomRoutes {
     this.#changed();
   }
 
+  /** Handlers that this owner registers from now on are called by `run`; the plugin host knows by that whose code it is. */
+  enclose(owner: string, run: (handle: () => unknown) => unknown): void {
+    this.#enclosures.set(owner, run);
+  }
+
+  #enclosed(route: CustomRoute): CustomRoute {
+    const run = this.#enclosures.get(route.owner);
+    return run ? { ...route, handler: (request) => run(() => route.handler(request)) } : route;
+  }
+
   /** At once: the next request finds none of them. */
   remove(owner: string): void {
+    this.#enclosures.delete(owner);
     for (const [key, route] of this.#routes) if (route.owner === owner) this.#routes.delete(key);
     this.#paused.delete(owner);
     this.#changed();

@@ -8,7 +8,7 @@ import { parameterNames } from './custom.ts';
 import { jsonSchemaOf } from './custom-schema.ts';
 import type { Fragment } from './openapi-model.ts';
 import { camelCase, modelSchemas } from './openapi-model.ts';
-import type { JsonSchema } from './openapi-schema.ts';
+import type { ComponentOptions, JsonSchema } from './openapi-schema.ts';
 import { componentRef, componentsOf } from './openapi-schema.ts';
 import { anywhere, commonParameters, errors, headersOf } from './openapi-shared.ts';
 
@@ -37,8 +37,8 @@ export function describeRoute(
   const models: Scheme[] = [];
   let answersModels = false;
 
-  const named = (schema: object, name: string, closed: boolean): object => {
-    for (const [key, one] of componentsOf(schema, name, { closed })) schemas.set(key, one);
+  const named = (schema: object, name: string, options: ComponentOptions): object => {
+    for (const [key, one] of componentsOf(schema, name, options)) schemas.set(key, one);
     return componentRef(name);
   };
   const answered = (schema: object | ModelType, name: string): { type: string; schema: object } => {
@@ -54,7 +54,7 @@ export function describeRoute(
     }
     const plain = jsonSchemaOf(where, schema) ?? {};
     const type = (plain as JsonSchema).type === 'string' ? 'text/plain' : 'application/json';
-    return { type, schema: named(plain, name, false) };
+    return { type, schema: named(plain, name, { closed: false }) };
   };
 
   const responses: Record<string, object> = {};
@@ -68,7 +68,7 @@ export function describeRoute(
     };
   }
   if (operation.responses.length === 0)
-    responses['2XX'] = { description: 'What the route answers', headers: answerHeaders };
+    responses['2XX'] = { description: 'What the route answers', headers: answerHeaders, content: { '*/*': {} } };
 
   const { body } = operation;
   const bodySchema = body && jsonSchemaOf(where, body.schema);
@@ -84,7 +84,9 @@ export function describeRoute(
         ...(body.description !== undefined && { description: body.description }),
         content: {
           'application/json': {
-            schema: bodySchema ? named(bodySchema, `${operationId}.body`, !('~standard' in body.schema)) : {},
+            schema: bodySchema
+              ? named(bodySchema, `${operationId}.body`, { closed: !('~standard' in body.schema), sent: true })
+              : {},
           },
         },
       },

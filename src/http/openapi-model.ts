@@ -51,24 +51,43 @@ export function operationIds(scheme: Scheme, suffix: string): string[] {
   return scheme.subresources.status ? [...verbs, ...status] : verbs;
 }
 
+const parts = ['/properties/spec', '/properties/status'];
+
 /** The schemas of a model's objects: `<name>`, `<name>.spec`, `<name>.status` and what these refer to. */
 export function modelSchemas(scheme: Scheme, name: string): Map<string, JsonSchema> {
-  const schemas = componentsOf(scheme.jsonSchema, name, {
-    parts: ['/properties/spec', '/properties/status'],
-    closed: true,
-  });
-  const whole = schemas.get(name)!;
-  const properties = { ...(whole.properties as JsonSchema), metadata: componentRef('Metadata') };
-  const { description, ...rest } = whole;
-  schemas.set(name, { ...(description !== undefined && { description }), ...rest, properties });
+  const schemas = componentsOf(scheme.jsonSchema, name, { parts, closed: true });
+  schemas.set(name, withMetadata(schemas.get(name)!, 'Metadata'));
   return schemas;
+}
+
+/** Of what clients send: `<name>.new` for POST, `<name>.input` for PUT, and their parts where these have defaults. */
+function inputSchemas(scheme: Scheme, name: string, stored: JsonSchema): Map<string, JsonSchema> {
+  const own = `${name}.input`;
+  const hasDefaults = JSON.stringify(scheme.jsonSchema).includes('"default":');
+  const schemas = hasDefaults
+    ? componentsOf(scheme.jsonSchema, own, { parts, closed: true, sent: true })
+    : new Map([[own, stored]]);
+  const whole = withMetadata(schemas.get(own)!, 'MetadataInput');
+  const required = (whole.required as string[]).filter(
+    (member) => !['apiVersion', 'kind', 'metadata'].includes(member),
+  );
+  const description = 'What is sent: apiVersion, kind and what the service sets in metadata may be left out';
+  schemas.set(own, { ...whole, description, required });
+  schemas.set(`${name}.new`, { ...whole, description, required: ['metadata', ...required] });
+  return schemas;
+}
+
+function withMetadata(whole: JsonSchema, component: string): JsonSchema {
+  return { ...whole, properties: { ...(whole.properties as JsonSchema), metadata: componentRef(component) } };
 }
 
 export function describeModel(scheme: Scheme, name: ModelName): Fragment {
   const { group, version, kind } = scheme.groupVersionKind;
   const base = `${group === '' ? '/api' : `/apis/${group}`}/${version}/${scheme.plural}`;
   const schemas = modelSchemas(scheme, name.component);
-  for (const [key, schema] of derivedSchemas(name.component, schemas.get(name.component)!)) schemas.set(key, schema);
+  for (const [key, schema] of inputSchemas(scheme, name.component, schemas.get(name.component)!))
+    schemas.set(key, schema);
+  for (const [key, schema] of answerSchemas(name.component)) schemas.set(key, schema);
   const tag = name.suffix === '' ? `${kind}${camelCase(version)}` : `${kind}${name.suffix}`;
 
   const operation = (id: string, verb: string, path: string, method: string, resource: string, description: object) => {
@@ -108,10 +127,9 @@ export function describeModel(scheme: Scheme, name: ModelName): Fragment {
   return { operations, schemas: texts, tags: [tag] };
 }
 
-/** What clients send, the list envelope, events of a watch. */
-function derivedSchemas(name: string, whole: JsonSchema): Map<string, JsonSchema> {
+/** The list envelope, events of a watch. */
+function answerSchemas(name: string): Map<string, JsonSchema> {
   const object = componentRef(name);
-  const filledIn = ['apiVersion', 'kind', 'metadata'];
   const count = { type: 'integer', minimum: 0 };
   const flag = { type: 'boolean' };
   const envelope = {
@@ -146,15 +164,6 @@ function derivedSchemas(name: string, whole: JsonSchema): Map<string, JsonSchema
     error: componentRef('Problem'),
   };
   return new Map([
-    [
-      `${name}.input`,
-      {
-        ...whole,
-        description: 'What is sent: apiVersion, kind and what the service sets in metadata may be left out',
-        properties: { ...(whole.properties as JsonSchema), metadata: componentRef('MetadataInput') },
-        required: ((whole.required as string[] | undefined) ?? []).filter((member) => !filledIn.includes(member)),
-      },
-    ],
     [`${name}.list`, closed(envelope)],
     [`${name}.event`, closed(event, ['type', 'revision'])],
   ]);
@@ -165,7 +174,11 @@ export function closed(properties: object, required: readonly string[] = Object.
   return { type: 'object', properties, required, additionalProperties: false };
 }
 
-/** The operations without operationId and tag. */
+/**
+ * The operations without operationId and tag. Streams stand in `x-streams` (media type → schema of one item, or of one
+ * event of a watch) rather than in `content`: there they would be texts, and a generated client would give "an object or a
+ * text" for every answer.
+ */
 function describe(scheme: Scheme, name: string) {
   const object = { 'application/json': { schema: componentRef(name) } };
   const input = componentRef(`${name}.input`);
@@ -193,12 +206,10 @@ function describe(scheme: Scheme, name: string) {
           headers: revised('Cache-Control', 'X-Accel-Buffering'),
           content: {
             'application/json': { schema: componentRef(`${name}.list`), 'x-explain-schema': componentRef('Plan') },
-            [ndjson]: {
-              schema: stream(ndjson),
-              'x-item-schema': componentRef(name),
-              'x-watch-schema': componentRef(`${name}.event`),
-            },
-            [sse]: { schema: stream(sse), 'x-watch-schema': componentRef(`${name}.event`) },
+          },
+          'x-streams': {
+            [ndjson]: { item: componentRef(name), event: componentRef(`${name}.event`) },
+            [sse]: { event: componentRef(`${name}.event`) },
           },
         },
         ...errors(...anywhere, 410),
@@ -211,15 +222,15 @@ function describe(scheme: Scheme, name: string) {
       requestBody: {
         required: true,
         content: {
-          'application/json': { schema: { allOf: [input, { type: 'object', required: ['metadata'] }] } },
-          [ndjson]: { schema: stream(ndjson), 'x-item-schema': input },
+          'application/json': { schema: componentRef(`${name}.new`) },
+          [ndjson]: { schema: { type: 'string', contentMediaType: ndjson, description: 'One object a line' } },
         },
       },
       responses: {
         200: {
           description: 'One line for each line of an NDJSON body',
           headers: revised(),
-          content: { [ndjson]: { schema: stream(ndjson), 'x-item-schema': componentRef('BulkResult') } },
+          'x-streams': { [ndjson]: { item: componentRef('BulkResult') } },
         },
         201: { description: 'The created object', headers: revised('ETag', 'Location'), content: object },
         ...errors(...anywhere, 409, 413, 415, 422, 504, 507),
@@ -261,10 +272,6 @@ function describe(scheme: Scheme, name: string) {
       responses: { 200: ok, ...errors(...anywhere, 409, 412, 504, 507) },
     },
   };
-}
-
-function stream(mediaType: string): object {
-  return { type: 'string', contentMediaType: mediaType };
 }
 
 const sortable = ['metadata.name', 'metadata.creationTimestamp', 'metadata.deletionTimestamp'];

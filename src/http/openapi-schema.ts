@@ -18,6 +18,11 @@ export interface ComponentOptions {
   readonly parts?: readonly string[];
   /** Whether objects with `properties` that do not say `additionalProperties` admit no other members. */
   readonly closed: boolean;
+  /**
+   * For what clients send: `default` is told in the description, because generators of clients take what has a default
+   * for something that is always there.
+   */
+  readonly sent?: boolean;
 }
 
 /**
@@ -181,7 +186,7 @@ class Cutter {
     const result: JsonSchema = {};
     const target = this.#targetOf(node);
     for (const [key, value] of Object.entries(node.schema)) {
-      if (dropped.has(key)) continue;
+      if (dropped.has(key) || (key === 'default' && this.#options.sent)) continue;
       if (key === '$ref' || key === '$dynamicRef') {
         if (target !== undefined) Object.assign(result, this.#refer(target, open || !isAlone(node.schema)));
       } else result[key] = value;
@@ -195,6 +200,10 @@ class Cutter {
         const member = unescapeToken(child.pointer.slice(child.pointer.lastIndexOf('/') + 1));
         result[keyword] = { ...firstTime(result, node, keyword, {}), [member]: copied };
       }
+    }
+    if (this.#options.sent && node.schema.default !== undefined) {
+      const told = `Default: ${JSON.stringify(node.schema.default)}`;
+      result.description = node.schema.description === undefined ? told : `${node.schema.description}. ${told}`;
     }
     return this.#options.closed && !open ? this.#close(node, result) : result;
   }

@@ -123,27 +123,22 @@ export class Conformance {
   #checkBody(exchange: ObservedExchange, url: URL, response: Json): string[] {
     const { method, body } = exchange;
     const content: Json = response.content ?? {};
+    const streams: Json = response['x-streams'] ?? {};
+    const declared = [...Object.keys(content), ...Object.keys(streams)].join(', ');
     const given = mediaTypeOf(exchange.headers);
-    if (body === '') {
-      const expected = method !== 'HEAD' && Object.keys(content).length > 0 && given !== 'application/x-ndjson';
-      return expected ? [`the body is missing; declared is ${Object.keys(content).join(', ')}`] : [];
+    const watching = url.searchParams.get('watch') === 'true';
+    const item: object | undefined = watching ? streams[given]?.event : streams[given]?.item;
+    if (item) {
+      const [items, what] = given === 'text/event-stream' ? [eventsOf(body), 'event'] : [linesOf(body), 'line'];
+      return items.flatMap((one, i) => this.#validate(item, one, `${what} ${i + 1}`));
     }
+    if (body === '')
+      return method === 'HEAD' || declared === '' ? [] : [`the body is missing; declared is ${declared}`];
     const media: Json | undefined = content[given];
-    if (!media)
-      return [
-        `the media type ${given || 'of no name'} is not declared; declared are ${Object.keys(content).join(', ')}`,
-      ];
-    const { searchParams } = url;
-    if (searchParams.get('explain') === 'true' && media['x-explain-schema'])
-      return this.#validate(media['x-explain-schema'], body, 'the body');
-    const watching = searchParams.get('watch') === 'true';
-    const line = watching ? media['x-watch-schema'] : media['x-item-schema'];
-    if (given === 'text/event-stream')
-      return eventsOf(body).flatMap((one, i) => this.#validate(line, one, `event ${i + 1}`));
-    if (line) return linesOf(body).flatMap((one, i) => this.#validate(line, one, `line ${i + 1}`));
-    return isJson(given)
-      ? this.#validate(media.schema, body, 'the body')
-      : this.#validateText(media.schema, [body], 'the body');
+    if (!media) return [`the media type ${given || 'of no name'} is not declared; declared are ${declared}`];
+    const explained = url.searchParams.get('explain') === 'true' ? media['x-explain-schema'] : undefined;
+    if (isJson(given)) return this.#validate(explained ?? media.schema, body, 'the body');
+    return this.#validateText(media.schema, [body], 'the body');
   }
 
   #checkRequest(
@@ -190,7 +185,7 @@ export class Conformance {
     if (!media) return [`the media type ${given} of the request is not declared, yet it succeeded`];
     const text = typeof requestBody === 'string' ? requestBody : Buffer.from(requestBody).toString();
     // Lines of a bulk request succeed and fail one by one.
-    return media['x-item-schema'] ? [] : this.#validate(media.schema, text, 'the body of the request');
+    return isJson(given) ? this.#validate(media.schema, text, 'the body of the request') : [];
   }
 
   #resolve(value: Json): Json {

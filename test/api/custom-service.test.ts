@@ -1,0 +1,299 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { Type } from 'typebox';
+import { SortableRequest } from '../../src/http/custom-list.ts';
+import { ApiVersion, GetMapping, PostMapping } from '../../src/http/custom-mapping.ts';
+import type { CustomRequest, OperationBuilder } from '../../src/http/custom-route.ts';
+import { GroupVersion, route } from '../../src/http/custom-route.ts';
+import type { PluginContext } from '../../src/plugin/plugin.ts';
+import { definePlugin } from '../../src/plugin/plugin.ts';
+import { Queries } from '../../src/query/condition.ts';
+import { Conformance } from '../openapi/conformance.ts';
+import type { Expectation, Request } from './harness.ts';
+import { check, Person, person, persons, withApi } from './harness.ts';
+
+/** The example of the specification: a keyword that is the name, or is contained in it or in a tag. */
+class PersonQuery extends SortableRequest {
+  readonly keyword: string | null;
+
+  constructor(request: CustomRequest) {
+    super(request);
+    this.keyword = request.query.get('keyword');
+  }
+
+  override toListOptions() {
+    const { keyword } = this;
+    const options = this.listOptions();
+    if (keyword) {
+      options.andQuery(
+        Queries.or(
+          Queries.equal('metadata.name', keyword),
+          Queries.contains('spec.name', keyword),
+          Queries.contains('spec.tags', keyword),
+        ),
+      );
+    }
+    return options.build();
+  }
+
+  static override buildParameters(d: OperationBuilder): OperationBuilder {
+    return SortableRequest.buildParameters(d).parameter({
+      name: 'keyword',
+      in: 'query',
+      description: 'The name, or a part of the full name or of a tag',
+      schema: Type.String({ maxLength: 20 }),
+    });
+  }
+}
+
+@ApiVersion('api.demo.example.com/v1alpha1')
+class GreetingController {
+  @GetMapping('/persons/-/whoami') whoami({ identity, locale }: CustomRequest) {
+    return { name: identity.name, locale };
+  }
+  @PostMapping('/persons/{name}/greetings', { body: Type.Object({ text: Type.String({ minLength: 2 }) }) })
+  async greet({ client, params }: CustomRequest, body: { text: string }) {
+    const { spec } = await client.get(Person, params.name!);
+    return `${body.text}, ${spec.name}`;
+  }
+}
+
+@ApiVersion('v1alpha1')
+class OlderController {
+  @GetMapping('/x/y') get() {
+    return 'older';
+  }
+}
+
+class Unversioned {
+  @GetMapping('/persons/-/lost') lost() {}
+}
+
+const plugin = definePlugin({
+  start(context: PluginContext) {
+    context.registerEndpoint({
+      groupVersion: () => GroupVersion.parse('console.api.demo.example.com/v1alpha1'),
+      endpoint: () =>
+        route()
+          .GET(
+            '/persons',
+            (request) => {
+              const query = new PersonQuery(request);
+              return request.client.list(Person, query.toListOptions(), query.toPageRequest());
+            },
+            (d) => PersonQuery.buildParameters(d.operationId('SearchPersons').tag('PersonV1alpha1Console')),
+          )
+          .GET('/persons/-/stream', async function* ({ client }) {
+            for await (const one of client.listAll(Person, undefined, ['metadata.name,asc']))
+              yield { name: one.metadata.name };
+          })
+          .GET('/persons/-/fails', () => {
+            throw new Error('the password is swordfish');
+          })
+          .build(),
+    });
+    context.registerEndpoint(GreetingController);
+    context.registerEndpoint(new OlderController());
+    context.registerEndpoint(Unversioned);
+  },
+  stop() {},
+});
+
+const console = '/apis/console.api.demo.example.com/v1alpha1';
+const open = '/apis/api.demo.example.com/v1alpha1';
+
+const cases: (Expectation & { name: string; request: Request })[] = [
+  {
+    name: 'spec: Custom API - 6: SortableRequest carries page, size, sort, labelSelector and fieldSelector',
+    request: {
+      path: `${console}/persons?page=2&size=1&sort=spec.age,desc&fieldSelector=spec.age>30&labelSelector=team`,
+    },
+    status: 200,
+    names: ['ada'],
+    body: { page: 2, size: 1, total: 2, totalPages: 2 },
+  },
+  {
+    name: 'spec: Custom API - 6: by default the newest come first, 20 on a page',
+    request: { path: `${console}/persons` },
+    status: 200,
+    body: { page: 1, size: 20, total: 3 },
+  },
+  {
+    name: 'spec: Custom API - 6: a keyword as equality or contains on indexed fields, combined with or: equality',
+    request: { path: `${console}/persons?keyword=bob&sort=metadata.name,asc` },
+    status: 200,
+    names: ['ada', 'bob'],
+  },
+  {
+    name: 'spec: Custom API - 6: a keyword: contains',
+    request: { path: `${console}/persons?keyword=Love&sort=metadata.name,asc` },
+    status: 200,
+    names: ['ada'],
+  },
+  {
+    name: 'spec: Custom API - 6: a keyword together with a field selector',
+    request: { path: `${console}/persons?keyword=bob&fieldSelector=spec.age<40` },
+    status: 200,
+    names: ['ada'],
+  },
+  {
+    name: 'contract 4: page of a custom list from 1',
+    request: { path: `${console}/persons?page=0` },
+    status: 400,
+    body: { code: 'InvalidParameter', parameter: 'page' },
+  },
+  {
+    name: 'contract 4: size of a custom list at most 1000',
+    request: { path: `${console}/persons?size=1001` },
+    status: 400,
+    body: { code: 'InvalidParameter', parameter: 'size' },
+  },
+  {
+    name: 'contract 4: an unknown sort field of a custom list',
+    request: { path: `${console}/persons?sort=spec.email` },
+    status: 400,
+    body: { code: 'InvalidParameter' },
+  },
+  {
+    name: 'contract 4: a malformed selector of a custom list',
+    request: { path: `${console}/persons?fieldSelector=spec.age>` },
+    status: 400,
+    body: { code: 'InvalidSelector' },
+  },
+  {
+    name: 'contract 5: a declared parameter of a custom route that does not hold',
+    request: { path: `${console}/persons?keyword=${'x'.repeat(21)}` },
+    status: 400,
+    body: { code: 'InvalidParameter', parameter: 'keyword' },
+  },
+  {
+    name: 'contract 10: an async iterable is streamed',
+    request: { path: `${console}/persons/-/stream` },
+    status: 200,
+    headers: { 'content-type': 'application/x-ndjson' },
+    body: '{"name":"ada"}\n{"name":"bob"}\n{"name":"cy"}\n',
+  },
+  {
+    name: 'contract 5: an unexpected error is 500 without its text',
+    request: { path: `${console}/persons/-/fails` },
+    status: 500,
+    body: (text: any) => !JSON.stringify(text).includes('swordfish'),
+  },
+  {
+    name: 'spec: Custom API - 3: ApiVersion has the effect of groupVersion()',
+    request: { path: `${open}/persons/-/whoami`, headers: { 'accept-language': 'zh-CN' } },
+    status: 200,
+    body: { locale: 'zh' },
+  },
+  {
+    name: 'contract 10: the method of a controller gets request and body, its client acts as the caller',
+    request: { path: `${open}/persons/bob/greetings`, body: { text: 'Hello' } },
+    status: 200,
+    headers: { 'content-type': 'text/plain; charset=utf-8' },
+    body: 'Hello, Bob',
+  },
+  {
+    name: 'contract 10: an error of the client in a route is the answer',
+    request: { path: `${open}/persons/nobody/greetings`, body: { text: 'Hello' } },
+    status: 404,
+    body: { code: 'NotFound' },
+  },
+  {
+    name: 'spec: Errors - a custom route body fails validation: 422 with errors',
+    request: { path: `${open}/persons/bob/greetings`, body: { text: 'H', extra: 1 } },
+    status: 422,
+    body: { code: 'Invalid', errors: (errors: any[]) => errors.length === 2 },
+  },
+  {
+    name: 'spec: Custom API - 7: the messages of a body validation follow the language of the request',
+    request: { path: `${open}/persons/bob/greetings`, body: { text: 'H' }, headers: { 'accept-language': 'zh' } },
+    status: 422,
+    headers: { 'content-language': 'zh' },
+    body: { errors: [{ pointer: '/text', keyword: 'minLength', message: /字符/ }] },
+  },
+  {
+    name: 'contract 2: a malformed body of a custom route',
+    request: { path: `${open}/persons/bob/greetings`, body: '{"text":' },
+    status: 400,
+    body: { code: 'BadRequest' },
+  },
+  {
+    name: 'contract 5: a body of another type than the route declares',
+    request: { path: `${open}/persons/bob/greetings`, body: 'x', headers: { 'content-type': 'text/plain' } },
+    status: 415,
+    body: { code: 'UnsupportedMediaType' },
+  },
+  {
+    name: 'contract 5: a method that the custom route does not offer',
+    request: { method: 'DELETE', path: `${open}/persons/bob/greetings` },
+    status: 405,
+    headers: { allow: 'POST' },
+    body: { code: 'MethodNotAllowed' },
+  },
+  {
+    name: 'spec: Custom API - 5: the older form of annotated controllers',
+    request: { path: '/apis/plugin.api.platform.run/v1alpha1/plugins/demo/x/y' },
+    status: 200,
+    body: 'older',
+  },
+  {
+    name: 'spec: Custom API - 3: the routes of a controller without ApiVersion do not exist',
+    request: { path: `${open}/persons/-/lost` },
+    status: 404,
+    body: { code: 'NotFound' },
+  },
+];
+
+describe('custom routes of a plugin over HTTP', () => {
+  const api = withApi(
+    { plugins: [{ name: 'demo', plugin }] },
+    ({ schemeManager }) => void schemeManager.register(Person),
+  );
+
+  test('prepared', async () => {
+    const team = { labels: { team: 'a' } };
+    for (const body of [
+      person('ada', { name: 'Ada Lovelace', age: 36, tags: ['likes-bob'] }, team),
+      person('bob', { name: 'Bob', age: 40 }, team),
+      person('cy', { name: 'Cy', age: 20 }),
+    ]) {
+      assert.equal((await api.send({ path: persons, body })).status, 201);
+    }
+  });
+
+  for (const one of cases) {
+    test(one.name, async () => {
+      const reply = await api.send(one.request);
+      check(reply, one);
+      const document = (await api.send({ path: '/v3/api-docs/apis_aggregated.api_v1alpha1' })).json;
+      const { method, path, headers = {}, body } = one.request;
+      const problems = new Conformance(document).check({
+        method: method ?? (body === undefined ? 'GET' : 'POST'),
+        path,
+        requestHeaders: Object.entries({
+          ...(body !== undefined && { 'content-type': 'application/json' }),
+          ...headers,
+        }),
+        requestBody: body === undefined ? undefined : JSON.stringify(body),
+        status: reply.status,
+        headers: [...reply.headers],
+        body: reply.text,
+      });
+      assert.deepEqual(problems, []);
+    });
+  }
+
+  test('contract 12: HEAD of a custom route', async () => {
+    const reply = await api.send({ method: 'HEAD', path: `${console}/persons` });
+    assert.deepEqual([reply.status, reply.text], [200, '']);
+  });
+
+  test('spec: Custom API - 6: SortableRequest describes itself to the route builder, with the parameters of who extends it', async () => {
+    const document = (await api.send({ path: '/v3/api-docs/apis_console.api_v1alpha1' })).json;
+    const { get } = document.paths[`${console}/persons`];
+    assert.deepEqual(
+      get.parameters.filter((one: any) => one.in === 'query').map((one: any) => one.name),
+      ['page', 'size', 'sort', 'labelSelector', 'fieldSelector', 'keyword'],
+    );
+  });
+});
