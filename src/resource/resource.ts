@@ -26,6 +26,7 @@ import {
   checkName,
   createdMetadata,
   incoming,
+  isObject,
   isReclaimable,
   onlyFinalizersWent,
   sameContent,
@@ -478,9 +479,9 @@ export class ModelResource {
     this.assertReady();
     const { object, violations } = incoming(body, this.apiVersion, this.kind);
     const client = object.metadata;
+    this.#dropPluginName(client, options.caller);
     violations.push(...this.#checkMetadata(client, undefined, options.caller));
     const generate = (client.name === undefined || client.name === '') && client.generateName !== undefined;
-    this.#dropPluginName(client, undefined, options.caller);
     if (this.scheme.subresources.status) delete object.status;
     this.scheme.validator.applyDefaults(object);
     for (let attempt = 1; ; attempt++) {
@@ -759,11 +760,10 @@ export class ModelResource {
   }
 
   /** The host alone writes this label: on creation by others it is dropped, so that an export can be imported. */
-  #dropPluginName(client: Metadata, _stored: undefined, caller: Caller): void {
-    if (caller.origin !== 'host' && client.labels) {
-      client.labels = { ...client.labels };
-      delete client.labels[this.#pluginNameKey];
-    }
+  #dropPluginName(client: Metadata, caller: Caller): void {
+    if (caller.origin === 'host' || !isObject(client.labels)) return;
+    const { [this.#pluginNameKey]: _dropped, ...labels } = client.labels;
+    client.labels = labels;
   }
 
   #keepPluginName(client: Metadata, stored: Metadata, caller: Caller): Violation[] {
