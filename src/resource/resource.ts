@@ -587,15 +587,10 @@ export class ModelResource {
     const violations = [
       ...earlier,
       ...this.#checkMetadata({ ...client, name: stored.name }, stored.object.metadata, caller),
+      ...this.#keepPluginName(client, stored.object.metadata, caller),
     ];
-    if (violations.length > 0) {
-      throw invalid([
-        ...violations,
-        ...this.scheme.validator.validate({ ...object, metadata: stored.object.metadata }),
-      ]);
-    }
-    violations.push(...this.#keepPluginName(client, stored.object.metadata, caller));
-    const next: ExtensionObject = { ...object, metadata: updatedMetadata(client, stored.object.metadata) };
+    const metadata = violations.length > 0 ? stored.object.metadata : updatedMetadata(client, stored.object.metadata);
+    const next: ExtensionObject = { ...object, metadata };
     this.scheme.validator.applyDefaults(next);
     if (this.scheme.subresources.status) {
       if (stored.object.status === undefined) delete next.status;
