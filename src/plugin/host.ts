@@ -23,6 +23,8 @@ import type { PluginObject, PluginState } from './model.ts';
 import { pluginModel } from './model.ts';
 import type { Declared } from './predeclared.ts';
 import { PreDeclared, readDeclared } from './predeclared.ts';
+import { Refusal, reasonOf } from './refusal.ts';
+import { reloadEndpoint } from './reload.ts';
 import type { RunOptions, RunParts, Trouble } from './run.ts';
 import { PluginRun } from './run.ts';
 
@@ -92,16 +94,6 @@ const troubleInterval = 1_000;
 /** Milliseconds between two looks at what another replica does. */
 const leadInterval = 250;
 
-/** A refusal with the word for `status.reason`. */
-class Refusal extends KindredError {
-  readonly reason: string;
-
-  constructor(reason: string, text: Text, params: Record<string, unknown>) {
-    super('InvalidPlugin', text, params);
-    this.reason = reason;
-  }
-}
-
 interface Entry {
   readonly name: string;
   readonly source: PluginSource;
@@ -150,8 +142,15 @@ export class PluginHost {
 
   /** Resolves when every enabled plugin is STARTED or FAILED and their objects say so. */
   async start(): Promise<void> {
-    const { registry, resources } = this.#parts;
+    const { registry, resources, custom, client, reservedDomain } = this.#parts;
     this.#resource = resources.model(registry.register(this.#model, undefined, ''));
+    custom.register(
+      '',
+      reloadEndpoint(reservedDomain, this.#model, async (name) => {
+        await this.reload(name);
+        return client.get(this.#model, name);
+      }),
+    );
     this.#closing.push(
       watchFaults({
         scope: this.#scope,
@@ -182,12 +181,17 @@ export class PluginHost {
     for (const close of this.#closing.splice(0).reverse()) close();
     const stopped = new Map<Entry, Promise<void>>();
     const shutDown = (entry: Entry): Promise<void> => {
-      const running = stopped.get(entry) ?? this.#shutDown(entry, this.#dependents(entry).map(shutDown), milliseconds);
+      const known = stopped.get(entry);
+      if (known) return known;
+      // Plugins that depend on each other never started: whichever comes first waits for nobody.
+      stopped.set(entry, Promise.resolve());
+      const running = this.#shutDown(entry, this.#dependents(entry).map(shutDown), milliseconds);
       stopped.set(entry, running);
       return running;
     };
-    await Promise.all([...this.#entries.values()].filter(({ broken }) => !broken).map(shutDown));
-    await Promise.all([...this.#entries.values()].map((entry) => this.#close(entry)));
+    const all = [...this.#entries.values()];
+    await Promise.all(all.map(shutDown));
+    await Promise.all(all.map((entry) => this.#close(entry)));
     this.#loader.close();
   }
 
@@ -705,11 +709,6 @@ function nameOfBroken(source: PluginSource): string {
 
 function placeOf(source: PluginSource): string {
   return typeof source === 'string' ? source : 'code';
-}
-
-function reasonOf(error: unknown): string {
-  if (error instanceof Refusal) return error.reason;
-  return error instanceof KindredError ? error.code : 'StartFailed';
 }
 
 function messageOf(error: unknown): string {

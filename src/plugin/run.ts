@@ -20,6 +20,7 @@ import type { Authenticate, PluginContext, PluginLogger } from './plugin.ts';
 import { instantiate } from './plugin.ts';
 import type { Declared } from './predeclared.ts';
 import { PreDeclared } from './predeclared.ts';
+import { Refusal } from './refusal.ts';
 
 /** The authenticators that plugins bring, in the order in which they are asked. */
 export interface Authenticators {
@@ -235,7 +236,7 @@ export class PluginRun {
     const functions = this.#inside(() => instantiate(this.#run.exported, this.#context()));
     const work = this.#inside(async () => functions.start());
     const ended = await this.#within(work, startTimeout, () => this.#isBuilding());
-    if (!ended) throw new KindredError('InvalidPlugin', texts.startTimeout, { limit: startTimeout });
+    if (!ended) throw new Refusal('StartTimeout', texts.startTimeout, { limit: startTimeout });
     this.#functions = functions;
   }
 

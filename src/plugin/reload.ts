@@ -1,0 +1,32 @@
+/** `POST /apis/console.api.plugin.<reserved domain>/v1alpha1/plugins/{name}/reload`: a plugin's code is loaded anew. */
+import type { CustomEndpoint } from '../http/custom.ts';
+import type { Model } from '../model/define.ts';
+import type { PluginObject } from './model.ts';
+
+export function reloadEndpoint(
+  reservedDomain: string,
+  model: Model<PluginObject>,
+  reload: (name: string) => Promise<PluginObject>,
+): CustomEndpoint {
+  const groupVersion = `console.api.plugin.${reservedDomain}/v1alpha1`;
+  return {
+    groupVersion: () => groupVersion as unknown as ReturnType<CustomEndpoint['groupVersion']>,
+    endpoint: () => ({
+      routes: [
+        {
+          method: 'POST',
+          path: '/plugins/{name}/reload',
+          handler: (request) => reload(request.params.name!),
+          operation: {
+            operationId: 'ReloadPlugin',
+            description:
+              'Stops the plugin, loads its code anew and starts it if it is enabled; answers when that is done.',
+            tags: ['PluginV1alpha1Console'],
+            parameters: [],
+            responses: [{ status: 200, schema: model, description: 'The plugin as it is now.' }],
+          },
+        },
+      ],
+    }),
+  };
+}
