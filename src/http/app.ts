@@ -107,6 +107,8 @@ export function createApp(parts: AppParts): App {
   }
   instance.all('*', answer);
   instance.setNotFoundHandler(answer);
+  // The bytes of all headers are bounded; a bound on their number would drop the last ones silently, If-Match among them.
+  instance.server.maxHeadersCount = 0;
   refuseConnect(instance.server, connection);
   return {
     fastify: instance,

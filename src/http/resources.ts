@@ -252,7 +252,12 @@ export class ResourceRoutes {
     const type = this.#bodyType(exchange, [json, ndjson]);
     const { resource } = model;
     if (type === ndjson) {
-      const create = (line: Buffer) => resource.create(parseJson(line, this.#jsonLimits), { caller: exchange.caller });
+      const access = listAccess(model, 'create');
+      const create = (line: Buffer) => {
+        // A right that is withdrawn while the lines come in counts at once.
+        this.#parts.authorise(exchange, access);
+        return resource.create(parseJson(line, this.#jsonLimits), { caller: exchange.caller });
+      };
       const revision = this.#parts.resources.feed.applied;
       return bulkCreate(exchange, create, revision, this.#parts.limits);
     }

@@ -8,7 +8,6 @@ import { GroupVersion, route } from '../../src/http/custom-route.ts';
 import type { PluginContext } from '../../src/plugin/plugin.ts';
 import { definePlugin } from '../../src/plugin/plugin.ts';
 import { Queries } from '../../src/query/condition.ts';
-import { Conformance } from '../openapi/conformance.ts';
 import type { Expectation, Request } from './harness.ts';
 import { check, Person, person, persons, withApi } from './harness.ts';
 
@@ -263,23 +262,7 @@ describe('custom routes of a plugin over HTTP', () => {
 
   for (const one of cases) {
     test(one.name, async () => {
-      const reply = await api.send(one.request);
-      check(reply, one);
-      const document = (await api.send({ path: '/v3/api-docs/apis_aggregated.api_v1alpha1' })).json;
-      const { method, path, headers = {}, body } = one.request;
-      const problems = new Conformance(document).check({
-        method: method ?? (body === undefined ? 'GET' : 'POST'),
-        path,
-        requestHeaders: Object.entries({
-          ...(body !== undefined && { 'content-type': 'application/json' }),
-          ...headers,
-        }),
-        requestBody: body === undefined ? undefined : JSON.stringify(body),
-        status: reply.status,
-        headers: [...reply.headers],
-        body: reply.text,
-      });
-      assert.deepEqual(problems, []);
+      check(await api.send(one.request), one);
     });
   }
 

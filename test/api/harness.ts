@@ -7,6 +7,7 @@ import { defineModel } from '../../src/model/define.ts';
 import type { ServiceOptions } from '../../src/options.ts';
 import type { Service } from '../../src/service.ts';
 import { createService } from '../../src/service.ts';
+import { LiveConformance } from '../openapi/conformance.ts';
 
 export const Person = defineModel({
   gvk: { group: 'demo.example.com', version: 'v1alpha1', kind: 'Person', singular: 'person', plural: 'persons' },
@@ -87,6 +88,11 @@ export interface Reply {
 
 export class Api {
   readonly options: ServiceOptions;
+  /** Every exchange of `send` is compared with the API description. */
+  readonly #conformance = new LiveConformance(async () => {
+    const response = await fetch(`${this.url}/v3/api-docs/apis_aggregated.api_v1alpha1`).catch(() => undefined);
+    return response?.status === 200 ? ((await response.json()) as object) : undefined;
+  });
   #service: Service | undefined;
   url = '';
 
@@ -112,24 +118,31 @@ export class Api {
     await this.#service?.stop();
   }
 
-  fetch({ method, path, headers = {}, body }: Request): Promise<Response> {
-    const raw = typeof body === 'string' || body instanceof Uint8Array || body instanceof ReadableStream;
-    const type =
-      method === 'PATCH'
-        ? Array.isArray(body)
-          ? 'application/json-patch+json'
-          : 'application/merge-patch+json'
-        : 'application/json';
-    return fetch(this.url + path, {
-      method: method ?? (body === undefined ? 'GET' : 'POST'),
-      headers: { ...(body !== undefined && { 'content-type': type }), ...headers },
-      ...(body !== undefined && { body: (raw ? body : JSON.stringify(body)) as string, duplex: 'half' }),
+  fetch(request: Request): Promise<Response> {
+    const { method, headers, body } = sentAs(request);
+    return fetch(this.url + request.path, {
+      method,
+      headers,
+      ...(body !== undefined && { body: body as string, duplex: 'half' }),
     });
   }
 
   async send(request: Request): Promise<Reply> {
     const response = await this.fetch(request);
     const text = await response.text();
+    const { method, headers, body } = sentAs(request);
+    if (!(body instanceof ReadableStream)) {
+      const problems = await this.#conformance.check({
+        method,
+        path: request.path,
+        requestHeaders: Object.entries(headers),
+        requestBody: body,
+        status: response.status,
+        headers: [...response.headers],
+        body: text,
+      });
+      assert.deepEqual(problems, []);
+    }
     let json: unknown;
     try {
       json = JSON.parse(text);
@@ -162,6 +175,22 @@ export class Api {
 /** Waits for a state. */
 export async function until(state: () => boolean | Promise<boolean>): Promise<void> {
   while (!(await state())) await new Promise((resolve) => setTimeout(resolve, 5));
+}
+
+/** Method, headers and body as they go over the wire. */
+function sentAs({ method, headers = {}, body }: Request) {
+  const raw = typeof body === 'string' || body instanceof Uint8Array || body instanceof ReadableStream;
+  const type =
+    method === 'PATCH'
+      ? Array.isArray(body)
+        ? 'application/json-patch+json'
+        : 'application/merge-patch+json'
+      : 'application/json';
+  return {
+    method: method ?? (body === undefined ? 'GET' : 'POST'),
+    headers: { ...(body !== undefined && { 'content-type': type }), ...headers },
+    body: raw || body === undefined ? body : JSON.stringify(body),
+  };
 }
 
 function registerAll({ schemeManager }: Service): void {
