@@ -3,6 +3,7 @@ import { randomInt } from 'node:crypto';
 import type { Violation } from '../errors.ts';
 import { invalid, KindredError, violation } from '../errors.ts';
 import { ModelIndex } from '../indexes/model-index.ts';
+import { deepFreeze } from '../model/declaration.ts';
 import type { IndexDefinition, IndexEntry } from '../model/index-entry.ts';
 import { entryOf } from '../model/index-spec.ts';
 import { checkMetadata, checkReservedKeys } from '../model/metadata.ts';
@@ -128,7 +129,6 @@ const texts = {
   },
   contended: { en: 'The object "{name}" is changing too quickly', zh: '对象 "{name}" 更改过于频繁' },
   fenced: { en: 'The lease "{lease}" is held by another replica', zh: '租约 "{lease}" 已由其他副本持有' },
-  pluginName: { en: 'this label is written by the plugin host alone', zh: '此标签只能由插件宿主写入' },
   unreadable: {
     en: 'The stored object "{name}" is not valid JSON; replace it with PUT or delete it',
     zh: '已存储的对象 "{name}" 不是有效的 JSON；请用 PUT 替换或将其删除',
@@ -502,7 +502,7 @@ export class ModelResource {
   async #insert(object: ExtensionObject, options: WriteOptions): Promise<Answer | undefined> {
     const name = object.metadata.name;
     if (this.#index.find(name) && !this.#parts.store.shared) return undefined;
-    const entry = entryOf(this.scheme, object);
+    const entry = this.#strictEntry(object);
     const bytes = Buffer.from(JSON.stringify(object));
     const claim = claimsOf(this.#uniques, this.scheme.indexes, entry);
     const write: ModelWrite = {
@@ -587,8 +587,8 @@ export class ModelResource {
     const violations = [
       ...earlier,
       ...this.#checkMetadata({ ...client, name: stored.name }, stored.object.metadata, caller),
-      ...this.#keepPluginName(client, stored.object.metadata, caller),
     ];
+    this.#keepPluginName(client, stored.object.metadata, caller);
     const metadata = violations.length > 0 ? stored.object.metadata : updatedMetadata(client, stored.object.metadata);
     const next: ExtensionObject = { ...object, metadata };
     this.scheme.validator.applyDefaults(next);
@@ -649,7 +649,7 @@ export class ModelResource {
     const gone = isReclaimable(metadata);
     const entryBefore = this.entryOf(stored.object, name);
     const deletes = gone || metadata.deletionTimestamp !== undefined;
-    const entry = deletes ? this.entryOf(object, name) : entryOf(this.scheme, object);
+    const entry = deletes ? this.entryOf(object, name) : this.#strictEntry(object);
     const bytes = Buffer.from(JSON.stringify(object));
     const claims = this.#claims(name, entryBefore, gone ? undefined : entry);
     const write: ModelWrite = {
@@ -761,16 +761,11 @@ export class ModelResource {
     client.labels = labels;
   }
 
-  #keepPluginName(client: Metadata, stored: Metadata, caller: Caller): Violation[] {
-    if (caller.origin === 'host') return [];
+  #keepPluginName(client: Metadata, stored: Metadata, caller: Caller): void {
     const key = this.#pluginNameKey;
     const kept = stored.labels?.[key];
-    const sent = client.labels?.[key];
-    if (sent !== undefined && sent !== kept) {
-      return [violation(`/metadata/labels/${key.replaceAll('/', '~1')}`, 'reserved', texts.pluginName)];
-    }
-    if (kept !== undefined && sent === undefined) client.labels = { ...client.labels, [key]: kept };
-    return [];
+    if (caller.origin === 'host' || kept === undefined || client.labels?.[key] !== undefined) return;
+    client.labels = { ...client.labels, [key]: kept };
   }
 
   // ── memory ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -801,11 +796,16 @@ export class ModelResource {
 
   #entryOrProblem(object: ExtensionObject, name: string): { entry: IndexEntry; problem?: string } {
     try {
-      return { entry: entryOf(this.scheme, object) };
+      return { entry: this.#strictEntry(object) };
     } catch (error) {
       const problem = error instanceof Error ? error.message : String(error);
       return { entry: this.#lenientEntry(object, name), problem };
     }
+  }
+
+  /** Index functions are somebody else's code: what they get, they cannot change. */
+  #strictEntry(object: ExtensionObject): IndexEntry {
+    return entryOf(this.scheme, this.scheme.indexes.length > 0 ? deepFreeze(object) : object);
   }
 
   #lenientEntry(object: ExtensionObject, name: string): IndexEntry {
