@@ -95,6 +95,8 @@ export class Api {
   });
   #service: Service | undefined;
   url = '';
+  /** Of the administrator, with authentication. */
+  token: string | undefined;
 
   constructor(options: ServiceOptions = {}) {
     this.options = options;
@@ -111,7 +113,9 @@ export class Api {
   async start(register: (service: Service) => void = registerAll): Promise<void> {
     this.#service = await createService({ database: 'sqlite::memory:', port: 0, auth: false, ...this.options });
     register(this.#service);
-    this.url = (await this.#service.start()).url;
+    const { url, administratorToken } = await this.#service.start();
+    this.url = url;
+    this.token = administratorToken;
   }
 
   async stop(): Promise<void> {
