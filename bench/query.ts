@@ -9,10 +9,12 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { type IndexRow, ModelIndex } from '../src/indexes/model-index.ts';
+import type { IndexRow } from '../src/indexes/model-index.ts';
+import { ModelIndex } from '../src/indexes/model-index.ts';
 import type { IndexDefinition, IndexEntry } from '../src/model/index-entry.ts';
 import { codecOf } from '../src/model/key.ts';
-import { type Condition, Queries } from '../src/query/condition.ts';
+import type { Condition } from '../src/query/condition.ts';
+import { Queries } from '../src/query/condition.ts';
 import type { SortTerm } from '../src/query/query.ts';
 import { explain, run } from '../src/query/run.ts';
 import { parseFieldSelector } from '../src/query/selector.ts';
@@ -28,7 +30,16 @@ const { values: options } = parseArgs({
 });
 
 function definition(name: string, type: any, more: Partial<IndexDefinition> = {}): IndexDefinition {
-  return { name, codec: codecOf(type), multi: false, unique: false, nullable: true, order: 'ASC', indexFunc: () => undefined, ...more };
+  return {
+    name,
+    codec: codecOf(type),
+    multi: false,
+    unique: false,
+    nullable: true,
+    order: 'ASC',
+    indexFunc: () => undefined,
+    ...more,
+  };
 }
 
 const definitions = [
@@ -58,7 +69,13 @@ function entryFor(number: number): IndexEntry {
       created,
       deleted: null,
       labels: { env: ['production', 'staging', 'development'][below(3)], team: `team-${below(50)}` },
-      keys: [[`slug-of-${(number * 7919) % 10_000_019}`], [below(1_000_000)], [`category-${below(20)}`], [created - below(1e10)], [...tags]],
+      keys: [
+        [`slug-of-${(number * 7919) % 10_000_019}`],
+        [below(1_000_000)],
+        [`category-${below(20)}`],
+        [created - below(1e10)],
+        [...tags],
+      ],
     }),
   ) as IndexEntry;
 }
@@ -108,19 +125,57 @@ const middle = (pages: number) => Math.ceil(pages / 2);
 const benches: readonly Bench[] = [
   { name: 'no filter, any page', where: Queries.all, sort: newest, page: any, goal: [1, 5] },
   { name: 'LIST: equality, newest first, page 1, total', where: category, sort: newest, page: first, goal: [10, 30] },
-  { name: 'LIST2: equality and label, by views, page 50, total', where: () => category().and(env()), sort: [{ field: 'spec.views' }], page: (pages) => Math.min(50, pages) },
-  { name: 'AND of three, page 1', where: () => category().and(env()).and(Queries.labelExists('team')), sort: newest, page: first, goal: [60, 150] },
-  { name: 'AND of three narrow, page 1', where: () => category().and(env()).and(team()), sort: newest, page: first, goal: [60, 150] },
+  {
+    name: 'LIST2: equality and label, by views, page 50, total',
+    where: () => category().and(env()),
+    sort: [{ field: 'spec.views' }],
+    page: (pages) => Math.min(50, pages),
+  },
+  {
+    name: 'AND of three, page 1',
+    where: () => category().and(env()).and(Queries.labelExists('team')),
+    sort: newest,
+    page: first,
+    goal: [60, 150],
+  },
+  {
+    name: 'AND of three narrow, page 1',
+    where: () => category().and(env()).and(team()),
+    sort: newest,
+    page: first,
+    goal: [60, 150],
+  },
   { name: '!=, page 1', where: () => category().not(), sort: newest, page: first, goal: [30, 80] },
-  { name: 'label, by views, middle page (worst deep)', where: env, sort: [{ field: 'spec.views', direction: 'desc' }], page: middle, goal: [700, 1500] },
+  {
+    name: 'label, by views, middle page (worst deep)',
+    where: env,
+    sort: [{ field: 'spec.views', direction: 'desc' }],
+    page: middle,
+    goal: [700, 1500],
+  },
   { name: 'equality, any page', where: category, sort: newest, page: any },
-  { name: 'multi-value equality, page 1', where: () => Queries.equal('spec.tags', `tag-${below(500)}`), sort: newest, page: first },
+  {
+    name: 'multi-value equality, page 1',
+    where: () => Queries.equal('spec.tags', `tag-${below(500)}`),
+    sort: newest,
+    page: first,
+  },
   { name: 'range of 1 %, newest first', where: () => rangeOf(10_000), sort: newest, page: first },
   { name: 'range of 50 %, newest first', where: () => rangeOf(500_000), sort: newest, page: first },
   { name: 'range of 50 % and equality', where: () => rangeOf(500_000).and(category()), sort: newest, page: first },
-  { name: 'unique equality', where: () => Queries.equal('spec.slug', `slug-of-${(below(1e6) * 7919) % 10_000_019}`), sort: newest, page: first },
+  {
+    name: 'unique equality',
+    where: () => Queries.equal('spec.slug', `slug-of-${(below(1e6) * 7919) % 10_000_019}`),
+    sort: newest,
+    page: first,
+  },
   { name: 'OR of two', where: () => category().or(team()), sort: newest, page: first },
-  { name: 'by category and views, no filter, any page', where: Queries.all, sort: [{ field: 'spec.category' }, { field: 'spec.views', direction: 'desc' }], page: any },
+  {
+    name: 'by category and views, no filter, any page',
+    where: Queries.all,
+    sort: [{ field: 'spec.category' }, { field: 'spec.views', direction: 'desc' }],
+    page: any,
+  },
 ];
 
 function rangeOf(width: number): Condition {
@@ -134,7 +189,8 @@ async function bulk(index: ModelIndex, count: number): Promise<number> {
     for (let at = 0; at < count; at += 5000) {
       const started = performance.now();
       const portion: IndexRow[] = [];
-      for (let i = at; i < Math.min(at + 5000, count); i++) portion.push({ entry: entryFor(i), id: i + 1, revision: i + 1 });
+      for (let i = at; i < Math.min(at + 5000, count); i++)
+        portion.push({ entry: entryFor(i), id: i + 1, revision: i + 1 });
       generating += performance.now() - started;
       yield portion;
     }
@@ -216,7 +272,9 @@ for (const size of options.sizes.split(',').map(Number)) {
     const plan = explain(index, prepared[0]!, limits);
     const strategy = plan instanceof Promise ? 'slices' : plan.strategy;
     queries[bench.name] = { ...figure, strategy, goal: bench.goal };
-    console.log(`${pad(bench.name, 56)}${pad(figure.p50, 10)}${pad(figure.p99, 10)}  ${bench.goal?.join(' / ') ?? ''}  ${strategy}`);
+    console.log(
+      `${pad(bench.name, 56)}${pad(figure.p50, 10)}${pad(figure.p99, 10)}  ${bench.goal?.join(' / ') ?? ''}  ${strategy}`,
+    );
   }
 
   const upkeep: Record<string, Figure> = {};
@@ -237,31 +295,97 @@ for (const size of options.sizes.split(',').map(Number)) {
   upkeep['update of all'] = measure(2000, () => index.put(fresh[at++]!, 1, at));
   const inserts = Array.from({ length: 2300 }, () => entryFor(next++));
   at = 0;
-  upkeep['insert'] = measure(2000, () => index.put(inserts[at++]!, next, next));
+  upkeep.insert = measure(2000, () => index.put(inserts[at++]!, next, next));
   at = 0;
-  upkeep['remove'] = measure(2000, () => index.remove(inserts[at++]!.name));
+  upkeep.remove = measure(2000, () => index.remove(inserts[at++]!.name));
   const findNames = Array.from({ length: 5000 }, () => `article-${String(below(size)).padStart(7, '0')}`);
   at = 0;
   upkeep['find by name'] = measure(5000, () => index.find(findNames[at++ % findNames.length]!));
-  for (const [name, figure] of Object.entries(upkeep)) console.log(`${pad(name, 56)}${pad(figure.p50, 10)}${pad(figure.p99, 10)}`);
+  for (const [name, figure] of Object.entries(upkeep))
+    console.log(`${pad(name, 56)}${pad(figure.p50, 10)}${pad(figure.p99, 10)}`);
 
   const worst: Record<string, unknown> = {};
-  const page = (where: Condition, sort: SortTerm[], offset = 0) => () => run(index, { where, sort, offset, limit: 20 }, limits);
+  const page =
+    (where: Condition, sort: SortTerm[], offset = 0) =>
+    () =>
+      run(index, { where, sort, offset, limit: 20 }, limits);
   const manyLabels = new ModelIndex([]);
   for (let i = 0; i < 10_000; i++) {
-    manyLabels.put({ name: `o-${i}`, created: i, deleted: null, labels: { [`label-${i}`]: 'x', [`other-${i % 100}`]: `v-${i}` }, keys: [] }, i + 1, i + 1);
+    manyLabels.put(
+      {
+        name: `o-${i}`,
+        created: i,
+        deleted: null,
+        labels: { [`label-${i}`]: 'x', [`other-${i % 100}`]: `v-${i}` },
+        keys: [],
+      },
+      i + 1,
+      i + 1,
+    );
   }
   const cases: readonly (readonly [string, () => unknown])[] = [
     ['page 50,000', page(Queries.all(), [{ field: 'spec.views', direction: 'desc' }], Math.min(1_000_000, size - 20))],
-    ['every object by two fields, last page', page(env(), [{ field: 'spec.category', direction: 'desc' }, { field: 'spec.publishedAt' }], Math.floor(size / 3.2))],
+    [
+      'every object by two fields, last page',
+      page(
+        env(),
+        [{ field: 'spec.category', direction: 'desc' }, { field: 'spec.publishedAt' }],
+        Math.floor(size / 3.2),
+      ),
+    ],
     ['contains on every slug', page(Queries.contains('spec.slug', '77'), newest)],
     ['contains without a match, on every name', page(Queries.contains('metadata.name', 'nothing'), newest)],
-    ['200 ranges', page(Queries.and(...Array.from({ length: 200 }, (_, i) => Queries.greaterThan('spec.views', i))), newest)],
-    ['200 text terms', page(Queries.or(...Array.from({ length: 20 }, (_, i) => Queries.endsWith('spec.slug', `${i}x`))), newest)],
-    ['200 terms of a selector', page(parseFieldSelector(Array.from({ length: 200 }, (_, i) => `spec.tags!=tag-${i}`).join(',')), newest)],
-    ['a list of 1,000 values', page(Queries.in('spec.views', Array.from({ length: 1000 }, (_, i) => i * 997)), newest)],
-    ['not in 1,000 slugs', page(Queries.notIn('spec.slug', Array.from({ length: 1000 }, (_, i) => `slug-of-${i}`)), newest)],
-    ['one of 10,000 labels', () => run(manyLabels, { where: Queries.labelExists('label-77').or(Queries.labelIn('other-7', Array.from({ length: 1000 }, (_, i) => `v-${i}`))), sort: [], offset: 0, limit: 20 }, limits)],
+    [
+      '200 ranges',
+      page(Queries.and(...Array.from({ length: 200 }, (_, i) => Queries.greaterThan('spec.views', i))), newest),
+    ],
+    [
+      '200 text terms',
+      page(Queries.or(...Array.from({ length: 20 }, (_, i) => Queries.endsWith('spec.slug', `${i}x`))), newest),
+    ],
+    [
+      '200 terms of a selector',
+      page(parseFieldSelector(Array.from({ length: 200 }, (_, i) => `spec.tags!=tag-${i}`).join(',')), newest),
+    ],
+    [
+      'a list of 1,000 values',
+      page(
+        Queries.in(
+          'spec.views',
+          Array.from({ length: 1000 }, (_, i) => i * 997),
+        ),
+        newest,
+      ),
+    ],
+    [
+      'not in 1,000 slugs',
+      page(
+        Queries.notIn(
+          'spec.slug',
+          Array.from({ length: 1000 }, (_, i) => `slug-of-${i}`),
+        ),
+        newest,
+      ),
+    ],
+    [
+      'one of 10,000 labels',
+      () =>
+        run(
+          manyLabels,
+          {
+            where: Queries.labelExists('label-77').or(
+              Queries.labelIn(
+                'other-7',
+                Array.from({ length: 1000 }, (_, i) => `v-${i}`),
+              ),
+            ),
+            sort: [],
+            offset: 0,
+            limit: 20,
+          },
+          limits,
+        ),
+    ],
   ];
   console.log(`${pad('', 56)}${'ms'.padStart(10)}${'stall ms'.padStart(10)}`);
   for (const [name, work] of cases) {

@@ -171,9 +171,12 @@ export abstract class FieldIndex {
       const { values } = column as ValueColumn;
       yield* sortByText(items, count, (item) => values[item] as string);
     } else yield* sortByComparison(items, count, (a, b) => column.compare(a, b));
+    // Equal texts share one string; equal numbers matter only where they must not be.
+    if (column instanceof NumberColumn && !this.field.unique) return;
     for (let i = 1; i < count; i++) {
-      if (column.compare(items[i - 1]!, items[i]!) === 0) {
-        const key = column.get(items[i - 1]!);
+      const key = column.get(items[i - 1]!);
+      const next = column.get(items[i]!);
+      if (key === next || (this.field.codec.type === 'own' && column.compare(items[i - 1]!, items[i]!) === 0)) {
         column.set(items[i]!, key);
         if (this.field.unique) this.#conflicts.set(this.#identity(key), key);
       }
@@ -265,12 +268,16 @@ export class SingleIndex extends FieldIndex {
   }
 
   *finish(byName: Uint32Array): Steps {
-    const sorted = new Uint32Array(byName.length);
+    const { column } = this;
+    const sorted = byName.slice();
     let without = 0;
     let having = this.missing;
-    for (const slot of byName) {
-      if (this.column.has(slot)) sorted[having++] = slot;
+    const mixed = having > 0 && having < byName.length;
+    for (let i = 0; mixed && i < byName.length; i++) {
+      const slot = byName[i]!;
+      if (column.has(slot)) sorted[having++] = slot;
       else sorted[without++] = slot;
+      if (i % 8192 === 0) yield;
     }
     yield;
     const items = sorted.subarray(this.missing);
@@ -404,11 +411,16 @@ export class MultiIndex extends FieldIndex {
   *finish(byName: Uint32Array): Steps {
     const items = new Uint32Array(this.#used);
     const sorted = new Uint32Array(byName.length);
+    const following = this.#following;
+    const firsts = this.#smallest.edges;
     let count = 0;
     let without = 0;
-    for (const slot of byName) {
-      if (!this.#smallest.has(slot)) sorted[without++] = slot;
-      for (let item = this.#smallest.edges[slot]!; item !== none; item = this.#following[item]!) items[count++] = item;
+    for (let i = 0; i < byName.length; i++) {
+      const slot = byName[i]!;
+      let item = firsts[slot]!;
+      if (item === none) sorted[without++] = slot;
+      for (; item !== none; item = following[item]!) items[count++] = item;
+      if (i % 8192 === 0) yield;
     }
     yield;
     yield* this.sortItems(items, count);
@@ -418,10 +430,13 @@ export class MultiIndex extends FieldIndex {
       [this.#ascending, this.#smallest],
       [this.#descending, this.#largest],
     ] as const) {
+      const { owners } = this;
       let having = without;
-      for (const item of items) {
-        const slot = this.owners[item]!;
+      for (let i = 0; i < count; i++) {
+        const item = items[i]!;
+        const slot = owners[item]!;
         if (edges[slot] === item) sorted[having++] = slot;
+        if (i % 8192 === 0) yield;
       }
       order.fill(sorted, sorted.length);
       yield;

@@ -6,7 +6,7 @@ interface LabelKey {
   readonly values: Map<string, SlotSet>;
 }
 
-/** The labels of an object; objects with the same labels share one. */
+/** The labels of an object; objects with the same labels in the same order share one. */
 interface LabelGroup {
   readonly id: string;
   readonly labels: readonly (readonly [key: string, value: string])[];
@@ -22,15 +22,13 @@ export class Labels {
   /** Sets, replaces or (undefined) removes the labels of an object. */
   set(slot: number, labels: Readonly<Record<string, string>> | undefined): void {
     const before = this.#groupOf[slot];
-    const pairs = labels ? Object.entries(labels) : [];
-    if (pairs.length > 1) pairs.sort(([a], [b]) => (a < b ? -1 : 1));
-    const id = pairs.length === 0 ? '' : JSON.stringify(pairs);
+    const id = labels ? idOf(labels) : '';
     if (id === (before?.id ?? '')) {
       while (this.#groupOf.length <= slot) this.#groupOf.push(undefined);
       return;
     }
     if (before) this.#leave(slot, before);
-    const group = pairs.length === 0 ? undefined : this.#group(id, pairs);
+    const group = id === '' ? undefined : this.#group(id, labels!);
     while (this.#groupOf.length <= slot) this.#groupOf.push(undefined);
     this.#groupOf[slot] = group;
     if (!group) return;
@@ -45,8 +43,8 @@ export class Labels {
     }
   }
 
-  #group(id: string, labels: [string, string][]): LabelGroup {
-    const group = this.#groups.get(id) ?? { id, labels, objects: 0 };
+  #group(id: string, labels: Readonly<Record<string, string>>): LabelGroup {
+    const group = this.#groups.get(id) ?? { id, labels: Object.entries(labels), objects: 0 };
     if (group.objects === 0) this.#groups.set(id, group);
     return group;
   }
@@ -68,4 +66,14 @@ export class Labels {
     const known = this.#keys.get(key);
     return value === undefined ? known?.all : known?.values.get(value);
   }
+}
+
+/** Different for different labels; empty for none. */
+function idOf(labels: Readonly<Record<string, string>>): string {
+  let id = '';
+  for (const key of Object.keys(labels)) {
+    const value = labels[key]!;
+    id += `${key.length}:${key}${value.length}:${value}`;
+  }
+  return id;
 }

@@ -166,7 +166,9 @@ export class ModelIndex {
   }
 
   #append({ entry, id, revision }: IndexRow): void {
-    const slot = this.#newSlot(entry.name);
+    const slot = this.names.push(entry.name) - 1;
+    this.ids = grown(this.ids, slot + 1);
+    this.revisions = grown(this.revisions, slot + 1);
     this.ids[slot] = id;
     this.revisions[slot] = revision;
     this.labels.set(slot, entry.labels);
@@ -174,7 +176,8 @@ export class ModelIndex {
   }
 
   *#finish(): Steps {
-    const slots = Uint32Array.from(this.names, (_, slot) => slot);
+    yield* this.#table.addAll();
+    const slots = Uint32Array.from({ length: this.names.length }, (_, slot) => slot);
     const byName = this.fields[nameField]!;
     yield* byName.finish(slots);
     const { order } = byName;

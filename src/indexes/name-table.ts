@@ -3,6 +3,7 @@
  * and there is no limit at 2^24 entries as a `Map` has.
  */
 import { grown, none } from './arrays.ts';
+import type { Steps } from './sort.ts';
 
 const tables = 256;
 const leastSize = 8;
@@ -39,6 +40,27 @@ export class NameTable {
     const table = hash & (tables - 1);
     if (++this.#used[table]! * 4 > this.#places[table]!.length * 3) this.#grow(table);
     this.#place(this.#places[table]!, slot);
+  }
+
+  /** Bulk: adds all names to an empty table. */
+  *addAll(): Steps {
+    const { names } = this;
+    this.#hashes = new Uint32Array(names.length);
+    for (let slot = 0; slot < names.length; slot++) {
+      const hash = hashOf(names[slot]!);
+      this.#hashes[slot] = hash;
+      this.#used[hash & (tables - 1)]!++;
+      if (slot % 8192 === 0) yield;
+    }
+    for (let table = 0; table < tables; table++) {
+      let size = leastSize;
+      while (this.#used[table]! * 4 > size * 3) size *= 2;
+      this.#places[table] = new Uint32Array(size);
+    }
+    for (let slot = 0; slot < names.length; slot++) {
+      this.#place(this.#places[this.#hashes[slot]! & (tables - 1)]!, slot);
+      if (slot % 8192 === 0) yield;
+    }
   }
 
   /** Removes `names[slot]`, which is there. */

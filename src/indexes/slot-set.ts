@@ -135,6 +135,49 @@ export function bitsOf(word: number): number {
   return Math.imul((v + (v >>> 4)) & 0x0f0f0f0f, 0x01010101) >>> 24;
 }
 
+type Words = Uint32Array;
+
+/** What is in both, into `result`; gives the count. The result may be one of the two. */
+export function intersectTwo(a: Words, b: Words, result: Words): number {
+  const length = Math.min(a.length, b.length, result.length);
+  let count = 0;
+  for (let i = 0; i < length; i++) {
+    const word = a[i]! & b[i]!;
+    result[i] = word;
+    count += bitsOf(word);
+  }
+  return count;
+}
+
+/** In one pass, which costs hardly more than with two. */
+export function intersectThree(a: Words, b: Words, c: Words, result: Words): number {
+  const length = Math.min(a.length, b.length, c.length, result.length);
+  let count = 0;
+  for (let i = 0; i < length; i++) {
+    const word = a[i]! & b[i]! & c[i]!;
+    result[i] = word;
+    count += bitsOf(word);
+  }
+  return count;
+}
+
+/** What is in the first and not in the second, into `result`; gives the count. The result may be the first. */
+export function subtract(a: Words, b: Words, result: Words): number {
+  const length = Math.min(a.length, result.length);
+  const both = Math.min(length, b.length);
+  let count = 0;
+  for (let i = 0; i < both; i++) {
+    const word = a[i]! & ~b[i]!;
+    result[i] = word;
+    count += bitsOf(word);
+  }
+  for (let i = both; i < length; i++) {
+    result[i] = a[i]!;
+    count += bitsOf(a[i]!);
+  }
+  return count;
+}
+
 /** Number of one bits in the first `length` words. */
 export function countBits(words: Uint32Array, length: number): number {
   let count = 0;

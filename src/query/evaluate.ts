@@ -7,7 +7,7 @@ import { nameField } from '../indexes/field.ts';
 import type { FieldIndex } from '../indexes/field-index.ts';
 import type { ModelIndex } from '../indexes/model-index.ts';
 import { leafSize } from '../indexes/order.ts';
-import { bitsOf, SlotSet } from '../indexes/slot-set.ts';
+import { bitsOf, intersectThree, intersectTwo, SlotSet, subtract } from '../indexes/slot-set.ts';
 import type { Bound, KeyCondition, KeyRange } from './bind.ts';
 import type { Work } from './work.ts';
 
@@ -43,6 +43,7 @@ interface Part {
   readonly condition?: KeyCondition;
 }
 
+const nonePrepared: ReadonlyMap<KeyCondition, SlotSet> = new Map();
 const nothing = new SlotSet(new Uint32Array(0), 0);
 
 export class Evaluation {
@@ -54,7 +55,7 @@ export class Evaluation {
   /** Bitmaps in use until `release`. */
   readonly #borrowed: Uint32Array<ArrayBuffer>[] = [];
 
-  constructor(index: ModelIndex, work: Work, prepared: ReadonlyMap<KeyCondition, SlotSet> = new Map()) {
+  constructor(index: ModelIndex, work: Work, prepared: ReadonlyMap<KeyCondition, SlotSet> = nonePrepared) {
     this.#index = index;
     this.#work = work;
     this.#prepared = prepared;
@@ -177,13 +178,37 @@ export class Evaluation {
     const [start] = positives;
     if (!start) return this.#matches(this.#unionOf(parts), true);
     let set = start.set ?? this.#collect(start.condition!);
-    const others = parts.filter((part) => part !== start);
-    const sets = others.filter((part) => part.set || this.#isWorthCollecting(part, set.count));
-    for (const part of sets) {
-      if (set.count === 0) break;
-      set = this.#combine(set, part.set ?? this.#collect(part.condition!), part.negated);
+    const rest = parts.filter((part) => part !== start);
+    const tests = rest.filter(
+      ({ condition, rows }) => condition && !this.#isWorthCollecting(condition, rows, set.count),
+    );
+    const sets = rest.filter((part) => !tests.includes(part));
+    // A bitmap of a scratch memory, once there is one.
+    let own: Uint32Array | undefined;
+    for (let i = 0; i < sets.length && set.count > 0; i++) {
+      const { negated, condition } = sets[i]!;
+      const other = sets[i]!.set ?? this.#collect(condition!);
+      const [words, others] = [set.words, other.words];
+      if (!words || !others) {
+        set =
+          words && !negated
+            ? this.#filter(other, (slot) => set.has(slot))
+            : this.#filter(set, (slot) => other.has(slot) !== negated);
+        own = set.words;
+        continue;
+      }
+      const result = own === words ? words : this.bits();
+      const third = negated || sets[i + 1]?.negated ? undefined : sets[i + 1]?.set?.words;
+      let count: number;
+      if (third) {
+        count = intersectThree(words, others, third, result);
+        i++;
+      } else count = negated ? subtract(words, others, result) : intersectTwo(words, others, result);
+      this.#work.spend(words.length >>> 5);
+      set = SlotSet.ofWords(result, count);
+      own = result;
     }
-    for (const { condition, negated } of others.filter((part) => !sets.includes(part))) {
+    for (const { condition, negated } of tests) {
       if (set.count === 0) break;
       const test = tester(this.#index.fields[condition!.field]!, condition!);
       set = this.#filter(set, negated ? (slot) => !test(slot) : test);
@@ -192,34 +217,9 @@ export class Evaluation {
   }
 
   /** Whether a set costs less than testing so many objects. */
-  #isWorthCollecting({ condition, rows }: Part, tests: number): boolean {
-    if (condition!.ranges.length === 1 && isSingleKey(condition!.ranges[0]!))
-      return rows < tests * testCost || tests > fewRows;
-    return rows < tests * (condition!.text ? textCost : testCost);
-  }
-
-  /** What is in the first set and (with `negated`: but not) in the second. */
-  #combine(set: SlotSet, other: SlotSet, negated: boolean): SlotSet {
-    const { words } = set;
-    const others = other.words;
-    if (!words || !others) {
-      if (words && !negated) return this.#filter(other, (slot) => set.has(slot));
-      return this.#filter(set, (slot) => other.has(slot) !== negated);
-    }
-    const result = this.bits();
-    const both = Math.min(words.length, others.length);
-    let count = 0;
-    for (let i = 0; i < both; i++) {
-      const word = words[i]! & (negated ? ~others[i]! : others[i]!);
-      result[i] = word;
-      count += bitsOf(word);
-    }
-    for (let i = both; negated && i < Math.min(words.length, result.length); i++) {
-      result[i] = words[i]!;
-      count += bitsOf(words[i]!);
-    }
-    this.#work.spend(both >>> 5);
-    return SlotSet.ofWords(result, count);
+  #isWorthCollecting({ ranges, text }: KeyCondition, rows: number, tests: number): boolean {
+    if (ranges.length === 1 && isSingleKey(ranges[0]!) && tests > fewRows) return true;
+    return rows < tests * (text ? textCost : testCost);
   }
 
   #filter(set: SlotSet, test: (slot: number) => boolean): SlotSet {

@@ -2,7 +2,7 @@
  * One page of the matches in the order of a sort. The order of the first field is walked from wherever is nearest; when that
  * would be far, the matches are counted along the order, leaf by leaf, and only the leaves of the page are looked at.
  */
-import type { FieldIndex } from '../indexes/field-index.ts';
+import { none } from '../indexes/arrays.ts';
 import type { ModelIndex } from '../indexes/model-index.ts';
 import type { Order } from '../indexes/order.ts';
 import { leafSize } from '../indexes/order.ts';
@@ -127,23 +127,61 @@ export class Pager {
         this.#walk(order, members, rank, order.size, wanted, found);
         continue;
       }
-      const [low, high] = this.#run(index, order, rank);
-      if (high - low === 1) {
-        found.push(order.at(rank));
-        continue;
-      }
+      const alone = this.#walkAlone(order, members, rank, descending ? -1 : 1, wanted, found);
+      if (alone > 0) continue;
+      const slot = order.at(rank);
+      const [low, high] = order.keys.has(slot) ? order.runOf(slot) : [0, index.missing];
       const earlier = descending ? members.count - members.before(high) : members.before(low);
       this.#inRun(order, members, low, high, rest, next - earlier, wanted, found);
     }
     return found;
   }
 
-  /** Ranks of the objects with the key of the one at this rank. */
-  #run(index: FieldIndex, order: Order, rank: number): readonly [low: number, high: number] {
-    const slot = order.at(rank);
-    if (!order.keys.has(slot)) return [0, index.missing];
-    const same = (other: number) => other >= 0 && other < order.size && order.keys.compare(order.at(other), slot) === 0;
-    return same(rank - 1) || same(rank + 1) ? order.runOf(slot) : [rank, rank + 1];
+  /**
+   * Collects matches from a rank on, forwards or backwards, as long as no other object has their key; the first that shares its key
+   * ends it. Gives the number of matches.
+   */
+  #walkAlone(order: Order, members: Members, rank: number, step: 1 | -1, wanted: number, found: number[]): number {
+    const { items, counts, directory, keys, starts } = order;
+    let place = order.placeAt(rank);
+    let base = directory[place]! * leafSize;
+    let at = rank - starts[place]!;
+    let count = counts[directory[place]!]!;
+    let slot = items[base + at]!;
+    let shared = this.#sharesKey(order, rank, -step);
+    let walked = 0;
+    let matched = 0;
+    for (;;) {
+      let beside = at + step;
+      if (beside < 0 || beside === count) {
+        place += step;
+        if (place >= 0 && place < order.leaves) {
+          base = directory[place]! * leafSize;
+          count = counts[directory[place]!]!;
+          beside = step > 0 ? 0 : count - 1;
+        }
+      }
+      const ended = place < 0 || place >= order.leaves;
+      const next = ended ? none : items[base + beside]!;
+      const sharesNext = !ended && keys.compare(slot, next) === 0;
+      if (members.has(slot)) {
+        if (shared || sharesNext) break;
+        found.push(slot);
+        if (++matched === wanted) break;
+      }
+      if (ended) break;
+      shared = sharesNext;
+      slot = next;
+      at = beside;
+      walked++;
+    }
+    this.#work.spend(walked);
+    return matched;
+  }
+
+  #sharesKey(order: Order, rank: number, step: number): boolean {
+    const other = rank + step;
+    return other >= 0 && other < order.size && order.keys.compare(order.at(rank), order.at(other)) === 0;
   }
 
   /** The matches between two ranks, in the order of the remaining fields: at most `wanted` of them after the first `skip`. */
