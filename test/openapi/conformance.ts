@@ -31,34 +31,29 @@ const transportHeaders = new Set([
   'transfer-encoding',
   'vary',
 ]);
-/** What every client sends, or the security scheme stands for. */
-const generalHeaders = new Set([
-  'accept',
-  'accept-encoding',
-  'authorization',
-  'cache-control',
-  'connection',
-  'content-length',
-  'content-type',
-  'expect',
-  'host',
-  'origin',
-  'sec-fetch-mode',
-  'transfer-encoding',
-  'user-agent',
-]);
-
+/** Of requests across origins, which an option allows for all routes. */
+const crossOrigin = /^access-control-/;
 export class Conformance {
   readonly #document: Json;
   readonly #ajv: Ajv2020;
   readonly #routes: { readonly path: string; readonly pattern: RegExp; readonly names: readonly string[] }[];
   readonly #validators = new Map<string, ValidateFunction>();
+  /** Request headers that some operation knows. */
+  readonly #requestHeaders: ReadonlySet<string>;
 
   constructor(document: object) {
     this.#document = document as Json;
     this.#ajv = new Ajv2020({ strict: false, allErrors: true, validateFormats: true });
     (addFormats as unknown as (ajv: Ajv2020) => void)(this.#ajv);
     this.#ajv.addSchema({ $id: 'doc:/', ...document });
+    const operations = Object.values<Json>(this.#document.paths).flatMap((item) => Object.values<Json>(item));
+    this.#requestHeaders = new Set(
+      operations
+        .flatMap((one) => one.parameters ?? [])
+        .map((one: Json) => this.#resolve(one))
+        .filter((one: Json) => one.in === 'header')
+        .map((one: Json) => one.name.toLowerCase()),
+    );
     this.#routes = Object.keys(this.#document.paths)
       .map((path) => ({
         path,
@@ -71,9 +66,10 @@ export class Conformance {
 
   /** One sentence for each thing that description and exchange do not agree on; empty when they agree. */
   check(exchange: ObservedExchange): string[] {
+    if (exchange.method === 'OPTIONS') return [];
     const method = exchange.method === 'HEAD' ? 'GET' : exchange.method;
     const url = new URL(exchange.path, 'http://localhost');
-    const route = this.#routes.find((one) => one.pattern.test(url.pathname));
+    const route = this.#routes.find((one) => one.pattern.test(decoded(url.pathname)));
     const operation: Json | undefined = route && this.#document.paths[route.path][method.toLowerCase()];
     const name = `${exchange.method} ${exchange.path} → ${exchange.status}`;
     if (!operation) return this.#checkUndescribed(exchange, route !== undefined).map((one) => `${name}: ${one}`);
@@ -110,7 +106,8 @@ export class Conformance {
       const key = name.toLowerCase();
       const header = declared.get(key);
       if (header) problems.push(...this.#validateText(header.schema, [value], `the header ${name}`));
-      else if (!transportHeaders.has(key)) problems.push(`the header ${name} is not declared`);
+      else if (!transportHeaders.has(key) && !crossOrigin.test(key))
+        problems.push(`the header ${name} is not declared`);
     }
     const sent = new Set([...exchange.headers].map(([name]) => name.toLowerCase()));
     for (const [name, header] of declared) {
@@ -132,6 +129,7 @@ export class Conformance {
       const [items, what] = given === 'text/event-stream' ? [eventsOf(body), 'event'] : [linesOf(body), 'line'];
       return items.flatMap((one, i) => this.#validate(item, one, `${what} ${i + 1}`));
     }
+    if (content['*/*']) return [];
     if (body === '')
       return method === 'HEAD' || declared === '' ? [] : [`the body is missing; declared is ${declared}`];
     const media: Json | undefined = content[given];
@@ -160,13 +158,14 @@ export class Conformance {
       if (parameter) problems.push(...this.#validateText(parameter.schema, values, `the ${place} parameter ${name}`));
       else problems.push(`the ${place} parameter ${name} is not declared, yet the request succeeded`);
     };
-    const values = route.pattern.exec(url.pathname)!.slice(1).map(decodeURIComponent);
+    const values = route.pattern.exec(decoded(url.pathname))!.slice(1).map(decodeURIComponent);
     for (const [i, name] of route.names.entries()) check('path', name, [values[i]!], (one) => one.name === name);
     for (const name of new Set(url.searchParams.keys()))
       check('query', name, url.searchParams.getAll(name), (one) => one.name === name);
     for (const [name, value] of exchange.requestHeaders) {
       const key = name.toLowerCase();
-      if (!generalHeaders.has(key)) check('header', name, [value], (one) => one.name.toLowerCase() === key);
+      // What no operation knows is nobody's business (RFC 9110, section 5.1).
+      if (this.#requestHeaders.has(key)) check('header', name, [value], (one) => one.name.toLowerCase() === key);
     }
     for (const one of of('query')) {
       if (one.required && !url.searchParams.has(one.name))
@@ -229,6 +228,11 @@ export class Conformance {
   }
 }
 
+/** Escapes of what needs none mean the same path; those of a slash do not. */
+function decoded(path: string): string {
+  return path.replaceAll(/%(?!2f)[0-7][0-9a-f]/gi, decodeURIComponent);
+}
+
 function patternOf(path: string): RegExp {
   const parts = path.split(/\{[^}]*\}/).map((text) => text.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&'));
   return new RegExp(`^${parts.join('([^/]+)')}$`);
@@ -251,4 +255,24 @@ function eventsOf(body: string): string[] {
   return linesOf(body)
     .filter((line) => line.startsWith('data:'))
     .map((line) => line.slice(5));
+}
+
+/** Checks exchanges of one running service against the description it serves; read again when it may have changed. */
+export class LiveConformance {
+  readonly #read: () => Promise<object | undefined>;
+  #conformance: Conformance | undefined;
+
+  /** @param read the description now; undefined when it cannot be had */
+  constructor(read: () => Promise<object | undefined>) {
+    this.#read = read;
+  }
+
+  async check(exchange: ObservedExchange): Promise<string[]> {
+    const problems = this.#conformance?.check(exchange);
+    if (problems?.length === 0) return problems;
+    const document = await this.#read();
+    if (!document) return [];
+    this.#conformance = new Conformance(document);
+    return this.#conformance.check(exchange);
+  }
 }
