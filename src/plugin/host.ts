@@ -172,6 +172,9 @@ export class PluginHost {
       if (entry.folder !== undefined) this.#watchSources(entry, entry.folder);
     }
     await this.#settled();
+    for (const entry of this.#entries.values()) {
+      if (!entry.enabled && entry.manifest) await this.#removeLeftovers(entry);
+    }
     await this.#markAbsent();
   }
 
@@ -350,7 +353,10 @@ export class PluginHost {
     if (this.#stopping) return;
     if (entry.enabled && !entry.run) await this.#startEntry(entry);
     else if (!entry.enabled && entry.run) await this.#stopEntry(entry);
-    else if (!entry.enabled && entry.state !== 'STOPPED') await this.#stayStopped(entry);
+    else if (!entry.enabled && entry.state !== 'STOPPED') {
+      entry.troubles.clear();
+      this.#set(entry, 'STOPPED');
+    }
   }
 
   // ── start and stop ─────────────────────────────────────────────────────────────────────────────────────
@@ -485,15 +491,12 @@ export class PluginHost {
     this.#parts.logger.info({ plugin: entry.name, ...trouble }, 'Plugin stopped');
   }
 
-  async #stayStopped(entry: Entry): Promise<void> {
-    entry.troubles.clear();
-    this.#set(entry, 'STOPPED');
-    if (!entry.manifest) return;
-    // Here a process died in the middle of a stop, or the plugin was switched off while none ran.
+  /** Of a plugin that is switched off, what it had declared: a process died in the middle of its stop, or it was switched off while none ran. */
+  async #removeLeftovers(entry: Entry): Promise<void> {
     const fence = await this.#takeLead(entry);
     if (!fence) return;
     const { registry, resources, reservedDomain, logger } = this.#parts;
-    const leftovers = new PreDeclared({
+    const parts = {
       plugin: entry.name,
       documents: [],
       registry,
@@ -501,8 +504,8 @@ export class PluginHost {
       reservedDomain,
       isPlugin: () => false,
       logger,
-    });
-    await leftovers.remove(fence).catch((err: unknown) => {
+    };
+    await new PreDeclared(parts).remove(fence).catch((err: unknown) => {
       logger.warn({ err, plugin: entry.name }, 'What the stopped plugin had declared could not be removed');
     });
   }

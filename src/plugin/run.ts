@@ -195,12 +195,6 @@ export class PluginRun {
     this.#run.parts.authenticators.remove(this.#name);
   }
 
-  /** Removes what a crash in the middle of a stop left behind. */
-  async removeLeftovers(fence: Fence | undefined): Promise<void> {
-    await this.#preDeclared.remove(fence);
-    this.#takeDown();
-  }
-
   /** This replica took over from one that died. */
   lead(fence: Fence | undefined): void {
     this.#fence = fence;

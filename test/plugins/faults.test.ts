@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { until } from 'kindred/testing';
 import type { PluginStatus } from './kit.ts';
-import { folderOf } from './kit.ts';
+import { cleanUp, folderOf } from './kit.ts';
 
 describe('errors of plugins that nobody catches', () => {
   let service: ChildProcess;
@@ -35,6 +35,7 @@ export default definePlugin({ start() {} });
 
   after(() => {
     service.kill('SIGKILL');
+    return cleanUp();
   });
 
   const plugins = '/apis/plugin.platform.run/v1alpha1/plugins';

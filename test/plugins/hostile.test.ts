@@ -1,10 +1,10 @@
 /** Plugins that do what no plugin should: the service and the others stay up, each failure is named. More in faults.test.ts. */
 import assert from 'node:assert/strict';
-import { before, describe, it } from 'node:test';
+import { after, before, describe, it } from 'node:test';
 import type { PluginContext, Reconciler } from 'kindred';
 import { defineModel, definePlugin, GroupVersion, Plugin, route, Type } from 'kindred';
 import type { Harness } from 'kindred/testing';
-import { Book, books, folderOf, harnessOf, pluginOf, setEnabled, untilState } from './kit.ts';
+import { Book, books, cleanUp, folderOf, harnessOf, pluginOf, setEnabled, untilState } from './kit.ts';
 
 const never = () => new Promise<never>(() => {});
 
@@ -302,6 +302,7 @@ const hostile: Hostile[] = [
 ];
 
 describe('hostile plugins', () => {
+  after(cleanUp);
   let harness: Harness;
   let reconciled = 0;
   const library = definePlugin({

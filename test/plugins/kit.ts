@@ -3,18 +3,18 @@ import assert from 'node:assert/strict';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { after } from 'node:test';
 import type { ObjectOf } from 'kindred';
 import { defineModel, Type } from 'kindred';
 import type { Harness, HarnessOptions } from 'kindred/testing';
 import { startHarness } from 'kindred/testing';
 import pino from 'pino';
 
-// Declared here, at the top: inside a hook `after` would run when that hook ends.
 const cleanUps: (() => unknown)[] = [];
-after(async () => {
-  for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
-});
+
+/** Stops what `harnessOf` started and removes what `folderOf` made: for `after` or `afterEach`. */
+export async function cleanUp(): Promise<void> {
+  for (const one of cleanUps.splice(0).reverse()) await one();
+}
 
 /** Says nothing. */
 export const quiet = pino({ level: 'silent' });
@@ -59,14 +59,14 @@ export function untilState(harness: Harness, name: string, state: string): Promi
   );
 }
 
-/** A harness that is stopped when the file's tests are over. */
+/** A harness that `cleanUp` stops. */
 export async function harnessOf(options: HarnessOptions): Promise<Harness> {
   const harness = await startHarness({ logger: quiet, ...options });
   cleanUps.push(() => harness.stop());
   return harness;
 }
 
-/** A folder with these files, removed when the file's tests are over. */
+/** A folder with these files, which `cleanUp` removes. */
 export function folderOf(files: Readonly<Record<string, string | object>>): string {
   const root = mkdtempSync(join(tmpdir(), 'kindred-plugin-'));
   cleanUps.push(() => rmSync(root, { recursive: true, force: true }));

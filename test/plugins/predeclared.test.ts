@@ -1,0 +1,381 @@
+/** Pre-declared objects in a running service. */
+import assert from 'node:assert/strict';
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, describe, it } from 'node:test';
+import { definePlugin } from 'kindred';
+import type { Harness } from 'kindred/testing';
+import type { Book } from './kit.ts';
+import {
+  bookSource,
+  books,
+  cleanUp,
+  folderOf,
+  harnessOf,
+  pluginOf,
+  setEnabled,
+  untilState,
+  writeFiles,
+} from './kit.ts';
+
+const label = 'plugin.platform.run/plugin-name';
+const keep = 'platform.run/do-not-overwrite';
+
+const index = `import { definePlugin } from 'kindred';
+import { Book } from './book.js';
+export default definePlugin({
+  start({ schemeManager, registerController, client }) {
+    schemeManager.register(Book);
+    registerController({
+      setupWith: (builder) => builder.extension(Book).build(),
+      async reconcile({ name }) {
+        const book = await client.fetch(Book, name);
+        if (!book?.metadata.deletionTimestamp || !book.metadata.finalizers?.includes('library.example.com/archive')) return;
+        await client.update(Book, { ...book, metadata: { ...book.metadata, finalizers: [] } });
+      },
+    });
+  },
+});
+`;
+
+function library(files: Record<string, string>): string {
+  return folderOf({
+    'package.json': { name: 'library', version: '1.0.0', type: 'module', main: 'index.js' },
+    'index.js': index,
+    'book.js': bookSource,
+    ...files,
+  });
+}
+
+interface Declared {
+  name: string;
+  title?: string;
+  labels?: Record<string, string>;
+  annotations?: Record<string, string>;
+  finalizers?: string[];
+  apiVersion?: string;
+}
+
+function yaml(...objects: Declared[]): string {
+  return objects
+    .map(({ name, title = 'T', apiVersion = 'apiVersion', ...metadata }) =>
+      [
+        `${apiVersion}: library.example.com/v1`,
+        'kind: Book',
+        `metadata: ${JSON.stringify({ name, ...metadata })}`,
+        'spec:',
+        `  title: ${title}`,
+        '',
+      ].join('\n'),
+    )
+    .join('---\n');
+}
+
+async function bookOf(harness: Harness, name: string): Promise<Book | undefined> {
+  const response = await harness.fetch(`${books}/${name}`);
+  return response.status === 404 ? undefined : ((await response.json()) as Book);
+}
+
+async function change(harness: Harness, name: string, edit: (book: any) => void): Promise<void> {
+  const book = await bookOf(harness, name);
+  edit(book);
+  const response = await harness.fetch(`${books}/${name}`, { method: 'PUT', json: book });
+  assert.equal(response.status, 200, await response.text());
+}
+
+async function restartPlugin(harness: Harness): Promise<void> {
+  await setEnabled(harness, 'library', false);
+  await untilState(harness, 'library', 'STOPPED');
+  await setEnabled(harness, 'library', true);
+  await harness.until(async () => ['STARTED', 'FAILED'].includes((await pluginOf(harness, 'library')).status!.state));
+}
+
+const namesOf = async (harness: Harness) => {
+  const { items } = (await (await harness.fetch(`${books}?sort=metadata.name,asc&size=100`)).json()) as {
+    items: Book[];
+  };
+  return items.map(({ metadata }) => metadata.name);
+};
+
+describe('pre-declared objects', () => {
+  afterEach(cleanUp);
+
+  it('spec: Pre-declared objects - each declared object is created after the plugin starts, with the label of the plugin', async () => {
+    const folder = library({
+      'extensions/books.yaml': yaml({ name: 'emma', title: 'Emma' }, { name: 'persuasion' }),
+      'src/main/resources/extensions/old.yml': yaml({ name: 'sanditon', apiVersion: 'groupVersion' }),
+    });
+    const harness = await harnessOf({ plugins: [folder] });
+    assert.deepEqual(await namesOf(harness), ['emma', 'persuasion', 'sanditon']);
+    const emma = (await bookOf(harness, 'emma'))!;
+    assert.equal(emma.spec.title, 'Emma');
+    assert.deepEqual(emma.metadata.labels, { [label]: 'library' });
+    assert.equal(emma.metadata.version, 0);
+  });
+
+  it('spec: Pre-declared objects - user edits are overwritten at each start; status, creationTimestamp and finalizers stay', async () => {
+    const folder = library({
+      'extensions/books.yaml': yaml({ name: 'emma', title: 'Emma', annotations: { 'library.example.com/shelf': '1' } }),
+    });
+    const harness = await harnessOf({ persistent: true, plugins: [folder] });
+    const before = (await bookOf(harness, 'emma'))!;
+    await change(harness, 'emma', (book) => {
+      book.spec.title = 'Edited';
+      book.spec.pages = 7;
+      book.status = { phase: 'Read' };
+      book.metadata.labels.mine = 'yes';
+      book.metadata.annotations = {};
+      book.metadata.finalizers = ['demo.example.com/hold'];
+    });
+    await harness.restart();
+    const { spec, status, metadata } = (await bookOf(harness, 'emma'))!;
+    assert.deepEqual(spec, { title: 'Emma' });
+    assert.deepEqual(status, { phase: 'Read' });
+    assert.deepEqual(metadata, {
+      ...before.metadata,
+      version: 2,
+      finalizers: ['demo.example.com/hold'],
+      labels: { [label]: 'library' },
+      annotations: { 'library.example.com/shelf': '1' },
+    });
+    await harness.restart();
+    assert.equal((await bookOf(harness, 'emma'))!.metadata.version, 2, 'a start that changes nothing writes nothing');
+  });
+
+  it('spec: Pre-declared objects - an object that a user made is updated and carries the label from then on', async () => {
+    const folder = library({});
+    const harness = await harnessOf({ plugins: [folder] });
+    await harness.fetch(books, { method: 'POST', json: { metadata: { name: 'emma' }, spec: { title: 'Mine' } } });
+    writeFiles(folder, { 'extensions/books.yaml': yaml({ name: 'emma', title: 'Emma' }) });
+    await restartPlugin(harness);
+    const emma = (await bookOf(harness, 'emma'))!;
+    assert.deepEqual([emma.spec.title, emma.metadata.labels], ['Emma', { [label]: 'library' }]);
+  });
+
+  it('spec: Pre-declared objects - do-not-overwrite "true" on the stored object: neither overwritten at start nor removed at stop', async () => {
+    const folder = library({ 'extensions/books.yaml': yaml({ name: 'emma', title: 'Emma' }, { name: 'other' }) });
+    const harness = await harnessOf({ plugins: [folder] });
+    // A client cannot change keys of the reserved prefix but for this one.
+    await change(harness, 'emma', (book) => {
+      book.spec.title = 'Kept';
+      book.metadata.labels[keep] = 'true';
+    });
+    await restartPlugin(harness);
+    assert.equal((await bookOf(harness, 'emma'))!.spec.title, 'Kept');
+    await setEnabled(harness, 'library', false);
+    await untilState(harness, 'library', 'STOPPED');
+    writeFiles(folder, { 'extensions/books.yaml': '' });
+    await setEnabled(harness, 'library', true);
+    await untilState(harness, 'library', 'STARTED');
+    assert.deepEqual(await namesOf(harness), ['emma']);
+  });
+
+  it('spec: Pre-declared objects - do-not-overwrite "true" on the declared object: created once, then left alone', async () => {
+    const folder = library({
+      'extensions/books.yaml': yaml({ name: 'emma', title: 'Emma', labels: { [keep]: 'true' } }),
+    });
+    const harness = await harnessOf({ plugins: [folder] });
+    assert.equal((await bookOf(harness, 'emma'))!.metadata.labels![keep], 'true');
+    await change(harness, 'emma', (book) => {
+      book.spec.title = 'Kept';
+      delete book.metadata.labels[keep];
+    });
+    await restartPlugin(harness);
+    assert.equal((await bookOf(harness, 'emma'))!.spec.title, 'Kept');
+  });
+
+  it('contract 9: do-not-overwrite counts with exactly the string "true"', async () => {
+    const folder = library({
+      'extensions/books.yaml': yaml({ name: 'emma', title: 'Emma', labels: { [keep]: 'yes' } }),
+    });
+    const harness = await harnessOf({ plugins: [folder] });
+    await change(harness, 'emma', (book) => {
+      book.spec.title = 'Edited';
+    });
+    await restartPlugin(harness);
+    assert.equal((await bookOf(harness, 'emma'))!.spec.title, 'Emma');
+    writeFiles(folder, {
+      'extensions/books.yaml': yaml({ name: 'emma' }).replace('"emma"', `"emma","labels":{"${keep}":true}`),
+    });
+    await restartPlugin(harness);
+    assert.match(
+      (await pluginOf(harness, 'library')).status!.message!,
+      /extensions\/books\.yaml:3: \/metadata\/labels\//,
+    );
+  });
+
+  it('contract 9: what an earlier version declared and this one does not is removed', async () => {
+    const folder = library({ 'extensions/books.yaml': yaml({ name: 'emma' }, { name: 'persuasion' }) });
+    const harness = await harnessOf({ persistent: true, plugins: [folder] });
+    await harness.fetch(books, { method: 'POST', json: { metadata: { name: 'of-a-user' }, spec: { title: 'Mine' } } });
+    writeFiles(folder, { 'extensions/books.yaml': yaml({ name: 'persuasion' }) });
+    await harness.restart();
+    assert.deepEqual(await namesOf(harness), ['of-a-user', 'persuasion']);
+  });
+
+  it('contract 9: pre-declared objects are deleted when the plugin stops, and only then', async () => {
+    const folder = library({ 'extensions/books.yaml': yaml({ name: 'emma' }) });
+    const harness = await harnessOf({ persistent: true, plugins: [folder] });
+    const revision = Number((await harness.fetch(`${books}/emma`)).headers.get('kindred-revision'));
+    await harness.restart();
+    assert.equal((await bookOf(harness, 'emma'))!.metadata.version, 0);
+    await setEnabled(harness, 'library', false);
+    await untilState(harness, 'library', 'STOPPED');
+    await harness.restart([folder, { name: 'reader', plugin: definePlugin({ start() {} }) }]);
+    await setEnabled(harness, 'library', true);
+    await untilState(harness, 'library', 'STARTED');
+    assert.ok(Number((await harness.fetch(`${books}/emma`)).headers.get('kindred-revision')) > revision);
+    assert.equal((await bookOf(harness, 'emma'))!.metadata.version, 0, 'a new incarnation');
+  });
+
+  it('contract 9: controllers get time to finish the finalizers of pre-declared objects when the plugin stops', async () => {
+    const folder = library({
+      'extensions/books.yaml': yaml({ name: 'emma', finalizers: ['library.example.com/archive'] }),
+    });
+    const harness = await harnessOf({ plugins: [folder] });
+    await restartPlugin(harness);
+    assert.equal((await bookOf(harness, 'emma'))!.metadata.version, 0, 'it was gone in between');
+  });
+
+  it('contract 9: a name held by an object that is being deleted is declared again as soon as it is gone', async () => {
+    const folder = library({
+      'extensions/books.yaml': yaml({ name: 'emma', title: 'Emma', finalizers: ['demo.example.com/hold'] }),
+    });
+    const harness = await harnessOf({ pluginHost: { stopTimeout: 100 }, plugins: [folder] });
+    await restartPlugin(harness);
+    const held = (await bookOf(harness, 'emma'))!;
+    assert.ok(held.metadata.deletionTimestamp);
+    await change(harness, 'emma', (book) => {
+      book.metadata.finalizers = [];
+    });
+    const fresh = await harness.until(() => bookOf(harness, 'emma'));
+    assert.deepEqual([fresh.metadata.version, fresh.metadata.deletionTimestamp], [0, undefined]);
+  });
+
+  const bad: { what: string; files: Record<string, string>; message: RegExp }[] = [
+    {
+      what: 'breaks its model',
+      files: { 'b.yaml': yaml({ name: 'x', title: '""' }) },
+      message: /^extensions\/b\.yaml:5: \/spec\/title: /,
+    },
+    {
+      what: 'has an unknown member',
+      files: { 'b.yaml': `${yaml({ name: 'x' })}  colour: red\n` },
+      message: /^extensions\/b\.yaml:6: \/spec\/colour/,
+    },
+    {
+      what: 'is of a model that is not registered',
+      files: { 'b.yaml': yaml({ name: 'x' }).replace('Book', 'Scroll') },
+      message: /^extensions\/b\.yaml:1: .*Scroll/,
+    },
+    {
+      what: 'has a bad name',
+      files: { 'b.yaml': yaml({ name: 'X' }) },
+      message: /^extensions\/b\.yaml:3: \/metadata\/name/,
+    },
+    {
+      what: 'has a label key without a prefix',
+      files: { 'b.yaml': yaml({ name: 'x', labels: { shelf: '1' } }) },
+      message: /^extensions\/b\.yaml:3: \/metadata\/labels\/shelf/,
+    },
+    {
+      what: 'has a label key of the reserved prefix',
+      files: { 'b.yaml': yaml({ name: 'x', labels: { 'a.platform.run/b': '1' } }) },
+      message: /^extensions\/b\.yaml:3: \/metadata\/labels\/a\.platform\.run~1b/,
+    },
+    {
+      what: 'has an annotation key of the reserved prefix',
+      files: { 'b.yaml': yaml({ name: 'x', annotations: { 'platform.run/b': '1' } }) },
+      message: /^extensions\/b\.yaml:3: \/metadata\/annotations\/platform\.run~1b/,
+    },
+    {
+      what: 'carries the name of another plugin',
+      files: { 'b.yaml': yaml({ name: 'x', labels: { [label]: 'thief' } }) },
+      message: /^extensions\/b\.yaml:3: \/metadata\/labels\/plugin\.platform\.run~1plugin-name/,
+    },
+    {
+      what: 'is declared by another plugin too',
+      files: { 'b.yaml': yaml({ name: 'shared' }) },
+      message: /^extensions\/b\.yaml:3: Book "shared" belongs to the plugin "other"/,
+    },
+    {
+      what: 'breaks its model in a later file',
+      files: { 'a.yaml': yaml({ name: 'good', title: 'Changed' }), 'z.yaml': yaml({ name: 'x', title: '7' }) },
+      message: /^extensions\/z\.yaml:5: \/spec\/title/,
+    },
+  ];
+  for (const { what, files, message } of bad) {
+    it(`contract 9: a document that ${what} fails the start with file, line and reason; the good ones are not half-applied`, async () => {
+      const folder = library({ 'extensions/a.yaml': yaml({ name: 'good' }) });
+      const other = folderOf({
+        'package.json': {
+          name: 'other',
+          version: '1.0.0',
+          type: 'module',
+          main: 'index.js',
+          kindred: { dependencies: { library: '*' } },
+        },
+        'index.js': "import { definePlugin } from 'kindred';\nexport default definePlugin({ start() {} });\n",
+        'extensions/shared.yaml': yaml({ name: 'shared' }),
+      });
+      const harness = await harnessOf({ plugins: [folder, other], persistent: true });
+      assert.deepEqual(await namesOf(harness), ['good', 'shared']);
+      const version = (await bookOf(harness, 'good'))!.metadata.version;
+      writeFiles(folder, Object.fromEntries(Object.entries(files).map(([file, text]) => [`extensions/${file}`, text])));
+      await harness.restart();
+      const { status } = await pluginOf(harness, 'library');
+      assert.equal(status!.state, 'FAILED', JSON.stringify(status));
+      assert.match(status!.message!, message);
+      rmSync(join(folder, 'extensions'), { recursive: true });
+      writeFiles(folder, { 'extensions/a.yaml': yaml({ name: 'good' }) });
+      await harness.restart();
+      assert.deepEqual(await namesOf(harness), ['good', 'shared']);
+      assert.equal((await bookOf(harness, 'good'))!.metadata.version, version);
+    });
+  }
+
+  it('contract 9: what is refused only when it is written undoes what was written before it', async () => {
+    const unique = bookSource.replace('(book) => book.spec.title)', '(book) => book.spec.title, { unique: true })');
+    const folder = library({ 'book.js': unique, 'extensions/a.yaml': yaml({ name: 'first', title: 'One' }) });
+    const harness = await harnessOf({ persistent: true, plugins: [folder] });
+    await harness.fetch(books, { method: 'POST', json: { metadata: { name: 'of-a-user' }, spec: { title: 'Taken' } } });
+    writeFiles(folder, {
+      'extensions/a.yaml': yaml(
+        { name: 'first', title: 'Changed' },
+        { name: 'second', title: 'Two' },
+        { name: 'third', title: 'Taken' },
+      ),
+    });
+    await harness.restart();
+    const { status } = await pluginOf(harness, 'library');
+    assert.equal(status!.state, 'FAILED');
+    assert.match(status!.message!, /^extensions\/a\.yaml:13: .*Taken/);
+    writeFiles(folder, { 'extensions/a.yaml': yaml({ name: 'first', title: 'One' }) });
+    await setEnabled(harness, 'library', false);
+    await setEnabled(harness, 'library', true);
+    await untilState(harness, 'library', 'STARTED');
+    assert.deepEqual(await namesOf(harness), ['first', 'of-a-user']);
+  });
+
+  it('contract 9: a plugin that was switched off in the middle of its stop has its objects removed at the next start', async () => {
+    const folder = library({});
+    const roles = folderOf({
+      'package.json': {
+        name: 'declarer',
+        version: '1.0.0',
+        type: 'module',
+        main: 'index.js',
+        kindred: { dependencies: { library: '*' } },
+      },
+      'index.js': "import { definePlugin } from 'kindred';\nexport default definePlugin({ start() {} });\n",
+      'extensions/b.yaml': yaml({ name: 'left-over' }),
+    });
+    const harness = await harnessOf({ persistent: true, plugins: [folder, roles] });
+    assert.deepEqual(await namesOf(harness), ['left-over']);
+    // As after a kill: switched off, but nothing removed.
+    await harness.restart([folder]);
+    await setEnabled(harness, 'declarer', false);
+    await harness.restart([folder, roles]);
+    await harness.until(async () => (await namesOf(harness)).length === 0);
+  });
+});
