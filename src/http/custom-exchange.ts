@@ -6,11 +6,11 @@ import type { ExtensionClient } from '../resource/extension-client.ts';
 import { hasBody, readBody } from './body.ts';
 import type { CustomMatch, CustomRoutes } from './custom.ts';
 import type { CustomAnswer } from './custom-handler.ts';
-import { handleCustom, isJson } from './custom-handler.ts';
+import { handleCustom, isJson, urlOf } from './custom-handler.ts';
 import type { Exchange, HeaderList } from './exchange.ts';
 import { drained } from './export.ts';
 import type { HttpLimits } from './limits.ts';
-import { bodyTooLarge } from './problem.ts';
+import { bodyTooLarge, clientGone } from './problem.ts';
 
 export interface CustomParts {
   readonly custom: CustomRoutes;
@@ -24,7 +24,7 @@ export async function serveCustom(exchange: Exchange, match: CustomMatch, parts:
   const { request, response, method } = exchange;
   const { limits, maxListSize } = parts;
   const gone = new AbortController();
-  response.once('close', () => gone.abort());
+  response.once('close', () => gone.abort(clientGone()));
   const json = hasBody(request) && isJson(request.headers['content-type']);
   const rawBody = json ? await readBody(request, limits) : undefined;
   const answer = await handleCustom(
@@ -52,7 +52,7 @@ function webRequest(exchange: Exchange, rawBody: Buffer | undefined, signal: Abo
   for (const [name, values] of Object.entries(request.headersDistinct)) {
     for (const value of values ?? []) headers.append(name, value);
   }
-  const url = new URL(request.url!, `http://${request.headers.host ?? 'localhost'}`);
+  const url = urlOf({ url: request.url!, headers: request.headers });
   const bodyless = method === 'GET' || method === 'HEAD' || !hasBody(request);
   const body = bodyless ? null : (rawBody ?? bounded(request, limit));
   return new Request(url, { method, headers, signal, ...(body && { body, duplex: 'half' }) });

@@ -32,7 +32,7 @@ export interface CustomAnswer {
   readonly status: number;
   /** Names in lower case; several values for `set-cookie` alone. */
   readonly headers: Readonly<Record<string, string | readonly string[]>>;
-  /** An iterable that is no longer wanted is to be ended by `return`. */
+  /** Of the answer to HEAD too, which goes without it. A stream that is not wanted (any more) is to be ended by `return`. */
   readonly body: Buffer | string | ReadableStream<Uint8Array> | AsyncIterable<Uint8Array> | null;
 }
 
@@ -75,8 +75,7 @@ export async function handleCustom(
   } finally {
     clearTimeout(timer);
   }
-  const answer = await answerOf(result);
-  return call.method === 'HEAD' ? withoutBody(answer) : answer;
+  return answerOf(result);
 }
 
 class ReceivedRequest implements CustomRequest {
@@ -125,8 +124,8 @@ class ReceivedRequest implements CustomRequest {
   }
 }
 
-/** The Host header is the client's own word: it is taken only as far as it makes a URL. */
-function urlOf(call: CustomCall): URL {
+/** The whole URL of a request. The Host header is the client's own word: it is taken only as far as it makes a URL. */
+export function urlOf(call: Pick<CustomCall, 'url' | 'headers'>): URL {
   const base = `http://${call.headers.host ?? 'localhost'}`;
   return new URL(call.url, URL.canParse(base) ? base : 'http://localhost');
 }
@@ -252,14 +251,4 @@ function bytesOf(chunk: unknown): Uint8Array {
   if (typeof chunk === 'string') return Buffer.from(chunk);
   if (ArrayBuffer.isView(chunk)) return new Uint8Array(chunk.buffer, chunk.byteOffset, chunk.byteLength);
   return Buffer.from(`${JSON.stringify(chunk)}\n`);
-}
-
-async function withoutBody(answer: CustomAnswer): Promise<CustomAnswer> {
-  const { body } = answer;
-  if (isTagged<ReadableStream>(body, 'ReadableStream')) await body.cancel();
-  else if (typeof body === 'object' && body !== null && Symbol.asyncIterator in body) {
-    const iterator = body[Symbol.asyncIterator]();
-    await iterator.return?.();
-  }
-  return { ...answer, body: null };
 }

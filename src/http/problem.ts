@@ -184,6 +184,14 @@ export function requestTimeout(milliseconds: number): KindredError {
   );
 }
 
+/** Nobody gets this as an answer: it ends the work of a request whose client is not there any more. */
+export function clientGone(): KindredError {
+  return new KindredError('BadRequest', {
+    en: 'The client went away before the answer',
+    zh: '客户端在响应之前已断开连接',
+  });
+}
+
 export function shuttingDown(): KindredError {
   return new KindredError(
     'NotReady',

@@ -8,6 +8,7 @@ import { GroupVersion, route } from '../../src/http/custom-route.ts';
 import type { PluginContext } from '../../src/plugin/plugin.ts';
 import { definePlugin } from '../../src/plugin/plugin.ts';
 import { Queries } from '../../src/query/condition.ts';
+import { until } from '../../src/testing/until.ts';
 import type { Expectation, Request } from './harness.ts';
 import { check, Person, person, persons, withApi } from './harness.ts';
 
@@ -68,6 +69,8 @@ class Unversioned {
   @GetMapping('/persons/-/lost') lost() {}
 }
 
+let ended = 0;
+
 const plugin = definePlugin({
   start(context: PluginContext) {
     context.registerEndpoint({
@@ -83,8 +86,13 @@ const plugin = definePlugin({
             (d) => PersonQuery.buildParameters(d.operationId('SearchPersons').tag('PersonV1alpha1Console')),
           )
           .GET('/persons/-/stream', async function* ({ client }) {
-            for await (const one of client.listAll(Person, undefined, ['metadata.name,asc']))
-              yield { name: one.metadata.name };
+            try {
+              for await (const one of client.listAll(Person, undefined, ['metadata.name,asc'])) {
+                yield { name: one.metadata.name };
+              }
+            } finally {
+              ended++;
+            }
           })
           .GET('/persons/-/fails', () => {
             throw new Error('the password is swordfish');
@@ -266,9 +274,16 @@ describe('custom routes of a plugin over HTTP', () => {
     });
   }
 
-  test('contract 12: HEAD of a custom route', async () => {
-    const reply = await api.send({ method: 'HEAD', path: `${console}/persons` });
-    assert.deepEqual([reply.status, reply.text], [200, '']);
+  test('contract 3: HEAD of a custom route has the headers of GET and no body; a stream is ended', async () => {
+    const path = `${open}/persons/-/whoami`;
+    const [get, head] = [await api.send({ path }), await api.send({ method: 'HEAD', path })];
+    assert.equal(head.status, 200);
+    assert.equal(head.text, '');
+    for (const name of ['content-type', 'content-length'])
+      assert.equal(head.headers.get(name), get.headers.get(name), name);
+    const stream = await api.send({ method: 'HEAD', path: `${console}/persons/-/stream` });
+    assert.deepEqual([stream.status, stream.text], [200, '']);
+    await until(() => ended === 2, { what: 'the streams of GET and of HEAD are ended' });
   });
 
   test('spec: Custom API - 6: SortableRequest describes itself to the route builder, with the parameters of who extends it', async () => {

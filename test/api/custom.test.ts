@@ -817,26 +817,6 @@ test('contract 10: an error thrown anywhere: KindredError as it is, before the f
   await assert.rejects(send(routes, `${base}/d`), /returned a function/);
 });
 
-test('contract 3: HEAD of a custom route has the headers of GET and no body; a stream is ended', async () => {
-  const { routes } = build();
-  let ended = false;
-  async function* stream() {
-    try {
-      yield 'a';
-    } finally {
-      ended = true;
-    }
-  }
-  routes.register(
-    'demo',
-    endpoint((r) => r.GET('/x', () => ({ a: 1 })).GET('/s', stream)),
-  );
-  const answer = await send(routes, `${base}/x`, { method: 'HEAD' });
-  assert.deepEqual([answer.status, answer.headers['content-type'], answer.body], [200, 'application/json', null]);
-  assert.equal((await send(routes, `${base}/s`, { method: 'HEAD' })).body, null);
-  assert.ok(ended);
-});
-
 test('contract 10: the signal is aborted when the client goes away', async () => {
   const { routes } = build();
   const { promise: started, resolve } = Promise.withResolvers<AbortSignal>();

@@ -228,9 +228,12 @@ export class Conformance {
   }
 }
 
-/** Escapes of what needs none mean the same path; those of a slash do not. */
+/** Escapes of characters that need none mean the same path (RFC 3986, section 6.2.2.2). */
 function decoded(path: string): string {
-  return path.replaceAll(/%(?!2f)[0-7][0-9a-f]/gi, decodeURIComponent);
+  return path.replaceAll(/%[2-7][0-9a-f]/gi, (escape) => {
+    const character = decodeURIComponent(escape);
+    return /[\w.~-]/.test(character) ? character : escape;
+  });
 }
 
 function patternOf(path: string): RegExp {
