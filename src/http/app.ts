@@ -107,6 +107,8 @@ export function createApp(parts: AppParts): App {
   }
   instance.all('*', answer);
   instance.setNotFoundHandler(answer);
+  // What Fastify refuses before the handler, such as a malformed Content-Type, is the handler's to judge too.
+  instance.setErrorHandler((_error, request, reply) => answer(request, reply));
   // The bytes of all headers are bounded; a bound on their number would drop the last ones silently, If-Match among them.
   instance.server.maxHeadersCount = 0;
   refuseConnect(instance.server, connection);
@@ -249,7 +251,9 @@ class Handler implements ExchangeObserver {
     this.#authorise(exchange, accessOfPath(method, path, segmentsOf(path)));
     if (match?.kind === 'method') throw methodNotAllowed(method, path, match.allow);
     if (match) return match.serve(exchange);
-    throw this.#parts.health().status === 'starting' ? starting() : noRoute(path);
+    // A model that is not there yet may be one of a plugin that is starting.
+    const isModelPath = path.startsWith('/apis/') || path.startsWith('/api/');
+    throw isModelPath && this.#parts.health().status === 'starting' ? starting() : noRoute(path);
   }
 
   /** @throws KindredError Unauthenticated for an anonymous caller, Forbidden for a known one */

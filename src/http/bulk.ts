@@ -54,8 +54,10 @@ export async function bulkCreate(
     flushing = false;
     let text = '';
     while (first < slots.length && slots[first]!.text !== undefined) text += slots[first++]!.text;
-    if (first > 4096 || first === slots.length) slots.splice(0, first);
-    if (slots.length === 0 || first > 4096) first = 0;
+    if (first === slots.length || first > 4096) {
+      slots.splice(0, first);
+      first = 0;
+    }
     if (text !== '' && !response.destroyed) response.write(text);
     wake?.();
   };
@@ -116,7 +118,7 @@ export async function bulkCreate(
     }
     while (first < slots.length) await woken();
     response.end();
-    exchange.finish(200);
+    exchange.finish(response.destroyed ? 499 : 200);
   } catch (error) {
     if (!request.destroyed) throw error;
     exchange.finish(499);

@@ -110,14 +110,26 @@ runCases(
       body: { code: 'Invalid', errors: [{ pointer: '/extra/n' }] },
       after: [{ request: { path: `${notes}/n` }, status: 404 }],
     },
-    ...['text/plain', 'application/xml', 'application/merge-patch+json', 'application/json; charset=latin1'].map(
-      (type) => ({
-        name: `contract 2: another Content-Type is a 415: ${type}`,
-        request: { path: persons, body: '{}', headers: { 'content-type': type } },
-        status: 415,
-        body: { code: 'UnsupportedMediaType', detail: /application\/json/ },
-      }),
-    ),
+    ...[
+      'text/plain',
+      'application/xml',
+      'application/merge-patch+json',
+      'application/json; charset=latin1',
+      'application/json, text/plain',
+      'nonsense',
+      ';;;',
+      '"',
+    ].map((type) => ({
+      name: `contract 2: another Content-Type is a 415: ${type}`,
+      request: { path: persons, body: '{}', headers: { 'content-type': type } },
+      status: 415,
+      body: { code: 'UnsupportedMediaType', detail: /application\/json/ },
+    })),
+    {
+      name: 'contract 5: a DELETE does not mind what its Content-Type is',
+      request: { method: 'DELETE', path: `${persons}/nobody`, headers: { 'content-type': 'nonsense' } },
+      status: 404,
+    },
     {
       name: 'contract 5: a body with a Content-Encoding is a 415',
       request: { path: persons, body: '{}', headers: { 'content-encoding': 'gzip' } },

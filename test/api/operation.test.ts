@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict';
+import type { AddressInfo } from 'node:net';
+import { createServer } from 'node:net';
 import { describe, test } from 'node:test';
+import { definePlugin } from '../../src/plugin/plugin.ts';
 import { Api, check, person, persons, until, withApi } from './harness.ts';
 
 describe('health', () => {
@@ -46,6 +49,40 @@ describe('health', () => {
     assert.match(text, /^kindred_objects\{group="demo.example.com",kind="Person"\} 1$/m);
     assert.match(text, /^kindred_oldest_revision \d+$/m);
     assert.match(text, /^process_resident_memory_bytes \d+$/m);
+  });
+});
+
+describe('start', () => {
+  test('contract 14: the port listens before the service is ready: /livez, progress in /readyz with 503', async (t) => {
+    const port = await freePort();
+    const gate = Promise.withResolvers<void>();
+    const plugin = definePlugin({ start: () => gate.promise });
+    const api = new Api({ port, plugins: [{ name: 'slow', plugin }] });
+    api.url = `http://127.0.0.1:${port}`;
+    const started = api.start();
+    t.after(() => api.stop());
+    await until(() =>
+      api.send({ path: '/livez' }).then(
+        ({ status }) => status === 200,
+        () => false,
+      ),
+    );
+    const ready = await api.send({ path: '/readyz' });
+    check(ready, {
+      status: 503,
+      headers: { 'retry-after': /^\d+$/ },
+      body: {
+        code: 'NotReady',
+        models: (all: object[]) => all.length > 0,
+        plugins: (all: { state: string }[]) => all.some(({ state }) => state === 'STARTING'),
+      },
+    });
+    check(await api.send({ path: '/apis/slow.example.com/v1/things' }), { status: 503, body: { code: 'NotReady' } });
+    check(await api.send({ path: '/nothing' }), { status: 404 });
+    gate.resolve();
+    await started;
+    check(await api.send({ path: '/readyz' }), { status: 200, body: { status: 'ready' } });
+    check(await api.send({ path: '/apis/slow.example.com/v1/things' }), { status: 404 });
   });
 });
 
@@ -127,3 +164,12 @@ describe('graceful stop', () => {
     assert.doesNotMatch(text, /201/);
   });
 });
+
+function freePort(): Promise<number> {
+  return new Promise((resolve) => {
+    const server = createServer().listen(0, '127.0.0.1', () => {
+      const { port } = server.address() as AddressInfo;
+      server.close(() => resolve(port));
+    });
+  });
+}
