@@ -230,9 +230,9 @@ export class Conformance {
 
 /** Escapes of characters that need none mean the same path (RFC 3986, section 6.2.2.2). */
 function decoded(path: string): string {
-  return path.replaceAll(/%[2-7][0-9a-f]/gi, (escape) => {
-    const character = decodeURIComponent(escape);
-    return /[\w.~-]/.test(character) ? character : escape;
+  return path.replaceAll(/%[2-7][0-9a-f]/gi, (triplet) => {
+    const character = decodeURIComponent(triplet);
+    return /[\w.~-]/.test(character) ? character : triplet;
   });
 }
 
