@@ -1,6 +1,868 @@
+/**
+ * The store in PostgreSQL, for any number of processes. A batch is one transaction on a connection kept for it: the row
+ * of the revision is locked, what the batch depends on is read, the batch is decided here (`plan.ts`) and written in a
+ * few statements, all of a phase sent at once. Statements and isolation are those that PostgreSQL-compatible engines
+ * have; a serialisation failure is tried again.
+ */
+import { randomInt } from 'node:crypto';
+import type { Client, ClientBase, Pool, PoolClient, QueryResultRow } from 'pg';
+import { expired, notReady, storageFull, unknownOutcome } from './failure.ts';
+import { changesBytes, changeTypes, compactRows, jumpLength } from './layout.ts';
 import type { StoreOptions } from './open.ts';
-import type { Store } from './store.ts';
+import type { KnownClaim, PlannedChange } from './plan.ts';
+import { planBatch, questionsOf } from './plan.ts';
+import { durabilityOf, migratePostgres } from './postgres-tables.ts';
+import type { Change, Claim, Lease, LoadPart, ModelRow, Row, Snapshot, Store, Write, WriteResult } from './store.ts';
+import { Line, Poller } from './wake.ts';
 
-export async function openPostgres(_url: string, _options: StoreOptions): Promise<Store> {
-  throw new Error('not there');
+const channel = 'kindred_commit';
+
+/** Milliseconds after which a database that does not answer counts as away. */
+const connectTimeout = 1_500;
+const shortQuery = 1_800;
+const longQuery = 30_000;
+const commitTimeout = 9_000;
+/** Milliseconds for learning what became of a batch whose connection broke. */
+const resolveTimeout = 8_000;
+
+const attempts = 12;
+
+interface ServerError {
+  readonly code?: string;
+  readonly message: string;
+}
+
+export async function openPostgres(url: string, options: StoreOptions): Promise<Store> {
+  const pg = await import('pg').then(
+    (module) => module.default,
+    (cause: unknown) => {
+      throw new Error('a postgres:// database needs the package "pg": npm install pg', { cause });
+    },
+  );
+  const connections: Connections = {
+    pool: (size) => {
+      const pool = new pg.Pool({ ...settings(url), max: size, idleTimeoutMillis: 30_000 });
+      // An idle connection that breaks is replaced by the next request; without a listener the process would end.
+      pool.on('error', () => undefined);
+      return pool;
+    },
+    client: async (pipeline) => {
+      const client = new pg.Client({ ...settings(url), pipeline } as never);
+      client.on('error', () => undefined);
+      await client.connect();
+      return client;
+    },
+  };
+  let client: Client;
+  try {
+    client = await connections.client(false);
+  } catch (cause) {
+    throw new Error(`the database ${shown(url)} cannot be reached: ${(cause as Error).message}`, { cause });
+  }
+  try {
+    const { settings: durability, problems } = await durabilityOf(client);
+    if (problems.length > 0) {
+      const text = `the database server can lose acknowledged writes (${problems.join(', ')})`;
+      if (!options.allowUnsafeDurability) throw new Error(`${text}; change these settings, or allow unsafe durability`);
+      options.warn?.(text);
+    }
+    await migratePostgres(client);
+    const { rows } = await client.query('SELECT version() AS version');
+    const description = { database: 'postgres', version: (rows[0] as { version: string }).version, ...durability };
+    return new PostgresStore(connections, options, description);
+  } finally {
+    await client.end();
+  }
+}
+
+function shown(url: string): string {
+  return url.replace(/\/\/[^@/]*@/, '//');
+}
+
+function settings(url: string): object {
+  return {
+    connectionString: url,
+    connectionTimeoutMillis: connectTimeout,
+    keepAlive: true,
+    application_name: 'kindred',
+    types: { getTypeParser: parser },
+  };
+}
+
+/** Types of the columns here by their object id in PostgreSQL's catalogue. */
+const oids = { bytea: 17, int8: 20, int4: 23, numeric: 1700 };
+
+function parser(oid: number): (value: string) => unknown {
+  switch (oid) {
+    case oids.bytea:
+      return (value) => Buffer.from(value.slice('\\x'.length), 'hex');
+    case oids.int8:
+    case oids.int4:
+    case oids.numeric:
+      return Number;
+  }
+  return (value) => value;
+}
+
+interface Connections {
+  pool(size: number): Pool;
+  client(pipeline: boolean): Promise<Client>;
+}
+
+/** True when the server itself ended the statement: the transaction is certainly undone. */
+function refusedByServer(error: unknown): boolean {
+  const code = (error as ServerError).code;
+  return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) && !code.startsWith('08') && !code.startsWith('57P');
+}
+
+function repeatable(error: unknown): boolean {
+  const code = (error as ServerError).code;
+  return code === '40001' || code === '40P01';
+}
+
+/** An error of the server or the connection in our words, for what certainly changed nothing. */
+function translate(error: unknown): Error {
+  const { code, message } = error as ServerError;
+  if (code === '53100') return storageFull(message, error);
+  if (error instanceof Error && error.name === 'KindredError') return error;
+  if (!refusedByServer(error) || /^(53|55P03|25006|57)/.test(code ?? '') || repeatable(error)) {
+    return notReady(message, error);
+  }
+  return error as Error;
+}
+
+/** Several byte strings as one parameter, with where each begins (from 1) and how long it is. */
+class Bytes {
+  readonly #parts: Uint8Array[] = [];
+  readonly starts: number[] = [];
+  readonly lengths: number[] = [];
+  #length = 0;
+
+  add(part: Uint8Array): void {
+    this.#parts.push(part);
+    this.starts.push(this.#length + 1);
+    this.lengths.push(part.byteLength);
+    this.#length += part.byteLength;
+  }
+
+  get all(): Buffer {
+    return Buffer.concat(this.#parts, this.#length);
+  }
+}
+
+const numbers = (list: readonly number[]): string => `{${list.join(',')}}`;
+const texts = (list: readonly string[]): string =>
+  `{${list.map((text) => `"${text.replace(/[\\"]/g, '\\$&')}"`).join(',')}}`;
+
+const insertClaims = `
+  INSERT INTO kindred_claims
+  SELECT w.model, substring($1::bytea from w.start for w.length), w.index_name, substring($1::bytea from w.key_start for w.key_length), w.id
+  FROM unnest($2::int[], $3::int[], $4::int[], $5::text[], $6::int[], $7::int[], $8::bigint[])
+    AS w (model, start, length, index_name, key_start, key_length, id)
+  ON CONFLICT (model, hash) DO UPDATE SET index_name = excluded.index_name, key = excluded.key, id = excluded.id`;
+
+function claimParameters(claims: readonly (Omit<KnownClaim, 'model'> & { model: number })[]): unknown[] {
+  const bytes = new Bytes();
+  for (const { hash, key } of claims) {
+    bytes.add(hash);
+    bytes.add(Buffer.from(key, 'utf8'));
+  }
+  const even = (list: readonly number[]): number[] => list.filter((_, i) => i % 2 === 0);
+  const odd = (list: readonly number[]): number[] => list.filter((_, i) => i % 2 === 1);
+  return [
+    bytes.all,
+    numbers(claims.map((claim) => claim.model)),
+    numbers(even(bytes.starts)),
+    numbers(even(bytes.lengths)),
+    texts(claims.map((claim) => claim.index)),
+    numbers(odd(bytes.starts)),
+    numbers(odd(bytes.lengths)),
+    numbers(claims.map((claim) => claim.id)),
+  ];
+}
+
+const deleteClaims = `
+  DELETE FROM kindred_claims c
+  USING unnest($2::int[], $3::int[], $4::int[]) AS w (model, start, length)
+  WHERE c.model = w.model AND c.hash = substring($1::bytea from w.start for w.length)`;
+
+function hashParameters(hashes: readonly { model: number; hash: Uint8Array }[]): unknown[] {
+  const bytes = new Bytes();
+  for (const { hash } of hashes) bytes.add(hash);
+  return [bytes.all, numbers(hashes.map((one) => one.model)), numbers(bytes.starts), numbers(bytes.lengths)];
+}
+
+interface ClaimRow {
+  model: number;
+  hash: Buffer;
+  index: string;
+  key: Buffer;
+  id: number;
+}
+
+const claimOf = ({ hash, index, key, id, model }: ClaimRow): KnownClaim => ({
+  model,
+  hash,
+  index,
+  key: key.toString('utf8'),
+  id,
+});
+
+class PostgresStore implements Store {
+  readonly shared = true;
+  readonly #connections: Connections;
+  readonly #warn: (message: string) => void;
+  readonly #description: Readonly<Record<string, string>>;
+  readonly #pool: Pool;
+  /** Snapshots hold a connection for long; a pool of their own keeps them from starving the reads. */
+  readonly #snapshotPool: Pool;
+  readonly #line = new Line();
+  readonly #poller = new Poller(async () => this.revision());
+  readonly #listeners = new Set<() => void>();
+  readonly #numbers = new Map<string, number>();
+  #writer: Client | undefined;
+  #listening: Promise<void> | undefined;
+  #listener: Client | undefined;
+  #closed = false;
+
+  constructor(connections: Connections, options: StoreOptions, description: Readonly<Record<string, string>>) {
+    this.#connections = connections;
+    this.#warn = options.warn ?? (() => undefined);
+    this.#description = description;
+    this.#pool = connections.pool(options.poolSize ?? 10);
+    this.#snapshotPool = connections.pool(5);
+  }
+
+  async modelNumber(group: string, kind: string): Promise<number> {
+    const key = `${group}/${kind}`;
+    const known = this.#numbers.get(key);
+    if (known !== undefined) return known;
+    const number = await this.#transaction(async (client) => {
+      await client.query("SELECT value FROM kindred_meta WHERE key = 'oldest' FOR UPDATE");
+      const found = await client.query('SELECT number FROM kindred_models WHERE group_name = $1 AND kind = $2', [
+        group,
+        kind,
+      ]);
+      if (found.rows[0]) return found.rows[0].number as number;
+      const made = await client.query(
+        'INSERT INTO kindred_models SELECT coalesce(max(number), 0) + 1, $1, $2 FROM kindred_models RETURNING number',
+        [group, kind],
+      );
+      return made.rows[0]!.number as number;
+    });
+    this.#numbers.set(key, number);
+    return number;
+  }
+
+  models(): Promise<readonly ModelRow[]> {
+    return this.#read<ModelRow>('SELECT number, group_name AS "group", kind FROM kindred_models ORDER BY number');
+  }
+
+  async revision(): Promise<number> {
+    return this.#meta('revision');
+  }
+
+  async oldest(): Promise<number> {
+    return this.#meta('oldest');
+  }
+
+  async #meta(key: string): Promise<number> {
+    const rows = await this.#read<{ value: number }>('SELECT value FROM kindred_meta WHERE key = $1', [key]);
+    return rows[0]!.value;
+  }
+
+  commit(writes: readonly Write[], time: number): Promise<readonly WriteResult[]> {
+    return this.#line.run(async () => {
+      for (let attempt = 1; ; attempt++) {
+        try {
+          return await this.#commitOnce(writes, time);
+        } catch (error) {
+          if (!repeatable(error) || attempt === attempts) throw translate(error);
+          await pause(randomInt(1, 5 * attempt));
+        }
+      }
+    });
+  }
+
+  async #commitOnce(writes: readonly Write[], time: number): Promise<readonly WriteResult[]> {
+    if (this.#closed) throw notReady('the store is closed');
+    this.#writer ??= await this.#connect();
+    const client = this.#writer;
+    const timer = setTimeout(() => this.#dropWriter(client), commitTimeout);
+    try {
+      const plan = await this.#decide(client, writes, time);
+      if (plan.steps.length === 0) {
+        await client.query('ROLLBACK');
+        return plan.results;
+      }
+      const batch = randomInt(2 ** 47);
+      const write = this.#write(client, plan, time, batch);
+      try {
+        await write;
+      } catch (error) {
+        if (refusedByServer(error)) throw error;
+        this.#dropWriter(client);
+        const last = plan.revision;
+        if (await this.#wasCommitted(last, batch, error as Error)) return plan.results;
+        throw notReady('the connection broke before the commit', error);
+      }
+      return plan.results;
+    } catch (error) {
+      if (refusedByServer(error)) await client.query('ROLLBACK').catch(() => this.#dropWriter(client));
+      else this.#dropWriter(client);
+      throw error;
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  async #connect(): Promise<Client> {
+    const client = await this.#connections.client(true);
+    // Tables that were just made have no statistics: keep the planner from reading them whole.
+    for (const setting of ['enable_hashjoin', 'enable_mergejoin', 'enable_seqscan']) {
+      await client.query(`SET ${setting} = off`).catch(() => undefined);
+    }
+    return client;
+  }
+
+  #dropWriter(client: Client): void {
+    if (this.#writer === client) this.#writer = undefined;
+    destroy(client);
+  }
+
+  /** Locks the revision, reads what the batch depends on and decides what it does. */
+  async #decide(client: Client, writes: readonly Write[], time: number): Promise<ReturnType<typeof planBatch>> {
+    const questions = questionsOf(writes);
+    const nothing = { rows: [] as never[] };
+    const [, revision, rows, claims, leases, heirs] = await together([
+      client.query('BEGIN ISOLATION LEVEL READ COMMITTED'),
+      client.query<{ value: number }>({
+        name: 'lock',
+        text: "SELECT value FROM kindred_meta WHERE key = 'revision' FOR UPDATE",
+      }),
+      questions.names.length === 0
+        ? nothing
+        : client.query({
+            name: 'rows',
+            text: `SELECT o.model, o.name, o.id, o.revision FROM unnest($1::int[], $2::text[]) AS w (model, name)
+              JOIN kindred_objects o ON o.model = w.model AND o.name = w.name`,
+            values: [numbers(questions.names.map((one) => one.model)), texts(questions.names.map((one) => one.name))],
+          }),
+      questions.hashes.length === 0
+        ? nothing
+        : client.query<ClaimRow>({
+            name: 'claims',
+            text: `SELECT c.model, c.hash, c.index_name AS index, c.key, c.id
+              FROM unnest($2::int[], $3::int[], $4::int[]) AS w (model, start, length)
+              JOIN kindred_claims c ON c.model = w.model AND c.hash = substring($1::bytea from w.start for w.length)`,
+            values: hashParameters(questions.hashes),
+          }),
+      questions.leases.length === 0
+        ? nothing
+        : client.query('SELECT name, token, expires FROM kindred_leases WHERE name = ANY ($1::text[]) FOR UPDATE', [
+            texts(questions.leases),
+          ]),
+      questions.heirs.length === 0
+        ? nothing
+        : client.query('SELECT id, model FROM kindred_objects WHERE id = ANY ($1::bigint[])', [
+            numbers(questions.heirs),
+          ]),
+    ] as const);
+    return planBatch(writes, time, {
+      revision: revision.rows[0]!.value,
+      rows: rows.rows as never,
+      claims: (claims.rows as ClaimRow[]).map(claimOf),
+      leases: leases.rows as never,
+      heirs: heirs.rows as never,
+    });
+  }
+
+  async #write(client: Client, plan: ReturnType<typeof planBatch>, time: number, batch: number): Promise<void> {
+    const sent: Promise<{ command: string }>[] = [];
+    for (const step of plan.steps) this.#writeStep(client, sent, step, time, batch);
+    if (plan.droppedClaims.length > 0) {
+      sent.push(client.query({ name: 'drop-claims', text: deleteClaims, values: hashParameters(plan.droppedClaims) }));
+    }
+    if (plan.takenClaims.length > 0) {
+      sent.push(client.query({ name: 'take-claims', text: insertClaims, values: claimParameters(plan.takenClaims) }));
+    }
+    sent.push(
+      client.query({
+        name: 'move',
+        text: "UPDATE kindred_meta SET value = $1 WHERE key = 'revision'",
+        values: [plan.revision],
+      }),
+    );
+    if (this.#notifies) {
+      sent.push(
+        client.query({ name: 'tell', text: `SELECT pg_notify('${channel}', $1)`, values: [`${plan.revision}`] }),
+      );
+    }
+    sent.push(client.query('COMMIT'));
+    const results = await together(sent);
+    if (results.at(-1)!.command !== 'COMMIT') throw new Error('the server did not commit');
+  }
+
+  /** False on engines without LISTEN and NOTIFY: there the others poll. */
+  get #notifies(): boolean {
+    return !/CockroachDB/.test(this.#description.version ?? '');
+  }
+
+  #writeStep(
+    client: Client,
+    sent: Promise<{ command: string }>[],
+    step: readonly PlannedChange[],
+    time: number,
+    batch: number,
+  ): void {
+    const bytes = new Bytes();
+    for (const { write } of step) bytes.add(write.bytes);
+    const of = (type: Write['type']): PlannedChange[] => step.filter((change) => change.write.type === type);
+    sent.push(
+      client.query({
+        name: 'changes',
+        text: `INSERT INTO kindred_changes
+          SELECT w.revision, $2, w.type, w.model, w.id, w.name, substring($1::bytea from w.start for w.length), o.bytes, $3
+          FROM unnest($4::bigint[], $5::int[], $6::int[], $7::bigint[], $8::text[], $9::int[], $10::int[])
+            AS w (revision, type, model, id, name, start, length)
+          LEFT JOIN kindred_objects o ON o.id = w.id`,
+        values: [
+          bytes.all,
+          time,
+          batch,
+          numbers(step.map((change) => change.revision)),
+          numbers(step.map((change) => changeTypes.indexOf(change.write.type))),
+          numbers(step.map((change) => change.write.model)),
+          numbers(step.map((change) => change.id)),
+          texts(step.map((change) => change.write.name)),
+          numbers(bytes.starts),
+          numbers(bytes.lengths),
+        ],
+      }),
+    );
+    const removed = of('delete');
+    if (removed.length > 0) {
+      sent.push(
+        client.query({
+          name: 'remove',
+          text: 'DELETE FROM kindred_objects WHERE id = ANY ($1::bigint[])',
+          values: [numbers(removed.map((change) => change.id))],
+        }),
+      );
+    }
+    const updated = of('update');
+    if (updated.length > 0) {
+      sent.push(
+        client.query({
+          name: 'update',
+          text: `UPDATE kindred_objects o SET revision = c.revision, bytes = c.bytes
+            FROM kindred_changes c WHERE c.revision = ANY ($1::bigint[]) AND o.id = c.id`,
+          values: [numbers(updated.map((change) => change.revision))],
+        }),
+      );
+    }
+    const created = of('create');
+    if (created.length > 0) {
+      sent.push(
+        client.query({
+          name: 'create',
+          text: `INSERT INTO kindred_objects
+            SELECT id, model, name, revision, bytes FROM kindred_changes WHERE revision = ANY ($1::bigint[])`,
+          values: [numbers(created.map((change) => change.revision))],
+        }),
+      );
+    }
+  }
+
+  /**
+   * Whether the batch that ends with this revision was committed. The lock on the revision waits for a transaction that
+   * the server may still be finishing.
+   */
+  async #wasCommitted(revision: number, batch: number, cause: Error): Promise<boolean> {
+    const deadline = Date.now() + resolveTimeout;
+    for (let wait = 50; ; wait = Math.min(wait * 2, 1_000)) {
+      try {
+        return await this.#transaction(async (client) => {
+          const newest = await client.query("SELECT value FROM kindred_meta WHERE key = 'revision' FOR UPDATE");
+          if ((newest.rows[0]!.value as number) < revision) return false;
+          const found = await client.query('SELECT batch FROM kindred_changes WHERE revision = $1', [revision]);
+          if (!found.rows[0]) throw unknownOutcome('the change log was compacted meanwhile', cause);
+          return found.rows[0].batch === batch;
+        });
+      } catch (error) {
+        const code = (error as { code?: string }).code;
+        if (code === 'UnknownOutcome') throw error;
+        if (Date.now() + wait > deadline || this.#closed) throw unknownOutcome(cause.message, cause);
+        await pause(wait);
+      }
+    }
+  }
+
+  async get(model: number, ids: readonly number[]): Promise<readonly Row[]> {
+    if (ids.length === 0) return [];
+    return inOrder(ids, await this.#read<Row>(selectRows, [numbers(ids), model]));
+  }
+
+  scan(model: number, after: number, limit: number): Promise<readonly Row[]> {
+    return this.#read<Row>(
+      'SELECT id, revision, name, bytes FROM kindred_objects WHERE model = $1 AND id > $2 ORDER BY id LIMIT $3',
+      [model, after, limit],
+      longQuery,
+    );
+  }
+
+  async count(model: number): Promise<number> {
+    const rows = await this.#read<{ count: number }>(
+      'SELECT count(*) AS count FROM kindred_objects WHERE model = $1',
+      [model],
+      longQuery,
+    );
+    return rows[0]!.count;
+  }
+
+  async snapshot(): Promise<Snapshot> {
+    const client = await this.#client(this.#snapshotPool);
+    let open = true;
+    const query = async <R extends QueryResultRow>(text: string, values: unknown[] = []): Promise<R[]> => {
+      if (!open) throw notReady('the snapshot is closed');
+      try {
+        return (await ask<R>(client, text, values, longQuery)).rows;
+      } catch (error) {
+        throw translate(error);
+      }
+    };
+    try {
+      await query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
+      const rows = await query<{ value: number }>("SELECT value FROM kindred_meta WHERE key = 'revision'");
+      return {
+        revision: rows[0]!.value,
+        get: async (model, ids) =>
+          ids.length === 0 ? [] : inOrder(ids, await query<Row>(selectRows, [numbers(ids), model])),
+        close: async () => {
+          if (!open) return;
+          open = false;
+          await client.query('ROLLBACK').then(
+            () => client.release(),
+            (error: Error) => client.release(error),
+          );
+        },
+      };
+    } catch (error) {
+      open = false;
+      client.release(error as Error);
+      throw error;
+    }
+  }
+
+  async claims(
+    model: number,
+    after: Uint8Array | undefined,
+    limit: number,
+  ): Promise<readonly (Claim & { id: number })[]> {
+    const rows = await this.#read<ClaimRow>(
+      `SELECT model, hash, index_name AS index, key, id FROM kindred_claims
+        WHERE model = $1 AND hash > $2 ORDER BY hash LIMIT $3`,
+      [model, Buffer.from(after ?? []), limit],
+      longQuery,
+    );
+    return rows.map((row) => {
+      const { model: _, ...claim } = claimOf(row);
+      return claim;
+    });
+  }
+
+  replaceClaims(model: number, add: readonly (Claim & { id: number })[], remove: readonly Uint8Array[]): Promise<void> {
+    return this.#transaction(async (client) => {
+      const dropped = remove.map((hash) => ({ model, hash }));
+      if (dropped.length > 0) await client.query(deleteClaims, hashParameters(dropped));
+      if (add.length > 0) await client.query(insertClaims, claimParameters(add.map((claim) => ({ ...claim, model }))));
+    });
+  }
+
+  async changes(since: number, limit: number): Promise<readonly Change[]> {
+    const rows = await this.#read<ChangeRow & { oldest: number }>(
+      `SELECT m.value AS oldest, c.revision, c.time, c.type, c.model, c.id, c.name, c.bytes, c.before
+        FROM kindred_meta m LEFT JOIN (
+          SELECT revision, time, type, model, id, name, bytes, before,
+            sum(octet_length(bytes) + coalesce(octet_length(before), 0)) OVER (ORDER BY revision) AS total,
+            row_number() OVER (ORDER BY revision) AS position
+          FROM (SELECT * FROM kindred_changes WHERE revision > $1 ORDER BY revision LIMIT $2) AS next
+        ) AS c ON c.total <= $3 OR c.position = 1
+        WHERE m.key = 'oldest' ORDER BY c.revision`,
+      [since, limit, changesBytes],
+      longQuery,
+    );
+    const { oldest } = rows[0]!;
+    if (since < oldest) throw expired(since, oldest);
+    return rows.filter((row) => row.revision !== null).map(changeOf);
+  }
+
+  compact(keep: number, time: number): Promise<number> {
+    return this.#transaction(async (client) => {
+      await client.query("SELECT value FROM kindred_meta WHERE key = 'oldest' FOR UPDATE");
+      const { rows } = await client.query<{ revision: number; time: number }>(
+        `SELECT revision, time FROM kindred_changes
+          WHERE revision <= (SELECT value FROM kindred_meta WHERE key = 'revision') - $1::bigint ORDER BY revision LIMIT $2`,
+        [keep, compactRows],
+      );
+      const kept = rows.findIndex((row) => row.time > time);
+      const count = kept === -1 ? rows.length : kept;
+      if (count === 0) return 0;
+      const last = rows[count - 1]!.revision;
+      await client.query('DELETE FROM kindred_changes WHERE revision <= $1', [last]);
+      await client.query("UPDATE kindred_meta SET value = $1 WHERE key = 'oldest'", [last]);
+      return count;
+    });
+  }
+
+  onCommit(listener: () => void): () => void {
+    const own = (): void => listener();
+    this.#listeners.add(own);
+    const stopPolling = this.#notifies ? undefined : this.#poller.listen(own);
+    if (this.#notifies) this.#listening ??= this.#listen();
+    return () => {
+      this.#listeners.delete(own);
+      stopPolling?.();
+      if (this.#listeners.size === 0) this.#stopListening();
+    };
+  }
+
+  /** Keeps a connection that is told of commits; after a break listeners are called, for they may have missed some. */
+  async #listen(): Promise<void> {
+    let wait = 50;
+    let lost = false;
+    while (!this.#closed && this.#listeners.size > 0) {
+      try {
+        const client = await this.#connections.client(false);
+        this.#listener = client;
+        const ended = new Promise<void>((resolve) => client.once('end', () => resolve()));
+        client.on('notification', () => this.#call());
+        await client.query(`LISTEN ${channel}`);
+        if (lost) this.#warn('the connection that is told of commits is back');
+        lost = false;
+        wait = 50;
+        this.#call();
+        if (this.#closed || this.#listeners.size === 0) destroy(client);
+        await ended;
+      } catch {
+        // Nothing to do but to try again.
+      }
+      if (this.#closed || this.#listeners.size === 0) break;
+      if (!lost) this.#warn('the connection that is told of commits broke; connecting again');
+      lost = true;
+      await pause(wait);
+      wait = Math.min(wait * 2, 2_000);
+    }
+    this.#listening = undefined;
+  }
+
+  #stopListening(): void {
+    if (this.#listener) destroy(this.#listener);
+    this.#listener = undefined;
+  }
+
+  #call(): void {
+    for (const listener of this.#listeners) listener();
+  }
+
+  acquireLease(name: string, holder: string, ttl: number, now: number): Promise<Lease | undefined> {
+    return this.#transaction(async (client) => {
+      const base = await client.query("SELECT value FROM kindred_meta WHERE key = 'jump'");
+      await client.query('INSERT INTO kindred_leases VALUES ($1, $2, $3, 0) ON CONFLICT (name) DO NOTHING', [
+        name,
+        '',
+        base.rows[0]!.value,
+      ]);
+      const { rows } = await client.query<{ holder: string; token: number; expires: number }>(
+        'SELECT holder, token, expires FROM kindred_leases WHERE name = $1 FOR UPDATE',
+        [name],
+      );
+      const row = rows[0]!;
+      const free = row.expires <= now;
+      if (!free && row.holder !== holder) return undefined;
+      const token = row.token + (free ? 1 : 0);
+      await client.query('UPDATE kindred_leases SET holder = $2, token = $3, expires = $4 WHERE name = $1', [
+        name,
+        holder,
+        token,
+        now + ttl,
+      ]);
+      return { name, holder, token };
+    });
+  }
+
+  releaseLease(lease: Lease): Promise<void> {
+    return this.#transaction(async (client) => {
+      await client.query('UPDATE kindred_leases SET expires = 0 WHERE name = $1 AND holder = $2 AND token = $3', [
+        lease.name,
+        lease.holder,
+        lease.token,
+      ]);
+    });
+  }
+
+  load(part: LoadPart): Promise<void> {
+    return this.#transaction(async (client) => {
+      if ('models' in part) {
+        for (const { number, group, kind } of part.models) {
+          await client.query(
+            `INSERT INTO kindred_models VALUES ($1, $2, $3)
+              ON CONFLICT (number) DO UPDATE SET group_name = excluded.group_name, kind = excluded.kind`,
+            [number, group, kind],
+          );
+        }
+      } else if ('rows' in part) {
+        const bytes = new Bytes();
+        for (const row of part.rows) bytes.add(row.bytes);
+        await client.query(
+          `INSERT INTO kindred_objects
+            SELECT w.id, $2, w.name, w.revision, substring($1::bytea from w.start for w.length)
+            FROM unnest($3::bigint[], $4::text[], $5::bigint[], $6::int[], $7::int[]) AS w (id, name, revision, start, length)
+            ON CONFLICT (id) DO UPDATE SET name = excluded.name, revision = excluded.revision, bytes = excluded.bytes`,
+          [
+            bytes.all,
+            part.model,
+            numbers(part.rows.map((row) => row.id)),
+            texts(part.rows.map((row) => row.name)),
+            numbers(part.rows.map((row) => row.revision)),
+            numbers(bytes.starts),
+            numbers(bytes.lengths),
+          ],
+        );
+      } else if ('claims' in part) {
+        const claims = part.claims.map((claim) => ({ ...claim, model: part.model }));
+        await client.query(insertClaims, claimParameters(claims));
+      } else if ('changes' in part) {
+        for (const { revision, time, type, model, id, name, bytes, before } of part.changes) {
+          await client.query(
+            `INSERT INTO kindred_changes VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0) ON CONFLICT (revision) DO NOTHING`,
+            [
+              revision,
+              time,
+              changeTypes.indexOf(type),
+              model,
+              id,
+              name,
+              Buffer.from(bytes),
+              before ? Buffer.from(before) : null,
+            ],
+          );
+        }
+      } else {
+        await client.query("UPDATE kindred_meta SET value = $1 WHERE key = 'revision'", [part.revision]);
+        await client.query("UPDATE kindred_meta SET value = $1 WHERE key = 'oldest'", [part.oldest]);
+      }
+    });
+  }
+
+  jump(): Promise<number> {
+    return this.#transaction(async (client) => {
+      const { rows } = await client.query<{ value: number }>(
+        "SELECT value FROM kindred_meta WHERE key = 'revision' FOR UPDATE",
+      );
+      const origin = rows[0]!.value;
+      const target = origin + jumpLength;
+      await client.query('INSERT INTO kindred_jumps VALUES ($1, $2)', [target, origin]);
+      await client.query('DELETE FROM kindred_changes');
+      await client.query('UPDATE kindred_leases SET token = token + $1, expires = 0', [jumpLength]);
+      await client.query("UPDATE kindred_meta SET value = $1 WHERE key IN ('revision', 'oldest', 'jump')", [target]);
+      return target;
+    });
+  }
+
+  describe(): Readonly<Record<string, string | number>> {
+    return this.#description;
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#poller.stop();
+    this.#listeners.clear();
+    this.#stopListening();
+    await this.#line.run(async () => undefined);
+    await Promise.all([this.#writer?.end(), this.#pool.end(), this.#snapshotPool.end(), this.#listening]);
+  }
+
+  async #client(pool: Pool): Promise<PoolClient> {
+    if (this.#closed) throw notReady('the store is closed');
+    try {
+      return await pool.connect();
+    } catch (error) {
+      throw translate(error);
+    }
+  }
+
+  async #read<R extends QueryResultRow>(text: string, values: unknown[] = [], timeout = shortQuery): Promise<R[]> {
+    const client = await this.#client(this.#pool);
+    try {
+      const { rows } = await ask<R>(client, text, values, timeout);
+      client.release();
+      return rows;
+    } catch (error) {
+      client.release(refusedByServer(error) ? undefined : (error as Error));
+      throw translate(error);
+    }
+  }
+
+  /** One transaction of a kind that may be tried again: it says nothing of whether it was applied when the connection breaks. */
+  async #transaction<T>(body: (client: ClientBase) => Promise<T>): Promise<T> {
+    for (let attempt = 1; ; attempt++) {
+      const client = await this.#client(this.#pool);
+      try {
+        await client.query('BEGIN ISOLATION LEVEL READ COMMITTED');
+        const result = await body(client);
+        await client.query('COMMIT');
+        client.release();
+        return result;
+      } catch (error) {
+        const usable = await client.query('ROLLBACK').then(
+          () => true,
+          () => false,
+        );
+        client.release(usable ? undefined : (error as Error));
+        if (!repeatable(error) || attempt === attempts) throw translate(error);
+        await pause(randomInt(1, 5 * attempt));
+      }
+    }
+  }
+}
+
+const selectRows = 'SELECT id, revision, name, bytes FROM kindred_objects WHERE id = ANY ($1::bigint[]) AND model = $2';
+
+type ChangeRow = Omit<Change, 'type' | 'before'> & { type: number; before: Buffer | null };
+
+function changeOf({ revision, time, type, model, id, name, bytes, before }: ChangeRow): Change {
+  return { revision, time, type: changeTypes[type]!, model, id, name, bytes, ...(before && { before }) };
+}
+
+/** The rows in the order of the ids, those that are there. */
+function inOrder(ids: readonly number[], rows: readonly Row[]): Row[] {
+  const byId = new Map(rows.map((row) => [row.id, row]));
+  return ids.map((id) => byId.get(id)).filter((row) => row !== undefined);
+}
+
+async function ask<R extends QueryResultRow>(
+  client: ClientBase,
+  text: string,
+  values: unknown[],
+  timeout: number,
+): Promise<{ rows: R[] }> {
+  return client.query<R>({ text, values, query_timeout: timeout } as never);
+}
+
+/** All of them, or the first error once every one of them is settled. */
+async function together<T extends readonly unknown[]>(tasks: T): Promise<{ -readonly [K in keyof T]: Awaited<T[K]> }> {
+  const settled = await Promise.allSettled(tasks);
+  const failed = settled.find((one) => one.status === 'rejected');
+  if (failed) throw failed.reason;
+  return settled.map((one) => (one as PromiseFulfilledResult<unknown>).value) as never;
+}
+
+function destroy(client: Client): void {
+  (client as unknown as { connection: { stream: { destroy(): void } } }).connection.stream.destroy();
+}
+
+function pause(milliseconds: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, milliseconds));
 }

