@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import type { KindredError } from '../errors.ts';
 import { bodyTooLarge, malformedRequest, requestTimeout } from './problem.ts';
 
-/** Milliseconds that the rest of a refused body is read and dropped, so that the client gets to read the answer. */
+/** Milliseconds that the rest of an unwanted body is read and dropped, so that the client gets to read the answer. */
 const lingering = 5_000;
 
 export interface BodyLimits {
@@ -20,14 +20,13 @@ export function hasBody(request: IncomingMessage): boolean {
 }
 
 /**
- * The whole body; empty when there is none.
+ * The whole body; empty when there is none. After a refusal the rest is still unread: see `dropRest`.
  * @throws KindredError PayloadTooLarge, as soon as it is known, announced or not; RequestTimeout; BadRequest when it ends early
  */
 export function readBody(request: IncomingMessage, limits: BodyLimits): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const announced = Number(request.headers['content-length'] ?? 0);
     if (announced > limits.body) {
-      dropRest(request);
       reject(bodyTooLarge(limits.body));
       return;
     }
@@ -37,12 +36,8 @@ export function readBody(request: IncomingMessage, limits: BodyLimits): Promise<
     const stop = (error: KindredError | undefined): void => {
       clearTimeout(timer);
       request.off('data', onData).off('end', onEnd).off('close', onClose).off('error', onClose);
-      if (!error) {
-        resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, length));
-        return;
-      }
-      dropRest(request);
-      reject(error);
+      if (error) reject(error);
+      else resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, length));
     };
     const onData = (chunk: Buffer): void => {
       length += chunk.length;
@@ -55,11 +50,19 @@ export function readBody(request: IncomingMessage, limits: BodyLimits): Promise<
   });
 }
 
-/** Reads and drops what is left of a body for a bounded time, then cuts the connection. */
+/** For a request that is answered already: reads and drops what is left of its body for a bounded time, then cuts the connection. */
 export function dropRest(request: IncomingMessage): void {
-  if (request.readableEnded || request.destroyed) return;
-  const timer = setTimeout(() => request.destroy(), lingering);
-  request.once('close', () => clearTimeout(timer));
+  const { socket } = request;
+  if (request.readableEnded || socket.destroyed) return;
+  const timer = setTimeout(() => socket.destroy(), lingering);
+  const done = (): void => {
+    clearTimeout(timer);
+    socket.off('close', done);
+    request.off('end', done);
+  };
+  // Node forgets an answered request: it hears nothing of the end of its connection, the socket does.
+  socket.on('close', done);
+  request.on('end', done);
   request.on('error', () => {});
   request.resume();
 }
