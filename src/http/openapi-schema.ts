@@ -222,18 +222,35 @@ class Cutter {
     return this.#wantsClosing(node) ? { ...result, unevaluatedProperties: false } : result;
   }
 
-  /** Whether one of the schemas that apply to the place closes it. */
+  /**
+   * Whether the place is closed whichever of its alternatives hold. Where that depends on the value (an open alternative
+   * beside a closed one) the description stays open: it must not refuse what the service takes.
+   */
   #wantsClosing(node: Node, seen = new Set<string>()): boolean {
     if (seen.has(node.pointer)) return false;
     seen.add(node.pointer);
     if (closes(node.schema)) return true;
     const target = this.#targetOf(node);
     if (target !== undefined && this.#wantsClosing(this.#nodes.get(target)!, seen)) return true;
-    return [...below(node)].some(
-      ({ keyword, node: child }) =>
-        inPlace.has(keyword) && keyword !== 'not' && this.#wantsClosing(this.#nodes.get(child.pointer)!, seen),
-    );
+    const children = [...below(node)];
+    const wanting = (keyword: string, ofObjects = false): boolean[] =>
+      children
+        .filter((child) => child.keyword === keyword && (!ofObjects || canBeObject(child.node.schema)))
+        .map((child) => this.#wantsClosing(this.#nodes.get(child.node.pointer)!, seen));
+    if (wanting('allOf').includes(true)) return true;
+    if (['anyOf', 'oneOf'].some((keyword) => all(wanting(keyword, true)))) return true;
+    return all(wanting('then')) && all(wanting('else'));
   }
+}
+
+function all(answers: readonly boolean[]): boolean {
+  return answers.length > 0 && !answers.includes(false);
+}
+
+function canBeObject(schema: unknown): boolean {
+  if (!isSchema(schema)) return schema === true;
+  const { type } = schema;
+  return type === undefined || type === 'object' || (Array.isArray(type) && type.includes('object'));
 }
 
 /** The copy so far of a list or map that is copied one by one; the original at first. */
