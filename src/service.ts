@@ -5,6 +5,7 @@ import { readFileSync } from 'node:fs';
 import { performance } from 'node:perf_hooks';
 import type { Logger } from 'pino';
 import { pino } from 'pino';
+import type { Answered } from './auth/audit.ts';
 import type { Auth } from './auth/auth.ts';
 import { createAuth } from './auth/auth.ts';
 import type { Credentials } from './auth/authenticator.ts';
@@ -81,8 +82,7 @@ class RunningService implements Service {
   readonly #logger: Logger;
   readonly #registry: SchemeRegistry;
   readonly #resources: Resources;
-  /** Undefined: authentication is off. */
-  readonly #auth: Auth | undefined;
+  readonly #auth: Auth;
   readonly #plugins: PluginHost;
   readonly #metrics = new Metrics();
   readonly #app: App;
@@ -99,11 +99,9 @@ class RunningService implements Service {
     const monotonicNow = () => performance.now();
     const warn = (message: string) => logger.warn(message);
     const registry = new SchemeRegistry({ reservedDomain, warn });
-    const auth =
-      options.auth === false
-        ? undefined
-        : createAuth({ options: options.auth, reservedDomain, registry, now, monotonicNow, logger });
-    for (const model of auth?.models ?? []) registry.register(model, undefined, '');
+    const open = options.auth === false;
+    const auth = createAuth({ options: options.auth || {}, open, reservedDomain, registry, now, monotonicNow, logger });
+    for (const model of auth.models) registry.register(model, undefined, '');
     const resources = new Resources({
       store,
       registry,
@@ -118,14 +116,14 @@ class RunningService implements Service {
       },
       reservedDomain,
       logger,
-      behaviours: auth?.behaviours ?? new Map(),
+      behaviours: auth.behaviours,
     });
-    const authorizer = auth?.authorizer ?? allowAll;
+    const authorizer = open ? allowAll : auth.authorizer;
     const clientOf = (caller: Caller, fence?: () => Fence | undefined) =>
       createLocalClient({ resources, registry, authorizer, caller, fence });
     const client = createLocalClient({ resources, registry, authorizer, caller: system, unchecked: true });
     const custom = new CustomRoutes({ registry, reservedDomain, warn });
-    const documents = new ApiDocuments({ registry, custom, version, authentication: auth !== undefined });
+    const documents = new ApiDocuments({ registry, custom, version, authentication: !open });
     this.#registry = registry;
     this.#resources = resources;
     this.#auth = auth;
@@ -140,8 +138,8 @@ class RunningService implements Service {
         client,
         clientOf: (plugin, fence) => clientOf({ identity: pluginIdentity(plugin), origin: 'plugin', plugin }, fence),
         authenticators: {
-          add: (owner, authenticate) => auth?.registerAuthenticator(owner, authenticate),
-          remove: (owner) => auth?.removeAuthenticators(owner),
+          add: (owner, authenticate) => auth.registerAuthenticator(owner, authenticate),
+          remove: (owner) => auth.removeAuthenticators(owner),
         },
         timers: options.timers,
         logger,
@@ -164,7 +162,10 @@ class RunningService implements Service {
       resources,
       custom,
       documents,
-      authenticate: auth ? (request) => auth.authenticate(request as Credentials) : () => everybody,
+      authenticate: open ? () => everybody : (request) => auth.authenticate(request as Credentials),
+      canI: (identity, body) => auth.canI(identity, body),
+      limiter: auth.rateLimiter,
+      ...(auth.audit.enabled && { answered: (answer: Answered) => auth.audit.answered(answer) }),
       authorizer,
       clientOf,
       health: () => this.#health(),
@@ -191,7 +192,7 @@ class RunningService implements Service {
   async open(): Promise<void> {
     const { feed } = this.#resources;
     await feed.start();
-    await this.#auth?.start({
+    await this.#auth.start({
       feed,
       client: this.client,
       scan: async (type, after, limit) => {
@@ -207,8 +208,8 @@ class RunningService implements Service {
     const { url } = await this.#app.listen({ host, port });
     await this.#plugins.start();
     await Promise.all(this.#resources.all().map((resource) => resource.ready));
-    const administratorToken = await this.#auth?.bootstrap();
-    await this.#auth?.settled();
+    const administratorToken = await this.#auth.bootstrap();
+    await this.#auth.settled();
     this.#status = 'ready';
     return { url, ...(administratorToken !== undefined && { administratorToken }) };
   }
@@ -221,10 +222,11 @@ class RunningService implements Service {
   async #shutDown(): Promise<void> {
     this.#status = 'stopping';
     this.#app.drain();
+    this.#auth.drain();
     this.#stopRetention();
     this.#resources.watches.stop();
     await Promise.all([this.#app.stop(), this.#plugins.stop(this.#options.pluginHost.stopTimeout / 2)]);
-    await this.#auth?.stop();
+    await this.#auth.stop();
     await this.#resources.stop();
     await this.#store.close();
     this.#metrics.close();

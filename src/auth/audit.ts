@@ -1,14 +1,16 @@
 /**
- * The audit log: one JSON line for each request that could have changed something, and for each refusal. A line is made of
- * the members below and of nothing else: no body, no query, no header ever reaches it.
+ * The audit log: one JSON line for each committed change of this process, whoever made it, and for each request that was
+ * refused or failed. A line is made of the members below and of nothing else: no body, no query, no header ever reaches it.
  */
 import type { WriteStream } from 'node:fs';
 import { createWriteStream } from 'node:fs';
 import type { Access, Caller, Identity } from '../resource/access.ts';
+import type { AppliedChange } from '../resource/feed.ts';
 import { isPrincipal } from './identity.ts';
 
 export interface AuditEntry {
-  readonly requestId: string;
+  /** Of the request over HTTP, when there was one. */
+  readonly requestId?: string;
   /** Whose rights were used. */
   readonly identity: Identity;
   readonly origin: Caller['origin'];
@@ -16,8 +18,8 @@ export interface AuditEntry {
   readonly plugin?: string;
   readonly address?: string;
   readonly access: Access;
-  /** HTTP status of the answer. */
-  readonly status: number;
+  /** HTTP status of the answer; none for a change, which was committed. */
+  readonly status?: number;
   /** Code of the error, when there was one. */
   readonly code?: string;
   /** `metadata.version` before and after. */
@@ -32,6 +34,16 @@ export interface AuditOptions {
   readonly file?: string;
   /** Reads (get, list, watch) too. Default false: writes and refusals. */
   readonly reads?: boolean;
+}
+
+/** An answer over HTTP. What was changed is told by the feed, with versions; this is for refusals, failures and reads. */
+export interface Answered {
+  readonly requestId: string;
+  readonly identity: Identity;
+  readonly access: Access;
+  readonly address?: string;
+  readonly status: number;
+  readonly code?: string;
 }
 
 const reads = new Set(['get', 'list', 'watch', 'explain']);
@@ -57,9 +69,42 @@ export class AuditLog {
     return this.#failed;
   }
 
+  get enabled(): boolean {
+    return this.#stream !== undefined;
+  }
+
+  answered(answer: Answered): void {
+    if (answer.status >= 400 || reads.has(answer.access.verb)) this.record({ ...answer, origin: 'http' });
+  }
+
+  /** A change that was committed by this process. */
+  changed(change: AppliedChange): void {
+    const { caller, resource, name, revision, type } = change;
+    if (!this.#stream || !caller) return;
+    const { metadata } = change.object();
+    const before = change.objectBefore()?.metadata;
+    const marked = metadata.deletionTimestamp !== undefined && before?.deletionTimestamp === undefined;
+    this.record({
+      requestId: caller.requestId,
+      identity: caller.identity,
+      origin: caller.origin,
+      plugin: caller.plugin,
+      address: caller.address,
+      access: {
+        verb: marked ? 'delete' : type,
+        group: resource.scheme.groupVersionKind.group,
+        resource: resource.scheme.plural,
+        name,
+      },
+      before: before?.version,
+      after: type === 'delete' && !marked ? undefined : metadata.version,
+      revision,
+    });
+  }
+
   record(entry: AuditEntry): void {
     if (!this.#stream) return;
-    if (!this.#reads && reads.has(entry.access.verb) && entry.status < 400) return;
+    if (!this.#reads && reads.has(entry.access.verb) && (entry.status ?? 200) < 400) return;
     this.#stream.write(`${JSON.stringify(auditLine(entry, this.#now()))}\n`);
   }
 
@@ -76,7 +121,7 @@ export class AuditLog {
 
 /** @param time milliseconds since the epoch */
 export function auditLine(entry: AuditEntry, time: number): Record<string, unknown> {
-  const { identity, access } = entry;
+  const { identity, access, status = 200 } = entry;
   const principal = isPrincipal(identity) ? identity : undefined;
   return {
     time: new Date(time).toISOString(),
@@ -91,7 +136,7 @@ export function auditLine(entry: AuditEntry, time: number): Record<string, unkno
     ...('path' in access
       ? { path: access.path }
       : { group: access.group, resource: access.resource, name: access.name }),
-    outcome: entry.status < 400 ? 'done' : entry.status === 401 || entry.status === 403 ? 'refused' : 'failed',
+    outcome: status < 400 ? 'done' : status === 401 || status === 403 ? 'refused' : 'failed',
     status: entry.status,
     code: entry.code,
     before: entry.before,

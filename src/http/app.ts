@@ -8,7 +8,9 @@ import { METHODS } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import fastify from 'fastify';
 import type { Logger } from 'pino';
+import type { Answered } from '../auth/audit.ts';
 import { anonymous, forbidden, isAnonymous, unauthenticated } from '../auth/identity.ts';
+import type { RateLimiter } from '../auth/rate-limit.ts';
 import { KindredError } from '../errors.ts';
 import type { SchemeRegistry } from '../model/registry.ts';
 import type { Access, Authorizer, Caller, Decision, Identity } from '../resource/access.ts';
@@ -17,20 +19,31 @@ import type { Resources } from '../resource/resources.ts';
 import type { MaybePromise } from '../store/store.ts';
 import type { AccessLogOptions } from './access-log.ts';
 import { AccessLog } from './access-log.ts';
+import { readBody } from './body.ts';
 import { Cors } from './cors.ts';
 import type { CustomMatch, CustomRoutes } from './custom.ts';
 import { serveCustom } from './custom-exchange.ts';
+import { isJson } from './custom-handler.ts';
 import { discover } from './discovery.ts';
 import type { ExchangeObserver } from './exchange.ts';
 import { Exchange } from './exchange.ts';
 import type { Readiness } from './health.ts';
+import { parseJson } from './json.ts';
 import type { HttpLimits } from './limits.ts';
 import type { Address } from './listen.ts';
 import { clientErrorHandler, listen, refuseConnect, stop } from './listen.ts';
 import type { Metrics } from './metrics.ts';
 import type { ApiDocuments } from './openapi.ts';
 import { accessOfPath, segmentsOf } from './path.ts';
-import { methodNotAllowed, noHost, noRoute, queryTooLong, shuttingDown, urlTooLong } from './problem.ts';
+import {
+  methodNotAllowed,
+  noHost,
+  noRoute,
+  queryTooLong,
+  shuttingDown,
+  unsupportedType,
+  urlTooLong,
+} from './problem.ts';
 import type { ResourceTarget, WatchContext } from './resources.ts';
 import { ResourceRoutes } from './resources.ts';
 import { swaggerFile } from './swagger.ts';
@@ -61,6 +74,12 @@ export interface AppParts {
   readonly cors?: readonly string[];
   readonly accessLog?: AccessLogOptions;
   readonly watch?: (context: WatchContext) => MaybePromise<void>;
+  /** The answer to `POST /v3/can-i` with this body. */
+  readonly canI?: (identity: Identity, body: unknown) => object;
+  /** Throws TooManyRequests. */
+  readonly limiter?: RateLimiter;
+  /** Told of every answer to a caller who is known and whose access is, for the audit log. */
+  readonly answered?: (answer: Answered) => void;
 }
 
 export interface App {
@@ -182,6 +201,8 @@ class Handler implements ExchangeObserver {
     const ms = this.monotonicNow() - exchange.started;
     this.#parts.metrics.observe(exchange.method, exchange.route, status, ms / 1000);
     this.#log.finished(exchange, status, ms);
+    const { id: requestId, identity, access, address, code } = exchange;
+    if (identity && access) this.#parts.answered?.({ requestId, identity, access, address, status, code });
   }
 
   unexpected(exchange: Exchange, error: unknown): void {
@@ -210,6 +231,7 @@ class Handler implements ExchangeObserver {
     if (path === '/readyz') return this.#open(exchange, '/readyz', () => this.#ready(exchange));
     if (this.#draining) throw shuttingDown();
     if (path.startsWith('/swagger-ui')) return this.#open(exchange, '/swagger-ui', () => serveSwagger(exchange));
+    this.#parts.limiter?.admitAddress(exchange.address ?? '');
     const match = this.#match(exchange);
     const identity = this.#parts.authenticate(request);
     if (identity instanceof Promise) return identity.then((known) => this.#answer(exchange, match, known));
@@ -231,6 +253,11 @@ class Handler implements ExchangeObserver {
     const custom = this.#parts.custom.find(method, path);
     if (custom) return 'allow' in custom ? { kind: 'method', allow: custom.allow } : { kind: 'custom', match: custom };
     if (target) return { kind: 'resource', target };
+    if (path === '/v3/can-i' && this.#parts.canI) {
+      return method === 'POST'
+        ? { kind: 'page', serve: (asked) => this.#canI(asked) }
+        : { kind: 'method', allow: ['POST'] };
+    }
     const serve = this.#page(path);
     if (!serve) return undefined;
     return method === 'GET' || method === 'HEAD' ? { kind: 'page', serve } : { kind: 'method', allow: ['GET', 'HEAD'] };
@@ -238,6 +265,8 @@ class Handler implements ExchangeObserver {
 
   #answer(exchange: Exchange, match: Match, identity: Identity | undefined): MaybePromise<void> {
     exchange.identity = identity ?? anonymous;
+    if (!isAnonymous(exchange.identity))
+      this.#parts.limiter?.admitIdentity(exchange.identity.name, exchange.address ?? '');
     if (match?.kind === 'resource') {
       exchange.route = this.#routes.template(match.target);
       return this.#routes.serve(exchange, match.target);
@@ -259,6 +288,7 @@ class Handler implements ExchangeObserver {
   /** @throws KindredError Unauthenticated for an anonymous caller, Forbidden for a known one */
   #authorise(exchange: Exchange, access: Access): Decision & { allowed: true } {
     const identity = exchange.identity!;
+    exchange.access = access;
     const decision = this.#parts.authorizer.decide(identity, access);
     if (decision.allowed) return decision;
     throw isAnonymous(identity) ? unauthenticated(noCredentials) : forbidden(identity, decision.reason);
@@ -272,6 +302,18 @@ class Handler implements ExchangeObserver {
       return (exchange) => this.#discovery(exchange);
     }
     return undefined;
+  }
+
+  async #canI(exchange: Exchange): Promise<void> {
+    exchange.route = '/v3/can-i';
+    const { limits, canI } = this.#parts;
+    const type = exchange.request.headers['content-type'];
+    if (!isJson(type)) throw unsupportedType(type, ['application/json'], false);
+    const body = parseJson(await readBody(exchange.request, limits), {
+      maxDepth: limits.depth,
+      maxMembers: limits.members,
+    });
+    exchange.sendJson(200, canI!(exchange.identity!, body));
   }
 
   async #metrics(exchange: Exchange): Promise<void> {

@@ -1,7 +1,7 @@
 /** One request and its answer: what is known of the caller, and the ways to answer. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Locale } from '../errors.ts';
-import type { Caller, Identity } from '../resource/access.ts';
+import type { ErrorCode, Locale } from '../errors.ts';
+import type { Access, Caller, Identity } from '../resource/access.ts';
 import { matchesEtag, parseEtags } from '../resource/etag.ts';
 import { dropRest, hasBody } from './body.ts';
 import { preferredLocale } from './negotiate.ts';
@@ -43,6 +43,10 @@ export class Exchange {
   /** Template of the route, for metrics: `/apis/<group>/<version>/<plural>/{name}`. */
   route = 'unmatched';
   identity: Identity | undefined;
+  /** What the authoriser was asked last. */
+  access: Access | undefined;
+  /** Of the error that was the answer. */
+  code: ErrorCode | undefined;
   /** Headers of every answer, such as those of CORS. */
   readonly extra: HeaderList = [];
   readonly #observer: ExchangeObserver;
@@ -71,7 +75,11 @@ export class Exchange {
 
   /** Writes over HTTP are made in the name of the identity. */
   get caller(): Caller {
-    return { identity: this.identity!, origin: 'http' };
+    return { identity: this.identity!, origin: 'http', requestId: this.id, address: this.address };
+  }
+
+  get address(): string | undefined {
+    return this.request.socket.remoteAddress;
   }
 
   get isHead(): boolean {
@@ -110,6 +118,7 @@ export class Exchange {
   /** A problem document; after the head was sent the connection is reset instead, so that nobody takes a part for the whole. */
   fail(error: unknown): void {
     const known = asKindredError(error);
+    this.code = known.code;
     if (known.code === 'InternalError') this.#observer.unexpected(this, error);
     if (this.response.headersSent || this.response.destroyed) {
       this.reset();

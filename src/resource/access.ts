@@ -14,6 +14,10 @@ export interface Caller {
   readonly origin: 'http' | 'plugin' | 'host';
   /** Name of the plugin with origin `plugin`. */
   readonly plugin?: string;
+  /** With origin `http`: of the request, for the audit log. */
+  readonly requestId?: string;
+  /** With origin `http`: of the other end of the connection. */
+  readonly address?: string;
 }
 
 /** What is about to be done: a verb on a resource (`resource` is the plural, `persons/status` with a sub-resource), or on a path. */

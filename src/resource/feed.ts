@@ -7,6 +7,7 @@ import type { IndexEntry } from '../model/index-entry.ts';
 import type { ExtensionObject } from '../model/object.ts';
 import type { CommittedWrite } from '../store/batch.ts';
 import type { Change, Store, Write } from '../store/store.ts';
+import type { Caller } from './access.ts';
 import type { ModelResource } from './resource.ts';
 
 /** A write with what its author already knows, so that applying it parses nothing. */
@@ -15,6 +16,7 @@ export interface ModelWrite extends Write {
   readonly object: ExtensionObject;
   readonly entry: IndexEntry;
   readonly before?: { readonly bytes: Buffer; readonly object: ExtensionObject; readonly entry: IndexEntry };
+  readonly caller: Caller;
 }
 
 /** One change after it was applied to memory. */
@@ -29,6 +31,8 @@ export class AppliedChange {
   /** Content after the change; with delete the final content. */
   readonly bytes: Buffer;
   readonly before: Buffer | undefined;
+  /** Who made it; undefined for what another replica wrote. */
+  readonly caller: Caller | undefined;
   #object: ExtensionObject | undefined;
   #objectBefore: ExtensionObject | undefined;
   #entry: IndexEntry | undefined;
@@ -44,6 +48,7 @@ export class AppliedChange {
     this.time = change.time;
     this.bytes = asBuffer(change.bytes);
     this.before = change.before && asBuffer(change.before);
+    this.caller = known?.caller;
     this.#object = known?.object;
     this.#entry = known?.entry;
     this.#objectBefore = known?.before?.object;

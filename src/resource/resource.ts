@@ -155,6 +155,7 @@ export class ModelResource {
   readonly #turns = new Map<string, Promise<unknown>>();
   #index: ModelIndex;
   #number = -1;
+  #followedSince = Number.POSITIVE_INFINITY;
   #built: Promise<void> | undefined;
   #ready = false;
   #closed = false;
@@ -181,6 +182,11 @@ export class ModelResource {
 
   get size(): number {
     return this.#index.size;
+  }
+
+  /** The feed's later changes of the model name this resource; earlier ones none, or one from before the model was registered anew. */
+  get followedSince(): number {
+    return this.#followedSince;
   }
 
   /** The revision that the memory reflects. */
@@ -239,6 +245,7 @@ export class ModelResource {
     const { store, feed, logger } = this.#parts;
     const { group, kind } = this.scheme.groupVersionKind;
     this.#number = await store.modelNumber(group, kind);
+    this.#followedSince = feed.applied;
     // Changes of other replicas from here on are kept and applied after the scan, which may or may not have seen them.
     this.#backlog = [];
     await feed.current();
@@ -512,6 +519,7 @@ export class ModelResource {
       bytes,
       claim,
       fence: options.fence,
+      caller: options.caller,
       resource: this,
       object,
       entry,
@@ -660,6 +668,7 @@ export class ModelResource {
       bytes,
       ...claims,
       fence: options.fence,
+      caller: options.caller,
       resource: this,
       object,
       entry,

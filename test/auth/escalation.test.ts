@@ -86,7 +86,7 @@ function world(): { rbac: Rbac; checks: WriteChecks } {
   ] as const) {
     rbac.setBinding(name, one, 1);
   }
-  return { rbac, checks: writeChecks(rbac, keys) };
+  return { rbac, checks: writeChecks(rbac, keys, false) };
 }
 
 function caller(name: string, more: Partial<Principal> = {}): Caller {
