@@ -66,6 +66,8 @@ export interface Expectation {
   readonly headers?: Readonly<Record<string, string | RegExp | undefined>>;
   /** Parts of the body, see `assertParts`; a text or pattern for the body as text. */
   readonly body?: unknown;
+  /** `Kindred-Revision`, counted from the start of the service. */
+  readonly revision?: number;
   /** For lists: `metadata.name` of the items, in order. */
   readonly names?: readonly string[];
 }
@@ -97,6 +99,8 @@ export class Api {
   url = '';
   /** Of the administrator, with authentication. */
   token: string | undefined;
+  /** Newest revision after the start: the service has written objects of its own by then. */
+  firstRevision = 0;
 
   constructor(options: ServiceOptions = {}) {
     this.options = options;
@@ -116,6 +120,9 @@ export class Api {
     const { url, administratorToken } = await this.#service.start();
     this.url = url;
     this.token = administratorToken;
+    const headers = administratorToken === undefined ? {} : { authorization: `Bearer ${administratorToken}` };
+    const reply = await this.send({ path: '/api/v1alpha1/roles?size=1', headers });
+    this.firstRevision = Number(reply.headers.get('kindred-revision'));
   }
 
   async stop(): Promise<void> {
@@ -221,17 +228,20 @@ export function runCases(title: string, cases: readonly ApiCase[], prepare: read
     });
     for (const one of cases) {
       test(one.name, async () => {
-        check(await api.send(one.request), one);
-        for (const next of one.after ?? []) check(await api.send(next.request), next);
+        check(await api.send(one.request), one, api);
+        for (const next of one.after ?? []) check(await api.send(next.request), next, api);
       });
     }
   });
 }
 
-export function check(reply: Reply, { status, headers, body, names }: Expectation): void {
+export function check(reply: Reply, { status, headers, body, names, revision }: Expectation, api?: Api): void {
   assert.equal(reply.status, status, reply.text.slice(0, 2000));
   assert.match(reply.headers.get('x-request-id') ?? '', /^[A-Za-z0-9._-]{1,128}$/);
   if (status >= 400) checkProblem(reply);
+  if (revision !== undefined) {
+    assert.equal(Number(reply.headers.get('kindred-revision')), api!.firstRevision + revision, 'Kindred-Revision');
+  }
   for (const [name, expected] of Object.entries(headers ?? {})) {
     const actual = reply.headers.get(name);
     if (expected === undefined) assert.equal(actual, null, name);

@@ -136,7 +136,7 @@ runCases(
       name: 'contract 4: explain=true answers the plan instead of the page',
       request: { path: `${persons}?explain=true&fieldSelector=spec.age=20` },
       status: 200,
-      headers: { 'kindred-revision': '5' },
+      revision: 5,
       body: {
         items: undefined,
         indexes: (indexes: unknown[]) => indexes.length > 0,
