@@ -234,7 +234,7 @@ export class Evaluation {
     const result = this.bits();
     for (let at = 0; at < words.length; at++) {
       let kept = 0;
-      for (let word = words[at]!; word !== 0; word &= word - 1) {
+      for (let word = words[at]! | 0; word !== 0; word &= word - 1) {
         const bit = word & -word;
         if (test(at * 32 + 31 - Math.clz32(bit))) kept |= bit;
       }

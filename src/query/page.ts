@@ -148,40 +148,34 @@ export class Pager {
     let at = rank - starts[place]!;
     let count = counts[directory[place]!]!;
     let slot = items[base + at]!;
-    let shared = this.#sharesKey(order, rank, -step);
+    const behind = rank - step;
+    let last = behind >= 0 && behind < order.size ? order.at(behind) : none;
     let walked = 0;
     let matched = 0;
     for (;;) {
-      let beside = at + step;
-      if (beside < 0 || beside === count) {
+      at += step;
+      if (at < 0 || at === count) {
         place += step;
         if (place >= 0 && place < order.leaves) {
           base = directory[place]! * leafSize;
           count = counts[directory[place]!]!;
-          beside = step > 0 ? 0 : count - 1;
+          at = step > 0 ? 0 : count - 1;
         }
       }
-      const ended = place < 0 || place >= order.leaves;
-      const next = ended ? none : items[base + beside]!;
-      const sharesNext = !ended && keys.compare(slot, next) === 0;
+      const next = place < 0 || place >= order.leaves ? none : items[base + at]!;
       if (members.has(slot)) {
-        if (shared || sharesNext) break;
+        if (last !== none && keys.compare(slot, last) === 0) break;
+        if (next !== none && keys.compare(slot, next) === 0) break;
         found.push(slot);
-        if (++matched === wanted) break;
+        matched++;
       }
-      if (ended) break;
-      shared = sharesNext;
+      if (matched === wanted || next === none) break;
+      last = slot;
       slot = next;
-      at = beside;
       walked++;
     }
     this.#work.spend(walked);
     return matched;
-  }
-
-  #sharesKey(order: Order, rank: number, step: number): boolean {
-    const other = rank + step;
-    return other >= 0 && other < order.size && order.keys.compare(order.at(rank), order.at(other)) === 0;
   }
 
   /** The matches between two ranks, in the order of the remaining fields: at most `wanted` of them after the first `skip`. */
@@ -328,7 +322,7 @@ class Scattered implements Members {
     this.#work.spend(set.count);
     if (words) {
       for (let at = 0; at < words.length; at++) {
-        for (let word = words[at]!; word !== 0; word &= word - 1) {
+        for (let word = words[at]! | 0; word !== 0; word &= word - 1) {
           starts[places[leafOf[at * 32 + 31 - Math.clz32(word & -word)]!]!]!++;
         }
       }
