@@ -1,11 +1,12 @@
 /** `watch=true` on a list (contract section 13): server-sent events or NDJSON, over the watches of `resource/`. */
 import { KindredError } from '../errors.ts';
-import type { Access, Authorizer, Decision } from '../resource/access.ts';
-import type { AppliedChange, Feed } from '../resource/feed.ts';
+import type { Authorizer } from '../resource/access.ts';
+import type { AppliedChange } from '../resource/feed.ts';
 import type { LivePageSink, WindowChange } from '../resource/live-page.ts';
 import { openLivePage } from '../resource/live-page.ts';
 import type { Page } from '../resource/resource.ts';
-import type { OpenWatch, Sink, WatchEvent, Watches } from '../resource/watch.ts';
+import type { Bookmark, OpenWatch, Sink, WatchEvent, Watches } from '../resource/watch.ts';
+import { followRights } from '../resource/watch.ts';
 import type { Exchange } from './exchange.ts';
 import { ndjson } from './exchange.ts';
 import { asKindredError, conflictingParameters } from './problem.ts';
@@ -14,12 +15,9 @@ import { pageBytes } from './resources.ts';
 
 export interface WatchRouteParts {
   readonly watches: Watches;
-  readonly feed: Feed;
   readonly authorizer: Authorizer;
   /** Bytes that may wait for a client (option `watch.maxBufferBytes`). */
   readonly maxBufferBytes: number;
-  /** Milliseconds between bookmarks on an idle live page, at most. */
-  readonly bookmarkInterval: number;
 }
 
 const texts = {
@@ -35,12 +33,17 @@ const texts = {
     en: 'The client does not read quickly enough: more than {limit} bytes are waiting for it',
     zh: '客户端读取过慢：等待发送的数据超过 {limit} 字节',
   },
-  rights: { en: 'What "{identity}" may see has changed; watch again', zh: '"{identity}" 可见的内容已变化；请重新监视' },
+  stalled: {
+    en: 'The client has not read what was sent to it for {seconds} s',
+    zh: '客户端在 {seconds} 秒内未读取已发送的数据',
+  },
 };
 
 const eventStream = 'text/event-stream';
-/** Milliseconds that a client has to take the last event of its stream. */
-const farewell = 5_000;
+/** Milliseconds that a client has to take the last event of its stream; the second when the service stops. */
+const farewell = { usual: 20_000, stopping: 4_000 };
+/** Milliseconds for which a client that is being sent older changes, or the list, may take nothing. */
+const stallLimit = 60_000;
 
 type Format = 'sse' | 'ndjson';
 
@@ -49,25 +52,16 @@ export function createWatchRoute(parts: WatchRouteParts): (context: WatchContext
   return async (context) => {
     const { exchange, resource, parameters, names } = context;
     const { where, sort } = parameters;
-    const format: Format = exchange.request.headers.accept?.includes(eventStream) ? 'sse' : 'ndjson';
+    const format: Format = acceptsEvents(exchange.request.headers.accept) ? 'sse' : 'ndjson';
     const { since, sendInitial } = readPosition(context);
-    const stream = new EventStream(exchange, format, parts.maxBufferBytes);
+    const stream = new EventStream(exchange, format, parts);
 
     if (parameters.paged) {
-      if (since !== undefined) throw conflictingParameters('since', 'page');
-      if (sendInitial) throw conflictingParameters('sendInitial', 'page');
       const request = { where, sort, names, page: parameters.page, size: parameters.size };
       // A selector or a sort that does not hold is refused before the stream begins.
       const { revision } = await resource.list(request);
       if (!stream.open(revision)) return;
-      const sink = new LivePage(stream, request, parts);
-      const stop = openLivePage(resource, parts.feed, request, sink);
-      const leave = parts.watches.join(resource, (error) => stream.fail(error));
-      stream.onClose(() => {
-        stop();
-        leave();
-        sink.close();
-      });
+      stream.onClose(openLivePage(parts.watches, resource, request, new LivePage(stream, request)));
     } else {
       const sink = new WatchSink(stream, frames, format);
       const watch: OpenWatch = await parts.watches.open(resource, { where, sort, names, since, sendInitial }, sink);
@@ -75,8 +69,14 @@ export function createWatchRoute(parts: WatchRouteParts): (context: WatchContext
       watch.start();
       stream.onClose(() => watch.close());
     }
-    stream.onClose(guard(context, parts.authorizer, stream));
+    const watcher = { authorizer: parts.authorizer, identity: exchange.identity!, resource, names };
+    stream.onClose(followRights(watcher, (error) => stream.fail(error)));
   };
+}
+
+/** Whether server-sent events are asked for by name; whoever takes anything gets NDJSON. */
+function acceptsEvents(accept: string | undefined): boolean {
+  return accept !== undefined && /(?:^|,)\s*text\/event-stream\s*(?:$|,|;(?!\s*q=0(?:\.0*)?\s*(?:$|,)))/i.test(accept);
 }
 
 /** Where the watch begins: `Last-Event-ID`, which a browser sends when it connects again, wins over the query. */
@@ -89,6 +89,12 @@ function readPosition({ exchange, parameters }: WatchContext): { since: number |
   const sendInitial = initial === 'true';
   const since = revisionOf('since', single(others, 'since'));
   if (since !== undefined && sendInitial) throw conflictingParameters('sendInitial', 'since');
+  if (parameters.paged) {
+    if (since !== undefined) throw conflictingParameters('since', 'page');
+    if (sendInitial) throw conflictingParameters('sendInitial', 'page');
+    // A live page begins with its window whatever its reader has seen.
+    return { since, sendInitial };
+  }
   const last = exchange.request.headers['last-event-id'];
   const resumed = revisionOf('Last-Event-ID', typeof last === 'string' && last !== '' ? last : undefined);
   return resumed === undefined ? { since, sendInitial } : { since: resumed, sendInitial: false };
@@ -108,67 +114,39 @@ function revisionOf(parameter: string, text: string | undefined): number | undef
   return Number(text);
 }
 
-/** Ends the stream when its identity loses, or gains, a right to what it shows. */
-function guard({ exchange, resource, names }: WatchContext, authorizer: Authorizer, stream: EventStream): () => void {
-  const identity = exchange.identity!;
-  const { group } = resource.scheme.groupVersionKind;
-  const decide = (verb: string): Decision => {
-    const access: Access = { verb, group, resource: resource.scheme.plural };
-    return authorizer.decide(identity, access);
-  };
-  return authorizer.onChange(() => {
-    const decisions = [decide('list'), decide('watch')];
-    const seen = decisions.reduce<ReadonlySet<string> | undefined>(
-      (all, one) => (one.allowed && one.names ? (all?.intersection(one.names) ?? one.names) : all),
-      undefined,
-    );
-    if (decisions.every((one) => one.allowed) && sameNames(seen, names)) return;
-    stream.fail(new KindredError('Forbidden', texts.rights, { identity: identity.name }));
-  });
-}
-
-function sameNames(a: ReadonlySet<string> | undefined, b: ReadonlySet<string> | undefined): boolean {
-  return a === b || (a !== undefined && b !== undefined && a.size === b.size && a.isSubsetOf(b));
-}
-
 /** The answer of a watch: frames go out at once, wait in the response's own buffer, and not without end. */
 class EventStream {
   readonly #exchange: Exchange;
   readonly #format: Format;
-  readonly #maxBufferBytes: number;
+  readonly #parts: WatchRouteParts;
   readonly #atClose: (() => void)[] = [];
   #isClosed = false;
   /** Revision of the last event. */
   #delivered = 0;
 
-  constructor(exchange: Exchange, format: Format, maxBufferBytes: number) {
+  constructor(exchange: Exchange, format: Format, parts: WatchRouteParts) {
     this.#exchange = exchange;
     this.#format = format;
-    this.#maxBufferBytes = maxBufferBytes;
+    this.#parts = parts;
   }
 
-  /** Sends the head; false when there is no body to send. */
+  /** Sends the head; false when there is no body to send, or nobody to send it to. */
   open(revision: number): boolean {
     this.#delivered = revision;
-    const type = this.#format === 'sse' ? eventStream : ndjson;
-    const headers = [
-      'Content-Type',
-      type,
-      'Cache-Control',
-      'no-store',
-      'X-Accel-Buffering',
-      'no',
-      'Kindred-Revision',
-      String(revision),
-    ];
-    if (this.#exchange.isHead) {
-      this.#exchange.send(200, headers);
+    const { response, isHead } = this.#exchange;
+    if (response.destroyed) {
+      this.#exchange.finish(499);
       return false;
     }
-    const { response } = this.#exchange;
-    response.once('close', () => this.#close());
+    const type = this.#format === 'sse' ? eventStream : ndjson;
+    const headers = ['Content-Type', type, 'Cache-Control', 'no-store, no-transform', 'X-Accel-Buffering', 'no'];
+    headers.push('Kindred-Revision', String(revision));
+    if (!isHead) response.once('close', () => this.#close());
     this.#exchange.open(200, headers);
-    return true;
+    if (!isHead) return true;
+    response.end();
+    this.#exchange.finish(200);
+    return false;
   }
 
   /** Called once, when the stream has ended for whatever reason. */
@@ -180,9 +158,8 @@ class EventStream {
   send(frame: Buffer, revision: number): void {
     if (this.#isClosed) return;
     const { response } = this.#exchange;
-    if (response.writableLength > this.#maxBufferBytes) {
-      return this.fail(new KindredError('SlowConsumer', texts.slow, { limit: this.#maxBufferBytes }));
-    }
+    const limit = this.#parts.maxBufferBytes;
+    if (response.writableLength > limit) return this.fail(new KindredError('SlowConsumer', texts.slow, { limit }));
     this.#delivered = revision;
     response.write(frame);
   }
@@ -192,10 +169,15 @@ class EventStream {
     if (this.#isClosed || !response.writableNeedDrain) return undefined;
     return new Promise((resolve) => {
       const done = () => {
+        clearTimeout(stalled);
         response.off('drain', done);
         response.off('close', done);
         resolve();
       };
+      const stalled = setTimeout(() => {
+        this.fail(new KindredError('SlowConsumer', texts.stalled, { seconds: stallLimit / 1_000 }));
+        done();
+      }, stallLimit).unref();
       response.on('drain', done);
       response.on('close', done);
     });
@@ -209,13 +191,21 @@ class EventStream {
   /** The last event, then the end. */
   fail(error: unknown): void {
     if (this.#isClosed) return;
-    const problem = this.#exchange.problem(asKindredError(error));
+    const known = asKindredError(error);
+    const problem = this.#exchange.problem(known);
     const body = Buffer.from(JSON.stringify({ type: 'ERROR', error: problem, revision: this.#delivered }));
     const { response } = this.#exchange;
     response.end(this.frame('ERROR', body));
-    const timer = setTimeout(() => response.destroy(), farewell);
-    timer.unref();
-    response.once('close', () => clearTimeout(timer));
+    const cut = () => response.destroy();
+    let timer = setTimeout(cut, known.code === 'ShuttingDown' ? farewell.stopping : farewell.usual).unref();
+    const forget = this.#parts.watches.onStop(() => {
+      clearTimeout(timer);
+      timer = setTimeout(cut, farewell.stopping).unref();
+    });
+    response.once('close', () => {
+      clearTimeout(timer);
+      forget();
+    });
     this.#close();
   }
 
@@ -255,17 +245,10 @@ class WatchSink implements Sink {
 class LivePage implements LivePageSink {
   readonly #stream: EventStream;
   readonly #page: { readonly page: number; readonly size: number };
-  readonly #timer: NodeJS.Timeout;
-  #isIdle = true;
 
-  constructor(stream: EventStream, page: { readonly page: number; readonly size: number }, parts: WatchRouteParts) {
+  constructor(stream: EventStream, page: { readonly page: number; readonly size: number }) {
     this.#stream = stream;
     this.#page = page;
-    this.#timer = setInterval(() => {
-      const revision = parts.feed.applied;
-      if (this.#isIdle) stream.send(stream.frame('BOOKMARK', bookmark(revision), revision), revision);
-      this.#isIdle = true;
-    }, parts.bookmarkInterval / 2).unref();
   }
 
   snapshot(page: Page): void {
@@ -287,6 +270,10 @@ class LivePage implements LivePageSink {
     );
   }
 
+  bookmark(revision: number): void {
+    this.#stream.send(this.#stream.frame('BOOKMARK', bookmark(revision), revision), revision);
+  }
+
   drained(): Promise<void> | undefined {
     return this.#stream.drained();
   }
@@ -295,12 +282,7 @@ class LivePage implements LivePageSink {
     this.#stream.fail(error);
   }
 
-  close(): void {
-    clearInterval(this.#timer);
-  }
-
   #send(type: string, revision: number, object: Buffer): void {
-    this.#isIdle = false;
     this.#stream.send(this.#stream.frame(type, eventJson(type, revision, object), revision), revision);
   }
 }
@@ -308,11 +290,10 @@ class LivePage implements LivePageSink {
 /** Frames of changes, made once for all the watches that send the same. */
 class Frames {
   readonly #made = new WeakMap<AppliedChange, Map<string, Buffer>>();
+  readonly #bookmarks: Partial<Record<Format, { readonly revision: number; readonly frame: Buffer }>> = {};
 
   of(event: WatchEvent, format: Format): Buffer {
-    if (event.type === 'BOOKMARK') {
-      return frameOf(format, 'BOOKMARK', bookmark(event.revision, event.initial), event.revision);
-    }
+    if (event.type === 'BOOKMARK') return this.#bookmark(event, format);
     const { type, revision, bytes, change, initial } = event;
     if (!change)
       return frameOf(format, type, eventJson(type, revision, bytes, initial), initial ? undefined : revision);
@@ -321,6 +302,15 @@ class Frames {
     const key = `${format} ${type}`;
     const frame = made.get(key) ?? frameOf(format, type, eventJson(type, revision, bytes), revision);
     made.set(key, frame);
+    return frame;
+  }
+
+  #bookmark({ revision, initial }: Bookmark, format: Format): Buffer {
+    if (initial) return frameOf(format, 'BOOKMARK', bookmark(revision, initial), revision);
+    const last = this.#bookmarks[format];
+    if (last?.revision === revision) return last.frame;
+    const frame = frameOf(format, 'BOOKMARK', bookmark(revision), revision);
+    this.#bookmarks[format] = { revision, frame };
     return frame;
   }
 }

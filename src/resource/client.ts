@@ -12,6 +12,7 @@ import type { ExtensionClient, ListResult, WatchEvent } from './extension-client
 import type { ModelResource, Stored, WriteOptions } from './resource.ts';
 import type { Resources } from './resources.ts';
 import type { WatchEvent as ResourceEvent, Sink } from './watch.ts';
+import { followRights, seenNames } from './watch.ts';
 
 export interface LocalClientParts {
   readonly resources: Resources;
@@ -161,8 +162,9 @@ export function createLocalClient(parts: LocalClientParts): ExtensionClient {
       type: ModelType<T>,
       options: Parameters<ExtensionClient['watch']>[1] = {},
     ): AsyncGenerator<WatchEvent<T>> {
-      const { resource } = await open(type, 'list');
-      const { decision } = await open(type, 'watch');
+      const { resource, decision: listed } = await open(type, 'list');
+      const { decision: watched } = await open(type, 'watch');
+      const names = seenNames(listed, watched);
       const { since } = options;
       if (since !== undefined && !/^\d{1,16}$/.test(since)) {
         throw new KindredError('InvalidParameter', invalidRevision, { value: since }, { parameter: 'since' });
@@ -173,12 +175,15 @@ export function createLocalClient(parts: LocalClientParts): ExtensionClient {
         {
           where: whereOf(options.select),
           sort: [],
-          names: decision.names,
+          names,
           since: since === undefined ? undefined : Number(since),
           sendInitial: options.sendInitial,
         },
         sink,
       );
+      const unfollow = parts.unchecked
+        ? undefined
+        : followRights({ authorizer, identity: caller.identity, resource, names }, (error) => sink.end(error));
       const stop = () => sink.close();
       options.signal?.addEventListener('abort', stop);
       try {
@@ -194,6 +199,7 @@ export function createLocalClient(parts: LocalClientParts): ExtensionClient {
         }
       } finally {
         options.signal?.removeEventListener('abort', stop);
+        unfollow?.();
         watch.close();
       }
     },
@@ -202,6 +208,8 @@ export function createLocalClient(parts: LocalClientParts): ExtensionClient {
 
 /** Bytes that may wait for a reader inside the process. */
 const queueLimit = 64 * 2 ** 20;
+/** Events that a replay puts in before it waits for the reader. */
+const queuePortion = 256;
 
 const slow = {
   en: 'The watch is not read quickly enough: more than {limit} bytes are waiting',
@@ -226,7 +234,7 @@ class QueueSink implements Sink {
   }
 
   drained(): Promise<void> | undefined {
-    if (this.#events.length === 0) return undefined;
+    if (this.#events.length < queuePortion) return undefined;
     return new Promise((resolve) => {
       this.#taken = resolve;
     });

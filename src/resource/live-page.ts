@@ -4,8 +4,9 @@
  */
 import { bind } from '../query/bind.ts';
 import { matches } from '../query/match.ts';
-import type { AppliedChange, Feed } from './feed.ts';
+import type { AppliedChange } from './feed.ts';
 import type { ListRequest, ModelResource, Page } from './resource.ts';
+import type { Watches } from './watch.ts';
 
 /** Applied in this order, they turn the window before into the window now. */
 export interface WindowChange {
@@ -21,6 +22,8 @@ export interface WindowChange {
 export interface LivePageSink {
   snapshot(page: Page): void;
   window(revision: number, change: WindowChange): void;
+  /** The window is still that of the list at this revision. */
+  bookmark(revision: number): void;
   /** As `Sink.drained` of a watch. */
   drained(): Promise<void> | undefined;
   end(error: unknown): void;
@@ -32,8 +35,8 @@ export interface LivePageSink {
  * @returns stops it
  */
 export function openLivePage(
+  watches: Watches,
   resource: ModelResource,
-  feed: Feed,
   request: ListRequest,
   sink: LivePageSink,
 ): () => void {
@@ -42,13 +45,13 @@ export function openLivePage(
   let isDirty = true;
   let isRunning = false;
   let isClosed = false;
+  /** Had an event since the last bookmark. */
+  let isBusy = false;
 
   function concerns(change: AppliedChange): boolean {
-    if (change.resource !== resource || (request.names && !request.names.has(change.name))) return false;
-    const before = change.entryBefore();
-    return (
-      (before !== undefined && matches(bound, before)) || (change.type !== 'delete' && matches(bound, change.entry()))
-    );
+    if (request.names && !request.names.has(change.name)) return false;
+    if (change.type !== 'create' && matches(bound, change.entryBefore()!)) return true;
+    return change.type !== 'delete' && matches(bound, change.entry());
   }
 
   async function refresh(): Promise<void> {
@@ -59,11 +62,10 @@ export function openLivePage(
         isDirty = false;
         const next = await resource.list(request);
         if (isClosed) return;
+        const change = page && difference(page, next);
         if (!page) sink.snapshot(next);
-        else {
-          const change = difference(page, next);
-          if (change) sink.window(next.revision, change);
-        }
+        else if (change) sink.window(next.revision, change);
+        isBusy ||= !page || change !== undefined;
         page = next;
         await sink.drained();
       }
@@ -75,15 +77,25 @@ export function openLivePage(
     }
   }
 
-  const unsubscribe = feed.subscribe((change) => {
-    if (!concerns(change)) return;
-    isDirty = true;
-    void refresh();
+  const leave = watches.join(resource, {
+    change(change) {
+      if (!concerns(change)) return;
+      isDirty = true;
+      void refresh();
+    },
+    bookmark(revision) {
+      if (!isBusy && !isDirty && !isRunning) sink.bookmark(revision);
+      isBusy = false;
+    },
+    end(error) {
+      isClosed = true;
+      sink.end(error);
+    },
   });
 
   function close(): void {
     isClosed = true;
-    unsubscribe();
+    leave();
   }
 
   void refresh();

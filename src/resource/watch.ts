@@ -5,9 +5,10 @@
 import { KindredError } from '../errors.ts';
 import { fieldAt, keysOf } from '../indexes/field.ts';
 import type { IndexDefinition, IndexEntry } from '../model/index-entry.ts';
-import type { Bound } from '../query/bind.ts';
-import { bind } from '../query/bind.ts';
+import type { Bound, KeyRange } from '../query/bind.ts';
+import { bind, bindSort } from '../query/bind.ts';
 import { matches } from '../query/match.ts';
+import type { Access, Authorizer, Decision, Identity } from './access.ts';
 import type { AppliedChange, Feed } from './feed.ts';
 import type { ModelResource, Selection } from './resource.ts';
 
@@ -52,6 +53,15 @@ export interface OpenWatch {
   close(): void;
 }
 
+/** Another reader of one model's changes: a live page. Told of changes as they are applied; must be quick. */
+export interface Reader {
+  change(change: AppliedChange): void;
+  /** Comes at least every `bookmarkInterval`; everything up to this revision was told. */
+  bookmark(revision: number): void;
+  /** The service ends the reading: nothing comes any more. */
+  end(error: KindredError): void;
+}
+
 export interface WatchesParts {
   readonly feed: Feed;
   /** Milliseconds between bookmarks on an idle watch, at most. */
@@ -63,55 +73,76 @@ const texts = {
   expired: { en: 'This replica fell behind the change log; list again', zh: '此副本落后于变更日志；请重新列出' },
   unregistered: { en: 'The model {kind} is no longer registered', zh: '模型 {kind} 已注销' },
   stopping: { en: 'The service is shutting down', zh: '服务正在关闭' },
+  rights: { en: 'What "{identity}" may see has changed; watch again', zh: '"{identity}" 可见的内容已变化；请重新监视' },
+  failed: { en: 'The watch failed', zh: '监视失败' },
 };
 
 const replayPortion = 500;
+/** Bookmarks that are sent before other work of the process gets its turn. */
+const bookmarksInARow = 250;
+/** Part of the bookmark interval between two rounds: an idle stream waits for at most two of them. */
+const bookmarkRound = 0.45;
 
 export class Watches {
   readonly #parts: WatchesParts;
   readonly #byResource = new Map<ModelResource, Fanout>();
   readonly #open = new Set<Watch>();
-  readonly #joined = new Set<{ readonly resource: ModelResource; readonly end: (error: KindredError) => void }>();
+  readonly #atStop = new Set<() => void>();
   readonly #unsubscribe: () => void;
+  #readers = 0;
   #timer: NodeJS.Timeout | undefined;
   #stopped = false;
 
   constructor(parts: WatchesParts) {
     this.#parts = parts;
-    this.#unsubscribe = parts.feed.subscribe((change) => this.#byResource.get(change.resource)?.deliver(change));
+    this.#unsubscribe = parts.feed.subscribe((change) => this.#deliver(change));
   }
 
   /** Open watches. */
   get size(): number {
-    return this.#open.size + this.#joined.size;
+    return this.#open.size + this.#readers;
   }
 
-  /** @throws Expired when `since` is no longer, or not yet, there; InvalidSelector; NotReady */
+  /** @throws Expired when `since` is no longer, or not yet, there; InvalidSelector; InvalidParameter; NotReady; ShuttingDown */
   async open(resource: ModelResource, request: WatchRequest, sink: Sink): Promise<OpenWatch> {
-    if (this.#stopped) throw new KindredError('ShuttingDown', texts.stopping);
-    resource.assertReady();
+    this.#assertOpen(resource);
     const bound = bind(request.where, resource.scheme.indexes);
+    bindSort(request.sort, resource.scheme.indexes);
     await this.#parts.feed.current();
     const { since } = request;
     if (since !== undefined) await this.#checkSince(since);
     const revision = since ?? this.#parts.feed.applied;
-    const watch = new Watch({ resource, bound, names: request.names, sink, revision });
+    const watch = new Watch(resource, bound, request.names, sink);
     return {
       revision,
       start: () => {
         this.#open.add(watch);
         this.#startBookmarks();
-        this.#run(watch, request).catch((error: unknown) => this.#end(watch, asEnd(error)));
+        const initial = request.sendInitial ? request : undefined;
+        this.#run(watch, revision, initial).catch((error: unknown) => this.#end(watch, asEnd(error)));
       },
       close: () => this.#remove(watch),
     };
   }
 
-  /** For other readers of the feed (live pages): `end` is called when the watches of the model are ended. */
-  join(resource: ModelResource, end: (error: KindredError) => void): () => void {
-    const member = { resource, end };
-    this.#joined.add(member);
-    return () => this.#joined.delete(member);
+  /** From now on, without a gap. Ended at once when the model or the service is no longer there. @returns stops it */
+  join(resource: ModelResource, reader: Reader): () => void {
+    try {
+      this.#assertOpen(resource);
+    } catch (error) {
+      reader.end(asEnd(error));
+      return () => {};
+    }
+    this.#fanoutOf(resource).readers.add(reader);
+    this.#readers++;
+    this.#startBookmarks();
+    return () => this.#leave(resource, reader);
+  }
+
+  /** Called when the service stops, after every watch was ended. */
+  onStop(callback: () => void): () => void {
+    this.#atStop.add(callback);
+    return () => this.#atStop.delete(callback);
   }
 
   /** Ends every watch of a model, or all of them. */
@@ -119,8 +150,12 @@ export class Watches {
     for (const watch of [...this.#open]) {
       if (resource === undefined || watch.resource === resource) this.#end(watch, error);
     }
-    for (const joined of [...this.#joined]) {
-      if (resource === undefined || joined.resource === resource) joined.end(error);
+    for (const [of, { readers }] of [...this.#byResource]) {
+      if (resource !== undefined && of !== resource) continue;
+      for (const reader of [...readers]) {
+        this.#leave(of, reader);
+        reader.end(error);
+      }
     }
   }
 
@@ -137,44 +172,84 @@ export class Watches {
     this.#unsubscribe();
     clearInterval(this.#timer);
     this.endAll(new KindredError('ShuttingDown', texts.stopping));
+    for (const callback of [...this.#atStop]) callback();
+  }
+
+  #assertOpen(resource: ModelResource): void {
+    if (this.#stopped) throw new KindredError('ShuttingDown', texts.stopping);
+    resource.assertReady();
   }
 
   async #checkSince(since: number): Promise<void> {
     const { feed } = this.#parts;
     if (since > feed.applied) await feed.newest();
     if (since > feed.applied) throw new KindredError('Expired', texts.future, { since, newest: feed.applied });
-    if (since < feed.applied && !feed.recent(since)) await feed.changes(since, 1);
+    // The store decides what is kept, whatever is still in memory.
+    if (since < feed.applied) await feed.changes(since, 1);
   }
 
-  async #run(watch: Watch, request: WatchRequest): Promise<void> {
-    let cursor = watch.revision;
-    if (request.sendInitial) {
-      const { revision, objects } = await watch.resource.export(request);
-      for await (const portion of objects) {
-        if (watch.closed) return;
-        for (const bytes of portion) watch.sink.event({ type: 'ADDED', revision, bytes, initial: true });
-        await watch.sink.drained();
-      }
-      watch.sink.event({ type: 'BOOKMARK', revision, initial: true });
-      cursor = revision;
+  #deliver(change: AppliedChange): void {
+    try {
+      this.#byResource.get(change.resource)?.deliver(change);
+    } catch (error) {
+      // Nobody goes on behind a change that could not be told.
+      this.endAll(asEnd(error), change.resource);
     }
-    await this.#catchUp(watch, cursor);
   }
 
-  /** Replays the log, then what the feed still has in memory, and joins the live watches in the same turn. */
+  async #run(watch: Watch, revision: number, initial: WatchRequest | undefined): Promise<void> {
+    // The model, or the service, may have gone since the watch was opened.
+    this.#assertOpen(watch.resource);
+    await this.#catchUp(watch, initial ? await this.#sendInitial(watch, initial) : revision);
+  }
+
+  async #sendInitial(watch: Watch, request: WatchRequest): Promise<number> {
+    const { sink } = watch;
+    const { revision, objects } = await watch.resource.export(request);
+    for await (const portion of objects) {
+      for (const bytes of portion) {
+        if (watch.closed) return revision;
+        sink.event({ type: 'ADDED', revision, bytes, initial: true });
+        const full = sink.drained();
+        if (full) await full;
+      }
+    }
+    if (!watch.closed) sink.event({ type: 'BOOKMARK', revision, initial: true });
+    return revision;
+  }
+
+  /**
+   * Replays the log, then what the feed still has in memory, and joins the live watches in the same turn. As long as it
+   * replays, the watch goes at its client's pace.
+   */
   async #catchUp(watch: Watch, from: number): Promise<void> {
     const { feed } = this.#parts;
+    const { resource, sink } = watch;
     for (let cursor = from; !watch.closed; ) {
-      const recent = feed.recent(cursor);
+      // In memory, changes from before the model was registered (again) are missing, or belong to its former self.
+      const recent = cursor >= resource.followedSince ? feed.recent(cursor) : undefined;
+      const replayed = recent ? { changes: recent, through: feed.applied } : await feed.changes(cursor, replayPortion);
+      // The log may be ahead of the memory; nothing is told that a read would not show as well.
+      if (replayed.through > feed.applied) await feed.at(replayed.through);
+      let full: Promise<void> | undefined;
+      for (const change of replayed.changes) {
+        if (watch.closed) return;
+        if (change.resource === resource) watch.deliver(change);
+        cursor = change.revision;
+        full = sink.drained();
+        if (!full) continue;
+        if (recent) break;
+        await full;
+      }
+      if (full) {
+        await full;
+        continue;
+      }
       if (recent) {
-        for (const change of recent) if (change.resource === watch.resource) watch.deliver(change);
-        this.#fanoutOf(watch.resource).add(watch);
+        this.#fanoutOf(resource).add(watch);
         return;
       }
-      const { changes, through } = await feed.changes(cursor, replayPortion);
-      for (const change of changes) if (change.resource === watch.resource) watch.deliver(change);
-      cursor = through;
-      await watch.sink.drained();
+      cursor = replayed.through;
     }
   }
 
@@ -196,67 +271,129 @@ export class Watches {
   #remove(watch: Watch): void {
     watch.closed = true;
     this.#open.delete(watch);
-    const fanout = this.#byResource.get(watch.resource);
-    fanout?.remove(watch);
-    if (fanout?.size === 0) this.#byResource.delete(watch.resource);
-    if (this.#open.size > 0) return;
+    this.#byResource.get(watch.resource)?.remove(watch);
+    this.#tidy(watch.resource);
+  }
+
+  #leave(resource: ModelResource, reader: Reader): void {
+    if (this.#byResource.get(resource)?.readers.delete(reader)) this.#readers--;
+    this.#tidy(resource);
+  }
+
+  #tidy(resource: ModelResource): void {
+    if (this.#byResource.get(resource)?.isEmpty) this.#byResource.delete(resource);
+    if (this.size > 0) return;
     clearInterval(this.#timer);
     this.#timer = undefined;
   }
 
   #startBookmarks(): void {
-    this.#timer ??= setInterval(() => {
-      const revision = this.#parts.feed.applied;
-      for (const fanout of this.#byResource.values()) fanout.bookmark(revision);
-    }, this.#parts.bookmarkInterval / 2).unref();
+    let isSending = false;
+    this.#timer ??= setInterval(async () => {
+      if (isSending) return;
+      isSending = true;
+      await this.#sendBookmarks();
+      isSending = false;
+    }, this.#parts.bookmarkInterval * bookmarkRound).unref();
+  }
+
+  async #sendBookmarks(): Promise<void> {
+    let sent = 0;
+    for (const fanout of this.#byResource.values()) {
+      for (const reader of fanout.all()) {
+        // Whatever is applied was delivered in the same turn.
+        reader.bookmark(this.#parts.feed.applied);
+        if (++sent % bookmarksInARow === 0) await new Promise((resolve) => setImmediate(resolve));
+        if (this.#stopped) return;
+      }
+    }
   }
 }
 
 function asEnd(error: unknown): KindredError {
   if (error instanceof KindredError) return error;
-  return new KindredError('InternalError', { en: 'The watch failed', zh: '监视失败' }, {}, {}, { cause: error });
+  return new KindredError('InternalError', texts.failed, {}, {}, { cause: error });
 }
 
-interface WatchParts {
-  readonly resource: ModelResource;
-  readonly bound: Bound;
-  readonly names: ReadonlySet<string> | undefined;
-  readonly sink: Sink;
-  readonly revision: number;
+/**
+ * Calls back with Forbidden once what the identity may list and watch of a model is no longer what it was: all of it, or
+ * these names. @returns stops it
+ */
+export function followRights(
+  {
+    authorizer,
+    identity,
+    resource,
+    names,
+  }: {
+    readonly authorizer: Authorizer;
+    readonly identity: Identity;
+    readonly resource: ModelResource;
+    readonly names: ReadonlySet<string> | undefined;
+  },
+  end: (error: KindredError) => void,
+): () => void {
+  const { group } = resource.scheme.groupVersionKind;
+  const list: Access = { verb: 'list', group, resource: resource.scheme.plural };
+  const watch: Access = { ...list, verb: 'watch' };
+  const look = () => {
+    const listed = authorizer.decide(identity, list);
+    const watched = authorizer.decide(identity, watch);
+    if (listed.allowed && watched.allowed && sameNames(seenNames(listed, watched), names)) return;
+    end(new KindredError('Forbidden', texts.rights, { identity: identity.name }));
+  };
+  const stop = authorizer.onChange(look);
+  // Rights may have changed since the caller asked.
+  look();
+  return stop;
+}
+
+type Allowed = Decision & { readonly allowed: true };
+
+/** Of two decisions that both hold: the names they leave; undefined: all. */
+export function seenNames({ names: a }: Allowed, { names: b }: Allowed): ReadonlySet<string> | undefined {
+  return a && b ? a.intersection(b) : (a ?? b);
+}
+
+function sameNames(a: ReadonlySet<string> | undefined, b: ReadonlySet<string> | undefined): boolean {
+  return a === b || (a !== undefined && b !== undefined && a.size === b.size && a.isSubsetOf(b));
 }
 
 class Watch {
   readonly resource: ModelResource;
   readonly bound: Bound;
+  readonly names: ReadonlySet<string> | undefined;
   readonly sink: Sink;
-  readonly revision: number;
   closed = false;
-  /** Had an event since the last look of the bookmark timer. */
-  busy = false;
-  readonly #names: ReadonlySet<string> | undefined;
+  /** Had an event since the last round of bookmarks. */
+  #busy = false;
 
-  constructor({ resource, bound, names, sink, revision }: WatchParts) {
+  constructor(resource: ModelResource, bound: Bound, names: ReadonlySet<string> | undefined, sink: Sink) {
     this.resource = resource;
     this.bound = bound;
-    this.#names = names;
+    this.names = names;
     this.sink = sink;
-    this.revision = revision;
   }
 
   deliver(change: AppliedChange): void {
     const type = this.#typeOf(change);
     if (!type) return;
-    this.busy = true;
+    this.#busy = true;
     this.sink.event({ type, revision: change.revision, bytes: change.shown(), change });
+  }
+
+  bookmark(revision: number): void {
+    if (!this.#busy) this.sink.event({ type: 'BOOKMARK', revision });
+    this.#busy = false;
   }
 
   /** What this watch sees of a change: an object that starts to match is added, one that stops is deleted. */
   #typeOf(change: AppliedChange): ChangeEvent['type'] | undefined {
-    if (this.#names && !this.#names.has(change.name)) return undefined;
-    const before = change.entryBefore();
-    const matched = before !== undefined && (this.bound.op === 'all' || matches(this.bound, before));
+    if (this.names && !this.names.has(change.name)) return undefined;
+    const matchesAll = this.bound.op === 'all';
+    const matched = change.type !== 'create' && (matchesAll || matches(this.bound, change.entryBefore()!));
     if (change.type === 'delete') return matched ? 'DELETED' : undefined;
-    const isMatch = this.bound.op === 'all' || matches(this.bound, change.entry());
+    const isMatch = matchesAll || matches(this.bound, change.entry());
     if (isMatch) return matched ? 'MODIFIED' : 'ADDED';
     return matched ? 'DELETED' : undefined;
   }
@@ -264,14 +401,15 @@ class Watch {
 
 /**
  * Finds the watches that a change could concern without asking each: a watch whose condition demands one of a few
- * labels or keys is filed under these (its *anchors*), all others are asked every time.
+ * names, labels or keys is filed under these (its *anchors*), all others are asked every time.
  */
 class Fanout {
+  readonly readers = new Set<Reader>();
   readonly #definitions: readonly IndexDefinition[];
-  readonly #all = new Map<Watch, readonly string[]>();
+  readonly #anchors = new Map<Watch, readonly string[]>();
   readonly #unanchored = new Set<Watch>();
   readonly #anchored = new Map<string, Set<Watch>>();
-  /** How many watches use each label key, and each field, in their anchors. */
+  /** How many anchors there are for each label key, and for each field. */
   readonly #labels = new Map<string, number>();
   readonly #fields = new Map<number, number>();
 
@@ -279,98 +417,126 @@ class Fanout {
     this.#definitions = definitions;
   }
 
-  get size(): number {
-    return this.#all.size;
+  get isEmpty(): boolean {
+    return this.#anchors.size === 0 && this.#unanchored.size === 0 && this.readers.size === 0;
+  }
+
+  *all(): Generator<Watch | Reader> {
+    yield* this.#unanchored;
+    yield* this.#anchors.keys();
+    yield* this.readers;
   }
 
   add(watch: Watch): void {
-    const anchor = anchorOf(watch.bound, this.#definitions);
-    this.#all.set(watch, anchor?.names ?? []);
-    if (!anchor) {
+    const anchors = this.#anchorsOf(watch);
+    if (!anchors) {
       this.#unanchored.add(watch);
       return;
     }
-    for (const name of anchor.names) {
-      const filed = this.#anchored.get(name);
+    const files = anchors.map((anchor) => anchor.file);
+    this.#anchors.set(watch, files);
+    for (const file of files) {
+      const filed = this.#anchored.get(file);
       if (filed) filed.add(watch);
-      else this.#anchored.set(name, new Set([watch]));
+      else this.#anchored.set(file, new Set([watch]));
     }
-    if ('label' in anchor) count(this.#labels, anchor.label, 1);
-    else count(this.#fields, anchor.field, 1);
+    this.#count(anchors, 1);
   }
 
   remove(watch: Watch): void {
-    const names = this.#all.get(watch);
-    if (!names) return;
-    this.#all.delete(watch);
     this.#unanchored.delete(watch);
-    for (const name of names) {
-      const filed = this.#anchored.get(name);
+    const files = this.#anchors.get(watch);
+    if (!files) return;
+    this.#anchors.delete(watch);
+    for (const file of files) {
+      const filed = this.#anchored.get(file);
       filed?.delete(watch);
-      if (filed?.size === 0) this.#anchored.delete(name);
+      if (filed?.size === 0) this.#anchored.delete(file);
     }
-    const anchor = anchorOf(watch.bound, this.#definitions);
-    if (!anchor) return;
-    if ('label' in anchor) count(this.#labels, anchor.label, -1);
-    else count(this.#fields, anchor.field, -1);
+    this.#count(this.#anchorsOf(watch)!, -1);
   }
 
   deliver(change: AppliedChange): void {
+    for (const reader of this.readers) reader.change(change);
     for (const watch of this.#unanchored) watch.deliver(change);
     if (this.#anchored.size === 0) return;
-    const found = new Set<Watch>();
+    const found = new Set(this.#anchored.get(nameFile(change.name)));
     for (const entry of [change.entry(), change.entryBefore()]) {
       if (!entry) continue;
-      for (const name of this.#anchorsOf(entry)) for (const watch of this.#anchored.get(name) ?? []) found.add(watch);
+      for (const file of this.#filesOf(entry)) for (const watch of this.#anchored.get(file) ?? []) found.add(watch);
     }
     for (const watch of found) watch.deliver(change);
   }
 
-  bookmark(revision: number): void {
-    for (const watch of this.#all.keys()) {
-      if (!watch.busy) watch.sink.event({ type: 'BOOKMARK', revision });
-      watch.busy = false;
+  #anchorsOf({ names, bound }: Watch): readonly Anchor[] | undefined {
+    if (names) return [...names].map((name) => ({ file: nameFile(name) }));
+    return anchorsOf(bound, this.#definitions);
+  }
+
+  #count(anchors: readonly Anchor[], by: number): void {
+    for (const { label, field } of anchors) {
+      if (label !== undefined) count(this.#labels, label, by);
+      if (field !== undefined) count(this.#fields, field, by);
     }
   }
 
-  *#anchorsOf(entry: IndexEntry): Generator<string> {
+  *#filesOf(entry: IndexEntry): Generator<string> {
     for (const label of this.#labels.keys()) {
-      if (Object.hasOwn(entry.labels, label)) yield labelAnchor(label, entry.labels[label]!);
+      if (Object.hasOwn(entry.labels, label)) yield labelFile(label, entry.labels[label]!);
     }
     for (const field of this.#fields.keys()) {
       const { codec } = fieldAt(this.#definitions, field);
-      for (const key of keysOf(entry, field)) yield fieldAnchor(field, codec.format(key));
+      for (const key of keysOf(entry, field)) yield fieldFile(field, codec.format(key));
     }
   }
 }
 
-type Anchor = { readonly names: readonly string[] } & ({ readonly label: string } | { readonly field: number });
-
-function anchorOf(bound: Bound, definitions: readonly IndexDefinition[]): Anchor | undefined {
-  if (bound.op === 'and') {
-    for (const one of bound.of) {
-      const anchor = anchorOf(one, definitions);
-      if (anchor) return anchor;
-    }
-    return undefined;
-  }
-  if (bound.op === 'label' && bound.values) {
-    return { label: bound.key, names: [...bound.values].map((value) => labelAnchor(bound.key, value)) };
-  }
-  if (bound.op !== 'keys' || bound.text || !bound.ranges.every((range) => range.from !== undefined)) return undefined;
-  const { codec } = fieldAt(definitions, bound.field);
-  const isPoint = (range: (typeof bound.ranges)[number]) =>
-    range.to !== undefined && codec.compare(range.from, range.to) === 0;
-  if (!bound.ranges.every(isPoint)) return undefined;
-  const names = bound.ranges.map((range) => fieldAnchor(bound.field, codec.format(range.from)));
-  return { field: bound.field, names };
+/** Where a watch is filed, and the label key or field that leads there. */
+interface Anchor {
+  readonly file: string;
+  readonly label?: string;
+  readonly field?: number;
 }
 
-function labelAnchor(key: string, value: string): string {
+/** Whatever the condition holds for has one of these; undefined when there are no such few. */
+function anchorsOf(bound: Bound, definitions: readonly IndexDefinition[]): readonly Anchor[] | undefined {
+  switch (bound.op) {
+    case 'and': {
+      const found = bound.of.flatMap((one) => {
+        const anchors = anchorsOf(one, definitions);
+        return anchors ? [anchors] : [];
+      });
+      return found.toSorted((a, b) => a.length - b.length)[0];
+    }
+    case 'or': {
+      const found = bound.of.map((one) => anchorsOf(one, definitions));
+      return found.some((anchors) => !anchors) ? undefined : found.flatMap((anchors) => anchors!);
+    }
+    case 'label':
+      return (
+        bound.values && [...bound.values].map((value) => ({ file: labelFile(bound.key, value), label: bound.key }))
+      );
+    case 'keys': {
+      const { codec } = fieldAt(definitions, bound.field);
+      const isPoint = ({ from, to }: KeyRange) =>
+        from !== undefined && to !== undefined && codec.compare(from, to) === 0;
+      if (bound.text || !bound.ranges.every(isPoint)) return undefined;
+      return bound.ranges.map(({ from }) => ({ file: fieldFile(bound.field, codec.format(from)), field: bound.field }));
+    }
+    default:
+      return undefined;
+  }
+}
+
+function nameFile(name: string): string {
+  return `n${name}`;
+}
+
+function labelFile(key: string, value: string): string {
   return `l${key}=${value}`;
 }
 
-function fieldAnchor(field: number, key: string): string {
+function fieldFile(field: number, key: string): string {
   return `f${field}=${key}`;
 }
 
