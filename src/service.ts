@@ -118,6 +118,7 @@ class RunningService implements Service {
       logger,
       behaviours: auth.behaviours,
     });
+    resources.onOvertaken = () => auth.overtaken();
     const authorizer = open ? allowAll : auth.authorizer;
     const clientOf = (caller: Caller, fence?: () => Fence | undefined) =>
       createLocalClient({ resources, registry, authorizer, caller, fence });
@@ -141,6 +142,7 @@ class RunningService implements Service {
           add: (owner, authenticate) => auth.registerAuthenticator(owner, authenticate),
           remove: (owner) => auth.removeAuthenticators(owner),
         },
+        rights: { declare: (plugin, objects) => auth.declareObjects(plugin, objects) },
         timers: options.timers,
         logger,
         reservedDomain,
@@ -179,10 +181,8 @@ class RunningService implements Service {
       accessLog: options.accessLog,
       watch: createWatchRoute({
         watches: resources.watches,
-        feed: resources.feed,
         authorizer,
         maxBufferBytes: watch.maxBufferBytes,
-        bookmarkInterval: watch.bookmarkInterval,
       }),
     });
     this.#measure();

@@ -139,14 +139,22 @@ export class Auth {
     );
     const common = { client: runtime.client, timers: this.#timers, logger };
     this.#departed = new Departed({ ...common, rbac: this.authorizer, tokens: this.#tokens });
-    await this.reload();
+    await this.#reload();
     await createBuiltInRoles(runtime.client);
     this.#templates = new Templates({ ...common, keys: this.#keys, registry });
   }
 
-  /** Reads everything anew: at the start, and after the feed lost its place in the log. */
-  async reload(): Promise<void> {
+  /** The feed lost its place in the log: everything is read anew, again until that works. */
+  overtaken(): void {
     this.#waiting ??= [];
+    this.#reload().catch((error: unknown) => {
+      this.#parts.logger.error({ err: error }, 'Roles, bindings, users and tokens could not be read; trying again');
+      const timer = this.#timers.setTimeout(() => this.overtaken(), reloadDelay) as { unref?: () => void };
+      timer.unref?.();
+    });
+  }
+
+  async #reload(): Promise<void> {
     const { feed } = this.#runtime!;
     for (const [type, kind] of followed) {
       const seen = new Set<string>();
@@ -156,7 +164,7 @@ export class Auth {
       }
       for (const name of this.#known(kind)) if (!seen.has(name)) this.#set(kind, name, undefined, 0, feed.applied);
     }
-    const waiting = this.#waiting;
+    const waiting = this.#waiting ?? [];
     this.#waiting = undefined;
     for (const change of waiting) this.#apply(change);
     this.#departed!.resume();
@@ -275,6 +283,7 @@ export class Auth {
 }
 
 const scanLimit = 1_000;
+const reloadDelay = 1_000;
 
 /** Users before what refers to them. */
 const followed = [

@@ -28,6 +28,12 @@ export interface Authenticators {
   remove(owner: string): void;
 }
 
+/** What a plugin may do without any role, beside everything with its own models (contract section 9). */
+export interface Rights {
+  /** The objects that it pre-declares, all of them; an empty list takes that away. */
+  declare(plugin: string, objects: readonly { group: string; resource: string; name: string }[]): void;
+}
+
 /** What a pino logger offers. */
 export interface Logger {
   debug(details: object, message: string): void;
@@ -48,6 +54,7 @@ export interface RunParts {
   /** Acts as the plugin; `fence` is asked before every write and refuses it by throwing. */
   readonly clientOf: (plugin: string, fence: () => Fence | undefined) => ExtensionClient;
   readonly authenticators: Authenticators;
+  readonly rights: Rights;
   readonly timers: Timers;
   readonly logger: Logger;
   readonly reservedDomain: string;
@@ -151,6 +158,7 @@ export class PluginRun {
       await unlessEnding(this.#callStart());
       await unlessEnding(Promise.all(this.#schemes().map((scheme) => resources.model(scheme).ready)));
       this.#nameDegraded();
+      this.#run.parts.rights.declare(this.#name, this.#declaredObjects());
       const led = await unlessEnding(lead());
       if (led !== 'done elsewhere') {
         this.#fence = led;
@@ -345,6 +353,14 @@ export class PluginRun {
     };
   }
 
+  #declaredObjects(): { group: string; resource: string; name: string }[] {
+    return this.#run.declared.flatMap(({ apiVersion, kind, name }) => {
+      const [version, group = ''] = apiVersion.split('/').reverse() as [string, string | undefined];
+      const scheme = this.#run.parts.registry.fetch({ group, version, kind });
+      return scheme ? [{ group, resource: scheme.plural, name }] : [];
+    });
+  }
+
   #assertAlive(): void {
     if (!this.#alive) throw new KindredError('InvalidPlugin', texts.ended, { plugin: this.#name });
   }
@@ -455,12 +471,13 @@ export class PluginRun {
   }
 
   #takeDown(): void {
-    const { registry, custom, authenticators } = this.#run.parts;
+    const { registry, custom, authenticators, rights } = this.#run.parts;
     this.#alive = false;
     this.#stopListening();
     this.#preDeclared.close();
     custom.remove(this.#name);
     authenticators.remove(this.#name);
+    rights.declare(this.#name, []);
     for (const scheme of this.#schemes()) registry.unregister(scheme, this.#name);
   }
 }

@@ -46,6 +46,8 @@ export class Resources {
   readonly feed: Feed;
   readonly queue: CommitQueue;
   readonly watches: Watches;
+  /** Called when this replica fell behind what the change log keeps: whoever follows the feed reads everything anew. */
+  onOvertaken: (() => void) | undefined;
   readonly #parts: ResourcesParts;
   readonly #resourceParts: ResourceParts;
   readonly #byScheme = new Map<Scheme, ModelResource>();
@@ -59,6 +61,7 @@ export class Resources {
     this.feed.onOvertaken = () => {
       this.watches.endOvertaken();
       for (const resource of this.#byScheme.values()) resource.rebuild();
+      this.onOvertaken?.();
     };
     this.queue = new CommitQueue(store, {
       now,
