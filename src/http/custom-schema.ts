@@ -4,8 +4,11 @@
  */
 import type { Text, Violation } from '../errors.ts';
 import { escapeToken, invalid, KindredError, messageOf, violation } from '../errors.ts';
+import type { ModelType } from '../model/define.ts';
+import { modelDeclaration } from '../model/define.ts';
 import { SchemaDocument } from '../model/json-schema.ts';
 import { normalizeSchema } from '../model/schema.ts';
+import { Scheme } from '../model/scheme.ts';
 import type { CustomRequest, OperationDescription, Parameter } from './custom-route.ts';
 
 export interface RouteChecks {
@@ -28,16 +31,20 @@ type StandardResult =
   | { readonly value: unknown; readonly issues?: undefined }
   | { readonly issues: readonly StandardIssue[] };
 
+/** What comes in, or what it becomes: they differ where a schema transforms. */
+type Direction = 'input' | 'output';
+
 interface StandardSchema {
   readonly '~standard': {
     readonly validate: (value: unknown) => StandardResult | Promise<StandardResult>;
     /** Standard JSON Schema, where the library has it. */
-    readonly jsonSchema?: { input(options: { target: string }): object };
+    readonly jsonSchema?: Record<Direction, (options: { target: string; libraryOptions?: object }) => object>;
   };
 }
 
-/** @param where the route, for messages. @throws InvalidPlugin for a schema that cannot be checked */
+/** @param where the route, for messages. @throws InvalidPlugin, InvalidModel for a schema that cannot be checked or described */
 export function compileChecks(where: string, operation: OperationDescription): RouteChecks {
+  for (const { schema } of operation.responses) if (!schemeOf(schema)) jsonSchemaOf(where, schema, 'output');
   const parameters = operation.parameters.map((one) => compileParameter(where, one));
   const { body } = operation;
   return {
@@ -49,18 +56,27 @@ export function compileChecks(where: string, operation: OperationDescription): R
 }
 
 /** The JSON Schema of a declared schema, with references from its own root; undefined for a Standard Schema that gives none. */
-export function jsonSchemaOf(where: string, schema: object): object | undefined {
-  const plain = isStandard(schema) ? standardJsonSchema(schema) : schema;
-  return plain && (compile(where, 'schema', plain).embedded('#') as object);
+export function jsonSchemaOf(where: string, schema: object, direction: Direction = 'input'): object | undefined {
+  if (isStandard(schema)) return standardJsonSchema(schema, direction);
+  return compile(where, 'schema', schema).embedded('#') as object;
+}
+
+/** The scheme of a model type; undefined for any other schema. @throws InvalidModel for a class that is no model */
+export function schemeOf(type: object | ModelType): Scheme | undefined {
+  if (isStandard(type) || (typeof type !== 'function' && !modelDeclaration(type))) return undefined;
+  return Scheme.buildFromType(type as ModelType);
 }
 
 function isStandard(schema: object): schema is StandardSchema {
   return '~standard' in schema;
 }
 
-function standardJsonSchema(schema: StandardSchema): object | undefined {
+function standardJsonSchema(schema: StandardSchema, direction: Direction): object | undefined {
   try {
-    return schema['~standard'].jsonSchema?.input({ target: 'draft-2020-12' });
+    return schema['~standard'].jsonSchema?.[direction]({
+      target: 'draft-2020-12',
+      libraryOptions: { unrepresentable: 'any' },
+    });
   } catch {
     // The libraries throw for what JSON Schema cannot say; the validator itself still works.
     return undefined;
@@ -97,19 +113,29 @@ function jsonBody(document: SchemaDocument): (value: unknown) => unknown {
 
 function standardBody(schema: StandardSchema): (value: unknown) => Promise<unknown> {
   // The library alone decides. Its schema as JSON Schema, where there is one, gives keyword and translation of what it found.
-  const described = standardJsonSchema(schema);
-  let document: SchemaDocument | undefined;
-  try {
-    document = described && compile('', 'body', described);
-  } catch {
-    document = undefined;
-  }
+  const described = standardJsonSchema(schema, 'input');
+  const document = described && (compiled(described) ?? compiled(withoutPatterns(described)));
   return async (value) => {
     const known = document?.validate(value, '') ?? [];
     const result = await schema['~standard'].validate(value);
     if (!result.issues) return result.value;
     throw invalid(result.issues.flatMap((issue) => violationsOf(issue, known)));
   };
+}
+
+function compiled(schema: object): SchemaDocument | undefined {
+  try {
+    return compile('', 'body', schema);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The libraries' own patterns, for mail addresses and the like, are not all of the kind that models may have. */
+function withoutPatterns(schema: object): object {
+  return JSON.parse(
+    JSON.stringify(schema, (key, value) => (key === 'pattern' && typeof value === 'string' ? undefined : value)),
+  );
 }
 
 function violationsOf(issue: StandardIssue, known: readonly Violation[]): Violation[] {
@@ -119,7 +145,9 @@ function violationsOf(issue: StandardIssue, known: readonly Violation[]): Violat
     return issue.keys.map((key) => violation(pointerOf([...path, key]), 'additionalProperties', text));
   }
   const pointer = pointerOf(path);
-  const same = known.find((one) => one.pointer === pointer);
+  // A pattern beside a format is the library's own form of it.
+  const there = known.filter((one) => one.pointer === pointer);
+  const same = there.find((one) => one.keyword === 'format') ?? there[0];
   const text: Text = { en: issue.message, zh: same ? messageOf(same).zh : issue.message };
   const keyword = same?.keyword ?? (typeof issue.code === 'string' ? issue.code : 'schema');
   return [violation(pointer, keyword, text, { ...same?.params })];

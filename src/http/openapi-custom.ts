@@ -1,11 +1,10 @@
 /** The description of one custom route (specification, "API description"; contract section 10). */
 import type { ModelType } from '../model/define.ts';
-import { modelDeclaration } from '../model/define.ts';
 import type { SchemeRegistry } from '../model/registry.ts';
-import { Scheme } from '../model/scheme.ts';
+import type { Scheme } from '../model/scheme.ts';
 import type { CustomRoute } from './custom.ts';
 import { parameterNames } from './custom.ts';
-import { jsonSchemaOf } from './custom-schema.ts';
+import { jsonSchemaOf, schemeOf } from './custom-schema.ts';
 import type { Fragment } from './openapi-model.ts';
 import { camelCase, modelSchemas } from './openapi-model.ts';
 import type { ComponentOptions, JsonSchema } from './openapi-schema.ts';
@@ -42,17 +41,18 @@ export function describeRoute(
     return componentRef(name);
   };
   const answered = (schema: object | ModelType, name: string): { type: string; schema: object } => {
-    const scheme = schemeOf(schema, registry);
-    answersModels ||= scheme !== undefined;
-    if (scheme && registry.schemes().includes(scheme)) {
+    const own = schemeOf(schema);
+    answersModels ||= own !== undefined;
+    const scheme = own && registry.fetch(own.groupVersionKind);
+    if (scheme) {
       models.push(scheme);
       return { type: 'application/json', schema: componentRef(modelName(scheme)) };
     }
-    if (scheme) {
-      for (const [key, one] of modelSchemas(scheme, name)) schemas.set(key, one);
+    if (own) {
+      for (const [key, one] of modelSchemas(own, name)) schemas.set(key, one);
       return { type: 'application/json', schema: componentRef(name) };
     }
-    const plain = jsonSchemaOf(where, schema) ?? {};
+    const plain = jsonSchemaOf(where, schema, 'output') ?? {};
     const type = (plain as JsonSchema).type === 'string' ? 'text/plain' : 'application/json';
     return { type, schema: named(plain, name, { closed: false }) };
   };
@@ -115,13 +115,6 @@ export function describeRoute(
 }
 
 const answerHeaders = headersOf('Kindred-Revision.optional', 'Cache-Control');
-
-/** The registered scheme of a model type, its own when it is not registered, undefined for a plain schema. */
-function schemeOf(type: object | ModelType, registry: SchemeRegistry): Scheme | undefined {
-  if ('~standard' in type || (typeof type !== 'function' && !modelDeclaration(type))) return undefined;
-  const own = Scheme.buildFromType(type as ModelType);
-  return registry.fetch(own.groupVersionKind) ?? own;
-}
 
 function parametersOf(
   route: CustomRoute,

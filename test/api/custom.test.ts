@@ -312,6 +312,21 @@ const refused: { name: string; register: (routes: CustomRoutes) => void; says: R
     says: /POST .*\/persons.*text/,
   },
   {
+    name: 'a response schema that cannot be described',
+    register: (routes) =>
+      routes.register(
+        'demo',
+        endpoint((r) =>
+          r.GET(
+            '/persons',
+            () => 1,
+            (d) => d.response({ type: 'text' }),
+          ),
+        ),
+      ),
+    says: /GET .*\/persons.*text/,
+  },
+  {
     name: 'what is neither endpoint nor controller',
     register: (routes) => routes.register('demo', { start() {} }),
     says: /registerEndpoint takes/,
@@ -651,6 +666,46 @@ test('contract 10: what a Standard Schema makes of a body is what the handler ge
     error.errors!.map(({ pointer, keyword, message }) => ({ pointer, keyword, message })),
     [{ pointer: '/to', keyword: 'custom', message: 'must go somewhere' }],
   );
+});
+
+test('contract 10: what Zod finds by its own patterns and formats has keyword and translation too', async () => {
+  const { routes } = build();
+  const schema = z.object({
+    mail: z.email(),
+    page: z.url(),
+    at: z.iso.datetime(),
+    id: z.uuid(),
+    lasts: z.iso.duration(),
+    made: z.date().optional(),
+    n: z.number().max(3),
+    kind: z.enum(['a', 'b']),
+  });
+  routes.register(
+    'demo',
+    endpoint((r) =>
+      r.POST(
+        '/x',
+        () => 'ok',
+        (d) => d.requestBody(schema),
+      ),
+    ),
+  );
+  const body = { mail: 'x', page: 'x', at: 'x', id: 'x', lasts: 'x', n: 4, kind: 'c' };
+  const error = await rejection(send(routes, `${base}/x`, { method: 'POST', body }));
+  const found = error.problem('zh').errors as { pointer: string; keyword: string; message: string }[];
+  assert.deepEqual(
+    found.map(({ pointer, keyword }) => [pointer, keyword]),
+    [
+      ['/mail', 'format'],
+      ['/page', 'format'],
+      ['/at', 'format'],
+      ['/id', 'format'],
+      ['/lasts', 'format'],
+      ['/n', 'maximum'],
+      ['/kind', 'enum'],
+    ],
+  );
+  for (const { message } of found) assert.match(message, /\p{Script=Han}/u);
 });
 
 test('contract 10: defaults of a JSON Schema are applied before validation', async () => {
