@@ -8,6 +8,8 @@ import type { ServiceOptions } from '../../src/options.ts';
 import type { Service } from '../../src/service.ts';
 import { createService } from '../../src/service.ts';
 import { LiveConformance } from '../openapi/conformance.ts';
+import type { TestDatabase } from '../servers.ts';
+import { databaseAdapters } from '../servers.ts';
 
 export const Person = defineModel({
   gvk: { group: 'demo.example.com', version: 'v1alpha1', kind: 'Person', singular: 'person', plural: 'persons' },
@@ -56,7 +58,7 @@ export interface Request {
   readonly method?: string;
   readonly path: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** An object or list is sent as JSON, a text or bytes as they are. */
+  /** An object or list is sent as JSON, a text or bytes as they are; a function gives a stream, sent in chunks. */
   readonly body?: unknown;
 }
 
@@ -120,7 +122,7 @@ export class Api {
     const { url, administratorToken } = await this.#service.start();
     this.url = url;
     this.token = administratorToken;
-    const headers = administratorToken === undefined ? {} : { authorization: `Bearer ${administratorToken}` };
+    const headers: Record<string, string> = administratorToken ? { authorization: `Bearer ${administratorToken}` } : {};
     const reply = await this.send({ path: '/api/v1alpha1/roles?size=1', headers });
     this.firstRevision = Number(reply.headers.get('kindred-revision'));
   }
@@ -216,23 +218,35 @@ export function withApi(options: ServiceOptions = {}, register?: (service: Servi
   return api;
 }
 
-/** One test for each case. */
+const adapters = databaseAdapters();
+
+/** One test for each case, on every kind of database. */
 export function runCases(title: string, cases: readonly ApiCase[], prepare: readonly Request[] = []): void {
-  describe(title, () => {
-    const api = withApi();
-    before(async () => {
-      for (const request of prepare) {
-        const reply = await api.send(request);
-        assert.ok(reply.status < 300, `${JSON.stringify(request)}: ${reply.text}`);
+  for (const adapter of adapters) {
+    describe(`${title}, on ${adapter.name}`, () => {
+      let database: TestDatabase;
+      let api: Api;
+      before(async () => {
+        database = await adapter.create();
+        api = new Api({ database: database.url });
+        await api.start();
+        for (const request of prepare) {
+          const reply = await api.send(request);
+          assert.ok(reply.status < 300, `${JSON.stringify(request)}: ${reply.text}`);
+        }
+      });
+      after(async () => {
+        await api.stop();
+        await database.drop();
+      });
+      for (const one of cases) {
+        test(one.name, async () => {
+          check(await api.send(one.request), one, api);
+          for (const next of one.after ?? []) check(await api.send(next.request), next, api);
+        });
       }
     });
-    for (const one of cases) {
-      test(one.name, async () => {
-        check(await api.send(one.request), one, api);
-        for (const next of one.after ?? []) check(await api.send(next.request), next, api);
-      });
-    }
-  });
+  }
 }
 
 export function check(reply: Reply, { status, headers, body, names, revision }: Expectation, api?: Api): void {
