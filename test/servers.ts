@@ -238,7 +238,7 @@ async function startMariadb(): Promise<DatabaseServer> {
   const grants = join(folder, 'init.sql');
   writeFileSync(
     grants,
-    "CREATE OR REPLACE USER test@'127.0.0.1' IDENTIFIED BY 'test'; GRANT ALL ON *.* TO test@'127.0.0.1' WITH GRANT OPTION;\n",
+    "CREATE OR REPLACE USER test@'127.0.0.1' IDENTIFIED BY 'test';\nGRANT ALL ON *.* TO test@'127.0.0.1' WITH GRANT OPTION;\n",
   );
   const url = (database: string): string => `mysql://test:test@127.0.0.1:${port}/${database}`;
   const query = async (sql: string, database = 'mysql'): Promise<void> => {
@@ -264,6 +264,7 @@ async function startMariadb(): Promise<DatabaseServer> {
       '--innodb-buffer-pool-size=128M',
       '--max-allowed-packet=64M',
       '--skip-log-bin',
+      '--skip-name-resolve',
     ],
     environment: {},
   });
@@ -296,7 +297,7 @@ async function server(program: Program): Promise<DatabaseServer> {
     });
     started.unref();
     child = started;
-    const deadline = Date.now() + 60_000;
+    const deadline = Date.now() + 30_000;
     for (;;) {
       if (started.exitCode !== null) throw new Error(`${file} ended with code ${started.exitCode}`);
       try {

@@ -1,6 +1,725 @@
+/**
+ * The store in MySQL or MariaDB, for any number of processes. A batch is one transaction on a connection kept for it, in
+ * two round trips: lock the revision and read what the batch depends on; write and commit what was decided (`plan.ts`).
+ */
+import { randomInt } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import type { ConnectionOptions, Pool, PoolConnection, RowDataPacket } from 'mysql2/promise';
+import { expired, notReady, storageFull, unknownOutcome } from './failure.ts';
+import { changesBytes, changeTypes, compactRows, jumpLength } from './layout.ts';
+import { durabilityOf, migrateMysql } from './mysql-tables.ts';
 import type { StoreOptions } from './open.ts';
-import type { Store } from './store.ts';
+import type { KnownClaim, Plan, PlannedChange } from './plan.ts';
+import { planBatch, questionsOf } from './plan.ts';
+import type { Change, Claim, Lease, LoadPart, ModelRow, Row, Snapshot, Store, Write, WriteResult } from './store.ts';
+import { Line, Poller } from './wake.ts';
 
-export async function openMysql(_url: string, _options: StoreOptions): Promise<Store> {
-  throw new Error('not there');
+/** Milliseconds after which a database that does not answer counts as away. */
+const connectTimeout = 1_500;
+const shortQuery = 1_800;
+const longQuery = 30_000;
+const commitTimeout = 9_000;
+/** Milliseconds for learning what became of a batch whose connection broke. */
+const resolveTimeout = 8_000;
+
+const attempts = 12;
+
+/** Bytes of SQL that are sent at once, at most; a single row may be longer. Servers take 16 MiB by default. */
+const packetBytes = 6 * 2 ** 20;
+
+type Driver = typeof import('mysql2/promise');
+
+export async function openMysql(url: string, options: StoreOptions): Promise<Store> {
+  const driver = await import('mysql2/promise').then(
+    (module) => module,
+    (cause: unknown) => {
+      throw new Error('a mysql:// database needs the package "mysql2": npm install mysql2', { cause });
+    },
+  );
+  const config = settings(url);
+  let connection: Awaited<ReturnType<Driver['createConnection']>>;
+  try {
+    connection = await driver.createConnection(config);
+  } catch (cause) {
+    throw new Error(`the database ${url.replace(/\/\/[^@/]*@/, '//')} cannot be reached: ${(cause as Error).message}`, {
+      cause,
+    });
+  }
+  try {
+    const { settings: durability, problems, warnings } = await durabilityOf(connection);
+    if (problems.length > 0) {
+      const text = `the database server can lose acknowledged writes (${problems.join(', ')})`;
+      if (!options.allowUnsafeDurability) throw new Error(`${text}; change these settings, or allow unsafe durability`);
+      options.warn?.(text);
+    }
+    for (const warning of warnings) options.warn?.(warning);
+    await migrateMysql(connection);
+    const [rows] = await connection.query<RowDataPacket[]>('SELECT version() AS version');
+    const description = { database: 'mysql', version: String(rows[0]!.version), ...durability };
+    return new MysqlStore(driver, config, options, description);
+  } finally {
+    await connection.end();
+  }
+}
+
+/** `sslmode` (`disable`, `require`, `verify-ca`, `verify-full`) and `sslrootcert` (a file) mean what they mean for PostgreSQL. */
+function settings(url: string): ConnectionOptions {
+  const { hostname, port, username, password, pathname, searchParams } = new URL(url);
+  const mode = searchParams.get('sslmode') ?? 'disable';
+  const authority = searchParams.get('sslrootcert');
+  if (!['disable', 'require', 'verify-ca', 'verify-full'].includes(mode)) {
+    throw new Error(`sslmode=${mode} in the database URL: expected disable, require, verify-ca or verify-full`);
+  }
+  return {
+    host: decodeURIComponent(hostname),
+    port: port === '' ? 3306 : Number(port),
+    user: decodeURIComponent(username),
+    password: decodeURIComponent(password),
+    database: decodeURIComponent(pathname.slice(1)),
+    connectTimeout,
+    enableKeepAlive: true,
+    multipleStatements: true,
+    ...(mode !== 'disable' && {
+      ssl: {
+        rejectUnauthorized: mode !== 'require',
+        verifyIdentity: mode === 'verify-full',
+        ...(authority && { ca: readFileSync(authority) }),
+      },
+    }),
+  };
+}
+
+interface DriverError {
+  readonly errno?: number;
+  readonly sqlState?: string;
+  readonly fatal?: boolean;
+  readonly message: string;
+}
+
+/** Numbers of server errors, from the servers' reference. */
+const errors = {
+  full: [1021, 1114],
+  repeatable: [1205, 1213],
+  /** Too many connections, shutting down, read-only, out of memory. */
+  away: [1037, 1040, 1041, 1053, 1203, 1290, 1792, 1836],
+  /** The connection was ended by the server, or the commit itself failed: the outcome is open. */
+  open: [1053, 1180, 1317, 1927, 2006, 2013, 4031],
+};
+
+/** True when the server itself refused the statement: the transaction is certainly undone. */
+function refusedByServer(error: unknown): boolean {
+  const { errno, sqlState, fatal } = error as DriverError;
+  return errno !== undefined && sqlState !== undefined && !fatal && !errors.open.includes(errno);
+}
+
+function repeatable(error: unknown): boolean {
+  return errors.repeatable.includes((error as DriverError).errno ?? 0);
+}
+
+/** An error of the server or the connection in our words, for what certainly changed nothing. */
+function translate(error: unknown): Error {
+  const { errno = 0, message } = error as DriverError;
+  if (error instanceof Error && error.name === 'KindredError') return error;
+  if (errors.full.includes(errno)) return storageFull(message, error);
+  if (!refusedByServer(error) || errors.away.includes(errno) || repeatable(error)) return notReady(message, error);
+  return error as Error;
+}
+
+const bytesOf = (text: string): Buffer => Buffer.from(text, 'utf8');
+const literal = (bytes: Uint8Array): string =>
+  `X'${Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('hex')}'`;
+const nameLiteral = (text: string): string => literal(bytesOf(text));
+
+/** `INSERT` statements of at most about a megabyte each. */
+function inserts(head: string, rows: readonly string[], tail = ''): string[] {
+  const statements: string[] = [];
+  let values: string[] = [];
+  let length = 0;
+  for (const row of rows) {
+    if (values.length > 0 && length + row.length > 2 ** 20) {
+      statements.push(`${head} VALUES ${values.join(',')}${tail}`);
+      values = [];
+      length = 0;
+    }
+    values.push(row);
+    length += row.length;
+  }
+  if (values.length > 0) statements.push(`${head} VALUES ${values.join(',')}${tail}`);
+  return statements;
+}
+
+/** A condition on pairs of model and bytes that the server answers by points of the index. */
+function byModel(column: string, pairs: readonly { model: number; value: Uint8Array }[]): string {
+  const models = Map.groupBy(pairs, (pair) => pair.model);
+  return [...models]
+    .map(
+      ([model, list]) => `(model = ${model} AND ${column} IN (${list.map((pair) => literal(pair.value)).join(',')}))`,
+    )
+    .join(' OR ');
+}
+
+const claimTail =
+  ' ON DUPLICATE KEY UPDATE index_name = VALUES(index_name), key_text = VALUES(key_text), id = VALUES(id)';
+
+function insertClaims(claims: readonly KnownClaim[]): string[] {
+  const rows = claims.map(
+    ({ model, hash, index, key, id }) => `(${model},${literal(hash)},${nameLiteral(index)},${nameLiteral(key)},${id})`,
+  );
+  return inserts('INSERT INTO kindred_claims', rows, claimTail);
+}
+
+function deleteClaims(claims: readonly { model: number; hash: Uint8Array }[]): string {
+  return `DELETE FROM kindred_claims WHERE ${byModel(
+    'hash',
+    claims.map(({ model, hash }) => ({ model, value: hash })),
+  )}`;
+}
+
+interface ClaimRow extends RowDataPacket {
+  model: number;
+  hash: Buffer;
+  index_name: Buffer;
+  key_text: Buffer;
+  id: number;
+}
+
+const claimOf = ({ model, hash, index_name, key_text, id }: ClaimRow): KnownClaim => ({
+  model,
+  hash,
+  index: index_name.toString(),
+  key: key_text.toString(),
+  id,
+});
+
+interface ObjectRow extends RowDataPacket {
+  model: number;
+  id: number;
+  revision: number;
+  name: Buffer;
+  bytes: Buffer;
+}
+
+const rowOf = ({ id, revision, name, bytes }: ObjectRow): Row => ({ id, revision, name: name.toString(), bytes });
+
+interface ChangeRow extends RowDataPacket {
+  oldest: number;
+  revision: number | null;
+  time: number;
+  type: number;
+  model: number;
+  id: number;
+  name: Buffer;
+  bytes: Buffer;
+  old_bytes: Buffer | null;
+}
+
+function changeOf({ revision, time, type, model, id, name, bytes, old_bytes }: ChangeRow): Change {
+  return {
+    revision: revision!,
+    time,
+    type: changeTypes[type]!,
+    model,
+    id,
+    name: name.toString(),
+    bytes,
+    ...(old_bytes && { before: old_bytes }),
+  };
+}
+
+class MysqlStore implements Store {
+  readonly shared = true;
+  readonly #description: Readonly<Record<string, string>>;
+  readonly #pool: Pool;
+  /** Snapshots hold a connection for long; a pool of their own keeps them from starving the reads. */
+  readonly #snapshotPool: Pool;
+  readonly #writers: Pool;
+  readonly #line = new Line();
+  readonly #poller = new Poller(() => this.revision());
+  readonly #numbers = new Map<string, number>();
+  /** Connections whose session is set up. */
+  readonly #prepared = new WeakSet<object>();
+  #closed = false;
+
+  constructor(
+    driver: Driver,
+    config: ConnectionOptions,
+    options: StoreOptions,
+    description: Readonly<Record<string, string>>,
+  ) {
+    this.#description = description;
+    this.#pool = driver.createPool({ ...config, connectionLimit: options.poolSize ?? 10 });
+    this.#snapshotPool = driver.createPool({ ...config, connectionLimit: 5 });
+    this.#writers = driver.createPool({ ...config, connectionLimit: 1 });
+  }
+
+  async modelNumber(group: string, kind: string): Promise<number> {
+    const key = `${group}/${kind}`;
+    const known = this.#numbers.get(key);
+    if (known !== undefined) return known;
+    const where = `group_name = ${nameLiteral(group)} AND kind = ${nameLiteral(kind)}`;
+    const number = await this.#transaction(async (query) => {
+      await query("SELECT value FROM kindred_meta WHERE id = 'oldest' FOR UPDATE");
+      const find = (): Promise<RowDataPacket[]> => query(`SELECT number FROM kindred_models WHERE ${where}`);
+      const [found] = await find();
+      if (found) return found.number as number;
+      await query(
+        `INSERT INTO kindred_models SELECT coalesce(max(number), 0) + 1, ${nameLiteral(group)}, ${nameLiteral(kind)} FROM kindred_models`,
+      );
+      const [made] = await find();
+      return made!.number as number;
+    });
+    this.#numbers.set(key, number);
+    return number;
+  }
+
+  async models(): Promise<readonly ModelRow[]> {
+    const rows = await this.#read<RowDataPacket>('SELECT number, group_name, kind FROM kindred_models ORDER BY number');
+    return rows.map((row) => ({ number: row.number, group: String(row.group_name), kind: String(row.kind) }));
+  }
+
+  revision(): Promise<number> {
+    return this.#meta('revision');
+  }
+
+  oldest(): Promise<number> {
+    return this.#meta('oldest');
+  }
+
+  async #meta(id: string): Promise<number> {
+    const rows = await this.#read<RowDataPacket>(`SELECT value FROM kindred_meta WHERE id = '${id}'`);
+    return rows[0]!.value as number;
+  }
+
+  commit(writes: readonly Write[], time: number): Promise<readonly WriteResult[]> {
+    return this.#line.run(async () => {
+      for (let attempt = 1; ; attempt++) {
+        try {
+          return await this.#commitOnce(writes, time);
+        } catch (error) {
+          if (!repeatable(error) || attempt === attempts) throw translate(error);
+          await pause(randomInt(1, 5 * attempt));
+        }
+      }
+    });
+  }
+
+  async #commitOnce(writes: readonly Write[], time: number): Promise<readonly WriteResult[]> {
+    const connection = await this.#connection(this.#writers);
+    const timer = setTimeout(() => connection.destroy(), commitTimeout);
+    let usable = false;
+    try {
+      const plan = await this.#decide(connection, writes, time);
+      if (plan.steps.length === 0) {
+        await connection.query('ROLLBACK');
+        usable = true;
+        return plan.results;
+      }
+      const batch = randomInt(2 ** 47);
+      try {
+        await this.#write(connection, plan, time, batch);
+        usable = true;
+        return plan.results;
+      } catch (error) {
+        if (refusedByServer(error)) throw error;
+        connection.destroy();
+        if (await this.#wasCommitted(plan.revision, batch, error as Error)) return plan.results;
+        throw notReady('the connection broke before the commit', error);
+      }
+    } catch (error) {
+      if (refusedByServer(error)) {
+        usable = await connection.query('ROLLBACK').then(
+          () => true,
+          () => false,
+        );
+      }
+      throw error;
+    } finally {
+      clearTimeout(timer);
+      if (usable) connection.release();
+      else connection.destroy();
+    }
+  }
+
+  /** Locks the revision, reads what the batch depends on and decides what it does. */
+  async #decide(connection: PoolConnection, writes: readonly Write[], time: number): Promise<Plan> {
+    const questions = questionsOf(writes);
+    const statements = ['START TRANSACTION', "SELECT value FROM kindred_meta WHERE id = 'revision' FOR UPDATE"];
+    const ask = (needed: boolean, statement: () => string): number => (needed ? statements.push(statement()) - 1 : -1);
+    const rows = ask(questions.names.length > 0, () => {
+      const pairs = questions.names.map(({ model, name }) => ({ model, value: bytesOf(name) }));
+      return `SELECT model, name, id, revision FROM kindred_objects WHERE ${byModel('name', pairs)}`;
+    });
+    const claims = ask(questions.hashes.length > 0, () => {
+      const pairs = questions.hashes.map(({ model, hash }) => ({ model, value: hash }));
+      return `SELECT model, hash, index_name, key_text, id FROM kindred_claims WHERE ${byModel('hash', pairs)}`;
+    });
+    const leases = ask(
+      questions.leases.length > 0,
+      () =>
+        `SELECT name, token, expires FROM kindred_leases WHERE name IN (${questions.leases.map(nameLiteral).join(',')}) FOR UPDATE`,
+    );
+    const heirs = ask(
+      questions.heirs.length > 0,
+      () => `SELECT id, model FROM kindred_objects WHERE id IN (${questions.heirs.join(',')})`,
+    );
+    const [answers] = await connection.query<RowDataPacket[][]>(statements.join(';'));
+    const answer = (position: number): RowDataPacket[] => (position < 0 ? [] : answers[position]!);
+    return planBatch(writes, time, {
+      revision: answers[1]![0]!.value as number,
+      rows: (answer(rows) as ObjectRow[]).map(({ model, name, id, revision }) => ({
+        model,
+        name: name.toString(),
+        id,
+        revision,
+      })),
+      claims: (answer(claims) as ClaimRow[]).map(claimOf),
+      leases: answer(leases).map((row) => ({
+        name: String(row.name),
+        token: row.token as number,
+        expires: row.expires as number,
+      })),
+      heirs: answer(heirs).map((row) => ({ id: row.id as number, model: row.model as number })),
+    });
+  }
+
+  async #write(connection: PoolConnection, plan: Plan, time: number, batch: number): Promise<void> {
+    const statements = plan.steps.flatMap((step) => this.#stepStatements(step, time, batch));
+    if (plan.droppedClaims.length > 0) statements.push(deleteClaims(plan.droppedClaims));
+    statements.push(...insertClaims(plan.takenClaims));
+    statements.push(`UPDATE kindred_meta SET value = ${plan.revision} WHERE id = 'revision'`, 'COMMIT');
+    let sending: string[] = [];
+    let length = 0;
+    for (const statement of statements) {
+      if (sending.length > 0 && length + statement.length > packetBytes) {
+        await connection.query(sending.join(';'));
+        sending = [];
+        length = 0;
+      }
+      sending.push(statement);
+      length += statement.length;
+    }
+    await connection.query(sending.join(';'));
+  }
+
+  #stepStatements(step: readonly PlannedChange[], time: number, batch: number): string[] {
+    const rows = step.map(({ revision, id, write }) => {
+      const type = changeTypes.indexOf(write.type);
+      return `(${revision},${time},${type},${write.model},${id},${nameLiteral(write.name)},${literal(write.bytes)},NULL,${batch})`;
+    });
+    const statements = inserts('INSERT INTO kindred_changes', rows);
+    const here = `c.revision BETWEEN ${step[0]!.revision} AND ${step.at(-1)!.revision}`;
+    const types = new Set(step.map((change) => change.write.type));
+    if (types.has('update') || types.has('delete')) {
+      statements.push(
+        `UPDATE kindred_changes c JOIN kindred_objects o ON o.id = c.id SET c.old_bytes = o.bytes WHERE ${here} AND c.type <> 0`,
+      );
+    }
+    if (types.has('delete')) {
+      const removed = step.filter((change) => change.write.type === 'delete').map((change) => change.id);
+      statements.push(`DELETE FROM kindred_objects WHERE id IN (${removed.join(',')})`);
+    }
+    if (types.has('update')) {
+      statements.push(
+        `UPDATE kindred_changes c JOIN kindred_objects o ON o.id = c.id SET o.revision = c.revision, o.bytes = c.bytes WHERE ${here} AND c.type = 1`,
+      );
+    }
+    if (types.has('create')) {
+      statements.push(
+        `INSERT INTO kindred_objects SELECT c.id, c.model, c.name, c.revision, c.bytes FROM kindred_changes c WHERE ${here} AND c.type = 0`,
+      );
+    }
+    return statements;
+  }
+
+  /**
+   * Whether the batch that ends with this revision was committed. The lock on the revision waits for a transaction that
+   * the server may still be finishing.
+   */
+  async #wasCommitted(revision: number, batch: number, cause: Error): Promise<boolean> {
+    const deadline = Date.now() + resolveTimeout;
+    for (let wait = 50; ; wait = Math.min(wait * 2, 1_000)) {
+      try {
+        return await this.#transaction(async (query) => {
+          const [newest] = await query("SELECT value FROM kindred_meta WHERE id = 'revision' FOR UPDATE");
+          if ((newest!.value as number) < revision) return false;
+          const [found] = await query(`SELECT batch FROM kindred_changes WHERE revision = ${revision}`);
+          if (!found) throw unknownOutcome('the change log was compacted meanwhile', cause);
+          return found.batch === batch;
+        });
+      } catch (error) {
+        if ((error as { code?: unknown }).code === 'UnknownOutcome') throw error;
+        if (Date.now() + wait > deadline || this.#closed) throw unknownOutcome(cause.message, cause);
+        await pause(wait);
+      }
+    }
+  }
+
+  async get(model: number, ids: readonly number[]): Promise<readonly Row[]> {
+    if (ids.length === 0) return [];
+    return inOrder(ids, await this.#read<ObjectRow>(selectRows(model, ids)));
+  }
+
+  async scan(model: number, after: number, limit: number): Promise<readonly Row[]> {
+    const rows = await this.#read<ObjectRow>(
+      `SELECT id, revision, name, bytes FROM kindred_objects WHERE model = ${model} AND id > ${after} ORDER BY id LIMIT ${limit}`,
+      longQuery,
+    );
+    return rows.map(rowOf);
+  }
+
+  async count(model: number): Promise<number> {
+    const rows = await this.#read<RowDataPacket>(
+      `SELECT count(*) AS count FROM kindred_objects WHERE model = ${model}`,
+      longQuery,
+    );
+    return rows[0]!.count as number;
+  }
+
+  async snapshot(): Promise<Snapshot> {
+    const connection = await this.#connection(this.#snapshotPool);
+    let open = true;
+    const query = async <R extends RowDataPacket>(sql: string): Promise<R[]> => {
+      if (!open) throw notReady('the snapshot is closed');
+      try {
+        const [rows] = await connection.query<R[]>({ sql, timeout: longQuery });
+        return rows;
+      } catch (error) {
+        throw translate(error);
+      }
+    };
+    try {
+      await query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ');
+      await query('START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY');
+      const [row] = await query("SELECT value FROM kindred_meta WHERE id = 'revision'");
+      return {
+        revision: row!.value as number,
+        get: async (model, ids) =>
+          ids.length === 0 ? [] : inOrder(ids, await query<ObjectRow>(selectRows(model, ids))),
+        close: async () => {
+          if (!open) return;
+          open = false;
+          await connection.query('ROLLBACK').then(
+            () => connection.release(),
+            () => connection.destroy(),
+          );
+        },
+      };
+    } catch (error) {
+      open = false;
+      connection.destroy();
+      throw error;
+    }
+  }
+
+  async claims(
+    model: number,
+    after: Uint8Array | undefined,
+    limit: number,
+  ): Promise<readonly (Claim & { id: number })[]> {
+    const rows = await this.#read<ClaimRow>(
+      `SELECT model, hash, index_name, key_text, id FROM kindred_claims
+        WHERE model = ${model} AND hash > ${literal(after ?? new Uint8Array())} ORDER BY hash LIMIT ${limit}`,
+      longQuery,
+    );
+    return rows.map((row) => {
+      const { model: _, ...claim } = claimOf(row);
+      return claim;
+    });
+  }
+
+  replaceClaims(model: number, add: readonly (Claim & { id: number })[], remove: readonly Uint8Array[]): Promise<void> {
+    return this.#transaction(async (query) => {
+      if (remove.length > 0) await query(deleteClaims(remove.map((hash) => ({ model, hash }))));
+      for (const statement of insertClaims(add.map((claim) => ({ ...claim, model })))) await query(statement);
+    });
+  }
+
+  async changes(since: number, limit: number): Promise<readonly Change[]> {
+    const rows = await this.#read<ChangeRow>(
+      `SELECT m.value AS oldest, c.revision, c.time, c.type, c.model, c.id, c.name, c.bytes, c.old_bytes
+        FROM kindred_meta m LEFT JOIN (
+          SELECT next.*, sum(octet_length(bytes) + coalesce(octet_length(old_bytes), 0)) OVER (ORDER BY revision) AS total,
+            row_number() OVER (ORDER BY revision) AS place
+          FROM (SELECT * FROM kindred_changes WHERE revision > ${since} ORDER BY revision LIMIT ${limit}) AS next
+        ) AS c ON c.total <= ${changesBytes} OR c.place = 1
+        WHERE m.id = 'oldest' ORDER BY c.revision`,
+      longQuery,
+    );
+    const { oldest } = rows[0]!;
+    if (since < oldest) throw expired(since, oldest);
+    return rows.filter((row) => row.revision !== null).map(changeOf);
+  }
+
+  compact(keep: number, time: number): Promise<number> {
+    return this.#transaction(async (query) => {
+      await query("SELECT value FROM kindred_meta WHERE id = 'oldest' FOR UPDATE");
+      const [newest] = await query("SELECT value FROM kindred_meta WHERE id = 'revision'");
+      const rows = await query(
+        `SELECT revision, time FROM kindred_changes WHERE revision <= ${(newest!.value as number) - keep}
+          ORDER BY revision LIMIT ${compactRows}`,
+      );
+      const kept = rows.findIndex((row) => (row.time as number) > time);
+      const count = kept === -1 ? rows.length : kept;
+      if (count === 0) return 0;
+      const last = rows[count - 1]!.revision as number;
+      await query(`DELETE FROM kindred_changes WHERE revision <= ${last}`);
+      await query(`UPDATE kindred_meta SET value = ${last} WHERE id = 'oldest'`);
+      return count;
+    });
+  }
+
+  onCommit(listener: () => void): () => void {
+    return this.#poller.listen(listener);
+  }
+
+  acquireLease(name: string, holder: string, ttl: number, now: number): Promise<Lease | undefined> {
+    const where = `name = ${nameLiteral(name)}`;
+    return this.#transaction(async (query) => {
+      await query(
+        `INSERT IGNORE INTO kindred_leases SELECT ${nameLiteral(name)}, '', value, 0 FROM kindred_meta WHERE id = 'jump'`,
+      );
+      const [row] = await query(`SELECT holder, token, expires FROM kindred_leases WHERE ${where} FOR UPDATE`);
+      const free = (row!.expires as number) <= now;
+      if (!free && String(row!.holder) !== holder) return undefined;
+      const token = (row!.token as number) + (free ? 1 : 0);
+      await query(
+        `UPDATE kindred_leases SET holder = ${nameLiteral(holder)}, token = ${token}, expires = ${now + ttl} WHERE ${where}`,
+      );
+      return { name, holder, token };
+    });
+  }
+
+  releaseLease({ name, holder, token }: Lease): Promise<void> {
+    return this.#transaction(async (query) => {
+      await query(
+        `UPDATE kindred_leases SET expires = 0
+          WHERE name = ${nameLiteral(name)} AND holder = ${nameLiteral(holder)} AND token = ${token}`,
+      );
+    });
+  }
+
+  load(part: LoadPart): Promise<void> {
+    return this.#transaction(async (query) => {
+      for (const statement of loadStatements(part)) await query(statement);
+    });
+  }
+
+  jump(): Promise<number> {
+    return this.#transaction(async (query) => {
+      const [row] = await query("SELECT value FROM kindred_meta WHERE id = 'revision' FOR UPDATE");
+      const origin = row!.value as number;
+      const target = origin + jumpLength;
+      await query(`INSERT INTO kindred_jumps VALUES (${target}, ${origin})`);
+      await query('DELETE FROM kindred_changes');
+      await query(`UPDATE kindred_leases SET token = token + ${jumpLength}, expires = 0`);
+      await query(`UPDATE kindred_meta SET value = ${target} WHERE id IN ('revision', 'oldest', 'jump')`);
+      return target;
+    });
+  }
+
+  describe(): Readonly<Record<string, string | number>> {
+    return this.#description;
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#poller.stop();
+    await this.#line.run(async () => undefined);
+    await Promise.all([this.#writers.end(), this.#pool.end(), this.#snapshotPool.end()]);
+  }
+
+  async #connection(pool: Pool): Promise<PoolConnection> {
+    if (this.#closed) throw notReady('the store is closed');
+    let connection: PoolConnection;
+    try {
+      connection = await pool.getConnection();
+    } catch (error) {
+      throw translate(error);
+    }
+    if (this.#prepared.has(connection.connection)) return connection;
+    try {
+      // A literal is read the same way whatever the server's own mode is.
+      const sql = "SET SESSION sql_mode = 'STRICT_ALL_TABLES'; SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED";
+      await connection.query({ sql, timeout: shortQuery });
+    } catch (error) {
+      connection.destroy();
+      throw translate(error);
+    }
+    this.#prepared.add(connection.connection);
+    return connection;
+  }
+
+  async #read<R extends RowDataPacket>(sql: string, timeout = shortQuery): Promise<R[]> {
+    const connection = await this.#connection(this.#pool);
+    try {
+      const [rows] = await connection.query<R[]>({ sql, timeout });
+      connection.release();
+      return rows;
+    } catch (error) {
+      if (refusedByServer(error)) connection.release();
+      else connection.destroy();
+      throw translate(error);
+    }
+  }
+
+  /** One transaction of a kind that may be tried again: it says nothing of whether it was applied when the connection breaks. */
+  async #transaction<T>(body: (query: (sql: string) => Promise<RowDataPacket[]>) => Promise<T>): Promise<T> {
+    for (let attempt = 1; ; attempt++) {
+      const connection = await this.#connection(this.#pool);
+      try {
+        await connection.query('START TRANSACTION');
+        const result = await body(async (sql) => (await connection.query<RowDataPacket[]>(sql))[0]);
+        await connection.query('COMMIT');
+        connection.release();
+        return result;
+      } catch (error) {
+        await connection.query('ROLLBACK').then(
+          () => connection.release(),
+          () => connection.destroy(),
+        );
+        if (!repeatable(error) || attempt === attempts) throw translate(error);
+        await pause(randomInt(1, 5 * attempt));
+      }
+    }
+  }
+}
+
+function selectRows(model: number, ids: readonly number[]): string {
+  return `SELECT id, revision, name, bytes FROM kindred_objects WHERE id IN (${ids.join(',')}) AND model = ${model}`;
+}
+
+/** The rows in the order of the ids, those that are there. */
+function inOrder(ids: readonly number[], rows: readonly ObjectRow[]): Row[] {
+  const byId = new Map(rows.map((row) => [row.id, rowOf(row)]));
+  return ids.map((id) => byId.get(id)).filter((row) => row !== undefined);
+}
+
+function loadStatements(part: LoadPart): string[] {
+  if ('models' in part) {
+    const rows = part.models.map(({ number, group, kind }) => `(${number},${nameLiteral(group)},${nameLiteral(kind)})`);
+    return inserts('REPLACE INTO kindred_models', rows);
+  }
+  if ('rows' in part) {
+    const rows = part.rows.map(
+      ({ id, name, revision, bytes }) => `(${id},${part.model},${nameLiteral(name)},${revision},${literal(bytes)})`,
+    );
+    return inserts('REPLACE INTO kindred_objects', rows);
+  }
+  if ('claims' in part) return insertClaims(part.claims.map((claim) => ({ ...claim, model: part.model })));
+  if ('changes' in part) {
+    const rows = part.changes.map(
+      ({ revision, time, type, model, id, name, bytes, before }) =>
+        `(${revision},${time},${changeTypes.indexOf(type)},${model},${id},${nameLiteral(name)},${literal(bytes)},${before ? literal(before) : 'NULL'},0)`,
+    );
+    return inserts('REPLACE INTO kindred_changes', rows);
+  }
+  return [
+    `UPDATE kindred_meta SET value = ${part.revision} WHERE id = 'revision'`,
+    `UPDATE kindred_meta SET value = ${part.oldest} WHERE id = 'oldest'`,
+  ];
+}
+
+function pause(milliseconds: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, milliseconds));
 }
