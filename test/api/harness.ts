@@ -191,7 +191,8 @@ export async function until(state: () => boolean | Promise<boolean>): Promise<vo
 }
 
 /** Method, headers and body as they go over the wire. */
-function sentAs({ method, headers = {}, body }: Request) {
+function sentAs({ method, headers = {}, body: given }: Request) {
+  const body: unknown = typeof given === 'function' ? given() : given;
   const raw = typeof body === 'string' || body instanceof Uint8Array || body instanceof ReadableStream;
   const type =
     method === 'PATCH'
