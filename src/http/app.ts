@@ -274,7 +274,10 @@ class Handler implements ExchangeObserver {
     const { method, path } = exchange;
     if (match?.kind === 'custom') {
       exchange.route = match.match.route.path;
-      this.#authorise(exchange, match.match.access);
+      const { access } = match.match;
+      const { names, reason } = this.#authorise(exchange, access);
+      // What is allowed for named objects alone cannot be narrowed to them here.
+      if (names && !('name' in access)) throw forbidden(identity ?? anonymous, reason);
       return serveCustom(exchange, match.match, this.#parts);
     }
     this.#authorise(exchange, accessOfPath(method, path, segmentsOf(path)));

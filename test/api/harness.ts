@@ -94,7 +94,9 @@ export class Api {
   readonly options: ServiceOptions;
   /** Every exchange of `send` is compared with the API description. */
   readonly #conformance = new LiveConformance(async () => {
-    const response = await fetch(`${this.url}/v3/api-docs/apis_aggregated.api_v1alpha1`).catch(() => undefined);
+    const url = `${this.url}/v3/api-docs/apis_aggregated.api_v1alpha1`;
+    const headers = new Headers(this.token === undefined ? [] : [['authorization', `Bearer ${this.token}`]]);
+    const response = await fetch(url, { headers }).catch(() => undefined);
     return response?.status === 200 ? ((await response.json()) as object) : undefined;
   });
   #service: Service | undefined;
