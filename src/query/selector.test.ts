@@ -1,0 +1,245 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import fc from 'fast-check';
+import { KindredError } from '../errors.ts';
+import type { Condition } from './condition.ts';
+import { dataOf, Queries } from './condition.ts';
+import { formatFieldSelector, formatLabelSelector, parseFieldSelector, parseLabelSelector } from './selector.ts';
+
+/** Without where it stands in the text. */
+function plain(condition: Condition): unknown {
+  return JSON.parse(JSON.stringify(condition, (key, value) => (key === 'source' ? undefined : value)));
+}
+
+function same(actual: Condition, expected: Condition): void {
+  assert.deepEqual(plain(actual), plain(expected));
+}
+
+const { equal, labelEqual, labelExists, labelIn } = Queries;
+const oneOf = Queries.in;
+
+const labelCases: readonly (readonly [title: string, text: string, expected: Condition])[] = [
+  ['spec: Generated resource API - labelSelector: key=value', 'env=prod', labelEqual('env', 'prod')],
+  ['spec: Generated resource API - labelSelector: key!=value', 'env!=prod', labelEqual('env', 'prod').not()],
+  ['spec: Generated resource API - labelSelector: !key', '!env', labelExists('env').not()],
+  ['spec: Generated resource API - labelSelector: label key exists', 'env', labelExists('env')],
+  ['contract 4: label terms k==v', 'env==prod', labelEqual('env', 'prod')],
+  ['contract 4: label terms k=(a,b)', 'env=(a,b)', labelIn('env', ['a', 'b'])],
+  ['contract 4: label terms k!=(a,b)', 'env!=(a,b)', labelIn('env', ['a', 'b']).not()],
+  ['contract 4: label terms k in (a,b)', 'env in (a,b)', labelIn('env', ['a', 'b'])],
+  ['contract 4: label terms k notin (a,b)', 'env notin (a,b)', labelIn('env', ['a', 'b']).not()],
+  ['contract 4: terms joined by "," are ANDed', 'a=1,b', labelEqual('a', '1').and(labelExists('b'))],
+  [
+    'contract 4: white space around every token is dropped',
+    ' a = 1 , ! b , c in ( x , y ) ',
+    Queries.and(labelEqual('a', '1'), labelExists('b').not(), labelIn('c', ['x', 'y'])),
+  ],
+  ['contract 4: k= is the empty string', 'a=', labelEqual('a', '')],
+  ['contract 4: an empty element of a list is the empty string', 'a in (x,)', labelIn('a', ['x', ''])],
+  ['contract 4: an empty parameter is no condition', '', Queries.all()],
+  ['a key may be called in', 'in in (a)', labelIn('in', ['a'])],
+  ['a key with a prefix', 'demo.example.com/env=a', labelEqual('demo.example.com/env', 'a')],
+];
+
+const fieldCases: readonly (readonly [title: string, text: string, expected: Condition])[] = [
+  ['spec: Generated resource API - fieldSelector: field=value', 'spec.age=3', equal('spec.age', '3')],
+  ['spec: Generated resource API - fieldSelector: field!=value', 'spec.age!=3', equal('spec.age', '3').not()],
+  ['spec: Generated resource API - fieldSelector: field=(v1,v2)', 'spec.age=(3,4)', oneOf('spec.age', ['3', '4'])],
+  ['contract 4: f>v', 'f>1', Queries.greaterThan('f', '1')],
+  ['contract 4: f>=v', 'f>=1', Queries.greaterThan('f', '1', true)],
+  ['contract 4: f<v', 'f<1', Queries.lessThan('f', '1')],
+  ['contract 4: f<=v', 'f<=1', Queries.lessThan('f', '1', true)],
+  ['contract 4: f^=v starts with', 'f^=ab', Queries.startsWith('f', 'ab')],
+  ['contract 4: f$=v ends with', 'f$=ab', Queries.endsWith('f', 'ab')],
+  ['contract 4: f*=v contains', 'f*=ab', Queries.contains('f', 'ab')],
+  ['contract 4: f is present, !f is absent', 'f,!g', Queries.isNotNull('f').and(Queries.isNull('g'))],
+  ['contract 4: an unquoted value is all up to the next ","', 'f=b=c', equal('f', 'b=c')],
+  ['contract 4: in a list an unquoted value ends at ")" too', 'f=(a b,c)', oneOf('f', ['a b', 'c'])],
+  ['contract 4: outside of a list ")" is part of a value', 'f=a)', equal('f', 'a)')],
+  [
+    'contract 4: a quoted value may hold any character',
+    'f="Hello, \\"world\\" \\\\ )"',
+    equal('f', 'Hello, "world" \\ )'),
+  ],
+  ['contract 4: quoted values in a list', 'f in ("a,b", "c)")', oneOf('f', ['a,b', 'c)'])],
+  ['contract 4: a quote within an unquoted value is a character', 'f=a"b', equal('f', 'a"b')],
+];
+
+describe('label selectors', () => {
+  for (const [title, text, expected] of labelCases) test(title, () => same(parseLabelSelector(text), expected));
+});
+
+describe('field selectors', () => {
+  for (const [title, text, expected] of fieldCases) test(title, () => same(parseFieldSelector(text), expected));
+});
+
+test('contract 4: a repeated selector is ANDed', () => {
+  same(parseLabelSelector(['a=1', '', 'b=2']), parseLabelSelector('a=1,b=2'));
+});
+
+function refusal(parse: () => unknown): KindredError {
+  try {
+    parse();
+  } catch (error) {
+    assert(error instanceof KindredError);
+    return error;
+  }
+  return assert.fail('expected an error');
+}
+
+const malformedCases: readonly (readonly [
+  kind: 'label' | 'field',
+  text: string,
+  term: string,
+  column: number,
+  expected: RegExp,
+])[] = [
+  ['field', 'a=1,', '', 5, /index/],
+  ['field', ',a=1', '', 1, /index/],
+  ['field', 'a=1,,b=2', '', 5, /index/],
+  ['field', 'a=()', 'a=()', 4, /at least one value/],
+  ['field', 'a=(1,2', 'a=(1,2', 7, /"," or "\)"/],
+  ['field', 'a=(1)2,b=1', 'a=(1)2', 6, /"," or the end/],
+  ['field', 'a="x', 'a="x', 5, /closing "/],
+  ['field', 'a="\\n"', 'a="\\n"', 5, /\\"/],
+  ['field', 'a="x"y', 'a="x"y', 6, /"," or the end/],
+  ['field', 'a ~ 1', 'a ~ 1', 3, /"="/],
+  ['field', 'a in 1', 'a in 1', 6, /"\("/],
+  ['field', '=1', '=1', 1, /index/],
+  ['field', '!a=1', '!a=1', 3, /"," or the end/],
+  ['label', 'a>1', 'a>1', 2, /"="/],
+  ['label', 'a^=1', 'a^=1', 2, /"="/],
+  ['label', '-a=1', '-a=1', 1, /label key/],
+  ['label', 'b=1, a=x y', 'a=x y', 8, /label value/],
+  ['label', `a=${'x'.repeat(64)}`, `a=${'x'.repeat(64)}`, 3, /label value/],
+  ['label', 'a in (b,-)', 'a in (b,-)', 9, /label value/],
+];
+
+describe('contract 4: a malformed term is a 400 with the term, the column and what was expected', () => {
+  for (const [kind, text, term, column, expected] of malformedCases) {
+    test(`${kind}: ${text}`, () => {
+      const error = refusal(() => (kind === 'label' ? parseLabelSelector(text) : parseFieldSelector(text)));
+      assert.equal(error.code, 'InvalidSelector');
+      assert.deepEqual({ term: error.term, column: error.column }, { term, column });
+      assert.match(error.expected!, expected);
+    });
+  }
+});
+
+test('200 terms and 1,000 values in a list pass, one more of either does not; both are options', () => {
+  const terms = (count: number) => Array.from({ length: count }, (_, i) => `a${i}`).join(',');
+  const list = (count: number) => `a=(${Array.from({ length: count }, (_, i) => i).join(',')})`;
+  parseFieldSelector(terms(200));
+  parseFieldSelector(list(1000));
+  assert.match(refusal(() => parseFieldSelector(terms(201))).expected!, /at most 200 terms/);
+  assert.match(refusal(() => parseFieldSelector([terms(200), 'b'])).expected!, /at most 200 terms/);
+  assert.match(refusal(() => parseFieldSelector(list(1001))).expected!, /at most 1000 values/);
+  assert.match(refusal(() => parseFieldSelector('a,b', { maxTerms: 1, maxValues: 1 })).expected!, /at most 1 terms/);
+});
+
+test('the position of a term goes with its condition', () => {
+  const { conditions } = dataOf(parseFieldSelector('a=1, b > 2')) as { conditions: readonly Condition[] };
+  const sources = conditions.map((one) => (dataOf(one) as { source?: unknown }).source);
+  assert.deepEqual(sources, [
+    { term: 'a=1', column: 1 },
+    { term: 'b > 2', column: 6 },
+  ]);
+});
+
+const value = fc.string({ unit: 'binary', maxLength: 8 });
+const labelValue = fc.constantFrom('', 'a', 'A-b_c.9', '0');
+const fieldTerm = fc.oneof(
+  value.map((v) => equal('spec.f', v)),
+  fc.array(value, { minLength: 1, maxLength: 4 }).map((values) => oneOf('spec.f', values)),
+  fc.constant(Queries.isNull('spec.f')),
+);
+const anyFieldTerm = fc.oneof(
+  fieldTerm,
+  fieldTerm.map((one) => one.not()),
+  value.map((v) => Queries.startsWith('spec.f', v)),
+  value.map((v) => Queries.endsWith('spec.f', v)),
+  value.map((v) => Queries.contains('spec.f', v)),
+  fc.tuple(value, fc.boolean()).map(([v, inclusive]) => Queries.lessThan('spec.f', v, inclusive)),
+  fc.tuple(value, fc.boolean()).map(([v, inclusive]) => Queries.greaterThan('spec.f', v, inclusive)),
+);
+const labelTerm = fc.oneof(
+  labelValue.map((v) => labelEqual('demo.example.com/k', v)),
+  fc.array(labelValue, { minLength: 1, maxLength: 4 }).map((values) => labelIn('k', values)),
+  fc.constant(labelExists('k')),
+);
+const anyLabelTerm = fc.oneof(
+  labelTerm,
+  labelTerm.map((one) => one.not()),
+);
+
+/** A list of one value and that value alone mean the same and are printed alike. */
+function normal(condition: Condition): unknown {
+  return JSON.parse(
+    JSON.stringify(plain(condition), (_, member) =>
+      member?.op === 'in' && member.values.length === 1
+        ? { op: 'equal', field: member.field, value: member.values[0] }
+        : member,
+    ),
+  );
+}
+
+test('parsing what was printed gives the same condition', () => {
+  fc.assert(
+    fc.property(
+      fc.array(anyFieldTerm, { maxLength: 5 }),
+      fc.array(anyLabelTerm, { maxLength: 5 }),
+      (fields, labels) => {
+        const onFields = Queries.and(...fields);
+        const onLabels = Queries.and(...labels);
+        assert.deepEqual(normal(parseFieldSelector(formatFieldSelector(onFields)!)), normal(onFields));
+        assert.deepEqual(normal(parseLabelSelector(formatLabelSelector(onLabels)!)), normal(onLabels));
+      },
+    ),
+    { numRuns: 500 },
+  );
+});
+
+test('a condition that no selector can say is not printed', () => {
+  assert.equal(formatFieldSelector(equal('a', 1).or(equal('b', 2))), undefined);
+  assert.equal(formatFieldSelector(Queries.between('a', 1, 2)), undefined);
+  assert.equal(formatFieldSelector(Queries.startsWith('a', 'x').not()), undefined);
+  assert.equal(formatFieldSelector(labelEqual('a', 'x')), undefined);
+  assert.equal(formatLabelSelector(equal('a', 'x')), undefined);
+});
+
+test('any text is parsed or refused with a term and a column', () => {
+  const alphabet = fc.constantFrom(
+    'a',
+    'b',
+    '=',
+    '!',
+    '(',
+    ')',
+    ',',
+    '"',
+    '\\',
+    ' ',
+    '<',
+    '>',
+    '^',
+    '$',
+    '*',
+    'in',
+    'notin',
+    '😀',
+  );
+  fc.assert(
+    fc.property(fc.array(alphabet, { maxLength: 12 }), (parts) => {
+      for (const parse of [parseFieldSelector, parseLabelSelector]) {
+        try {
+          parse(parts.join(''));
+        } catch (error) {
+          assert(error instanceof KindredError && error.code === 'InvalidSelector');
+          assert(error.column! >= 1 && error.column! <= parts.join('').length + 1);
+          assert.equal(typeof error.term, 'string');
+        }
+      }
+    }),
+    { numRuns: 1000 },
+  );
+});
