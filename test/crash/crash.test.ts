@@ -1,0 +1,81 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { openStore } from '../../src/store/open.ts';
+import type { Store } from '../../src/store/store.ts';
+import { databaseAdapters, mariadbServer, postgresServer } from '../servers.ts';
+import { crashRound, Witness } from './crash.ts';
+import type { Line } from './writer.ts';
+
+for (const adapter of databaseAdapters()) {
+  describe(`crash on ${adapter.name}`, () => {
+    it('contract 14: every acknowledged write survives kill -9 of the service', async () => {
+      const database = await adapter.create();
+      const witness = new Witness();
+      for (const round of ['1', '2', '3']) await crashRound(database, witness, round);
+      assert.ok(witness.tally.acknowledged > 0);
+      await database.drop();
+    });
+
+    it('contract 14: every acknowledged write survives kill -9 of the database server', {
+      skip: adapter.kind === 'sqlite' && 'SQLite has no server',
+    }, async () => {
+      const database = await adapter.create();
+      const server = await (adapter.kind === 'postgres' ? postgresServer() : mariadbServer());
+      const witness = new Witness();
+      await crashRound({ url: database.url, server }, witness, '1');
+      assert.ok(witness.tally.acknowledged > 0);
+      await database.drop();
+    });
+  });
+}
+
+describe('the comparison after a crash', () => {
+  const bytes = (op: string): Uint8Array => Buffer.from(JSON.stringify({ op, slug: op, padding: '' }));
+
+  async function stored(run: (store: Store, said: Line[]) => Promise<void>): Promise<void> {
+    const store = await openStore('sqlite::memory:');
+    try {
+      const model = await store.modelNumber('crash.example.com', 'Thing');
+      const said: Line[] = [];
+      for (const op of ['a', 'b']) {
+        said.push({ say: 'try', op });
+        const write = { type: 'create', model, name: op, bytes: bytes(op) } as const;
+        const { slugClaim } = await import('./writer.ts');
+        const [result] = await store.commit([{ ...write, claim: [slugClaim(op)] }], 1);
+        assert.ok(result?.ok);
+        said.push({ say: 'ack', op, id: result.id, revision: result.revision });
+      }
+      await run(store, said);
+    } finally {
+      await store.close();
+    }
+  }
+
+  it('accepts what was acknowledged', () => stored((store, said) => new Witness().check(store, said)));
+
+  it('finds an acknowledged write that is not there', () =>
+    stored(async (store, said) => {
+      said.push({ say: 'try', op: 'c' }, { say: 'ack', op: 'c', id: 3, revision: 3 });
+      await assert.rejects(new Witness().check(store, said), /c was acknowledged and is lost/);
+    }));
+
+  it('finds a write that was answered as not applied', () =>
+    stored(async (store, said) => {
+      said[1] = { say: 'not', op: 'a', reason: 'NotReady' };
+      await assert.rejects(new Witness().check(store, said), /a was answered as not applied/);
+    }));
+
+  it('finds a write that was applied twice', () =>
+    stored(async (store, said) => {
+      const model = await store.modelNumber('crash.example.com', 'Thing');
+      await store.commit([{ type: 'update', model, name: 'a', bytes: bytes('a') }], 1);
+      await assert.rejects(new Witness().check(store, said), /a was applied twice/);
+    }));
+
+  it('finds a unique value that no row has', () =>
+    stored(async (store, said) => {
+      const model = await store.modelNumber('crash.example.com', 'Thing');
+      await store.replaceClaims(model, [{ hash: Buffer.from('x'), index: 'slug', key: 'x', id: 1 }], []);
+      await assert.rejects(new Witness().check(store, said), /unique values/);
+    }));
+});
