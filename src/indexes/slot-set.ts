@@ -32,7 +32,8 @@ export class SlotSet {
     const slots = new Uint32Array(Math.max(count, 4));
     let found = 0;
     for (let at = 0; found < count; at++) {
-      for (let word = bits[at]!; word !== 0; word &= word - 1) slots[found++] = at * 32 + 31 - Math.clz32(word & -word);
+      for (let word = bits[at]! | 0; word !== 0; word &= word - 1)
+        slots[found++] = at * 32 + 31 - Math.clz32(word & -word);
     }
     return new SlotSet(slots, count);
   }
@@ -90,7 +91,7 @@ export class SlotSet {
       return;
     }
     for (let at = 0; at < words.length; at++) {
-      for (let word = words[at]!; word !== 0; word &= word - 1) visit(at * 32 + 31 - Math.clz32(word & -word));
+      for (let word = words[at]! | 0; word !== 0; word &= word - 1) visit(at * 32 + 31 - Math.clz32(word & -word));
     }
   }
 

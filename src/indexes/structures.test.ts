@@ -1,0 +1,181 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { codecOf, compareText } from '../model/key.ts';
+import { none } from './arrays.ts';
+import { NumberColumn, ValueColumn } from './column.ts';
+import { NameTable } from './name-table.ts';
+import { Order } from './order.ts';
+import { SlotSet } from './slot-set.ts';
+import type { Steps } from './sort.ts';
+import { sortByComparison, sortByNumber, sortByText } from './sort.ts';
+
+function finish(steps: Steps): void {
+  for (const _ of steps);
+}
+
+const slot = fc.nat(5000);
+
+test('a set of slots behaves like a Set, sparse and dense and in between', () => {
+  fc.assert(
+    fc.property(
+      fc.array(fc.tuple(fc.boolean(), slot), { maxLength: 300 }),
+      fc.nat(4000),
+      fc.nat(4000),
+      (changes, dense, gone) => {
+        const set = new SlotSet();
+        const expected = new Set<number>();
+        for (let i = 0; i < dense; i++) assert.equal(set.add(i), !expected.has(i) && !!expected.add(i));
+        for (let i = 0; i < gone; i++) assert.equal(set.remove(i), expected.delete(i));
+        for (const [add, one] of changes) {
+          if (add) assert.equal(set.add(one), !expected.has(one) && !!expected.add(one));
+          else assert.equal(set.remove(one), expected.delete(one));
+        }
+        assert.equal(set.count, expected.size);
+        const found: number[] = [];
+        set.forEach((one) => {
+          found.push(one);
+          assert(set.has(one));
+        });
+        assert.deepEqual(
+          found,
+          [...expected].sort((a, b) => a - b),
+        );
+        for (let i = 0; i < 5100; i += 7) assert.equal(set.has(i), expected.has(i));
+      },
+    ),
+    { numRuns: 60 },
+  );
+});
+
+test('the table of names behaves like a Map through thousands of additions and removals', () => {
+  const names: string[] = [];
+  const table = new NameTable(names);
+  const expected = new Map<string, number>();
+  let state = 1;
+  const random = (n: number) => {
+    state = (Math.imul(state, 1103515245) + 12345) >>> 0;
+    return state % n;
+  };
+  for (let i = 0; i < 60_000; i++) {
+    const name = `n-${random(9000)}`;
+    const known = expected.get(name);
+    assert.equal(table.find(name), known ?? none);
+    if (known === undefined) {
+      expected.set(name, names.push(name) - 1);
+      table.add(names.length - 1);
+    } else {
+      table.remove(known);
+      expected.delete(name);
+    }
+  }
+  const filled = new NameTable([...new Set(names)]);
+  finish(filled.addAll());
+  for (const [at, name] of filled.names.entries()) assert.equal(filled.find(name), at);
+  assert.equal(filled.find('absent'), none);
+});
+
+test('an order behaves like a sorted array through splits, merges and bulk fills', () => {
+  for (const keys of [1, 3, 500, 1_000_000]) {
+    const column = new NumberColumn();
+    const names: string[] = [];
+    const order = new Order(column, { names });
+    let live: number[] = [];
+    let state = keys;
+    const random = (n: number) => {
+      state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+      return Math.floor((state / 2 ** 32) * n);
+    };
+    const check = () => {
+      const sorted = live.toSorted((a, b) => column.compare(a, b) || compareText(names[a]!, names[b]!));
+      assert.equal(order.size, sorted.length);
+      for (let rank = 0; rank < sorted.length; rank += 1 + random(20)) {
+        const item = sorted[rank]!;
+        assert.equal(order.at(rank), item);
+        const low = sorted.findIndex((other) => column.compare(other, item) === 0);
+        const high = sorted.findLastIndex((other) => column.compare(other, item) === 0) + 1;
+        assert.deepEqual(order.runOf(item), [low, high]);
+        const key = column.get(item);
+        if (key === undefined) continue;
+        assert.equal(order.rankOf(key, false), low);
+        assert.equal(order.rankOf(key, true), high);
+        assert.equal(order.rankAfter(key, names[item]!), rank + 1);
+      }
+    };
+    const add = (item: number) => {
+      names[item] = `n${random(1e9)}-${item}`;
+      column.set(item, random(10) === 0 ? undefined : random(keys));
+    };
+    for (let item = 0; item < 3000; item++) {
+      add(item);
+      live.push(item);
+    }
+    const sorted = Uint32Array.from(live).sort((a, b) => column.compare(a, b) || compareText(names[a]!, names[b]!));
+    order.fill(sorted, sorted.length);
+    check();
+    for (let item = 3000; item < 6000; item++) {
+      add(item);
+      live.push(item);
+      order.insert(item);
+    }
+    check();
+    for (const share of [0.7, 0.9, 1]) {
+      const gone = live.filter(() => random(1000) < share * 1000);
+      const left = new Set(live);
+      for (const item of gone) {
+        order.remove(item);
+        left.delete(item);
+      }
+      live = [...left];
+      check();
+    }
+    add(7);
+    order.insert(7);
+    live.push(7);
+    check();
+  }
+});
+
+test('bulk sorts are the sort by comparison, and stable', () => {
+  const number = fc.oneof(fc.double({ noNaN: true }), fc.integer({ min: -3, max: 3 }));
+  const text = fc.oneof(
+    fc.string({ unit: 'binary', maxLength: 12 }),
+    fc.constantFrom('', 'a', 'ab', 'common prefix 1', 'common prefix 2', '\ue000', '😀'),
+  );
+  fc.assert(
+    fc.property(
+      fc.array(number, { maxLength: 400 }),
+      fc.array(text, { maxLength: 400 }),
+      fc.boolean(),
+      (numbers, texts, repeat) => {
+        const values = repeat ? [...numbers, ...numbers, ...numbers] : numbers;
+        const column = Float64Array.from(values, (value) => value + 0);
+        const byNumber = Uint32Array.from(values.keys());
+        finish(sortByNumber(byNumber, byNumber.length, column));
+        assert.deepEqual(byNumber, Uint32Array.from([...values.keys()].sort((a, b) => column[a]! - column[b]! || 0)));
+        const all = repeat ? [...texts, ...texts, ...texts] : texts;
+        const expected = Uint32Array.from([...all.keys()].sort((a, b) => compareText(all[a]!, all[b]!)));
+        const byText = Uint32Array.from(all.keys());
+        finish(sortByText(byText, byText.length, (item) => all[item]!));
+        assert.deepEqual(byText, expected);
+        const compared = Uint32Array.from(all.keys());
+        finish(sortByComparison(compared, compared.length, (a, b) => compareText(all[a]!, all[b]!)));
+        assert.deepEqual(compared, expected);
+      },
+    ),
+    { numRuns: 200 },
+  );
+});
+
+test('a key of an own type is found in its column by comparison', () => {
+  const codec = codecOf({
+    compare: (a: string, b: string) => a.length - b.length,
+    parse: (text) => text,
+    format: (key) => String(key.length),
+  });
+  const column = new ValueColumn(codec);
+  column.set(3, 'abc');
+  assert.equal(column.compareTo(3, 'xyz'), 0);
+  assert(column.compareTo(0, 'x') < 0);
+  assert.equal(column.get(1), undefined);
+});

@@ -1,0 +1,493 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { KindredError } from '../../src/errors.ts';
+import { ModelIndex } from '../../src/indexes/model-index.ts';
+import type { IndexDefinition, IndexEntry } from '../../src/model/index-entry.ts';
+import { codecOf } from '../../src/model/key.ts';
+import { bindSort } from '../../src/query/bind.ts';
+import type { Condition } from '../../src/query/query.ts';
+import { ListOptions, PageRequest, Queries } from '../../src/query/query.ts';
+import type { QueryLimits, QueryResult } from '../../src/query/run.ts';
+import { explain, run, runIds } from '../../src/query/run.ts';
+
+function definition(name: string, type: any, more: Partial<IndexDefinition> = {}): IndexDefinition {
+  return {
+    name,
+    codec: codecOf(type),
+    multi: false,
+    unique: false,
+    nullable: true,
+    order: 'ASC',
+    indexFunc: () => undefined,
+    ...more,
+  };
+}
+
+const definitions = [
+  definition('spec.title', String, { unique: true }),
+  definition('spec.age', Number, { order: 'DESC' }),
+  definition('spec.tags', String, { multi: true }),
+  definition('spec.done', Boolean),
+];
+
+const still: QueryLimits = { now: () => 0, timeLimit: 1000 };
+let revision = 0;
+
+function entry(name: string, more: Partial<IndexEntry> & { keys?: unknown[][] } = {}): IndexEntry {
+  return { name, created: 1000, deleted: null, labels: {}, keys: [[], [], [], []], ...more };
+}
+
+function indexOf(entries: readonly IndexEntry[]): ModelIndex {
+  const index = new ModelIndex(definitions);
+  for (const one of entries) index.put(one, ++revision, revision);
+  return index;
+}
+
+const people = indexOf([
+  entry('ada', { created: 1, keys: [['Ada'], [36], ['x', 'b'], [true]], labels: { env: 'prod' } }),
+  entry('bob', { created: 2, keys: [['Bob'], [5], ['a', 'z'], [false]], labels: { env: 'test', team: '' } }),
+  entry('cy', { created: 3, keys: [[], [], [], []] }),
+  entry('dan', { created: 3, deleted: 9, keys: [['Dan'], [36], ['c'], [false]], labels: { env: 'prod' } }),
+]);
+
+function ask(
+  index: ModelIndex,
+  where: Condition,
+  sort: { field: string; direction?: 'asc' | 'desc' }[] = [{ field: 'name' }],
+  page: Partial<{ offset: number; limit: number; names: ReadonlySet<string> }> = {},
+): QueryResult {
+  const result = run(index, { where, sort, offset: 0, limit: 100, ...page }, still);
+  assert(!(result instanceof Promise));
+  return result;
+}
+
+function names(where: Condition, sort?: { field: string; direction?: 'asc' | 'desc' }[], index = people): string {
+  return ask(index, where, sort)
+    .refs.map((ref) => ref.name)
+    .join(' ');
+}
+
+const select = (fieldSelector: string, labelSelector = '') =>
+  ListOptions.parse({ fieldSelector, labelSelector }).condition;
+
+const sortCases: readonly (readonly [
+  title: string,
+  sort: { field: string; direction?: 'asc' | 'desc' }[],
+  expected: string,
+])[] = [
+  ['contract 4: sort by default is creationTimestamp,desc, ended by metadata.name,asc', [], 'cy dan bob ada'],
+  [
+    'contract 4: objects without a value come first in a sort asc',
+    [{ field: 'spec.title', direction: 'asc' }],
+    'cy ada bob dan',
+  ],
+  [
+    'contract 4: objects without a value come last in a sort desc',
+    [{ field: 'spec.title', direction: 'desc' }],
+    'dan bob ada cy',
+  ],
+  [
+    'contract 4: equal keys are in the order of the names, in a sort desc too',
+    [{ field: 'spec.age', direction: 'desc' }],
+    'ada dan bob cy',
+  ],
+  ["contract 4: a sort without a direction has the index's own order", [{ field: 'spec.age' }], 'ada dan bob cy'],
+  [
+    'contract 4: a sort asc by a multi-value index goes by the smallest value',
+    [{ field: 'spec.tags', direction: 'asc' }],
+    'cy bob ada dan',
+  ],
+  [
+    'contract 4: a sort desc by a multi-value index goes by the largest value',
+    [{ field: 'spec.tags', direction: 'desc' }],
+    'bob ada dan cy',
+  ],
+  [
+    'contract 4: sort by several fields',
+    [
+      { field: 'spec.done', direction: 'asc' },
+      { field: 'spec.age', direction: 'asc' },
+    ],
+    'cy bob dan ada',
+  ],
+  ['contract 4: sort by metadata.name', [{ field: 'metadata.name', direction: 'desc' }], 'dan cy bob ada'],
+  [
+    'contract 4: sort by metadata.deletionTimestamp',
+    [{ field: 'metadata.deletionTimestamp', direction: 'desc' }],
+    'dan ada bob cy',
+  ],
+];
+
+describe('sort', () => {
+  for (const [title, sort, expected] of sortCases)
+    test(title, () => assert.equal(names(Queries.all(), sort), expected));
+
+  test('contract 4: sort by a field that is no index is a 400 naming the indexes there are', () => {
+    const allowed = [
+      'metadata.name',
+      'metadata.creationTimestamp',
+      'metadata.deletionTimestamp',
+      'spec.title',
+      'spec.age',
+      'spec.tags',
+      'spec.done',
+    ];
+    for (const field of ['spec.other', 'metadata.labels']) {
+      assert.throws(
+        () => bindSort([{ field }], definitions),
+        (error) => {
+          assert(error instanceof KindredError);
+          assert.deepEqual(
+            [error.code, error.status, error.parameter, error.allowed],
+            ['InvalidParameter', 400, 'sort', allowed],
+          );
+          return true;
+        },
+      );
+    }
+  });
+
+  test('contract 4: sort with a field given twice is a 400, by its short name too', () => {
+    assert.throws(() => bindSort([{ field: 'spec.age' }, { field: 'spec.age', direction: 'asc' }], definitions), {
+      parameter: 'sort',
+    });
+    assert.throws(() => bindSort([{ field: 'name' }, { field: 'metadata.name' }], definitions), { parameter: 'sort' });
+  });
+
+  test('directions and the default are filled in', () => {
+    assert.deepEqual(bindSort([], definitions), [{ field: 'metadata.creationTimestamp', direction: 'desc' }]);
+    assert.deepEqual(bindSort([{ field: 'spec.age' }, { field: 'name' }], definitions), [
+      { field: 'spec.age', direction: 'desc' },
+      { field: 'metadata.name', direction: 'asc' },
+    ]);
+  });
+});
+
+const whereCases: readonly (readonly [title: string, where: Condition, expected: string])[] = [
+  ['contract 4: name is short for metadata.name', select('name=(ada,cy)'), 'ada cy'],
+  ['contract 4: != includes objects without the value', select('spec.age!=36'), 'bob cy'],
+  ['contract 4: != includes objects without the label', select('', 'env!=prod'), 'bob cy'],
+  ['contract 4: notin includes objects without the label', select('', 'env notin (prod,test)'), 'cy'],
+  ['contract 4: a label with the empty value', select('', 'team='), 'bob'],
+  ['contract 4: on a multi-value index a positive operator matches when one value does', select('spec.tags=x'), 'ada'],
+  ['contract 4: ranges never match an object without a value', select('spec.age<100'), 'ada bob dan'],
+  ['contract 4: text operators never match an object without a value', select('spec.title*='), 'ada bob dan'],
+  ['contract 4: text operators are case-sensitive', select('spec.title*=A'), 'ada'],
+  ['contract 4: starts with and ends with', select('spec.title^=B,spec.title$=b'), 'bob'],
+  ['contract 4: values are converted to the key type', select('spec.done=true,spec.age>=3.6e1'), 'ada'],
+  ['contract 4: metadata.deletionTimestamp is present', select('metadata.deletionTimestamp'), 'dan'],
+  [
+    'contract 4: metadata.creationTimestamp in a range',
+    select('metadata.creationTimestamp>1970-01-01T00:00:00.002Z'),
+    'cy dan',
+  ],
+  ['contract 7: Queries.between of one multi-value key', Queries.between('spec.tags', 'y', 'zz'), 'bob'],
+  [
+    'contract 7: Queries.and, or, not',
+    Queries.or(
+      Queries.equal('spec.age', 5),
+      Queries.and(Queries.isNotNull('spec.title'), Queries.labelEqual('env', 'prod')).not(),
+    ),
+    'bob cy',
+  ],
+  ['contract 7: Queries.in without values', Queries.in('spec.age', []), ''],
+  ['contract 7: Queries.notIn without values', Queries.notIn('spec.age', []), 'ada bob cy dan'],
+  [
+    'contract 7: Queries.lessThan and greaterThan are exclusive, or not',
+    Queries.lessThan('spec.age', 36).or(
+      Queries.greaterThan('spec.age', 36, true).and(Queries.labelExists('team').not()),
+    ),
+    'ada bob dan',
+  ],
+  ['contract 7: Queries.isNull', Queries.isNull('spec.tags'), 'cy'],
+  [
+    'contract 7: Queries.labelIn, labelExists',
+    Queries.labelIn('env', ['test', 'none']).or(Queries.labelExists('team')),
+    'bob',
+  ],
+];
+
+describe('conditions', () => {
+  for (const [title, where, expected] of whereCases) test(title, () => assert.equal(names(where), expected));
+
+  test('contract 4: the law of complement', () => {
+    const terms = [
+      ['spec.age=36', 'spec.age!=36'],
+      ['spec.tags=(a,c)', 'spec.tags!=(a,c)'],
+      ['spec.tags in (x)', 'spec.tags notin (x)'],
+      ['spec.title', '!spec.title'],
+      ['metadata.deletionTimestamp', '!metadata.deletionTimestamp'],
+    ] as const;
+    for (const [term, negation] of terms) {
+      const both = [names(select(term)), names(select(negation))].join(' ').split(' ').filter(Boolean);
+      assert.deepEqual(both.sort(), ['ada', 'bob', 'cy', 'dan'], term);
+    }
+    for (const [term, negation] of [
+      ['env=prod', 'env!=prod'],
+      ['env=(prod,x)', 'env!=(prod,x)'],
+      ['team', '!team'],
+    ] as const) {
+      const both = [names(select('', term)), names(select('', negation))].join(' ').split(' ').filter(Boolean);
+      assert.deepEqual(both.sort(), ['ada', 'bob', 'cy', 'dan'], term);
+    }
+  });
+
+  const refused: readonly (readonly [
+    title: string,
+    selector: string,
+    term: string,
+    column: number,
+    expected: RegExp,
+  ])[] = [
+    [
+      'contract 4: a field selector on a field that is no index',
+      'spec.age=1,spec.other=2',
+      'spec.other=2',
+      12,
+      /one of metadata.name/,
+    ],
+    ['contract 4: metadata.labels is no selector field', 'metadata.labels=a', 'metadata.labels=a', 1, /one of/],
+    ['contract 4: a value that does not convert', 'spec.age=old', 'spec.age=old', 1, /a number/],
+    [
+      'contract 4: a value of a list that does not convert',
+      'spec.done=(true,maybe)',
+      'spec.done=(true,maybe)',
+      1,
+      /true or false/,
+    ],
+    ['contract 4: a text operator on an index of numbers', 'spec.age^=3', 'spec.age^=3', 1, /index of strings/],
+  ];
+  for (const [title, selector, term, column, expected] of refused) {
+    test(`${title} is a 400`, () => {
+      assert.throws(
+        () => names(select(selector)),
+        (error) => {
+          assert(error instanceof KindredError);
+          assert.deepEqual(
+            [error.code, error.status, error.term, error.column],
+            ['InvalidSelector', 400, term, column],
+          );
+          assert.match(error.expected!, expected);
+          return true;
+        },
+      );
+    });
+  }
+
+  test('contract 7: values in code are checked against the key type', () => {
+    for (const where of [
+      Queries.equal('spec.age', '36'),
+      Queries.contains('spec.age', '3'),
+      Queries.equal('spec.nothing', 1),
+      Queries.lessThan('spec.age', undefined as never),
+    ]) {
+      assert.throws(() => names(where), { code: 'InvalidSelector', status: 400 });
+    }
+  });
+
+  test('conditions nested without end are refused, not run', () => {
+    let where = Queries.equal('spec.age', 1);
+    for (let i = 0; i < 5000; i++) where = Queries.not(where.and(Queries.labelExists('a')));
+    assert.throws(() => names(where), { code: 'InvalidSelector' });
+  });
+
+  test('an index called name hides the short form of metadata.name', () => {
+    const index = new ModelIndex([definition('name', String)]);
+    index.put({ ...entry('a'), keys: [['b']] }, 1, 1);
+    assert.equal(names(select('name=b'), undefined, index), 'a');
+  });
+});
+
+describe('ListOptions and PageRequest', () => {
+  test('contract 7: ListOptions.builder: labels always hold, andQuery narrows, orQuery widens', () => {
+    const options = ListOptions.builder()
+      .fieldSelector('spec.age=5')
+      .orQuery(Queries.equal('spec.title', 'Dan'))
+      .orQuery(Queries.isNull('spec.title'))
+      .labelSelector('env')
+      .build();
+    assert.equal(names(options.condition), 'bob dan');
+    assert.equal(
+      names(
+        ListOptions.builder().fieldSelector('spec.age=36').andQuery(Queries.equal('spec.done', true)).build().condition,
+      ),
+      'ada',
+    );
+    assert.equal(names(ListOptions.builder().build().condition), 'ada bob cy dan');
+    assert.throws(() => ListOptions.builder().fieldSelector('=').build(), { code: 'InvalidSelector' });
+  });
+
+  test('contract 7: PageRequest.of takes a page, a size and a sort', () => {
+    const { page, size, sort } = PageRequest.of(2, 5, 'spec.age,desc');
+    assert.deepEqual({ page, size, sort }, { page: 2, size: 5, sort: ['spec.age,desc'] });
+    assert.throws(() => PageRequest.of(0, 5), { code: 'InvalidParameter', parameter: 'page' });
+    assert.throws(() => PageRequest.of(1, 1.5), { code: 'InvalidParameter', parameter: 'size' });
+  });
+});
+
+test('contract 12: with names only these are held and counted', () => {
+  const only = { names: new Set(['bob', 'dan', 'nobody']) };
+  assert.deepEqual(
+    [ask(people, Queries.all(), [], only).total, ask(people, select('spec.age=36'), [], only).total],
+    [2, 1],
+  );
+  assert.equal(ask(people, Queries.all(), [], { names: new Set() }).total, 0);
+});
+
+test('contract 3: a page past the end has no items and the true total', () => {
+  assert.deepEqual(ask(people, Queries.all(), [], { offset: 20, limit: 20 }), { total: 4, refs: [] });
+  assert.deepEqual(ask(people, Queries.all(), [], { offset: Number.MAX_SAFE_INTEGER, limit: 1000 }), {
+    total: 4,
+    refs: [],
+  });
+  assert.deepEqual(ask(people, Queries.all(), [], { limit: 0 }), { total: 4, refs: [] });
+});
+
+describe('ModelIndex', () => {
+  test('find gives id and revision, until the object is removed', () => {
+    const index = indexOf([]);
+    index.put(entry('a'), 5, 7);
+    assert.deepEqual(index.find('a'), { id: 5, revision: 7 });
+    index.put(entry('a'), 5, 9);
+    assert.deepEqual([index.find('a'), index.size], [{ id: 5, revision: 9 }, 1]);
+    index.remove('a');
+    index.remove('a');
+    assert.deepEqual([index.find('a'), index.size], [undefined, 0]);
+    index.put(entry('b'), 11, 11);
+    assert.deepEqual([index.limit, index.size], [1, 1], 'the slot is used again');
+  });
+
+  test('unique values that several objects have are told, until they are repaired', async () => {
+    const entries = ['a', 'b', 'c'].map((name) =>
+      entry(name, { keys: [[name === 'c' ? 'other' : 'same'], [], [], []] }),
+    );
+    const built = new ModelIndex(definitions);
+    await built.build(once(entries.map((one, i) => ({ entry: one, id: i + 1, revision: i + 1 }))), {
+      onProgress: () => {},
+    });
+    for (const index of [indexOf(entries), built]) {
+      assert.deepEqual(index.duplicates(), [{ index: 'spec.title', key: 'same', names: ['a', 'b'] }]);
+      assert.deepEqual(index.holders(definitions[0]!, 'same'), ['a', 'b']);
+      index.put(entry('a'), 1, 100);
+      assert.deepEqual(index.duplicates(), []);
+    }
+  });
+
+  test('objects that are being deleted are listed', () => {
+    assert.deepEqual(people.deletingNames(), ['dan']);
+  });
+
+  test('contract 7: a bulk build tells its progress and leaves the event loop free', async () => {
+    const index = new ModelIndex(definitions);
+    const seen: number[] = [];
+    let turns = 0;
+    let done = false;
+    const other = (async () => {
+      for (; !done; turns++) await nextTurn();
+    })();
+    async function* rows() {
+      for (let at = 0; at < 20_000; at += 1000) {
+        yield Array.from({ length: 1000 }, (_, i) => ({
+          entry: entry(`o-${at + i}`, { keys: [[`t${i}`], [i % 7], [`x${i % 50}`], []] }),
+          id: at + i,
+          revision: at + i,
+        }));
+      }
+    }
+    await index.build(rows(), { onProgress: (count) => seen.push(count), slice: 1 });
+    done = true;
+    await other;
+    assert.deepEqual(
+      seen,
+      Array.from({ length: 20 }, (_, i) => (i + 1) * 1000),
+    );
+    assert(turns > 10);
+  });
+});
+
+async function* once<T>(rows: readonly T[]): AsyncGenerator<readonly T[]> {
+  yield rows;
+}
+
+describe('a query that does not fit into one slice', () => {
+  const index = indexOf(
+    Array.from({ length: 20_000 }, (_, i) =>
+      entry(`o-${i}`, { created: i, keys: [[`title ${i}`], [i], [`t${i % 9}`], [i % 2 === 0]] }),
+    ),
+  );
+  const slow = Queries.contains('spec.title', '77');
+  const ticking = (step: number): QueryLimits => {
+    let time = 0;
+    return {
+      now: () => {
+        time += step;
+        return time;
+      },
+      timeLimit: 1000,
+    };
+  };
+
+  test('contract 7: is cut, and still answers one revision, the last', async () => {
+    const before = ask(index, slow, []);
+    const pending = run(index, { where: slow, sort: [], offset: 0, limit: 5 }, ticking(5));
+    assert(pending instanceof Promise);
+    index.put(entry('late', { created: 1e6, keys: [['77'], [], [], []] }), 1, 1);
+    index.remove('o-77');
+    const { total, refs } = await pending;
+    assert.equal(total, before.total);
+    assert.equal(refs[0]!.name, 'late');
+    assert.deepEqual(ask(index, slow, [], { limit: 5 }).refs, refs);
+  });
+
+  test('contract 7: over its time limit is a QueryLimit', async () => {
+    await assert.rejects(
+      async () => run(index, { where: slow, sort: [], offset: 0, limit: 5 }, ticking(400)),
+      (error) => {
+        assert(error instanceof KindredError);
+        assert.deepEqual([error.code, error.status, error.headers?.['retry-after']], ['QueryLimit', 503, '1']);
+        return true;
+      },
+    );
+  });
+
+  test('contract 4: explain tells the indexes, the estimated and touched rows and the time', () => {
+    const plan = explain(
+      index,
+      { where: select('spec.tags=t1,spec.age>=100'), sort: [{ field: 'spec.age' }], offset: 0, limit: 10 },
+      ticking(0.001),
+    );
+    assert(!(plan instanceof Promise));
+    const { indexes, estimatedRows, touchedRows, total, time } = plan;
+    assert.deepEqual(
+      indexes.map(({ name, use }) => `${use} ${name}`),
+      ['filter spec.tags', 'filter spec.age', 'sort spec.age'],
+    );
+    assert(estimatedRows >= total && estimatedRows < 3000, `estimated ${estimatedRows}`);
+    assert(touchedRows > 0 && touchedRows < 20_000, `touched ${touchedRows}`);
+    assert(time > 0);
+  });
+
+  test('an unfiltered page at any depth touches the rows of the page alone', () => {
+    const plan = explain(
+      index,
+      { where: Queries.all(), sort: [{ field: 'spec.age' }], offset: 15_000, limit: 20 },
+      still,
+    );
+    assert(!(plan instanceof Promise));
+    assert.equal(plan.strategy, 'index');
+    assert(plan.touchedRows < 600, `touched ${plan.touchedRows}`);
+  });
+
+  test('the ids of all matches come in order', () => {
+    const ids = runIds(
+      index,
+      { where: select('spec.done=true'), sort: [{ field: 'spec.age' }] },
+      still,
+    ) as Float64Array;
+    const pages = ask(index, select('spec.done=true'), [{ field: 'spec.age' }], { limit: 20_000 }).refs.map(
+      (ref) => ref.id,
+    );
+    assert.deepEqual([...ids], pages);
+  });
+});
