@@ -76,7 +76,8 @@ export function describeRoute(
   const described = {
     operationId,
     tags,
-    ...(operation.description !== undefined && { description: operation.description }),
+    summary: operation.description ? firstSentence(operation.description) : operationId,
+    ...(operation.description && { description: operation.description }),
     parameters: parametersOf(route, where, schemas, operationId),
     ...(body && {
       requestBody: {
@@ -112,6 +113,11 @@ export function describeRoute(
     models,
     answersModels,
   };
+}
+
+/** For the places where there is one line. */
+function firstSentence(text: string): string {
+  return /^[^\n]*?(?=[.。](?:\s|$)|\n|$)/.exec(text.trim())![0];
 }
 
 const answerHeaders = headersOf('Kindred-Revision.optional', 'Cache-Control');

@@ -175,7 +175,7 @@ export function closed(properties: object, required: readonly string[] = Object.
 }
 
 /**
- * The operations without operationId and tag. Streams stand in `x-streams` (media type → schema of one item, or of one
+ * The operations without operationId and tag. Streams stand in `x-streams` (media type → reference to the schema of one item, or of one
  * event of a watch) rather than in `content`: there they would be texts, and a generated client would give "an object or a
  * text" for every answer.
  */
@@ -205,11 +205,11 @@ function describe(scheme: Scheme, name: string) {
           description: 'A page; or all matches; or, with watch=true, changes as they happen',
           headers: revised('Cache-Control', 'X-Accel-Buffering'),
           content: {
-            'application/json': { schema: componentRef(`${name}.list`), 'x-explain-schema': componentRef('Plan') },
+            'application/json': { schema: componentRef(`${name}.list`), 'x-explain-schema': componentRef('Plan').$ref },
           },
           'x-streams': {
-            [ndjson]: { item: componentRef(name), event: componentRef(`${name}.event`) },
-            [sse]: { event: componentRef(`${name}.event`) },
+            [ndjson]: { item: componentRef(name).$ref, event: componentRef(`${name}.event`).$ref },
+            [sse]: { event: componentRef(`${name}.event`).$ref },
           },
         },
         ...errors(...anywhere, 410),
@@ -230,7 +230,7 @@ function describe(scheme: Scheme, name: string) {
         200: {
           description: 'One line for each line of an NDJSON body',
           headers: revised(),
-          'x-streams': { [ndjson]: { item: componentRef('BulkResult') } },
+          'x-streams': { [ndjson]: { item: componentRef('BulkResult').$ref } },
         },
         201: { description: 'The created object', headers: revised('ETag', 'Location'), content: object },
         ...errors(...anywhere, 409, 413, 415, 422, 504, 507),

@@ -202,7 +202,7 @@ export class ApiDocuments {
       openapi: '3.1.0',
       info: { title: displayName, version: this.#options.version },
       servers: [{ url: '/' }],
-      ...(this.#options.authentication && { security: [{ bearer: [] }] }),
+      security: this.#options.authentication ? [{ bearer: [] }] : [],
       tags: [...tags].sort().map((name) => ({ name })),
     };
     const text =

@@ -124,10 +124,10 @@ export class Conformance {
     const declared = [...Object.keys(content), ...Object.keys(streams)].join(', ');
     const given = mediaTypeOf(exchange.headers);
     const watching = url.searchParams.get('watch') === 'true';
-    const item: object | undefined = watching ? streams[given]?.event : streams[given]?.item;
+    const item: string | undefined = watching ? streams[given]?.event : streams[given]?.item;
     if (item) {
       const [items, what] = given === 'text/event-stream' ? [eventsOf(body), 'event'] : [linesOf(body), 'line'];
-      return items.flatMap((one, i) => this.#validate(item, one, `${what} ${i + 1}`));
+      return items.flatMap((one, i) => this.#validate({ $ref: item }, one, `${what} ${i + 1}`));
     }
     if (content['*/*']) return [];
     if (body === '')
@@ -135,7 +135,7 @@ export class Conformance {
     const media: Json | undefined = content[given];
     if (!media) return [`the media type ${given || 'of no name'} is not declared; declared are ${declared}`];
     const explained = url.searchParams.get('explain') === 'true' ? media['x-explain-schema'] : undefined;
-    if (isJson(given)) return this.#validate(explained ?? media.schema, body, 'the body');
+    if (isJson(given)) return this.#validate(explained ? { $ref: explained } : media.schema, body, 'the body');
     return this.#validateText(media.schema, [body], 'the body');
   }
 

@@ -1,5 +1,10 @@
 import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
 import { test } from 'node:test';
+import { promisify } from 'node:util';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { Type } from 'typebox';
 import { CustomRoutes } from '../../src/http/custom.ts';
@@ -112,7 +117,7 @@ const example = () => {
               d
                 .operationId('ListFriends')
                 .tag('PersonV1alpha1Console')
-                .description('Friends of a person')
+                .description('Friends of a person. And theirs, as far as asked for.')
                 .parameter({ name: 'depth', in: 'query', schema: Type.Integer({ minimum: 1 }), description: 'How far' })
                 .response(Friends, { description: 'The friends' }),
           )
@@ -145,6 +150,28 @@ test('contract 11: every document is OpenAPI 3.1, valid by an independent valida
     assert.equal(new Set(ids).size, ids.length);
     assert.ok(ids.length > 0);
     assertReferences(document);
+  }
+});
+
+test('contract 11: a second validator, of references and unique operations too, has no errors either', async () => {
+  const { read } = example();
+  const folder = await mkdtemp(join(tmpdir(), 'kindred-openapi-'));
+  try {
+    const files = groups.map(([name]) => join(folder, `${name}.json`));
+    for (const [i, [name]] of groups.entries()) await writeFile(files[i]!, JSON.stringify(read(name)));
+    const cli = resolve(import.meta.dirname, '../../node_modules/@redocly/cli/bin/cli.js');
+    const env = { ...process.env, REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true' };
+    const linting = promisify(execFile)(process.execPath, [cli, 'lint', '--extends=recommended', ...files], {
+      env,
+      cwd: folder,
+    });
+    const failed = await linting.then(
+      () => undefined,
+      (error: { stdout: string; stderr: string }) => error.stdout + error.stderr,
+    );
+    assert.equal(failed, undefined);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
   }
 });
 
@@ -263,7 +290,8 @@ test('spec: API description - operationId, description, tag, response type of a 
   const document = example().read(console);
   const { get } = document.paths['/apis/console.api.demo.example.com/v1alpha1/persons/{name}/friends'];
   assert.equal(get.operationId, 'ListFriends');
-  assert.equal(get.description, 'Friends of a person');
+  assert.equal(get.description, 'Friends of a person. And theirs, as far as asked for.');
+  assert.equal(get.summary, 'Friends of a person');
   assert.deepEqual(get.tags, ['PersonV1alpha1Console']);
   assert.deepEqual(get.responses[200].content['application/json'].schema, {
     $ref: '#/components/schemas/ListFriends.response',
@@ -324,7 +352,7 @@ test('contract 11: without authentication no token is described', async () => {
   const { registry, custom } = example();
   const documents = new ApiDocuments({ registry, custom, version: '1', authentication: false });
   const document = JSON.parse(documents.document(aggregated!)!.json.toString());
-  assert.equal(document.security, undefined);
+  assert.deepEqual(document.security, []);
   assert.equal(document.components.securitySchemes, undefined);
   assert.deepEqual(await new Validator().validate(document), { valid: true });
 });
