@@ -1,6 +1,6 @@
 /** One request and its answer: what is known of the caller, and the ways to answer. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { ErrorCode, Locale } from '../errors.ts';
+import type { ErrorCode, KindredError, Locale } from '../errors.ts';
 import type { Access, Caller, Identity } from '../resource/access.ts';
 import { matchesEtag, parseEtags } from '../resource/etag.ts';
 import { dropRest, hasBody } from './body.ts';
@@ -16,7 +16,7 @@ export interface ExchangeObserver {
   /** True while the service stops: connections are closed after their answer. */
   readonly closing: boolean;
   finished(exchange: Exchange, status: number): void;
-  /** An error that is nobody's answer: the log alone gets its text. */
+  /** A 5xx with a reason that is not the caller's to see: the log alone gets it. */
   unexpected(exchange: Exchange, error: unknown): void;
 }
 
@@ -119,7 +119,7 @@ export class Exchange {
   fail(error: unknown): void {
     const known = asKindredError(error);
     this.code = known.code;
-    if (known.code === 'InternalError') this.#observer.unexpected(this, error);
+    if (hasHiddenReason(known)) this.#observer.unexpected(this, error);
     if (this.response.headersSent || this.response.destroyed) {
       this.reset();
       this.finish(this.response.headersSent ? this.response.statusCode : 499);
@@ -135,7 +135,7 @@ export class Exchange {
   /** The members of the problem document of an error of this request, for places inside a stream. */
   problem(error: unknown): Record<string, unknown> {
     const known = asKindredError(error);
-    if (known.code === 'InternalError') this.#observer.unexpected(this, error);
+    if (hasHiddenReason(known)) this.#observer.unexpected(this, error);
     return problemOf(known, this.#problemContext());
   }
 
@@ -164,6 +164,11 @@ export class Exchange {
     if (this.#observer.closing && !hasHeader(headers, 'connection')) headers.push('Connection', 'close');
     this.response.writeHead(status, headers);
   }
+}
+
+/** A 5xx whose text alone does not tell an operator enough. */
+function hasHiddenReason(error: KindredError): boolean {
+  return error.code === 'InternalError' || (error.status >= 500 && error.cause !== undefined);
 }
 
 function hasHeader(headers: HeaderList, name: string): boolean {

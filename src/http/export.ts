@@ -3,6 +3,7 @@ import type { ServerResponse } from 'node:http';
 import type { ModelResource, Selection } from '../resource/resource.ts';
 import type { Exchange } from './exchange.ts';
 import { ndjson } from './exchange.ts';
+import { requestTimeout } from './problem.ts';
 
 const lineEnd = Buffer.from('\n');
 
@@ -40,13 +41,13 @@ export async function exportObjects(
   exchange.finish(response.destroyed ? 499 : 200);
 }
 
-/** Resolves when the client took what was written, or went away. Rejects when it does neither for this many milliseconds. */
+/** Resolves when the client took what was written, or went away. @throws KindredError RequestTimeout when it does neither for this many milliseconds */
 export function drained(response: ServerResponse, timeout: number): Promise<void> {
   if (response.destroyed || !response.writableNeedDrain) return Promise.resolve();
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => {
       response.off('drain', done).off('close', done);
-      reject(new Error('The client stopped reading'));
+      reject(requestTimeout(timeout));
     }, timeout);
     const done = (): void => {
       clearTimeout(timer);

@@ -229,6 +229,19 @@ describe('what goes wrong inside', () => {
     );
   });
 
+  test('contract 5: the reason behind another 5xx is for the log alone', async (t) => {
+    const { ModelResource } = await import('../../src/resource/resource.ts');
+    const { KindredError } = await import('../../src/errors.ts');
+    t.mock.method(ModelResource.prototype, 'get', async () => {
+      const cause = new Error('connection to 10.0.0.7 lost');
+      throw new KindredError('UnknownOutcome', { en: 'unknown', zh: '未知' }, {}, {}, { cause });
+    });
+    const reply = await api.send({ path: `${persons}/ada`, headers: { 'x-request-id': 'broken-2' } });
+    check(reply, { status: 504, body: { code: 'UnknownOutcome' } });
+    assert.ok(!reply.text.includes('10.0.0.7'));
+    assert.ok(lines.some((line) => line.includes('broken-2') && line.includes('10.0.0.7')));
+  });
+
   test('contract 14: the access log has no query string, no body and no token', async () => {
     const headers = { authorization: 'Bearer hunter2', 'x-request-id': 'logged-1' };
     await api.send({ path: `${persons}?labelSelector=hunter3`, headers });
