@@ -1,11 +1,26 @@
-/** Putting a store back from a backup. A revision that anyone has seen is never used again: `Store.jump` moves past all of them. */
+/** Backups, and putting a store back from one. A revision that anyone has seen is never used again: `Store.jump` moves past all of them. */
 import { closeSync, copyFileSync, existsSync, fsyncSync, openSync, renameSync, rmSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { openStore, sqliteFile } from './open.ts';
+import { type CopyProgress, copyDatabase } from './sqlite.ts';
 import { openForReading, readMeta } from './sqlite-tables.ts';
 
 /**
- * Puts a file that `Store.backup` made at the place that a `sqlite:` URL names, and moves the revision forward. Refuses
+ * Copies the SQLite file that a URL names into a new file, as it is at one moment, also while a service uses it. Servers
+ * have tools of their own for it (`pg_basebackup`, `mariadb-backup`). Throws a plain error in one line.
+ */
+export async function backup(url: string, file: string, progress?: CopyProgress): Promise<void> {
+  if (!url.startsWith('sqlite:')) {
+    throw new Error("only a SQLite file can be backed up here; use the server's own tools (pg_basebackup, mariadb-backup)");
+  }
+  const source = sqliteFile(url);
+  if (!existsSync(source)) throw new Error(`there is no database ${source}`);
+  if (existsSync(file)) throw new Error(`${file} is there already; move it away first`);
+  await copyDatabase(source, file, progress);
+}
+
+/**
+ * Puts a file that `backup` or `Store.backup` made at the place that a `sqlite:` URL names, and moves the revision forward. Refuses
  * a place where there is a database. Resolves to the revision from which the store goes on; earlier ones are Expired.
  * @param file the backup
  */

@@ -196,35 +196,11 @@ class SqliteStore implements Store {
     return this.#parts.writer.request('jump', undefined);
   }
 
-  async backup(file: string, progress?: (done: number, total: number) => void): Promise<void> {
-    const partial = `${file}.partial`;
-    rmSync(partial, { force: true });
-    try {
-      const pages = await this.#copyInto(partial, progress);
-      progress?.(pages, pages);
-    } catch (error) {
-      rmSync(partial, { force: true });
-      throw error;
-    }
-    renameSync(partial, file);
-  }
-
-  async #copyInto(file: string, progress?: (done: number, total: number) => void): Promise<number> {
+  async backup(file: string, progress?: CopyProgress): Promise<void> {
     if (this.#parts.file === ':memory:') {
       this.#parts.connection.prepare('VACUUM INTO ?').run(file);
-      return 1;
-    }
-    const source = openForReading(this.#parts.file);
-    try {
-      // One state: without a transaction of its own the copy would start again after every write.
-      source.exec('BEGIN; SELECT value FROM meta');
-      return await backup(source, file, {
-        rate: 256,
-        progress: ({ totalPages, remainingPages }) => progress?.(totalPages - remainingPages, totalPages),
-      });
-    } finally {
-      source.close();
-    }
+      progress?.(1, 1);
+    } else await copyDatabase(this.#parts.file, file, progress);
   }
 
   describe(): Readonly<Record<string, string | number>> {
@@ -249,6 +225,31 @@ class SqliteStore implements Store {
 
   #read<T>(body: () => T): T {
     return guarded(this.#parts.connection, body);
+  }
+}
+
+/** Pages copied so far, of how many. */
+export type CopyProgress = (done: number, total: number) => void;
+
+/** Copies one state of a database file into another, also while a service in any process writes to it. */
+export async function copyDatabase(from: string, to: string, progress?: CopyProgress): Promise<void> {
+  const partial = `${to}.partial`;
+  rmSync(partial, { force: true });
+  const source = openForReading(from);
+  try {
+    // One state: without a transaction of its own the copy would start again after every write.
+    source.exec('BEGIN; SELECT value FROM meta');
+    const pages = await backup(source, partial, {
+      rate: 256,
+      progress: ({ totalPages, remainingPages }) => progress?.(totalPages - remainingPages, totalPages),
+    });
+    progress?.(pages, pages);
+    renameSync(partial, to);
+  } catch (error) {
+    rmSync(partial, { force: true });
+    throw error;
+  } finally {
+    source.close();
   }
 }
 
