@@ -232,11 +232,11 @@ describe('what goes wrong inside', () => {
   test('contract 5: the reason behind another 5xx is for the log alone', async (t) => {
     const { ModelResource } = await import('../../src/resource/resource.ts');
     const { KindredError } = await import('../../src/errors.ts');
-    t.mock.method(ModelResource.prototype, 'get', async () => {
+    t.mock.method(ModelResource.prototype, 'delete', async () => {
       const cause = new Error('connection to 10.0.0.7 lost');
       throw new KindredError('UnknownOutcome', { en: 'unknown', zh: '未知' }, {}, {}, { cause });
     });
-    const reply = await api.send({ path: `${persons}/ada`, headers: { 'x-request-id': 'broken-2' } });
+    const reply = await api.send({ method: 'DELETE', path: `${persons}/ada`, headers: { 'x-request-id': 'broken-2' } });
     check(reply, { status: 504, body: { code: 'UnknownOutcome' } });
     assert.ok(!reply.text.includes('10.0.0.7'));
     assert.ok(lines.some((line) => line.includes('broken-2') && line.includes('10.0.0.7')));
