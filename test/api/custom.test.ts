@@ -117,7 +117,7 @@ function access(routes: CustomRoutes, method: string, path: string): unknown {
 
 // ── registration ─────────────────────────────────────────────────────────────────────────────────────────
 
-test('spec: Custom API - 4: group and version of a CustomEndpoint are the prefix of every route', async () => {
+test('spec: Custom API - 3, 4: functional route functions; group and version of a CustomEndpoint are the prefix of every route', async () => {
   const { routes } = build();
   routes.register(
     'demo',
@@ -133,7 +133,7 @@ test('spec: Custom API - 4: group and version of a CustomEndpoint are the prefix
   assert.deepEqual(await json(send(routes, `${base}/persons/a%20b/friends`)), { name: 'a b' });
 });
 
-test('spec: Custom API - 2: groups for console, personal centre and the public', () => {
+test('spec: Custom API - 2: groups by audience: console, personal centre, public', () => {
   const { routes } = build();
   for (const group of ['console.api.demo.example.com', 'uc.api.demo.example.com', 'api.demo.example.com']) {
     routes.register(
@@ -165,7 +165,7 @@ test('spec: Limits - number of path segments of a custom API path: at most 7', (
   assert.ok(error.message.includes('8 segments') && error.message.includes('at most 7'), error.message);
 });
 
-test('spec: Custom API - 3: annotated controllers, as class or instance', async () => {
+test('spec: Custom API - 3: annotated controllers with ApiVersion, as class or instance', async () => {
   @ApiVersion('api.demo.example.com/v1alpha1')
   class PersonController {
     readonly greeting = 'Hello';
@@ -219,6 +219,24 @@ test('spec: Custom API - 5: the older form, a version alone, is below /apis/plug
     resource: 'plugins/x/y',
     name: 'my-plugin',
   });
+});
+
+test('spec: Versioning - 2.12: controllers with a version only count the prefix among their at most 7 segments', () => {
+  @ApiVersion('v1alpha1')
+  class TooLong {
+    @GetMapping('/x/y/z') get() {}
+  }
+  const { routes } = build();
+  const error = failure(() => routes.register('my-plugin', TooLong));
+  assert.match(error.message, /\/apis\/plugin\.api\.platform\.run\/v1alpha1\/plugins\/my-plugin\/x\/y\/z .*8 segments/);
+});
+
+test('spec: Custom API - 1: a path of 7 segments can be asked for, at most 7 are possible', async () => {
+  const { routes } = build();
+  const seven = endpoint((r) => r.GET('/persons/{name}/friends/{friend}', ({ params }) => params));
+  routes.register('demo', seven);
+  assert.deepEqual(await json(send(routes, `${base}/persons/a/friends/b`)), { name: 'a', friend: 'b' });
+  assert.equal(routes.find('GET', `${base}/persons/a/friends/b/c`), undefined);
 });
 
 const refused: { name: string; register: (routes: CustomRoutes) => void; says: RegExp }[] = [

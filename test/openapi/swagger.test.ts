@@ -75,7 +75,7 @@ async function open(
   }
 }
 
-test('contract 11: /swagger-ui.html in a browser: the groups can be chosen, an operation tried out, nothing comes from outside', async (context) => {
+test('spec: API description - viewable at /swagger-ui.html, in a browser: the groups can be chosen, an operation tried out, nothing comes from outside', async (context) => {
   await open(context, { auth: false }, async ({ page, complaints, requested, url }) => {
     const groups = page.locator('#select option');
     await groups.first().waitFor({ state: 'attached' });
