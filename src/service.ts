@@ -1,7 +1,7 @@
 /** The only wiring: who gets what, the order of start and stop. */
 
 import { randomUUID } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { performance } from 'node:perf_hooks';
 import type { Logger } from 'pino';
 import { pino } from 'pino';
@@ -25,11 +25,13 @@ import { resolveOptions } from './options.ts';
 import { PluginHost } from './plugin/host.ts';
 import type { Caller, Identity } from './resource/access.ts';
 import { allowAll, system } from './resource/access.ts';
+import type { CheckProgress, CheckReport } from './resource/check.ts';
+import { checkStore } from './resource/check.ts';
 import { createLocalClient } from './resource/client.ts';
 import type { ExtensionClient } from './resource/extension-client.ts';
 import { Resources } from './resource/resources.ts';
 import { startRetention } from './resource/retention.ts';
-import { openStore } from './store/open.ts';
+import { openStore, sqliteFile } from './store/open.ts';
 import type { Store } from './store/store.ts';
 
 export interface Service {
@@ -38,6 +40,8 @@ export interface Service {
    * be had. `administratorToken` comes once: at the first start of a store with authentication.
    */
   start(): Promise<{ url: string; administratorToken?: string }>;
+  /** What `/readyz` says in full; also during the start. */
+  readiness(): Readiness;
   /** Graceful: requests finish, watches are told, writes are flushed, the store is closed. */
   stop(): Promise<void>;
   /** Models of the embedding program itself. */
@@ -70,6 +74,41 @@ export async function createService(options: ServiceOptions = {}): Promise<Servi
   }
 }
 
+/**
+ * Compares what a database holds with the models of these plugins and of the service, and changes nothing: objects with
+ * their schemas and index functions, unique values with the objects that have them. No service may use a SQLite file
+ * meanwhile. The plugins are started on an empty database in memory, which is how their models become known.
+ */
+export async function check(
+  options: Pick<ServiceOptions, 'database' | 'plugins' | 'pluginFolder' | 'pluginConfig' | 'reservedDomain'>,
+  onProgress?: CheckProgress,
+): Promise<CheckReport> {
+  const { database } = resolveOptions(options);
+  if (database.startsWith('sqlite:') && !existsSync(sqliteFile(database))) {
+    throw new Error(`there is no database ${sqliteFile(database)}`);
+  }
+  const logger = pino({ level: 'silent' });
+  const declaring = await createService({ ...options, database: 'sqlite::memory:', port: 0, auth: false, logger });
+  try {
+    await declaring.start();
+    const failed = declaring.readiness().plugins.find(({ state }) => state === 'FAILED');
+    if (failed) throw new Error(`the plugin ${failed.name} cannot be started: ${failed.reason}`);
+    const store = await openStore(database);
+    try {
+      return await checkStore(store, declaring.schemeManager.schemes(), onProgress);
+    } finally {
+      await store.close();
+    }
+  } finally {
+    await declaring.stop();
+  }
+}
+
+export type { CheckReport } from './resource/check.ts';
+/** Copies of a database: a SQLite file at one moment, and back; from one database into another. */
+export { backup, restore } from './store/backup.ts';
+export { type MigrateProgress, migrate } from './store/migrate.ts';
+
 const version: string = (
   JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string }
 ).version;
@@ -100,7 +139,16 @@ class RunningService implements Service {
     const warn = (message: string) => logger.warn(message);
     const registry = new SchemeRegistry({ reservedDomain, warn });
     const open = options.auth === false;
-    const auth = createAuth({ options: options.auth || {}, open, reservedDomain, registry, now, monotonicNow, logger });
+    const auth = createAuth({
+      options: options.auth || {},
+      open,
+      reservedDomain,
+      registry,
+      now,
+      monotonicNow,
+      timers: options.timers,
+      logger,
+    });
     for (const model of auth.models) registry.register(model, undefined, '');
     const resources = new Resources({
       store,
@@ -170,7 +218,7 @@ class RunningService implements Service {
       ...(auth.audit.enabled && { answered: (answer: Answered) => auth.audit.answered(answer) }),
       authorizer,
       clientOf,
-      health: () => this.#health(),
+      health: () => this.readiness(),
       metrics: this.#metrics,
       logger,
       clock: { now, monotonicNow },
@@ -233,7 +281,7 @@ class RunningService implements Service {
     this.#logger.info('Stopped');
   }
 
-  #health(): Readiness {
+  readiness(): Readiness {
     return { status: this.#status, models: this.#resources.state(), plugins: this.#plugins.states() };
   }
 

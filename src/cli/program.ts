@@ -2,6 +2,8 @@ import { readFileSync } from 'node:fs';
 import { Command, CommanderError } from 'commander';
 import { applyCommand } from './apply.ts';
 import { authCommand } from './auth.ts';
+import { backupCommand } from './backup.ts';
+import { checkCommand } from './check.ts';
 import { deleteCommand } from './delete.ts';
 import { describe } from './describe.ts';
 import { exportCommand } from './export.ts';
@@ -10,7 +12,9 @@ import { importCommand } from './import.ts';
 import type { Io } from './io.ts';
 import { Exit, UsageError } from './io.ts';
 import { listCommand } from './list.ts';
+import { migrateCommand } from './migrate.ts';
 import { pluginCommand } from './plugin.ts';
+import { restoreCommand } from './restore.ts';
 import { serveCommand } from './serve.ts';
 import { tokenCommand } from './token.ts';
 import { watchCommand } from './watch.ts';
@@ -58,6 +62,10 @@ function program(io: Io): Command {
     pluginCommand(io),
     tokenCommand(io),
     authCommand(io),
+    checkCommand(io),
+    backupCommand(io),
+    restoreCommand(io),
+    migrateCommand(io),
   ];
   for (const command of commands) root.addCommand(command);
   for (const command of [root, ...commands, ...commands.flatMap((one) => one.commands)]) {

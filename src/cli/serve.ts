@@ -1,9 +1,12 @@
 import { BlockList, isIP } from 'node:net';
 import { Command } from 'commander';
 import type { ServiceOptions } from '../options.ts';
+import type { Service } from '../service.ts';
 import type { Io } from './io.ts';
 import { UsageError, write } from './io.ts';
 import { openLog } from './log.ts';
+import type { Progress } from './progress.ts';
+import { startProgress } from './progress.ts';
 import { repeatable } from './select.ts';
 import type { Resolved, SettingName, SettingValues } from './settings.ts';
 import { nested, parseAssignment, resolveSettings, settings, variableOf } from './settings.ts';
@@ -97,7 +100,8 @@ async function serveHere(io: Io, options: ServiceOptions, level: string): Promis
     const started = service.start();
     // A signal during the start stops it; what the start then says no longer matters.
     started.catch(() => {});
-    const ready = await Promise.race([started, stopping]);
+    const stopShowing = io.stderr.isTTY ? showBuilding(io, service) : () => undefined;
+    const ready = await Promise.race([started, stopping]).finally(stopShowing);
     if (ready === undefined) return;
     const { url, administratorToken } = ready;
     if (administratorToken !== undefined) await write(io.stdout, `Administrator token: ${administratorToken}\n`);
@@ -109,6 +113,25 @@ async function serveHere(io: Io, options: ServiceOptions, level: string): Promis
     await service.stop();
     clearTimeout(limit);
   }
+}
+
+const look = 100;
+
+/** A bar for the indexes while they are built, if that takes long enough to be seen. */
+function showBuilding(io: Io, service: Service): () => void {
+  let progress: Progress | undefined;
+  const timer = setInterval(() => {
+    const { models } = service.readiness();
+    const building = models.filter(({ state }) => state === 'building');
+    if (building.length === 0) return;
+    progress ??= startProgress(io, 'Building indexes', 1);
+    const part = models.reduce((sum, model) => sum + model.progress, 0) / models.length;
+    progress.update(part, building.map(({ kind, progress }) => `${kind} ${Math.floor(progress * 100)} %`).join(', '));
+  }, look);
+  return () => {
+    clearInterval(timer);
+    progress?.stop('Indexes built');
+  };
 }
 
 /** Resolves at the first SIGTERM or SIGINT; the second one ends the process at once. */

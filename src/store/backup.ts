@@ -2,7 +2,8 @@
 import { closeSync, copyFileSync, existsSync, fsyncSync, openSync, renameSync, rmSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { openStore, sqliteFile } from './open.ts';
-import { type CopyProgress, copyDatabase } from './sqlite.ts';
+import type { CopyProgress } from './sqlite.ts';
+import { copyDatabase } from './sqlite.ts';
 import { openForReading, readMeta } from './sqlite-tables.ts';
 
 /**
@@ -11,7 +12,9 @@ import { openForReading, readMeta } from './sqlite-tables.ts';
  */
 export async function backup(url: string, file: string, progress?: CopyProgress): Promise<void> {
   if (!url.startsWith('sqlite:')) {
-    throw new Error("only a SQLite file can be backed up here; use the server's own tools (pg_basebackup, mariadb-backup)");
+    throw new Error(
+      "only a SQLite file can be backed up here; use the server's own tools (pg_basebackup, mariadb-backup)",
+    );
   }
   const source = sqliteFile(url);
   if (!existsSync(source)) throw new Error(`there is no database ${source}`);

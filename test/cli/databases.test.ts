@@ -1,0 +1,124 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { after, before, test } from 'node:test';
+import { createService } from 'kindred';
+import { City } from '../../examples/atlas/city.ts';
+import { Country } from '../../examples/atlas/country.ts';
+import { cities, countries } from '../../examples/atlas/data.ts';
+import { kindred } from './command.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'kindred-databases-'));
+const atlas = join(import.meta.dirname, '../../examples/atlas');
+const file = join(folder, 'a.db');
+const database = `sqlite:${file}`;
+after(() => rmSync(folder, { recursive: true }));
+
+async function opened<R>(
+  url: string,
+  use: (service: Awaited<ReturnType<typeof createService>>, url: string) => Promise<R>,
+): Promise<R> {
+  const service = await createService({ database: url, plugins: [atlas], port: 0, auth: false });
+  try {
+    return await use(service, (await service.start()).url);
+  } finally {
+    await service.stop();
+  }
+}
+
+before(() =>
+  opened(database, async ({ client }) => {
+    for (const country of countries()) await client.create(Country, country);
+    for (const city of cities(['MC'])) await client.create(City, city);
+  }),
+);
+
+test('contract 14: backup copies a SQLite database while a service writes to it, restore puts it back, revisions go on beyond', async () => {
+  const copy = join(folder, 'backup.db');
+  const before = await opened(database, async ({ client }, url) => {
+    const made = await kindred(['backup', '-o', copy, '--database', database]);
+    assert.equal(made.code, 0, made.stderr);
+    const taken = await kindred(['backup', '-o', copy], { env: { KINDRED_DATABASE: database } });
+    assert.equal(taken.code, 1);
+    assert.match(taken.stderr, /backup\.db is there already/);
+    await client.create(City, [...cities(['AD'])][0]!);
+    const answer = await fetch(`${url}/apis/atlas.example.com/v1alpha1/cities`);
+    return Number(answer.headers.get('kindred-revision'));
+  });
+  const target = `sqlite:${join(folder, 'restored.db')}`;
+  const restored = await kindred(['restore', copy, '--database', target]);
+  assert.equal(restored.code, 0, restored.stderr);
+  assert.equal((await kindred(['restore', copy, '--database', target])).code, 1);
+  assert.equal((await kindred(['restore', join(folder, 'nothing.db'), '--database', `sqlite:${folder}/x.db`])).code, 1);
+  await opened(target, async ({ client }, url) => {
+    assert.deepEqual([await client.count(Country), await client.count(City)], [250, 6]);
+    const answer = await fetch(`${url}/apis/atlas.example.com/v1alpha1/cities`);
+    assert.ok(Number(answer.headers.get('kindred-revision')) > before);
+  });
+});
+
+test('contract 14: check finds nothing in a sound database, and changes nothing', async () => {
+  const { code, stdout, stderr } = await kindred(['check', '--database', database, '--plugin', atlas]);
+  assert.equal(code, 0, stderr);
+  assert.match(stdout, /^KIND +GROUP +OBJECTS +PROBLEMS\n/);
+  assert.match(stdout, /^Country +atlas\.example\.com +250 +0$/m);
+  const unknown = await kindred(['check', '--database', database]);
+  assert.match(unknown.stdout, /^Country +atlas\.example\.com +250 +no model$/m);
+  const missing = await kindred(['check', '--database', `sqlite:${join(folder, 'missing.db')}`]);
+  assert.deepEqual([missing.code, /there is no database .*missing\.db\n$/.test(missing.stderr)], [1, true]);
+});
+
+test('contract 14: check names damaged objects, invalid ones, and unique values that do not fit', async () => {
+  const damaged = join(folder, 'damaged.db');
+  assert.equal((await kindred(['backup', '-o', damaged, '--database', database])).code, 0);
+  const db = new DatabaseSync(damaged);
+  const tables = db.prepare("SELECT name FROM sqlite_master WHERE type = 'table'").all() as { name: string }[];
+  const objects = tables.find(
+    ({ name }) =>
+      columns(db, name).includes('bytes') && columns(db, name).includes('name') && !columns(db, name).includes('type'),
+  )!.name;
+  const edit = (name: string, change: (text: string) => string) => {
+    const { bytes } = db.prepare(`SELECT bytes FROM ${objects} WHERE name = ?`).get(name) as { bytes: Uint8Array };
+    db.prepare(`UPDATE ${objects} SET bytes = ? WHERE name = ?`).run(
+      Buffer.from(change(Buffer.from(bytes).toString())),
+      name,
+    );
+  };
+  edit('fr', (text) => text.slice(0, 20));
+  edit('de', (text) => text.replace('"region":"Europe"', '"region":"Atlantis"'));
+  edit('mc', (text) => text.replace('"code":"MC"', '"code":"MX"'));
+  db.close();
+  const { code, stdout } = await kindred(['check', '--database', `sqlite:${damaged}`, '--plugin', atlas, '-o', 'json']);
+  assert.equal(code, 1);
+  const { problems } = JSON.parse(stdout) as { problems: { name: string; reason: string }[] };
+  const found = problems.map(({ name, reason }) => `${name} ${reason}`).sort();
+  const expected = [
+    /^de \/spec\/region must be /,
+    /^fr is not valid JSON$/,
+    /^mc shares the value "MX"/,
+    /^mx shares the value "MX"/,
+    /^id \d+ takes the value "MC"/,
+  ];
+  for (const pattern of expected)
+    assert.ok(
+      found.some((one) => pattern.test(one)),
+      `${pattern} in ${found.join('; ')}`,
+    );
+});
+
+test('contract 14: migrate moves everything to another database and compares both', async () => {
+  const target = `sqlite:${join(folder, 'moved.db')}`;
+  const moved = await kindred(['migrate', '--from', database, '--to', target]);
+  assert.equal(moved.code, 0, moved.stderr);
+  assert.match(moved.stdout, /^\d+ objects, \d+ unique values, \d+ changes, revision \d+, SHA-256 [0-9a-f]{64}\n$/);
+  await opened(target, async ({ client }) => assert.equal(await client.count(Country), 250));
+  const wrong = await kindred(['migrate', '--from', database, '--to', 'mongodb://x']);
+  assert.equal(wrong.code, 1);
+  assert.match(wrong.stderr, /kindred: .*mongodb/);
+});
+
+function columns(db: DatabaseSync, table: string): string[] {
+  return (db.prepare(`SELECT name FROM pragma_table_info(?)`).all(table) as { name: string }[]).map(({ name }) => name);
+}
