@@ -1,7 +1,7 @@
 /** The description of one model's generated API (contract sections 3 to 6 and 11). */
 import type { Scheme } from '../model/scheme.ts';
 import type { Access } from '../resource/access.ts';
-import type { JsonSchema } from './openapi-schema.ts';
+import type { ComponentOptions, JsonSchema } from './openapi-schema.ts';
 import { componentRef, componentsOf } from './openapi-schema.ts';
 import { anywhere, commonParameters, errors, headersOf, parameter } from './openapi-shared.ts';
 
@@ -51,11 +51,14 @@ export function operationIds(scheme: Scheme, suffix: string): string[] {
   return scheme.subresources.status ? [...verbs, ...status] : verbs;
 }
 
-const parts = ['/properties/spec', '/properties/status'];
+function optionsFor({ jsonSchema }: Scheme): ComponentOptions {
+  // A model without `spec` whose own schema cannot be merged with the members of every object stands beside them.
+  return { parts: ['/properties/spec', '/properties/status'], closed: true, openRoot: 'allOf' in jsonSchema };
+}
 
 /** The schemas of a model's objects: `<name>`, `<name>.spec`, `<name>.status` and what these refer to. */
 export function modelSchemas(scheme: Scheme, name: string): Map<string, JsonSchema> {
-  const schemas = componentsOf(scheme.jsonSchema, name, { parts, closed: true });
+  const schemas = componentsOf(scheme.jsonSchema, name, optionsFor(scheme));
   schemas.set(name, withMetadata(schemas.get(name)!, 'Metadata'));
   return schemas;
 }
@@ -65,7 +68,7 @@ function inputSchemas(scheme: Scheme, name: string, stored: JsonSchema): Map<str
   const own = `${name}.input`;
   const hasDefaults = JSON.stringify(scheme.jsonSchema).includes('"default":');
   const schemas = hasDefaults
-    ? componentsOf(scheme.jsonSchema, own, { parts, closed: true, sent: true })
+    ? componentsOf(scheme.jsonSchema, own, { ...optionsFor(scheme), sent: true })
     : new Map([[own, stored]]);
   const whole = withMetadata(schemas.get(own)!, 'MetadataInput');
   const required = (whole.required as string[]).filter(

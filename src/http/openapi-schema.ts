@@ -23,6 +23,8 @@ export interface ComponentOptions {
    * for something that is always there.
    */
   readonly sent?: boolean;
+  /** The `properties` of the whole do not close it: others apply beside them that may. */
+  readonly openRoot?: boolean;
 }
 
 /**
@@ -229,7 +231,7 @@ class Cutter {
   #wantsClosing(node: Node, seen = new Set<string>()): boolean {
     if (seen.has(node.pointer)) return false;
     seen.add(node.pointer);
-    if (closes(node.schema)) return true;
+    if (closes(node.schema) && !(node.pointer === '' && this.#options.openRoot)) return true;
     const target = this.#targetOf(node);
     if (target !== undefined && this.#wantsClosing(this.#nodes.get(target)!, seen)) return true;
     const children = [...below(node)];

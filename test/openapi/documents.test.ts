@@ -6,6 +6,7 @@ import { join, resolve } from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
 import { Validator } from '@seriousme/openapi-schema-validator';
+import { Ajv2020 } from 'ajv/dist/2020.js';
 import { Type } from 'typebox';
 import { CustomRoutes } from '../../src/http/custom.ts';
 import { GroupVersion, route } from '../../src/http/custom-route.ts';
@@ -285,6 +286,55 @@ test('contract 11: a schema that refers to itself becomes components that refer 
   assert.equal(schemas['Tree.spec.Node'].additionalProperties, false);
   assert.equal(schemas['Tree.spec'].$defs, undefined);
 });
+
+for (const { name, schema, valid, invalid } of [
+  {
+    name: 'alternatives, one of them open',
+    schema: {
+      anyOf: [
+        { type: 'object', properties: { a: { type: 'integer' } }, required: ['a'] },
+        { type: 'object', required: ['b'] },
+      ],
+    },
+    valid: [{ a: 1 }, { b: 1, c: 2 }],
+    invalid: [{ c: 1 }],
+  },
+  {
+    name: 'alternatives, all closed',
+    schema: {
+      anyOf: [
+        { type: 'object', properties: { a: { type: 'integer' } }, required: ['a'] },
+        { type: 'object', properties: { b: { type: 'integer' } }, required: ['b'] },
+      ],
+    },
+    valid: [{ a: 1 }, { b: 1 }],
+    invalid: [{ a: 1, c: 1 }, {}],
+  },
+  {
+    name: 'any members',
+    schema: { type: 'object', additionalProperties: { type: 'string' } },
+    valid: [{ x: 'y' }],
+    invalid: [{ x: 1 }],
+  },
+]) {
+  test(`spec: Versioning - 2.12: a model without spec wrapper is described as it is validated: ${name}`, () => {
+    const { registry, read } = build();
+    const gvk = { group: 'demo.example.com', version: 'v1', kind: 'Thing', singular: 'thing', plural: 'things' };
+    const scheme = registry.register(defineModel({ gvk, schema }), undefined, 'demo');
+    const ajv = new Ajv2020({ strict: false, validateFormats: false });
+    ajv.addSchema({ $id: 'doc:/', components: read(extension).components });
+    const described = ajv.compile({ $ref: 'doc:/#/components/schemas/Thing' });
+    const metadata = { name: 'x', version: 0, creationTimestamp: '2026-01-01T00:00:00.000Z' };
+    for (const [members, expected] of [
+      ...valid.map((one) => [one, true] as const),
+      ...invalid.map((one) => [one, false] as const),
+    ]) {
+      const object = { apiVersion: 'demo.example.com/v1', kind: 'Thing', metadata, ...members };
+      assert.equal(scheme.validator.validate(object).length === 0, expected, `service: ${JSON.stringify(members)}`);
+      assert.equal(described(object), expected, `description: ${JSON.stringify(members)}`);
+    }
+  });
+}
 
 test('spec: API description - operationId, description, tag, response type of a custom route', () => {
   const document = example().read(console);
