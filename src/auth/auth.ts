@@ -49,7 +49,7 @@ export interface AuthParts {
   readonly now: () => number;
   /** Milliseconds, never going back. */
   readonly monotonicNow: () => number;
-  readonly timers?: Timers;
+  readonly timers: Timers;
   readonly random?: (size: number) => Uint8Array;
   readonly logger: { error(details: object, message: string): void };
 }
@@ -80,7 +80,6 @@ export class Auth {
   readonly audit: AuditLog;
   readonly #parts: AuthParts;
   readonly #keys: RoleKeys;
-  readonly #timers: Timers;
   readonly #tokens: Tokens;
   readonly #authenticator: Authenticator;
   readonly #declared = new Map<string, readonly OwnedResource[]>();
@@ -95,11 +94,10 @@ export class Auth {
     this.#parts = parts;
     const { options, now, logger } = parts;
     this.#keys = roleKeys(parts.reservedDomain);
-    this.#timers = parts.timers ?? { setTimeout, clearTimeout };
     this.authorizer = new Rbac({
       keys: this.#keys,
       now,
-      timers: this.#timers,
+      timers: parts.timers,
       isAlive: (credential) => this.#tokens.isAlive(credential),
       owned: (plugin) => this.#owned(plugin),
     });
@@ -131,13 +129,13 @@ export class Auth {
   /** Reads the stored roles, bindings, users and tokens, and follows them from here on. The built-in models must be registered. */
   async start(runtime: AuthRuntime): Promise<void> {
     this.#runtime = runtime;
-    const { registry, logger } = this.#parts;
+    const { registry, timers, logger } = this.#parts;
     this.#stopListening.push(
       runtime.feed.subscribe((change) => this.#follow(change)),
       registry.onRegister((_, owner) => owner !== '' && this.authorizer.changed()),
       registry.onUnregister((_, owner) => owner !== '' && this.authorizer.changed()),
     );
-    const common = { client: runtime.client, timers: this.#timers, logger };
+    const common = { client: runtime.client, timers, logger };
     this.#departed = new Departed({ ...common, rbac: this.authorizer, tokens: this.#tokens });
     await this.#reload();
     await createBuiltInRoles(runtime.client);
@@ -149,8 +147,7 @@ export class Auth {
     this.#waiting ??= [];
     this.#reload().catch((error: unknown) => {
       this.#parts.logger.error({ err: error }, 'Roles, bindings, users and tokens could not be read; trying again');
-      const timer = this.#timers.setTimeout(() => this.overtaken(), reloadDelay) as { unref?: () => void };
-      timer.unref?.();
+      this.#parts.timers.after(reloadDelay, () => this.overtaken());
     });
   }
 

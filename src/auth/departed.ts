@@ -22,7 +22,7 @@ const retryDelay = 1_000;
 export class Departed {
   readonly #parts: DepartedParts;
   readonly #running = new Set<Promise<void>>();
-  readonly #waiting = new Set<unknown>();
+  readonly #waiting = new Set<() => void>();
   #stopped = false;
 
   constructor(parts: DepartedParts) {
@@ -70,7 +70,7 @@ export class Departed {
 
   async stop(): Promise<void> {
     this.#stopped = true;
-    for (const timer of this.#waiting) this.#parts.timers.clearTimeout(timer);
+    for (const cancel of this.#waiting) cancel();
     this.#waiting.clear();
     await this.settled();
   }
@@ -82,11 +82,11 @@ export class Departed {
       .catch((error: unknown) => {
         if (this.#stopped) return;
         this.#parts.logger.error({ err: error }, 'The grants of a deleted user could not be removed; trying again');
-        const timer = this.#parts.timers.setTimeout(() => {
-          this.#waiting.delete(timer);
+        const cancel = this.#parts.timers.after(retryDelay, () => {
+          this.#waiting.delete(cancel);
           this.#run(task);
-        }, retryDelay);
-        this.#waiting.add(timer);
+        });
+        this.#waiting.add(cancel);
       })
       .then(() => {
         this.#running.delete(running);

@@ -31,8 +31,8 @@ export interface RbacParts {
 }
 
 export interface Timers {
-  setTimeout(callback: () => void, milliseconds: number): unknown;
-  clearTimeout(timer: any): void;
+  /** Runs once after so many milliseconds, unless the returned function is called before; keeps no process alive. */
+  after(milliseconds: number, run: () => void): () => void;
 }
 
 interface RoleRecord {
@@ -80,7 +80,7 @@ export class Rbac implements Authorizer {
   #seen = new WeakMap<Identity, Seen>();
   #epoch = 0;
   #telling = false;
-  #expiry: { at: number; timer: unknown } | undefined;
+  #expiry: { readonly at: number; readonly cancel: () => void } | undefined;
 
   constructor(parts: RbacParts) {
     this.#parts = parts;
@@ -239,7 +239,7 @@ export class Rbac implements Authorizer {
   }
 
   stop(): void {
-    if (this.#expiry) this.#parts.timers.clearTimeout(this.#expiry.timer);
+    this.#expiry?.cancel();
     this.#expiry = undefined;
     this.#listeners.clear();
   }
@@ -354,16 +354,12 @@ export class Rbac implements Authorizer {
     if (this.#expiry && this.#expiry.at <= at) return;
     const { now, timers } = this.#parts;
     if (at <= now()) return;
-    if (this.#expiry) timers.clearTimeout(this.#expiry.timer);
-    const timer = timers.setTimeout(
-      () => {
-        this.#expiry = undefined;
-        this.changed();
-      },
-      Math.min(at - now(), longestDelay),
-    );
-    (timer as { unref?: () => void }).unref?.();
-    this.#expiry = { at, timer };
+    this.#expiry?.cancel();
+    const cancel = timers.after(Math.min(at - now(), longestDelay), () => {
+      this.#expiry = undefined;
+      this.changed();
+    });
+    this.#expiry = { at, cancel };
   }
 }
 

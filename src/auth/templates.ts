@@ -91,7 +91,7 @@ export class Templates {
         if (this.#stopped) return;
         this.#parts.logger.error({ err: error, model: key }, 'The role templates could not be stored; trying again');
         await new Promise<void>((resolve) => {
-          this.#parts.timers.setTimeout(resolve, retryDelay);
+          this.#parts.timers.after(retryDelay, resolve);
         });
       }
     }

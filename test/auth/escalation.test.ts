@@ -67,7 +67,7 @@ function token(spec: { user: string; roles?: string[]; expiresAt?: string }): Ex
 
 /** `editor` manages persons and may write roles; `viewer` sees persons; `root` has super-role; `nobody` nothing. */
 function world(): { rbac: Rbac; checks: WriteChecks } {
-  const timers = { setTimeout: () => 0, clearTimeout: () => {} };
+  const timers = { after: () => () => {} };
   const owned = () => [{ group: 'plugin.example', resource: 'things' }];
   const rbac = new Rbac({ keys, now: () => 0, timers, isAlive: () => true, owned });
   const roles = [

@@ -15,7 +15,7 @@ const keys = roleKeys('platform.run');
 function newRbac(
   options: { now?: () => number; owned?: () => { group: string; resource: string; names?: string[] }[] } = {},
 ) {
-  const timers = { setTimeout: () => 0, clearTimeout: () => {} };
+  const timers = { after: () => () => {} };
   const now = options.now ?? (() => 0);
   return new Rbac({ keys, now, timers, isAlive: () => true, owned: options.owned ?? (() => []) });
 }
@@ -363,12 +363,11 @@ test('contract 12: a credential ends at its expiry, and open watches are told th
   let fire: (() => void) | undefined;
   let delay = 0;
   const timers = {
-    setTimeout: (callback: () => void, ms: number) => {
-      fire = callback;
+    after: (ms: number, run: () => void) => {
+      fire = run;
       delay = ms;
-      return 0;
+      return () => {};
     },
-    clearTimeout: () => {},
   };
   const rbac = new Rbac({ keys, now: () => now, timers, isAlive: () => true, owned: () => [] });
   const limited: Principal = { ...ada, granted: ['super-role'], expiresAt: 5_000 };
