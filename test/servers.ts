@@ -287,25 +287,30 @@ async function server(program: Program): Promise<DatabaseServer> {
       ? Promise.resolve()
       : new Promise((resolve) => one.once('exit', () => resolve()));
 
-  async function start(): Promise<void> {
+  function launch(): ChildProcess {
     const [file, ...args] = program.command;
-    const started = spawn(file!, args, {
+    const launched = spawn(file!, args, {
       cwd: program.folder,
       env: { ...process.env, ...program.environment },
       stdio: 'ignore',
       ...serverUser(),
     });
-    started.unref();
-    child = started;
+    launched.unref();
+    return launched;
+  }
+
+  async function start(): Promise<void> {
+    child = launch();
     const deadline = Date.now() + 30_000;
     for (;;) {
-      if (started.exitCode !== null) throw new Error(`${file} ended with code ${started.exitCode}`);
       try {
         await program.query('SELECT 1');
         return;
       } catch (error) {
         if (Date.now() > deadline) throw error;
         await new Promise((resolve) => setTimeout(resolve, 50));
+        // After a kill PostgreSQL refuses to start while processes of the old one are still ending.
+        if (child.exitCode !== null) child = launch();
       }
     }
   }

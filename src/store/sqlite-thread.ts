@@ -4,14 +4,19 @@ import { notReady, storageFull, unknownOutcome } from './failure.ts';
 import type { Answer, Failure, Performer, Request, RequestName, Requests } from './sqlite-message.ts';
 import type { WorkerOptions } from './sqlite-worker.ts';
 
-export const resultCodes = { busy: 5, full: 13, cannotOpen: 14 };
+/** SQLite's result codes; the last is an extended one. */
+export const resultCodes = { busy: 5, full: 13, cannotOpen: 14, writeFailed: 778 };
 
 /** The result code without SQLite's extension of it. */
 export function primary(failure: { errcode?: number }): number {
   return (failure.errcode ?? 0) & 0xff;
 }
 
-/** SQLite's error in our words. A failure before the commit is certainly undone; one of the commit itself may come back after a crash. */
+/**
+ * SQLite's error in our words. A failure before the commit is certainly undone, and so is a commit whose last frame
+ * could not be written; one whose fsync failed is undone for now, and would come back if the process crashed before
+ * the next commit overwrites it.
+ */
 export function translate(failure: Failure): Error {
   const cause = new Error(failure.message);
   switch (primary(failure)) {
@@ -23,7 +28,8 @@ export function translate(failure: Failure): Error {
     case 0:
       return cause;
   }
-  return failure.committing ? unknownOutcome(failure.message, cause) : notReady(failure.message, cause);
+  const open = failure.committing && failure.errcode !== resultCodes.writeFailed;
+  return open ? unknownOutcome(failure.message, cause) : notReady(failure.message, cause);
 }
 
 interface Pending {

@@ -13,6 +13,9 @@ export interface Victim {
   readonly url: string;
   /** Kill this server instead of the service. */
   readonly server?: DatabaseServer;
+  /** Something that makes commits fail with an unknown outcome for a while, before the service is killed. */
+  readonly fault?: { begin(): void; end(): void };
+  readonly environment?: NodeJS.ProcessEnv;
 }
 
 export interface Tally {
@@ -21,11 +24,13 @@ export interface Tally {
   unansweredApplied: number;
   unansweredLost: number;
   refused: number;
+  /** Answers UnknownOutcome while a fault was made. */
+  faults: number;
 }
 
 /** What the store must hold, carried from round to round. */
 export class Witness {
-  readonly tally: Tally = { acknowledged: 0, unansweredApplied: 0, unansweredLost: 0, refused: 0 };
+  readonly tally: Tally = { acknowledged: 0, unansweredApplied: 0, unansweredLost: 0, refused: 0, faults: 0 };
   #revision = 0;
   readonly #rows = new Map<string, { id: number; revision: number; text: string }>();
   readonly #ops = new Set<string>();
@@ -36,6 +41,8 @@ export class Witness {
     const acknowledged = new Map(said.filter((line) => line.say === 'ack').map((line) => [line.op, line]));
     const refused = new Set(said.filter((line) => line.say === 'not').map((line) => line.op));
     const model = await store.modelNumber('crash.example.com', 'Thing');
+    // Waits for a transaction that the server may still be finishing for the process that is gone.
+    await store.commit([{ type: 'update', model, name: 'nobody', bytes: new Uint8Array() }], 0);
     const newest = await store.revision();
 
     const applied = new Set<string>();
@@ -102,7 +109,7 @@ export async function crashRound(victim: Victim, witness: Witness, round: string
   const child = spawn(
     process.execPath,
     ['--import', 'tsx', new URL('./writer.ts', import.meta.url).pathname, victim.url, round],
-    { stdio: ['pipe', 'pipe', 'inherit'] },
+    { stdio: ['pipe', 'pipe', 'inherit'], env: { ...process.env, ...victim.environment } },
   );
   try {
     const said: Line[] = [];
@@ -118,15 +125,22 @@ export async function crashRound(victim: Victim, witness: Witness, round: string
     });
     await working;
     await pause(Math.random() * 250);
+    const count = (say: Line['say']): number => said.filter((line) => line.say === say).length;
+    if (victim.fault) {
+      victim.fault.begin();
+      await until(() => count('unknown') > 0, 10_000);
+      victim.fault.end();
+      const acknowledged = count('ack');
+      await until(() => count('ack') > acknowledged + 50, 10_000);
+      witness.tally.faults += count('unknown');
+      assert.ok(count('ack') > acknowledged + 50, 'after the fault writes succeed again');
+    }
     if (victim.server) {
       await victim.server.kill();
       await pause(Math.random() * 200);
       await victim.server.start();
-      const acknowledged = said.filter((line) => line.say === 'ack').length;
-      await until(
-        () => child.exitCode !== null || said.filter((line) => line.say === 'ack').length > acknowledged + 5,
-        20_000,
-      );
+      const acknowledged = count('ack');
+      await until(() => child.exitCode !== null || count('ack') > acknowledged + 5, 20_000);
       child.stdin.end();
     } else {
       child.kill('SIGKILL');

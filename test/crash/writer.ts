@@ -3,6 +3,7 @@
  * stdout what they try and what they are answered, one JSON line each. Ends when its stdin does.
  */
 import { createHash } from 'node:crypto';
+import { writeSync } from 'node:fs';
 import { CommitQueue } from '../../src/store/batch.ts';
 import { openStore } from '../../src/store/open.ts';
 import type { Claim, Row, Write } from '../../src/store/store.ts';
@@ -27,23 +28,53 @@ export function slugClaim(slug: string): Claim {
 const clients = 16;
 const namesEach = 12;
 
+/** Blocks, unlike process.stdout: what was told must be with the parent when this process is killed. */
+function tell(line: Line): void {
+  let rest = Buffer.from(`${JSON.stringify(line)}\n`);
+  while (rest.length > 0) {
+    try {
+      rest = rest.subarray(writeSync(1, rest));
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EAGAIN') throw error;
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1);
+    }
+  }
+}
+
 async function main(url: string, round: string): Promise<void> {
   const store = await openStore(url);
   const model = await store.modelNumber('crash.example.com', 'Thing');
   const queue = new CommitQueue(store, { now: Date.now });
-  const tell = (line: Line): boolean => process.stdout.write(`${JSON.stringify(line)}\n`);
   let going = true;
   process.stdin.on('end', () => {
     going = false;
   });
   process.stdin.resume();
 
-  const held = new Map<string, Row>();
-  for (let after = 0; ; ) {
-    const rows = await store.scan(model, after, 500);
-    if (rows.length === 0) break;
-    for (const row of rows) held.set(row.name, row);
-    after = rows.at(-1)!.id;
+  async function stored(): Promise<Map<string, Row>> {
+    const found = new Map<string, Row>();
+    for (let after = 0; ; ) {
+      const rows = await store.scan(model, after, 500);
+      if (rows.length === 0) return found;
+      for (const row of rows) found.set(row.name, row);
+      after = rows.at(-1)!.id;
+    }
+  }
+
+  const held = await stored();
+
+  /** Learns what became of a write whose outcome was not told. */
+  async function learn(name: string): Promise<void> {
+    while (going) {
+      try {
+        const row = (await stored()).get(name);
+        if (row) held.set(name, row);
+        else held.delete(name);
+        return;
+      } catch {
+        await new Promise((resolve) => setTimeout(resolve, 50));
+      }
+    }
   }
 
   async function client(number: number): Promise<void> {
@@ -82,7 +113,8 @@ async function main(url: string, round: string): Promise<void> {
         const { code } = error as { code?: string };
         if (code === 'UnknownOutcome') {
           tell({ say: 'unknown', op });
-          return;
+          await learn(name);
+          continue;
         }
         if (code !== 'NotReady' && code !== 'StorageFull') throw error;
         tell({ say: 'not', op, reason: code });
