@@ -5,7 +5,7 @@ import type { AppliedChange } from '../resource/feed.ts';
 import type { LivePageSink, WindowChange } from '../resource/live-page.ts';
 import { openLivePage } from '../resource/live-page.ts';
 import type { Page } from '../resource/resource.ts';
-import type { Bookmark, OpenWatch, Sink, WatchEvent, Watches } from '../resource/watch.ts';
+import type { Bookmark, Sink, WatchEvent, Watches } from '../resource/watch.ts';
 import { followRights } from '../resource/watch.ts';
 import type { Exchange } from './exchange.ts';
 import { ndjson } from './exchange.ts';
@@ -48,29 +48,29 @@ const stallLimit = 60_000;
 type Format = 'sse' | 'ndjson';
 
 export function createWatchRoute(parts: WatchRouteParts): (context: WatchContext) => Promise<void> {
-  const frames = new Frames();
+  const streams = { ...parts, frames: new Frames() };
   return async (context) => {
     const { exchange, resource, parameters, names } = context;
     const { where, sort } = parameters;
     const format: Format = acceptsEvents(exchange.request.headers.accept) ? 'sse' : 'ndjson';
     const { since, sendInitial } = readPosition(context);
-    const stream = new EventStream(exchange, format, parts);
+    const stream = new EventStream(exchange, format, streams);
 
     if (parameters.paged) {
       const request = { where, sort, names, page: parameters.page, size: parameters.size };
       // A selector or a sort that does not hold is refused before the stream begins.
       const { revision } = await resource.list(request);
       if (!stream.open(revision)) return;
-      stream.onClose(openLivePage(parts.watches, resource, request, new LivePage(stream, request)));
+      const close = openLivePage(parts.watches, resource, request, new LivePage(stream, request));
+      stream.onClose({ close });
     } else {
-      const sink = new WatchSink(stream, frames, format);
-      const watch: OpenWatch = await parts.watches.open(resource, { where, sort, names, since, sendInitial }, sink);
+      const watch = await parts.watches.open(resource, { where, sort, names, since, sendInitial }, stream);
       if (!stream.open(watch.revision)) return;
       watch.start();
-      stream.onClose(() => watch.close());
+      stream.onClose(watch);
     }
     const watcher = { authorizer: parts.authorizer, identity: exchange.identity!, resource, names };
-    stream.onClose(followRights(watcher, (error) => stream.fail(error)));
+    stream.onClose({ close: followRights(watcher, (error) => stream.end(error)) });
   };
 }
 
@@ -114,20 +114,28 @@ function revisionOf(parameter: string, text: string | undefined): number | undef
   return Number(text);
 }
 
+interface Closing {
+  close(): void;
+}
+
 /** The answer of a watch: frames go out at once, wait in the response's own buffer, and not without end. */
-class EventStream {
+class EventStream implements Sink {
   readonly #exchange: Exchange;
   readonly #format: Format;
-  readonly #parts: WatchRouteParts;
-  readonly #atClose: (() => void)[] = [];
+  readonly #parts: WatchRouteParts & { readonly frames: Frames };
+  #atClose: Closing[] = [];
   #isClosed = false;
   /** Revision of the last event. */
   #delivered = 0;
 
-  constructor(exchange: Exchange, format: Format, parts: WatchRouteParts) {
+  constructor(exchange: Exchange, format: Format, parts: WatchRouteParts & { readonly frames: Frames }) {
     this.#exchange = exchange;
     this.#format = format;
     this.#parts = parts;
+  }
+
+  event(event: WatchEvent): void {
+    this.send(this.#parts.frames.of(event, this.#format), event.revision);
   }
 
   /** Sends the head; false when there is no body to send, or nobody to send it to. */
@@ -149,17 +157,17 @@ class EventStream {
     return false;
   }
 
-  /** Called once, when the stream has ended for whatever reason. */
-  onClose(callback: () => void): void {
-    if (this.#isClosed) callback();
-    else this.#atClose.push(callback);
+  /** Closed once the stream has ended, for whatever reason. */
+  onClose(closing: Closing): void {
+    if (this.#isClosed) closing.close();
+    else this.#atClose.push(closing);
   }
 
   send(frame: Buffer, revision: number): void {
     if (this.#isClosed) return;
     const { response } = this.#exchange;
     const limit = this.#parts.maxBufferBytes;
-    if (response.writableLength > limit) return this.fail(new KindredError('SlowConsumer', texts.slow, { limit }));
+    if (response.writableLength > limit) return this.end(new KindredError('SlowConsumer', texts.slow, { limit }));
     this.#delivered = revision;
     response.write(frame);
   }
@@ -175,7 +183,7 @@ class EventStream {
         resolve();
       };
       const stalled = setTimeout(() => {
-        this.fail(new KindredError('SlowConsumer', texts.stalled, { seconds: stallLimit / 1_000 }));
+        this.end(new KindredError('SlowConsumer', texts.stalled, { seconds: stallLimit / 1_000 }));
         done();
       }, stallLimit).unref();
       response.on('drain', done);
@@ -189,7 +197,7 @@ class EventStream {
   }
 
   /** The last event, then the end. */
-  fail(error: unknown): void {
+  end(error: unknown): void {
     if (this.#isClosed) return;
     const known = asKindredError(error);
     const problem = this.#exchange.problem(known);
@@ -212,32 +220,9 @@ class EventStream {
   #close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    for (const callback of this.#atClose) callback();
+    for (const closing of this.#atClose) closing.close();
+    this.#atClose = [];
     this.#exchange.finish(200);
-  }
-}
-
-class WatchSink implements Sink {
-  readonly #stream: EventStream;
-  readonly #frames: Frames;
-  readonly #format: Format;
-
-  constructor(stream: EventStream, frames: Frames, format: Format) {
-    this.#stream = stream;
-    this.#frames = frames;
-    this.#format = format;
-  }
-
-  event(event: WatchEvent): void {
-    this.#stream.send(this.#frames.of(event, this.#format), event.revision);
-  }
-
-  drained(): Promise<void> | undefined {
-    return this.#stream.drained();
-  }
-
-  end(error: KindredError): void {
-    this.#stream.fail(error);
   }
 }
 
@@ -279,7 +264,7 @@ class LivePage implements LivePageSink {
   }
 
   end(error: unknown): void {
-    this.#stream.fail(error);
+    this.#stream.end(error);
   }
 
   #send(type: string, revision: number, object: Buffer): void {

@@ -112,17 +112,22 @@ export class Watches {
     const { since } = request;
     if (since !== undefined) await this.#checkSince(since);
     const revision = since ?? this.#parts.feed.applied;
-    const watch = new Watch(resource, bound, request.names, sink);
-    return {
-      revision,
-      start: () => {
-        this.#open.add(watch);
-        this.#startBookmarks();
-        const initial = request.sendInitial ? request : undefined;
-        this.#run(watch, revision, initial).catch((error: unknown) => this.#end(watch, asEnd(error)));
-      },
-      close: () => this.#remove(watch),
-    };
+    return new Watch(this, { resource, bound, names: request.names, sink, revision }, request);
+  }
+
+  /** Used by `Watch` alone. */
+  start(watch: Watch, request: WatchRequest): void {
+    this.#open.add(watch);
+    this.#startBookmarks();
+    this.#run(watch, request).catch((error: unknown) => this.#end(watch, asEnd(error)));
+  }
+
+  /** Used by `Watch` alone. */
+  remove(watch: Watch): void {
+    watch.closed = true;
+    this.#open.delete(watch);
+    this.#byResource.get(watch.resource)?.remove(watch);
+    this.#tidy(watch.resource);
   }
 
   /** From now on, without a gap. Ended at once when the model or the service is no longer there. @returns stops it */
@@ -197,10 +202,10 @@ export class Watches {
     }
   }
 
-  async #run(watch: Watch, revision: number, initial: WatchRequest | undefined): Promise<void> {
+  async #run(watch: Watch, request: WatchRequest): Promise<void> {
     // The model, or the service, may have gone since the watch was opened.
     this.#assertOpen(watch.resource);
-    await this.#catchUp(watch, initial ? await this.#sendInitial(watch, initial) : revision);
+    await this.#catchUp(watch, request.sendInitial ? await this.#sendInitial(watch, request) : watch.revision);
   }
 
   async #sendInitial(watch: Watch, request: WatchRequest): Promise<number> {
@@ -264,15 +269,8 @@ export class Watches {
 
   #end(watch: Watch, error: KindredError): void {
     if (watch.closed) return;
-    this.#remove(watch);
+    this.remove(watch);
     watch.sink.end(error);
-  }
-
-  #remove(watch: Watch): void {
-    watch.closed = true;
-    this.#open.delete(watch);
-    this.#byResource.get(watch.resource)?.remove(watch);
-    this.#tidy(watch.resource);
   }
 
   #leave(resource: ModelResource, reader: Reader): void {
@@ -359,20 +357,45 @@ function sameNames(a: ReadonlySet<string> | undefined, b: ReadonlySet<string> | 
   return a === b || (a !== undefined && b !== undefined && a.size === b.size && a.isSubsetOf(b));
 }
 
-class Watch {
+interface WatchParts {
   readonly resource: ModelResource;
   readonly bound: Bound;
   readonly names: ReadonlySet<string> | undefined;
   readonly sink: Sink;
+  readonly revision: number;
+}
+
+class Watch implements OpenWatch {
+  readonly resource: ModelResource;
+  readonly bound: Bound;
+  readonly names: ReadonlySet<string> | undefined;
+  readonly sink: Sink;
+  readonly revision: number;
   closed = false;
   /** Had an event since the last round of bookmarks. */
   #busy = false;
+  readonly #watches: Watches;
+  /** Until it is started: there may be many watches, and each is kept for long. */
+  #request: WatchRequest | undefined;
 
-  constructor(resource: ModelResource, bound: Bound, names: ReadonlySet<string> | undefined, sink: Sink) {
+  constructor(watches: Watches, { resource, bound, names, sink, revision }: WatchParts, request: WatchRequest) {
     this.resource = resource;
     this.bound = bound;
     this.names = names;
     this.sink = sink;
+    this.revision = revision;
+    this.#watches = watches;
+    this.#request = request;
+  }
+
+  start(): void {
+    const request = this.#request;
+    this.#request = undefined;
+    if (request && !this.closed) this.#watches.start(this, request);
+  }
+
+  close(): void {
+    this.#watches.remove(this);
   }
 
   deliver(change: AppliedChange): void {
