@@ -172,7 +172,13 @@ class RunningService implements Service {
       createLocalClient({ resources, registry, authorizer, caller, fence });
     const client = createLocalClient({ resources, registry, authorizer, caller: system, unchecked: true });
     const custom = new CustomRoutes({ registry, reservedDomain, warn });
-    const documents = new ApiDocuments({ registry, custom, version, authentication: !open });
+    const documents = new ApiDocuments({
+      registry,
+      custom,
+      version,
+      authentication: !open,
+      maxListSize: list.maxSize,
+    });
     this.#registry = registry;
     this.#resources = resources;
     this.#auth = auth;
