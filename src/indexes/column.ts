@@ -3,16 +3,18 @@ import type { KeyCodec } from '../model/key.ts';
 import { grown, none } from './arrays.ts';
 
 export interface Keys {
+  /** Undefined: no key. */
+  get(item: number): unknown;
+  has(item: number): boolean;
   /** By key, items without one first. */
   compare(a: number, b: number): number;
-  /** The item's key against this one; an item without a key is smaller than every key. */
+  /** The item's key against this one; no key (undefined) is smaller than every key. */
   compareTo(item: number, key: unknown): number;
-  has(item: number): boolean;
+  /** An empty column for keys of this type. */
+  another(): Column;
 }
 
 export interface Column extends Keys {
-  /** Undefined: no key. */
-  get(item: number): unknown;
   set(item: number, key: unknown): void;
 }
 
@@ -44,7 +46,12 @@ export class NumberColumn implements Column {
 
   compareTo(item: number, key: unknown): number {
     const value = this.values[item]!;
+    if (key === undefined) return Number.isNaN(value) ? 0 : 1;
     return value === key ? 0 : value > (key as number) ? 1 : -1;
+  }
+
+  another(): Column {
+    return new NumberColumn();
   }
 }
 
@@ -60,7 +67,11 @@ export class BooleanColumn extends NumberColumn {
   }
 
   override compareTo(item: number, key: unknown): number {
-    return super.compareTo(item, Number(key));
+    return super.compareTo(item, key === undefined ? undefined : Number(key));
+  }
+
+  override another(): Column {
+    return new BooleanColumn();
   }
 }
 
@@ -69,8 +80,8 @@ export class ValueColumn implements Column {
   readonly values: unknown[];
   readonly #compare: KeyCodec['compare'];
 
-  constructor(codec: KeyCodec, values: unknown[] = []) {
-    this.#compare = codec.compare;
+  constructor(compare: KeyCodec['compare'], values: unknown[] = []) {
+    this.#compare = compare;
     this.values = values;
   }
 
@@ -99,7 +110,12 @@ export class ValueColumn implements Column {
   compareTo(item: number, key: unknown): number {
     const value = this.values[item];
     if (value === key) return 0;
-    return value === undefined ? -1 : this.#compare(value, key);
+    if (value === undefined) return -1;
+    return key === undefined ? 1 : this.#compare(value, key);
+  }
+
+  another(): Column {
+    return new ValueColumn(this.#compare);
   }
 }
 
@@ -131,6 +147,16 @@ export class EdgeKeys implements Keys {
 
   compareTo(slot: number, key: unknown): number {
     const item = this.edges[slot]!;
-    return item === none ? -1 : this.#column.compareTo(item, key);
+    if (item === none) return key === undefined ? 0 : -1;
+    return this.#column.compareTo(item, key);
+  }
+
+  get(slot: number): unknown {
+    const item = this.edges[slot]!;
+    return item === none ? undefined : this.#column.get(item);
+  }
+
+  another(): Column {
+    return this.#column.another();
   }
 }

@@ -3,11 +3,12 @@
  * for each value of each object (an occurrence). The objects of one key are a *run* of the order; of long runs that were asked for,
  * a set of slots is kept and follows every change.
  */
+import type { KeyCodec } from '../model/key.ts';
 import { grown, none } from './arrays.ts';
 import type { Column } from './column.ts';
 import { BooleanColumn, EdgeKeys, NumberColumn, ValueColumn } from './column.ts';
 import type { Field } from './field.ts';
-import { leafSize, Order } from './order.ts';
+import { compareNames, leafSize, Order } from './order.ts';
 import type { Scratch } from './scratch.ts';
 import { SlotSet } from './slot-set.ts';
 import type { Steps } from './sort.ts';
@@ -211,14 +212,14 @@ function columnOf(field: Field, values?: unknown[]): Column {
     case 'boolean':
       return new BooleanColumn();
     default:
-      return new ValueColumn(field.codec, values);
+      return new ValueColumn(values ? (compareNames as KeyCodec['compare']) : field.codec.compare, values);
   }
 }
 
 export class SingleIndex extends FieldIndex {
   readonly order: Order;
 
-  /** @param values keys by slot when somebody else keeps them (the names) */
+  /** @param values the names by slot, which somebody else keeps, for the index of the names */
   constructor(field: Field, parts: IndexParts, values?: unknown[]) {
     const column = columnOf(field, values);
     super(field, column, parts);

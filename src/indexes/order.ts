@@ -2,9 +2,8 @@
  * All items of a field by key, those of one key by name: a list in leaves of at most 512, with the number of items before each leaf,
  * so that the item at any rank, the rank of any key and an insertion cost a few steps in a list of millions.
  */
-import { compareText } from '../model/key.ts';
 import { grown, none } from './arrays.ts';
-import type { Keys } from './column.ts';
+import type { Column, Keys } from './column.ts';
 
 export const leafSize = 512;
 /** Items in a leaf after a bulk fill: room for later insertions. */
@@ -21,6 +20,12 @@ export interface Names {
   readonly owners?: Uint32Array;
 }
 
+/** Names are ASCII, for which the order of UTF-16 units is that of code points. */
+export function compareNames(a: string, b: string): number {
+  if (a === b) return 0;
+  return a < b ? -1 : 1;
+}
+
 export class Order {
   size = 0;
   /** Leaf `l` is `items[l * leafSize]` and the following `counts[l]`. */
@@ -34,6 +39,9 @@ export class Order {
   next = none;
   readonly keys: Keys;
   readonly #names: Names;
+  /** Key and name of the first item of each leaf, so that a search goes through little memory. */
+  readonly #firstKeys: Column;
+  readonly #firstNames: string[] = [];
   /** Leaf by item. */
   #leafOf: Uint16Array<ArrayBuffer> | Uint32Array<ArrayBuffer> = new Uint16Array(16);
   /** Items before the leaf at each place of the directory, and the place of each leaf; true below `#clean`. */
@@ -46,6 +54,18 @@ export class Order {
   constructor(keys: Keys, names: Names) {
     this.keys = keys;
     this.#names = names;
+    this.#firstKeys = keys.another();
+  }
+
+  #nameOf(item: number): string {
+    const { names, owners } = this.#names;
+    return names[owners ? owners[item]! : item]!;
+  }
+
+  #setFirst(leaf: number): void {
+    const item = this.items[leaf * leafSize]!;
+    this.#firstKeys.set(leaf, this.keys.get(item));
+    this.#firstNames[leaf] = this.#nameOf(item);
   }
 
   /** Items before the leaf at each place of the directory. */
@@ -96,16 +116,17 @@ export class Order {
     return this.keys.compare(this.#last(place - 1), this.#first(place)) === 0;
   }
 
-  /** Number of items whose key is smaller than `key`, with `orEqual` also those of that key; items without a key count as smaller. */
+  /** Number of items whose key is smaller than `key`, with `orEqual` also those of that key; items without a key count as smaller than any. */
   rankOf(key: unknown, orEqual: boolean): number {
     if (this.size === 0) return 0;
     const { keys, items, directory } = this;
+    const firstKeys = this.#firstKeys;
     const limit = orEqual ? 1 : 0;
     let low = 0;
     let high = this.leaves;
     while (high - low > 1) {
       const middle = (low + high) >>> 1;
-      if (keys.compareTo(items[directory[middle]! * leafSize]!, key) < limit) low = middle;
+      if (firstKeys.compareTo(directory[middle]!, key) < limit) low = middle;
       else high = middle;
     }
     const base = directory[low]! * leafSize;
@@ -121,76 +142,57 @@ export class Order {
 
   /** Ranks of the first item with the key of this one and of the first behind them. */
   runOf(item: number): readonly [low: number, high: number] {
-    return [this.#rankBy(item, 0), this.#rankBy(item, 1)];
-  }
-
-  /** Number of items that compare with this one as less than `limit`. */
-  #rankBy(item: number, limit: number): number {
-    const { keys, items, directory } = this;
-    let low = 0;
-    let high = this.leaves;
-    while (high - low > 1) {
-      const middle = (low + high) >>> 1;
-      if (keys.compare(items[directory[middle]! * leafSize]!, item) < limit) low = middle;
-      else high = middle;
-    }
-    const base = directory[low]! * leafSize;
-    let from = 0;
-    let to = this.counts[directory[low]!]!;
-    while (from < to) {
-      const middle = (from + to) >>> 1;
-      if (keys.compare(items[base + middle]!, item) < limit) from = middle + 1;
-      else to = middle;
-    }
-    return this.starts[low]! + from;
+    const key = this.keys.get(item);
+    return [this.rankOf(key, false), this.rankOf(key, true)];
   }
 
   /** Rank behind everything up to this key and name, whether they are there or not. */
   rankAfter(key: unknown, name: string): number {
-    const { names, owners } = this.#names;
+    if (this.size === 0) return 0;
+    const place = this.#placeFor(key, name, 1);
+    return this.starts[place]! + this.#indexFor(place, key, name, 1);
+  }
+
+  /** The last leaf whose first item compares with a key and name as less than `limit`, or the first leaf. */
+  #placeFor(key: unknown, name: string, limit: 0 | 1): number {
+    const { directory } = this;
+    const firstKeys = this.#firstKeys;
+    const firstNames = this.#firstNames;
     let low = 0;
-    let high = this.size;
-    while (low < high) {
+    let high = this.leaves;
+    while (high - low > 1) {
       const middle = (low + high) >>> 1;
-      const item = this.at(middle);
-      const result = this.keys.compareTo(item, key) || compareText(names[owners ? owners[item]! : item]!, name);
-      if (result <= 0) low = middle + 1;
+      const leaf = directory[middle]!;
+      if ((firstKeys.compareTo(leaf, key) || compareNames(firstNames[leaf]!, name)) < limit) low = middle;
       else high = middle;
     }
     return low;
   }
 
-  /** By key, then by name. */
-  compare(a: number, b: number): number {
-    return this.keys.compare(a, b) || this.#compareNames(a, b);
-  }
-
-  #compareNames(a: number, b: number): number {
-    const { names, owners } = this.#names;
-    return owners ? compareText(names[owners[a]!]!, names[owners[b]!]!) : compareText(names[a]!, names[b]!);
+  /** Number of items in a leaf that compare as less than `limit`. */
+  #indexFor(place: number, key: unknown, name: string, limit: 0 | 1): number {
+    const { keys, items } = this;
+    const leaf = this.directory[place]!;
+    const base = leaf * leafSize;
+    let low = 0;
+    let high = this.counts[leaf]!;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      const item = items[base + middle]!;
+      if ((keys.compareTo(item, key) || compareNames(this.#nameOf(item), name)) < limit) low = middle + 1;
+      else high = middle;
+    }
+    return low;
   }
 
   insert(item: number): void {
     this.#leafOf = grown(this.#leafOf, item + 1);
     this.size++;
     if (this.leaves === 0) this.#openLeaf(0);
-    const { items, directory } = this;
-    let low = 0;
-    let high = this.leaves;
-    while (high - low > 1) {
-      const middle = (low + high) >>> 1;
-      if (this.compare(items[directory[middle]! * leafSize]!, item) < 0) low = middle;
-      else high = middle;
-    }
-    const base = directory[low]! * leafSize;
-    let from = 0;
-    let to = this.counts[directory[low]!]!;
-    while (from < to) {
-      const middle = (from + to) >>> 1;
-      if (this.compare(items[base + middle]!, item) < 0) from = middle + 1;
-      else to = middle;
-    }
-    this.#insertAt(low, from, item);
+    const key = this.keys.get(item);
+    const name = this.#nameOf(item);
+    const place = this.#placeFor(key, name, 0);
+    this.#insertAt(place, this.#indexFor(place, key, name, 0), item);
   }
 
   #insertAt(place: number, at: number, item: number): void {
@@ -209,6 +211,7 @@ export class Order {
     this.items[base + at] = item;
     this.counts[leaf] = count + 1;
     this.#leafOf[item] = leaf;
+    if (at === 0) this.#setFirst(leaf);
     if (place + 1 < this.#clean) this.#clean = place + 1;
     this.previous = at > 0 ? this.items[base + at - 1]! : place > 0 ? this.#last(place - 1) : none;
     this.next = at < count ? this.items[base + at + 1]! : place + 1 < this.leaves ? this.#first(place + 1) : none;
@@ -231,6 +234,7 @@ export class Order {
     while (this.items[at] !== item) at++;
     this.items.copyWithin(at, at + 1, base + count + 1);
     this.counts[leaf] = count;
+    if (at === base && count > 0) this.#setFirst(leaf);
     this.size--;
     const place = this.#places[leaf]!;
     if (place < this.#clean) this.#clean = place + 1;
@@ -260,6 +264,7 @@ export class Order {
     for (let i = 0; i < moved; i++) this.#leafOf[this.items[target * leafSize + i]!] = target;
     this.counts[source] = kept;
     this.counts[target] = moved;
+    if (moved > 0) this.#setFirst(target);
   }
 
   /** Appends the items of the following leaf. */
@@ -328,6 +333,7 @@ export class Order {
         if (item >= this.#leafOf.length) this.#leafOf = grown(this.#leafOf, item + 1);
         this.#leafOf[item] = leaf;
       }
+      this.#setFirst(leaf);
     }
   }
 }

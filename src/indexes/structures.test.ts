@@ -173,7 +173,7 @@ test('a key of an own type is found in its column by comparison', () => {
     parse: (text) => text,
     format: (key) => String(key.length),
   });
-  const column = new ValueColumn(codec);
+  const column = new ValueColumn(codec.compare);
   column.set(3, 'abc');
   assert.equal(column.compareTo(3, 'xyz'), 0);
   assert(column.compareTo(0, 'x') < 0);
