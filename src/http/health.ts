@@ -11,5 +11,10 @@ export interface Readiness {
     readonly progress: number;
     readonly problems: readonly { readonly name: string; readonly reason: string }[];
   })[];
-  readonly plugins: readonly { readonly name: string; readonly state: string; readonly reason?: string }[];
+  readonly plugins: readonly {
+    readonly name: string;
+    readonly state: string;
+    readonly reason?: string;
+    readonly message?: string;
+  }[];
 }
