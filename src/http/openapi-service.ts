@@ -24,8 +24,50 @@ const readiness = {
   additionalProperties: true,
 };
 
+/** One of `type`, `resource` and `path` says what it is about. */
+const accessReview = {
+  type: 'object',
+  properties: {
+    verb: {
+      type: 'string',
+      description: 'get, list, watch, create, update, patch, delete; for a path an HTTP method in lower case',
+    },
+    type: {
+      type: 'string',
+      description: 'plural, plural.group or plural.version.group, each with /status or another sub-resource behind it',
+    },
+    group: { type: 'string', description: 'Group of `resource`; default the empty one' },
+    resource: { type: 'string', description: 'Plural, with /status or another sub-resource behind it' },
+    name: { type: 'string', description: 'One object' },
+    path: { type: 'string', description: 'A path of no resource' },
+    user: { type: 'string', description: 'Somebody else; needs the right to list roles and role bindings' },
+  },
+  required: ['verb'],
+  additionalProperties: false,
+};
+const accessAnswer = {
+  type: 'object',
+  properties: {
+    allowed: { type: 'boolean' },
+    reason: text,
+    names: listOf(text),
+    because: listOf({
+      type: 'object',
+      properties: { rule: { type: 'object', additionalProperties: true }, roles: listOf(text), binding: text },
+      required: ['rule', 'roles'],
+      additionalProperties: false,
+    }),
+  },
+  required: ['allowed', 'reason', 'because'],
+  additionalProperties: false,
+};
+
 interface ServiceRoute {
   readonly path: string;
+  /** Default `get`. */
+  readonly method?: 'post';
+  /** Schema of the JSON body. */
+  readonly body?: object;
   /** With a verb that no generated operation begins with. */
   readonly operationId: string;
   readonly summary: string;
@@ -111,6 +153,14 @@ const routes: readonly ServiceRoute[] = [
     open: true,
   },
   {
+    path: '/v3/can-i',
+    method: 'post',
+    operationId: 'explainAccess',
+    summary: 'Whether the caller may do something, and which rules say so',
+    body: accessReview,
+    content: json(accessAnswer),
+  },
+  {
     path: '/metrics',
     operationId: 'showMetrics',
     summary: 'Measurements in the format of Prometheus',
@@ -124,8 +174,8 @@ const headers = ['ETag', 'Cache-Control', 'Kindred-Revision.optional'];
 export function describeService(): Fragment {
   const operations = routes.map((route) => ({
     path: route.path,
-    method: 'get',
-    access: route.open ? undefined : { verb: 'get', path: route.path },
+    method: route.method ?? 'get',
+    access: route.open ? undefined : { verb: route.method ?? 'get', path: route.path },
     operationId: route.operationId,
     json: JSON.stringify({
       operationId: route.operationId,
@@ -133,13 +183,14 @@ export function describeService(): Fragment {
       summary: route.summary,
       ...(route.open && { security: [] }),
       parameters: [...(route.parameters ?? []), ...commonParameters],
+      ...(route.body && { requestBody: { required: true, content: json(route.body) } }),
       responses: {
         200: {
           description: 'Success',
           headers: headersOf(...headers, ...(route.headers ?? [])),
           content: route.content,
         },
-        ...errors(...anywhere),
+        ...errors(...anywhere, ...(route.body ? [413, 415, 422] : [])),
         ...route.responses,
       },
     }),
