@@ -42,8 +42,9 @@ export async function openPostgres(url: string, options: StoreOptions): Promise<
   const connections: Connections = {
     pool: (size) => {
       const pool = new pg.Pool({ ...settings(url), max: size, idleTimeoutMillis: 30_000 });
-      // An idle connection that breaks is replaced by the next request; without a listener the process would end.
+      // A connection that breaks fails the query that uses it, or is replaced by the next one; without listeners the process would end.
       pool.on('error', () => undefined);
+      pool.on('connect', (client) => client.on('error', () => undefined));
       return pool;
     },
     client: async (pipeline) => {

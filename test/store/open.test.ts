@@ -1,0 +1,104 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { after, describe, it } from 'node:test';
+import { afterRestore, restore } from '../../src/store/backup.ts';
+import { openStore } from '../../src/store/open.ts';
+import { checkSqlite } from '../../src/store/sqlite-tables.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'kindred-open-'));
+after(() => rmSync(folder, { recursive: true }));
+
+describe('openStore', () => {
+  it('names the URLs that it understands when it is given another', async () => {
+    await assert.rejects(openStore('oracle://somewhere'), /starts with "oracle:", expected sqlite:<file>/);
+    await assert.rejects(openStore('kindred.db'), /expected sqlite:<file>/);
+    await assert.rejects(openStore('sqlite:'), /names no file/);
+    await assert.rejects(openStore('mysql://u@127.0.0.1:1/x?sslmode=maybe'), /sslmode=maybe/);
+  });
+
+  it('says in one line when a server cannot be reached, without the password', async () => {
+    for (const url of ['postgres://me:secret@127.0.0.1:1/x', 'mysql://me:secret@127.0.0.1:1/x']) {
+      await assert.rejects(openStore(url), (error: Error) => {
+        assert.match(error.message, /127\.0\.0\.1:1\/x cannot be reached/);
+        assert.doesNotMatch(error.message, /secret|\n/);
+        return true;
+      });
+    }
+  });
+
+  it('contract 14: a second process on the same SQLite file is refused in one line', async () => {
+    const url = `sqlite:${join(folder, 'one.db')}`;
+    const store = await openStore(url);
+    try {
+      await assert.rejects(openStore(url), /another process has the SQLite file .*one\.db open/);
+      const program = `import { openStore } from ${JSON.stringify(new URL('../../src/store/open.ts', import.meta.url).href)};
+        await openStore(${JSON.stringify(url)}).then(() => console.log('opened'), (error) => console.log(error.message));`;
+      const file = join(folder, 'second.mts');
+      writeFileSync(file, program);
+      const { stdout } = spawnSync(process.execPath, ['--import', 'tsx', file], { encoding: 'utf8' });
+      assert.match(stdout, /^another process has the SQLite file [^\n]*one\.db open; one service uses it at a time\n$/);
+    } finally {
+      await store.close();
+    }
+    await (await openStore(url)).close();
+  });
+
+  it('refuses a SQLite file of something else, one of a newer program, and a folder that is not there', async () => {
+    const other = join(folder, 'other.db');
+    const db = new DatabaseSync(other);
+    db.exec('CREATE TABLE people (name)');
+    db.close();
+    await assert.rejects(openStore(`sqlite:${other}`), /tables of something else/);
+
+    const newer = join(folder, 'newer.db');
+    await (await openStore(`sqlite:${newer}`)).close();
+    const raised = new DatabaseSync(newer);
+    raised.exec("UPDATE meta SET value = 99 WHERE key = 'version'");
+    raised.close();
+    await assert.rejects(openStore(`sqlite:${newer}`), /have version 99, this program knows 1/);
+
+    writeFileSync(join(folder, 'text.db'), 'this is no database, but it is long enough to be looked at'.repeat(20));
+    await assert.rejects(openStore(`sqlite:${join(folder, 'text.db')}`), /not a database/);
+    await assert.rejects(openStore(`sqlite:${join(folder, 'nowhere', 'x.db')}`), /folder .* does not exist/);
+  });
+
+  it('refuses a SQLite that can damage a database', () => {
+    assert.throws(() => checkSqlite('3.51.2'), /SQLite 3\.51\.2 can damage/);
+    assert.throws(() => checkSqlite('3.50.9'), /can damage/);
+    for (const version of ['3.51.3', '3.52.0', '4.0']) checkSqlite(version);
+  });
+
+  it('leaves nothing but the database and its lock after it was closed', async () => {
+    const file = join(folder, 'closed.db');
+    const store = await openStore(`sqlite:${file}`);
+    const model = await store.modelNumber('g', 'K');
+    await store.commit([{ type: 'create', model, name: 'a', bytes: Buffer.from('kept') }], 1);
+    await store.close();
+    assert.ok(readFileSync(file).includes('kept'), 'the write-ahead log was moved into the file');
+    assert.throws(() => readFileSync(`${file}-wal`), { code: 'ENOENT' });
+  });
+});
+
+describe('restore', () => {
+  it('refuses what is no backup, what is not there, and places it cannot restore into', async () => {
+    const text = join(folder, 'text');
+    writeFileSync(text, 'no database'.repeat(200));
+    await assert.rejects(restore(text, `sqlite:${join(folder, 'r.db')}`), /is no backup of this service/);
+    await assert.rejects(restore(join(folder, 'gone'), `sqlite:${join(folder, 'r.db')}`), /there is no backup/);
+    await assert.rejects(restore(text, 'postgres://x/y'), /only a SQLite file can be restored here/);
+    await assert.rejects(restore(text, 'sqlite::memory:'), /nothing to restore into/);
+  });
+
+  it('afterRestore moves the revision of a database that was put back by other means', async () => {
+    const url = `sqlite:${join(folder, 'back.db')}`;
+    await (await openStore(url)).close();
+    const revision = await afterRestore(url);
+    const store = await openStore(url);
+    assert.equal(await store.revision(), revision);
+    await store.close();
+  });
+});

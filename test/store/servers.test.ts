@@ -1,0 +1,249 @@
+import assert from 'node:assert/strict';
+import type { Server, Socket } from 'node:net';
+import { connect, createServer } from 'node:net';
+import { after, describe, it } from 'node:test';
+import { openStore } from '../../src/store/open.ts';
+import type { Store, Write } from '../../src/store/store.ts';
+import type { DatabaseServer } from '../servers.ts';
+import { databaseAdapters, mariadbServer, postgresServer } from '../servers.ts';
+
+/** A way to the server that can be cut at the commit. */
+class Cutter {
+  /** What happens when a commit comes by: it passes, is swallowed, or passes while its answer does not; then the line is cut. */
+  atCommit: 'pass' | 'swallow' | 'lose answer' = 'pass';
+  /** Refuse further connections once the line was cut. */
+  stayCut = false;
+  readonly #sockets = new Set<Socket>();
+  readonly #server: Server;
+  #cut = false;
+
+  private constructor(target: { host: string; port: number }) {
+    this.#server = createServer((client) => {
+      if (this.#cut && this.stayCut) {
+        client.destroy();
+        return;
+      }
+      const upstream = connect(target);
+      for (const socket of [client, upstream]) {
+        this.#sockets.add(socket);
+        socket.on('error', () => undefined);
+        socket.on('close', () => {
+          this.#sockets.delete(socket);
+          client.destroy();
+          if (!this.#cut) upstream.destroy();
+        });
+      }
+      let silent = false;
+      client.on('data', (chunk) => {
+        if (this.atCommit === 'pass' || !/COMMIT(?!T)/.test(chunk.toString('latin1'))) {
+          upstream.write(chunk);
+          return;
+        }
+        silent = this.atCommit === 'lose answer';
+        this.#cut = true;
+        this.atCommit = 'pass';
+        if (silent) upstream.write(chunk, () => setTimeout(() => this.#cutFrom(client), 100));
+        else this.#cutFrom(client);
+      });
+      upstream.on('data', (chunk) => {
+        if (!silent) client.write(chunk);
+      });
+      client.on('close', () => setTimeout(() => upstream.destroy(), silent ? 500 : 0));
+    });
+  }
+
+  #cutFrom(client: Socket): void {
+    if (this.stayCut) for (const socket of this.#sockets) socket.destroy();
+    else client.destroy();
+  }
+
+  static async before(url: string): Promise<{ proxy: Cutter; url: string }> {
+    const target = new URL(url);
+    const proxy = new Cutter({ host: target.hostname, port: Number(target.port) });
+    await new Promise<void>((resolve) => proxy.#server.listen(0, '127.0.0.1', resolve));
+    target.port = String((proxy.#server.address() as { port: number }).port);
+    return { proxy, url: target.href };
+  }
+
+  async close(): Promise<void> {
+    for (const socket of this.#sockets) socket.destroy();
+    await new Promise((resolve) => this.#server.close(resolve));
+  }
+}
+
+const creation = (model: number, name: string): Write => ({ type: 'create', model, name, bytes: Buffer.from(name) });
+
+async function names(store: Store, model: number): Promise<string[]> {
+  return (await store.scan(model, 0, 100)).map((row) => row.name);
+}
+
+async function eventually<T>(task: () => Promise<T>): Promise<T> {
+  const deadline = Date.now() + 20_000;
+  for (;;) {
+    try {
+      return await task();
+    } catch (error) {
+      if (Date.now() > deadline) throw error;
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+  }
+}
+
+/** The promise must be refused with the code within the milliseconds. */
+async function refusedWithin(milliseconds: number, code: string, task: Promise<unknown>): Promise<void> {
+  const started = Date.now();
+  await assert.rejects(task, { code });
+  const took = Date.now() - started;
+  assert.ok(took <= milliseconds, `${took} ms`);
+}
+
+const unsafe: Record<
+  DatabaseServer['kind'],
+  { make: (database: string) => string; mend: (database: string) => string }
+> = {
+  postgres: {
+    make: (database) => `ALTER DATABASE ${database} SET synchronous_commit = off`,
+    mend: (database) => `ALTER DATABASE ${database} RESET synchronous_commit`,
+  },
+  mariadb: {
+    make: () => 'SET GLOBAL innodb_flush_log_at_trx_commit = 2',
+    mend: () => 'SET GLOBAL innodb_flush_log_at_trx_commit = 1',
+  },
+};
+
+for (const adapter of databaseAdapters().filter((one) => one.kind !== 'sqlite')) {
+  const kind = adapter.kind as DatabaseServer['kind'];
+  const server = (): Promise<DatabaseServer> => (kind === 'postgres' ? postgresServer() : mariadbServer());
+
+  describe(`${adapter.name} as a server`, () => {
+    it('contract 5: away, it answers NotReady within 2 s, and is used again when it is back', async () => {
+      const database = await adapter.create();
+      const store = await openStore(database.url);
+      const model = await store.modelNumber('g', 'K');
+      await store.commit([creation(model, 'a')], 1);
+      const running = await server();
+      await running.kill();
+      await refusedWithin(2_000, 'NotReady', Promise.resolve(store.revision()));
+      await refusedWithin(2_000, 'NotReady', store.commit([creation(model, 'b')], 1));
+      await running.start();
+      await eventually(() => store.commit([creation(model, 'c')], 1));
+      assert.deepEqual(await names(store, model), ['a', 'c']);
+      await store.close();
+      await database.drop();
+    });
+
+    it('contract 3: frozen, it answers NotReady to a read within 2 s', async () => {
+      const database = await adapter.create();
+      const store = await openStore(database.url);
+      await store.revision();
+      const running = await server();
+      running.signal('SIGSTOP');
+      try {
+        await refusedWithin(2_000, 'NotReady', Promise.resolve(store.revision()));
+      } finally {
+        running.signal('SIGCONT');
+      }
+      assert.equal(await eventually(async () => store.revision()), 0);
+      await store.close();
+      await database.drop();
+    });
+
+    it('a listener goes on being called after the server was away', async () => {
+      const database = await adapter.create();
+      const [store, other] = [await openStore(database.url), await openStore(database.url)];
+      const model = await store.modelNumber('g', 'K');
+      let calls = 0;
+      const stop = store.onCommit(() => calls++);
+      const running = await server();
+      await running.kill();
+      await running.start();
+      await eventually(() => other.commit([creation(model, 'a')], 1));
+      await eventually(async () => assert.ok(calls > 0));
+      const before = calls;
+      await eventually(() => other.commit([creation(model, 'b')], 1));
+      await eventually(async () => assert.ok(calls > before));
+      stop();
+      await Promise.all([store.close(), other.close()]);
+      await database.drop();
+    });
+
+    it('settings that can lose acknowledged writes are refused, unless allowed', async () => {
+      const database = await adapter.create();
+      const running = await server();
+      const name = new URL(database.url).pathname.slice(1);
+      await running.query(unsafe[kind].make(name));
+      try {
+        await assert.rejects(
+          openStore(database.url),
+          /can lose acknowledged writes \((synchronous_commit|innodb_flush)/,
+        );
+        const warnings: string[] = [];
+        const store = await openStore(database.url, {
+          allowUnsafeDurability: true,
+          warn: (message) => warnings.push(message),
+        });
+        await store.close();
+        assert.match(warnings.join(), /can lose acknowledged writes/);
+      } finally {
+        await running.query(unsafe[kind].mend(name));
+      }
+      await (await openStore(database.url)).close();
+      await database.drop();
+    });
+
+    describe('when the connection breaks at the commit', () => {
+      const proxies: Cutter[] = [];
+      after(() => Promise.all(proxies.map((proxy) => proxy.close())));
+
+      async function through(): Promise<{
+        store: Store;
+        proxy: Cutter;
+        model: number;
+        direct: Store;
+        drop(): Promise<void>;
+      }> {
+        const database = await adapter.create();
+        const { proxy, url } = await Cutter.before(database.url);
+        proxies.push(proxy);
+        const [store, direct] = [await openStore(url), await openStore(database.url)];
+        const model = await store.modelNumber('g', 'K');
+        await store.commit([creation(model, 'first')], 1);
+        const drop = async (): Promise<void> => {
+          await Promise.all([store.close(), direct.close()]);
+          await database.drop();
+        };
+        return { store, proxy, model, direct, drop };
+      }
+
+      it('a commit whose answer was lost is found, and answered as applied', async () => {
+        const { store, proxy, model, direct, drop } = await through();
+        proxy.atCommit = 'lose answer';
+        assert.deepEqual(await store.commit([creation(model, 'a')], 1), [{ ok: true, id: 2, revision: 2 }]);
+        assert.deepEqual(await names(direct, model), ['first', 'a']);
+        assert.deepEqual(await store.commit([creation(model, 'b')], 1), [{ ok: true, id: 3, revision: 3 }]);
+        await drop();
+      });
+
+      it('a commit that never arrived is answered as not applied', async () => {
+        const { store, proxy, model, direct, drop } = await through();
+        proxy.atCommit = 'swallow';
+        await assert.rejects(store.commit([creation(model, 'a')], 1), { code: 'NotReady' });
+        assert.deepEqual(await names(direct, model), ['first']);
+        assert.deepEqual(await store.commit([creation(model, 'a')], 1), [{ ok: true, id: 2, revision: 2 }]);
+        await drop();
+      });
+
+      it('a commit of which nothing can be learnt is of unknown outcome', async () => {
+        const { store, proxy, model, direct, drop } = await through();
+        proxy.atCommit = 'lose answer';
+        proxy.stayCut = true;
+        await assert.rejects(store.commit([creation(model, 'a')], 1), { code: 'UnknownOutcome' });
+        assert.deepEqual(
+          (await direct.changes(1, 10)).map((change) => change.name),
+          ['a'],
+        );
+        await drop();
+      });
+    });
+  });
+}
