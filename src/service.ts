@@ -33,6 +33,7 @@ import { Resources } from './resource/resources.ts';
 import { startRetention } from './resource/retention.ts';
 import { openStore, sqliteFile } from './store/open.ts';
 import type { Store } from './store/store.ts';
+import { Webhooks, webhookBehaviours } from './webhook/webhooks.ts';
 
 export interface Service {
   /**
@@ -123,6 +124,7 @@ class RunningService implements Service {
   readonly #resources: Resources;
   readonly #auth: Auth;
   readonly #plugins: PluginHost;
+  readonly #webhooks: Webhooks;
   readonly #metrics = new Metrics();
   readonly #app: App;
   readonly #stopRetention: () => void;
@@ -150,6 +152,7 @@ class RunningService implements Service {
       logger,
     });
     for (const model of auth.models) registry.register(model, undefined, '');
+    const authorizer = open ? allowAll : auth.authorizer;
     const resources = new Resources({
       store,
       registry,
@@ -164,10 +167,12 @@ class RunningService implements Service {
       },
       reservedDomain,
       logger,
-      behaviours: auth.behaviours,
+      behaviours: new Map([...auth.behaviours, ...webhookBehaviours(reservedDomain, authorizer)]),
     });
-    resources.onOvertaken = () => auth.overtaken();
-    const authorizer = open ? allowAll : auth.authorizer;
+    resources.onOvertaken = () => {
+      auth.overtaken();
+      this.#plugins.overtaken();
+    };
     const clientOf = (caller: Caller, fence?: () => Fence | undefined) =>
       createLocalClient({ resources, registry, authorizer, caller, fence });
     const client = createLocalClient({ resources, registry, authorizer, caller: system, unchecked: true });
@@ -184,6 +189,20 @@ class RunningService implements Service {
     this.#auth = auth;
     this.schemeManager = registry.manager('');
     this.client = client;
+    const replica = randomUUID();
+    this.#webhooks = new Webhooks({
+      registry,
+      resources,
+      store,
+      clientOf: (fence) =>
+        createLocalClient({ resources, registry, authorizer, caller: system, unchecked: true, fence }),
+      reservedDomain,
+      replica,
+      timers: options.timers,
+      random: Math.random,
+      logger,
+      options: options.webhook,
+    });
     this.#plugins = new PluginHost(
       {
         registry,
@@ -210,7 +229,7 @@ class RunningService implements Service {
         base: process.cwd(),
         version,
         config: options.pluginConfig,
-        replica: randomUUID(),
+        replica,
       },
     );
     this.#app = createApp({
@@ -262,6 +281,7 @@ class RunningService implements Service {
     const { url } = await this.#app.listen({ host, port });
     await this.#plugins.start();
     await Promise.all(this.#resources.all().map((resource) => resource.ready));
+    await this.#webhooks.start();
     const administratorToken = await this.#auth.bootstrap();
     await this.#auth.settled();
     this.#status = 'ready';
@@ -279,7 +299,11 @@ class RunningService implements Service {
     this.#auth.drain();
     this.#stopRetention();
     this.#resources.watches.stop();
-    await Promise.all([this.#app.stop(), this.#plugins.stop(this.#options.pluginHost.stopTimeout / 2)]);
+    await Promise.all([
+      this.#app.stop(),
+      this.#plugins.stop(this.#options.pluginHost.stopTimeout / 2),
+      this.#webhooks.stop(),
+    ]);
     await this.#auth.stop();
     await this.#resources.stop();
     await this.#store.close();

@@ -444,6 +444,20 @@ describe('controller', () => {
     await controller.stop(10);
   });
 
+  it('contract 8: changes that went past unseen are made good by looking at everything again', async () => {
+    const world = new World();
+    const { controller, take, settle } = make({ world, configure: (builder) => builder.syncAllOnStart(false) });
+    await controller.start();
+    world.put(Book, 'a');
+    await settle();
+    take();
+    world.objects.get(Book)!.set('unseen', { metadata: { name: 'unseen' } } as Item);
+    controller.resync();
+    await settle();
+    assert.deepEqual(take().sort(), ['a', 'unseen']);
+    await controller.stop(10);
+  });
+
   it('a mapping that is slower than the changes costs a new listing, not memory', async () => {
     const world = new World();
     world.put(Book, 'b');

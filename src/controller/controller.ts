@@ -181,6 +181,11 @@ export class RunningController {
     await this.#leader.stop();
   }
 
+  /** Changes went past unseen: everything there is is looked at again. */
+  resync(): void {
+    if (this.#term) void this.#sync(this.#term, true);
+  }
+
   status(): ControllerStatus {
     const term = this.#term;
     return {

@@ -198,6 +198,21 @@ export class PluginHost {
     this.#loader.close();
   }
 
+  /** This replica fell behind what the change log keeps: what it did not see is looked up. */
+  overtaken(): void {
+    for (const entry of this.#entries.values()) {
+      entry.run?.overtaken();
+      const before = entry.enabled;
+      this.#readEnabled(entry).then(
+        () => {
+          if (entry.enabled !== before) this.#enqueue(entry);
+        },
+        (err: unknown) =>
+          this.#parts.logger.warn({ err, plugin: entry.name }, 'Whether the plugin is enabled could not be read'),
+      );
+    }
+  }
+
   states(): PluginSummary[] {
     const all = [...this.#entries.values()].map((entry) => ({ name: entry.name, ...statusOf(entry) }));
     return [...all, ...this.#duplicates];

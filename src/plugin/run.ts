@@ -208,6 +208,11 @@ export class PluginRun {
     this.#fence = fence;
   }
 
+  /** Changes went past unseen. */
+  overtaken(): void {
+    for (const { running } of this.#controllers) running?.resync();
+  }
+
   get idle(): boolean {
     return this.#controllers.every(({ running }) => running?.idle ?? true);
   }

@@ -369,6 +369,34 @@ describe('hostile plugins', () => {
     });
   });
 
+  it('contract 7: an index function that throws makes the model degraded, named on the Plugin object; contract 9: the plugin is STARTED', async () => {
+    const Indexed = (fails: boolean) =>
+      modelOf('Indexed', {
+        indexes: (index: any) => [
+          index.single('spec.n', Number, (object: any) => {
+            if (fails && object.spec.n === 13) throw new Error('unlucky');
+            return object.spec.n;
+          }),
+        ],
+      });
+    const sound = Indexed(false);
+    const plugin = (model: ReturnType<typeof modelOf>) => ({
+      name: 'indexed',
+      plugin: start(({ schemeManager }) => void schemeManager.register(model)),
+    });
+    const alone = await harnessOf({ persistent: true, plugins: [plugin(sound)] });
+    for (const n of [12, 13]) await alone.client.create(sound, { metadata: { name: `n-${n}` }, spec: { n } });
+    await alone.restart([plugin(Indexed(true))]);
+    const { status } = await pluginOf(alone, 'indexed');
+    assert.partialDeepStrictEqual(status, { state: 'STARTED', reason: 'Degraded' });
+    assert.match(status!.message!, /1 object\(s\) of Indexed need repair, "n-13"/);
+    const path = '/apis/hostile.example.com/v1/indexeds';
+    assert.equal((await alone.fetch(`${path}/n-13`)).status, 200);
+    const refused = await alone.fetch(path, { method: 'POST', json: { metadata: { name: 'again' }, spec: { n: 13 } } });
+    assert.equal(refused.status, 422);
+    assert.partialDeepStrictEqual(await refused.json(), { errors: [{ keyword: 'index' }] });
+  });
+
   it('contract 9: the service and the other plugins stay up', async () => {
     assert.equal((await untilState(harness, 'library', 'STARTED')).status!.reason, undefined);
     const before = reconciled;
