@@ -24,6 +24,7 @@ const tokens = modelOf({
   plural: 'personalaccesstokens',
 });
 const users = modelOf({ ...own, kind: 'User', singular: 'user', plural: 'users' });
+const bindings = modelOf({ ...own, kind: 'RoleBinding', singular: 'rolebinding', plural: 'rolebindings' });
 
 export function tokenCommand(io: Io): Command {
   return new Command('token')
@@ -35,9 +36,11 @@ export function tokenCommand(io: Io): Command {
 
 function createCommand(io: Io): Command {
   const command = new Command('create')
-    .description('print a new token of a user, who is created when absent; it is shown this once')
+    .description(
+      'print a new token of a user; it is shown this once. A user who is absent is created and given the roles',
+    )
     .requiredOption('--user <name>', 'whose token it is')
-    .addOption(repeatable('--role <role>', 'the token can do only what this role can; repeatable'))
+    .addOption(repeatable('--role <role>', 'the token can do only what this role and the user can; repeatable'))
     .option('--ttl <duration>', 'how long it is valid, such as 12h or 30d (default: until it is revoked)')
     .action(async (flags: ConnectionFlags & { user: string; role?: string[]; ttl?: string }) => {
       const lifetime = flags.ttl === undefined ? undefined : parseDuration(flags.ttl);
@@ -45,7 +48,7 @@ function createCommand(io: Io): Command {
         throw new UsageError(`--ttl needs a duration such as 12h or 30d, not "${flags.ttl}"`);
       }
       const client = connect(flags, io);
-      await createUser(client, flags.user);
+      if (await createUser(client, flags.user)) await bind(client, flags.user, flags.role ?? []);
       const token = (await client.create(tokens, {
         metadata: { generateName: 'token-' },
         spec: {
@@ -59,12 +62,26 @@ function createCommand(io: Io): Command {
   return withConnection(command, io);
 }
 
-async function createUser(client: KindredClient, name: string): Promise<void> {
-  if (await client.fetch(users, name)) return;
+/** False when there is such a user. */
+async function createUser(client: KindredClient, name: string): Promise<boolean> {
+  if (await client.fetch(users, name)) return false;
   try {
     await client.create(users, { metadata: { name }, spec: {} });
+    return true;
   } catch (error) {
     if (!(error instanceof KindredError) || error.code !== 'AlreadyExists') throw error;
+    return false;
+  }
+}
+
+/** A token narrows what its user may do, so one of a user without any role would be of no use. */
+async function bind(client: KindredClient, user: string, roles: readonly string[]): Promise<void> {
+  for (const role of roles) {
+    await client.create(bindings, {
+      metadata: { generateName: 'token-' },
+      roleRef: { kind: 'Role', name: role },
+      subjects: [{ kind: 'User', name: user }],
+    });
   }
 }
 

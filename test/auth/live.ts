@@ -17,6 +17,8 @@ export type Send = (method: string, path: string, body?: unknown, headers?: Reco
 export interface Live {
   readonly service: Service;
   readonly url: string;
+  /** The administrator's. */
+  readonly token: string | undefined;
   readonly admin: Send;
   readonly anonymous: Send;
   as(token: string): Send;
@@ -38,6 +40,7 @@ export async function live(options: ServiceOptions = {}, register?: (service: Se
   return {
     service,
     url,
+    token: administratorToken,
     admin,
     anonymous: as(undefined),
     as,
