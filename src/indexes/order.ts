@@ -7,7 +7,7 @@ import type { Column, Keys } from './column.ts';
 
 export const leafSize = 512;
 /** Items in a leaf after a bulk fill: room for later insertions. */
-const filled = 416;
+const filled = 448;
 /** Two neighbours with together at most this many items become one. */
 const merged = 320;
 /** Fill at which a shrinking leaf looks for a neighbour to join. */
