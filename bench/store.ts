@@ -1,0 +1,155 @@
+/**
+ * Durable writes of each store beside the database's own ceiling, in pairs in the same run:
+ *   node --import tsx bench/store.ts [--rounds 5] [--batches 60]      (DATABASES=sqlite,postgres,mariadb narrows it)
+ * The ceiling is the same bytes put straight into a table (id, name, bytes) of the same database by one process, one
+ * durable transaction for a batch of the same size. A row of the store is an object, a line of the change log with the
+ * same bytes, and one unique value.
+ */
+import { createHash, randomBytes } from 'node:crypto';
+import { DatabaseSync } from 'node:sqlite';
+import { parseArgs } from 'node:util';
+import mysql from 'mysql2/promise';
+import pg from 'pg';
+import { CommitQueue } from '../src/store/batch.ts';
+import { openStore } from '../src/store/open.ts';
+import type { Store, Write } from '../src/store/store.ts';
+import { databaseAdapters } from '../test/servers.ts';
+
+const { values } = parseArgs({
+  options: { rounds: { type: 'string', default: '5' }, batches: { type: 'string', default: '60' } },
+});
+const rounds = Number(values.rounds);
+const batches = Number(values.batches);
+const body = Buffer.from(JSON.stringify({ content: randomBytes(440).toString('hex') }));
+
+interface Raw {
+  insert(ids: readonly number[]): Promise<void>;
+  close(): Promise<void>;
+}
+
+async function rawSqlite(url: string): Promise<Raw> {
+  const db = new DatabaseSync(`${url.slice('sqlite:'.length)}.raw`);
+  db.exec(
+    'PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; CREATE TABLE raw (id INTEGER PRIMARY KEY, name TEXT, bytes BLOB)',
+  );
+  const statement = db.prepare('INSERT INTO raw VALUES (?, ?, ?)');
+  return {
+    async insert(ids) {
+      db.exec('BEGIN');
+      for (const id of ids) statement.run(id, `object-${id}`, body);
+      db.exec('COMMIT');
+    },
+    close: async () => db.close(),
+  };
+}
+
+async function rawPostgres(url: string): Promise<Raw> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  await client.query('CREATE TABLE raw (id bigint PRIMARY KEY, name text, bytes bytea)');
+  return {
+    insert: async (ids) => {
+      await client.query({
+        name: 'raw',
+        text: 'INSERT INTO raw SELECT * FROM unnest($1::bigint[], $2::text[], $3::bytea[])',
+        values: [ids, ids.map((id) => `object-${id}`), ids.map(() => body)],
+      });
+    },
+    close: () => client.end(),
+  };
+}
+
+async function rawMysql(url: string): Promise<Raw> {
+  const connection = await mysql.createConnection(url);
+  await connection.query(
+    'CREATE TABLE raw (id BIGINT PRIMARY KEY, name VARBINARY(1024), bytes LONGBLOB) ENGINE = InnoDB',
+  );
+  return {
+    insert: async (ids) => {
+      await connection.query('INSERT INTO raw VALUES ?', [ids.map((id) => [id, `object-${id}`, body])]);
+    },
+    close: () => connection.end(),
+  };
+}
+
+const raws = { sqlite: rawSqlite, postgres: rawPostgres, mariadb: rawMysql };
+
+function creation(model: number, number: number): Write {
+  const key = `slug-${number}`;
+  const hash = createHash('sha256').update(key).digest();
+  return { type: 'create', model, name: `object-${number}`, bytes: body, claim: [{ hash, index: 'spec.slug', key }] };
+}
+
+const median = (list: readonly number[]): number => list.toSorted((a, b) => a - b)[list.length >> 1]!;
+
+async function rate(rows: number, work: () => Promise<void>): Promise<number> {
+  const started = performance.now();
+  await work();
+  return (rows / (performance.now() - started)) * 1000;
+}
+
+async function throughQueue(store: Store, model: number, from: number, count: number): Promise<number> {
+  const queue = new CommitQueue(store, { now: Date.now });
+  const latencies: number[] = [];
+  let next = from;
+  await Promise.all(
+    Array.from({ length: 32 }, async () => {
+      while (next < from + count) {
+        const started = performance.now();
+        await queue.commit(creation(model, next++));
+        latencies.push(performance.now() - started);
+      }
+    }),
+  );
+  await queue.stop();
+  return latencies.toSorted((a, b) => a - b)[Math.floor(latencies.length * 0.99)]!;
+}
+
+for (const adapter of databaseAdapters()) {
+  const database = await adapter.create();
+  const store = await openStore(database.url);
+  const raw = await raws[adapter.kind](database.url);
+  const model = await store.modelNumber('bench.example.com', 'Article');
+  let number = 0;
+  for (const size of [32, 256]) {
+    const results = { raw: [] as number[], create: [] as number[], update: [] as number[] };
+    for (let round = 0; round < rounds; round++) {
+      const count = Math.ceil((batches * 32) / size);
+      const first = number;
+      const work = Array.from({ length: count }, () => Array.from({ length: size }, () => creation(model, number++)));
+      results.raw.push(
+        await rate(count * size, async () => {
+          for (let i = 0; i < count; i++) await raw.insert(work[i]!.map((_, k) => first + i * size + k));
+        }),
+      );
+      results.create.push(
+        await rate(count * size, async () => {
+          for (const batch of work) await store.commit(batch, 1);
+        }),
+      );
+      const updates = work.map((batch) => batch.map((write): Write => ({ ...write, type: 'update', claim: [] })));
+      results.update.push(
+        await rate(count * size, async () => {
+          for (const batch of updates) await store.commit(batch, 1);
+        }),
+      );
+    }
+    const [ceiling, create, update] = [median(results.raw), median(results.create), median(results.update)];
+    const spread = `${Math.round(Math.min(...results.create))} to ${Math.round(Math.max(...results.create))}`;
+    console.log(
+      `${adapter.kind}, batches of ${size}: raw ${Math.round(ceiling)} rows/s; create ${Math.round(create)} (${spread}; ${(create / ceiling).toFixed(2)} of raw); update ${Math.round(update)} (${(update / ceiling).toFixed(2)})`,
+    );
+  }
+  const total = batches * 32 * rounds;
+  let late = 0;
+  const acknowledged = await rate(total, async () => {
+    late = await throughQueue(store, model, number, total);
+  });
+  console.log(
+    `${adapter.kind}, 32 clients through the commit queue: ${Math.round(acknowledged)} acknowledged creates/s, p99 ${late.toFixed(1)} ms`,
+  );
+  await raw.close();
+  await store.close();
+  await database.drop();
+}
+process.exit(0);
