@@ -91,6 +91,8 @@ const texts = {
 const messageLimit = 1_000;
 /** Milliseconds between two writes of troubles to a Plugin object. */
 const troubleInterval = 1_000;
+/** Milliseconds that a plugin has to stop when those before it took all the time. */
+const shutDownLeast = 100;
 /** Milliseconds between two looks at what another replica does. */
 const leadInterval = 250;
 
@@ -182,13 +184,14 @@ export class PluginHost {
   async stop(milliseconds: number): Promise<void> {
     this.#stopping = true;
     for (const close of this.#closing.splice(0).reverse()) close();
+    const end = this.#parts.timers.now() + milliseconds;
     const stopped = new Map<Entry, Promise<void>>();
     const shutDown = (entry: Entry): Promise<void> => {
       const known = stopped.get(entry);
       if (known) return known;
       // Plugins that depend on each other never started: whichever comes first waits for nobody.
       stopped.set(entry, Promise.resolve());
-      const running = this.#shutDown(entry, this.#dependents(entry).map(shutDown), milliseconds);
+      const running = this.#shutDown(entry, this.#dependents(entry).map(shutDown), end);
       stopped.set(entry, running);
       return running;
     };
@@ -525,9 +528,9 @@ export class PluginHost {
     });
   }
 
-  async #shutDown(entry: Entry, dependents: readonly Promise<void>[], milliseconds: number): Promise<void> {
+  async #shutDown(entry: Entry, dependents: readonly Promise<void>[], end: number): Promise<void> {
     await Promise.all(dependents);
-    await entry.run?.shutDown(milliseconds).catch((err: unknown) => {
+    await entry.run?.shutDown(Math.max(shutDownLeast, end - this.#parts.timers.now())).catch((err: unknown) => {
       this.#parts.logger.warn({ err, plugin: entry.name }, 'The plugin did not stop as it should');
     });
   }

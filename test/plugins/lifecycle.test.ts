@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
 import type { PluginContext } from 'kindred';
-import { definePlugin, GroupVersion, Plugin, route, Scheme } from 'kindred';
+import { defineModel, definePlugin, GroupVersion, Plugin, route, Scheme, Type } from 'kindred';
 import type { Harness } from 'kindred/testing';
 import {
   Book,
@@ -18,6 +18,11 @@ import {
 } from './kit.ts';
 
 const start = (work: (context: PluginContext) => void | Promise<void>) => definePlugin({ start: work });
+
+const Page = defineModel({
+  gvk: { group: 'reader.example.com', version: 'v1', kind: 'Page', singular: 'page', plural: 'pages' },
+  spec: Type.Object({ n: Type.Integer() }),
+});
 
 const hello = {
   groupVersion: () => GroupVersion.parse('api.library.example.com/v1'),
@@ -331,6 +336,90 @@ describe('plugin lifecycle', () => {
       (await harness.fetch(path, { method: 'PUT', json: { ...plugin, spec: { colour: 'red' } } })).status,
       422,
     );
+  });
+
+  it('contract 9: context.client acts as the plugin: all verbs on its own models, else what roles bound to it allow', async () => {
+    let client!: PluginContext['client'];
+    const harness = await harnessOf({
+      auth: {},
+      plugins: [
+        { name: 'library', plugin: start(({ schemeManager }) => void schemeManager.register(Book)) },
+        {
+          name: 'reader',
+          plugin: start((context) => {
+            context.schemeManager.register(Page);
+            client = context.client;
+          }),
+        },
+      ],
+    });
+    await client.create(Page, { metadata: { name: 'one' }, spec: { n: 1 } });
+    await client.patch(Page, 'one', { spec: { n: 2 } });
+    await client.delete(Page, 'one');
+    await assert.rejects(client.list(Book), { code: 'Forbidden' });
+    const role = {
+      metadata: { name: 'librarian' },
+      rules: [{ apiGroups: ['library.example.com'], resources: ['books'], verbs: ['list'] }],
+    };
+    const binding = {
+      metadata: { name: 'reader-reads' },
+      roleRef: { kind: 'Role', name: 'librarian' },
+      subjects: [{ kind: 'Plugin', name: 'reader' }],
+    };
+    assert.equal((await harness.fetch('/api/v1alpha1/roles', { method: 'POST', json: role })).status, 201);
+    assert.equal((await harness.fetch('/api/v1alpha1/rolebindings', { method: 'POST', json: binding })).status, 201);
+    await harness.until(async () => (await client.list(Book)).total === 0);
+    await assert.rejects(client.create(Book, { metadata: { name: 'emma' }, spec: { title: 'Emma' } }), {
+      code: 'Forbidden',
+    });
+  });
+
+  it('contract 2: a plugin may not add label keys without a prefix or with the reserved one', async () => {
+    let client!: PluginContext['client'];
+    await harnessOf({
+      plugins: [
+        {
+          name: 'library',
+          plugin: start((context) => {
+            context.schemeManager.register(Book);
+            client = context.client;
+          }),
+        },
+      ],
+    });
+    for (const key of ['shelf', 'platform.run/shelf']) {
+      const labels = { [key]: '1' };
+      await assert.rejects(client.create(Book, { metadata: { name: 'emma', labels }, spec: { title: 'Emma' } }), {
+        code: 'Invalid',
+      });
+    }
+    await client.create(Book, {
+      metadata: { name: 'emma', labels: { 'library.example.com/shelf': '1' } },
+      spec: { title: 'Emma' },
+    });
+  });
+
+  it('contract 12: a plugin registers an authenticator, which goes with the plugin', async () => {
+    const harness = await harnessOf({
+      auth: {},
+      plugins: [
+        {
+          name: 'badges',
+          plugin: start(({ registerAuthenticator }) =>
+            registerAuthenticator(async (request) => {
+              const badge = request.headers.get('x-badge');
+              return badge ? { name: badge, roles: ['super-role'] } : undefined;
+            }),
+          ),
+        },
+      ],
+    });
+    const asked = async () =>
+      (await fetch(`${harness.url}/api/v1alpha1/users`, { headers: { 'x-badge': 'ada' } })).status;
+    assert.equal(await asked(), 200);
+    await setEnabled(harness, 'badges', false);
+    await untilState(harness, 'badges', 'STOPPED');
+    assert.equal(await asked(), 401);
   });
 
   it('two services in one process keep their plugins apart', async () => {
