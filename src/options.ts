@@ -1,12 +1,13 @@
 /** Every option of the service with its default, in one place (contract section 14 and the limits of the HTTP side). */
 import type { Logger } from 'pino';
-import type { AuthOptions } from './auth/auth.ts';
+import type { AuthOptions } from './auth/options.ts';
 import type { Timers } from './controller/queue.ts';
 import { systemTimers } from './controller/queue.ts';
 import type { AccessLogOptions } from './http/access-log.ts';
 import type { HttpLimits } from './http/limits.ts';
 import { defaultHttpLimits } from './http/limits.ts';
 import type { PluginSource } from './plugin/host.ts';
+import type { WebhookOptions } from './webhook/webhooks.ts';
 
 export interface ServiceOptions {
   /** `sqlite:<file>`, `sqlite::memory:`, `postgres://…` or `mysql://…`. Default `sqlite:./kindred.db`. */
@@ -37,6 +38,7 @@ export interface ServiceOptions {
     /** Bytes that may wait for a client before it is cut off. Default 1 MiB. */
     maxBufferBytes?: number;
   };
+  webhook?: WebhookOptions;
   changeLog?: {
     /** Changes that are kept at least. Default 100,000. */
     maxCount?: number;
@@ -96,6 +98,7 @@ export function resolveOptions(options: ServiceOptions) {
     list: { maxSize: 1_000, ...options.list },
     query: { timeout: second, ...options.query },
     watch: { bookmarkInterval: 15 * second, maxBufferBytes: mebibyte, ...options.watch },
+    webhook: options.webhook ?? {},
     changeLog: { maxCount: 100_000, maxAge: 3_600 * second, ...options.changeLog },
     write: { timeout: 10 * second, ...options.write },
     cache: { maxBytes: 64 * mebibyte, ...options.cache },

@@ -399,7 +399,8 @@ class Watch implements OpenWatch {
   }
 
   deliver(change: AppliedChange): void {
-    const type = this.#typeOf(change);
+    if (this.names && !this.names.has(change.name)) return;
+    const type = eventTypeOf(this.bound, change);
     if (!type) return;
     this.#busy = true;
     this.sink.event({ type, revision: change.revision, bytes: change.shown(), change });
@@ -409,17 +410,16 @@ class Watch implements OpenWatch {
     if (!this.#busy) this.sink.event({ type: 'BOOKMARK', revision });
     this.#busy = false;
   }
+}
 
-  /** What this watch sees of a change: an object that starts to match is added, one that stops is deleted. */
-  #typeOf(change: AppliedChange): ChangeEvent['type'] | undefined {
-    if (this.names && !this.names.has(change.name)) return undefined;
-    const matchesAll = this.bound.op === 'all';
-    const matched = change.type !== 'create' && (matchesAll || matches(this.bound, change.entryBefore()!));
-    if (change.type === 'delete') return matched ? 'DELETED' : undefined;
-    const isMatch = matchesAll || matches(this.bound, change.entry());
-    if (isMatch) return matched ? 'MODIFIED' : 'ADDED';
-    return matched ? 'DELETED' : undefined;
-  }
+/** What a selection sees of a change: an object that starts to match is added, one that stops is deleted. */
+export function eventTypeOf(bound: Bound, change: AppliedChange): ChangeEvent['type'] | undefined {
+  const matchesAll = bound.op === 'all';
+  const matched = change.type !== 'create' && (matchesAll || matches(bound, change.entryBefore()!));
+  if (change.type === 'delete') return matched ? 'DELETED' : undefined;
+  const isMatch = matchesAll || matches(bound, change.entry());
+  if (isMatch) return matched ? 'MODIFIED' : 'ADDED';
+  return matched ? 'DELETED' : undefined;
 }
 
 /**

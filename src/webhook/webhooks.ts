@@ -1,0 +1,277 @@
+/** Webhooks: a part of the service that tells receivers elsewhere of changes. One replica, the holder of a lease, runs all of them. */
+import type { Fence, LeaseStore, LeaseTimes } from '../controller/lease.ts';
+import { Leader } from '../controller/lease.ts';
+import { KindredError } from '../errors.ts';
+import type { Model } from '../model/define.ts';
+import type { SchemeRegistry } from '../model/registry.ts';
+import type { Authorizer } from '../resource/access.ts';
+import type { ModelBehaviour } from '../resource/behaviour.ts';
+import type { ExtensionClient } from '../resource/extension-client.ts';
+import type { AppliedChange } from '../resource/feed.ts';
+import type { ModelResource } from '../resource/resource.ts';
+import type { Resources } from '../resource/resources.ts';
+import type { Lookup } from './address.ts';
+import { webhookBehaviour } from './behaviour.ts';
+import type { WebhookObject, WebhookStatus } from './model.ts';
+import { webhookGroup, webhookModel } from './model.ts';
+import type { Timers, WebhookRunOptions } from './run.ts';
+import { KeyMissing, WebhookRun } from './run.ts';
+import { Sender } from './send.ts';
+import { keyOf } from './signature.ts';
+
+/** Option `webhook` of the service. */
+export interface WebhookOptions extends Partial<WebhookRunOptions> {
+  /** Deliver to private, loopback and link-local addresses too. Default false. */
+  readonly allowPrivateAddresses?: boolean;
+  /** Milliseconds that a receiver has to answer. Default 10 s. */
+  readonly timeout?: number;
+  /** Milliseconds before the second attempt, doubled for each further one. Default 1 s. */
+  readonly minDelay?: number;
+  /** Default 5 min. */
+  readonly maxDelay?: number;
+  /** Milliseconds from its first attempt after which a delivery is given up. Default 24 h. */
+  readonly giveUpAfter?: number;
+  /** Attempts of one webhook at the same time, each for another object. Default 8. */
+  readonly concurrency?: number;
+}
+
+const defaults = {
+  allowPrivateAddresses: false,
+  timeout: 10_000,
+  minDelay: 1_000,
+  maxDelay: 300_000,
+  giveUpAfter: 24 * 3_600_000,
+  concurrency: 8,
+} satisfies Required<WebhookOptions>;
+
+export interface WebhooksParts {
+  readonly registry: SchemeRegistry;
+  readonly resources: Resources;
+  readonly store: LeaseStore;
+  /** Acts as the service; its writes carry the fence. */
+  readonly clientOf: (fence: () => Fence | undefined) => ExtensionClient;
+  readonly reservedDomain: string;
+  /** Names this process among the replicas. */
+  readonly replica: string;
+  readonly timers: Timers;
+  readonly random: () => number;
+  readonly logger: { warn(details: object, message: string): void };
+  readonly options: WebhookOptions;
+  readonly leaseTimes?: Partial<LeaseTimes>;
+  /** Stands in for the system's name resolution. */
+  readonly lookup?: Lookup;
+}
+
+/** The entry of `ResourcesParts.behaviours` for the model. */
+export function webhookBehaviours(reservedDomain: string, authorizer: Authorizer): ReadonlyMap<string, ModelBehaviour> {
+  return new Map([[`Webhook.${webhookGroup(reservedDomain)}`, webhookBehaviour(authorizer)]]);
+}
+
+/** Entries of a Secret that sign: the second while receivers change over from it. */
+const keyEntries = ['key', 'previousKey'];
+
+export class Webhooks {
+  readonly #parts: WebhooksParts;
+  readonly #options: Required<WebhookOptions>;
+  readonly #model: Model<WebhookObject>;
+  readonly #leader: Leader;
+  #resource: ModelResource | undefined;
+  #unsubscribe: (() => void) | undefined;
+  #term: Term | undefined;
+  #ended: Promise<void> = Promise.resolve();
+
+  constructor(parts: WebhooksParts) {
+    this.#parts = parts;
+    this.#options = { ...defaults, ...parts.options };
+    this.#model = webhookModel(parts.reservedDomain);
+    parts.registry.register(this.#model, undefined, '');
+    this.#leader = new Leader({
+      store: parts.store,
+      name: 'webhooks',
+      holder: parts.replica,
+      timers: parts.timers,
+      times: parts.leaseTimes,
+      onAcquired: (fence) => this.#begin(fence),
+      onLost: () => this.#endTerm(false),
+      onError: (err) => parts.logger.warn({ err }, 'The lease of the webhooks could not be taken'),
+    });
+  }
+
+  /** Once the models of the plugins are registered: changes of models that are not there are passed over. */
+  async start(): Promise<void> {
+    const { registry, resources } = this.#parts;
+    this.#resource = resources.model(registry.schemeOf(this.#model));
+    await this.#resource.ready;
+    this.#unsubscribe = resources.feed.subscribe((change) => this.#term?.change(change));
+    await this.#leader.start();
+  }
+
+  /** Attempts under way are broken off and made again after the next start. */
+  async stop(): Promise<void> {
+    this.#unsubscribe?.();
+    this.#endTerm(true);
+    await this.#ended;
+    await this.#leader.stop();
+  }
+
+  #begin(fence: Fence): void {
+    const resource = this.#resource!;
+    this.#term = new Term(this.#parts, this.#options, { model: this.#model, resource, fence });
+    void this.#term.start();
+  }
+
+  #endTerm(save: boolean): void {
+    const term = this.#term;
+    this.#term = undefined;
+    if (term) this.#ended = term.end(save);
+  }
+}
+
+/** The time for which this replica holds the lease. */
+class Term {
+  readonly #parts: WebhooksParts;
+  readonly #options: Required<WebhookOptions>;
+  readonly #model: Model<WebhookObject>;
+  readonly #resource: ModelResource;
+  readonly #client: ExtensionClient;
+  readonly #sender: Sender;
+  readonly #runs = new Map<string, { readonly run: WebhookRun; readonly created: number }>();
+  /** Changes of webhooks are followed one by one. */
+  #work: Promise<void> = Promise.resolve();
+  #isWaking = false;
+  #ended = false;
+
+  constructor(
+    parts: WebhooksParts,
+    options: Required<WebhookOptions>,
+    { model, resource, fence }: { model: Model<WebhookObject>; resource: ModelResource; fence: Fence },
+  ) {
+    this.#parts = parts;
+    this.#options = options;
+    this.#model = model;
+    this.#resource = resource;
+    this.#client = parts.clientOf(() => fence);
+    this.#sender = new Sender({ ...options, ...(parts.lookup && { lookup: parts.lookup }) });
+  }
+
+  async start(): Promise<void> {
+    for (let delay = 100; !this.#ended; delay = Math.min(delay * 2, 10_000)) {
+      try {
+        for (const name of await this.#client.listNames(this.#model)) this.#follow(name);
+        return;
+      } catch (err) {
+        this.#parts.logger.warn({ err }, 'The webhooks could not be listed; trying again');
+        await new Promise<void>((resolve) => this.#parts.timers.after(delay, resolve));
+      }
+    }
+  }
+
+  async end(save: boolean): Promise<void> {
+    this.#ended = true;
+    await this.#work;
+    await Promise.all([...this.#runs.values()].map(({ run }) => run.stop(save)));
+    this.#sender.close();
+  }
+
+  /** Inside the feed. */
+  change(change: AppliedChange): void {
+    const { scheme } = change.resource;
+    if (change.resource === this.#resource && !this.#isSilent(change)) this.#follow(change.name);
+    else if (scheme.plural === 'secrets' && scheme.groupVersionKind.group === '') {
+      for (const { run } of this.#runs.values()) run.secretChanged(change.name);
+    }
+    if (this.#isWaking) return;
+    this.#isWaking = true;
+    setImmediate(() => {
+      this.#isWaking = false;
+      for (const { run } of this.#runs.values()) run.wake();
+    });
+  }
+
+  /** The state of deliveries is told to nobody, or each delivery would make a next one. */
+  #isSilent(change: AppliedChange): boolean {
+    if (change.resource !== this.#resource || change.type !== 'update') return false;
+    const [before, after] = [change.objectBefore()!, change.object()].map(({ status: _status, metadata, ...rest }) =>
+      JSON.stringify({ ...rest, metadata: { ...metadata, version: 0 } }),
+    );
+    return before === after;
+  }
+
+  #follow(name: string): void {
+    this.#work = this.#work
+      .then(() => this.#settle(name))
+      .catch((err: unknown) => this.#parts.logger.warn({ err, webhook: name }, 'A webhook could not be started'));
+  }
+
+  /** Whether and how the webhook runs becomes what the stored object says. */
+  async #settle(name: string): Promise<void> {
+    if (this.#ended) return;
+    const found = await this.#find(name);
+    const wanted = found?.object.metadata.deletionTimestamp === undefined ? found : undefined;
+    const current = this.#runs.get(name);
+    // An object of the same name that was created anew is another webhook.
+    if (current && current.created !== wanted?.created) {
+      this.#runs.delete(name);
+      await current.run.stop(false);
+    } else current?.run.update(wanted!.object.spec);
+    if (!wanted || this.#runs.has(name) || this.#ended) return;
+    const run = this.#run(wanted.object, wanted.created);
+    this.#runs.set(name, { run, created: wanted.created });
+    run.wake();
+  }
+
+  async #find(name: string): Promise<{ object: WebhookObject; created: number } | undefined> {
+    try {
+      const { stored } = await this.#resource.get(name);
+      return { object: JSON.parse(stored.bytes.toString()) as WebhookObject, created: stored.id };
+    } catch (error) {
+      if (error instanceof KindredError && error.code === 'NotFound') return undefined;
+      throw error;
+    }
+  }
+
+  #run({ metadata, spec, status }: WebhookObject, created: number): WebhookRun {
+    const { resources, timers, random, logger } = this.#parts;
+    const { name } = metadata;
+    return new WebhookRun({
+      name,
+      spec,
+      status,
+      created,
+      feed: resources.feed,
+      sender: this.#sender,
+      keys: (secret) => this.#keys(secret),
+      isSilent: (change) => this.#isSilent(change),
+      save: (saved) => this.#save(name, saved),
+      timers,
+      random,
+      options: this.#options,
+      logger,
+    });
+  }
+
+  async #save(name: string, status: WebhookStatus): Promise<void> {
+    try {
+      await this.#client.updateStatus(this.#model, { metadata: { name }, status } as WebhookObject);
+    } catch (error) {
+      if (!(error instanceof KindredError && error.code === 'NotFound')) throw error;
+    }
+  }
+
+  /** @throws KeyMissing */
+  async #keys(name: string): Promise<readonly Uint8Array[]> {
+    const secrets = this.#parts.resources.find('', 'v1alpha1', 'secrets');
+    if (!secrets) throw new KeyMissing('NoSecrets', 'there is no model Secret in this service');
+    let data: Readonly<Record<string, string>> | undefined;
+    try {
+      const { stored } = await secrets.get(name);
+      data = (JSON.parse(stored.bytes.toString()) as { data?: Record<string, string> }).data;
+    } catch (error) {
+      if (!(error instanceof KindredError && error.code === 'NotFound')) throw error;
+      throw new KeyMissing('SecretMissing', `there is no Secret "${name}"`);
+    }
+    const keys = keyEntries.flatMap((entry) => data?.[entry] ?? []).map((text) => keyOf(Buffer.from(text, 'base64')));
+    if (keys[0]?.length) return keys;
+    throw new KeyMissing('KeyMissing', `the Secret "${name}" has no entry "key"`);
+  }
+}
