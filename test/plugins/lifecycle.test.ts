@@ -472,8 +472,21 @@ export default definePlugin({ start({ schemeManager }) { schemeManager.register(
       'lib/index.js': index,
       'lib/book.js': bookSource,
     });
-    const harness = await harnessOf({ plugins: [conditional] });
-    assert.equal((await pluginOf(harness, 'conditional')).status!.state, 'STARTED');
+    const common = folderOf({
+      'package.json': { name: 'common', version: '1.0.0', main: 'index.js' },
+      'index.js': `const { defineModel, definePlugin, Type } = require('kindred');
+const Leaf = defineModel({
+  gvk: { group: 'common.example.com', version: 'v1', kind: 'Leaf', singular: 'leaf', plural: 'leaves' },
+  spec: Type.Object({}),
+});
+exports.__esModule = true;
+exports.default = definePlugin({ start: ({ schemeManager }) => void schemeManager.register(Leaf) });
+`,
+    });
+    const harness = await harnessOf({ plugins: [conditional, common] });
+    for (const name of ['conditional', 'common'])
+      assert.deepEqual((await pluginOf(harness, name)).status, { state: 'STARTED' });
+    assert.equal(await statusOf(harness, '/apis/common.example.com/v1/leaves'), 200);
   });
 
   it('contract 9: an installed npm package is found by its name', async () => {
