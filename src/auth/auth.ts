@@ -7,7 +7,6 @@ import type { Identity } from '../resource/access.ts';
 import type { ModelBehaviour } from '../resource/behaviour.ts';
 import type { ExtensionClient } from '../resource/extension-client.ts';
 import type { AppliedChange, Feed } from '../resource/feed.ts';
-import type { AuditOptions } from './audit.ts';
 import { AuditLog } from './audit.ts';
 import type { Credentials, PluginAuthenticator } from './authenticator.ts';
 import { Authenticator } from './authenticator.ts';
@@ -16,12 +15,12 @@ import { Departed } from './departed.ts';
 import { writeChecks } from './escalation.ts';
 import { createAdministrator, createBuiltInRoles } from './first-start.ts';
 import { pluginIdentity } from './identity.ts';
-import type { IssuerOptions } from './jwt.ts';
 import { JwtAuthenticator } from './jwt.ts';
 import type { RoleKeys } from './keys.ts';
 import { roleKeys } from './keys.ts';
 import { builtInModels, PersonalAccessToken, Role, RoleBinding, User } from './models.ts';
-import type { RateLimitOptions } from './rate-limit.ts';
+import type { AuthOptions } from './options.ts';
+import { checkAuthOptions } from './options.ts';
 import { RateLimiter } from './rate-limit.ts';
 import type { OwnedResource, Timers } from './rbac.ts';
 import { Rbac } from './rbac.ts';
@@ -29,15 +28,6 @@ import type { ReviewAnswer } from './review.ts';
 import { parseReview, review } from './review.ts';
 import { Templates } from './templates.ts';
 import { Tokens } from './tokens.ts';
-
-export interface AuthOptions {
-  /** Whose JSON Web Tokens are accepted. Default none. */
-  readonly issuers?: readonly IssuerOptions[];
-  readonly rateLimit?: RateLimitOptions;
-  readonly audit?: AuditOptions;
-  /** Whether a first start makes an administrator with a token. Default true. */
-  readonly administratorToken?: boolean;
-}
 
 export interface AuthParts {
   readonly options: AuthOptions;
@@ -93,6 +83,7 @@ export class Auth {
   constructor(parts: AuthParts) {
     this.#parts = parts;
     const { options, now, logger } = parts;
+    checkAuthOptions(options);
     this.#keys = roleKeys(parts.reservedDomain);
     this.authorizer = new Rbac({
       keys: this.#keys,

@@ -111,6 +111,9 @@ export function writeChecks(rbac: Rbac, keys: RoleKeys, open: boolean): WriteChe
       const was = before?.spec as TokenSpec | undefined;
       const is = next.spec as TokenSpec;
       if (was && was.user !== is.user) throw invalid([violation('/spec/user', 'immutable', texts.userChanged)]);
+      if (isReservedName(is.user)) {
+        throw invalid([violation('/spec/user', 'reserved', texts.reservedName, { name: is.user })]);
+      }
       if (isExempt(caller) || (was && JSON.stringify(was) === JSON.stringify(is))) return;
       const unknown: Violation[] = [];
       is.roles?.forEach((role, i) => {

@@ -393,6 +393,13 @@ const cases: Case[] = [
     next: token({ user: 'root' }),
   },
 
+  {
+    name: 'a token in a name of the service itself',
+    check: 'token',
+    caller: root,
+    next: token({ user: 'system:anonymous' }),
+    refused: { code: 'Invalid', message: /\/spec\/user/ },
+  },
   { name: 'a new user', check: 'user', caller: editor, next: user('new') },
   {
     name: 'a user whose name is bound to more already',

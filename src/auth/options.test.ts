@@ -1,0 +1,33 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { checkAuthOptions } from './options.ts';
+
+test('contract 14: the option auth takes what it documents', () => {
+  checkAuthOptions({});
+  checkAuthOptions({
+    issuers: [
+      { url: 'https://a.example', audience: ['a'], claims: { user: 'email' }, roleMapping: { a: ['b'] }, clockSkew: 1 },
+    ],
+    rateLimit: { perIdentity: false, perAddress: { perSecond: 1, burst: 2 }, exemptLoopback: false, buckets: 3 },
+    audit: { file: '-', reads: true },
+    administratorToken: false,
+  });
+});
+
+const wrong: readonly [string, unknown, RegExp][] = [
+  ['no object', 7, /option auth must be object/],
+  ['an unknown member', { rateLimits: {} }, /option auth\.rateLimits is not known/],
+  ['an issuer without audience', { issuers: [{ url: 'https://a.example' }] }, /option auth\.issuers\.0 .*audience/],
+  [
+    'an issuer with an unknown member',
+    { issuers: [{ url: 'x', audience: 'a', claim: {} }] },
+    /auth\.issuers\.0\.claim is not known/,
+  ],
+  ['an empty audience', { issuers: [{ url: 'x', audience: [] }] }, /auth\.issuers\.0\.audience/],
+  ['a text for a switch', { audit: { reads: 'no' } }, /auth\.audit\.reads must be boolean/],
+];
+for (const [name, options, message] of wrong) {
+  test(`contract 14: the option auth with ${name} is an error that names it`, () => {
+    assert.throws(() => checkAuthOptions(options), message);
+  });
+}

@@ -1,0 +1,79 @@
+/** The option `auth` of the service: what may stand there, checked before anything starts. */
+import { Type } from 'typebox';
+import { Errors } from 'typebox/value';
+import type { AuditOptions } from './audit.ts';
+import type { IssuerOptions } from './jwt.ts';
+import type { RateLimitOptions } from './rate-limit.ts';
+
+export interface AuthOptions {
+  /** Whose JSON Web Tokens are accepted. Default none. */
+  readonly issuers?: readonly IssuerOptions[];
+  readonly rateLimit?: RateLimitOptions;
+  readonly audit?: AuditOptions;
+  /** Whether a first start makes an administrator with a token. Default true. */
+  readonly administratorToken?: boolean;
+}
+
+const closed = { additionalProperties: false };
+const texts = Type.Array(Type.String(), { minItems: 1 });
+const milliseconds = Type.Optional(Type.Number({ minimum: 0 }));
+const bucket = Type.Optional(
+  Type.Union([
+    Type.Literal(false),
+    Type.Object({ perSecond: Type.Number({ exclusiveMinimum: 0 }), burst: Type.Number({ minimum: 1 }) }, closed),
+  ]),
+);
+
+const schema = Type.Object(
+  {
+    issuers: Type.Optional(
+      Type.Array(
+        Type.Object(
+          {
+            url: Type.String(),
+            audience: Type.Union([Type.String({ minLength: 1 }), texts]),
+            claims: Type.Optional(
+              Type.Object({ user: Type.Optional(Type.String()), roles: Type.Optional(Type.String()) }, closed),
+            ),
+            userPrefix: Type.Optional(Type.String()),
+            roleMapping: Type.Optional(Type.Record(Type.String(), Type.Array(Type.String()))),
+            clockSkew: milliseconds,
+            algorithms: Type.Optional(texts),
+            keysMaxAge: milliseconds,
+            keysCooldown: milliseconds,
+            timeout: milliseconds,
+          },
+          closed,
+        ),
+      ),
+    ),
+    rateLimit: Type.Optional(
+      Type.Object(
+        {
+          perIdentity: bucket,
+          perAddress: bucket,
+          exemptLoopback: Type.Optional(Type.Boolean()),
+          buckets: Type.Optional(Type.Integer({ minimum: 1 })),
+        },
+        closed,
+      ),
+    ),
+    audit: Type.Optional(
+      Type.Object({ file: Type.Optional(Type.String({ minLength: 1 })), reads: Type.Optional(Type.Boolean()) }, closed),
+    ),
+    administratorToken: Type.Optional(Type.Boolean()),
+  },
+  closed,
+);
+
+/** Throws a plain error of one line that names the member: a typing error here must not open a door. */
+export function checkAuthOptions(options: unknown): void {
+  const [first] = Errors(schema, options);
+  if (!first) return;
+  const member = `auth${first.instancePath.replaceAll('/', '.')}`;
+  if (first.keyword === 'boolean') throw new Error(`the option ${member} is not known`);
+  const { requiredProperties } = first.params as { requiredProperties?: readonly string[] };
+  throw new Error(
+    `the option ${member} ${first.message}${requiredProperties ? `: ${requiredProperties.join(', ')}` : ''}`,
+  );
+}
