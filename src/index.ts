@@ -2,6 +2,8 @@
 
 /** TypeBox: `Type` makes JSON Schemas, `Static` gives their TypeScript types. */
 export { type Static, Type } from 'typebox';
+/** The built-in models, for clients. */
+export { ConfigMap, PersonalAccessToken, Role, RoleBinding, Secret, User } from './auth/models.ts';
 /** Controllers. */
 export {
   type Controller,
