@@ -29,6 +29,7 @@ const attempts = 12;
 
 interface ServerError {
   readonly code?: string;
+  readonly severity?: string;
   readonly message: string;
 }
 
@@ -110,10 +111,10 @@ interface Connections {
   client(pipeline: boolean): Promise<Client>;
 }
 
-/** True when the server itself ended the statement: the transaction is certainly undone. */
+/** True when the server itself ended the statement: the transaction is certainly undone. Only its errors have a severity. */
 function refusedByServer(error: unknown): boolean {
-  const code = (error as ServerError).code;
-  return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) && !code.startsWith('08') && !code.startsWith('57P');
+  const { code, severity } = error as ServerError;
+  return severity !== undefined && code !== undefined && !code.startsWith('08') && !code.startsWith('57P');
 }
 
 function repeatable(error: unknown): boolean {
@@ -192,6 +193,23 @@ function hashParameters(hashes: readonly { model: number; hash: Uint8Array }[]):
   for (const { hash } of hashes) bytes.add(hash);
   return [bytes.all, numbers(hashes.map((one) => one.model)), numbers(bytes.starts), numbers(bytes.lengths)];
 }
+
+/** The rows and their lines of the change log. All parts see the rows as they were before, so the content before is there. */
+const writeStep = `
+  WITH w AS (
+    SELECT revision, type, model, id, name, substring($1::bytea from start for length) AS bytes
+    FROM unnest($4::bigint[], $5::int[], $6::int[], $7::bigint[], $8::text[], $9::int[], $10::int[])
+      AS input (revision, type, model, id, name, start, length)
+  ), created AS (
+    INSERT INTO kindred_objects SELECT id, model, name, revision, bytes FROM w WHERE type = 0
+  ), updated AS (
+    UPDATE kindred_objects o SET revision = w.revision, bytes = w.bytes FROM w WHERE w.type = 1 AND o.id = w.id
+  ), removed AS (
+    DELETE FROM kindred_objects o USING w WHERE w.type = 2 AND o.id = w.id
+  )
+  INSERT INTO kindred_changes
+  SELECT w.revision, $2, w.type, w.model, w.id, w.name, w.bytes, o.bytes, $3
+  FROM w LEFT JOIN kindred_objects o ON o.id = w.id`;
 
 interface ClaimRow {
   model: number;
@@ -379,8 +397,7 @@ class PostgresStore implements Store {
   }
 
   async #write(client: Client, plan: ReturnType<typeof planBatch>, time: number, batch: number): Promise<void> {
-    const sent: Promise<{ command: string }>[] = [];
-    for (const step of plan.steps) this.#writeStep(client, sent, step, time, batch);
+    const sent = plan.steps.map((step) => this.#writeStep(client, step, time, batch));
     if (plan.droppedClaims.length > 0) {
       sent.push(client.query({ name: 'drop-claims', text: deleteClaims, values: hashParameters(plan.droppedClaims) }));
     }
@@ -411,68 +428,28 @@ class PostgresStore implements Store {
 
   #writeStep(
     client: Client,
-    sent: Promise<{ command: string }>[],
     step: readonly PlannedChange[],
     time: number,
     batch: number,
-  ): void {
+  ): Promise<{ command: string }> {
     const bytes = new Bytes();
     for (const { write } of step) bytes.add(write.bytes);
-    const of = (type: Write['type']): PlannedChange[] => step.filter((change) => change.write.type === type);
-    sent.push(
-      client.query({
-        name: 'changes',
-        text: `INSERT INTO kindred_changes
-          SELECT w.revision, $2, w.type, w.model, w.id, w.name, substring($1::bytea from w.start for w.length), o.bytes, $3
-          FROM unnest($4::bigint[], $5::int[], $6::int[], $7::bigint[], $8::text[], $9::int[], $10::int[])
-            AS w (revision, type, model, id, name, start, length)
-          LEFT JOIN kindred_objects o ON o.id = w.id`,
-        values: [
-          bytes.all,
-          time,
-          batch,
-          numbers(step.map((change) => change.revision)),
-          numbers(step.map((change) => changeTypes.indexOf(change.write.type))),
-          numbers(step.map((change) => change.write.model)),
-          numbers(step.map((change) => change.id)),
-          texts(step.map((change) => change.write.name)),
-          numbers(bytes.starts),
-          numbers(bytes.lengths),
-        ],
-      }),
-    );
-    const removed = of('delete');
-    if (removed.length > 0) {
-      sent.push(
-        client.query({
-          name: 'remove',
-          text: 'DELETE FROM kindred_objects WHERE id = ANY ($1::bigint[])',
-          values: [numbers(removed.map((change) => change.id))],
-        }),
-      );
-    }
-    const updated = of('update');
-    if (updated.length > 0) {
-      sent.push(
-        client.query({
-          name: 'update',
-          text: `UPDATE kindred_objects o SET revision = c.revision, bytes = c.bytes
-            FROM kindred_changes c WHERE c.revision = ANY ($1::bigint[]) AND o.id = c.id`,
-          values: [numbers(updated.map((change) => change.revision))],
-        }),
-      );
-    }
-    const created = of('create');
-    if (created.length > 0) {
-      sent.push(
-        client.query({
-          name: 'create',
-          text: `INSERT INTO kindred_objects
-            SELECT id, model, name, revision, bytes FROM kindred_changes WHERE revision = ANY ($1::bigint[])`,
-          values: [numbers(created.map((change) => change.revision))],
-        }),
-      );
-    }
+    return client.query({
+      name: 'step',
+      text: writeStep,
+      values: [
+        bytes.all,
+        time,
+        batch,
+        numbers(step.map((change) => change.revision)),
+        numbers(step.map((change) => changeTypes.indexOf(change.write.type))),
+        numbers(step.map((change) => change.write.model)),
+        numbers(step.map((change) => change.id)),
+        texts(step.map((change) => change.write.name)),
+        numbers(bytes.starts),
+        numbers(bytes.lengths),
+      ],
+    });
   }
 
   /**

@@ -146,6 +146,7 @@ export async function crashRound(victim: Victim, witness: Witness, round: string
       child.kill('SIGKILL');
     }
     await ended;
+    if (victim.server) assert.equal(child.exitCode, 0, 'the writer outlives the server');
     const store = await openStore(victim.url);
     try {
       await witness.check(store, said);
