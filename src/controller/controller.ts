@@ -98,7 +98,7 @@ export class RunningController {
   #term: Term | undefined;
   /** While another replica leads: what was deleted of late, with the time, in case that replica died before it saw it. */
   readonly #deleted = new Map<string, number>();
-  readonly #idleWaiters = new Set<() => void>();
+  readonly #quietWaiters = new Set<() => void>();
   readonly #calls: Record<Outcome, number> = { done: 0, requeued: 0, failed: 0 };
   #retries = 0;
   #lastError: ControllerStatus['lastError'];
@@ -138,6 +138,11 @@ export class RunningController {
 
   /** Nothing is queued, running, or waiting for another try; what asked to be called again later does not count. */
   get idle(): boolean {
+    return this.#quiet && (this.#term?.backoff.size ?? 0) === 0;
+  }
+
+  /** As `idle`, but names may wait for another try. */
+  get #quiet(): boolean {
     const term = this.#term;
     return (
       !term ||
@@ -146,22 +151,21 @@ export class RunningController {
         !term.settling &&
         term.pending.length === 0 &&
         term.queue.length === 0 &&
-        term.running.size === 0 &&
-        term.backoff.size === 0)
+        term.running.size === 0)
     );
   }
 
-  /** Resolves when the controller is idle, or after so many milliseconds. */
-  async whenIdle(milliseconds: number): Promise<void> {
-    if (this.idle) return;
+  /** Resolves when every change so far was looked at once, or after so many milliseconds. */
+  async whenQuiet(milliseconds: number): Promise<void> {
+    if (this.#quiet) return;
     await new Promise<void>((resolve) => {
       const finish = () => {
         cancel();
-        this.#idleWaiters.delete(finish);
+        this.#quietWaiters.delete(finish);
         resolve();
       };
       const cancel = this.#parts.timers.after(milliseconds, finish);
-      this.#idleWaiters.add(finish);
+      this.#quietWaiters.add(finish);
     });
   }
 
@@ -227,7 +231,7 @@ export class RunningController {
     term.queue.close();
     term.pending = [];
     term.abort.abort();
-    this.#tellIdle();
+    this.#tellQuiet();
     await Promise.all(term.running);
   }
 
@@ -254,7 +258,7 @@ export class RunningController {
       }
     }
     term.syncing = false;
-    this.#tellIdle();
+    this.#tellQuiet();
   }
 
   /** Inside the feed: only what is quick; the plugin's matchers and mappings are asked later. */
@@ -301,7 +305,7 @@ export class RunningController {
       if (this.#term !== term) return;
       if (term.pending.length > 0 && !term.settling) void this.#settle(term);
       this.#work(term);
-      this.#tellIdle();
+      this.#tellQuiet();
     });
   }
 
@@ -324,7 +328,7 @@ export class RunningController {
     }
     term.settling = false;
     if (term.pending.length > 0) this.#schedule(term);
-    this.#tellIdle();
+    this.#tellQuiet();
   }
 
   #matches(term: Term, change: AppliedChange): boolean {
@@ -362,7 +366,7 @@ export class RunningController {
       term.running.add(worker);
       void worker.finally(() => {
         term.running.delete(worker);
-        this.#tellIdle();
+        this.#tellQuiet();
       });
     }
   }
@@ -435,9 +439,9 @@ export class RunningController {
     this.#parts.onTrouble({ reason, message: `controller "${this.#parts.spec.name}": ${message}` });
   }
 
-  #tellIdle(): void {
-    if (this.#idleWaiters.size === 0 || !this.idle) return;
-    for (const waiter of [...this.#idleWaiters]) waiter();
+  #tellQuiet(): void {
+    if (this.#quietWaiters.size === 0 || !this.#quiet) return;
+    for (const waiter of [...this.#quietWaiters]) waiter();
   }
 }
 

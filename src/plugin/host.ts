@@ -85,6 +85,7 @@ const texts = {
     en: 'It depends on the plugin "{dependency}", which is {state}',
     zh: '它依赖插件 "{dependency}"，而该插件处于 {state} 状态',
   },
+  loadTimeout: { en: 'Its modules are not loaded after {limit} ms', zh: '其模块在 {limit} 毫秒后仍未加载完成' },
   unknown: { en: 'There is no plugin "{name}"', zh: '没有名为 "{name}" 的插件' },
 } satisfies Record<string, Text>;
 
@@ -162,13 +163,13 @@ export class PluginHost {
     );
     for (const source of await this.#sources()) await this.#add(source);
     await this.#resource.ready;
-    await Promise.all([...this.#entries.values()].map((entry) => this.#readEnabled(entry)));
     this.#closing.push(
       resources.feed.subscribe((change) => {
         if (change.resource === this.#resource)
           this.#changed(change.name, change.type, change.object() as unknown as PluginObject);
       }),
     );
+    await Promise.all([...this.#entries.values()].map((entry) => this.#readEnabled(entry)));
     for (const entry of this.#entries.values()) this.#enqueue(entry);
     for (const entry of this.#options.dev ? this.#entries.values() : []) {
       if (entry.folder !== undefined) this.#watchSources(entry, entry.folder);
@@ -348,7 +349,9 @@ export class PluginHost {
       if (type === 'create') setImmediate(() => void this.#markAbsent());
       return;
     }
-    if (type === 'delete') this.#touch(entry);
+    const { displayName, version } = entry.manifest ?? {};
+    if (type === 'delete' || object.spec.displayName !== displayName || object.spec.version !== version)
+      this.#touch(entry);
     const enabled = type === 'delete' ? (entry.manifest?.enabled ?? true) : (object.spec.enabled ?? true);
     if (enabled === entry.enabled) return;
     entry.enabled = enabled;
@@ -391,7 +394,7 @@ export class PluginHost {
       await this.#checkDependencies(entry);
       if (this.#stopping) return;
       this.#set(entry, 'STARTING');
-      const run = await this.#load(entry, manifest);
+      const run = await this.#inTime(this.#load(entry, manifest));
       entry.run = run;
       await run.start(() => this.#lead(entry));
     } catch (error) {
@@ -444,6 +447,21 @@ export class PluginHost {
       isPlugin: (other) => this.#entries.has(other),
       onTrouble: (about, trouble) => this.#setTrouble(entry, about, trouble),
     });
+  }
+
+  /** Code that is loaded runs already: a module can wait for ever. */
+  async #inTime<T>(loading: Promise<T>): Promise<T> {
+    const limit = this.#options.startTimeout;
+    let cancel = () => {};
+    const late = new Promise<never>((_, reject) => {
+      cancel = this.#parts.timers.after(limit, () => reject(new Refusal('StartTimeout', texts.loadTimeout, { limit })));
+    });
+    loading.catch(() => {});
+    try {
+      return await Promise.race([loading, late]);
+    } finally {
+      cancel();
+    }
   }
 
   async #checkDependencies(entry: Entry): Promise<void> {

@@ -369,22 +369,32 @@ export class PreDeclared {
     return object.metadata.labels?.[this.#keepKey] === 'true';
   }
 
-  /** Everything that carries the plugin's label, of whatever model. */
+  /** Everything that carries the plugin's label, of whatever model; other plugins' models may come and go meanwhile. */
   async #labelled(): Promise<{ resource: ModelResource; object: ExtensionObject }[]> {
-    const where = Queries.labelEqual(this.#labelKey, this.#parts.plugin);
     const found: { resource: ModelResource; object: ExtensionObject }[] = [];
     for (const resource of this.#parts.resources.all()) {
-      await resource.ready;
-      for (let page = 1, more = true; more; page += 1) {
-        const { items, total } = await resource.list({
-          where,
-          sort: [{ field: 'metadata.name' }],
-          page,
-          size: pageSize,
-        });
-        for (const bytes of items) found.push({ resource, object: JSON.parse(bytes.toString()) as ExtensionObject });
-        more = page * pageSize < total;
+      try {
+        for (const object of await this.#labelledOf(resource)) found.push({ resource, object });
+      } catch (err) {
+        const isGone = err instanceof KindredError && err.code === 'NotFound';
+        if (!isGone)
+          this.#parts.logger.warn(
+            { err, kind: resource.kind },
+            'Whether a plugin declared objects of this model could not be learnt',
+          );
       }
+    }
+    return found;
+  }
+
+  async #labelledOf(resource: ModelResource): Promise<ExtensionObject[]> {
+    const where = Queries.labelEqual(this.#labelKey, this.#parts.plugin);
+    const found: ExtensionObject[] = [];
+    await resource.ready;
+    for (let page = 1, more = true; more; page += 1) {
+      const { items, total } = await resource.list({ where, sort: [{ field: 'metadata.name' }], page, size: pageSize });
+      for (const bytes of items) found.push(JSON.parse(bytes.toString()) as ExtensionObject);
+      more = page * pageSize < total;
     }
     return found;
   }

@@ -89,6 +89,9 @@ const texts = {
   authenticator: { en: 'registerAuthenticator takes a function', zh: 'registerAuthenticator 需要一个函数' },
 } satisfies Record<string, Text>;
 
+/** Milliseconds that calls under way have to end when the controllers' time is over. */
+const endingLeast = 1_000;
+
 export interface PluginRunParts {
   readonly manifest: Manifest;
   /** What the package exports by default. */
@@ -178,16 +181,18 @@ export class PluginRun {
    * bounded time; gives what did not go as it should.
    */
   async stop(): Promise<Trouble | undefined> {
-    const { custom, logger } = this.#run.parts;
+    const { custom, logger, timers } = this.#run.parts;
     custom.remove(this.#name);
     try {
       if (this.#fence) await this.#preDeclared.remove(this.#fence);
     } catch (err) {
       logger.warn({ err, plugin: this.#name }, 'Pre-declared objects could not be removed');
     }
-    await this.#finishFinalizers();
-    await this.#stopControllers(this.#run.options.stopTimeout);
-    const trouble = await this.#callStop(this.#run.options.stopTimeout);
+    const { stopTimeout } = this.#run.options;
+    const end = timers.now() + stopTimeout;
+    await this.#finishFinalizers(end);
+    await this.#stopControllers(Math.max(endingLeast, end - timers.now()));
+    const trouble = await this.#callStop(stopTimeout);
     this.#takeDown();
     return trouble;
   }
@@ -426,20 +431,19 @@ export class PluginRun {
   }
 
   /** Gives the controllers time until the deleted pre-declared objects are gone and nothing is left to do. */
-  async #finishFinalizers(): Promise<void> {
+  async #finishFinalizers(end: number): Promise<void> {
     const { timers, logger, resources } = this.#run.parts;
-    const until = timers.now() + this.#run.options.stopTimeout;
     let wake = () => {};
     const unsubscribe = resources.feed.subscribe(({ type }) => {
       if (type === 'delete') wake();
     });
     try {
-      for (let left = this.#run.options.stopTimeout; left > 0; left = until - timers.now()) {
+      for (let left = end - timers.now(); left > 0; left = end - timers.now()) {
         const gone = new Promise<void>((resolve) => {
           wake = resolve;
         });
         if ((await this.#preDeclared.leaving()) === 0) {
-          await Promise.all(this.#controllers.map(({ running }) => running?.whenIdle(left)));
+          await Promise.all(this.#controllers.map(({ running }) => running?.whenQuiet(left)));
           return;
         }
         let cancel = () => {};

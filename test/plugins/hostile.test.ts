@@ -276,6 +276,17 @@ const hostile: Hostile[] = [
     message: /default export.*number/,
   },
   {
+    name: 'hangs-in-module',
+    does: 'waits for ever while it is loaded',
+    files: {
+      'package.json': packageOf('hangs-in-module'),
+      'index.js': 'await new Promise(() => {});\nexport default {};\n',
+    },
+    state: 'FAILED',
+    reason: 'StartTimeout',
+    message: /modules are not loaded after 300 ms/,
+  },
+  {
     name: 'syntax-error',
     does: 'is no JavaScript',
     files: { 'package.json': packageOf('syntax-error'), 'index.js': 'export default {{{;\n' },
