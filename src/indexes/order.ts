@@ -39,7 +39,10 @@ export class Order {
   next = none;
   readonly keys: Keys;
   readonly #names: Names;
-  /** Key and name of the first item of each leaf, so that a search goes through little memory. */
+  /**
+   * Key and name of the first item of each leaf, so that a search goes through little memory. A removal leaves them: the leaf
+   * before ends below them still.
+   */
   readonly #firstKeys: Column;
   readonly #firstNames: string[] = [];
   /** Leaf by item. */
@@ -234,7 +237,6 @@ export class Order {
     while (this.items[at] !== item) at++;
     this.items.copyWithin(at, at + 1, base + count + 1);
     this.counts[leaf] = count;
-    if (at === base && count > 0) this.#setFirst(leaf);
     this.size--;
     const place = this.#places[leaf]!;
     if (place < this.#clean) this.#clean = place + 1;

@@ -6,7 +6,7 @@ import { none } from './arrays.ts';
 import { NumberColumn, ValueColumn } from './column.ts';
 import { NameTable } from './name-table.ts';
 import { Order } from './order.ts';
-import { SlotSet } from './slot-set.ts';
+import { intersectThree, intersectTwo, SlotSet, subtract } from './slot-set.ts';
 import type { Steps } from './sort.ts';
 import { sortByComparison, sortByNumber, sortByText } from './sort.ts';
 
@@ -45,6 +45,34 @@ test('a set of slots behaves like a Set, sparse and dense and in between', () =>
       },
     ),
     { numRuns: 60 },
+  );
+});
+
+test('bitmaps of different lengths are intersected and subtracted with the right count', () => {
+  const bitmap = fc.array(fc.integer(), { maxLength: 12 }).map((words) => Uint32Array.from(words));
+  fc.assert(
+    fc.property(bitmap, bitmap, bitmap, (a, b, c) => {
+      const bit = (words: Uint32Array, one: number) => ((words[one >>> 5] ?? 0) >>> (one & 31)) & 1;
+      const cases = [
+        [(result: Uint32Array) => intersectTwo(a, b, result), (one: number) => bit(a, one) & bit(b, one)],
+        [
+          (result: Uint32Array) => intersectThree(a, b, c, result),
+          (one: number) => bit(a, one) & bit(b, one) & bit(c, one),
+        ],
+        [(result: Uint32Array) => subtract(a, b, result), (one: number) => bit(a, one) & ~bit(b, one)],
+      ] as const;
+      for (const [combine, expected] of cases) {
+        const result = new Uint32Array(12);
+        let count = 0;
+        const given = combine(result);
+        for (let one = 0; one < 12 * 32; one++) {
+          assert.equal(bit(result, one), expected(one));
+          count += expected(one);
+        }
+        assert.equal(given, count);
+      }
+    }),
+    { numRuns: 200 },
   );
 });
 
