@@ -120,7 +120,7 @@ export class AuditLog {
 }
 
 /** @param time milliseconds since the epoch */
-export function auditLine(entry: AuditEntry, time: number): Record<string, unknown> {
+function auditLine(entry: AuditEntry, time: number): Record<string, unknown> {
   const { identity, access, status = 200 } = entry;
   const principal = isPrincipal(identity) ? identity : undefined;
   return {

@@ -14,7 +14,6 @@ import { builtInBehaviours } from './behaviours.ts';
 import { Departed } from './departed.ts';
 import { writeChecks } from './escalation.ts';
 import { createAdministrator, createBuiltInRoles } from './first-start.ts';
-import { pluginIdentity } from './identity.ts';
 import { JwtAuthenticator } from './jwt.ts';
 import type { RoleKeys } from './keys.ts';
 import { roleKeys } from './keys.ts';
@@ -168,11 +167,6 @@ export class Auth {
   async settled(): Promise<void> {
     await this.#templates?.settled();
     await this.#departed?.settled();
-  }
-
-  /** The identity that a plugin's own client acts as. */
-  pluginIdentity(plugin: string): Identity {
-    return pluginIdentity(plugin);
   }
 
   /** The plugin's pre-declared objects, all of them: the plugin may do everything with these. An empty list takes that away. */

@@ -35,7 +35,7 @@ export function templateName(plural: string, group: string, kind: TemplateKind, 
   return base.slice(0, longestName - end.length) + end;
 }
 
-export function templateRules(plural: string, group: string, kind: TemplateKind): Rule[] {
+function templateRules(plural: string, group: string, kind: TemplateKind): Rule[] {
   const verbs = kind === 'view' ? ['get', 'list', 'watch'] : ['*'];
   return [{ apiGroups: [group], resources: [plural, `${plural}/status`], verbs }];
 }
