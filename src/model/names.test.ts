@@ -17,7 +17,7 @@ test('spec: Limits - metadata.name has at most 253 characters', () => {
 
 test('spec: Naming rules - the prefix of a key is a DNS sub-domain', () => {
   cases(isLabelKey, ['demo.example.com/a', 'a/b', 'a-b.c/d'], ['/a', 'A/b', 'a..b/c', '-a/b', 'a_b/c', 'a/b/c']);
-  cases(isSubdomain, ['a', 'a.b-c.d', `${'a'.repeat(63)}.b`], ['', '.', 'a.', '.a', 'a.-b', `${'a'.repeat(64)}.b`]);
+  cases(isSubdomain, ['a', 'a.b-c.d', `${'a'.repeat(64)}.b`], ['', '.', 'a.', '.a', 'a.-b', 'a-.b', 'a.b\n']);
 });
 
 test('spec: Limits - the prefix of a key has at most 253 characters, its name part at most 63', () => {
@@ -25,7 +25,7 @@ test('spec: Limits - the prefix of a key has at most 253 characters, its name pa
   assert.equal(prefix.length, 253);
   cases(
     isLabelKey,
-    [`${prefix}/x`, 'x'.repeat(63), `a/${'x'.repeat(63)}`],
+    [`${prefix}/x`, `${'a'.repeat(253)}/x`, 'x'.repeat(63), `a/${'x'.repeat(63)}`],
     [`${prefix}d/x`, 'x'.repeat(64), `a/${'x'.repeat(64)}`],
   );
   assert.deepEqual(

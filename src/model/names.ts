@@ -10,16 +10,15 @@ export const labelValueLimit = 63;
 
 const nameSyntax = /^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?$/;
 const namePartSyntax = /^[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?$/;
-const domainLabel = /^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?$/;
 
 /** `metadata.name`: at most 253 of `a-z`, `0-9`, `-`; a letter or digit at both ends. */
 export function isName(text: string): boolean {
   return text.length <= nameLimit && nameSyntax.test(text);
 }
 
-/** Lower-case DNS sub-domain: at most 253 characters; labels of at most 63, joined by dots. */
+/** Lower-case DNS sub-domain: at most 253 characters; parts in the form of a name, joined by dots. Only the whole is limited. */
 export function isSubdomain(text: string): boolean {
-  return text.length <= nameLimit && text.split('.').every((label) => label.length <= 63 && domainLabel.test(label));
+  return text.length <= nameLimit && text.split('.').every((part) => nameSyntax.test(part));
 }
 
 /** The key of a label or an annotation. */
