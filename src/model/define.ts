@@ -109,11 +109,24 @@ export function defineModel(declaration: ModelDeclaration): Model<any> {
     status,
     schema,
     specRequired: (spec as { '~optional'?: true } | undefined)?.['~optional'] !== true,
-    indexSpecs: indexes ? indexes(indexFactory) : [],
+    indexSpecs: declaredIndexes(indexes),
   });
   const model = { gvk: declared.gvk, schema: declared.jsonSchema };
   Object.defineProperty(model, declarationKey, { value: declared });
   return Object.freeze(model);
+}
+
+function declaredIndexes(indexes: ModelDeclaration['indexes']): readonly ValueIndexSpec[] {
+  if (indexes === undefined) return [];
+  const specs: unknown = typeof indexes === 'function' ? indexes(indexFactory) : indexes;
+  if (typeof indexes === 'function' && Array.isArray(specs)) return specs as ValueIndexSpec[];
+  return invalidModel(
+    {
+      en: '"indexes" must be a function that returns an array of indexes, such as (index) => [index.single(…)]; {what} {value}',
+      zh: '"indexes" 必须为返回索引数组的函数，例如 (index) => [index.single(…)]；{what} {value}',
+    },
+    { what: typeof indexes === 'function' ? 'it returned' : 'got', value: specs },
+  );
 }
 
 /** The declaration of a model in schema form; undefined for anything else. */
@@ -126,6 +139,15 @@ export function modelDeclaration(type: unknown): Declaration | undefined {
 const members = ['gvk', 'spec', 'status', 'schema', 'subresources', 'indexes'];
 
 function checkMembers(declaration: ModelDeclaration): void {
+  if (typeof declaration !== 'object' || declaration === null) {
+    invalidModel(
+      {
+        en: 'defineModel takes a declaration with the members {members}; got {value}',
+        zh: 'defineModel 需要一个声明对象，其成员为 {members}；实际为 {value}',
+      },
+      { members: members.join(', '), value: declaration },
+    );
+  }
   for (const name of Object.keys(declaration)) {
     if (members.includes(name)) continue;
     invalidModel(

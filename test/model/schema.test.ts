@@ -353,6 +353,15 @@ test('contract 2: an unknown format passes with a warning', () => {
 test('contract 1: defineModel refuses members it does not know, both forms at once, and a schema of no object', () => {
   assert.throws(() => defineModel({ gvk, specs: {} } as never), /no member "specs"/);
   assert.throws(() => defineModel({ gvk, spec: {}, schema: {} } as never), /use one form/);
+  for (const declaration of [undefined, null, 'Person']) {
+    assert.throws(() => defineModel(declaration as never), { code: 'InvalidModel' });
+  }
+  for (const indexes of [[], () => undefined, null]) {
+    assert.throws(() => defineModel({ gvk, spec: {}, indexes } as never), {
+      code: 'InvalidModel',
+      message: /"indexes" must be a function that returns an array/,
+    });
+  }
   assert.throws(() => defineModel({ gvk, schema: { type: 'string' } }), /type must be "object"/);
   assert.throws(
     () => defineModel({ gvk, schema: { properties: { kind: {} } } }),
