@@ -25,8 +25,11 @@ export function claimsOf(
   return claims;
 }
 
+/** UTF-8 has one replacement for all lone surrogates: keys with one are told apart by their UTF-16, behind a byte that UTF-8 never has. */
 function claimHash(index: string, key: string): Uint8Array {
-  return hash('sha256', `${index}\0${key}`, 'buffer');
+  const text = `${index}\0${key}`;
+  const data = text.isWellFormed() ? text : Buffer.concat([Buffer.of(0xff), Buffer.from(text, 'utf16le')]);
+  return hash('sha256', data, 'buffer');
 }
 
 /** The value that was refused, as the object had it: a date as its RFC 3339 text, a bigint as digits. */
