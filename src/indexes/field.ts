@@ -23,6 +23,10 @@ export function fieldsOf(definitions: readonly IndexDefinition[]): readonly Fiel
   return [...builtIn, ...definitions];
 }
 
+export function fieldNames(definitions: readonly IndexDefinition[]): string[] {
+  return fieldsOf(definitions).map((one) => one.name);
+}
+
 export function fieldAt(definitions: readonly IndexDefinition[], field: number): Field {
   return field < firstDeclared ? builtIn[field]! : definitions[field - firstDeclared]!;
 }

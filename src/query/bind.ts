@@ -1,7 +1,7 @@
 /** Checks conditions and sorts against the indexes of a model and brings their values into the form of its keys. */
 import type { Text } from '../errors.ts';
 import { KindredError } from '../errors.ts';
-import { createdField, fieldAt, fieldNumber, fieldsOf } from '../indexes/field.ts';
+import { createdField, fieldAt, fieldNames, fieldNumber } from '../indexes/field.ts';
 import type { IndexDefinition } from '../model/index-entry.ts';
 import type { KeyCodec } from '../model/key.ts';
 import type { Condition, Source } from './condition.ts';
@@ -74,7 +74,10 @@ const texts = {
     en: 'Cannot sort by "{field}": the indexes are {allowed}',
     zh: '不能按 "{field}" 排序：可用的索引有 {allowed}',
   },
-  sortTwice: { en: 'The sort names the field "{field}" twice', zh: '排序中字段 "{field}" 出现两次' },
+  sortTwice: {
+    en: 'The sort names the field "{field}" twice; the indexes are {allowed}',
+    zh: '排序中字段 "{field}" 出现两次；可用的索引有 {allowed}',
+  },
 } satisfies Record<string, Text>;
 
 /** Throws InvalidSelector: a field without an index, a value that is no key of it, a text condition on other keys than strings. */
@@ -151,7 +154,7 @@ export function bind(condition: Condition, definitions: readonly IndexDefinition
   function fieldOf(name: string, source: Source | undefined): number {
     const field = fieldNumber(definitions, name);
     if (field >= 0) return field;
-    const allowed = fieldsOf(definitions).map((one) => one.name);
+    const allowed = fieldNames(definitions);
     const list = allowed.join(', ');
     const members = { ...source, expected: `one of ${list}`, allowed };
     throw new KindredError('InvalidSelector', texts.field, { field: name, allowed: list }, members);
@@ -231,14 +234,12 @@ export function numberSort(terms: readonly SortTerm[], definitions: readonly Ind
   const keys: BoundSort[] = [];
   for (const { field: name, direction } of terms) {
     const field = fieldNumber(definitions, name);
-    const parameter = 'sort';
-    if (field < 0) {
-      const allowed = fieldsOf(definitions).map((one) => one.name);
+    const isUnknown = field < 0;
+    if (isUnknown || keys.some((key) => key.field === field)) {
+      const allowed = fieldNames(definitions);
       const params = { field: name, allowed: allowed.join(', ') };
-      throw new KindredError('InvalidParameter', texts.sortField, params, { parameter, allowed });
-    }
-    if (keys.some((key) => key.field === field)) {
-      throw new KindredError('InvalidParameter', texts.sortTwice, { field: name }, { parameter });
+      const text = isUnknown ? texts.sortField : texts.sortTwice;
+      throw new KindredError('InvalidParameter', text, params, { parameter: 'sort', allowed });
     }
     const order = direction ?? (fieldAt(definitions, field).order === 'DESC' ? 'desc' : 'asc');
     keys.push({ field, descending: order === 'desc' });

@@ -93,6 +93,22 @@ describe('refused', () => {
     });
   }
 
+  test('contract 4: a malformed sort names the indexes there are', () => {
+    const indexes = ['metadata.name', 'spec.age'];
+    for (const parse of [
+      () => parseListParameters('sort=spec.age,up', { indexes }),
+      () => sortTerms(['spec.age,up'], indexes),
+      () => sortTerms([{ field: 'spec.age', direction: 'up' as never }], indexes),
+    ]) {
+      assert.throws(parse, (error) => {
+        assert(error instanceof KindredError);
+        assert.deepEqual(error.allowed, indexes);
+        assert.match(error.message, /metadata\.name, spec\.age/);
+        return true;
+      });
+    }
+  });
+
   test('contract 4: an unknown query parameter names those there are', () => {
     assert.throws(
       () => parseListParameters('limit=3'),

@@ -27,6 +27,8 @@ export interface ListParameterOptions {
   /** Largest `size`; default 1,000 (option `list.maxSize`). */
   readonly maxSize?: number;
   readonly limits?: SelectorLimits;
+  /** Names of the indexes there are, for the message about a malformed sort. */
+  readonly indexes?: readonly string[];
   /** Names of further parameters that this route knows; default `watch`, `since`, `sendInitial`. */
   readonly also?: readonly string[];
 }
@@ -57,6 +59,10 @@ const texts = {
   sort: {
     en: '"sort" is <field>, <field>,asc or <field>,desc, not "{value}"',
     zh: '"sort" 的形式为 <字段>、<字段>,asc 或 <字段>,desc，而不是 "{value}"',
+  },
+  sortAmong: {
+    en: '"sort" is <field>, <field>,asc or <field>,desc, not "{value}"; the fields are the indexes {allowed}',
+    zh: '"sort" 的形式为 <字段>、<字段>,asc 或 <字段>,desc，而不是 "{value}"；字段为索引 {allowed}',
   },
 } satisfies Record<string, Text>;
 
@@ -89,7 +95,7 @@ export function parseListParameters(
     page,
     size: size ?? Math.min(defaultSize, options.maxSize ?? defaultMaxSize),
     paged: given.has('page') || given.has('size'),
-    sort: (given.get('sort') ?? []).map(parseSortTerm),
+    sort: (given.get('sort') ?? []).map((text) => parseSortTerm(text, options.indexes)),
     where: Queries.and(
       ...(labels ? [parseLabelSelector(labels, limits)] : []),
       ...(fields ? [parseFieldSelector(fields, limits)] : []),
@@ -143,19 +149,24 @@ function flag(given: ReadonlyMap<string, readonly string[]>, parameter: string):
   return text === 'true';
 }
 
-function parseSortTerm(text: string): SortTerm {
+function parseSortTerm(text: string, indexes: readonly string[] | undefined): SortTerm {
   const [field, direction, ...more] = text.split(',').map((part) => part.trim());
   const known = direction === undefined || direction === 'asc' || direction === 'desc';
-  if (!field || !known || more.length > 0) return refuse(texts.sort, 'sort', { value: text });
+  if (!field || !known || more.length > 0) return malformedSort(text, indexes);
   return direction ? { field, direction } : { field };
 }
 
-/** The terms of a sort given in code. Throws InvalidParameter. */
-export function sortTerms(sort: Sort): SortTerm[] {
+function malformedSort(value: string, indexes: readonly string[] | undefined): never {
+  if (!indexes) return refuse(texts.sort, 'sort', { value });
+  return refuse(texts.sortAmong, 'sort', { value, allowed: indexes.join(', ') }, { allowed: indexes });
+}
+
+/** The terms of a sort given in code. Throws InvalidParameter that names the indexes, when they are given. */
+export function sortTerms(sort: Sort, indexes?: readonly string[]): SortTerm[] {
   return sort.map((one) => {
-    if (typeof one === 'string') return parseSortTerm(one);
+    if (typeof one === 'string') return parseSortTerm(one, indexes);
     const { field, direction } = one;
     const known = direction === undefined || direction === 'asc' || direction === 'desc';
-    return known ? { field, direction } : refuse(texts.sort, 'sort', { value: `${field},${direction}` });
+    return known ? { field, direction } : malformedSort(`${field},${direction}`, indexes);
   });
 }

@@ -1,5 +1,6 @@
 /** The client inside the service: the same interface as over HTTP, acting as one caller, through the one authoriser. */
 import { KindredError } from '../errors.ts';
+import { fieldNames } from '../indexes/field.ts';
 import type { ModelType } from '../model/define.ts';
 import type { ExtensionObject } from '../model/object.ts';
 import type { SchemeRegistry } from '../model/registry.ts';
@@ -79,7 +80,7 @@ export function createLocalClient(parts: LocalClientParts): ExtensionClient {
     const { resource, decision } = await open(type, 'list');
     const request = {
       where: whereOf(options),
-      sort: sortTerms(page?.sort ?? []),
+      sort: sortTerms(page?.sort ?? [], indexNames(resource)),
       page: page?.page ?? 1,
       size: page?.size ?? defaultSize,
     };
@@ -89,8 +90,13 @@ export function createLocalClient(parts: LocalClientParts): ExtensionClient {
 
   async function names(type: ModelType, options?: ListOptions, sort?: Sort): Promise<string[]> {
     const { resource, decision } = await open(type, 'list');
-    return (await resource.names({ where: whereOf(options), sort: sortTerms(sort ?? []), names: decision.names }))
-      .names;
+    return (
+      await resource.names({
+        where: whereOf(options),
+        sort: sortTerms(sort ?? [], indexNames(resource)),
+        names: decision.names,
+      })
+    ).names;
   }
 
   return {
@@ -112,7 +118,11 @@ export function createLocalClient(parts: LocalClientParts): ExtensionClient {
 
     async *listAll<T>(type: ModelType<T>, options?: ListOptions, sort?: Sort): AsyncGenerator<T> {
       const { resource, decision } = await open(type, 'list');
-      const selection = { where: whereOf(options), sort: sortTerms(sort ?? []), names: decision.names };
+      const selection = {
+        where: whereOf(options),
+        sort: sortTerms(sort ?? [], indexNames(resource)),
+        names: decision.names,
+      };
       const { objects } = await resource.export(selection);
       for await (const portion of objects) for (const bytes of portion) yield parse<T>(bytes);
     },
@@ -272,6 +282,10 @@ export function pageFlags(page: number, size: number, total: number): Omit<ListR
   const totalPages = Math.ceil(total / size);
   const hasNext = page < totalPages;
   return { page, size, total, first: page === 1, last: !hasNext, hasNext, hasPrevious: page > 1, totalPages };
+}
+
+function indexNames({ scheme }: ModelResource): string[] {
+  return fieldNames(scheme.indexes);
 }
 
 function whereOf(options: ListOptions | undefined): Condition {

@@ -152,7 +152,14 @@ describe('sort', () => {
     assert.throws(() => bindSort([{ field: 'spec.age' }, { field: 'spec.age', direction: 'asc' }], definitions), {
       parameter: 'sort',
     });
-    assert.throws(() => bindSort([{ field: 'name' }, { field: 'metadata.name' }], definitions), { parameter: 'sort' });
+    assert.throws(
+      () => bindSort([{ field: 'name' }, { field: 'metadata.name' }], definitions),
+      (error) => {
+        assert(error instanceof KindredError && error.parameter === 'sort');
+        assert((error.allowed as string[]).includes('spec.age') && error.message.includes('spec.age'), error.message);
+        return true;
+      },
+    );
   });
 
   test('directions and the default are filled in', () => {
