@@ -63,7 +63,7 @@ function realPath(file: string): string {
 }
 
 /** The lock on a side file lasts as long as the connection; the kernel gives it back however the process ends. */
-export function lockFile(path: string): DatabaseSync {
+function lockFile(path: string): DatabaseSync {
   let lock: DatabaseSync | undefined;
   try {
     lock = new DatabaseSync(`${path}-lock`);
