@@ -440,7 +440,8 @@ describe('controller', () => {
         { outcome: 'done', latency: 70, duration: 0 },
       ],
     );
-    assert.equal(controller.idle, true);
+    assert.deepEqual([controller.status().running, controller.status().queueDepth], [0, 0]);
+    await controller.whenQuiet(0);
     await controller.stop(10);
   });
 

@@ -136,12 +136,7 @@ export class RunningController {
     await this.#leader.start();
   }
 
-  /** Nothing is queued, running, or waiting for another try; what asked to be called again later does not count. */
-  get idle(): boolean {
-    return this.#quiet && (this.#term?.backoff.size ?? 0) === 0;
-  }
-
-  /** As `idle`, but names may wait for another try. */
+  /** Nothing is queued or running; names may wait for their time. */
   get #quiet(): boolean {
     const term = this.#term;
     return (

@@ -86,6 +86,10 @@ const texts = {
     zh: '它依赖插件 "{dependency}"，而该插件处于 {state} 状态',
   },
   loadTimeout: { en: 'Its modules are not loaded after {limit} ms', zh: '其模块在 {limit} 毫秒后仍未加载完成' },
+  noFolder: {
+    en: 'The folder of plugins "{folder}" cannot be read: {reason}',
+    zh: '无法读取插件文件夹 "{folder}"：{reason}',
+  },
   unknown: { en: 'There is no plugin "{name}"', zh: '没有名为 "{name}" 的插件' },
 } satisfies Record<string, Text>;
 
@@ -126,20 +130,20 @@ interface Entry {
 export class PluginHost {
   readonly #parts: PluginHostParts;
   readonly #options: PluginHostOptions;
-  readonly #loader: PluginLoader;
+  #loader: PluginLoader | undefined;
   readonly #model: Model<PluginObject>;
   readonly #entries = new Map<string, Entry>();
   /** Plugins that are not loaded because another has their name. */
   readonly #duplicates: PluginSummary[] = [];
   readonly #scope = new AsyncLocalStorage<PluginScope>();
   readonly #closing: (() => void)[] = [];
+  #stopFaults = () => {};
   #resource!: ModelResource;
   #stopping = false;
 
   constructor(parts: PluginHostParts, options: PluginHostOptions) {
     this.#parts = parts;
     this.#options = options;
-    this.#loader = new PluginLoader({ dev: options.dev });
     this.#model = pluginModel(parts.reservedDomain);
   }
 
@@ -154,13 +158,12 @@ export class PluginHost {
         return client.get(this.#model, name);
       }),
     );
-    this.#closing.push(
-      watchFaults({
-        scope: this.#scope,
-        pluginOf: (file) => this.#pluginOf(file),
-        onFault: (plugin, reason, error) => this.report(plugin, reason, error),
-      }),
-    );
+    this.#loader = new PluginLoader({ dev: this.#options.dev });
+    this.#stopFaults = watchFaults({
+      scope: this.#scope,
+      pluginOf: (file) => this.#pluginOf(file),
+      onFault: (plugin, reason, error) => this.report(plugin, reason, error),
+    });
     for (const source of await this.#sources()) await this.#add(source);
     await this.#resource.ready;
     this.#closing.push(
@@ -199,7 +202,8 @@ export class PluginHost {
     const all = [...this.#entries.values()];
     await Promise.all(all.map(shutDown));
     await Promise.all(all.map((entry) => this.#close(entry)));
-    this.#loader.close();
+    this.#loader?.close();
+    this.#stopFaults();
   }
 
   /** This replica fell behind what the change log keeps: what it did not see is looked up. */
@@ -225,21 +229,6 @@ export class PluginHost {
   /** Of the controllers that run in this process. */
   controllers(): ControllerStatus[] {
     return [...this.#entries.values()].flatMap(({ run }) => run?.controllers() ?? []);
-  }
-
-  /** No plugin is starting or stopping and no controller has anything to do. */
-  get idle(): boolean {
-    return [...this.#entries.values()].every(
-      ({ run, state, writing }) => state !== 'STARTING' && state !== 'STOPPING' && !writing && (run?.idle ?? true),
-    );
-  }
-
-  /** As `spec.enabled` through the API; resolves when the plugin is started or failed, or stopped. */
-  async setEnabled(name: string, enabled: boolean): Promise<void> {
-    const entry = this.#entry(name);
-    await this.#parts.client.patch(this.#model, name, { spec: { enabled } });
-    await entry.work;
-    await entry.writing;
   }
 
   /** Stops the plugin, loads its code anew and starts it, if it is enabled; resolves when that is done. */
@@ -274,7 +263,10 @@ export class PluginHost {
     const { sources, folder, base } = this.#options;
     if (folder === undefined) return [...sources];
     const found: string[] = [];
-    for (const name of (await readdir(resolve(base, folder))).sort()) {
+    const names = await readdir(resolve(base, folder)).catch((cause: Error) => {
+      throw new KindredError('InvalidPlugin', texts.noFolder, { folder, reason: cause.message }, {}, { cause });
+    });
+    for (const name of names.sort()) {
       const path = join(resolve(base, folder), name);
       if (existsSync(join(path, 'package.json'))) found.push(path);
     }
@@ -434,7 +426,7 @@ export class PluginHost {
     if (folder === undefined) exported = (source as CodePlugin).plugin;
     else {
       declared = await readDeclared(folder);
-      exported = await this.#scope.run({ plugin: name }, () => this.#loader.load(folder, manifest));
+      exported = await this.#scope.run({ plugin: name }, () => this.#loader!.load(folder, manifest));
     }
     return new PluginRun({
       manifest,

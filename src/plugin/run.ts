@@ -218,10 +218,6 @@ export class PluginRun {
     for (const { running } of this.#controllers) running?.resync();
   }
 
-  get idle(): boolean {
-    return this.#controllers.every(({ running }) => running?.idle ?? true);
-  }
-
   controllers(): ControllerStatus[] {
     return this.#controllers.flatMap(({ running }) => running?.status() ?? []);
   }

@@ -462,6 +462,32 @@ export default definePlugin({ start({ schemeManager }) { schemeManager.register(
     assert.equal(await statusOf(harness, books), 200);
   });
 
+  it('contract 14: --plugins DIR: every folder in it that is a package; one that is named by --plugin too is loaded once', async () => {
+    const root = folderOf({
+      'a/package.json': packageOf({ name: 'a' }),
+      'a/index.js': "import { definePlugin } from 'kindred';\nexport default definePlugin({ start() {} });\n",
+      'b/package.json': '{ "name": ',
+      'notes/readme.txt': 'no plugin',
+      'file.txt': 'no plugin',
+    });
+    const harness = await harnessOf({ plugins: [`${root}/a`], pluginFolder: root });
+    const { plugins } = (await (await harness.fetch('/readyz')).json()) as {
+      plugins: { name: string; state: string; reason?: string }[];
+    };
+    assert.deepEqual(
+      plugins.map(({ name, state, reason }) => [name, state, reason]),
+      [
+        ['a', 'STARTED', undefined],
+        ['b', 'FAILED', 'InvalidPackage'],
+      ],
+    );
+    assert.match((await pluginOf(harness, 'b')).status!.message!, /package\.json is not valid JSON/);
+    await assert.rejects(
+      harnessOf({ pluginFolder: `${root}/absent` }),
+      /The folder of plugins .*absent" cannot be read/,
+    );
+  });
+
   it('contract 9: "exports" with conditions, and CommonJS, lead to the default export', async () => {
     const conditional = folderOf({
       'package.json': packageOf({
