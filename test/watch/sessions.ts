@@ -122,7 +122,8 @@ export async function runSessions({
     size: Math.floor(random() * 6),
     tags: ['a', 'b', 'c'].filter(() => random() < 0.4),
   });
-  const randomLabels = (): Record<string, string> => (random() < 0.6 ? { 'watch.example.com/env': pick(['prod', 'test', 'dev']) } : {});
+  const randomLabels = (): Record<string, string> =>
+    random() < 0.6 ? { 'watch.example.com/env': pick(['prod', 'test', 'dev']) } : {};
 
   async function mutate(): Promise<void> {
     const name = pick(names);
