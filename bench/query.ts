@@ -110,6 +110,8 @@ function measure(repeat: number, once: () => unknown): Figure {
   return figures(times);
 }
 
+/** A slice that is never over: a measured query is answered at once, also when the machine gives the time to others. */
+const atOnce = { now: () => performance.now(), timeLimit: 60_000, slice: 60_000 };
 const limits = { now: () => performance.now(), timeLimit: 60_000 };
 
 interface Bench {
@@ -302,7 +304,7 @@ for (const size of options.sizes.split(',').map(Number)) {
       const key = JSON.stringify(where);
       const known = totals.get(key);
       if (known !== undefined) return known;
-      const result = run(index, { where, sort: [], offset: 0, limit: 0 }, limits);
+      const result = run(index, { where, sort: [], offset: 0, limit: 0 }, atOnce);
       if (result instanceof Promise) throw new Error('expected an answer at once');
       const count = Math.max(1, Math.ceil(result.total / 20));
       totals.set(key, count);
@@ -315,8 +317,8 @@ for (const size of options.sizes.split(',').map(Number)) {
       return { where, sort: bench.sort, offset: (page - 1) * 20, limit: 20 };
     });
     let at = 0;
-    const figure = measure(2000, () => run(index, prepared[at++ % prepared.length]!, limits));
-    const plan = explain(index, prepared[0]!, limits);
+    const figure = measure(2000, () => run(index, prepared[at++ % prepared.length]!, atOnce));
+    const plan = explain(index, prepared[0]!, atOnce);
     const strategy = plan instanceof Promise ? 'slices' : plan.strategy;
     queries[bench.name] = { ...figure, strategy, goal: bench.goal };
     console.log(

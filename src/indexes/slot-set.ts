@@ -1,5 +1,5 @@
 /**
- * A set of slots (dense numbers of objects): a sorted array while it is sparse, a bitmap when more than one slot in 32 is in it.
+ * A set of slots (dense numbers of objects): a sorted array while it is sparse, a bitmap when more than one slot in 64 is in it.
  * Both forms answer membership and give the exact count at once.
  */
 import { grown } from './arrays.ts';
@@ -28,7 +28,7 @@ export class SlotSet {
 
   /** A set of its own with what is marked in the bitmap, in the form that suits it. */
   static copyOf(bits: Uint32Array, count = countBits(bits, bits.length)): SlotSet {
-    if (count > leastForBitmap && count > bits.length) return SlotSet.ofWords(bits.slice(), count);
+    if (count > leastForBitmap && count * 2 > bits.length) return SlotSet.ofWords(bits.slice(), count);
     const slots = new Uint32Array(Math.max(count, 4));
     let found = 0;
     for (let at = 0; found < count; at++) {
@@ -62,7 +62,7 @@ export class SlotSet {
     this.slots.copyWithin(at + 1, at, this.count);
     this.slots[at] = slot;
     this.count++;
-    if (this.count > leastForBitmap && this.count * 32 > this.slots[this.count - 1]!) this.#toBitmap();
+    if (this.count > leastForBitmap && this.count * 64 > this.slots[this.count - 1]!) this.#toBitmap();
     return true;
   }
 
@@ -74,7 +74,7 @@ export class SlotSet {
       if (at >= this.words.length || !(this.words[at]! & bit)) return false;
       this.words[at]! &= ~bit;
       this.count--;
-      if (this.count * 64 < this.words.length * 32 || this.count < leastForBitmap / 2) this.#toArray();
+      if (this.count * 4 < this.words.length || this.count < leastForBitmap / 2) this.#toArray();
       return true;
     }
     const at = this.#search(slot);

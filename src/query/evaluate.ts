@@ -178,11 +178,13 @@ export class Evaluation {
     const [start] = positives;
     if (!start) return this.#matches(this.#unionOf(parts), true);
     let set = start.set ?? this.#collect(start.condition!);
-    const rest = parts.filter((part) => part !== start);
-    const tests = rest.filter(
-      ({ condition, rows }) => condition && !this.#isWorthCollecting(condition, rows, set.count),
-    );
-    const sets = rest.filter((part) => !tests.includes(part));
+    const sets: Part[] = [];
+    const tests: Part[] = [];
+    for (const part of parts) {
+      if (part === start) continue;
+      const { condition, rows } = part;
+      (condition && !this.#isWorthCollecting(condition, rows, set.count) ? tests : sets).push(part);
+    }
     // A bitmap of a scratch memory, once there is one.
     let own: Uint32Array | undefined;
     for (let i = 0; i < sets.length && set.count > 0; i++) {
@@ -279,6 +281,7 @@ export class Evaluation {
     let rows = 0;
     for (let i = 0; i < ranges.length; i += every) {
       const [low, high] = ranksOf(field, ranges[i]!);
+      this.#work.spend(1);
       rows += high - low;
     }
     return rows * every;

@@ -2,7 +2,6 @@
  * One page of the matches in the order of a sort. The order of the first field is walked from wherever is nearest; when that
  * would be far, the matches are counted along the order, leaf by leaf, and only the leaves of the page are looked at.
  */
-import { none } from '../indexes/arrays.ts';
 import type { ModelIndex } from '../indexes/model-index.ts';
 import type { Order } from '../indexes/order.ts';
 import { leafSize } from '../indexes/order.ts';
@@ -27,6 +26,8 @@ interface Members {
 
 /** Up to so many objects are sorted by comparison. */
 const fewObjects = 128;
+/** Matches of one key from which on a run is found by a search. */
+const longRun = 64;
 /** What finding a place within a leaf costs, in steps of a walk. */
 const leafCost = 300;
 
@@ -127,8 +128,7 @@ export class Pager {
         this.#walk(order, members, rank, order.size, wanted, found);
         continue;
       }
-      const alone = this.#walkAlone(order, members, rank, descending ? -1 : 1, wanted, found);
-      if (alone > 0) continue;
+      if (this.#walkRuns(order, members, rank, descending ? -1 : 1, rest, wanted, found) > 0) continue;
       const slot = order.at(rank);
       const [low, high] = order.keys.has(slot) ? order.runOf(slot) : [0, index.missing];
       const earlier = descending ? members.count - members.before(high) : members.before(low);
@@ -138,41 +138,47 @@ export class Pager {
   }
 
   /**
-   * Collects matches from a rank on, forwards or backwards, as long as no other object has their key; the first that shares its key
-   * ends it. Gives the number of matches.
+   * Collects matches from a rank on, forwards or backwards, run by run, up to a long run or one that began before.
+   * Gives the number of matches.
    */
-  #walkAlone(order: Order, members: Members, rank: number, step: 1 | -1, wanted: number, found: number[]): number {
+  #walkRuns(
+    order: Order,
+    members: Members,
+    rank: number,
+    step: 1 | -1,
+    rest: readonly BoundSort[],
+    wanted: number,
+    found: number[],
+  ): number {
     const { items, counts, directory, keys, starts } = order;
+    const behind = rank - step;
+    if (behind >= 0 && behind < order.size && keys.compare(order.at(behind), order.at(rank)) === 0) return 0;
     let place = order.placeAt(rank);
     let base = directory[place]! * leafSize;
     let at = rank - starts[place]!;
     let count = counts[directory[place]!]!;
-    let slot = items[base + at]!;
-    const behind = rank - step;
-    let last = behind >= 0 && behind < order.size ? order.at(behind) : none;
+    const run: number[] = [];
     let walked = 0;
     let matched = 0;
-    for (;;) {
+    while (matched < wanted && run.length < longRun) {
+      const slot = items[base + at]!;
+      if (members.has(slot)) run.push(slot);
+      walked++;
       at += step;
       if (at < 0 || at === count) {
         place += step;
-        if (place >= 0 && place < order.leaves) {
-          base = directory[place]! * leafSize;
-          count = counts[directory[place]!]!;
-          at = step > 0 ? 0 : count - 1;
-        }
+        const ended = place < 0 || place >= order.leaves;
+        base = ended ? -1 : directory[place]! * leafSize;
+        count = ended ? 0 : counts[directory[place]!]!;
+        at = step > 0 ? 0 : count - 1;
       }
-      const next = place < 0 || place >= order.leaves ? none : items[base + at]!;
-      if (members.has(slot)) {
-        if (last !== none && keys.compare(slot, last) === 0) break;
-        if (next !== none && keys.compare(slot, next) === 0) break;
-        found.push(slot);
-        matched++;
+      if (run.length > 0 && (base < 0 || keys.compare(run[0]!, items[base + at]!) !== 0)) {
+        if (run.length > 1 && rest.length > 0) this.#sorted(run, rest);
+        else if (step < 0) run.reverse();
+        for (let i = 0; i < run.length && matched < wanted; i++, matched++) found.push(run[i]!);
+        run.length = 0;
       }
-      if (matched === wanted || next === none) break;
-      last = slot;
-      slot = next;
-      walked++;
+      if (base < 0) break;
     }
     this.#work.spend(walked);
     return matched;
@@ -307,9 +313,11 @@ class Scattered implements Members {
 
   /** Whether walking past so many matches costs more than counting all of them along the order. */
   isFar(matches: number): boolean {
-    const { lazy } = this.#matches;
-    const each = lazy ? 3 : 1;
-    const counting = (lazy ? this.count : this.#matches.set().count) * each + this.#order.leaves;
+    // A set that has to be made first costs more, and a bitmap is read whole.
+    const { lazy, negated } = this.#matches;
+    const set = lazy ? undefined : this.#matches.set();
+    const counted = set ? set.count : negated ? this.#order.size - this.count : this.count;
+    const counting = counted * (lazy ? 3 : 1) + (set?.words?.length ?? 0) / 4 + this.#order.leaves;
     return matches * this.#gap > counting + 2 * leafCost;
   }
 
