@@ -86,13 +86,17 @@ export class Exchange {
     return this.method === 'HEAD';
   }
 
-  /** The whole answer. Without a body there is no Content-Type; a HEAD gets the headers alone. */
-  send(status: number, headers: HeaderList, body?: Buffer): void {
+  /**
+   * The whole answer. Without a body there is no Content-Type; a HEAD gets the headers alone.
+   * @param taken called when nobody reads the bytes of the body any more; never when the connection breaks before that
+   */
+  send(status: number, headers: HeaderList, body?: Buffer, taken?: () => void): void {
     if (body) headers.push('Content-Length', String(body.length));
     else if (status !== 304 && status !== 204) headers.push('Content-Length', '0');
     this.#head(status, headers);
-    if (body && this.method !== 'HEAD') this.response.end(body);
-    else this.response.end();
+    const ended = taken && ((error?: Error | null) => error ?? taken());
+    if (body && this.method !== 'HEAD') this.response.end(body, ended);
+    else this.response.end(ended);
     this.finish(status);
   }
 

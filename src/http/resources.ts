@@ -10,6 +10,7 @@ import type { Answer, ModelResource, Page, Stored } from '../resource/resource.t
 import type { Resources } from '../resource/resources.ts';
 import type { MaybePromise } from '../store/store.ts';
 import { readBody } from './body.ts';
+import { BufferPool } from './buffer-pool.ts';
 import { bulkCreate } from './bulk.ts';
 import type { Exchange } from './exchange.ts';
 import { json, ndjson } from './exchange.ts';
@@ -82,10 +83,14 @@ const jsonPatch = 'application/json-patch+json';
 const keptLists = 256;
 const keptListLength = 512;
 
+/** Pages of lists are put together in buffers of this many bytes, of which so many wait for the next page. */
+const pageBuffers = { size: 64 * 1024, most: 32 };
+
 export class ResourceRoutes {
   readonly #parts: ResourceRoutesParts;
   readonly #jsonLimits: { maxDepth: number; maxMembers: number };
   readonly #byBase = new Map<string, ModelRoutes>();
+  readonly #buffers = new BufferPool(pageBuffers.size, pageBuffers.most);
   readonly #stopListening: (() => void)[];
 
   constructor(parts: ResourceRoutesParts) {
@@ -235,8 +240,18 @@ export class ResourceRoutes {
       return exportObjects(exchange, resource, selection, this.#parts.limits);
     }
     const listed = resource.list(request);
-    if (listed instanceof Promise) return listed.then((result) => sendPage(exchange, page, size, result));
-    sendPage(exchange, page, size, listed);
+    if (listed instanceof Promise) return listed.then((result) => this.#sendPage(exchange, page, size, result));
+    this.#sendPage(exchange, page, size, listed);
+  }
+
+  #sendPage(exchange: Exchange, page: number, size: number, result: Page): void {
+    const headers = ['Content-Type', json, 'Kindred-Revision', String(result.revision)];
+    let buffer!: Buffer;
+    const body = pageBytes(page, size, result, (length) => {
+      buffer = this.#buffers.take(length);
+      return buffer;
+    });
+    exchange.send(200, headers, body, () => this.#buffers.give(buffer));
   }
 
   #parameters(model: ModelRoutes, query: string): ListParameters {
@@ -347,25 +362,25 @@ function sendWritten(exchange: Exchange, status: number, { stored, revision }: A
   exchange.send(status, headers, stored.bytes);
 }
 
-function sendPage(exchange: Exchange, page: number, size: number, result: Page): void {
-  const headers = ['Content-Type', json, 'Kindred-Revision', String(result.revision)];
-  exchange.send(200, headers, pageBytes(page, size, result));
-}
-
-/** The list envelope. */
-export function pageBytes(page: number, size: number, { total, items }: Page): Buffer {
+/** The list envelope, in the buffer that `allocate` gives for at least this many bytes. */
+export function pageBytes(
+  page: number,
+  size: number,
+  { total, items }: Page,
+  allocate: (length: number) => Buffer = Buffer.allocUnsafe,
+): Buffer {
   const totalPages = Math.ceil(total / size);
   const hasNext = page < totalPages;
   const head = `{"page":${page},"size":${size},"total":${total},"items":[`;
   const tail = `],"first":${page === 1},"last":${!hasNext},"hasNext":${hasNext},"hasPrevious":${page > 1},"totalPages":${totalPages}}`;
-  return joined(head, items, tail);
+  return joined(head, items, tail, allocate);
 }
 
 /** Head, items with commas between them, tail: all ASCII but the items. */
-function joined(head: string, items: readonly Buffer[], tail: string): Buffer {
+function joined(head: string, items: readonly Buffer[], tail: string, allocate: (length: number) => Buffer): Buffer {
   let length = head.length + tail.length + Math.max(items.length - 1, 0);
   for (let i = 0; i < items.length; i++) length += items[i]!.length;
-  const bytes = Buffer.allocUnsafe(length);
+  const bytes = allocate(length);
   let at = bytes.write(head, 0, 'latin1');
   for (let i = 0; i < items.length; i++) {
     if (i > 0) bytes[at++] = 0x2c;
@@ -373,5 +388,5 @@ function joined(head: string, items: readonly Buffer[], tail: string): Buffer {
     at += items[i]!.length;
   }
   bytes.write(tail, at, 'latin1');
-  return bytes;
+  return bytes.length === length ? bytes : bytes.subarray(0, length);
 }
