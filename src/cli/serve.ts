@@ -1,4 +1,5 @@
 import { BlockList, isIP } from 'node:net';
+import { setFlagsFromString } from 'node:v8';
 import { Command } from 'commander';
 import type { ServiceOptions } from '../options.ts';
 import type { Service } from '../service.ts';
@@ -93,6 +94,9 @@ function optionsOf({ values, pluginConfigs }: Resolved): ServiceOptions {
 async function serveHere(io: Io, options: ServiceOptions, level: string): Promise<void> {
   // Loaded here, so that the other commands start without the service's libraries.
   const { createService } = await import('../service.ts');
+  // By itself the heap may grow to several times what lives in it: after an import of 135,000 objects (bench/import.ts)
+  // the process then holds 540 MB instead of 420 MB.
+  setFlagsFromString('--heap-growing-percent=30');
   const stopping = stopSignal();
   const logger = openLog(io.stderr, level);
   const service = await createService({ ...options, logger });
