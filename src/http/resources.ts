@@ -1,6 +1,5 @@
 /** The generated routes of every registered model (contract sections 3 and 4). */
 import { LRUCache } from 'lru-cache';
-import { fieldNames } from '../indexes/field.ts';
 import type { SchemeRegistry } from '../model/registry.ts';
 import type { ListParameters } from '../query/list-parameters.ts';
 import { parseListParameters } from '../query/list-parameters.ts';
@@ -257,7 +256,7 @@ export class ResourceRoutes {
   #parameters(model: ModelRoutes, query: string): ListParameters {
     const kept = model.lists.get(query);
     if (kept) return kept;
-    const indexes = fieldNames(model.resource.scheme.indexes);
+    const indexes = model.resource.fieldNames;
     const parameters = parseListParameters(query, { maxSize: this.#parts.maxListSize, indexes });
     if (query.length <= keptListLength) model.lists.set(query, parameters);
     return parameters;

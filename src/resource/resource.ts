@@ -2,6 +2,7 @@
 import { randomInt } from 'node:crypto';
 import type { Violation } from '../errors.ts';
 import { invalid, KindredError, violation } from '../errors.ts';
+import { fieldNames } from '../indexes/field.ts';
 import { ModelIndex } from '../indexes/model-index.ts';
 import { deepFreeze } from '../model/declaration.ts';
 import type { IndexDefinition, IndexEntry } from '../model/index-entry.ts';
@@ -192,6 +193,11 @@ export class ModelResource {
   /** The revision that the memory reflects. */
   get revision(): number {
     return this.#parts.feed.applied;
+  }
+
+  /** What selectors and sorts can name. */
+  get fieldNames(): readonly string[] {
+    return fieldNames(this.scheme.indexes);
   }
 
   get isReady(): boolean {
@@ -554,6 +560,7 @@ export class ModelResource {
     if (options.kind === 'merge') checkMergePatch(patch);
     return this.#mutate(name, options, (stored) => {
       const base = structuredClone(this.#behaviour?.show?.(stored.object, 'get') ?? stored.object);
+      base.apiVersion = this.apiVersion;
       const patched =
         options.kind === 'merge' ? mergePatch(base, patch) : jsonPatch(base, patch, this.#parts.limits.patch);
       const { object, violations } = incoming(patched, this.apiVersion, this.kind);
@@ -807,7 +814,8 @@ export class ModelResource {
     try {
       return { entry: this.#strictEntry(object) };
     } catch (error) {
-      const problem = error instanceof Error ? error.message : String(error);
+      const violations = error instanceof KindredError ? error.errors : undefined;
+      const problem = violations?.map((one) => one.message).join('; ') ?? String(error);
       return { entry: this.#lenientEntry(object, name), problem };
     }
   }
