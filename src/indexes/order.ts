@@ -188,6 +188,11 @@ export class Order {
     return low;
   }
 
+  /** By key, then by name. */
+  compare(a: number, b: number): number {
+    return this.keys.compare(a, b) || compareNames(this.#nameOf(a), this.#nameOf(b));
+  }
+
   insert(item: number): void {
     this.#leafOf = grown(this.#leafOf, item + 1);
     this.size++;

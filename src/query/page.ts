@@ -2,6 +2,7 @@
  * One page of the matches in the order of a sort. The order of the first field is walked from wherever is nearest; when that
  * would be far, the matches are counted along the order, leaf by leaf, and only the leaves of the page are looked at.
  */
+import type { Keys } from '../indexes/column.ts';
 import type { ModelIndex } from '../indexes/model-index.ts';
 import type { Order } from '../indexes/order.ts';
 import { leafSize } from '../indexes/order.ts';
@@ -105,7 +106,9 @@ export class Pager {
     this.strategy = 'rank';
     const { slots, before } = window;
     const skip = descending ? before + slots.length - first - take : first - before;
-    return this.#sorted(slots, sort).slice(skip, skip + take);
+    if (sort.length > 1) this.#sorted(slots, sort);
+    else if (descending) reverseRuns(slots, members.keys);
+    return slots.slice(skip, skip + take);
   }
 
   #along(
@@ -249,6 +252,17 @@ export class Pager {
   }
 }
 
+/** From ascending to descending keys; objects of one key stay in the order of their names. */
+function reverseRuns(slots: number[], keys: Keys): void {
+  slots.reverse();
+  for (let start = 0; start < slots.length; ) {
+    let end = start + 1;
+    while (end < slots.length && keys.compare(slots[start]!, slots[end]!) === 0) end++;
+    for (let i = start, j = end - 1; i < j; i++, j--) [slots[i], slots[j]] = [slots[j]!, slots[i]!];
+    start = end;
+  }
+}
+
 function slotsOf(set: SlotSet): number[] {
   const slots: number[] = [];
   set.forEach((slot) => {
@@ -307,6 +321,10 @@ class Scattered implements Members {
     this.has = testOf(matches, evaluation);
   }
 
+  get keys(): Keys {
+    return this.#order.keys;
+  }
+
   get counted(): boolean {
     return this.#starts !== undefined;
   }
@@ -349,7 +367,7 @@ class Scattered implements Members {
   }
 
   /**
-   * The matches in the leaves that hold `take` of them from the `first` on, and in the leaves into which their runs reach;
+   * The matches, ascending, in the leaves that hold `take` of them from the `first` on, and in those into which their runs reach;
    * undefined when these are more than `most`.
    */
   window(first: number, take: number, most: number): { slots: number[]; before: number } | undefined {
@@ -361,6 +379,16 @@ class Scattered implements Members {
     while (to + 1 < order.leaves && starts[to + 1]! - starts[from]! <= most && order.isCut(to + 1)) to++;
     if (starts[to + 1]! - starts[from]! > most) return undefined;
     const slots: number[] = [];
+    if (!this.#matches.negated && (to - from) * leafSize > this.count * 4) {
+      const { leafOf, places } = order.tables;
+      this.#matches.set().forEach((slot) => {
+        const place = places[leafOf[slot]!]!;
+        if (place >= from && place <= to) slots.push(slot);
+      });
+      slots.sort((a, b) => order.compare(a, b));
+      this.#work.spend(this.count);
+      return { slots, before: starts[from]! };
+    }
     for (let place = from; place <= to; place++) {
       if (starts[place + 1] === starts[place]) continue;
       for (const slot of order.leaf(place)) if (this.has(slot)) slots.push(slot);
