@@ -1,5 +1,5 @@
 /** The client inside the service: the same interface as over HTTP, acting as one caller, through the one authoriser. */
-import { KindredError } from '../errors.ts';
+import { KindredError, violation } from '../errors.ts';
 import { fieldNames } from '../indexes/field.ts';
 import type { ModelType } from '../model/define.ts';
 import type { ExtensionObject } from '../model/object.ts';
@@ -34,6 +34,11 @@ const forbidden = {
 const invalidRevision = {
   en: '"since" is a revision, a decimal number, not "{value}"',
   zh: '"since" 应为十进制修订号，而不是 "{value}"',
+};
+
+const notJson = {
+  en: 'The object cannot be written as JSON: {reason}',
+  zh: '对象无法写成 JSON：{reason}',
 };
 
 const defaultSize = 20;
@@ -294,7 +299,12 @@ function whereOf(options: ListOptions | undefined): Condition {
 
 /** As it would come over the wire: members that are undefined go, dates become texts, classes plain objects. */
 function plain(object: unknown): unknown {
-  return JSON.parse(JSON.stringify(object) ?? 'null');
+  try {
+    return JSON.parse(JSON.stringify(object) ?? 'null');
+  } catch (cause) {
+    const params = { reason: cause instanceof Error ? cause.message : String(cause) };
+    throw new KindredError('Invalid', notJson, params, { errors: [violation('', 'type', notJson, params)] }, { cause });
+  }
 }
 
 function nameOf(object: unknown): string | undefined {

@@ -101,7 +101,8 @@ export function sameContent(a: ExtensionObject, b: ExtensionObject): boolean {
 }
 
 /**
- * What may still change while an object is being deleted (contract section 6).
+ * What may still change while an object is being deleted (contract section 6); apiVersion too, of an object stored under
+ * another version of the model.
  * @throws Deleting naming the first member that may not
  */
 export function checkDeleting(stored: ExtensionObject, next: ExtensionObject): void {
@@ -110,7 +111,7 @@ export function checkDeleting(stored: ExtensionObject, next: ExtensionObject): v
   const added = (next.metadata.finalizers ?? []).find((finalizer) => !kept.has(finalizer));
   let what = added === undefined ? undefined : `metadata.finalizers (${added})`;
   for (const member of new Set([...Object.keys(stored), ...Object.keys(next)])) {
-    if (member === 'status' || member === 'metadata') continue;
+    if (member === 'status' || member === 'metadata' || member === 'apiVersion') continue;
     if (!isDeepStrictEqual(stored[member], next[member])) what ??= member;
   }
   if (what !== undefined) throw new KindredError('Deleting', texts.deleting, { name: stored.metadata.name, what });
@@ -123,7 +124,8 @@ export function onlyFinalizersWent(stored: ExtensionObject, next: ExtensionObjec
   if (after.length >= before.length || after.some((finalizer) => !before.includes(finalizer))) return false;
   const { finalizers: _before, ...storedRest } = stored.metadata;
   const { finalizers: _after, ...nextRest } = next.metadata;
-  return isDeepStrictEqual({ ...stored, metadata: storedRest }, { ...next, metadata: nextRest });
+  const { apiVersion } = next;
+  return isDeepStrictEqual({ ...stored, apiVersion, metadata: storedRest }, { ...next, metadata: nextRest });
 }
 
 /** Gone with this write: declared deleted, and no finalizer holds it. */

@@ -1,7 +1,7 @@
 /** One model's objects: reads from memory and store, and the one write path. */
 import { randomInt } from 'node:crypto';
 import type { Violation } from '../errors.ts';
-import { invalid, KindredError, violation } from '../errors.ts';
+import { invalid, KindredError } from '../errors.ts';
 import { fieldNames } from '../indexes/field.ts';
 import { ModelIndex } from '../indexes/model-index.ts';
 import { deepFreeze } from '../model/declaration.ts';

@@ -1,0 +1,104 @@
+/** Stored objects that today's declaration of their model does not fit: readable, listed as problems, and repairable. */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import type { PluginContext } from 'kindred';
+import { defineModel, definePlugin, Type } from 'kindred';
+import type { Harness } from 'kindred/testing';
+import { startHarness } from 'kindred/testing';
+
+const gvk = { group: 'depot.example.com', version: 'v1', kind: 'Crate', singular: 'crate', plural: 'crates' };
+const First = defineModel({ gvk, spec: Type.Object({ label: Type.Optional(Type.String()) }) });
+const Second = defineModel({
+  gvk: { ...gvk, version: 'v2' },
+  spec: Type.Object({ label: Type.String() }),
+});
+const Third = defineModel({
+  gvk: Second.gvk,
+  spec: Type.Object({ label: Type.String() }),
+  indexes: (index) => [
+    index.single('by-label', String, ({ spec }) => {
+      if (spec.label === 'b') throw new Error('no such label');
+      return spec.label;
+    }),
+  ],
+});
+
+const pluginWith = (model: typeof First | typeof Second) => ({
+  name: 'depot',
+  plugin: definePlugin({ start: ({ schemeManager }: PluginContext) => void schemeManager.register(model) }),
+});
+
+const crates = '/apis/depot.example.com/v2/crates';
+let harness: Harness;
+
+const send = (method: string, name: string, json: object) =>
+  harness.fetch(`${crates}/${name}`, {
+    method,
+    json,
+    headers: { 'content-type': method === 'PATCH' ? 'application/merge-patch+json' : 'application/json' },
+  });
+
+const problems = async () => {
+  const { models } = (await (await harness.fetch('/readyz')).json()) as {
+    models: { kind: string; state: string; problems: { name: string; reason: string }[] }[];
+  };
+  return models.find(({ kind }) => kind === 'Crate')!;
+};
+
+before(async () => {
+  harness = await startHarness({ persistent: true, plugins: [pluginWith(First)] });
+  for (const [name, spec] of Object.entries({
+    plain: { label: 'a' },
+
+    bare: {},
+    held: {},
+  })) {
+    const finalizers = name === 'held' ? ['depot.example.com/a', 'depot.example.com/b'] : undefined;
+    await harness.client.create(First, { metadata: { name, finalizers }, spec });
+  }
+  await harness.restart([pluginWith(Second)]);
+});
+
+after(() => harness.stop());
+
+test('contract 1: objects stored under another version of the kind are listed as degraded, not lost', async () => {
+  const { state, problems: found } = await problems();
+  assert.equal(state, 'degraded');
+  assert.deepEqual(found.map(({ name }) => name).sort(), ['bare', 'held', 'plain']);
+  assert.equal(((await (await harness.fetch(crates)).json()) as { total: number }).total, 3);
+});
+
+test('contract 2: an object of another version is repaired by a patch or a replacement', async () => {
+  const patched = await send('PATCH', 'plain', { spec: { label: 'b' } });
+  assert.equal(patched.status, 200);
+  assert.equal(((await patched.json()) as { apiVersion: string }).apiVersion, 'depot.example.com/v2');
+  assert.equal((await send('PATCH', 'bare', { metadata: { labels: { 'example.com/a': 'b' } } })).status, 422);
+  assert.equal((await send('PUT', 'bare', { spec: { label: 'c' } })).status, 200);
+  assert.deepEqual(
+    (await problems()).problems.map(({ name }) => name),
+    ['held'],
+  );
+});
+
+test('contract 2: an object of another version can be deleted and loses its finalizers, valid or not', async () => {
+  assert.equal((await send('PATCH', 'held', { metadata: { finalizers: ['depot.example.com/b'] } })).status, 200);
+  assert.equal((await harness.fetch(`${crates}/held`, { method: 'DELETE' })).status, 200);
+  assert.equal((await send('PATCH', 'held', { metadata: { finalizers: null } })).status, 200);
+  assert.equal((await harness.fetch(`${crates}/held`)).status, 404);
+});
+
+test('contract 7: an index function that throws while building makes the model degraded, the index and the reason are named', async () => {
+  await harness.restart([pluginWith(Third)]);
+  assert.deepEqual(await problems().then(({ state, problems: found }) => ({ state, found })), {
+    state: 'degraded',
+    found: [{ name: 'plain', reason: 'The function of the index "by-label" failed: no such label' }],
+  });
+  assert.equal((await send('PATCH', 'plain', { spec: { label: 'd' } })).status, 200);
+  assert.equal((await problems()).state, 'ready');
+});
+
+test('contract 7: what cannot be written as JSON is Invalid, and nothing is stored', async () => {
+  const object = { metadata: { name: 'big' }, spec: { label: 1n as never } };
+  await assert.rejects(() => harness.client.create(Third, object), { name: 'KindredError', code: 'Invalid' });
+  assert.equal(await harness.client.fetch(Third, 'big'), undefined);
+});
