@@ -163,6 +163,7 @@ export class WebhookRun {
         if (this.#stopped) return;
         if (through > feed.applied) await feed.at(through);
         for (const change of changes) this.#take(change);
+        if (through === this.#cursor) return;
         this.#cursor = through;
         if (through - this.#status.lastRevision >= quietRevisions) this.#touch();
       }
