@@ -198,7 +198,7 @@ class Run {
   async stop(): Promise<void> {
     this.#isWriting = false;
     await this.#writing;
-    await this.#service.stop();
+    await this.#service?.stop();
     await this.#recording;
   }
 
