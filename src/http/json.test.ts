@@ -118,7 +118,6 @@ describe('contract 2: __proto__ and constructor are member names like any other'
 describe('contract 2: a number that JavaScript cannot hold exactly is refused with 422, never changed silently', () => {
   const exact = [
     '0',
-    '-0',
     '1.0',
     '1.50',
     '1e5',
@@ -220,4 +219,14 @@ test('law: what JSON.stringify writes is read back as it was, and every text is 
     }),
     options,
   );
+});
+
+test('contract 3: a negative zero is the zero that is stored, so that writing it again changes nothing', () => {
+  for (const token of ['-0', '-0.0', '-0e5']) {
+    const value = parseJson(Buffer.from(`{"a":${token},"b":[${token}],"__proto__":{"c": ${token} },"d":"2024-01-01"}`));
+    const { a, b, ['__proto__']: own } = value as { a: number; b: number[]; ['__proto__']: { c: number } };
+    for (const zero of [a, b[0], own.c]) assert(Object.is(zero, 0), token);
+  }
+  assert(Object.is(parseJson(Buffer.from('-0')), 0));
+  assert.deepEqual(parseJson(Buffer.from('{"a":-0.5,"b":"-0","c":[-1,0]}')), { a: -0.5, b: '-0', c: [-1, 0] });
 });

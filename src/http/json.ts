@@ -76,8 +76,11 @@ export function parseJson(bytes: Buffer, limits: JsonLimits = {}): unknown {
   }
   const members = membersOf(text, maxDepth, maxMembers);
   if (members === suspicious || (members > 1 && members !== countMembers(value))) diagnose(text, maxDepth, maxMembers);
-  return value;
+  return text.includes('-0') && negativeZero.test(text) ? JSON.parse(JSON.stringify(value)) : value;
 }
+
+/** `-0` is stored as `0`: read as it too, so that it equals what is stored. A text that only looks like it does no harm. */
+const negativeZero = /(?:^|[[:,\s])-0(?:\.0+)?(?:[eE][+-]?\d+)?(?:$|[\],}\s])/;
 
 const suspicious = -1;
 

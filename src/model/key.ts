@@ -84,7 +84,12 @@ const numberSyntax = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 const numberCodec: KeyCodec = {
   type: 'number',
   key: (value) => (typeof value === 'number' && !Number.isNaN(value) ? value + 0 : expected('a number', value)),
-  parse: (text) => (numberSyntax.test(text) ? Number(text) + 0 : expected('a number', text)),
+  parse: (text) => {
+    if (!numberSyntax.test(text)) return expected('a number', text);
+    const value = Number(text) + 0;
+    const isExact = Number.isFinite(value) && (!/^-?\d+$/.test(text) || BigInt(value) === BigInt(text));
+    return isExact ? value : expected('a number that a double holds exactly', text);
+  },
   compare: (a, b) => (a === b ? 0 : (a as number) < (b as number) ? -1 : 1),
   format: (key) => String(key),
 };
