@@ -49,14 +49,15 @@ export class Pager {
    * @param ranks where the matches are all objects between two ranks of the first field's order: these
    */
   page(
-    matches: Matches,
+    given: Matches,
     sort: readonly BoundSort[],
     offset: number,
     limit: number,
     ranks?: readonly [low: number, high: number],
   ): number[] {
-    const take = Math.min(limit, matches.count - offset);
+    const take = Math.min(limit, given.count - offset);
     if (take <= 0) return [];
+    const matches = compact(given);
     const { field, descending } = sort[0]!;
     const order = this.#index.fields[field]!.sorted(descending);
     if (ranks) return this.#along(order, new Contiguous(ranks[0], ranks[1]), 'index', sort, offset, take);
@@ -250,6 +251,15 @@ export class Pager {
       }
     }
   }
+}
+
+/** Few matches in a large bitmap are read from it once. */
+function compact(matches: Matches): Matches {
+  if (matches.lazy || matches.negated) return matches;
+  const { words, count } = matches.set();
+  if (!words || count * 16 > words.length) return matches;
+  const set = SlotSet.copyOf(words, count);
+  return { ...matches, has: (slot) => set.has(slot), set: () => set };
 }
 
 /** From ascending to descending keys; objects of one key stay in the order of their names. */

@@ -3,8 +3,9 @@
  * conditions are first collected in slices; what changes meanwhile is looked at again, so that the answer is of one state, the last.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { grown } from '../indexes/arrays.ts';
 import type { ModelIndex } from '../indexes/model-index.ts';
-import { SlotSet } from '../indexes/slot-set.ts';
+import { countBits, SlotSet } from '../indexes/slot-set.ts';
 import type { Bound, BoundSort, KeyCondition } from './bind.ts';
 import { bind, numberSort } from './bind.ts';
 import type { Matches } from './evaluate.ts';
@@ -214,16 +215,25 @@ class Pending {
     } finally {
       observer.stop();
     }
-    return use(
-      evaluate(index, this.#query, this.#where, this.#sort, this.#work, this.#started, this.#limits, prepared),
+    const answer = evaluate(
+      index,
+      this.#query,
+      this.#where,
+      this.#sort,
+      this.#work,
+      this.#started,
+      this.#limits,
+      prepared,
     );
+    for (const { words } of prepared.values()) if (words) index.scratch.giveBack(words);
+    return use(answer);
   }
 
   /** Everything that satisfies the condition, but for what changes while this goes on. */
   async #collect(condition: KeyCondition): Promise<SlotSet> {
     const index = this.#index;
     const field = index.fields[condition.field]!;
-    let words = new Uint32Array((index.limit >>> 5) + 1);
+    let words = index.scratch.take(index.limit);
     for (const range of condition.ranges) {
       let [low, high] = ranksOf(field, range);
       while (low < high) {
@@ -239,16 +249,15 @@ class Pending {
         // The order has changed: go on behind the last key and name that were seen.
         [, high] = ranksOf(field, range);
         low = field.order.rankAfter(key, name);
-        const needed = (index.limit >>> 5) + 1;
-        if (needed > words.length) {
-          const longer = new Uint32Array(needed);
-          longer.set(words);
-          words = longer;
-        }
+        words = grown(words, (index.limit >>> 5) + 1);
       }
       if (this.#work.sliceIsOver) await this.#letOthers();
     }
-    return SlotSet.copyOf(words);
+    const count = countBits(words, words.length);
+    if (count * 2 > words.length) return SlotSet.ofWords(words, count);
+    const few = SlotSet.copyOf(words, count);
+    index.scratch.giveBack(words);
+    return few;
   }
 
   async #letOthers(): Promise<void> {
