@@ -312,7 +312,12 @@ class RunningService implements Service {
   }
 
   readiness(): Readiness {
-    return { status: this.#status, models: this.#resources.state(), plugins: this.#plugins.states() };
+    const isAway = this.#status === 'ready' && !this.#resources.feed.reachable;
+    return {
+      status: isAway ? 'unavailable' : this.#status,
+      models: this.#resources.state(),
+      plugins: this.#plugins.states(),
+    };
   }
 
   #measure(): void {

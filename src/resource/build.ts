@@ -4,17 +4,20 @@ import { ModelIndex } from '../indexes/model-index.ts';
 import type { IndexDefinition, IndexEntry } from '../model/index-entry.ts';
 import type { ExtensionObject } from '../model/object.ts';
 import type { Scheme } from '../model/scheme.ts';
-import type { Claim, Store } from '../store/store.ts';
+import type { Claim, HeldClaim, Row, Store } from '../store/store.ts';
 import { claimsOf } from './claims.ts';
 import { asBuffer } from './feed.ts';
 
 interface BuildParts {
   readonly store: Store;
   readonly number: number;
+  /** What was created after this revision is left out: the feed tells of it. */
+  readonly newest: number;
   readonly scheme: Scheme;
   readonly uniques: readonly IndexDefinition[];
   readonly entryOf: (object: ExtensionObject, name: string) => { entry: IndexEntry; problem?: string };
-  readonly isClosed: () => boolean;
+  /** Nobody waits for the result any more. */
+  readonly isOver: () => boolean;
   /** From 0 to 1. */
   readonly onProgress: (progress: number) => void;
 }
@@ -36,8 +39,8 @@ export async function buildIndexes(parts: BuildParts): Promise<{ index: ModelInd
   const { apiVersion } = scheme;
 
   async function* rows(): AsyncGenerator<readonly IndexRow[]> {
-    for (let after = 0; !parts.isClosed(); ) {
-      const page = await store.scan(number, after, portion);
+    for (let after = 0; !parts.isOver(); ) {
+      const page = await rowsAfter(parts, after);
       if (page.length === 0) return;
       after = page.at(-1)!.id;
       yield page.map((row) => {
@@ -55,8 +58,14 @@ export async function buildIndexes(parts: BuildParts): Promise<{ index: ModelInd
   }
 
   await index.build(rows(), { onProgress: (done) => parts.onProgress(total === 0 ? 1 : Math.min(done / total, 1)) });
-  if (!parts.isClosed()) await reconcileClaims(parts, expected);
+  await mendClaims(parts, expected);
   return { index, problems };
+}
+
+/** A name that is deleted and created again meanwhile would come twice; of its creations only one is up to `newest`. */
+async function rowsAfter({ store, number, newest }: BuildParts, after: number): Promise<readonly Row[]> {
+  const page = await store.scan(number, after, portion);
+  return page.filter((row) => row.id <= newest);
 }
 
 function parse(bytes: Uint8Array): ExtensionObject | undefined {
@@ -87,24 +96,34 @@ class ClaimSum {
   }
 }
 
+/** Times that claims are compared again because rows changed meanwhile. */
+const mendings = 10;
+
 /**
  * The claims are kept by every write; they differ only when a unique index was added, dropped or given another
  * function since, or when stored data violates it. Of several holders of one value the one that has the claim keeps it.
+ * Other replicas may write meanwhile: a claim is touched only as long as its row is the one that was read.
  */
-async function reconcileClaims(parts: BuildParts, expected: ClaimSum): Promise<void> {
-  const { store, number, scheme, uniques } = parts;
+async function mendClaims(parts: BuildParts, expected: ClaimSum): Promise<void> {
   const stored = new ClaimSum();
-  for await (const page of claimPages(store, number)) {
-    for (const claim of page) stored.add(claim.hash, claim.id);
-  }
+  for await (const page of claimPages(parts)) for (const claim of page) stored.add(claim.hash, claim.id);
   if (stored.equals(expected)) return;
+  for (let left = 1, mending = 0; left > 0 && mending < mendings && !parts.isOver(); mending++) {
+    left = await mendOnce(parts);
+  }
+}
 
+/** How many claims were left as they are because their rows had changed. */
+async function mendOnce(parts: BuildParts): Promise<number> {
+  const { store, number, scheme, uniques } = parts;
+  const revisions = new Map<number, number>();
   const wanted = new Map<string, { claim: Claim; ids: Set<number> }>();
-  for (let after = 0; ; ) {
-    const page = await store.scan(number, after, portion);
+  for (let after = 0; !parts.isOver(); ) {
+    const page = await rowsAfter(parts, after);
     if (page.length === 0) break;
     after = page.at(-1)!.id;
     for (const row of page) {
+      revisions.set(row.id, row.revision);
       const { entry } = parts.entryOf(parse(row.bytes) ?? unreadable(scheme, row.name), row.name);
       for (const { hash, index: name, key } of claimsOf(uniques, scheme.indexes, entry)) {
         const text = asBuffer(hash).toString('latin1');
@@ -115,23 +134,35 @@ async function reconcileClaims(parts: BuildParts, expected: ClaimSum): Promise<v
     }
     await nextTurn();
   }
-  const remove: Uint8Array[] = [];
-  for await (const page of claimPages(store, number)) {
-    for (const claim of page) {
-      const text = asBuffer(claim.hash).toString('latin1');
-      if (wanted.get(text)?.ids.has(claim.id)) wanted.delete(text);
-      else remove.push(claim.hash);
+  const remove: HeldClaim[] = [];
+  for await (const page of claimPages(parts)) {
+    for (const { hash, id } of page) {
+      const text = asBuffer(hash).toString('latin1');
+      if (wanted.get(text)?.ids.has(id)) wanted.delete(text);
+      else remove.push({ hash, id, revision: revisions.get(id) });
     }
   }
-  const add = [...wanted.values()].map(({ claim, ids }) => ({ ...claim, id: Math.min(...ids) }));
-  if (add.length > 0 || remove.length > 0) await store.replaceClaims(number, add, remove);
+  const add = [...wanted.values()].map(({ claim, ids }) => {
+    const id = Math.min(...ids);
+    return { ...claim, id, revision: revisions.get(id)! };
+  });
+  let left = 0;
+  for (let at = 0; at < remove.length; at += claimPortion) {
+    left += await store.mendClaims(number, [], remove.slice(at, at + claimPortion));
+  }
+  for (let at = 0; at < add.length; at += claimPortion) {
+    left += await store.mendClaims(number, add.slice(at, at + claimPortion), []);
+  }
+  return left;
 }
 
-async function* claimPages(store: Store, number: number): AsyncGenerator<readonly (Claim & { id: number })[]> {
+const claimPortion = 5_000;
+
+async function* claimPages({ store, number, newest }: BuildParts): AsyncGenerator<readonly (Claim & { id: number })[]> {
   for (let after: Uint8Array | undefined; ; ) {
-    const page = await store.claims(number, after, 5_000);
+    const page = await store.claims(number, after, claimPortion);
     if (page.length === 0) return;
-    yield page;
+    yield page.filter((claim) => claim.id <= newest);
     after = page.at(-1)!.hash;
     await nextTurn();
   }

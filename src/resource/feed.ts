@@ -57,13 +57,13 @@ export class AppliedChange {
 
   /** Parsed once, shared by all readers: not to be changed. */
   object(): ExtensionObject {
-    this.#object ??= JSON.parse(this.bytes.toString()) as ExtensionObject;
+    this.#object ??= this.resource.parse(this.bytes, this.name);
     return this.#object;
   }
 
   /** Undefined with a creation. */
   objectBefore(): ExtensionObject | undefined {
-    if (!this.#objectBefore && this.before) this.#objectBefore = JSON.parse(this.before.toString()) as ExtensionObject;
+    if (!this.#objectBefore && this.before) this.#objectBefore = this.resource.parse(this.before, this.name);
     return this.#objectBefore;
   }
 
@@ -92,8 +92,14 @@ export interface FeedParts {
   readonly logger: { error(details: object, message: string): void };
 }
 
-/** How long a read may wait for the newest revision on a shared store (contract section 3), milliseconds. */
-const currentTimeout = 2_000;
+/** How long a read may wait for the newest revision on a shared store, milliseconds: 2 s in all (contract section 3). */
+const currentTimeout = 1_800;
+
+/**
+ * Milliseconds between questions for the newest revision of a shared store that nobody's read asks: they tell whether
+ * the database is there, and bound the delay of watches when a notice of the database is lost.
+ */
+const heartbeat = 500;
 
 /** Changes kept in memory for watches that are about to join. */
 const recentLimit = { changes: 512, bytes: 8 * 2 ** 20 };
@@ -118,8 +124,10 @@ export class Feed {
   /** Nothing after it is applied while an export opens its snapshot. */
   #ceiling = Number.POSITIVE_INFINITY;
   #pumping: Promise<void> | undefined;
-  #learning: Promise<void> | undefined;
-  #learningNext: Promise<void> | undefined;
+  #asking: Promise<number> | undefined;
+  #askingNext: Promise<number> | undefined;
+  #heart: NodeJS.Timeout | undefined;
+  #reachable = true;
   #held: Promise<unknown> = Promise.resolve();
   #unsubscribe: (() => void) | undefined;
   #stopped = false;
@@ -137,13 +145,21 @@ export class Feed {
     this.#applied = await this.#parts.store.revision();
     this.#target = this.#applied;
     this.#recentSince = this.#applied;
-    this.#unsubscribe = this.#parts.store.onCommit(() => void this.#learn().catch(() => {}));
+    const { store } = this.#parts;
+    this.#unsubscribe = store.onCommit(() => void this.newest().catch(() => {}));
+    if (store.shared) this.#heart = setTimeout(() => void this.#beat(), heartbeat).unref();
   }
 
   stop(): void {
     this.#stopped = true;
+    clearTimeout(this.#heart);
     this.#unsubscribe?.();
     this.#subscribers.clear();
+  }
+
+  /** False while a shared store does not answer, or its changes cannot be followed. */
+  get reachable(): boolean {
+    return this.#reachable;
   }
 
   /** Called in revision order, right after a change is applied. The listener must be quick and must not throw. */
@@ -155,6 +171,8 @@ export class Feed {
   /** One commit of this process: its successful writes, all of them `ModelWrite`s, in revision order. */
   committed(batch: readonly CommittedWrite[], time: number): void {
     for (const { write, result } of batch) {
+      // The log may have told of it before the answer to the commit came.
+      if (result.revision <= this.#applied) continue;
       this.#target = Math.max(this.#target, result.revision);
       this.#own.set(result.revision, { write: write as ModelWrite, id: result.id, time });
     }
@@ -171,15 +189,14 @@ export class Feed {
     return this.#parts.store.shared ? this.newest() : undefined;
   }
 
-  /** Learns the newest revision from the store and resolves when it is applied. @throws NotReady after 2 s */
+  /** Learns the newest revision from the store and resolves when it is applied. @throws NotReady within 2 s */
   newest(): Promise<void> {
-    // A question already under way may have been answered before a write that this caller knows of.
-    if (!this.#learning) return this.#learn();
-    this.#learningNext ??= this.#learning.then(
-      () => this.#learn(),
-      () => this.#learn(),
-    );
-    return this.#learningNext;
+    return this.#inTime(this.#question().then((revision) => this.at(revision)));
+  }
+
+  /** As `at`. @throws NotReady within 2 s */
+  reach(revision: number): Promise<void> {
+    return this.#inTime(this.at(revision));
   }
 
   /** Resolves when the memory reflects this revision. */
@@ -231,18 +248,34 @@ export class Feed {
     return { changes, through: log.at(-1)?.revision ?? since };
   }
 
-  async #learn(): Promise<void> {
-    const asked = this.#ask();
-    this.#learning = asked;
-    this.#learningNext = undefined;
-    try {
-      await asked;
-    } finally {
-      if (this.#learning === asked) this.#learning = undefined;
-    }
+  /** The newest revision of the store, asked after this call and shared by all who ask meanwhile. */
+  #question(): Promise<number> {
+    // A question already under way may have been answered before a write that this caller knows of.
+    if (this.#asking) this.#askingNext ??= this.#asking.then(...twice(() => this.#ask()));
+    return this.#askingNext ?? this.#ask();
   }
 
-  async #ask(): Promise<void> {
+  #ask(): Promise<number> {
+    const asked = Promise.try(() => this.#parts.store.revision());
+    this.#asking = asked;
+    this.#askingNext = undefined;
+    asked.then(
+      ...twice(() => {
+        if (this.#asking === asked) this.#asking = undefined;
+      }),
+    );
+    return asked;
+  }
+
+  async #beat(): Promise<void> {
+    this.#reachable = await this.newest().then(
+      () => true,
+      () => false,
+    );
+    if (!this.#stopped) this.#heart = setTimeout(() => void this.#beat(), heartbeat).unref();
+  }
+
+  async #inTime<T>(work: Promise<T>): Promise<T> {
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<never>((_, reject) => {
       timer = setTimeout(() => {
@@ -250,8 +283,7 @@ export class Feed {
       }, currentTimeout);
     });
     try {
-      const reached = Promise.resolve(this.#parts.store.revision()).then((newest) => this.at(newest));
-      await Promise.race([reached, late]);
+      return await Promise.race([work, late]);
     } finally {
       clearTimeout(timer);
     }
@@ -266,7 +298,7 @@ export class Feed {
       this.#own.delete(next);
       const { write, id, time } = own;
       const change = { ...write, before: write.before?.bytes, revision: next, id, time } satisfies Change;
-      this.#apply(new AppliedChange(change, write.resource, write));
+      this.#applyChange(change, write);
     }
   }
 
@@ -283,23 +315,31 @@ export class Feed {
     let pause = 10;
     for (;;) {
       this.#applyOwn();
-      const until = Math.min(this.#target, this.#ceiling);
-      if (this.#applied >= until) return;
+      if (this.#stopped || this.#applied >= Math.min(this.#target, this.#ceiling)) return;
       try {
-        const changes = await this.#parts.store.changes(this.#applied, 1_000);
-        for (const change of changes) this.#applyForeign(change);
-        if (changes.length > 0) {
+        if (await this.#readLog()) {
           pause = 10;
           continue;
         }
       } catch (error) {
         if (this.#stopped) return;
-        if (error instanceof KindredError && error.code === 'Expired') return this.#overtaken();
         this.#parts.logger.error({ err: error }, 'The change log could not be read; trying again');
       }
-      if (this.#stopped) return;
       await new Promise((resolve) => setTimeout(resolve, pause));
       pause = Math.min(pause * 2, 1_000);
+    }
+  }
+
+  /** True when there was something. */
+  async #readLog(): Promise<boolean> {
+    try {
+      const changes = await this.#parts.store.changes(this.#applied, 1_000);
+      for (const change of changes) this.#applyForeign(change);
+      return changes.length > 0;
+    } catch (error) {
+      if (!(error instanceof KindredError && error.code === 'Expired')) throw error;
+      await this.#overtaken();
+      return true;
     }
   }
 
@@ -307,8 +347,14 @@ export class Feed {
     if (change.revision <= this.#applied || change.revision > this.#ceiling) return;
     const own = this.#own.get(change.revision);
     this.#own.delete(change.revision);
-    const resource = own?.write.resource ?? this.#parts.resourceOf(change.model);
-    if (resource) this.#apply(new AppliedChange(change, resource, own?.write));
+    this.#applyChange(change, own?.write);
+  }
+
+  #applyChange(change: Change, write: ModelWrite | undefined): void {
+    // What was written before the model was registered anew counts for the model as it is now.
+    const known = write && !write.resource.isClosed ? write : undefined;
+    const resource = known?.resource ?? this.#parts.resourceOf(change.model);
+    if (resource) this.#apply(new AppliedChange(change, resource, known));
     else this.#advance(change.revision);
   }
 
@@ -355,6 +401,11 @@ export class Feed {
 
   /** Set by the owner: rebuilds every index and ends every watch. */
   onOvertaken: (() => void) | undefined;
+}
+
+/** For `then`: does the same whether the promise was kept or not. */
+function twice<T>(body: () => T): [() => T, () => T] {
+  return [body, body];
 }
 
 export function asBuffer(bytes: Uint8Array): Buffer {

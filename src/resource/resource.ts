@@ -1,5 +1,6 @@
 /** One model's objects: reads from memory and store, and the one write path. */
 import { randomInt } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Violation } from '../errors.ts';
 import { invalid, KindredError } from '../errors.ts';
 import { fieldNames } from '../indexes/field.ts';
@@ -10,8 +11,8 @@ import { entryOf } from '../model/index-spec.ts';
 import { checkMetadata, checkReservedKeys } from '../model/metadata.ts';
 import type { ExtensionObject, Metadata } from '../model/object.ts';
 import type { Scheme } from '../model/scheme.ts';
-import type { Condition, SortTerm } from '../query/query.ts';
-import type { Plan, Ref } from '../query/run.ts';
+import type { Condition, Query, SortTerm } from '../query/query.ts';
+import type { Plan, QueryResult, Ref } from '../query/run.ts';
 import { explain, run } from '../query/run.ts';
 import type { CommitQueue } from '../store/batch.ts';
 import type { MaybePromise, Row, Snapshot, Store, WriteResult } from '../store/store.ts';
@@ -158,6 +159,8 @@ export class ModelResource {
   #number = -1;
   #followedSince = Number.POSITIVE_INFINITY;
   #built: Promise<void> | undefined;
+  /** Grows with each build; an older one that is still under way comes to nothing. */
+  #builds = 0;
   #ready = false;
   #closed = false;
   #progress = 0;
@@ -198,6 +201,11 @@ export class ModelResource {
   /** What selectors and sorts can name. */
   get fieldNames(): readonly string[] {
     return fieldNames(this.scheme.indexes);
+  }
+
+  /** The model is no longer registered, or was registered anew. */
+  get isClosed(): boolean {
+    return this.#closed;
   }
 
   get isReady(): boolean {
@@ -248,29 +256,50 @@ export class ModelResource {
   }
 
   async #build(): Promise<void> {
+    const build = ++this.#builds;
+    const isOver = () => this.#closed || this.#builds !== build;
+    for (let wait = 100; ; wait = Math.min(wait * 2, 5_000)) {
+      try {
+        await this.#buildOnce(isOver);
+        // Who waits for this one waits for the one that took its place.
+        return this.#closed || this.#builds === build ? undefined : await this.#built;
+      } catch (error) {
+        if (isOver() || !(error instanceof KindredError && error.code === 'NotReady')) throw error;
+        const { group, kind } = this.scheme.groupVersionKind;
+        this.#parts.logger.warn({ err: error, group, kind }, 'The indexes could not be built; trying again');
+      }
+      await pause(wait, undefined, { ref: false });
+    }
+  }
+
+  async #buildOnce(isOver: () => boolean): Promise<void> {
     const { store, feed, logger } = this.#parts;
     const { group, kind } = this.scheme.groupVersionKind;
-    this.#number = await store.modelNumber(group, kind);
+    const number = await store.modelNumber(group, kind);
+    if (isOver()) return;
+    this.#number = number;
     this.#followedSince = feed.applied;
-    // Changes of other replicas from here on are kept and applied after the scan, which may or may not have seen them.
-    this.#backlog = [];
+    // Changes from here on are kept and applied after the scan, which may or may not have seen them.
+    const backlog: AppliedChange[] = [];
+    this.#backlog = backlog;
     await feed.current();
     const started = this.#parts.monotonicNow();
     const { index, problems } = await buildIndexes({
       store,
-      number: this.#number,
+      number,
+      newest: feed.applied,
       scheme: this.scheme,
       uniques: this.#uniques,
       entryOf: (object, name) => this.#entryOrProblem(object, name),
-      isClosed: () => this.#closed,
+      isOver,
       onProgress: (progress) => {
         this.#progress = progress;
       },
     });
-    if (this.#closed) return;
+    if (isOver()) return;
     this.#index = index;
     this.#problems = problems;
-    for (const change of this.#backlog) {
+    for (const change of backlog) {
       const known = index.find(change.name);
       if (!known || known.revision < change.revision) this.#applyToIndex(change);
     }
@@ -318,7 +347,7 @@ export class ModelResource {
   /** As the built-in model shows it: a Secret in a list without its values, for example. */
   #shown(stored: Stored, how: Showing, object?: ExtensionObject): Stored {
     if (!this.#behaviour?.show) return stored;
-    const shown = this.#behaviour.show(object ?? this.#parse(stored), how);
+    const shown = this.#behaviour.show(object ?? this.parse(stored.bytes, stored.name), how);
     return { ...stored, bytes: Buffer.from(JSON.stringify(shown)) };
   }
 
@@ -329,6 +358,7 @@ export class ModelResource {
   }
 
   #read(name: string): MaybePromise<{ revision: number; stored: Stored }> {
+    this.assertReady();
     const revision = this.#parts.feed.applied;
     const ref = this.#index.find(name);
     if (!ref) throw this.#absent(name);
@@ -361,7 +391,7 @@ export class ModelResource {
 
   /** The store is ahead of the memory: waits until the memory has what was seen. */
   #overtaken(revision: number | undefined): Promise<void> {
-    return revision === undefined ? this.#parts.feed.newest() : this.#parts.feed.at(revision);
+    return revision === undefined ? this.#parts.feed.newest() : this.#parts.feed.reach(revision);
   }
 
   #absent(name: string): KindredError {
@@ -388,14 +418,22 @@ export class ModelResource {
 
   #list(request: ListRequest): MaybePromise<Page> {
     const { where, sort, names, page, size } = request;
-    const result = run(
-      this.#index,
-      { where, sort, names, offset: (page - 1) * size, limit: size },
-      this.#queryLimits(),
-    );
+    const result = this.#query({ where, sort, names, offset: (page - 1) * size, limit: size });
     return result instanceof Promise
       ? result.then(({ total, refs }) => this.#page(request, this.#parts.feed.applied, total, refs))
       : this.#page(request, this.#parts.feed.applied, result.total, result.refs);
+  }
+
+  /** @throws NotReady when the indexes are built anew by now: those that were asked are of an older state than the memory */
+  #query(query: Query): MaybePromise<QueryResult> {
+    this.assertReady();
+    const index = this.#index;
+    const result = run(index, query, this.#queryLimits());
+    if (!(result instanceof Promise)) return result;
+    return result.then((found) => {
+      this.assertReady();
+      return index === this.#index ? found : this.#query(query);
+    });
   }
 
   #queryLimits() {
@@ -425,14 +463,14 @@ export class ModelResource {
   async names(selection: Selection): Promise<{ revision: number; names: string[] }> {
     this.assertReady();
     await this.#parts.feed.current();
-    const result = await run(this.#index, { ...selection, offset: 0, limit: this.#index.size }, this.#queryLimits());
+    const result = await this.#query({ ...selection, offset: 0, limit: this.#index.size });
     return { revision: this.#parts.feed.applied, names: result.refs.map((ref) => ref.name) };
   }
 
   async count(selection: Omit<Selection, 'sort'>): Promise<{ revision: number; total: number }> {
     this.assertReady();
     await this.#parts.feed.current();
-    const { total } = await run(this.#index, { ...selection, sort: [], offset: 0, limit: 0 }, this.#queryLimits());
+    const { total } = await this.#query({ ...selection, sort: [], offset: 0, limit: 0 });
     return { revision: this.#parts.feed.applied, total };
   }
 
@@ -455,11 +493,7 @@ export class ModelResource {
           return snapshot;
         },
         async () => {
-          const { refs } = await run(
-            this.#index,
-            { ...selection, offset: 0, limit: this.#index.size },
-            this.#queryLimits(),
-          );
+          const { refs } = await this.#query({ ...selection, offset: 0, limit: this.#index.size });
           return Float64Array.from(refs, (ref) => ref.id);
         },
       );
@@ -705,7 +739,8 @@ export class ModelResource {
   async #commit(write: ModelWrite): Promise<WriteResult> {
     const result = await this.#parts.queue.commit(write);
     if (result.ok) {
-      if (this.#parts.feed.applied < result.revision) await this.#parts.feed.at(result.revision);
+      // It is durable whatever happens now: a replica that cannot follow for the moment answers it all the same.
+      if (this.#parts.feed.applied < result.revision) await this.#parts.feed.reach(result.revision).catch(() => {});
       return result;
     }
     if (result.reason === 'fenced') {
@@ -724,15 +759,16 @@ export class ModelResource {
     const behind = this.#parts.feed.current();
     if (behind) await behind;
     const { stored } = await this.#read(name);
-    return { ...stored, object: this.#parse(stored) };
+    return { ...stored, object: this.parse(stored.bytes, name) };
   }
 
-  #parse(stored: Stored): ExtensionObject {
+  /** Stored bytes; an empty object of this name when they are no JSON. */
+  parse(bytes: Buffer, name: string): ExtensionObject {
     try {
-      return JSON.parse(stored.bytes.toString()) as ExtensionObject;
+      return JSON.parse(bytes.toString()) as ExtensionObject;
     } catch {
       const { apiVersion, kind } = this;
-      return { apiVersion, kind, metadata: { name: stored.name, version: 0 } };
+      return { apiVersion, kind, metadata: { name, version: 0 } };
     }
   }
 

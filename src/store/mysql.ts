@@ -6,12 +6,24 @@ import { randomInt } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { ConnectionOptions, Pool, PoolConnection, RowDataPacket } from 'mysql2/promise';
 import { expired, notReady, storageFull, unknownOutcome } from './failure.ts';
-import { changesBytes, changeTypes, compactRows, jumpLength } from './layout.ts';
+import { changesBytes, changeTypes, compactRows, jumpLength, maxSnapshots } from './layout.ts';
 import { durabilityOf, migrateMysql } from './mysql-tables.ts';
 import type { StoreOptions } from './open.ts';
 import type { KnownClaim, Plan, PlannedChange } from './plan.ts';
-import { planBatch, questionsOf } from './plan.ts';
-import type { Change, Claim, Lease, LoadPart, ModelRow, Row, Snapshot, Store, Write, WriteResult } from './store.ts';
+import { planBatch, planMending, questionsOf } from './plan.ts';
+import type {
+  Change,
+  Claim,
+  HeldClaim,
+  Lease,
+  LoadPart,
+  ModelRow,
+  Row,
+  Snapshot,
+  Store,
+  Write,
+  WriteResult,
+} from './store.ts';
 import { Line, Poller } from './wake.ts';
 
 /** Milliseconds after which a database that does not answer counts as away. */
@@ -238,6 +250,7 @@ class MysqlStore implements Store {
   readonly #numbers = new Map<string, number>();
   /** Connections whose session is set up. */
   readonly #prepared = new WeakSet<object>();
+  #snapshots = 0;
   #closed = false;
 
   constructor(
@@ -248,7 +261,7 @@ class MysqlStore implements Store {
   ) {
     this.#description = description;
     this.#pool = driver.createPool({ ...config, connectionLimit: options.poolSize ?? 10 });
-    this.#snapshotPool = driver.createPool({ ...config, connectionLimit: 5 });
+    this.#snapshotPool = driver.createPool({ ...config, connectionLimit: maxSnapshots });
     this.#writers = driver.createPool({ ...config, connectionLimit: 1 });
   }
 
@@ -476,12 +489,24 @@ class MysqlStore implements Store {
   }
 
   async snapshot(): Promise<Snapshot> {
+    // Waiting for another one to end could take for ever, and whoever opens a snapshot holds the memory still meanwhile.
+    if (this.#snapshots >= maxSnapshots) throw notReady(`${maxSnapshots} snapshots are open already`);
+    this.#snapshots++;
+    try {
+      return await this.#openSnapshot();
+    } catch (error) {
+      this.#snapshots--;
+      throw error;
+    }
+  }
+
+  async #openSnapshot(): Promise<Snapshot> {
     const connection = await this.#connection(this.#snapshotPool);
     let open = true;
-    const query = async <R extends RowDataPacket>(sql: string): Promise<R[]> => {
+    const query = async <R extends RowDataPacket>(sql: string, timeout = shortQuery): Promise<R[]> => {
       if (!open) throw notReady('the snapshot is closed');
       try {
-        const [rows] = await connection.query<R[]>({ sql, timeout: longQuery });
+        const [rows] = await connection.query<R[]>({ sql, timeout });
         return rows;
       } catch (error) {
         throw translate(error);
@@ -494,10 +519,11 @@ class MysqlStore implements Store {
       return {
         revision: row!.value as number,
         get: async (model, ids) =>
-          ids.length === 0 ? [] : inOrder(ids, await query<ObjectRow>(selectRows(model, ids))),
+          ids.length === 0 ? [] : inOrder(ids, await query<ObjectRow>(selectRows(model, ids), longQuery)),
         close: async () => {
           if (!open) return;
           open = false;
+          this.#snapshots--;
           await connection.query('ROLLBACK').then(
             () => connection.release(),
             () => connection.destroy(),
@@ -527,10 +553,29 @@ class MysqlStore implements Store {
     });
   }
 
-  replaceClaims(model: number, add: readonly (Claim & { id: number })[], remove: readonly Uint8Array[]): Promise<void> {
+  mendClaims(
+    model: number,
+    add: readonly (Claim & { id: number; revision: number })[],
+    remove: readonly HeldClaim[],
+  ): Promise<number> {
+    const all = [...add, ...remove];
+    if (all.length === 0) return Promise.resolve(0);
     return this.#transaction(async (query) => {
-      if (remove.length > 0) await query(deleteClaims(remove.map((hash) => ({ model, hash }))));
-      for (const statement of insertClaims(add.map((claim) => ({ ...claim, model })))) await query(statement);
+      await query("SELECT value FROM kindred_meta WHERE id = 'revision' FOR UPDATE");
+      const rows = await query(
+        `SELECT id, revision FROM kindred_objects WHERE id IN (${all.map((claim) => claim.id).join(',')}) AND model = ${model}`,
+      );
+      const pairs = all.map(({ hash }) => ({ model, value: hash }));
+      const claims = await query(
+        `SELECT model, hash, index_name, key_text, id FROM kindred_claims WHERE ${byModel('hash', pairs)}`,
+      );
+      const plan = planMending(model, add, remove, {
+        rows: rows.map((row) => ({ id: row.id as number, revision: row.revision as number })),
+        claims: (claims as ClaimRow[]).map(claimOf),
+      });
+      if (plan.droppedClaims.length > 0) await query(deleteClaims(plan.droppedClaims));
+      for (const statement of insertClaims(plan.takenClaims)) await query(statement);
+      return plan.left;
     });
   }
 

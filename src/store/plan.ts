@@ -2,7 +2,7 @@
  * What a batch does, decided in the process while the database holds the lock on the revision: for the databases that
  * are a network away, where asking for each write would cost a round trip. Read once, decide here, write once.
  */
-import type { Claim, Write, WriteResult } from './store.ts';
+import type { Claim, HeldClaim, Write, WriteResult } from './store.ts';
 
 export interface KnownRow {
   readonly model: number;
@@ -139,6 +139,31 @@ export function planBatch(writes: readonly Write[], time: number, answers: Answe
     if (!claim && old) droppedClaims.push(old);
   }
   return { results, revision, steps, takenClaims, droppedClaims };
+}
+
+/** What `Store.mendClaims` does, given the rows and claims that it is about. */
+export function planMending(
+  model: number,
+  add: readonly (Claim & { id: number; revision: number })[],
+  remove: readonly HeldClaim[],
+  answers: { readonly rows: readonly { id: number; revision: number }[]; readonly claims: readonly KnownClaim[] },
+): {
+  readonly droppedClaims: Plan['droppedClaims'];
+  readonly takenClaims: readonly KnownClaim[];
+  readonly left: number;
+} {
+  const revisions = new Map(answers.rows.map((row) => [row.id, row.revision]));
+  const held = new Map(answers.claims.map((claim) => [claimKey(model, claim.hash), claim.id]));
+  const isAsRead = ({ id, revision }: { id: number; revision: number | undefined }): boolean =>
+    revisions.get(id) === revision;
+  const removed = remove.filter((claim) => isAsRead(claim) && held.get(claimKey(model, claim.hash)) === claim.id);
+  for (const { hash } of removed) held.delete(claimKey(model, hash));
+  const added = add.filter((claim) => isAsRead(claim) && !held.has(claimKey(model, claim.hash)));
+  return {
+    droppedClaims: removed.map(({ hash }) => ({ model, hash })),
+    takenClaims: added.map(({ hash, index, key, id }) => ({ model, hash, index, key, id })),
+    left: [...remove, ...add].filter((claim) => !isAsRead(claim)).length,
+  };
 }
 
 function rowKey(model: number, name: string): string {

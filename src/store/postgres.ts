@@ -7,12 +7,24 @@
 import { randomInt } from 'node:crypto';
 import type { Client, ClientBase, Pool, PoolClient, QueryResultRow } from 'pg';
 import { expired, notReady, storageFull, unknownOutcome } from './failure.ts';
-import { changesBytes, changeTypes, compactRows, jumpLength } from './layout.ts';
+import { changesBytes, changeTypes, compactRows, jumpLength, maxSnapshots } from './layout.ts';
 import type { StoreOptions } from './open.ts';
 import type { KnownClaim, PlannedChange } from './plan.ts';
-import { planBatch, questionsOf } from './plan.ts';
+import { planBatch, planMending, questionsOf } from './plan.ts';
 import { durabilityOf, migratePostgres } from './postgres-tables.ts';
-import type { Change, Claim, Lease, LoadPart, ModelRow, Row, Snapshot, Store, Write, WriteResult } from './store.ts';
+import type {
+  Change,
+  Claim,
+  HeldClaim,
+  Lease,
+  LoadPart,
+  ModelRow,
+  Row,
+  Snapshot,
+  Store,
+  Write,
+  WriteResult,
+} from './store.ts';
 import { Line, Poller } from './wake.ts';
 
 const channel = 'kindred_commit';
@@ -156,6 +168,11 @@ const numbers = (list: readonly number[]): string => `{${list.join(',')}}`;
 const texts = (list: readonly string[]): string =>
   `{${list.map((text) => `"${text.replace(/[\\"]/g, '\\$&')}"`).join(',')}}`;
 
+const selectClaims = `
+  SELECT c.model, c.hash, c.index_name AS index, c.key, c.id
+  FROM unnest($2::int[], $3::int[], $4::int[]) AS w (model, start, length)
+  JOIN kindred_claims c ON c.model = w.model AND c.hash = substring($1::bytea from w.start for w.length)`;
+
 const insertClaims = `
   INSERT INTO kindred_claims
   SELECT w.model, substring($1::bytea from w.start for w.length), w.index_name, substring($1::bytea from w.key_start for w.key_length), w.id
@@ -242,6 +259,7 @@ class PostgresStore implements Store {
   #writer: Client | undefined;
   #listening: Promise<void> | undefined;
   #listener: Client | undefined;
+  #snapshots = 0;
   #closed = false;
 
   constructor(connections: Connections, options: StoreOptions, description: Readonly<Record<string, string>>) {
@@ -249,7 +267,7 @@ class PostgresStore implements Store {
     this.#warn = options.warn ?? (() => undefined);
     this.#description = description;
     this.#pool = connections.pool(options.poolSize ?? 10);
-    this.#snapshotPool = connections.pool(5);
+    this.#snapshotPool = connections.pool(maxSnapshots);
   }
 
   async modelNumber(group: string, kind: string): Promise<number> {
@@ -371,9 +389,7 @@ class PostgresStore implements Store {
         ? nothing
         : client.query<ClaimRow>({
             name: 'claims',
-            text: `SELECT c.model, c.hash, c.index_name AS index, c.key, c.id
-              FROM unnest($2::int[], $3::int[], $4::int[]) AS w (model, start, length)
-              JOIN kindred_claims c ON c.model = w.model AND c.hash = substring($1::bytea from w.start for w.length)`,
+            text: selectClaims,
             values: hashParameters(questions.hashes),
           }),
       questions.leases.length === 0
@@ -499,12 +515,28 @@ class PostgresStore implements Store {
   }
 
   async snapshot(): Promise<Snapshot> {
+    // Waiting for another one to end could take for ever, and whoever opens a snapshot holds the memory still meanwhile.
+    if (this.#snapshots >= maxSnapshots) throw notReady(`${maxSnapshots} snapshots are open already`);
+    this.#snapshots++;
+    try {
+      return await this.#openSnapshot();
+    } catch (error) {
+      this.#snapshots--;
+      throw error;
+    }
+  }
+
+  async #openSnapshot(): Promise<Snapshot> {
     const client = await this.#client(this.#snapshotPool);
     let open = true;
-    const query = async <R extends QueryResultRow>(text: string, values: unknown[] = []): Promise<R[]> => {
+    const query = async <R extends QueryResultRow>(
+      text: string,
+      values: unknown[] = [],
+      timeout = shortQuery,
+    ): Promise<R[]> => {
       if (!open) throw notReady('the snapshot is closed');
       try {
-        return (await ask<R>(client, text, values, longQuery)).rows;
+        return (await ask<R>(client, text, values, timeout)).rows;
       } catch (error) {
         throw translate(error);
       }
@@ -515,10 +547,11 @@ class PostgresStore implements Store {
       return {
         revision: rows[0]!.value,
         get: async (model, ids) =>
-          ids.length === 0 ? [] : inOrder(ids, await query<Row>(selectRows, [numbers(ids), model])),
+          ids.length === 0 ? [] : inOrder(ids, await query<Row>(selectRows, [numbers(ids), model], longQuery)),
         close: async () => {
           if (!open) return;
           open = false;
+          this.#snapshots--;
           await client.query('ROLLBACK').then(
             () => client.release(),
             (error: Error) => client.release(error),
@@ -549,11 +582,24 @@ class PostgresStore implements Store {
     });
   }
 
-  replaceClaims(model: number, add: readonly (Claim & { id: number })[], remove: readonly Uint8Array[]): Promise<void> {
+  mendClaims(
+    model: number,
+    add: readonly (Claim & { id: number; revision: number })[],
+    remove: readonly HeldClaim[],
+  ): Promise<number> {
     return this.#transaction(async (client) => {
-      const dropped = remove.map((hash) => ({ model, hash }));
-      if (dropped.length > 0) await client.query(deleteClaims, hashParameters(dropped));
-      if (add.length > 0) await client.query(insertClaims, claimParameters(add.map((claim) => ({ ...claim, model }))));
+      await client.query("SELECT value FROM kindred_meta WHERE key = 'revision' FOR UPDATE");
+      const all = [...add, ...remove];
+      const rows = await client.query<{ id: number; revision: number }>(
+        'SELECT id, revision FROM kindred_objects WHERE id = ANY ($1::bigint[]) AND model = $2',
+        [numbers(all.map((claim) => claim.id)), model],
+      );
+      const hashes = all.map(({ hash }) => ({ model, hash }));
+      const claims = await client.query<ClaimRow>(selectClaims, hashParameters(hashes));
+      const plan = planMending(model, add, remove, { rows: rows.rows, claims: claims.rows.map(claimOf) });
+      if (plan.droppedClaims.length > 0) await client.query(deleteClaims, hashParameters(plan.droppedClaims));
+      if (plan.takenClaims.length > 0) await client.query(insertClaims, claimParameters(plan.takenClaims));
+      return plan.left;
     });
   }
 

@@ -4,15 +4,19 @@
  */
 import { changeTypes } from './layout.ts';
 import type { SqliteWriter } from './sqlite-writer.ts';
-import type { Claim, Lease, LoadPart, Write, WriteResult } from './store.ts';
+import type { Claim, HeldClaim, Lease, LoadPart, Write, WriteResult } from './store.ts';
 
 /** A request and its answer, by name. */
 export interface Requests {
   commit: { ask: { batch: PackedBatch; time: number }; answer: readonly WriteResult[] };
   modelNumber: { ask: { group: string; kind: string }; answer: number };
-  replaceClaims: {
-    ask: { model: number; add: readonly (Claim & { id: number })[]; remove: readonly Uint8Array[] };
-    answer: undefined;
+  mendClaims: {
+    ask: {
+      model: number;
+      add: readonly (Claim & { id: number; revision: number })[];
+      remove: readonly HeldClaim[];
+    };
+    answer: number;
   };
   compact: { ask: { keep: number; time: number }; answer: number };
   acquireLease: { ask: { name: string; holder: string; ttl: number; now: number }; answer: Lease | undefined };
@@ -42,8 +46,8 @@ export function perform(writer: SqliteWriter, request: Exclude<Request, { name: 
       return writer.commit(unpackBatch(request.ask.batch), request.ask.time);
     case 'modelNumber':
       return writer.modelNumber(request.ask.group, request.ask.kind);
-    case 'replaceClaims':
-      return writer.replaceClaims(request.ask.model, request.ask.add, request.ask.remove);
+    case 'mendClaims':
+      return writer.mendClaims(request.ask.model, request.ask.add, request.ask.remove);
     case 'compact':
       return writer.compact(request.ask.keep, request.ask.time);
     case 'acquireLease':

@@ -2,7 +2,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { changeTypes, compactRows, jumpLength } from './layout.ts';
 import { readMeta } from './sqlite-tables.ts';
-import type { Claim, Lease, LoadPart, Write, WriteResult } from './store.ts';
+import type { Claim, HeldClaim, Lease, LoadPart, Write, WriteResult } from './store.ts';
 
 /** The statement that makes a transaction durable failed: `cause` is SQLite's error. */
 export class SqliteCommitError extends Error {}
@@ -138,10 +138,27 @@ export class SqliteWriter {
     });
   }
 
-  replaceClaims(model: number, add: readonly (Claim & { id: number })[], remove: readonly Uint8Array[]): void {
-    this.#transaction(() => {
-      for (const hash of remove) this.#sql('DELETE FROM claims WHERE model = ? AND hash = ?').run(model, hash);
-      this.#putClaims(model, add);
+  mendClaims(
+    model: number,
+    add: readonly (Claim & { id: number; revision: number })[],
+    remove: readonly HeldClaim[],
+  ): number {
+    const isAsRead = ({ id, revision }: { id: number; revision: number | undefined }): boolean => {
+      const row = this.#sql('SELECT revision FROM objects WHERE id = ? AND model = ?').get(id, model);
+      return (row as Head | undefined)?.revision === revision;
+    };
+    return this.#transaction(() => {
+      let left = 0;
+      for (const claim of remove) {
+        if (!isAsRead(claim)) left++;
+        else this.#sql('DELETE FROM claims WHERE model = ? AND hash = ? AND id = ?').run(model, claim.hash, claim.id);
+      }
+      for (const claim of add) {
+        const { hash, index, key, id } = claim;
+        if (!isAsRead(claim)) left++;
+        else this.#sql('INSERT OR IGNORE INTO claims VALUES (?, ?, ?, ?, ?)').run(model, hash, index, key, id);
+      }
+      return left;
     });
   }
 

@@ -12,7 +12,19 @@ import { packBatch } from './sqlite-message.ts';
 import { SqliteReader } from './sqlite-reader.ts';
 import { checkSqlite, openForReading, sqliteVersion } from './sqlite-tables.ts';
 import { primary, resultCodes, translate, WriterThread } from './sqlite-thread.ts';
-import type { Change, Claim, Lease, LoadPart, ModelRow, Row, Snapshot, Store, Write, WriteResult } from './store.ts';
+import type {
+  Change,
+  Claim,
+  HeldClaim,
+  Lease,
+  LoadPart,
+  ModelRow,
+  Row,
+  Snapshot,
+  Store,
+  Write,
+  WriteResult,
+} from './store.ts';
 
 export interface SqliteOptions {
   /** Pages of 4 KiB in the write-ahead log at which it is checkpointed even though writes go on. Default 500: a checkpoint of that size holds a commit up by a few milliseconds. */
@@ -156,12 +168,13 @@ class SqliteStore implements Store {
     return this.#read(() => this.#reader.claims(model, after, limit));
   }
 
-  replaceClaims(model: number, add: readonly (Claim & { id: number })[], remove: readonly Uint8Array[]): Promise<void> {
-    return this.#parts.writer.request('replaceClaims', {
-      model,
-      add: add.map((claim) => ({ ...claim, hash: alone(claim.hash) })),
-      remove: remove.map(alone),
-    });
+  mendClaims(
+    model: number,
+    add: readonly (Claim & { id: number; revision: number })[],
+    remove: readonly HeldClaim[],
+  ): Promise<number> {
+    const detached = <T extends { readonly hash: Uint8Array }>(claim: T): T => ({ ...claim, hash: alone(claim.hash) });
+    return this.#parts.writer.request('mendClaims', { model, add: add.map(detached), remove: remove.map(detached) });
   }
 
   changes(since: number, limit: number): readonly Change[] {

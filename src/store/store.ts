@@ -24,6 +24,14 @@ export interface Claim {
   readonly key: string;
 }
 
+/** A claim as it was read, and the row that holds it. */
+export interface HeldClaim {
+  readonly hash: Uint8Array;
+  readonly id: number;
+  /** Revision of the row when it was read; undefined when there was no such row. */
+  readonly revision: number | undefined;
+}
+
 /** One change that is to be made. Members of a batch succeed or fail each alone. */
 export interface Write {
   readonly type: 'create' | 'update' | 'delete';
@@ -135,8 +143,17 @@ export interface Store {
     limit: number,
   ): MaybePromise<readonly (Claim & { id: number })[]>;
 
-  /** Makes the claims of a model as given, for indexes that were added, dropped or changed since; in one transaction. */
-  replaceClaims(model: number, add: readonly (Claim & { id: number })[], remove: readonly Uint8Array[]): Promise<void>;
+  /**
+   * Puts claims right, for indexes that were added, dropped or changed since; in one transaction that no commit runs
+   * beside. A claim is removed or added only while its row is as it was read (the same revision, or none) and, when it
+   * is removed, still holds it; adding takes no value from another row. Resolves to how many were left because their
+   * row is another by now.
+   */
+  mendClaims(
+    model: number,
+    add: readonly (Claim & { id: number; revision: number })[],
+    remove: readonly HeldClaim[],
+  ): Promise<number>;
 
   /**
    * Changes with revision > since, in order, at most `limit` (and at most about 4 MiB of bytes, but at least one).

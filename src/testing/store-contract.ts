@@ -511,7 +511,7 @@ const cases: Readonly<Record<string, Case>> = {
     await committed(store, creation(model, 'other', 'x', claimOf('w')));
   },
 
-  'claims come by hash, after a hash, at most the limit, and are replaced in one step': async ({ store, model }) => {
+  'claims come by hash, after a hash, at most the limit': async ({ store, model }) => {
     const keys = Array.from({ length: 25 }, (_, i) => `key-${i}`);
     await commit(
       store,
@@ -529,20 +529,42 @@ const cases: Readonly<Record<string, Case>> = {
       keys.map((key) => Buffer.from(claimOf(key).hash).toString('hex')).toSorted(),
     );
     assert.ok(found.every((claim) => claim.index === 'spec.slug' && claim.key === `key-${claim.id - 1}`));
+  },
 
-    await store.replaceClaims(
+  'claims are put right only for rows that are as they were read': async ({ store, model }) => {
+    await commit(
+      store,
+      ['a', 'b', 'c', 'd'].map((name) => creation(model, name, 'x', claimOf(name))),
+    );
+    const [changed] = await commit(store, [{ type: 'update', model, name: 'd', bytes: bytesOf('y') }]);
+    assert.ok(changed?.ok);
+    const left = await store.mendClaims(
       model,
       [
-        { ...claimOf('new'), id: 3 },
-        { ...claimOf('key-1'), id: 9 },
+        { ...claimOf('new'), id: 3, revision: 3 },
+        { ...claimOf('a'), id: 2, revision: 2 },
+        { ...claimOf('c'), id: 2, revision: 2 },
+        { ...claimOf('late'), id: 4, revision: 4 },
+        { ...claimOf('gone'), id: 9, revision: 9 },
       ],
-      keys.slice(2).map((key) => claimOf(key).hash),
+      [
+        { hash: claimOf('b').hash, id: 1, revision: 1 },
+        { hash: claimOf('c').hash, id: 3, revision: 3 },
+        { hash: claimOf('d').hash, id: 4, revision: 4 },
+        { hash: claimOf('a').hash, id: 1, revision: undefined },
+      ],
     );
+    assert.equal(left, 4);
     assert.deepEqual((await store.claims(model, undefined, 10)).map((claim) => [claim.key, claim.id]).toSorted(), [
-      ['key-0', 1],
-      ['key-1', 9],
+      ['a', 1],
+      ['b', 2],
+      ['c', 2],
+      ['d', 4],
       ['new', 3],
     ]);
+    await commit(store, [{ type: 'delete', model, name: 'b', bytes: bytesOf('x') }]);
+    assert.equal(await store.mendClaims(model, [], [{ hash: claimOf('b').hash, id: 2, revision: undefined }]), 0);
+    assert.ok((await store.claims(model, undefined, 10)).every((claim) => claim.key !== 'b'));
   },
 
   'the change log has every change in order, with the content before and after and the time': async ({

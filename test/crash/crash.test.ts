@@ -75,7 +75,7 @@ describe('the comparison after a crash', () => {
   it('finds a unique value that no row has', () =>
     stored(async (store, said) => {
       const model = await store.modelNumber('crash.example.com', 'Thing');
-      await store.replaceClaims(model, [{ hash: Buffer.from('x'), index: 'slug', key: 'x', id: 1 }], []);
+      await store.mendClaims(model, [{ hash: Buffer.from('x'), index: 'slug', key: 'x', id: 1, revision: 1 }], []);
       await assert.rejects(new Witness().check(store, said), /unique values/);
     }));
 });
