@@ -1,8 +1,9 @@
 /**
  * Watch sessions against an oracle: every stream must be the slice of the change log that its selection sees, no gap, no
  * repeat, in order. Sessions are inside the process and over HTTP, they come back again and again, read slowly, begin at
- * revisions that may no longer be kept, and see the service restart.
- * `node --import tsx test/watch/sessions.ts [--sessions 20000] [--seed 1] [--database sqlite:FILE] [--restart 1000] [--keep 3000]`
+ * revisions that may no longer be kept, change the replica, and see the service restart.
+ * `node --import tsx test/watch/sessions.ts [--sessions 20000] [--seed 1] [--width 500] [--restart 2000] [--keep 3000]
+ * [--database URL --replicas 2]`
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -10,6 +11,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import type { Service } from 'kindred';
 import { createService, defineModel, KindredError, ListOptions, Type } from 'kindred';
+import { pino } from 'pino';
 import type { StreamEvent } from './stream.ts';
 import { Frames } from './stream.ts';
 
@@ -99,6 +101,8 @@ export interface SessionsOptions {
   width?: number;
   /** The service restarts after about so many sessions, in the middle of some. Default never. */
   restart?: number;
+  /** Processes on one database, of a kind that can be shared; here all in this process. Default 1. */
+  replicas?: number;
   /** Changes that the log keeps, so that some sessions begin at a revision that is gone. Default all of them. */
   keep?: number;
 }
@@ -159,8 +163,9 @@ class Run {
     restarts: 0,
     changes: 0,
   };
-  #service!: Service;
-  #port = 0;
+  #replicas: { readonly service: Service }[] = [];
+  /** The same before and after a restart. */
+  readonly #ports: { readonly port: number }[] = [];
   #first = -1;
   #recording!: Promise<void>;
   #writing: Promise<void> | undefined;
@@ -198,7 +203,7 @@ class Run {
   async stop(): Promise<void> {
     this.#isWriting = false;
     await this.#writing;
-    await this.#service?.stop();
+    await Promise.all(this.#replicas.map(({ service }) => service.stop()));
     await this.#recording;
   }
 
@@ -209,12 +214,25 @@ class Run {
   // ── the service ────────────────────────────────────────────────────────────────────────────────────────
 
   async #start(): Promise<void> {
-    const { database, keep } = this.#options;
+    const { database, keep, replicas = 1 } = this.#options;
     const changeLog = keep === undefined ? {} : { maxCount: keep, maxAge: 0 };
-    this.#service = await createService({ database, port: this.#port, auth: false, changeLog });
-    this.#service.schemeManager.register(Item);
-    const { url } = await this.#service.start();
-    this.#port = Number(new URL(url).port);
+    // Refusals are a part of every restart.
+    const logger = pino({ level: 'silent' });
+    this.#replicas = [];
+    for (let i = 0; i < replicas; i++) {
+      const service = await createService({
+        database,
+        port: this.#ports[i]?.port ?? 0,
+        auth: false,
+        changeLog,
+        logger,
+      });
+      service.schemeManager.register(Item);
+      const { url } = await service.start();
+      const port = Number(new URL(url).port);
+      this.#replicas.push({ service });
+      this.#ports[i] = { port };
+    }
     const begun = Promise.withResolvers<void>();
     this.#recording = this.#record(begun.resolve).catch((error: unknown) => {
       if (!(error instanceof KindredError && error.code === 'ShuttingDown')) this.#failure = error;
@@ -227,7 +245,7 @@ class Run {
     await new Promise((resolve) => setTimeout(resolve, 50));
     this.#isWriting = false;
     await this.#writing;
-    await this.#service.stop();
+    await Promise.all(this.#replicas.map(({ service }) => service.stop()));
     await this.#recording;
     await this.#start();
     this.#isWriting = true;
@@ -244,7 +262,7 @@ class Run {
   }
 
   async #mutate(): Promise<void> {
-    const { client } = this.#service;
+    const { client } = this.#pick(this.#replicas).service;
     const random = this.#random;
     const name = `item-${Math.floor(random() * 30)}`;
     const spec = (): ItemObject['spec'] => ({
@@ -273,7 +291,7 @@ class Run {
     const last = this.#log.at(-1)?.revision;
     const position = last === undefined ? { sendInitial: true } : { since: String(last) };
     if (last !== undefined) begun();
-    for await (const event of this.#service.client.watch(Item, position)) {
+    for await (const event of this.#replicas[0]!.service.client.watch(Item, position)) {
       if (event.type === 'BOOKMARK') {
         if (event.initial) {
           this.#first = Number(event.revision);
@@ -367,7 +385,8 @@ class Run {
       const position = session.begin < 0 ? { sendInitial: true } : { since: String(session.since) };
       let count = 0;
       try {
-        for await (const event of this.#service.client.watch(Item, { select, signal: abort.signal, ...position })) {
+        const { client } = this.#pick(this.#replicas).service;
+        for await (const event of client.watch(Item, { select, signal: abort.signal, ...position })) {
           await this.#see(session, event);
           if (++count >= wanted && session.begin >= 0) abort.abort();
         }
@@ -417,7 +436,8 @@ class Run {
     } else query.set('since', String(session.since));
     let count = 0;
     try {
-      const url = `http://127.0.0.1:${this.#port}/apis/watch.example.com/v1/items?${query}`;
+      const { port } = this.#pick(this.#ports);
+      const url = `http://127.0.0.1:${port}/apis/watch.example.com/v1/items?${query}`;
       const response = await fetch(url, { headers });
       if (response.status === 410) {
         await response.body?.cancel();
@@ -501,20 +521,18 @@ if (process.argv[1] === import.meta.filename) {
       sessions: { type: 'string', default: '20000' },
       seed: { type: 'string', default: String(Date.now() % 1e6) },
       database: { type: 'string' },
-      width: { type: 'string', default: '50' },
-      restart: { type: 'string', default: '1000' },
+      width: { type: 'string', default: '500' },
+      restart: { type: 'string', default: '2000' },
       keep: { type: 'string', default: '3000' },
+      replicas: { type: 'string', default: '1' },
     },
   });
-  const [sessions, seed, width, restart, keep] = [
-    values.sessions,
-    values.seed,
-    values.width,
-    values.restart,
-    values.keep,
-  ].map(Number) as [number, number, number, number, number];
+  const { database } = values;
+  const { sessions, seed, width, restart, keep, replicas } = Object.fromEntries(
+    Object.entries(values).map(([name, value]) => [name, Number(value)]),
+  ) as Record<'sessions' | 'seed' | 'width' | 'restart' | 'keep' | 'replicas', number>;
   console.log(`seed ${seed}`);
   const started = performance.now();
-  const result = await runSessions({ sessions, seed, width, restart, keep, database: values.database });
+  const result = await runSessions({ sessions, seed, width, restart, keep, replicas, database });
   console.log({ ...result, seconds: Math.round((performance.now() - started) / 1000) });
 }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
+import { databaseAdapters } from '../servers.ts';
 import { runLivePages } from './live-pages.ts';
 import { runSessions } from './sessions.ts';
 
@@ -19,3 +20,24 @@ it('contract 13: the events of a live page, applied in order, give the list of t
   const result = await runLivePages({ changes: 2_000, seed });
   assert.ok(result.compared > 200, JSON.stringify(result));
 });
+
+for (const adapter of databaseAdapters().filter(({ kind }) => kind !== 'sqlite')) {
+  it(`contract 13: sessions that change the replica on ${adapter.name} see every change once, in order`, async (t) => {
+    t.diagnostic(`seed ${seed}`);
+    const database = await adapter.create();
+    try {
+      const result = await runSessions({
+        sessions: 200,
+        seed,
+        width: 100,
+        restart: 100,
+        keep: 500,
+        replicas: 2,
+        database: database.url,
+      });
+      assert.ok(result.sessions === 120 && result.resumed > 50 && result.restarts === 1, JSON.stringify(result));
+    } finally {
+      await database.drop();
+    }
+  });
+}

@@ -8,6 +8,7 @@ import type { Service, ServiceOptions } from 'kindred';
 import { createService, defineModel, Type } from 'kindred';
 import { until } from 'kindred/testing';
 import type { WebhookSpec, WebhookStatus } from '../../src/webhook/model.ts';
+import { databaseAdapters } from '../servers.ts';
 import { isSigned, Receiver } from './receiver.ts';
 
 const Order = defineModel({
@@ -385,4 +386,30 @@ test('nobody makes a webhook for what they may not see', async (t) => {
   await shop.send('PATCH', '/api/v1alpha1/roles/hooker', { rules }, administrator);
   assert.equal((await shop.hook()).status, 201);
   shop.token = administrator;
+});
+
+const shared = databaseAdapters().find(({ kind }) => kind === 'postgres');
+test('contract 8: of two replicas one delivers; when it goes the other goes on where it was', {
+  skip: !shared && 'no PostgreSQL here',
+}, async (t) => {
+  const database = await shared!.create();
+  const first = await open(t, { database: database.url });
+  const second = new Shop(first.receiver, first.options);
+  await second.start();
+  t.after(() => second.service.stop());
+  t.after(() => database.drop());
+  await first.secret();
+  await first.hook();
+  for (let step = 0; step < 10; step++) await (step % 2 ? first : second).step('a', step);
+  await until(() => first.steps('a').length === 10, { timeout: 30_000 });
+  assert.deepEqual(
+    first.steps('a'),
+    [0, 1, 2, 3, 4, 5, 6, 7, 8, 9],
+    'each change came once, though both replicas know the webhook',
+  );
+  await first.service.stop();
+  for (let step = 10; step < 20; step++) await second.step('a', step);
+  await until(() => second.steps('a').at(-1) === 19, { timeout: 30_000 });
+  const steps = second.steps('a').slice(10);
+  assert.deepEqual(steps.slice(steps.indexOf(10)), [10, 11, 12, 13, 14, 15, 16, 17, 18, 19]);
 });
