@@ -150,15 +150,14 @@ export class SchemaDocument {
   /** What sets the defaults below a value, in place; undefined when the document has none. */
   defaults(): ((value: unknown) => void) | undefined {
     if (![...this.#places.keys()].some((schema) => 'default' in schema)) return undefined;
-    return this.#defaultsOf(this.root);
+    const set = this.#defaultsOf(this.root);
+    return set && ((value) => set(value, 0));
   }
 
-  /** The document's own default, a new copy each time. */
+  /** The default of the document as a whole, a new copy each time; undefined when it has none. */
   initial(): unknown {
-    const { root } = this;
-    return typeof root === 'object' && root.default !== undefined
-      ? JSON.parse(JSON.stringify(root.default))
-      : undefined;
+    const text = this.#defaultText(this.root);
+    return text === undefined ? undefined : JSON.parse(text);
   }
 
   /** Throws `InvalidModel` when a default does not satisfy its own schema. */
@@ -166,7 +165,15 @@ export class SchemaDocument {
     for (const [schema, { path, resource }] of this.#places) {
       if (!('default' in schema) || resource.base.startsWith(dialect)) continue;
       const value: unknown = JSON.parse(JSON.stringify(schema.default));
-      this.#defaultsOf(schema)?.(value);
+      try {
+        this.#defaultsOf(schema)?.(value, 0);
+      } catch (error) {
+        if (!(error instanceof EndlessDefault)) throw error;
+        this.#refuse(`${path}/default`, {
+          en: 'is set again within itself, without end',
+          zh: '在自身内部无限重复设置',
+        });
+      }
       const check = this.#checkOf(schema, this.#options.closed ? 'inline' : 'open');
       const context = new Context('', resource);
       if (check(value, context, undefined)) continue;
@@ -811,23 +818,24 @@ export class SchemaDocument {
   // ── defaults ──────────────────────────────────────────────────────────────────────────────────────────────
 
   /** Only through what always applies: conditional branches set nothing, but for "this or null". */
-  #defaultsOf(root: JsonSchema): ((value: unknown) => void) | undefined {
-    const made = new Map<SchemaObject, (value: unknown) => void>();
-    const of = (schema: unknown): ((value: unknown) => void) | undefined => {
+  #defaultsOf(root: JsonSchema): SetDefaults | undefined {
+    const made = new Map<SchemaObject, SetDefaults>();
+    const of = (schema: unknown): SetDefaults | undefined => {
       if (!isObject(schema) || !this.#reachesDefault(schema, new Set())) return undefined;
       const known = made.get(schema);
       if (known) return known;
-      const steps: ((value: unknown) => void)[] = [];
-      const apply = (value: unknown): void => {
+      const steps: SetDefaults[] = [];
+      const apply: SetDefaults = (value, depth) => {
         if (!isContainer(value)) return;
-        for (const step of steps) step(value);
+        if (depth > deepestDefault) throw new EndlessDefault();
+        for (const step of steps) step(value, depth);
       };
       made.set(schema, apply);
       for (const next of this.#always(schema)) {
         const step = of(next);
         if (step) steps.push(step);
       }
-      steps.push(...memberDefaults(schema, of), ...itemDefaults(schema, of));
+      steps.push(...memberDefaults(schema, of, (one) => this.#defaultText(one)), ...itemDefaults(schema, of));
       return apply;
     };
     return of(root);
@@ -844,26 +852,49 @@ export class SchemaDocument {
     return next;
   }
 
+  /** The default that a schema gives to what is absent: its own, else that of what always applies beside it. */
+  #defaultText(schema: unknown, seen = new Set<SchemaObject>()): string | undefined {
+    if (!isObject(schema) || seen.has(schema)) return undefined;
+    seen.add(schema);
+    if (schema.default !== undefined) return JSON.stringify(schema.default);
+    for (const next of this.#always(schema)) {
+      const text = this.#defaultText(next, seen);
+      if (text !== undefined) return text;
+    }
+    return undefined;
+  }
+
   #reachesDefault(schema: JsonSchema, seen: Set<SchemaObject>): boolean {
     if (typeof schema !== 'object' || seen.has(schema)) return false;
     seen.add(schema);
     const members = Object.values(isObject(schema.properties) ? schema.properties : {});
-    if (members.some((one) => isObject(one) && 'default' in one)) return true;
+    if (members.some((one) => this.#defaultText(one) !== undefined)) return true;
     const next = subschemas(schema).map((part) => part.schema);
     return [...next, ...this.#always(schema)].some((one) => this.#reachesDefault(one, seen));
   }
 }
 
-type DefaultsOf = (schema: unknown) => ((value: unknown) => void) | undefined;
+/** Sets the defaults below a value, in place. `depth`: of the value below the one that was handed in. */
+type SetDefaults = (value: unknown, depth: number) => void;
+type DefaultsOf = (schema: unknown) => SetDefaults | undefined;
 
-function memberDefaults(schema: SchemaObject, of: DefaultsOf): ((value: unknown) => void)[] {
-  const steps: ((value: unknown) => void)[] = [];
+/** Deeper than any body: only a default that is set again within itself gets there. */
+const deepestDefault = 1000;
+
+class EndlessDefault extends Error {}
+
+function memberDefaults(
+  schema: SchemaObject,
+  of: DefaultsOf,
+  defaultText: (schema: unknown) => string | undefined,
+): SetDefaults[] {
+  const steps: SetDefaults[] = [];
   const properties = isObject(schema.properties) ? schema.properties : {};
   for (const [name, one] of Object.entries(properties)) {
-    const text = isObject(one) && 'default' in one ? JSON.stringify(one.default) : undefined;
+    const text = defaultText(one);
     const inner = of(one);
     if (text === undefined && !inner) continue;
-    steps.push((value) => {
+    steps.push((value, depth) => {
       if (Array.isArray(value)) return;
       const object = value as Record<string, unknown>;
       if (text !== undefined && (!Object.hasOwn(object, name) || object[name] === undefined)) {
@@ -874,7 +905,7 @@ function memberDefaults(schema: SchemaObject, of: DefaultsOf): ((value: unknown)
           writable: true,
         });
       }
-      if (inner && Object.hasOwn(object, name)) inner(object[name]);
+      if (inner && Object.hasOwn(object, name)) inner(object[name], depth + 1);
     });
   }
   const patterns = Object.entries(isObject(schema.patternProperties) ? schema.patternProperties : {}).map(
@@ -882,26 +913,26 @@ function memberDefaults(schema: SchemaObject, of: DefaultsOf): ((value: unknown)
   );
   const additional = of(schema.additionalProperties);
   if (additional || patterns.some(({ inner }) => inner)) {
-    steps.push((value) => {
+    steps.push((value, depth) => {
       if (Array.isArray(value)) return;
       for (const [name, member] of Object.entries(value as object)) {
         const matching = patterns.filter(({ pattern }) => pattern.test(name));
-        for (const { inner } of matching) inner?.(member);
-        if (matching.length === 0 && !Object.hasOwn(properties, name)) additional?.(member);
+        for (const { inner } of matching) inner?.(member, depth + 1);
+        if (matching.length === 0 && !Object.hasOwn(properties, name)) additional?.(member, depth + 1);
       }
     });
   }
   return steps;
 }
 
-function itemDefaults(schema: SchemaObject, of: DefaultsOf): ((value: unknown) => void)[] {
+function itemDefaults(schema: SchemaObject, of: DefaultsOf): SetDefaults[] {
   const prefix = Array.isArray(schema.prefixItems) ? schema.prefixItems.map(of) : [];
   const items = of(schema.items);
   if (!items && !prefix.some(Boolean)) return [];
   return [
-    (value) => {
+    (value, depth) => {
       if (!Array.isArray(value)) return;
-      for (const [i, one] of value.entries()) (i < prefix.length ? prefix[i] : items)?.(one);
+      for (const [i, one] of value.entries()) (i < prefix.length ? prefix[i] : items)?.(one, depth + 1);
     },
   ];
 }

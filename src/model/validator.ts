@@ -37,7 +37,7 @@ export function createValidator({ documents, specRequired }: Declaration): Valid
   const parts = Object.entries(documents).map(([name, document]) => {
     return { name, document, pointer: `/${name}`, defaults: document.defaults() };
   });
-  const withDefaults = parts.filter((part) => part.defaults);
+  const withDefaults = parts.filter(({ document, defaults }) => defaults || document.initial() !== undefined);
 
   return {
     applyDefaults(object) {
@@ -47,7 +47,7 @@ export function createValidator({ documents, specRequired }: Declaration): Valid
           if (initial === undefined) continue;
           object[name] = initial;
         }
-        defaults!(object[name]);
+        defaults?.(object[name]);
       }
     },
     validate(object) {

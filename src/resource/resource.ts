@@ -529,8 +529,8 @@ export class ModelResource {
     this.#dropPluginName(client, options.caller);
     violations.push(...this.#checkMetadata(client, undefined, options.caller));
     const generate = (client.name === undefined || client.name === '') && client.generateName !== undefined;
-    if (this.scheme.subresources.status) delete object.status;
     this.scheme.validator.applyDefaults(object);
+    if (this.scheme.subresources.status) delete object.status;
     for (let attempt = 1; ; attempt++) {
       const name = generate ? `${client.generateName}${randomSuffix()}` : client.name;
       const metadata = violations.length > 0 ? client : createdMetadata(client, name, this.#parts.now());

@@ -291,6 +291,32 @@ test('contract 2: default is applied to absent members, through references, item
   assert.notEqual(other.spec.b.c, object.spec.b.c);
 });
 
+test('contract 2: default is taken from what a member refers to, the one beside the reference wins', () => {
+  const scheme = schemeOf({
+    type: 'object',
+    properties: {
+      a: { $ref: '#/$defs/n' },
+      b: { $ref: '#/$defs/n', default: 3 },
+      c: { allOf: [{ type: 'integer' }, { $ref: '#/$defs/n' }] },
+      d: { $ref: '#/$defs/m' },
+    },
+    $defs: { n: { type: 'integer', default: 7 }, m: { $ref: '#/$defs/n' } },
+  });
+  const object = { apiVersion: 'x', kind: 'y', metadata: { name: 'a' }, spec: {} as any };
+  scheme.validator.applyDefaults(object);
+  assert.deepEqual(object.spec, { a: 7, b: 3, c: 7, d: 7 });
+});
+
+test('contract 2: the default of spec as a whole stands for an absent spec', () => {
+  for (const inner of [{ type: 'integer' }, { type: 'integer', default: 2 }]) {
+    const scheme = schemeOf({ type: 'object', properties: { a: { type: 'integer' }, b: inner }, default: { a: 1 } });
+    const object: ExtensionObject = { apiVersion: 'demo.example.com/v1', kind: 'Thing', metadata: { name: 'a' } };
+    scheme.validator.applyDefaults(object);
+    assert.deepEqual(object.spec, 'default' in inner ? { a: 1, b: 2 } : { a: 1 });
+    assert.deepEqual(scheme.validator.validate(object), []);
+  }
+});
+
 /** Declaration errors: what is declared, the path that is named. */
 const refused: readonly (readonly [spec: unknown, path: string])[] = [
   [{ type: 'text' }, '/spec/type'],
@@ -318,6 +344,9 @@ const refused: readonly (readonly [spec: unknown, path: string])[] = [
   [{ allOf: [{ $ref: '#/$defs/a' }], $defs: { a: { anyOf: [{ $ref: '#' }] } } }, '/spec'],
   [{ $schema: 'http://json-schema.org/draft-07/schema#' }, '/spec/$schema'],
   [{ properties: { a: { type: 'integer', default: 'x' } } }, '/spec/properties/a/default'],
+  [{ properties: { a: { $ref: '#', default: {} } } }, '/spec/properties/a/default'],
+  [{ properties: { a: { $ref: '#' } }, default: {} }, '/spec/default'],
+  [{ properties: { a: { type: 'array', items: { $ref: '#' }, default: [{}] } } }, '/spec/properties/a/default'],
   [{ const: 1n }, '/spec/const'],
   [{ default: new Date(0) }, '/spec/default'],
   [3, '/spec'],
