@@ -29,6 +29,8 @@ interface IndexRow {
 }
 
 const portion = 500;
+/** Milliseconds that index functions may hold the event loop at once. */
+const slice = 10;
 
 export async function buildIndexes(parts: BuildParts): Promise<{ index: ModelIndex; problems: Map<string, string> }> {
   const { store, number, scheme } = parts;
@@ -43,7 +45,8 @@ export async function buildIndexes(parts: BuildParts): Promise<{ index: ModelInd
       const page = await rowsAfter(parts, after);
       if (page.length === 0) return;
       after = page.at(-1)!.id;
-      yield page.map((row) => {
+      const built: IndexRow[] = [];
+      await inSlices(page, (row) => {
         const object = parse(row.bytes);
         const { entry, problem } = parts.entryOf(object ?? unreadable(scheme, row.name), row.name);
         if (!object) problems.set(row.name, 'the stored object is not valid JSON');
@@ -51,9 +54,9 @@ export async function buildIndexes(parts: BuildParts): Promise<{ index: ModelInd
         else if (object.apiVersion !== apiVersion)
           problems.set(row.name, `stored as ${object.apiVersion}, the model is ${apiVersion}`);
         for (const claim of claimsOf(parts.uniques, scheme.indexes, entry)) expected.add(claim.hash, row.id);
-        return { entry, id: row.id, revision: row.revision };
+        built.push({ entry, id: row.id, revision: row.revision });
       });
-      await nextTurn();
+      yield built;
     }
   }
 
@@ -66,6 +69,18 @@ export async function buildIndexes(parts: BuildParts): Promise<{ index: ModelInd
 async function rowsAfter({ store, number, newest }: BuildParts, after: number): Promise<readonly Row[]> {
   const page = await store.scan(number, after, portion);
   return page.filter((row) => row.id <= newest);
+}
+
+/** Does the work for each row; other work of the process gets its turn in between and at the end. */
+async function inSlices(rows: readonly Row[], work: (row: Row) => void): Promise<void> {
+  let end = performance.now() + slice;
+  for (const row of rows) {
+    work(row);
+    if (performance.now() < end) continue;
+    await nextTurn();
+    end = performance.now() + slice;
+  }
+  await nextTurn();
 }
 
 function parse(bytes: Uint8Array): ExtensionObject | undefined {
@@ -122,7 +137,7 @@ async function mendOnce(parts: BuildParts): Promise<number> {
     const page = await rowsAfter(parts, after);
     if (page.length === 0) break;
     after = page.at(-1)!.id;
-    for (const row of page) {
+    await inSlices(page, (row) => {
       revisions.set(row.id, row.revision);
       const { entry } = parts.entryOf(parse(row.bytes) ?? unreadable(scheme, row.name), row.name);
       for (const { hash, index: name, key } of claimsOf(uniques, scheme.indexes, entry)) {
@@ -131,8 +146,7 @@ async function mendOnce(parts: BuildParts): Promise<number> {
         if (known) known.ids.add(row.id);
         else wanted.set(text, { claim: { hash, index: name, key }, ids: new Set([row.id]) });
       }
-    }
-    await nextTurn();
+    });
   }
   const remove: HeldClaim[] = [];
   for await (const page of claimPages(parts)) {

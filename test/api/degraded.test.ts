@@ -1,8 +1,9 @@
 /** Stored objects that today's declaration of their model does not fit: readable, listed as problems, and repairable. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import type { PluginContext } from 'kindred';
-import { defineModel, definePlugin, Type } from 'kindred';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { ObjectOf, PluginContext } from 'kindred';
+import { createService, defineModel, definePlugin, IndexSpecs, Type } from 'kindred';
 import type { Harness } from 'kindred/testing';
 import { startHarness } from 'kindred/testing';
 
@@ -101,4 +102,31 @@ test('contract 7: what cannot be written as JSON is Invalid, and nothing is stor
   const object = { metadata: { name: 'big' }, spec: { label: 1n as never } };
   await assert.rejects(() => harness.client.create(Third, object), { name: 'KindredError', code: 'Invalid' });
   assert.equal(await harness.client.fetch(Third, 'big'), undefined);
+});
+
+test('contract 7: index functions that take long let the service answer while they build', async () => {
+  const service = await createService({ database: 'sqlite::memory:', auth: false, port: 0 });
+  await service.start();
+  const scheme = service.schemeManager.register(Second);
+  const names = Array.from({ length: 100 }, (_, i) => `many-${i}`);
+  await Promise.all(names.map((name) => service.client.create(Second, { metadata: { name }, spec: { label: name } })));
+  service.schemeManager.unregister(scheme);
+  service.schemeManager.register(Second, (indexSpecs) => {
+    indexSpecs.add(
+      IndexSpecs.single('slow', String).indexFunc(({ spec }: ObjectOf<typeof Second>) => {
+        const end = performance.now() + 15;
+        while (performance.now() < end);
+        return spec.label;
+      }),
+    );
+  });
+  let isBuilt = false;
+  const counted = service.client.count(Second).finally(() => {
+    isBuilt = true;
+  });
+  let turns = 0;
+  for (; !isBuilt; turns++) await nextTurn();
+  assert.equal(await counted, names.length);
+  assert(turns >= names.length, `${turns} turns of the event loop for ${names.length} objects`);
+  await service.stop();
 });
