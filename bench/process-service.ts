@@ -1,0 +1,34 @@
+/** The service under test, compiled, in a process of its own. Its one argument is the database. */
+import { createService } from 'kindred';
+import { Article, article, nameOf } from './articles.ts';
+import { meter } from './meter.ts';
+import { answer } from './remote.ts';
+
+const service = await createService({ database: process.argv[2]!, port: 0, auth: false });
+service.schemeManager.register(Article);
+const started = service.start();
+
+/** Calls at the same time; more would only wait. */
+const portion = 1_000;
+
+async function inPortions(from: number, to: number, one: (number: number) => Promise<unknown>): Promise<number> {
+  const begin = performance.now();
+  for (let at = from; at < to; at += portion) {
+    await Promise.all(Array.from({ length: Math.min(portion, to - at) }, (_, i) => one(at + i)));
+  }
+  return performance.now() - begin;
+}
+
+answer(
+  {
+    ...meter(),
+    ready: async () => (await started).url,
+    /** Milliseconds. */
+    fill: ({ from, to }: { from: number; to: number }) =>
+      inPortions(from, to, (number) => service.client.create(Article, article(number))),
+    remove: ({ from, to }: { from: number; to: number }) =>
+      inPortions(from, to, (number) => service.client.delete(Article, nameOf(number)).catch(() => {})),
+    count: () => service.client.count(Article),
+  },
+  () => service.stop(),
+);
