@@ -174,6 +174,7 @@ class ClassConverter {
     checkAttributes(attributes, where);
     const type = resolveType(attributes.type, where);
     const schema: PlainSchema = {};
+    if (typeof type === 'function') checkDecorated(type, where);
     if (typeof type === 'function')
       Object.assign(schema, type === inline ? this.fieldsOf(type) : this.#classSchema(type));
     else if (typeof type === 'string') schema.type = type;
@@ -250,6 +251,18 @@ class ClassConverter {
       if (!taken.has(candidate)) return candidate;
     }
   }
+}
+
+/** A class without any decorated field, such as `Date`, would stand for an object without members. */
+function checkDecorated(type: { readonly name: string }, where: string): void {
+  if (isExtensionClass(type) || (metadataOf(type)?.[fieldsKey]?.size ?? 0) > 0) return;
+  invalidModel(
+    {
+      en: '@Schema on {where}: the class "{type}" has no field with @Schema; a type is a name such as "string", a decorated class or a JSON Schema',
+      zh: '{where} 上的 @Schema：类 "{type}" 没有带 @Schema 的字段；类型应为 "string" 等名称、带装饰器的类或 JSON Schema',
+    },
+    { where, type: type.name },
+  );
 }
 
 /** True when a class's fields reach the class itself again. */

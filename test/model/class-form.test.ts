@@ -172,6 +172,22 @@ test('contract 1: declaration errors of the class form name the field, the rule 
   refused({ pattern: '(a+)+\\1' }, /at \/properties\/field\/pattern/);
 });
 
+test('contract 1: a class that stands as a type is a decorated one', () => {
+  class Plain {
+    a?: string;
+  }
+  for (const type of [Plain, () => Plain, Date, Array]) {
+    @GVK({ group: 'demo.example.com', version: 'v1', kind: 'Odd', singular: 'odd', plural: 'odds' })
+    class Odd extends AbstractExtension {
+      @Schema({ type }) spec?: unknown;
+    }
+    assert.throws(() => Scheme.buildFromType(Odd), {
+      code: 'InvalidModel',
+      message: /Odd\.spec: the class "(Plain|Date|Array)" has no field with @Schema/,
+    });
+  }
+});
+
 test('contract 1: what is no model is refused: a class without GVK, one that does not extend AbstractExtension', () => {
   class Plain extends AbstractExtension {}
   class Heir extends Person {}
