@@ -8,7 +8,7 @@ import { fork } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { connect } from 'node:net';
-import { cpus } from 'node:os';
+import { cpus, loadavg } from 'node:os';
 import { dirname } from 'node:path';
 import { parseArgs } from 'node:util';
 import { setFlagsFromString } from 'node:v8';
@@ -335,6 +335,8 @@ async function run(): Promise<void> {
     cores: cpus().length,
     node: process.version,
     time: new Date().toISOString(),
+    // Of the last minute: what else the machine was doing.
+    load: loadavg()[0],
   };
   const result = { machine, watchers, memory: each, reach: all, cost, stream: { ...stream, rate, busy, written } };
   writeFileSync(options.out, `${JSON.stringify(result, null, 2)}\n`);
