@@ -13,7 +13,7 @@ import type { ExtensionObject, Metadata } from '../model/object.ts';
 import type { Scheme } from '../model/scheme.ts';
 import type { Condition, Query, SortTerm } from '../query/query.ts';
 import type { Plan, QueryResult, Ref } from '../query/run.ts';
-import { explain, run } from '../query/run.ts';
+import { explain, run, runIds } from '../query/run.ts';
 import type { CommitQueue } from '../store/batch.ts';
 import type { MaybePromise, Row, Snapshot, Store, WriteResult } from '../store/store.ts';
 import type { Caller } from './access.ts';
@@ -492,9 +492,9 @@ export class ModelResource {
           snapshot = await this.#parts.store.snapshot();
           return snapshot;
         },
-        async () => {
-          const { refs } = await this.#query({ ...selection, offset: 0, limit: this.#index.size });
-          return Float64Array.from(refs, (ref) => ref.id);
+        () => {
+          this.assertReady();
+          return runIds(this.#index, selection, this.#queryLimits());
         },
       );
       return { revision: snapshot!.revision, objects: this.#portions(snapshot!, ids) };
