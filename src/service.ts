@@ -65,12 +65,12 @@ export async function createService(options: ServiceOptions = {}): Promise<Servi
     allowUnsafeDurability: resolved.allowUnsafeDurability,
     warn: (message) => logger.warn(message),
   });
+  const service = new RunningService(resolved, store, logger);
   try {
-    const service = new RunningService(resolved, store, logger);
     await service.open();
     return service;
   } catch (error) {
-    await store.close();
+    await service.stop();
     throw error;
   }
 }
@@ -160,7 +160,7 @@ class RunningService implements Service {
       monotonicNow,
       limits: {
         queryTimeout: query.timeout,
-        patch: { operations: patch.maxOperations, growth: patch.maxGrowth },
+        patch: { operations: patch.maxOperations, growth: patch.maxGrowth, depth: options.http.depth },
         cacheBytes: cache.maxBytes,
         writeTimeout: write.timeout,
         bookmarkInterval: watch.bookmarkInterval,

@@ -27,10 +27,10 @@ for (const adapter of databaseAdapters().filter(({ kind }) => kind !== 'sqlite')
     const database = await adapter.create();
     try {
       const result = await runSessions({
-        sessions: 200,
+        sessions: 120,
         seed,
         width: 100,
-        restart: 100,
+        restart: 60,
         keep: 500,
         replicas: 2,
         database: database.url,
