@@ -65,12 +65,13 @@ export async function createService(options: ServiceOptions = {}): Promise<Servi
     allowUnsafeDurability: resolved.allowUnsafeDurability,
     warn: (message) => logger.warn(message),
   });
-  const service = new RunningService(resolved, store, logger);
+  let service: RunningService | undefined;
   try {
+    service = new RunningService(resolved, store, logger);
     await service.open();
     return service;
   } catch (error) {
-    await service.stop();
+    await (service ? service.stop() : store.close());
     throw error;
   }
 }

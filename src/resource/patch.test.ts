@@ -4,7 +4,9 @@ import fc from 'fast-check';
 import { KindredError } from '../errors.ts';
 import { checkMergePatch, jsonPatch, mergePatch } from './patch.ts';
 
-const limits = { operations: 10, growth: 1_000 };
+const limits = { operations: 10, growth: 1_000, depth: 20 };
+/** Objects within one another. */
+const nested = (levels: number): object => (levels === 1 ? {} : { a: nested(levels - 1) });
 const document = () => ({ spec: { name: 'a', tags: ['x', 'y'], deep: { list: [1, 2, 3] } } });
 const apply = (patch: unknown) => jsonPatch(document(), patch, limits) as ReturnType<typeof document>;
 
@@ -126,6 +128,15 @@ describe('JSON Patch (RFC 6902)', () => {
       operation: 10,
     },
     {
+      name: 'an object nested deeper than a body may be',
+      patch: [
+        { op: 'add', path: '/spec/list', value: [nested(10)] },
+        { op: 'add', path: `/spec/list/0${'/a'.repeat(10)}`, value: nested(8) },
+      ],
+      code: 'Invalid',
+      operation: 1,
+    },
+    {
       name: 'growth over the limit',
       patch: Array.from({ length: 9 }, () => ({ op: 'copy', from: '/spec', path: '/spec/copy' })),
       code: 'PayloadTooLarge',
@@ -144,6 +155,11 @@ describe('JSON Patch (RFC 6902)', () => {
       );
     });
   }
+
+  it('contract 3: an object may be nested by a patch as deeply as by a body', () => {
+    assert.deepEqual(apply([{ op: 'replace', path: '/spec', value: nested(19) }]), { spec: nested(19) });
+    assert.throws(() => apply([{ op: 'replace', path: '/spec', value: nested(20) }]), { code: 'Invalid' });
+  });
 
   it('contract 2: __proto__ is a member name like any other', () => {
     const patched = apply([{ op: 'add', path: '/spec/__proto__', value: { polluted: true } }]);

@@ -34,6 +34,10 @@ const texts = {
   missing: { en: 'operation {index}: there is nothing at "{path}"', zh: '操作 {index}："{path}" 处不存在任何内容' },
   root: { en: 'operation {index}: the object itself cannot be removed', zh: '操作 {index}：不能移除对象本身' },
   testFailed: { en: 'Operation {index}: the value at "{path}" is another', zh: '操作 {index}："{path}" 处的值不同' },
+  deep: {
+    en: 'operation {index}: the object would be nested more than {limit} levels deep at "{path}"',
+    zh: '操作 {index}：对象在 "{path}" 处的嵌套将超过 {limit} 层',
+  },
   grows: { en: 'The patch lets the object grow by more than {limit} bytes', zh: '补丁使对象增长超过 {limit} 字节' },
 };
 
@@ -42,6 +46,8 @@ export interface PatchLimits {
   readonly operations: number;
   /** Bytes that a patch may add to an object. */
   readonly growth: number;
+  /** Nesting that a JSON patch may give an object: that of a request body, so that what is read can be sent back. */
+  readonly depth: number;
 }
 
 /** RFC 7396. The result shares what the patch does not touch with the target. */
@@ -80,7 +86,7 @@ export function jsonPatch(target: object, patch: unknown, limits: PatchLimits): 
     throw new KindredError('BadRequest', texts.tooMany, counts, { operation: limits.operations });
   }
   patch.forEach(checkOperation);
-  const patching = new Patching(target, limits.growth);
+  const patching = new Patching(target, limits);
   for (const [index, operation] of (patch as Operation[]).entries()) patching.step(operation, index);
   return patching.root;
 }
@@ -113,11 +119,13 @@ class Patching {
   root: unknown;
   #budget: number;
   readonly #growth: number;
+  readonly #depth: number;
   #index = 0;
 
-  constructor(target: object, growth: number) {
+  constructor(target: object, { growth, depth }: PatchLimits) {
     this.root = target;
     this.#growth = growth;
+    this.#depth = depth;
     this.#budget = growth;
   }
 
@@ -134,6 +142,7 @@ class Patching {
         return;
       case 'replace':
         this.#require(path);
+        this.#checkDepth(path, value);
         return this.#set(path, this.#grow(value));
       case 'copy':
         return this.#add(path, this.#grow(this.#require(from)));
@@ -166,7 +175,15 @@ class Patching {
     return structuredClone(value);
   }
 
+  #checkDepth(path: string, value: unknown): void {
+    if (tokensOf(path).length + depthOf(value) <= this.#depth) return;
+    const params = { index: this.#index, limit: this.#depth, path };
+    const errors = [violation(path, 'depth', texts.deep, params)];
+    throw new KindredError('Invalid', texts.deep, params, { operation: this.#index, errors });
+  }
+
   #add(path: string, value: unknown): void {
+    this.#checkDepth(path, value);
     const { parent, token } = this.#parent(path);
     if (!Array.isArray(parent)) return this.#set(path, value);
     const at = token === '-' ? parent.length : this.#arrayIndex(token, path);
@@ -240,6 +257,14 @@ class Patching {
     const errors = [violation(path, 'path', texts.missing, params)];
     throw new KindredError('Invalid', texts.missing, params, { operation: this.#index, errors });
   }
+}
+
+/** Objects and arrays within one another; 0 for anything else. */
+function depthOf(value: unknown): number {
+  if (typeof value !== 'object' || value === null) return 0;
+  let deepest = 0;
+  for (const member of Object.values(value)) deepest = Math.max(deepest, depthOf(member));
+  return deepest + 1;
 }
 
 function tokensOf(path: string): string[] {
