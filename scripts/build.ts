@@ -1,6 +1,6 @@
 // Builds dist/ from nothing, so that a file deleted from src/ can never linger in the published package.
 import { spawnSync } from 'node:child_process';
-import { chmodSync, existsSync, rmSync } from 'node:fs';
+import { chmodSync, copyFileSync, existsSync, mkdirSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join, resolve } from 'node:path';
 
@@ -18,3 +18,11 @@ if (compiler.status !== 0) process.exit(compiler.status ?? 1);
 
 const command = join(dist, 'cli', 'main.js');
 if (existsSync(command)) chmodSync(command, 0o755);
+
+// The API page's assets: the package they come from runs a script at installation, which users are to be spared.
+const assets = join(dist, 'http', 'swagger-ui');
+mkdirSync(assets);
+const swagger = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'));
+for (const name of ['swagger-ui.css', 'swagger-ui-bundle.js', 'swagger-ui-standalone-preset.js', 'LICENSE', 'NOTICE']) {
+  copyFileSync(join(swagger, name), join(assets, name));
+}

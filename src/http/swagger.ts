@@ -1,5 +1,6 @@
 /**
- * The page `/swagger-ui.html` and its assets, all from the installed package `swagger-ui-dist` (contract section 11).
+ * The page `/swagger-ui.html` and its assets, all from the package `swagger-ui-dist` (contract section 11): its files are copied
+ * into ours when it is built, so that our users install nothing that runs scripts at installation.
  * They hold no data and are for everybody; the page asks for a token when the service wants one, keeps it in memory and
  * sends it with every request to this service, those for the documents too.
  */
@@ -50,6 +51,14 @@ const page = `<!doctype html>
   </body>
 </html>
 `;
+
+/** Sources read the development dependency, the built package its own copy. */
+function assetOf(name: string): string {
+  const isSource = import.meta.url.endsWith('.ts');
+  return isSource
+    ? import.meta.resolve(`swagger-ui-dist/${name}`)
+    : new URL(`swagger-ui/${name}`, import.meta.url).href;
+}
 
 const pageStyle = `body { margin: 0; }
 [hidden] { display: none !important; }
@@ -121,7 +130,7 @@ export async function swaggerFile(path: string): Promise<SwaggerFile | undefined
   if (path === '/swagger-ui/page.js') return file(Buffer.from(pageScript), 'text/javascript; charset=utf-8');
   const name = path.startsWith('/swagger-ui/') ? path.slice('/swagger-ui/'.length) : '';
   if (!Object.hasOwn(packageFiles, name)) return undefined;
-  return file(await readFile(new URL(import.meta.resolve(`swagger-ui-dist/${name}`))), packageFiles[name]!);
+  return file(await readFile(new URL(assetOf(name))), packageFiles[name]!);
 }
 
 function file(body: Buffer, type: string, own: Record<string, string> = {}): SwaggerFile {
