@@ -163,13 +163,22 @@ export function bind(condition: Condition, definitions: readonly IndexDefinition
   return bound(condition, 0);
 }
 
+/** What a text must be to convert to a key; keys of an own type are described by their `parse` alone. */
+const keyNames: Readonly<Partial<Record<KeyCodec['type'], string>>> = {
+  number: '可精确表示的数字',
+  boolean: ' true 或 false',
+  bigint: '整数',
+  date: ' RFC 3339 日期时间',
+};
+
 /** Values of a selector are text, those of a condition in code are values as index functions return them. */
 function keyOf(codec: KeyCodec, value: unknown, field: string, source: Source | undefined): unknown {
   try {
     return source ? codec.parse(value as string) : codec.key(value);
   } catch (error) {
     const problem = error instanceof Error ? error.message : String(error);
-    if (source) throw invalidTerm(source, problem.replace(/^expected /, ''));
+    if (source)
+      throw invalidTerm(source, { en: problem.replace(/^expected /, ''), zh: keyNames[codec.type] ?? problem });
     throw new KindredError('InvalidSelector', texts.value, { field, problem }, {}, { cause: error });
   }
 }

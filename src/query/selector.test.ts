@@ -243,3 +243,23 @@ test('any text is parsed or refused with a term and a column', () => {
     { numRuns: 1000 },
   );
 });
+
+test('contract 5: what a malformed term should be is said in the language of the request, `expected` in English', () => {
+  for (const [text, expected, zh] of [
+    ['a=b c', /^a label value: /, /应为标签值：/],
+    ['a in ()', /^at least one value$/, /应为至少一个值/],
+    ['a>b', /^"=", "==", "!=", "in/, /或结尾/],
+    ['a="b', /^a closing "$/, /应为结束引号/],
+  ] as const) {
+    assert.throws(
+      () => parseLabelSelector(text),
+      (error) => {
+        assert(error instanceof KindredError);
+        assert.match(error.expected!, expected);
+        assert.match(error.message, new RegExp(`expected ${expected.source.replace(/^\^/, '').replace(/\$$/, '')}`));
+        assert.match(String(error.problem('zh').detail), zh);
+        return true;
+      },
+    );
+  }
+});

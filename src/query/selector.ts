@@ -35,11 +35,50 @@ const malformed: Text = {
   zh: '选择器条件 "{term}" 在第 {column} 列有误：应为{expected}',
 };
 
-/** What is wrong with a term, with the members of contract section 5. */
-export function invalidTerm(source: Source, expected: string, allowed?: readonly string[]): KindredError {
-  const members = { term: source.term, column: source.column, expected, ...(allowed && { allowed }) };
-  return new KindredError('InvalidSelector', malformed, { ...source, expected }, members);
+/** What is wrong with a term, with the members of contract section 5; the member `expected` is in English. */
+export function invalidTerm(source: Source, expected: Text): KindredError {
+  const { term, column } = source;
+  const text = {
+    en: malformed.en.replace('{expected}', () => expected.en),
+    zh: malformed.zh.replace('{expected}', () => expected.zh),
+  };
+  return new KindredError('InvalidSelector', text, { term, column }, { term, column, expected: expected.en });
 }
+
+/** The same in every language. */
+const same = (text: string): Text => ({ en: text, zh: text });
+
+const expectations = {
+  labelKey: { en: 'a label key', zh: '标签键' },
+  index: { en: 'the name of an index', zh: '索引名称' },
+  labelKeyForm: {
+    en: 'a label key: an optional DNS prefix and "/", then at most 63 letters, digits, ".", "_", "-"',
+    zh: '标签键：可选的 DNS 前缀和 "/"，其后最多 63 个字母、数字、"."、"_" 或 "-"',
+  },
+  labelValue: {
+    en: 'a label value: at most 63 letters, digits, ".", "_", "-", with a letter or digit at both ends',
+    zh: '标签值：最多 63 个字母、数字、"."、"_" 或 "-"，首尾为字母或数字',
+  },
+  labelOperator: {
+    en: '"=", "==", "!=", "in (…)", "notin (…)", "," or the end',
+    zh: '"="、"=="、"!="、"in (…)"、"notin (…)"、"," 或结尾',
+  },
+  fieldOperator: {
+    en: '"=", "==", "!=", ">", ">=", "<", "<=", "^=", "$=", "*=", "in (…)", "notin (…)", "," or the end',
+    zh: '"="、"=="、"!="、">"、">="、"<"、"<="、"^="、"$="、"*="、"in (…)"、"notin (…)"、"," 或结尾',
+  },
+  list: same('"("'),
+  oneValue: { en: 'at least one value', zh: '至少一个值' },
+  endOfValue: { en: '"," or ")"', zh: '"," 或 ")"' },
+  endOfText: { en: 'a closing "', zh: '结束引号 "' },
+  escaped: { en: '\\" or \\\\', zh: '\\" 或 \\\\' },
+  endOfTerm: { en: '"," or the end', zh: '"," 或结尾' },
+} satisfies Record<string, Text>;
+
+const atMost = (limit: number, en: string, zh: string): Text => ({
+  en: `at most ${limit} ${en}`,
+  zh: `最多 ${limit} ${zh}`,
+});
 
 type Kind = 'label' | 'field';
 
@@ -78,7 +117,7 @@ class Parser {
     for (;;) {
       this.#skip(spaces);
       this.#termStart = this.#at;
-      if (this.#terms.length >= this.#limits.maxTerms) this.#fail(`at most ${this.#limits.maxTerms} terms`);
+      if (this.#terms.length >= this.#limits.maxTerms) this.#fail(atMost(this.#limits.maxTerms, 'terms', '个条件'));
       this.#terms.push(this.#term());
       if (this.#at === this.#text.length) return;
       this.#at++;
@@ -156,10 +195,10 @@ class Parser {
     const start = this.#at;
     this.#skip(keyCharacters);
     const key = this.#text.slice(start, this.#at);
-    if (key === '') this.#fail(this.#kind === 'label' ? 'a label key' : 'the name of an index');
+    if (key === '') this.#fail(this.#kind === 'label' ? expectations.labelKey : expectations.index);
     if (this.#kind === 'label' && !isLabelKey(key)) {
       this.#at = start;
-      this.#fail('a label key: an optional DNS prefix and "/", then at most 63 letters, digits, ".", "_", "-"');
+      this.#fail(expectations.labelKeyForm);
     }
     return key;
   }
@@ -171,25 +210,25 @@ class Parser {
     const symbol = symbols.find((one) => this.#text.startsWith(one, this.#at));
     const known = this.#kind === 'field' || symbol === '=' || symbol === '==' || symbol === '!=';
     if (!symbol || !known) {
-      const forFields = this.#kind === 'field' ? ', ">", ">=", "<", "<=", "^=", "$=", "*="' : '';
-      this.#fail(`"=", "==", "!="${forFields}, "in (…)", "notin (…)", "," or the end`);
+      this.#fail(this.#kind === 'field' ? expectations.fieldOperator : expectations.labelOperator);
     }
     this.#at += symbol.length;
     return symbol;
   }
 
   #list(): string[] {
-    if (this.#next() !== '(') this.#fail('"("');
+    if (this.#next() !== '(') this.#fail(expectations.list);
     this.#at++;
     this.#skip(spaces);
-    if (this.#next() === ')') this.#fail('at least one value');
+    if (this.#next() === ')') this.#fail(expectations.oneValue);
     const values: string[] = [];
     for (;;) {
       this.#skip(spaces);
-      if (values.length >= this.#limits.maxValues) this.#fail(`at most ${this.#limits.maxValues} values in a list`);
+      if (values.length >= this.#limits.maxValues)
+        this.#fail(atMost(this.#limits.maxValues, 'values in a list', '个列表值'));
       values.push(this.#value(')'));
       const end = this.#next();
-      if (end !== ',' && end !== ')') this.#fail('"," or ")"');
+      if (end !== ',' && end !== ')') this.#fail(expectations.endOfValue);
       this.#at++;
       if (end === ')') return values;
     }
@@ -201,7 +240,7 @@ class Parser {
     const value = this.#next() === '"' ? this.#quoted() : this.#unquoted(end);
     if (this.#kind === 'label' && !isLabelValue(value)) {
       this.#at = start;
-      this.#fail('a label value: at most 63 letters, digits, ".", "_", "-", with a letter or digit at both ends');
+      this.#fail(expectations.labelValue);
     }
     this.#skip(spaces);
     return value;
@@ -211,14 +250,14 @@ class Parser {
     let value = '';
     for (;;) {
       const character = this.#text[++this.#at];
-      if (character === undefined) this.#fail('a closing "');
+      if (character === undefined) this.#fail(expectations.endOfText);
       if (character === '"') break;
       if (character !== '\\') {
         value += character;
         continue;
       }
       const escaped = this.#text[++this.#at];
-      if (escaped !== '"' && escaped !== '\\') this.#fail('\\" or \\\\');
+      if (escaped !== '"' && escaped !== '\\') this.#fail(expectations.escaped);
       value += escaped;
     }
     this.#at++;
@@ -237,7 +276,7 @@ class Parser {
 
   #endOfTerm(): void {
     this.#skip(spaces);
-    if (this.#at < this.#text.length && this.#next() !== ',') this.#fail('"," or the end');
+    if (this.#at < this.#text.length && this.#next() !== ',') this.#fail(expectations.endOfTerm);
   }
 
   #next(): string | undefined {
@@ -255,7 +294,7 @@ class Parser {
     return { term: this.#text.slice(this.#termStart, this.#at).trimEnd(), column: this.#termStart + 1 };
   }
 
-  #fail(expected: string): never {
+  #fail(expected: Text): never {
     const column = this.#at + 1;
     throw invalidTerm({ term: this.#text.slice(this.#termStart, this.#endOfMalformed()).trimEnd(), column }, expected);
   }
