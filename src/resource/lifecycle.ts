@@ -84,9 +84,14 @@ export function createdMetadata(client: Metadata, name: string, now: number): Me
   return stamped(client, { name, generateName: client.generateName, creationTimestamp, version: 0 });
 }
 
-/** Metadata of an update: name, generateName and timestamps are carried over, the version is the stored one. */
+/**
+ * Metadata of an update: name, generateName and timestamps are carried over, the version is the stored one. Finalizers
+ * are a set: the same ones in another order are no change.
+ */
 export function updatedMetadata(client: Metadata, stored: Metadata): Metadata {
-  return stamped(client, stored);
+  const finalizers = new Set(client.finalizers);
+  const isSame = finalizers.symmetricDifference(new Set(stored.finalizers)).size === 0;
+  return stamped(isSame ? { ...client, finalizers: stored.finalizers } : client, stored);
 }
 
 /** A name in the body that is not the path's. */

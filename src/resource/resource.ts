@@ -697,8 +697,9 @@ export class ModelResource {
     const object = { ...next, metadata };
     const gone = isReclaimable(metadata);
     const entryBefore = this.entryOf(stored.object, name);
-    const deletes = gone || metadata.deletionTimestamp !== undefined;
-    const entry = deletes ? this.entryOf(object, name) : this.#strictEntry(object);
+    // What needs no valid object needs no key in every index either.
+    const isLenient = metadata.deletionTimestamp !== undefined || onlyFinalizersWent(stored.object, next);
+    const entry = isLenient ? this.entryOf(object, name) : this.#strictEntry(object);
     const bytes = Buffer.from(JSON.stringify(object));
     const claims = this.#claims(name, entryBefore, gone ? undefined : entry);
     const write: ModelWrite = {
