@@ -6,6 +6,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { existsSync, watch } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { basename, join, resolve, sep } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import type { ControllerStatus } from '../controller/controller.ts';
 import type { Fence } from '../controller/lease.ts';
 import { Leader } from '../controller/lease.ts';
@@ -342,8 +343,12 @@ export class PluginHost {
       return;
     }
     const { displayName, version } = entry.manifest ?? {};
-    if (type === 'delete' || object.spec.displayName !== displayName || object.spec.version !== version)
-      this.#touch(entry);
+    const isWrong =
+      object.spec.displayName !== displayName ||
+      object.spec.version !== version ||
+      // Only the replica that writes the object knows better than what is written.
+      (entry.leader?.fence !== undefined && !isDeepStrictEqual(object.status, statusOf(entry)));
+    if (type === 'delete' || isWrong) this.#touch(entry);
     const enabled = type === 'delete' ? (entry.manifest?.enabled ?? true) : (object.spec.enabled ?? true);
     if (enabled === entry.enabled) return;
     entry.enabled = enabled;

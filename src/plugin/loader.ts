@@ -26,9 +26,10 @@ const texts = {
     zh: '{folder}：包的 "main" 或 "exports" 未指向任何文件：{reason}',
   },
   noTransform: {
-    en: '{file} is TypeScript: loading it needs the package "esbuild" (or "tsx"), which is not installed; run "npm install --save-dev esbuild" beside the plugin or compile it to JavaScript',
-    zh: '{file} 是 TypeScript：加载它需要 "esbuild"（或 "tsx"）包，但尚未安装；请在插件目录运行 "npm install --save-dev esbuild"，或先编译为 JavaScript',
+    en: '{file} cannot be loaded: {reason}. TypeScript that is more than types (decorators, enums) needs the package "esbuild" (or "tsx"), which is not installed; run "npm install --save-dev esbuild" beside the plugin or compile it to JavaScript',
+    zh: '无法加载 {file}：{reason}。TypeScript 中超出类型的语法（装饰器、枚举）需要 "esbuild"（或 "tsx"）包，但尚未安装；请在插件目录运行 "npm install --save-dev esbuild"，或先编译为 JavaScript',
   },
+  syntax: { en: '{file} cannot be loaded: {reason}', zh: '无法加载 {file}：{reason}' },
   needsDev: {
     en: '{file} cannot be loaded: {reason}. Plugins in TypeScript run with --dev; otherwise compile them to JavaScript',
     zh: '无法加载 {file}：{reason}。TypeScript 插件需使用 --dev 运行；否则请先编译为 JavaScript',
@@ -80,16 +81,21 @@ export class PluginLoader {
   /** URL of each plugin's folder with `/` at its end → generation. */
   readonly #folders = new Map<string, number>();
   readonly #hooks: { deregister(): void };
-  #transform: Transform | undefined;
+  /** Undefined until it is looked for; null: not installed, then Node strips the types by itself. */
+  #transform: Transform | null | undefined;
+  /** Node compiles a module as soon as it is loaded, so a syntax error is in this one. */
+  #loadedLast: string | undefined;
 
   constructor(options: LoaderOptions) {
     this.#options = options;
     this.#hooks = registerHooks({
       resolve: (specifier, context, next) => this.#resolve(specifier, context, next),
       load: (url, context, next) => {
+        if (this.#rootOf(url)) this.#loadedLast = fileURLToPath(url.split('?')[0]!);
         const file = this.#options.dev ? this.#sourceFile(url) : undefined;
-        if (file === undefined) return next(url, context);
-        const source = this.#transformer(file)(readFileSync(file, 'utf8'), file);
+        const transform = file === undefined ? null : this.#transformer(file);
+        if (file === undefined || transform === null) return next(url, context);
+        const source = transform(readFileSync(file, 'utf8'), file);
         return { format: file.endsWith('.cts') ? 'commonjs' : 'module', source, shortCircuit: true };
       },
     });
@@ -107,10 +113,10 @@ export class PluginLoader {
     try {
       return ((await import(url.href)) as { default?: unknown }).default;
     } catch (error) {
-      const isTypeScript = typescript.test(url.pathname);
-      if (this.#options.dev || !isTypeScript || !isSyntaxProblem(error)) throw error;
-      const params = { file: fileURLToPath(entry), reason: (error as Error).message.split('\n')[0] };
-      throw new KindredError('InvalidPlugin', texts.needsDev, params, {}, { cause: error });
+      if (!isSyntaxProblem(error)) throw error;
+      const file = this.#placeOf(error) ?? fileURLToPath(entry);
+      const params = { file, reason: (error as Error).message.split('\n')[0] };
+      throw new KindredError('InvalidPlugin', this.#syntaxText(file), params, {}, { cause: error });
     }
   }
 
@@ -141,7 +147,7 @@ export class PluginLoader {
     ) => ReturnType<import('node:module').ResolveHookSync>,
   ): ReturnType<import('node:module').ResolveHookSync> {
     const own = this.#own.get(specifier);
-    if (own) return { url: own, shortCircuit: true, format: own.endsWith('.json') ? 'json' : 'module' };
+    if (own) return { url: own, shortCircuit: true, format: formatOf(own) };
     if (specifier.startsWith(entryPrefix)) {
       const [name, parentURL] = specifier.slice(entryPrefix.length).split('?') as [string, string];
       return next(decodeURIComponent(name), { ...context, parentURL });
@@ -194,11 +200,28 @@ export class PluginLoader {
     return typescript.test(file) ? file : undefined;
   }
 
-  #transformer(file: string): Transform {
-    this.#transform ??= findTransform(file);
-    if (!this.#transform) throw new KindredError('InvalidPlugin', texts.noTransform, { file });
+  #transformer(file: string): Transform | null {
+    if (this.#transform === undefined) this.#transform = findTransform(file) ?? null;
     return this.#transform;
   }
+
+  /** Of CommonJS Node says file and line, in front of the stack; of other modules nothing. */
+  #placeOf(error: unknown): string | undefined {
+    const { stack = '' } = error as Error;
+    const [place] = /^\/\S+:\d+(?=\n)/.exec(stack) ?? [];
+    return place ?? (stack.includes('compileSourceTextModule') ? this.#loadedLast : undefined);
+  }
+
+  #syntaxText(place: string): Text {
+    if (!typescript.test(place.replace(/:\d+$/, ''))) return texts.syntax;
+    if (!this.#options.dev) return texts.needsDev;
+    return this.#transform ? texts.syntax : texts.noTransform;
+  }
+}
+
+function formatOf(url: string): string {
+  if (url.endsWith('.json')) return 'json';
+  return typescript.test(url) ? 'module-typescript' : 'module';
 }
 
 function forgetCommonJs(folder: string): void {

@@ -336,6 +336,13 @@ describe('plugin lifecycle', () => {
       (await harness.fetch(path, { method: 'PUT', json: { ...plugin, spec: { colour: 'red' } } })).status,
       422,
     );
+    // Whoever may write the sub-resource is corrected.
+    const lie = await harness.fetch(`${path}/status`, {
+      method: 'PUT',
+      json: { ...plugin, status: { state: 'FAILED' } },
+    });
+    assert.equal(lie.status, 200);
+    assert.deepEqual((await untilState(harness, 'library', 'STARTED')).status, { state: 'STARTED' });
   });
 
   it('contract 9: context.client acts as the plugin: all verbs on its own models, else what roles bound to it allow', async () => {
@@ -553,6 +560,18 @@ exports.default = definePlugin({ start: ({ schemeManager }) => void schemeManage
         .status,
       404,
     );
+  });
+
+  it('contract 9: code that is no JavaScript fails the plugin with the file', async () => {
+    const folder = folderOf({
+      'package.json': packageOf(),
+      'index.js': "import './book.js';\n",
+      'book.js': '\nexport default {;\n',
+    });
+    const harness = await harnessOf({ plugins: [folder] });
+    const { state, reason, message } = (await pluginOf(harness, 'example-library')).status!;
+    assert.deepEqual([state, reason], ['FAILED', 'InvalidPlugin']);
+    assert.match(message!, /book\.js cannot be loaded: /);
   });
 
   it('contract 14: --dev loads TypeScript with decorators and loads a plugin again when a source changes', async () => {
