@@ -606,6 +606,12 @@ describe('controller builder', () => {
     );
   });
 
+  it('contract 9: registerController takes a Reconciler and says so', () => {
+    for (const none of [null, {}, { reconcile: async () => {} }, { setupWith: () => ({ name: 'a' }) }]) {
+      assert.throws(() => setUp(none as never), /takes a Reconciler/);
+    }
+  });
+
   it('refuses a reconciler whose setupWith returns something else', () => {
     assert.throws(() => setUp({ setupWith: () => ({ name: 'a' }), reconcile: async () => {} }), /builder\.build/);
   });

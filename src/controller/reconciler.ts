@@ -226,6 +226,11 @@ function fn<F>(member: string, value: F): F {
   throw new KindredError('InvalidPlugin', texts.method, { member });
 }
 
+const noReconciler = {
+  en: 'registerController takes a Reconciler: an object with setupWith(builder) and reconcile(request)',
+  zh: 'registerController 接受 Reconciler：具有 setupWith(builder) 与 reconcile(request) 的对象',
+};
+
 const notBuilt = {
   en: 'setupWith of a reconciler must return what builder.build() gives',
   zh: 'Reconciler 的 setupWith 必须返回 builder.build() 的结果',
@@ -233,6 +238,9 @@ const notBuilt = {
 
 /** Asks a reconciler when it wants to be called. */
 export function setUp(reconciler: Reconciler): ControllerSpec {
+  const { setupWith, reconcile } = (reconciler ?? {}) as Partial<Reconciler>;
+  if (typeof setupWith !== 'function' || typeof reconcile !== 'function')
+    throw new KindredError('InvalidPlugin', noReconciler);
   const controller = reconciler.setupWith(new ControllerBuilder()) as ControllerSpec | undefined;
   if (typeof controller === 'object' && controller !== null && built in controller) return controller;
   throw new KindredError('InvalidPlugin', notBuilt);

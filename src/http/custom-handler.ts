@@ -148,6 +148,13 @@ async function bodyOf(route: CustomRoute, call: CustomCall, limits: JsonLimits |
       { type },
     );
   }
+  const { 'content-length': length, 'transfer-encoding': encoding } = call.headers;
+  if (body && type === undefined && (encoding !== undefined || Number(length ?? 0) > 0)) {
+    throw new KindredError('UnsupportedMediaType', {
+      en: 'The body of this route is JSON: send it with "Content-Type: application/json"',
+      zh: '此路由的请求体应为 JSON：请附带 "Content-Type: application/json" 发送',
+    });
+  }
   if (body?.required) {
     throw new KindredError('BadRequest', {
       en: 'The request body is empty; this route expects a JSON text',

@@ -3,10 +3,10 @@
  * checked by the validator of the models, or Standard Schema validators (https://standardschema.dev) such as Zod's.
  */
 import type { Text, Violation } from '../errors.ts';
-import { escapeToken, invalid, KindredError, messageOf, violation } from '../errors.ts';
+import { escapeToken, KindredError, messageOf, violation } from '../errors.ts';
 import type { ModelType } from '../model/define.ts';
 import { modelDeclaration } from '../model/define.ts';
-import { SchemaDocument } from '../model/json-schema.ts';
+import { SchemaDocument } from '../model/json-schema/document.ts';
 import { normalizeSchema } from '../model/schema.ts';
 import { Scheme } from '../model/scheme.ts';
 import type { CustomRequest, OperationDescription, Parameter } from './custom-route.ts';
@@ -101,12 +101,25 @@ function compile(where: string, what: string, schema: object): SchemaDocument {
 
 // ── bodies ───────────────────────────────────────────────────────────────────────────────────────────────
 
+/** The request-body validation error: 422 with every violation. */
+function invalidBody(errors: readonly Violation[]): KindredError {
+  return new KindredError(
+    'Invalid',
+    {
+      en: 'The request body is not what the route takes: {count} violation(s), the first at "{first}"',
+      zh: '请求体不符合此路由的要求：共 {count} 处问题，第一处位于 "{first}"',
+    },
+    { count: errors.length, first: errors[0]?.pointer ?? '' },
+    { errors },
+  );
+}
+
 function jsonBody(document: SchemaDocument): (value: unknown) => unknown {
   const setDefaults = document.defaults();
   return (value) => {
     setDefaults?.(value);
     const violations = document.validate(value, '');
-    if (violations.length > 0) throw invalid(violations);
+    if (violations.length > 0) throw invalidBody(violations);
     return value;
   };
 }
@@ -119,7 +132,7 @@ function standardBody(schema: StandardSchema): (value: unknown) => Promise<unkno
     const known = document?.validate(value, '') ?? [];
     const result = await schema['~standard'].validate(value);
     if (!result.issues) return result.value;
-    throw invalid(result.issues.flatMap((issue) => violationsOf(issue, known)));
+    throw invalidBody(result.issues.flatMap((issue) => violationsOf(issue, known)));
   };
 }
 

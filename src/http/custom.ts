@@ -188,8 +188,8 @@ export class CustomRoutes {
     return { place: this.#place(owner, group, version), routes: endpoint.endpoint().routes };
   }
 
-  #readController(owner: string, candidate: object): { place: Place; routes: readonly Route[] } | undefined {
-    const controller = controllerOf(candidate);
+  #readController(owner: string, candidate: unknown): { place: Place; routes: readonly Route[] } | undefined {
+    const controller = isObject(candidate) ? controllerOf(candidate) : undefined;
     if (!controller) {
       throw new KindredError('InvalidPlugin', {
         en: 'registerEndpoint takes a CustomEndpoint (endpoint() and groupVersion()) or an annotated controller, as class or instance',
@@ -260,8 +260,17 @@ export function parameterNames(path: string): string[] {
   return [...path.matchAll(/\{([^}]*)\}/g)].map((match) => match[1]!);
 }
 
-function isEndpoint(candidate: CustomEndpoint | object): candidate is CustomEndpoint {
-  return 'endpoint' in candidate && typeof candidate.endpoint === 'function' && 'groupVersion' in candidate;
+function isObject(candidate: unknown): candidate is object {
+  return typeof candidate === 'function' || (typeof candidate === 'object' && candidate !== null);
+}
+
+function isEndpoint(candidate: unknown): candidate is CustomEndpoint {
+  return (
+    isObject(candidate) &&
+    'endpoint' in candidate &&
+    typeof candidate.endpoint === 'function' &&
+    'groupVersion' in candidate
+  );
 }
 
 function isCustomMethod(method: string): method is CustomMethod {
@@ -273,7 +282,7 @@ function resolve({ owner, group, version, prefix }: Place, route: Route): Custom
   const segments = path.split('/').slice(1);
   const wrong = (text: { en: string; zh: string }, params: Record<string, unknown> = {}): never => {
     const { en, zh } = text;
-    const where = `${route.method} ${path}${by(owner)}`;
+    const where = `${route.method} ${route.path.startsWith('/') ? path : `"${route.path}"`}${by(owner)}`;
     throw new KindredError('InvalidPlugin', { en: `{where}: ${en}`, zh: `{where}：${zh}` }, { where, ...params });
   };
   const own = route.path.split('/').slice(1);

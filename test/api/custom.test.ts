@@ -360,6 +360,14 @@ const refused: { name: string; register: (routes: CustomRoutes) => void; says: R
   },
 ];
 
+for (const none of [undefined, null, 7, {}]) {
+  test(`contract 9: registerEndpoint takes a CustomEndpoint or an annotated controller, not ${JSON.stringify(none)}`, () => {
+    const error = failure(() => build().routes.register('demo', none as never));
+    assert.equal(error.code, 'InvalidPlugin');
+    assert.match(error.message, /registerEndpoint takes/);
+  });
+}
+
 for (const { name, register, says } of refused) {
   test(`contract 10: an error at registration - ${name}`, () => {
     const { registry, routes } = build();
@@ -595,7 +603,27 @@ test('contract 10: a route that declares a body refuses none with 400 and anothe
   assert.equal((await rejection(send(routes, path, { method: 'POST' }))).code, 'BadRequest');
   const text = { method: 'POST', body: 'x', headers: { 'content-type': 'text/plain' } };
   assert.equal((await rejection(send(routes, path, text))).code, 'UnsupportedMediaType');
+  const untyped = { method: 'POST', headers: { 'content-length': '5' } };
+  assert.equal((await rejection(send(routes, path, untyped))).code, 'UnsupportedMediaType');
   assert.deepEqual(await json(send(routes, path, { method: 'PUT' })), { body: null });
+});
+
+test('spec: Errors - a custom route body fails validation: a request-body validation error, not one of a model', async () => {
+  const { routes } = build();
+  routes.register(
+    'demo',
+    endpoint((r) =>
+      r.POST(
+        '/persons',
+        () => 1,
+        (d) => d.requestBody(Type.Object({ text: Type.String() })),
+      ),
+    ),
+  );
+  const error = await rejection(send(routes, `${base}/persons`, { method: 'POST', body: {} }));
+  assert.deepEqual([error.status, error.code], [422, 'Invalid']);
+  assert.match(error.message, /^The request body /);
+  assert.match(String(error.problem('zh').detail), /^请求体/);
 });
 
 const bodies: { name: string; schema: object }[] = [
