@@ -5,7 +5,7 @@ import { parseDocument } from 'yaml';
 import { parseDuration } from './duration.ts';
 import { UsageError } from './io.ts';
 
-type Kind = 'text' | 'count' | 'duration' | 'switch' | 'texts' | 'any';
+type Kind = 'text' | 'count' | 'port' | 'database' | 'duration' | 'switch' | 'texts' | 'any';
 
 interface Setting {
   readonly kind: Kind;
@@ -16,11 +16,11 @@ const s = (kind: Kind, help: string): Setting => ({ kind, help });
 
 /** Every setting by its name in the config file; `a.b` is member `b` of `a`. In the environment `KINDRED_A_B`. */
 export const settings = {
-  database: s('text', 'sqlite:<file>, sqlite::memory:, postgres://… or mysql://…'),
+  database: s('database', 'sqlite:<file>, sqlite::memory:, postgres://… or mysql://…'),
   plugin: s('texts', 'folders of plugin packages'),
   pluginsDir: s('text', 'folder whose sub-folders are plugin packages (--plugins)'),
   host: s('text', 'address to listen on'),
-  port: s('count', 'port to listen on, 0 for a free one'),
+  port: s('port', 'port to listen on, 0 for a free one'),
   workers: s('count', 'processes that serve one port'),
   insecureNoAuth: s('switch', 'no authentication; only on a loopback address'),
   dev: s('switch', 'reload plugins when their sources change'),
@@ -141,6 +141,10 @@ function checked(name: SettingName, value: unknown, from: string): unknown {
   switch (kind) {
     case 'text':
       return typeof value === 'string' && value !== '' ? value : refuse('a text');
+    case 'database':
+      return typeof value === 'string' && /^(?:sqlite|postgres|postgresql|mysql|mariadb):/.test(value)
+        ? value
+        : refuse(settings.database.help);
     case 'texts': {
       const list = [value].flat();
       return list.every((one) => typeof one === 'string') ? list : refuse('a list of texts');
@@ -148,6 +152,12 @@ function checked(name: SettingName, value: unknown, from: string): unknown {
     case 'count': {
       const number = typeof value === 'string' && /^\d+$/.test(value) ? Number(value) : value;
       return Number.isSafeInteger(number) && (number as number) >= 0 ? number : refuse('a whole number');
+    }
+    case 'port': {
+      const port = typeof value === 'string' && /^\d+$/.test(value) ? Number(value) : value;
+      return Number.isInteger(port) && (port as number) >= 0 && (port as number) <= 65_535
+        ? port
+        : refuse('a whole number from 0 to 65535');
     }
     case 'duration':
       return parseDuration(value) ?? refuse('a duration such as 15s or 1h, or milliseconds');
