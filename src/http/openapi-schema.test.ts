@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import fc from 'fast-check';
 import { Type } from 'typebox';
-import { SchemaDocument } from '../model/json-schema.ts';
+import { SchemaDocument } from '../model/json-schema/document.ts';
 import { normalizeSchema } from '../model/schema.ts';
 import { componentsOf } from './openapi-schema.ts';
 

@@ -9,8 +9,8 @@ import type { IndexDefinition } from './index-entry.ts';
 import type { ValueIndexSpec } from './index-spec.ts';
 import { checkIndexes } from './index-spec.ts';
 import { invalidModel } from './invalid-model.ts';
-import type { SchemaObject } from './json-schema.ts';
-import { SchemaDocument } from './json-schema.ts';
+import { SchemaDocument } from './json-schema/document.ts';
+import type { SchemaObject } from './json-schema/keywords.ts';
 import { metadataSchema } from './metadata.ts';
 import { normalizeSchema } from './schema.ts';
 

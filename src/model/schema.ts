@@ -7,8 +7,8 @@ import type { Text } from '../errors.ts';
 import { escapeToken } from '../errors.ts';
 import { formats } from './formats.ts';
 import { invalidModel } from './invalid-model.ts';
-import type { JsonSchema } from './json-schema.ts';
-import { isObject } from './json-schema.ts';
+import type { JsonSchema } from './json-schema/keywords.ts';
+import { isObject } from './json-schema/keywords.ts';
 import { compilePattern, PatternError } from './pattern.ts';
 
 export interface SchemaSource {

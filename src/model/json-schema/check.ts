@@ -1,0 +1,25 @@
+/** A schema compiled for one value, and how it counts members. */
+import type { Context } from './context.ts';
+import type { JsonSchema } from './keywords.ts';
+import type { Marks } from './marks.ts';
+import { messages } from './messages.ts';
+
+/** `value` and, where members are counted, the marks of its place; true when it holds. */
+export type Check = (value: unknown, context: Context, marks: Marks | undefined) => boolean;
+
+/**
+ * How members are counted. `inline`: no other schema applies to the place, it closes itself. `shared`: several schemas
+ * apply, marks are collected for all depths below. `marked`: marks for `unevaluated…` alone. `open`: nothing.
+ */
+export type Mode = 'inline' | 'shared' | 'marked' | 'open';
+
+/** Compiles a sub-schema. */
+export type CheckOf = (schema: JsonSchema, mode: Mode) => Check;
+
+export const holds: Check = () => true;
+export const refuses: Check = (_value, context) => context.report('false schema', messages.false);
+
+/** Below a shared place everything is shared; where only `unevaluated…` counts, members start anew. */
+export function modeBelow(mode: Mode): Mode {
+  return mode === 'marked' ? 'open' : mode;
+}

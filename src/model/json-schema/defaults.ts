@@ -1,0 +1,135 @@
+/** Defaults of a document: what sets them in a value. */
+import { compilePattern } from '../pattern.ts';
+import type { JsonSchema, SchemaObject } from './keywords.ts';
+import { isContainer, isObject, subschemas } from './keywords.ts';
+import type { References } from './references.ts';
+
+export class Defaults {
+  readonly #references: References;
+
+  constructor(references: References) {
+    this.#references = references;
+  }
+
+  /**
+   * What sets the defaults below a value of this schema; undefined when there are none.
+   * Only through what always applies: conditional branches set nothing, but for "this or null".
+   */
+  of(root: JsonSchema): SetDefaults | undefined {
+    const made = new Map<SchemaObject, SetDefaults>();
+    const of = (schema: unknown): SetDefaults | undefined => {
+      if (!isObject(schema) || !this.#reachesDefault(schema, new Set())) return undefined;
+      const known = made.get(schema);
+      if (known) return known;
+      const steps: SetDefaults[] = [];
+      const apply: SetDefaults = (value, depth) => {
+        if (!isContainer(value)) return;
+        if (depth > deepestDefault) throw new EndlessDefault();
+        for (const step of steps) step(value, depth);
+      };
+      made.set(schema, apply);
+      for (const next of this.#always(schema)) {
+        const step = of(next);
+        if (step) steps.push(step);
+      }
+      steps.push(...memberDefaults(schema, of, (one) => this.textOf(one)), ...itemDefaults(schema, of));
+      return apply;
+    };
+    return of(root);
+  }
+
+  #always(schema: SchemaObject): JsonSchema[] {
+    const next: JsonSchema[] = Array.isArray(schema.allOf) ? [...schema.allOf] : [];
+    if (typeof schema.$ref === 'string') next.push(this.#references.target(schema, '$ref').schema);
+    for (const branches of [schema.anyOf, schema.oneOf]) {
+      if (!Array.isArray(branches)) continue;
+      const others = branches.filter((one) => !(isObject(one) && one.type === 'null'));
+      if (others.length === 1) next.push(others[0]);
+    }
+    return next;
+  }
+
+  /** As JSON, the default that a schema gives to what is absent: its own, else that of what always applies beside it. */
+  textOf(schema: unknown, seen = new Set<SchemaObject>()): string | undefined {
+    if (!isObject(schema) || seen.has(schema)) return undefined;
+    seen.add(schema);
+    if (schema.default !== undefined) return JSON.stringify(schema.default);
+    for (const next of this.#always(schema)) {
+      const text = this.textOf(next, seen);
+      if (text !== undefined) return text;
+    }
+    return undefined;
+  }
+
+  #reachesDefault(schema: JsonSchema, seen: Set<SchemaObject>): boolean {
+    if (typeof schema !== 'object' || seen.has(schema)) return false;
+    seen.add(schema);
+    const members = Object.values(isObject(schema.properties) ? schema.properties : {});
+    if (members.some((one) => this.textOf(one) !== undefined)) return true;
+    const next = subschemas(schema).map((part) => part.schema);
+    return [...next, ...this.#always(schema)].some((one) => this.#reachesDefault(one, seen));
+  }
+}
+
+/** Sets the defaults below a value, in place. `depth`: of the value below the one that was handed in. */
+export type SetDefaults = (value: unknown, depth: number) => void;
+type DefaultsOf = (schema: unknown) => SetDefaults | undefined;
+
+/** Deeper than any body: only a default that is set again within itself gets there. */
+const deepestDefault = 1000;
+
+export class EndlessDefault extends Error {}
+
+function memberDefaults(
+  schema: SchemaObject,
+  of: DefaultsOf,
+  defaultText: (schema: unknown) => string | undefined,
+): SetDefaults[] {
+  const steps: SetDefaults[] = [];
+  const properties = isObject(schema.properties) ? schema.properties : {};
+  for (const [name, one] of Object.entries(properties)) {
+    const text = defaultText(one);
+    const inner = of(one);
+    if (text === undefined && !inner) continue;
+    steps.push((value, depth) => {
+      if (Array.isArray(value)) return;
+      const object = value as Record<string, unknown>;
+      if (text !== undefined && (!Object.hasOwn(object, name) || object[name] === undefined)) {
+        Object.defineProperty(object, name, {
+          value: JSON.parse(text),
+          enumerable: true,
+          configurable: true,
+          writable: true,
+        });
+      }
+      if (inner && Object.hasOwn(object, name)) inner(object[name], depth + 1);
+    });
+  }
+  const patterns = Object.entries(isObject(schema.patternProperties) ? schema.patternProperties : {}).map(
+    ([source, one]) => ({ pattern: compilePattern(source), inner: of(one) }),
+  );
+  const additional = of(schema.additionalProperties);
+  if (additional || patterns.some(({ inner }) => inner)) {
+    steps.push((value, depth) => {
+      if (Array.isArray(value)) return;
+      for (const [name, member] of Object.entries(value as object)) {
+        const matching = patterns.filter(({ pattern }) => pattern.test(name));
+        for (const { inner } of matching) inner?.(member, depth + 1);
+        if (matching.length === 0 && !Object.hasOwn(properties, name)) additional?.(member, depth + 1);
+      }
+    });
+  }
+  return steps;
+}
+
+function itemDefaults(schema: SchemaObject, of: DefaultsOf): SetDefaults[] {
+  const prefix = Array.isArray(schema.prefixItems) ? schema.prefixItems.map(of) : [];
+  const items = of(schema.items);
+  if (!items && !prefix.some(Boolean)) return [];
+  return [
+    (value, depth) => {
+      if (!Array.isArray(value)) return;
+      for (const [i, one] of value.entries()) (i < prefix.length ? prefix[i] : items)?.(one, depth + 1);
+    },
+  ];
+}

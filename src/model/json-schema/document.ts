@@ -1,0 +1,131 @@
+/**
+ * JSON Schema 2020-12: one document compiled to functions. A *node* is one schema object in it, a *resource* what `$id`
+ * makes (its own base for references), *marks* what the schemas applied to one place of an object know of its members.
+ *
+ * Why not a library: closedness (contract section 2) counts the members that all schemas of one place know, which no
+ * keyword can express; see docs/decisions/validation.md.
+ */
+import type { Text, Violation } from '../../errors.ts';
+import { invalidModel } from '../invalid-model.ts';
+import { Compiler } from './compiler.ts';
+import { Context } from './context.ts';
+import { Defaults, EndlessDefault } from './defaults.ts';
+import type { JsonSchema } from './keywords.ts';
+import { dialect, rewritten, sharingKeywords, unevaluatedKeywords } from './keywords.ts';
+import { References } from './references.ts';
+
+export interface DocumentOptions {
+  /** The model, for messages. */
+  readonly model: string;
+  /** Where the document stands in it: `/spec`, `/status` or ``. */
+  readonly path: string;
+  /** An object schema with `properties` that does not say `additionalProperties` admits no other members, at every depth. */
+  readonly closed: boolean;
+}
+
+const noViolations: Violation[] = [];
+
+export class SchemaDocument {
+  readonly root: JsonSchema;
+  readonly #options: DocumentOptions;
+  readonly #references: References;
+  readonly #compiler: Compiler;
+  readonly #defaults: Defaults;
+
+  /** Throws `InvalidModel`: references that lead nowhere or in a circle without a step into the object. */
+  constructor(root: JsonSchema, options: DocumentOptions) {
+    this.root = root;
+    this.#options = options;
+    this.#references = new References(root, (path, rule, params) => this.#refuse(path, rule, params));
+    this.#compiler = new Compiler(this.#references);
+    this.#defaults = new Defaults(this.#references);
+  }
+
+  /**
+   * All violations of a value, none when it is valid. Throws `Invalid` when alternatives within alternatives would take
+   * too long to compare.
+   * @param pointer of the value, the beginning of the violations' pointers
+   */
+  validate(value: unknown, pointer: string): Violation[] {
+    const check = this.#compiler.checkOf(this.root, this.#options.closed ? 'inline' : 'open');
+    const context = new Context(pointer, this.#references.root);
+    if (check(value, context, undefined)) return noViolations;
+    return context.collect(() => check(value, context, undefined));
+  }
+
+  /** What sets the defaults below a value, in place; undefined when the document has none. */
+  defaults(): ((value: unknown) => void) | undefined {
+    if (![...this.#references.places.keys()].some((schema) => 'default' in schema)) return undefined;
+    const set = this.#defaults.of(this.root);
+    return set && ((value) => set(value, 0));
+  }
+
+  /** The default of the document as a whole, a new copy each time; undefined when it has none. */
+  initial(): unknown {
+    const text = this.#defaults.textOf(this.root);
+    return text === undefined ? undefined : JSON.parse(text);
+  }
+
+  /** Throws `InvalidModel` when a default does not satisfy its own schema. */
+  checkDefaults(): void {
+    for (const [schema, { path, resource }] of this.#references.places) {
+      if (!('default' in schema) || resource.base.startsWith(dialect)) continue;
+      const value: unknown = JSON.parse(JSON.stringify(schema.default));
+      try {
+        this.#defaults.of(schema)?.(value, 0);
+      } catch (error) {
+        if (!(error instanceof EndlessDefault)) throw error;
+        this.#refuse(`${path}/default`, {
+          en: 'is set again within itself, without end',
+          zh: '在自身内部无限重复设置',
+        });
+      }
+      const check = this.#compiler.checkOf(schema, this.#options.closed ? 'inline' : 'open');
+      const context = new Context('', resource);
+      if (check(value, context, undefined)) continue;
+      const [first] = context.collect(() => check(value, context, undefined));
+      this.#refuse(
+        `${path}/default`,
+        {
+          en: 'does not satisfy its own schema: at "{at}" it {reason}',
+          zh: '不符合自身的模式：在 "{at}" 处，{reason}',
+        },
+        { at: first?.pointer, reason: first?.message },
+      );
+    }
+  }
+
+  /** The document as part of a larger one, its references made relative to that one. @param at its pointer there */
+  embedded(at: string, self = at): JsonSchema {
+    return rewritten(
+      this.root,
+      (ref) => (ref === '#' ? self : ref.startsWith('#/') ? `${at}${ref.slice(1)}` : ref),
+      true,
+    );
+  }
+
+  /** True when members can be added to the root's `properties` without changing what the rest of it says. */
+  get canBeMerged(): boolean {
+    const { root } = this;
+    if (typeof root !== 'object') return false;
+    const inTheWay = [
+      '$id',
+      'not',
+      'minProperties',
+      'maxProperties',
+      'propertyNames',
+      'patternProperties',
+      'enum',
+      'const',
+    ];
+    return ![...sharingKeywords, ...unevaluatedKeywords, ...inTheWay].some((keyword) => keyword in root);
+  }
+
+  #refuse(path: string, rule: Text, params: Readonly<Record<string, unknown>> = {}): never {
+    const { model, path: start } = this.#options;
+    return invalidModel(
+      { en: `{model}: the schema at {path} ${rule.en}`, zh: `{model}：{path} 处的模式${rule.zh}` },
+      { model, path: `${start}${path}` || '/', ...params },
+    );
+  }
+}

@@ -1,0 +1,81 @@
+/** What the schemas that apply to one place of an object know of its members (closedness, contract section 2). */
+import type { Context } from './context.ts';
+import type { SchemaObject } from './keywords.ts';
+import { isContainer } from './keywords.ts';
+import { messages } from './messages.ts';
+
+export class Marks {
+  /** Known members of an object. */
+  readonly names = new Set<string>();
+  /** Known items of an array: all below this number, and these. */
+  items = 0;
+  indexes: Set<number> | undefined;
+  #closed: Set<string> | undefined;
+  #children: Map<string | number, Marks> | undefined;
+
+  get closed(): boolean {
+    return this.#closed !== undefined;
+  }
+
+  get children(): ReadonlyMap<string | number, Marks> | undefined {
+    return this.#children;
+  }
+
+  close(names: readonly string[]): void {
+    this.#closed ??= new Set();
+    for (const name of names) this.#closed.add(name);
+  }
+
+  /** Nothing of the value counts as unknown. */
+  knowAll(value: object): void {
+    for (const name of Object.keys(value)) this.names.add(name);
+    if (Array.isArray(value)) this.items = value.length;
+  }
+
+  /** Declared names, for messages. */
+  known(): string {
+    return [...(this.#closed ?? this.names)].join(', ');
+  }
+
+  child(token: string | number): Marks {
+    this.#children ??= new Map();
+    let child = this.#children.get(token);
+    if (!child) {
+      child = new Marks();
+      this.#children.set(token, child);
+    }
+    return child;
+  }
+
+  merge(other: Marks): void {
+    for (const name of other.names) this.names.add(name);
+    if (other.items > this.items) this.items = other.items;
+    if (other.indexes) {
+      this.indexes ??= new Set();
+      for (const index of other.indexes) this.indexes.add(index);
+    }
+    if (other.#closed) this.close([...other.#closed]);
+    if (other.#children) for (const [token, child] of other.#children) this.child(token).merge(child);
+  }
+}
+
+/** False, with a violation each, when the value has members that no schema of their place knows. */
+export function refuseUnknown(value: object, context: Context, marks: Marks): boolean {
+  let ok = true;
+  if (marks.closed && !Array.isArray(value)) {
+    for (const name in value) {
+      if (marks.names.has(name) || (value as SchemaObject)[name] === undefined) continue;
+      if (context.silent) return false;
+      ok = context.reportAt(name, 'additionalProperties', messages.additionalProperties, { allowed: marks.known() });
+    }
+  }
+  for (const [token, child] of marks.children ?? []) {
+    const below = (value as SchemaObject)[token];
+    if (!isContainer(below)) continue;
+    if (!context.at(token, () => refuseUnknown(below, context, child))) {
+      if (context.silent) return false;
+      ok = false;
+    }
+  }
+  return ok;
+}
