@@ -108,7 +108,7 @@ export async function check(
 
 export type { CheckReport } from './resource/check.ts';
 /** Copies of a database: a SQLite file at one moment, and back; from one database into another. */
-export { backup, restore } from './store/backup.ts';
+export { afterRestore, backup, restore } from './store/backup.ts';
 export { type MigrateProgress, migrate } from './store/migrate.ts';
 
 const version: string = (

@@ -1,5 +1,6 @@
 import { Command } from 'commander';
 import type { MigrateProgress } from '../service.ts';
+import { shownUrl } from './database-url.ts';
 import type { Io } from './io.ts';
 import { write } from './io.ts';
 import { startProgress } from './progress.ts';
@@ -18,7 +19,7 @@ export function migrateCommand(io: Io): Command {
     .requiredOption('--to <url>', 'the database to fill; empty, or what an interrupted run left')
     .action(async ({ from, to }: { from: string; to: string }) => {
       const { migrate } = await import('../service.ts');
-      const progress = startProgress(io, `Moving ${hidden(from)} to ${hidden(to)}`, undefined);
+      const progress = startProgress(io, `Moving ${shownUrl(from)} to ${shownUrl(to)}`, undefined);
       const result = await migrate(from, to, {
         onProgress: ({ step, done, total }) =>
           progress.update(done, `${done}${total > 0 ? ` of ${total}` : ''} ${stepTexts[step]}`),
@@ -33,9 +34,4 @@ export function migrateCommand(io: Io): Command {
         `${rows} objects, ${claims} unique values, ${changes} changes, revision ${revision}, SHA-256 ${hash}\n`,
       );
     });
-}
-
-/** A URL without its password. */
-function hidden(url: string): string {
-  return url.replace(/:\/\/([^:@/]*):[^@]*@/, '://$1:…@');
 }

@@ -1,15 +1,20 @@
 import { Command } from 'commander';
+import { shownUrl } from './database-url.ts';
 import type { Io } from './io.ts';
-import { write } from './io.ts';
+import { UsageError, write } from './io.ts';
 
 export function restoreCommand(io: Io): Command {
   return new Command('restore')
     .description('put a backup in the place of a SQLite database; revisions go on beyond all that were ever seen')
-    .argument('<file>', 'a file that "kindred backup" made')
+    .argument('[file]', 'a file that "kindred backup" made')
     .requiredOption('--database <url>', 'where the database is to be; there must be none')
-    .action(async (file: string, { database }: { database: string }) => {
-      const { restore } = await import('../service.ts');
-      const { revision } = await restore(file, database);
-      await write(io.stdout, `${database} goes on after revision ${revision}\n`);
+    .option('--after', 'instead of a file: the database was put back by its own tools; no service may use it meanwhile')
+    .action(async (file: string | undefined, { database, after }: { database: string; after?: boolean }) => {
+      if ((file === undefined) !== (after === true)) {
+        throw new UsageError('restore takes a file, or --after for a database that its own tools have put back');
+      }
+      const { afterRestore, restore } = await import('../service.ts');
+      const revision = file === undefined ? await afterRestore(database) : (await restore(file, database)).revision;
+      await write(io.stdout, `${shownUrl(database)} goes on after revision ${revision}\n`);
     });
 }

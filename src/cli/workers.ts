@@ -17,6 +17,9 @@ export function workerReady(url: string): boolean {
 /** Milliseconds until a worker that died is replaced. */
 const restartDelay = 1_000;
 
+/** Milliseconds after which a worker that does not stop is killed: what was acknowledged is durable at any moment. */
+const stopLimit = 9_700;
+
 /**
  * Runs `workers` replicas of the service on one port: processes of this same command, each serving alone. The first
  * one is ready before the others start, so that what happens once (tables, the first token) happens in one process.
@@ -28,40 +31,61 @@ export async function serveWithWorkers(io: Io, workers: number): Promise<void> {
     const stop = (signal: NodeJS.Signals) => {
       if (stopping) process.exit(signal === 'SIGINT' ? 130 : 143);
       stopping = true;
-      for (const worker of running()) worker.process.kill('SIGTERM');
       resolve();
     };
     process.on('SIGTERM', stop).on('SIGINT', stop);
   });
-  const first = await readyWorker();
-  const others = await Promise.all(Array.from({ length: workers - 1 }, readyWorker));
-  for (const { worker } of [first, ...others]) keepAlive(worker);
-  await write(io.stdout, `Kindred is ready at ${first.url}\n`);
-  await stopped;
-  await Promise.all(running().map((worker) => new Promise((resolve) => worker.once('exit', resolve))));
+  try {
+    const url = await Promise.race([start(), stopped]);
+    if (url === undefined) return;
+    await write(io.stdout, `Kindred is ready at ${url}\n`);
+    await stopped;
+  } finally {
+    // After a failed start too: nobody is left behind.
+    stopping = true;
+    await endAll();
+  }
+
+  async function start(): Promise<string> {
+    const first = await readyWorker();
+    const others = await Promise.all(Array.from({ length: workers - 1 }, readyWorker));
+    for (const { worker } of [first, ...others]) keepAlive(worker);
+    return first.url;
+  }
 
   function keepAlive(worker: Worker): void {
-    worker.once('exit', (code, signal) => {
+    const replace = (why: string) => {
       if (stopping) return;
-      io.stderr.write(
-        `kindred: worker ${worker.process.pid} ended (${signal ?? `exit code ${code}`}), starting another\n`,
-      );
+      io.stderr.write(`kindred: worker ${worker.process.pid} ended (${why}), starting another\n`);
       setTimeout(() => {
         if (!stopping) keepAlive(cluster.fork());
       }, restartDelay);
-    });
+    };
+    if (worker.isDead()) replace('during the start');
+    else worker.once('exit', (code, signal) => replace(signal ?? `exit code ${code}`));
   }
 }
 
 function running(): Worker[] {
-  return Object.values(cluster.workers ?? {}).filter((worker) => worker !== undefined);
+  return Object.values(cluster.workers ?? {}).filter((worker) => worker !== undefined && !worker.isDead()) as Worker[];
+}
+
+async function endAll(): Promise<void> {
+  const left = running();
+  const gone = left.map((worker) => new Promise((resolve) => worker.once('exit', resolve)));
+  for (const worker of left) worker.process.kill('SIGTERM');
+  const limit = setTimeout(() => {
+    for (const worker of left) worker.process.kill('SIGKILL');
+  }, stopLimit);
+  await Promise.all(gone);
+  clearTimeout(limit);
 }
 
 function readyWorker(): Promise<{ worker: Worker; url: string }> {
   return new Promise((resolve, reject) => {
     const worker = cluster.fork();
     // It said why on stderr.
-    const failed = (code: number) => reject(new Exit(code || 1));
+    const failed = (code: number | null) => reject(new Exit(code || 1));
     worker.once('exit', failed);
     worker.on('message', (message: Partial<ReadyMessage>) => {
       if (message.kindredReady === undefined) return;

@@ -30,7 +30,7 @@ export async function backup(url: string, file: string, progress?: CopyProgress)
 export async function restore(file: string, url: string): Promise<{ revision: number }> {
   if (!url.startsWith('sqlite:')) {
     throw new Error(
-      'only a SQLite file can be restored here; put a server back with its own tools, then run it through afterRestore',
+      'only a SQLite file can be restored here; put a server back with its own tools, then run kindred restore --after',
     );
   }
   const target = resolve(sqliteFile(url));
@@ -58,6 +58,7 @@ export async function restore(file: string, url: string): Promise<{ revision: nu
 export async function afterRestore(url: string): Promise<number> {
   const store = await openStore(url);
   try {
+    if ((await store.revision()) === 0) throw new Error('the database holds nothing of this service');
     return await store.jump();
   } finally {
     await store.close();

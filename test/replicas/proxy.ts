@@ -1,0 +1,67 @@
+/** Stands between a replica and its database: can cut every connection, refuse new ones, and swallow what is sent. */
+import type { Socket } from 'node:net';
+import { connect, createServer } from 'node:net';
+
+export interface Proxy {
+  /** The URL with the proxy's address in place of the database's. */
+  readonly url: string;
+  /** Breaks the connections and refuses new ones. */
+  cut(): void;
+  /** Takes everything and passes nothing on, as a network that drops packets does. */
+  freeze(): void;
+  /** As at first. */
+  heal(): void;
+  close(): Promise<void>;
+}
+
+export async function startProxy(databaseUrl: string): Promise<Proxy> {
+  const target = new URL(databaseUrl);
+  const port = Number(target.port);
+  const pairs = new Set<readonly [Socket, Socket]>();
+  let state: 'open' | 'cut' | 'frozen' = 'open';
+  const server = createServer((inner) => {
+    if (state === 'cut') {
+      inner.destroy();
+      return;
+    }
+    const outer = connect(port, target.hostname);
+    const pair = [inner, outer] as const;
+    pairs.add(pair);
+    const end = (): void => {
+      pairs.delete(pair);
+      inner.destroy();
+      outer.destroy();
+    };
+    for (const [from, to] of [pair, [outer, inner] as const]) {
+      from.on('data', (data) => to.write(data));
+      from.on('error', end).on('close', end);
+    }
+    if (state === 'frozen') for (const socket of pair) socket.pause();
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const url = new URL(databaseUrl);
+  url.port = String((server.address() as { port: number }).port);
+  const cutAll = (): void => {
+    for (const [inner] of [...pairs]) inner.destroy();
+  };
+  return {
+    url: url.href,
+    cut() {
+      state = 'cut';
+      cutAll();
+    },
+    freeze() {
+      state = 'frozen';
+      for (const pair of pairs) for (const socket of pair) socket.pause();
+    },
+    heal() {
+      state = 'open';
+      for (const pair of pairs) for (const socket of pair) socket.resume();
+    },
+    async close() {
+      state = 'cut';
+      cutAll();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}

@@ -1,0 +1,346 @@
+import assert from 'node:assert/strict';
+import { afterEach, describe, it } from 'node:test';
+import type { Service, ServiceOptions } from 'kindred';
+import { createService, defineModel, Type } from 'kindred';
+import { until } from 'kindred/testing';
+import pino from 'pino';
+import { openStore } from '../../src/store/open.ts';
+import type { TestDatabase } from '../servers.ts';
+import { databaseAdapters } from '../servers.ts';
+import { startProxy } from './proxy.ts';
+
+const gvk = { group: 'replicas.example.com', version: 'v1', kind: 'Note', singular: 'note', plural: 'notes' };
+const spec = Type.Object({ text: Type.String(), code: Type.Optional(Type.String()) });
+const Note = defineModel({
+  gvk,
+  spec,
+  indexes: (index) => [index.single('spec.code', String, (note) => note.spec.code, { unique: true })],
+});
+/** The same model with another unique index in place of that one, as the next version of a plugin could have it. */
+const NextNote = defineModel({
+  gvk,
+  spec,
+  indexes: (index) => [index.single('spec.text', String, (note) => note.spec.text, { unique: true })],
+});
+
+const notes = '/apis/replicas.example.com/v1/notes';
+const cleanUps: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const one of cleanUps.splice(0).reverse()) await one();
+});
+
+interface Replica {
+  readonly service: Service;
+  readonly url: string;
+}
+
+async function replica(
+  database: string,
+  options: ServiceOptions = {},
+  model: typeof Note | typeof NextNote = Note,
+): Promise<Replica> {
+  const logger = pino({ level: 'silent' });
+  const service = await createService({ database, port: 0, auth: false, logger, ...options });
+  cleanUps.push(() => service.stop());
+  service.schemeManager.register(model);
+  return { service, url: (await service.start()).url };
+}
+
+interface Answer {
+  readonly status: number;
+  readonly revision: number;
+  readonly body: { readonly code?: string; readonly status?: unknown; readonly total?: number; readonly spec?: object };
+  readonly ms: number;
+}
+
+async function call({ url }: Replica, path: string, init?: RequestInit & { json?: unknown }): Promise<Answer> {
+  const started = performance.now();
+  const { json, ...rest } = init ?? {};
+  const headers = json === undefined ? {} : { 'content-type': 'application/json' };
+  const body = json === undefined ? undefined : JSON.stringify(json);
+  const response = await fetch(url + path, { headers, body, ...rest });
+  const answered = (await response.json()) as Answer['body'];
+  const revision = Number(response.headers.get('kindred-revision'));
+  return { status: response.status, revision, body: answered, ms: performance.now() - started };
+}
+
+const create = (at: Replica, name: string, spec: object): Promise<Answer> =>
+  call(at, notes, { method: 'POST', json: { metadata: { name }, spec } });
+
+interface Told {
+  readonly type: string;
+  readonly error?: { readonly code: string };
+}
+
+/** Resolves once the watch is open, to what gives its events when it has ended. */
+async function watch({ url }: Replica): Promise<() => Promise<Told[]>> {
+  const response = await fetch(`${url}${notes}?watch=true`);
+  assert.equal(response.status, 200);
+  const text = response.text();
+  return async () =>
+    (await text)
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line) as Told);
+}
+
+/** A read of a replica that cannot reach its database: longer than the promised 2 s by what a busy machine adds. */
+const readLimit = 2_000 + 1_500;
+
+for (const adapter of databaseAdapters().filter(({ kind }) => kind !== 'sqlite')) {
+  describe(`replicas over ${adapter.name}`, () => {
+    async function database(): Promise<TestDatabase> {
+      const made = await adapter.create();
+      cleanUps.push(() => made.drop());
+      return made;
+    }
+
+    it('contract 3: a read at any replica reflects every write acknowledged anywhere before it was sent', async () => {
+      const { url } = await database();
+      const all = await Promise.all([replica(url), replica(url), replica(url)]);
+      for (let i = 0; i < 60; i++) {
+        const made = await create(all[i % 3]!, `n${i}`, { text: `t${i}` });
+        assert.equal(made.status, 201);
+        const reads = await Promise.all([
+          call(all[(i + 1) % 3]!, `${notes}/n${i}`),
+          call(all[(i + 2) % 3]!, `${notes}?fieldSelector=name=n${i}`),
+        ]);
+        assert.deepEqual([reads[0].status, reads[1].body.total], [200, 1]);
+        for (const read of reads) assert.ok(read.revision >= made.revision);
+      }
+    });
+
+    it('contract 3: a replica that the database does not answer says 503 within 2 s, /readyz too, and goes on by itself', async () => {
+      const { url } = await database();
+      const proxy = await startProxy(url);
+      cleanUps.push(() => proxy.close());
+      const [near, far] = [await replica(url), await replica(proxy.url)];
+      assert.equal((await create(far, 'a', { text: 'one' })).status, 201);
+      for (const harm of ['cut', 'freeze'] as const) {
+        proxy[harm]();
+        const reads = await Promise.all(
+          [`${notes}/a`, notes, `${notes}/nothing`].map(async (path) => {
+            const first = await call(far, path);
+            return [first, await call(far, path)];
+          }),
+        );
+        for (const read of reads.flat()) {
+          assert.deepEqual([read.status, read.body.code], [503, 'NotReady'], harm);
+          assert.ok(read.ms < readLimit, `${harm}: ${read.ms} ms`);
+        }
+        const health = await until(
+          async () => {
+            const answer = await call(far, '/readyz');
+            return answer.status === 503 ? answer : undefined;
+          },
+          { what: `${harm}: /readyz says 503` },
+        );
+        assert.equal(health.body.code, 'NotReady');
+        assert.equal(far.service.readiness().status, 'unavailable');
+        assert.equal((await call(far, '/livez')).status, 200);
+        assert.equal((await call(near, '/readyz')).status, 200);
+        const during = await create(near, `during-${harm}`, { text: 'two' });
+        assert.equal(during.status, 201);
+        proxy.heal();
+        await until(async () => (await call(far, '/readyz')).status === 200, { timeout: 15_000, what: 'ready again' });
+        assert.equal((await call(far, `${notes}/during-${harm}`)).status, 200);
+        const written = await until(
+          async () => {
+            const answer = await create(far, `after-${harm}`, { text: 'three' });
+            return answer.status !== 503 ? answer : undefined;
+          },
+          { timeout: 15_000 },
+        );
+        assert.equal(written.status, 201);
+      }
+    });
+
+    it('contract 13: a watch hears of writes at another replica when the notices of the database are lost', async () => {
+      const { url } = await database();
+      const proxy = await startProxy(url);
+      cleanUps.push(() => proxy.close());
+      const [near, far] = [await replica(url), await replica(proxy.url)];
+      const response = await fetch(`${far.url}${notes}?watch=true`);
+      const reader = response.body!.getReader();
+      await create(near, 'first', { text: 'x' });
+      assert.match(Buffer.from((await reader.read()).value!).toString(), /"ADDED".*"first"/);
+      proxy.cut();
+      await create(near, 'second', { text: 'x' });
+      proxy.heal();
+      assert.match(Buffer.from((await reader.read()).value!).toString(), /"ADDED".*"second"/);
+      await reader.cancel();
+    });
+
+    it('contract 13: a replica behind the compacted log reads all again: no read of an empty index, watches end with Expired', async () => {
+      const { url } = await database();
+      const proxy = await startProxy(url);
+      cleanUps.push(() => proxy.close());
+      const changeLog = { maxCount: 5, maxAge: 0 };
+      const [near, far] = [await replica(url), await replica(proxy.url)];
+      const first = await create(near, 'kept', { text: 'x' });
+      await until(() => call(far, `${notes}/kept`).then(({ status }) => status === 200));
+      const told = await watch(far);
+      // It has joined: what is written from here on comes live.
+      await create(far, 'joined', { text: 'x' });
+      await until(() => call(near, `${notes}/joined`).then(({ status }) => status === 200));
+      // Frozen, not cut: the watch must hear nothing of the writes before the log is gone.
+      proxy.freeze();
+      for (let i = 0; i < 20; i++) assert.equal((await create(near, `n${i}`, { text: `${i}` })).status, 201);
+      const store = await openStore(url);
+      try {
+        while ((await store.compact(changeLog.maxCount, Date.now() + 60_000)) > 0);
+        assert.ok((await store.oldest()) > first.revision);
+      } finally {
+        await store.close();
+      }
+      let reading = true;
+      const statuses = new Set<string>();
+      const readers = Array.from({ length: 4 }, async () => {
+        while (reading) {
+          const one = await call(far, `${notes}/kept`);
+          const list = await call(far, notes);
+          statuses
+            .add(String(one.status))
+            .add(list.status === 200 ? `total ${list.body.total}` : `list ${list.status}`);
+        }
+      });
+      proxy.heal();
+      await until(async () => (await call(far, `${notes}/n19`)).status === 200, { timeout: 20_000 });
+      reading = false;
+      await Promise.all(readers);
+      for (const status of statuses) assert.ok(['200', '503', 'total 22', 'list 503'].includes(status), status);
+      const expired = await call(far, `${notes}?watch=true&since=${first.revision}`);
+      assert.deepEqual([expired.status, expired.body.code], [410, 'Expired']);
+      assert.equal((await told()).at(-1)?.error?.code, 'Expired');
+    });
+
+    it('contract 13: the service compacts the log to the newest changes and the young ones', async () => {
+      const { url } = await database();
+      const one = await replica(url, { changeLog: { maxCount: 10, maxAge: 0 } });
+      const first = await create(one, 'n0', { text: 'x' });
+      for (let i = 1; i < 40; i++) await create(one, `n${i}`, { text: 'x' });
+      const store = await openStore(url);
+      try {
+        await until(async () => (await store.oldest()) === (await store.revision()) - 10, { timeout: 30_000 });
+      } finally {
+        await store.close();
+      }
+      const expired = await call(one, `${notes}?watch=true&since=${first.revision}`);
+      assert.deepEqual([expired.status, expired.body.code], [410, 'Expired']);
+    });
+
+    it('contract 7: a replica that starts while others write takes no unique value from what they write', async () => {
+      const { url } = await database();
+      const one = await replica(url);
+      let going = true;
+      let made = 0;
+      const writing = Array.from({ length: 4 }, async (_, client) => {
+        for (let i = 0; going; i++) {
+          const name = `c${client}-${i}`;
+          assert.equal((await create(one, name, { text: name, code: name })).status, 201);
+          await call(one, `${notes}/${name}`, { method: 'PUT', json: { spec: { text: name, code: `${name}-new` } } });
+          made++;
+        }
+      });
+      for (let i = 0; i < 4; i++) {
+        const late = await replica(url);
+        await late.service.stop();
+      }
+      going = false;
+      await Promise.all(writing);
+      const store = await openStore(url);
+      try {
+        const model = (await store.models()).find(({ kind }) => kind === 'Note')!.number;
+        const keys = new Set<string>();
+        for (let after: Uint8Array | undefined; ; ) {
+          const page = await store.claims(model, after, 500);
+          if (page.length === 0) break;
+          for (const { key } of page) keys.add(key);
+          after = page.at(-1)!.hash;
+        }
+        assert.equal(keys.size, made);
+        assert.ok([...keys].every((key) => key.endsWith('-new')));
+      } finally {
+        await store.close();
+      }
+    });
+
+    it('contract 7: another version of the model with another unique index: its claims are made and the old ones go', async () => {
+      const { url } = await database();
+      const one = await replica(url);
+      await create(one, 'a', { text: 'same', code: '1' });
+      await create(one, 'b', { text: 'other', code: '2' });
+      await one.service.stop();
+      const next = await replica(url, {}, NextNote);
+      const taken = await create(next, 'c', { text: 'same', code: '9' });
+      assert.deepEqual([taken.status, taken.body.code], [409, 'UniqueViolation']);
+      assert.equal((await create(next, 'd', { text: 'new', code: '1' })).status, 201);
+    });
+
+    it('contract 14: revisions and identities beyond 2^32 after a restore, replicas and old watches go on from there', async () => {
+      const { url } = await database();
+      const [one, two] = [await replica(url), await replica(url)];
+      const before = await create(one, 'a', { text: 'x', code: '1' });
+      const store = await openStore(url);
+      try {
+        assert.ok((await store.jump()) > 2 ** 40);
+      } finally {
+        await store.close();
+      }
+      const made = await until(async () => {
+        const answer = await create(two, 'b', { text: 'y', code: '2' });
+        return answer.status === 201 ? answer : undefined;
+      });
+      assert.ok(made.revision > 2 ** 40);
+      const read = await until(async () => {
+        const answer = await call(one, `${notes}/b`);
+        return answer.status === 200 ? answer : undefined;
+      });
+      assert.ok(read.revision >= made.revision);
+      for (const at of [one, two]) {
+        const list = await call(at, `${notes}?fieldSelector=spec.code=2`);
+        assert.deepEqual([list.status, list.body.total], [200, 1]);
+        const old = await call(at, `${notes}?watch=true&since=${before.revision}`);
+        assert.deepEqual([old.status, old.body.code], [410, 'Expired']);
+      }
+      const changed = await call(one, `${notes}/b`, { method: 'PUT', json: { spec: { text: 'z' } } });
+      assert.equal(changed.status, 200);
+      assert.deepEqual((await call(two, `${notes}/b`)).body.spec, { text: 'z' });
+      assert.equal((await call(two, `${notes}/b`, { method: 'DELETE' })).status, 200);
+      assert.equal((await call(one, `${notes}/b`)).status, 404);
+    });
+
+    it('contract 3: many exports at once do not hold the reads of a replica up', async () => {
+      const { url } = await database();
+      const one = await replica(url);
+      for (let i = 0; i < 3; i++) await create(one, `n${i}`, { text: 'x' });
+      const exporting = await Promise.all(
+        Array.from({ length: 30 }, () => fetch(one.url + notes, { headers: { accept: 'application/x-ndjson' } })),
+      );
+      const read = await call(one, `${notes}/n0`);
+      assert.equal(read.status, 200);
+      for (const response of exporting) {
+        if (response.status === 200) assert.equal((await response.text()).trim().split('\n').length, 3);
+        else {
+          assert.equal(response.status, 503);
+          await response.body?.cancel();
+        }
+      }
+      assert.ok(exporting.some(({ status }) => status === 200));
+    });
+
+    it('contract 12: three replicas that start at once on an empty database give one administrator token', async () => {
+      const { url } = await database();
+      const logger = pino({ level: 'silent' });
+      const services = await Promise.all([0, 1, 2].map(() => createService({ database: url, port: 0, logger })));
+      for (const service of services) cleanUps.push(() => service.stop());
+      const started = await Promise.all(services.map((service) => service.start()));
+      const tokens = started.flatMap(({ administratorToken }) => administratorToken ?? []);
+      assert.equal(tokens.length, 1);
+      for (const { url: address } of started) {
+        const headers = { authorization: `Bearer ${tokens[0]}` };
+        assert.equal((await fetch(`${address}/api/v1alpha1/users`, { headers })).status, 200);
+      }
+    });
+  });
+}
