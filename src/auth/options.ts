@@ -1,6 +1,7 @@
 /** The option `auth` of the service: what may stand there, checked before anything starts. */
 import { Type } from 'typebox';
-import { Errors } from 'typebox/value';
+import { SchemaDocument } from '../model/json-schema.ts';
+import { normalizeSchema } from '../model/schema.ts';
 import type { AuditOptions } from './audit.ts';
 import type { IssuerOptions } from './jwt.ts';
 import type { RateLimitOptions } from './rate-limit.ts';
@@ -68,12 +69,10 @@ const schema = Type.Object(
 
 /** Throws a plain error of one line that names the member: a typing error here must not open a door. */
 export function checkAuthOptions(options: unknown): void {
-  const [first] = Errors(schema, options);
+  const source = { model: 'the service', path: '/auth', warnings: [] };
+  const document = new SchemaDocument(normalizeSchema(schema, source), { ...source, closed: true });
+  const [first] = document.validate(options, '/auth');
   if (!first) return;
-  const member = `auth${first.instancePath.replaceAll('/', '.')}`;
-  if (first.keyword === 'boolean') throw new Error(`the option ${member} is not known`);
-  const { requiredProperties } = first.params as { requiredProperties?: readonly string[] };
-  throw new Error(
-    `the option ${member} ${first.message}${requiredProperties ? `: ${requiredProperties.join(', ')}` : ''}`,
-  );
+  if (first.keyword === 'additionalProperties') throw new Error(`the option ${first.field} is not known`);
+  throw new Error(`the option ${first.field} ${first.message}`);
 }
