@@ -12,6 +12,8 @@ if (major < 24 || (major === 24 && minor < 15)) {
       stderr: process.stderr,
       env: process.env,
     });
+    // A worker of `serve --workers` would live on by its channel to the first process.
+    process.channel?.unref();
   });
 }
 

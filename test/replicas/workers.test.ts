@@ -1,0 +1,131 @@
+import assert from 'node:assert/strict';
+import type { ChildProcess } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { after, it } from 'node:test';
+import { until } from 'kindred/testing';
+import { kindred } from '../cli/command.ts';
+import { databaseAdapters } from '../servers.ts';
+
+const root = resolve(import.meta.dirname, '../..');
+const folder = mkdtempSync(join(tmpdir(), 'kindred-workers-'));
+const running = new Set<ChildProcess>();
+after(() => {
+  for (const child of running) child.kill('SIGKILL');
+  rmSync(folder, { recursive: true });
+});
+
+interface Started {
+  readonly child: ChildProcess;
+  readonly output: { stdout: string; stderr: string };
+  readonly ended: Promise<number | string>;
+}
+
+function serve(args: readonly string[]): Started {
+  const main = join(root, 'src/cli/main.ts');
+  const child = spawn(process.execPath, ['--import', 'tsx', main, 'serve', ...args], {
+    cwd: root,
+    env: { PATH: process.env.PATH, HOME: folder },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  running.add(child);
+  const output = { stdout: '', stderr: '' };
+  child.stdout.on('data', (chunk) => (output.stdout += chunk));
+  child.stderr.on('data', (chunk) => (output.stderr += chunk));
+  const ended = new Promise<number | string>((done) => {
+    child.on('close', (code, signal) => {
+      running.delete(child);
+      done(code ?? signal!);
+    });
+  });
+  return { child, output, ended };
+}
+
+/** Ids of the workers. */
+function workersOf({ child }: Started): number[] {
+  const { stdout } = spawnSync('ps', ['-o', 'pid=,stat=', '--ppid', String(child.pid)], { encoding: 'utf8' });
+  const alive = stdout.split('\n').filter((line) => line !== '' && !/ Z/.test(line));
+  return alive.map((line) => Number.parseInt(line, 10));
+}
+
+const adapter = databaseAdapters().find(({ kind }) => kind === 'postgres');
+const skip = adapter ? false : 'PostgreSQL is not among the databases of this run';
+
+it('contract 14: --workers: one port, ready once, one token, what one worker wrote every worker shows, a dead one is replaced, SIGTERM ends all', {
+  skip,
+}, async () => {
+  const database = await adapter!.create();
+  const started = serve(['--workers', '3', '--database', database.url, '--port', '0']);
+  const url = await until(
+    () => {
+      if (started.child.exitCode !== null) throw new Error(`it ended: ${started.output.stderr}`);
+      return /^Kindred is ready at (http:\S+)$/m.exec(started.output.stdout)?.[1];
+    },
+    { timeout: 60_000 },
+  );
+  const [tokenLine, readyLine, ...more] = started.output.stdout.trimEnd().split('\n');
+  assert.match(tokenLine!, /^Administrator token: \S+$/);
+  assert.match(readyLine!, /^Kindred is ready at /);
+  assert.deepEqual(more, []);
+  const authorization = `Bearer ${tokenLine!.split(' ').at(-1)}`;
+  const maps = `${url}/api/v1alpha1/configmaps`;
+  const workers = workersOf(started);
+  assert.equal(workers.length, 3);
+
+  // A connection each, so that the workers take turns.
+  const call = (address: string, init: RequestInit = {}) =>
+    fetch(address, {
+      ...init,
+      headers: { authorization, connection: 'close', 'content-type': 'application/json' },
+    });
+  const checkWrites = async (prefix: string): Promise<void> => {
+    for (let i = 0; i < 12; i++) {
+      const name = `${prefix}-${i}`;
+      const body = JSON.stringify({ metadata: { name }, data: { key: 'value' } });
+      assert.equal((await call(maps, { method: 'POST', body })).status, 201);
+      const reads = await Promise.all([1, 2, 3].map(() => call(`${maps}/${name}`)));
+      assert.deepEqual(
+        reads.map(({ status }) => status),
+        [200, 200, 200],
+      );
+    }
+  };
+  await checkWrites('first');
+
+  process.kill(workers[0]!, 'SIGKILL');
+  await until(
+    () => {
+      const now = workersOf(started);
+      return now.length === 3 && !now.includes(workers[0]!);
+    },
+    { timeout: 30_000 },
+  );
+  assert.ok(/worker \d+ ended \(SIGKILL\), starting another/.test(started.output.stderr));
+  await checkWrites('second');
+  assert.equal(started.output.stdout.trimEnd().split('\n').length, 2);
+
+  const all = workersOf(started);
+  const asked = Date.now();
+  started.child.kill('SIGTERM');
+  assert.equal(await started.ended, 0);
+  assert.ok(Date.now() - asked < 10_000 + 1_000, `${Date.now() - asked} ms`);
+  for (const pid of all) assert.throws(() => process.kill(pid, 0), /ESRCH/);
+  await database.drop();
+});
+
+it('contract 14: --workers: when the service cannot start, all end with its exit code and its one line', {
+  skip,
+}, async () => {
+  const unreachable = serve(['--workers', '2', '--database', 'postgres://127.0.0.1:1/nothing', '--port', '0']);
+  assert.equal(await unreachable.ended, 1);
+  assert.match(unreachable.output.stderr, /^kindred: the database .* cannot be reached/m);
+  assert.equal(unreachable.output.stdout, '');
+});
+
+it('contract 14: --workers on SQLite is refused in one line with exit code 2', async () => {
+  const { code, stderr } = await kindred(['serve', '--workers', '2', '--database', `sqlite:${folder}/a.db`]);
+  assert.equal(code, 2);
+  assert.match(stderr, /^kindred: .*\n$/);
+});
