@@ -1,6 +1,6 @@
 /** The option `auth` of the service: what may stand there, checked before anything starts. */
 import { Type } from 'typebox';
-import { SchemaDocument } from '../model/json-schema.ts';
+import { SchemaDocument } from '../model/json-schema/document.ts';
 import { normalizeSchema } from '../model/schema.ts';
 import type { AuditOptions } from './audit.ts';
 import type { IssuerOptions } from './jwt.ts';
