@@ -11,6 +11,18 @@ import { durabilityOf, migrateMysql } from './mysql-tables.ts';
 import type { StoreOptions } from './open.ts';
 import type { KnownClaim, Plan, PlannedChange } from './plan.ts';
 import { planBatch, planMending, questionsOf } from './plan.ts';
+import {
+  commitTimeout,
+  connectTimeout,
+  inOrder,
+  learnOutcome,
+  longQuery,
+  refuseUnsafeDurability,
+  repeated,
+  Snapshots,
+  shortQuery,
+  unreachable,
+} from './server.ts';
 import type {
   Change,
   Claim,
@@ -25,16 +37,6 @@ import type {
   WriteResult,
 } from './store.ts';
 import { Line, Poller } from './wake.ts';
-
-/** Milliseconds after which a database that does not answer counts as away. */
-const connectTimeout = 1_500;
-const shortQuery = 1_800;
-const longQuery = 30_000;
-const commitTimeout = 9_000;
-/** Milliseconds for learning what became of a batch whose connection broke. */
-const resolveTimeout = 8_000;
-
-const attempts = 12;
 
 /** Bytes of SQL that are sent at once, at most; a single row may be longer. Servers take 16 MiB by default. */
 const packetBytes = 6 * 2 ** 20;
@@ -53,17 +55,11 @@ export async function openMysql(url: string, options: StoreOptions): Promise<Sto
   try {
     connection = await driver.createConnection(config);
   } catch (cause) {
-    throw new Error(`the database ${url.replace(/\/\/[^@/]*@/, '//')} cannot be reached: ${(cause as Error).message}`, {
-      cause,
-    });
+    throw unreachable(url, cause);
   }
   try {
     const { settings: durability, problems, warnings } = await durabilityOf(connection);
-    if (problems.length > 0) {
-      const text = `the database server can lose acknowledged writes (${problems.join(', ')})`;
-      if (!options.allowUnsafeDurability) throw new Error(`${text}; change these settings, or allow unsafe durability`);
-      options.warn?.(text);
-    }
+    refuseUnsafeDurability(problems, options);
     for (const warning of warnings) options.warn?.(warning);
     await migrateMysql(connection);
     const [rows] = await connection.query<RowDataPacket[]>('SELECT version() AS version');
@@ -238,6 +234,8 @@ function changeOf({ revision, time, type, model, id, name, bytes, old_bytes }: C
   };
 }
 
+const driverErrors = { repeatable, translate };
+
 class MysqlStore implements Store {
   readonly shared = true;
   readonly #description: Readonly<Record<string, string>>;
@@ -250,7 +248,7 @@ class MysqlStore implements Store {
   readonly #numbers = new Map<string, number>();
   /** Connections whose session is set up. */
   readonly #prepared = new WeakSet<object>();
-  #snapshots = 0;
+  readonly #snapshots = new Snapshots();
   #closed = false;
 
   constructor(
@@ -304,16 +302,7 @@ class MysqlStore implements Store {
   }
 
   commit(writes: readonly Write[], time: number): Promise<readonly WriteResult[]> {
-    return this.#line.run(async () => {
-      for (let attempt = 1; ; attempt++) {
-        try {
-          return await this.#commitOnce(writes, time);
-        } catch (error) {
-          if (!repeatable(error) || attempt === attempts) throw translate(error);
-          await pause(randomInt(1, 5 * attempt));
-        }
-      }
-    });
+    return this.#line.run(() => repeated(() => this.#commitOnce(writes, time), driverErrors));
   }
 
   async #commitOnce(writes: readonly Write[], time: number): Promise<readonly WriteResult[]> {
@@ -449,27 +438,20 @@ class MysqlStore implements Store {
    * the server may still be finishing.
    */
   async #wasCommitted(revision: number, batch: number, cause: Error): Promise<boolean> {
-    const deadline = Date.now() + resolveTimeout;
-    for (let wait = 50; ; wait = Math.min(wait * 2, 1_000)) {
-      try {
-        return await this.#transaction(async (query) => {
-          const [newest] = await query("SELECT value FROM kindred_meta WHERE id = 'revision' FOR UPDATE");
-          if ((newest!.value as number) < revision) return false;
-          const [found] = await query(`SELECT batch FROM kindred_changes WHERE revision = ${revision}`);
-          if (!found) throw unknownOutcome('the change log was compacted meanwhile', cause);
-          return found.batch === batch;
-        });
-      } catch (error) {
-        if ((error as { code?: unknown }).code === 'UnknownOutcome') throw error;
-        if (Date.now() + wait > deadline || this.#closed) throw unknownOutcome(cause.message, cause);
-        await pause(wait);
-      }
-    }
+    const ask = (): Promise<boolean> =>
+      this.#transaction(async (query) => {
+        const [newest] = await query("SELECT value FROM kindred_meta WHERE id = 'revision' FOR UPDATE");
+        if ((newest!.value as number) < revision) return false;
+        const [found] = await query(`SELECT batch FROM kindred_changes WHERE revision = ${revision}`);
+        if (!found) throw unknownOutcome('the change log was compacted meanwhile', cause);
+        return found.batch === batch;
+      });
+    return learnOutcome(ask, () => this.#closed, cause);
   }
 
   async get(model: number, ids: readonly number[]): Promise<readonly Row[]> {
     if (ids.length === 0) return [];
-    return inOrder(ids, await this.#read<ObjectRow>(selectRows(model, ids)));
+    return inOrder(ids, (await this.#read<ObjectRow>(selectRows(model, ids))).map(rowOf));
   }
 
   async scan(model: number, after: number, limit: number): Promise<readonly Row[]> {
@@ -488,19 +470,11 @@ class MysqlStore implements Store {
     return rows[0]!.count as number;
   }
 
-  async snapshot(): Promise<Snapshot> {
-    // Waiting for another one to end could take for ever, and whoever opens a snapshot holds the memory still meanwhile.
-    if (this.#snapshots >= maxSnapshots) throw notReady(`${maxSnapshots} snapshots are open already`);
-    this.#snapshots++;
-    try {
-      return await this.#openSnapshot();
-    } catch (error) {
-      this.#snapshots--;
-      throw error;
-    }
+  snapshot(): Promise<Snapshot> {
+    return this.#snapshots.open((closed) => this.#openSnapshot(closed));
   }
 
-  async #openSnapshot(): Promise<Snapshot> {
+  async #openSnapshot(closed: () => void): Promise<Snapshot> {
     const connection = await this.#connection(this.#snapshotPool);
     let open = true;
     const query = async <R extends RowDataPacket>(sql: string, timeout = shortQuery): Promise<R[]> => {
@@ -519,11 +493,11 @@ class MysqlStore implements Store {
       return {
         revision: row!.value as number,
         get: async (model, ids) =>
-          ids.length === 0 ? [] : inOrder(ids, await query<ObjectRow>(selectRows(model, ids), longQuery)),
+          ids.length === 0 ? [] : inOrder(ids, (await query<ObjectRow>(selectRows(model, ids), longQuery)).map(rowOf)),
         close: async () => {
           if (!open) return;
           open = false;
-          this.#snapshots--;
+          closed();
           await connection.query('ROLLBACK').then(
             () => connection.release(),
             () => connection.destroy(),
@@ -709,8 +683,8 @@ class MysqlStore implements Store {
   }
 
   /** One transaction of a kind that may be tried again: it says nothing of whether it was applied when the connection breaks. */
-  async #transaction<T>(body: (query: (sql: string) => Promise<RowDataPacket[]>) => Promise<T>): Promise<T> {
-    for (let attempt = 1; ; attempt++) {
+  #transaction<T>(body: (query: (sql: string) => Promise<RowDataPacket[]>) => Promise<T>): Promise<T> {
+    return repeated(async () => {
       const connection = await this.#connection(this.#pool);
       try {
         await connection.query('START TRANSACTION');
@@ -723,21 +697,14 @@ class MysqlStore implements Store {
           () => connection.release(),
           () => connection.destroy(),
         );
-        if (!repeatable(error) || attempt === attempts) throw translate(error);
-        await pause(randomInt(1, 5 * attempt));
+        throw error;
       }
-    }
+    }, driverErrors);
   }
 }
 
 function selectRows(model: number, ids: readonly number[]): string {
   return `SELECT id, revision, name, bytes FROM kindred_objects WHERE id IN (${ids.join(',')}) AND model = ${model}`;
-}
-
-/** The rows in the order of the ids, those that are there. */
-function inOrder(ids: readonly number[], rows: readonly ObjectRow[]): Row[] {
-  const byId = new Map(rows.map((row) => [row.id, rowOf(row)]));
-  return ids.map((id) => byId.get(id)).filter((row) => row !== undefined);
 }
 
 function loadStatements(part: LoadPart): string[] {
@@ -763,8 +730,4 @@ function loadStatements(part: LoadPart): string[] {
     `UPDATE kindred_meta SET value = ${part.revision} WHERE id = 'revision'`,
     `UPDATE kindred_meta SET value = ${part.oldest} WHERE id = 'oldest'`,
   ];
-}
-
-function pause(milliseconds: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, milliseconds));
 }

@@ -12,6 +12,19 @@ import type { StoreOptions } from './open.ts';
 import type { KnownClaim, PlannedChange } from './plan.ts';
 import { planBatch, planMending, questionsOf } from './plan.ts';
 import { durabilityOf, migratePostgres } from './postgres-tables.ts';
+import {
+  commitTimeout,
+  connectTimeout,
+  inOrder,
+  learnOutcome,
+  longQuery,
+  pause,
+  refuseUnsafeDurability,
+  repeated,
+  Snapshots,
+  shortQuery,
+  unreachable,
+} from './server.ts';
 import type {
   Change,
   Claim,
@@ -28,16 +41,6 @@ import type {
 import { Line, Poller } from './wake.ts';
 
 const channel = 'kindred_commit';
-
-/** Milliseconds after which a database that does not answer counts as away. */
-const connectTimeout = 1_500;
-const shortQuery = 1_800;
-const longQuery = 30_000;
-const commitTimeout = 9_000;
-/** Milliseconds for learning what became of a batch whose connection broke. */
-const resolveTimeout = 8_000;
-
-const attempts = 12;
 
 interface ServerError {
   readonly code?: string;
@@ -71,15 +74,11 @@ export async function openPostgres(url: string, options: StoreOptions): Promise<
   try {
     client = await connections.client(false);
   } catch (cause) {
-    throw new Error(`the database ${shown(url)} cannot be reached: ${(cause as Error).message}`, { cause });
+    throw unreachable(url, cause);
   }
   try {
     const { settings: durability, problems } = await durabilityOf(client);
-    if (problems.length > 0) {
-      const text = `the database server can lose acknowledged writes (${problems.join(', ')})`;
-      if (!options.allowUnsafeDurability) throw new Error(`${text}; change these settings, or allow unsafe durability`);
-      options.warn?.(text);
-    }
+    refuseUnsafeDurability(problems, options);
     await migratePostgres(client);
     const { rows } = await client.query('SELECT version() AS version');
     const description = { database: 'postgres', version: (rows[0] as { version: string }).version, ...durability };
@@ -87,10 +86,6 @@ export async function openPostgres(url: string, options: StoreOptions): Promise<
   } finally {
     await client.end();
   }
-}
-
-function shown(url: string): string {
-  return url.replace(/\/\/[^@/]*@/, '//');
 }
 
 function settings(url: string): object {
@@ -244,6 +239,8 @@ const claimOf = ({ hash, index, key, id, model }: ClaimRow): KnownClaim => ({
   id,
 });
 
+const driverErrors = { repeatable, translate };
+
 class PostgresStore implements Store {
   readonly shared = true;
   readonly #connections: Connections;
@@ -259,7 +256,7 @@ class PostgresStore implements Store {
   #writer: Client | undefined;
   #listening: Promise<void> | undefined;
   #listener: Client | undefined;
-  #snapshots = 0;
+  readonly #snapshots = new Snapshots();
   #closed = false;
 
   constructor(connections: Connections, options: StoreOptions, description: Readonly<Record<string, string>>) {
@@ -309,16 +306,7 @@ class PostgresStore implements Store {
   }
 
   commit(writes: readonly Write[], time: number): Promise<readonly WriteResult[]> {
-    return this.#line.run(async () => {
-      for (let attempt = 1; ; attempt++) {
-        try {
-          return await this.#commitOnce(writes, time);
-        } catch (error) {
-          if (!repeatable(error) || attempt === attempts) throw translate(error);
-          await pause(randomInt(1, 5 * attempt));
-        }
-      }
-    });
+    return this.#line.run(() => repeated(() => this.#commitOnce(writes, time), driverErrors));
   }
 
   async #commitOnce(writes: readonly Write[], time: number): Promise<readonly WriteResult[]> {
@@ -473,23 +461,15 @@ class PostgresStore implements Store {
    * the server may still be finishing.
    */
   async #wasCommitted(revision: number, batch: number, cause: Error): Promise<boolean> {
-    const deadline = Date.now() + resolveTimeout;
-    for (let wait = 50; ; wait = Math.min(wait * 2, 1_000)) {
-      try {
-        return await this.#transaction(async (client) => {
-          const newest = await client.query("SELECT value FROM kindred_meta WHERE key = 'revision' FOR UPDATE");
-          if ((newest.rows[0]!.value as number) < revision) return false;
-          const found = await client.query('SELECT batch FROM kindred_changes WHERE revision = $1', [revision]);
-          if (!found.rows[0]) throw unknownOutcome('the change log was compacted meanwhile', cause);
-          return found.rows[0].batch === batch;
-        });
-      } catch (error) {
-        const code = (error as { code?: string }).code;
-        if (code === 'UnknownOutcome') throw error;
-        if (Date.now() + wait > deadline || this.#closed) throw unknownOutcome(cause.message, cause);
-        await pause(wait);
-      }
-    }
+    const ask = (): Promise<boolean> =>
+      this.#transaction(async (client) => {
+        const newest = await client.query("SELECT value FROM kindred_meta WHERE key = 'revision' FOR UPDATE");
+        if ((newest.rows[0]!.value as number) < revision) return false;
+        const found = await client.query('SELECT batch FROM kindred_changes WHERE revision = $1', [revision]);
+        if (!found.rows[0]) throw unknownOutcome('the change log was compacted meanwhile', cause);
+        return found.rows[0].batch === batch;
+      });
+    return learnOutcome(ask, () => this.#closed, cause);
   }
 
   async get(model: number, ids: readonly number[]): Promise<readonly Row[]> {
@@ -514,19 +494,11 @@ class PostgresStore implements Store {
     return rows[0]!.count;
   }
 
-  async snapshot(): Promise<Snapshot> {
-    // Waiting for another one to end could take for ever, and whoever opens a snapshot holds the memory still meanwhile.
-    if (this.#snapshots >= maxSnapshots) throw notReady(`${maxSnapshots} snapshots are open already`);
-    this.#snapshots++;
-    try {
-      return await this.#openSnapshot();
-    } catch (error) {
-      this.#snapshots--;
-      throw error;
-    }
+  snapshot(): Promise<Snapshot> {
+    return this.#snapshots.open((closed) => this.#openSnapshot(closed));
   }
 
-  async #openSnapshot(): Promise<Snapshot> {
+  async #openSnapshot(closed: () => void): Promise<Snapshot> {
     const client = await this.#client(this.#snapshotPool);
     let open = true;
     const query = async <R extends QueryResultRow>(
@@ -551,7 +523,7 @@ class PostgresStore implements Store {
         close: async () => {
           if (!open) return;
           open = false;
-          this.#snapshots--;
+          closed();
           await client.query('ROLLBACK').then(
             () => client.release(),
             (error: Error) => client.release(error),
@@ -830,8 +802,8 @@ class PostgresStore implements Store {
   }
 
   /** One transaction of a kind that may be tried again: it says nothing of whether it was applied when the connection breaks. */
-  async #transaction<T>(body: (client: ClientBase) => Promise<T>): Promise<T> {
-    for (let attempt = 1; ; attempt++) {
+  #transaction<T>(body: (client: ClientBase) => Promise<T>): Promise<T> {
+    return repeated(async () => {
       const client = await this.#client(this.#pool);
       try {
         await client.query('BEGIN ISOLATION LEVEL READ COMMITTED');
@@ -845,10 +817,9 @@ class PostgresStore implements Store {
           () => false,
         );
         client.release(usable ? undefined : (error as Error));
-        if (!repeatable(error) || attempt === attempts) throw translate(error);
-        await pause(randomInt(1, 5 * attempt));
+        throw error;
       }
-    }
+    }, driverErrors);
   }
 }
 
@@ -858,12 +829,6 @@ type ChangeRow = Omit<Change, 'type' | 'before'> & { type: number; before: Buffe
 
 function changeOf({ revision, time, type, model, id, name, bytes, before }: ChangeRow): Change {
   return { revision, time, type: changeTypes[type]!, model, id, name, bytes, ...(before && { before }) };
-}
-
-/** The rows in the order of the ids, those that are there. */
-function inOrder(ids: readonly number[], rows: readonly Row[]): Row[] {
-  const byId = new Map(rows.map((row) => [row.id, row]));
-  return ids.map((id) => byId.get(id)).filter((row) => row !== undefined);
 }
 
 async function ask<R extends QueryResultRow>(
@@ -885,8 +850,4 @@ async function together<T extends readonly unknown[]>(tasks: T): Promise<{ -read
 
 function destroy(client: Client): void {
   (client as unknown as { connection: { stream: { destroy(): void } } }).connection.stream.destroy();
-}
-
-function pause(milliseconds: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, milliseconds));
 }
