@@ -45,8 +45,8 @@ function serve(args: readonly string[]): Started {
 
 /** Ids of the workers. */
 function workersOf({ child }: Started): number[] {
-  const { stdout } = spawnSync('ps', ['-o', 'pid=,stat=', '--ppid', String(child.pid)], { encoding: 'utf8' });
-  const alive = stdout.split('\n').filter((line) => line !== '' && !/ Z/.test(line));
+  const { stdout } = spawnSync('ps', ['-o', 'pid=,stat=,args=', '--ppid', String(child.pid)], { encoding: 'utf8' });
+  const alive = stdout.split('\n').filter((line) => line.includes('main.ts') && !/^ *\d+ +Z/.test(line));
   return alive.map((line) => Number.parseInt(line, 10));
 }
 
