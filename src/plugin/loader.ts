@@ -3,13 +3,15 @@
  * its code was loaded, because Node keeps every module it has loaded and a reload needs fresh ones.
  */
 import { existsSync, readFileSync, realpathSync } from 'node:fs';
-import type { ResolveHookContext } from 'node:module';
+import type { ResolveFnOutput, ResolveHookContext } from 'node:module';
 import { createRequire, registerHooks } from 'node:module';
 import { dirname, join, resolve, sep } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import type { Text } from '../errors.ts';
 import { KindredError } from '../errors.ts';
 import type { Manifest } from './manifest.ts';
+
+type NextResolve = (specifier: string, context?: Partial<ResolveHookContext>) => ResolveFnOutput;
 
 export interface LoaderOptions {
   /** Plugin sources in TypeScript are transformed, decorators included. */
@@ -138,14 +140,7 @@ export class PluginLoader {
     }
   }
 
-  #resolve(
-    specifier: string,
-    context: ResolveHookContext,
-    next: (
-      specifier: string,
-      context?: Partial<ResolveHookContext>,
-    ) => ReturnType<import('node:module').ResolveHookSync>,
-  ): ReturnType<import('node:module').ResolveHookSync> {
+  #resolve(specifier: string, context: ResolveHookContext, next: NextResolve): ResolveFnOutput {
     const own = this.#own.get(specifier);
     if (own) return { url: own, shortCircuit: true, format: formatOf(own) };
     if (specifier.startsWith(entryPrefix)) {
@@ -157,14 +152,7 @@ export class PluginLoader {
     return this.#fresh(this.#resolveFrom(specifier, context, next), root);
   }
 
-  #resolveFrom(
-    specifier: string,
-    context: ResolveHookContext,
-    next: (
-      specifier: string,
-      context?: Partial<ResolveHookContext>,
-    ) => ReturnType<import('node:module').ResolveHookSync>,
-  ): ReturnType<import('node:module').ResolveHookSync> {
+  #resolveFrom(specifier: string, context: ResolveHookContext, next: NextResolve): ResolveFnOutput {
     try {
       return next(specifier, context);
     } catch (error) {

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { KindredError } from '../errors.ts';
 import type { Condition } from './condition.ts';
 import { dataOf, Queries } from './condition.ts';
-import { formatFieldSelector, formatLabelSelector, parseFieldSelector, parseLabelSelector } from './selector.ts';
+import { parseFieldSelector, parseLabelSelector } from './selector.ts';
 
 /** Without where it stands in the text. */
 function plain(condition: Condition): unknown {
@@ -144,67 +144,6 @@ test('the position of a term goes with its condition', () => {
     { term: 'a=1', column: 1 },
     { term: 'b > 2', column: 6 },
   ]);
-});
-
-const value = fc.string({ unit: 'binary', maxLength: 8 });
-const labelValue = fc.constantFrom('', 'a', 'A-b_c.9', '0');
-const fieldTerm = fc.oneof(
-  value.map((v) => equal('spec.f', v)),
-  fc.array(value, { minLength: 1, maxLength: 4 }).map((values) => oneOf('spec.f', values)),
-  fc.constant(Queries.isNull('spec.f')),
-);
-const anyFieldTerm = fc.oneof(
-  fieldTerm,
-  fieldTerm.map((one) => one.not()),
-  value.map((v) => Queries.startsWith('spec.f', v)),
-  value.map((v) => Queries.endsWith('spec.f', v)),
-  value.map((v) => Queries.contains('spec.f', v)),
-  fc.tuple(value, fc.boolean()).map(([v, inclusive]) => Queries.lessThan('spec.f', v, inclusive)),
-  fc.tuple(value, fc.boolean()).map(([v, inclusive]) => Queries.greaterThan('spec.f', v, inclusive)),
-);
-const labelTerm = fc.oneof(
-  labelValue.map((v) => labelEqual('demo.example.com/k', v)),
-  fc.array(labelValue, { minLength: 1, maxLength: 4 }).map((values) => labelIn('k', values)),
-  fc.constant(labelExists('k')),
-);
-const anyLabelTerm = fc.oneof(
-  labelTerm,
-  labelTerm.map((one) => one.not()),
-);
-
-/** A list of one value and that value alone mean the same and are printed alike. */
-function normal(condition: Condition): unknown {
-  return JSON.parse(
-    JSON.stringify(plain(condition), (_, member) =>
-      member?.op === 'in' && member.values.length === 1
-        ? { op: 'equal', field: member.field, value: member.values[0] }
-        : member,
-    ),
-  );
-}
-
-test('parsing what was printed gives the same condition', () => {
-  fc.assert(
-    fc.property(
-      fc.array(anyFieldTerm, { maxLength: 5 }),
-      fc.array(anyLabelTerm, { maxLength: 5 }),
-      (fields, labels) => {
-        const onFields = Queries.and(...fields);
-        const onLabels = Queries.and(...labels);
-        assert.deepEqual(normal(parseFieldSelector(formatFieldSelector(onFields)!)), normal(onFields));
-        assert.deepEqual(normal(parseLabelSelector(formatLabelSelector(onLabels)!)), normal(onLabels));
-      },
-    ),
-    { numRuns: 500 },
-  );
-});
-
-test('a condition that no selector can say is not printed', () => {
-  assert.equal(formatFieldSelector(equal('a', 1).or(equal('b', 2))), undefined);
-  assert.equal(formatFieldSelector(Queries.between('a', 1, 2)), undefined);
-  assert.equal(formatFieldSelector(Queries.startsWith('a', 'x').not()), undefined);
-  assert.equal(formatFieldSelector(labelEqual('a', 'x')), undefined);
-  assert.equal(formatLabelSelector(equal('a', 'x')), undefined);
 });
 
 test('any text is parsed or refused with a term and a column', () => {

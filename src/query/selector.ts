@@ -1,12 +1,12 @@
 /**
  * Label and field selectors (specification, "Label selector forms" and "Field selector forms"; contract section 4):
- * text to conditions and back. A *term* is what stands between two commas; all terms must hold.
+ * text to conditions; `client/parameters.ts` writes them. A *term* is what stands between two commas; all terms must hold.
  */
 import type { Text } from '../errors.ts';
 import { KindredError } from '../errors.ts';
 import { isLabelKey, isLabelValue } from '../model/names.ts';
 import type { Condition, Source } from './condition.ts';
-import { condition, dataOf, Queries } from './condition.ts';
+import { condition, Queries } from './condition.ts';
 
 export interface SelectorLimits {
   /** Terms of all selectors of one kind in a request; default 200. */
@@ -314,76 +314,4 @@ class Parser {
     }
     return this.#text.length;
   }
-}
-
-/** The selector of a condition that one could say; undefined for others (an OR, a condition on fields among labels, …). */
-export function formatLabelSelector(where: Condition): string | undefined {
-  return format(where, (one, negated) => {
-    const data = dataOf(one);
-    if (data.op === 'labelExists') return `${negated ? '!' : ''}${data.key}`;
-    if (data.op !== 'labelIn' || data.values.length === 0) return undefined;
-    return listTerm(data.key, data.values, negated);
-  });
-}
-
-/** As `formatLabelSelector`, for conditions that came from a field selector or whose values are strings, numbers, bigints or booleans. */
-export function formatFieldSelector(where: Condition): string | undefined {
-  return format(where, (one, negated) => {
-    const data = dataOf(one);
-    switch (data.op) {
-      case 'isNull':
-        return `${negated ? '' : '!'}${data.field}`;
-      case 'equal': {
-        const value = textOf(data.value);
-        return value === undefined ? undefined : `${data.field}${negated ? '!=' : '='}${quote(value)}`;
-      }
-      case 'in': {
-        const values = data.values.map(textOf);
-        if (values.length === 0 || values.includes(undefined)) return undefined;
-        return listTerm(data.field, values as string[], negated);
-      }
-      case 'startsWith':
-      case 'endsWith':
-      case 'contains': {
-        const operator = { startsWith: '^=', endsWith: '$=', contains: '*=' }[data.op];
-        return negated ? undefined : `${data.field}${operator}${quote(data.text)}`;
-      }
-      case 'between': {
-        // Two bounds are no two terms: on a multi-value index one value must satisfy both.
-        if (negated || 'from' in data === 'to' in data) return undefined;
-        const end = 'from' in data ? 'from' : 'to';
-        const value = textOf(data[end]);
-        if (value === undefined) return undefined;
-        return `${data.field}${end === 'from' ? '>' : '<'}${data.inclusive[end] ? '=' : ''}${quote(value)}`;
-      }
-      default:
-        return undefined;
-    }
-  });
-}
-
-function format(where: Condition, term: (one: Condition, negated: boolean) => string | undefined): string | undefined {
-  const data = dataOf(where);
-  if (data.op === 'all') return '';
-  const terms = (data.op === 'and' ? data.conditions : [where]).map((one) => {
-    const inner = dataOf(one);
-    return inner.op === 'not' ? term(inner.condition, true) : term(one, false);
-  });
-  return terms.includes(undefined) ? undefined : terms.join(',');
-}
-
-function listTerm(key: string, values: readonly string[], negated: boolean): string {
-  const single = values.length === 1;
-  const list = values.map(quote).join(',');
-  return `${key}${negated ? '!=' : '='}${single ? list : `(${list})`}`;
-}
-
-function textOf(value: unknown): string | undefined {
-  if (value instanceof Date) return value.toISOString();
-  return ['string', 'number', 'bigint', 'boolean'].includes(typeof value) ? String(value) : undefined;
-}
-
-/** Plain characters stay as they are; everything else is quoted. */
-function quote(value: string): string {
-  return /^[\w.:/@+-]+$/.test(value) ? value : `"${value.replace(/["\\]/g, '\\$&')}"`;
 }
