@@ -5,6 +5,7 @@ import { openStore, sqliteFile } from './open.ts';
 import type { CopyProgress } from './sqlite.ts';
 import { copyDatabase } from './sqlite.ts';
 import { openForReading, readMeta } from './sqlite-tables.ts';
+import type { Store } from './store.ts';
 
 /**
  * Copies the SQLite file that a URL names into a new file, as it is at one moment, also while a service uses it. Servers
@@ -42,7 +43,7 @@ export async function restore(file: string, url: string): Promise<{ revision: nu
     copyFileSync(file, partial);
     sync(partial);
     for (const suffix of ['-wal', '-shm']) rmSync(target + suffix, { force: true });
-    const revision = await afterRestore(`sqlite:${partial}`);
+    const revision = await jump(`sqlite:${partial}`, () => {});
     renameSync(partial, target);
     sync(resolve(target, '..'));
     return { revision };
@@ -53,12 +54,18 @@ export async function restore(file: string, url: string): Promise<{ revision: nu
 
 /**
  * Moves the revision of a database forward that was put back with its server's own tools, while no service uses it.
- * Resolves to the revision from which it goes on.
+ * Resolves to the revision from which it goes on. Throws a plain error in one line when no service ever used it.
  */
-export async function afterRestore(url: string): Promise<number> {
+export function afterRestore(url: string): Promise<number> {
+  return jump(url, async (store) => {
+    if ((await store.models()).length === 0) throw new Error('the database holds nothing of this service');
+  });
+}
+
+async function jump(url: string, check: (store: Store) => void | Promise<void>): Promise<number> {
   const store = await openStore(url);
   try {
-    if ((await store.revision()) === 0) throw new Error('the database holds nothing of this service');
+    await check(store);
     return await store.jump();
   } finally {
     await store.close();

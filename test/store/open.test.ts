@@ -96,6 +96,10 @@ describe('restore', () => {
   it('afterRestore moves the revision of a database that was put back by other means', async () => {
     const url = `sqlite:${join(folder, 'back.db')}`;
     await (await openStore(url)).close();
+    await assert.rejects(afterRestore(url), /holds nothing of this service/);
+    const used = await openStore(url);
+    await used.modelNumber('g', 'K');
+    await used.close();
     const revision = await afterRestore(url);
     const store = await openStore(url);
     assert.equal(await store.revision(), revision);
