@@ -44,7 +44,7 @@ export interface AuthParts {
 }
 
 /** One stored object, as it is stored. */
-export interface StoredRow {
+interface StoredRow {
   /** Store revision of its creation. */
   readonly id: number;
   readonly bytes: Uint8Array;

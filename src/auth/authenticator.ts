@@ -4,6 +4,7 @@ import type { Identity } from '../resource/access.ts';
 import type { Principal } from './identity.ts';
 import { anonymous, authenticatedRole, isReservedName, unauthenticated } from './identity.ts';
 import type { JwtAuthenticator } from './jwt.ts';
+import { requestUrl } from './request-url.ts';
 import type { Tokens } from './tokens.ts';
 import { looksLikeToken } from './tokens.ts';
 
@@ -91,6 +92,7 @@ export class Authenticator {
 
   /** One that fails says nothing about who it is, so it must not let anybody in: the request fails. */
   async #askPlugins(request: Credentials): Promise<Principal | undefined> {
+    if (request.method !== undefined && forbiddenMethods.has(request.method)) return undefined;
     for (const { owner, authenticate } of this.#plugins) {
       const identity = await authenticate(webRequest(request));
       if (!identity) continue;
@@ -105,11 +107,13 @@ export class Authenticator {
   }
 }
 
-function webRequest({ method, url, headers }: Credentials): globalThis.Request {
+/** Methods that no `Request` can have (Fetch standard, "forbidden method"). */
+const forbiddenMethods = new Set(['CONNECT', 'TRACE', 'TRACK']);
+
+function webRequest({ method, url = '/', headers }: Credentials): globalThis.Request {
   const copy = new Headers();
   for (const [name, value] of Object.entries(headers)) {
     for (const one of Array.isArray(value) ? value : value === undefined ? [] : [value]) copy.append(name, one);
   }
-  const host = typeof headers.host === 'string' ? headers.host : 'localhost';
-  return new Request(new URL(url ?? '/', `http://${host}`), { method, headers: copy });
+  return new Request(requestUrl(url, headers.host), { method, headers: copy });
 }

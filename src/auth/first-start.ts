@@ -7,7 +7,7 @@ import type { Rbac } from './rbac.ts';
 import { builtInRoles, subjectKey } from './rbac.ts';
 import type { Tokens } from './tokens.ts';
 
-export const administrator = 'admin';
+const administrator = 'admin';
 const administratorObject = 'administrator';
 
 /** Creates the built-in roles that are missing; what operators made of `authenticated` and `anonymous` stays. */

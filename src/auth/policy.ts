@@ -206,7 +206,7 @@ function firstGrant(policy: Policy): Grant | undefined {
 }
 
 /** `roles "a" → "b" (RoleBinding "x")`. */
-export function described(source: SourcedRule): string {
+function described(source: SourcedRule): string {
   const roles = `role ${source.roles.map((role) => `"${role}"`).join(' → ')}`;
   return source.binding === undefined ? roles : `${roles} (RoleBinding "${source.binding}")`;
 }

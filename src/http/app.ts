@@ -46,7 +46,7 @@ import {
 } from './problem.ts';
 import type { ResourceTarget, WatchContext } from './resources.ts';
 import { ResourceRoutes } from './resources.ts';
-import { swaggerFile } from './swagger.ts';
+import { isSwaggerPath, swaggerFile } from './swagger.ts';
 
 export interface AppParts {
   readonly registry: SchemeRegistry;
@@ -230,7 +230,7 @@ class Handler implements ExchangeObserver {
     if (path === '/livez') return this.#open(exchange, '/livez', () => exchange.sendJson(200, { status: 'ok' }));
     if (path === '/readyz') return this.#open(exchange, '/readyz', () => this.#ready(exchange));
     if (this.#draining) throw shuttingDown();
-    if (path.startsWith('/swagger-ui')) return this.#open(exchange, '/swagger-ui', () => serveSwagger(exchange));
+    if (isSwaggerPath(path)) return this.#open(exchange, '/swagger-ui', () => serveSwagger(exchange));
     this.#parts.limiter?.admitAddress(exchange.address ?? '');
     const match = this.#match(exchange);
     const identity = this.#parts.authenticate(request);
@@ -380,7 +380,6 @@ function starting(): KindredError {
 }
 
 async function serveSwagger(exchange: Exchange): Promise<void> {
-  const file = await swaggerFile(exchange.path);
-  if (!file) throw noRoute(exchange.path);
+  const file = (await swaggerFile(exchange.path))!;
   exchange.send(200, Object.entries(file.headers).flat(), file.body);
 }

@@ -1,12 +1,13 @@
 /** Between the wire and `custom-handler.ts`: the body of a request to a custom route, and its answer, streamed or whole. */
 import type { IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
+import { requestUrl } from '../auth/request-url.ts';
 import type { Caller } from '../resource/access.ts';
 import type { ExtensionClient } from '../resource/extension-client.ts';
 import { hasBody, readBody } from './body.ts';
 import type { CustomMatch, CustomRoutes } from './custom.ts';
 import type { CustomAnswer } from './custom-handler.ts';
-import { handleCustom, isJson, urlOf } from './custom-handler.ts';
+import { handleCustom, isJson } from './custom-handler.ts';
 import type { Exchange, HeaderList } from './exchange.ts';
 import { drained } from './export.ts';
 import type { HttpLimits } from './limits.ts';
@@ -52,7 +53,7 @@ function webRequest(exchange: Exchange, rawBody: Buffer | undefined, signal: Abo
   for (const [name, values] of Object.entries(request.headersDistinct)) {
     for (const value of values ?? []) headers.append(name, value);
   }
-  const url = urlOf({ url: request.url!, headers: request.headers });
+  const url = requestUrl(request.url!, request.headers.host);
   const bodyless = method === 'GET' || method === 'HEAD' || !hasBody(request);
   const body = bodyless ? null : (rawBody ?? bounded(request, limit));
   return new Request(url, { method, headers, signal, ...(body && { body, duplex: 'half' }) });

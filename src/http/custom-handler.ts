@@ -1,4 +1,5 @@
 /** One request to a custom route: readiness, parameters, body, handler, answer. Knows nothing of the HTTP framework. */
+import { requestUrl } from '../auth/request-url.ts';
 import type { Locale } from '../errors.ts';
 import { KindredError } from '../errors.ts';
 import type { Identity } from '../resource/access.ts';
@@ -96,7 +97,7 @@ class ReceivedRequest implements CustomRequest {
     this.#call = call;
     this[listLimits] = { maxSize: maxListSize };
     this.method = call.method;
-    this.url = urlOf(call);
+    this.url = requestUrl(call.url, call.headers.host);
     this.signal = signal;
     this.params = match.params;
     this.identity = call.identity;
@@ -122,12 +123,6 @@ class ReceivedRequest implements CustomRequest {
     this.#web ??= this.#call.web();
     return this.#web;
   }
-}
-
-/** The whole URL of a request. The Host header is the client's own word: it is taken only as far as it makes a URL. */
-export function urlOf(call: Pick<CustomCall, 'url' | 'headers'>): URL {
-  const base = `http://${call.headers.host ?? 'localhost'}`;
-  return new URL(call.url, URL.canParse(base) ? base : 'http://localhost');
 }
 
 async function bodyOf(route: CustomRoute, call: CustomCall, limits: JsonLimits | undefined): Promise<unknown> {

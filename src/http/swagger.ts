@@ -120,6 +120,13 @@ const packageFiles: Readonly<Record<string, string>> = {
   'swagger-ui-standalone-preset.js': 'text/javascript; charset=utf-8',
 };
 
+const ownFiles = ['/swagger-ui.html', '/swagger-ui/page.css', '/swagger-ui/page.js'];
+
+/** Whether `swaggerFile` has something for the path. */
+export function isSwaggerPath(path: string): boolean {
+  return ownFiles.includes(path) || packageFile(path) !== undefined;
+}
+
 /** The page or an asset of it (`/swagger-ui.html`, `/swagger-ui/<file>`), undefined for any other path. */
 export async function swaggerFile(path: string): Promise<SwaggerFile | undefined> {
   if (path === '/swagger-ui.html') {
@@ -128,9 +135,13 @@ export async function swaggerFile(path: string): Promise<SwaggerFile | undefined
   }
   if (path === '/swagger-ui/page.css') return file(Buffer.from(pageStyle), 'text/css; charset=utf-8');
   if (path === '/swagger-ui/page.js') return file(Buffer.from(pageScript), 'text/javascript; charset=utf-8');
+  const name = packageFile(path);
+  return name === undefined ? undefined : file(await readFile(new URL(assetOf(name))), packageFiles[name]!);
+}
+
+function packageFile(path: string): string | undefined {
   const name = path.startsWith('/swagger-ui/') ? path.slice('/swagger-ui/'.length) : '';
-  if (!Object.hasOwn(packageFiles, name)) return undefined;
-  return file(await readFile(new URL(assetOf(name))), packageFiles[name]!);
+  return Object.hasOwn(packageFiles, name) ? name : undefined;
 }
 
 function file(body: Buffer, type: string, own: Record<string, string> = {}): SwaggerFile {

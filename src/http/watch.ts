@@ -108,9 +108,10 @@ function single(others: ReadonlyMap<string, readonly string[]>, parameter: strin
 
 function revisionOf(parameter: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
-  if (!/^\d{1,16}$/.test(text) || !Number.isSafeInteger(Number(text))) {
+  if (!/^\d+$/.test(text)) {
     throw new KindredError('InvalidParameter', texts.revision, { parameter, value: text }, { parameter });
   }
+  // Beyond what a number holds exactly it is greater than any revision, which is all that counts.
   return Number(text);
 }
 

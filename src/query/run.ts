@@ -34,7 +34,10 @@ export interface QueryResult {
   readonly refs: readonly Ref[];
 }
 
-/** How a query was answered (contract section 4, `explain`). */
+/**
+ * How a query was answered (contract section 4, `explain`). Of a query that is limited to some names, the rows are the
+ * number of these names throughout: what other objects hold is not told.
+ */
 export interface Plan {
   /**
    * How the page was found. `index`: read from the order of the sort; `walk`: along that order, testing each object;
@@ -131,8 +134,10 @@ function evaluate(
       ranksOfMatches(index, where, sort, query, matches),
     );
     const { uses } = evaluation;
-    const plan = () => planOf(index, sort, pager.strategy, uses, work.touched, matches.count, limits.now() - started);
-    return { total: matches.count, slots, plan };
+    const { count: total } = matches;
+    const plan = () =>
+      planOf(index, sort, pager.strategy, uses, work.touched, total, limits.now() - started, query.names?.size);
+    return { total, slots, plan };
   } finally {
     evaluation.release();
   }
@@ -160,15 +165,27 @@ function planOf(
   touchedRows: number,
   total: number,
   time: number,
+  named: number | undefined,
 ): Plan {
-  const filters = uses.map(({ field, rows }) => ({ name: field, use: 'filter' as const, estimatedRows: rows }));
+  const filters = uses.map(({ field, rows }) => ({
+    name: field,
+    use: 'filter' as const,
+    estimatedRows: named ?? rows,
+  }));
   const sorts = sort.map(({ field }) => ({
     name: index.fields[field]!.field.name,
     use: 'sort' as const,
-    estimatedRows: index.size,
+    estimatedRows: named ?? index.size,
   }));
-  const estimatedRows = Math.min(index.size, ...filters.map((filter) => filter.estimatedRows));
-  return { strategy, indexes: [...filters, ...sorts], estimatedRows, touchedRows, total, time };
+  const estimatedRows = named ?? Math.min(index.size, ...filters.map((filter) => filter.estimatedRows));
+  return {
+    strategy,
+    indexes: [...filters, ...sorts],
+    estimatedRows,
+    touchedRows: named ?? touchedRows,
+    total,
+    time,
+  };
 }
 
 /** A query that is answered in slices. */

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { PersonalAccessToken, RoleBinding, Secret } from '../../src/auth/models.ts';
 import { RateLimiter } from '../../src/auth/rate-limit.ts';
@@ -67,6 +69,32 @@ test('contract 9: context.client acts as the plugin: everything with its own mod
   assert.equal((await client.list(Secret)).total, 0);
   await expect(200, world.admin('DELETE', `${core}/rolebindings/b`));
   await assert.rejects(client.list(Secret), isForbidden);
+});
+
+test('contract 12: with a plugin authenticator, whatever host, target and method a client sends, it is 401 like any other', async () => {
+  await using world = await live({ plugins: [bookshop({})] });
+  const status = async (head: string) => {
+    const socket = connect(Number(new URL(world.url).port), '127.0.0.1');
+    socket.end(`${head}\r\nConnection: close\r\n\r\n`);
+    return (await text(socket)).split('\r\n')[0];
+  };
+  for (const head of [
+    `GET ${books} HTTP/1.1\r\nHost: a b`,
+    `GET ${books} HTTP/1.1\r\nHost: ada:secret@example.com`,
+    `GET ${books} HTTP/1.1\r\nHost: x:99999999`,
+    `GET http://[${books} HTTP/1.1\r\nHost: x`,
+    'GET // HTTP/1.1\r\nHost: x',
+    'OPTIONS * HTTP/1.1\r\nHost: x',
+    `TRACE ${books} HTTP/1.1\r\nHost: x`,
+  ]) {
+    assert.equal(await status(head), 'HTTP/1.1 401 Unauthorized', head);
+  }
+  assert.equal(
+    await status(
+      'POST http://ada:secret@x/apis/api.library.example/v1alpha1/books/-/lend HTTP/1.1\r\nHost: a b\r\nx-bookshop: keeper',
+    ),
+    'HTTP/1.1 403 Forbidden',
+  );
 });
 
 test('contract 12: custom routes map by the path rule to group, resource, name, sub-resource and verb', async () => {

@@ -45,6 +45,11 @@ test('contract 12: without a credential everything is 401 with WWW-Authenticate:
     ['GET', '/metrics'],
     ['GET', '/nowhere'],
     ['GET', '/apis/no.such/v1/things'],
+    ['GET', '/swagger-ui'],
+    ['GET', '/swagger-ui/'],
+    ['GET', '/swagger-ui/no.js'],
+    ['GET', '/swagger-ui.html/x'],
+    ['GET', '/swagger-ui.htmlx'],
   ] as const) {
     const answer = await world.anonymous(method, path);
     assert.equal(answer.status, 401, `${method} ${path}`);
@@ -71,6 +76,7 @@ test('contract 12: an unknown route is 403 before it is 404', async () => {
   const { send } = await world.person('ada', []);
   await expect(403, send('GET', '/apis/no.such/v1/things'));
   await expect(403, send('GET', '/nowhere'));
+  await expect(403, send('GET', '/swagger-ui/no.js'));
   await expect(404, world.admin('GET', '/apis/no.such/v1/things'));
   await expect(404, world.admin('GET', '/nowhere'));
 });
@@ -214,6 +220,26 @@ test('contract 12: what somebody may not do is 403 with the verb in question, on
     const answer = await expect(403, send(method, books + path, {}));
     assert.equal(answer.body.code, 'Forbidden');
   }
+});
+
+test('contract 12: the plan of a query limited to named objects tells nothing of the others', async () => {
+  await using world = await library();
+  for (const name of ['mine', 'hidden-1', 'hidden-2']) {
+    await expect(201, world.admin('POST', books, { metadata: { name }, spec: { title: name } }));
+  }
+  const rule = { apiGroups: ['library.example'], resources: ['books'], verbs: ['explain'], resourceNames: ['mine'] };
+  await expect(201, world.admin('POST', `${core}/roles`, role('planner', [rule])));
+  const { send } = await world.person('ada', ['planner']);
+  const plan = async (selector: string) => {
+    const path = `${books}?explain=true&fieldSelector=${encodeURIComponent(selector)}`;
+    const { time, ...others } = (await expect(200, send('GET', path))).body;
+    assert.equal(typeof time, 'number');
+    return others;
+  };
+  assert.deepEqual(await plan('spec.title=hidden-1'), await plan('spec.title=nothing'));
+  assert.deepEqual(await plan('spec.title^=hidden'), await plan('spec.title^=nothing'));
+  const own = await plan('spec.title=mine');
+  assert.deepEqual([own.total, own.estimatedRows, own.touchedRows], [1, 1, 1]);
 });
 
 test('contract 12: a role, binding or user that is changed counts with the next request', async () => {

@@ -301,6 +301,10 @@ describe('resuming', () => {
     const newest = await watched.write('a', 'red');
     const ahead = await watched.refused(`&since=${newest + 1}`, { sse: true });
     assert.deepEqual([ahead.status, ahead.problem.code, ahead.type], [410, 'Expired', 'application/problem+json']);
+    for (const since of ['9007199254740993', '9'.repeat(40)]) {
+      const { status, problem } = await watched.refused(`&since=${since}`);
+      assert.deepEqual([status, problem.code], [410, 'Expired'], since);
+    }
     assert.equal((await watched.watch(`&since=${newest}`)).status, 200);
   });
 
