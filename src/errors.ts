@@ -8,8 +8,6 @@ export interface Text {
 
 export type Locale = keyof Text;
 
-export const locales: readonly Locale[] = ['en', 'zh'];
-
 /** Every error code with its HTTP status and title. `InvalidModel` and `InvalidPlugin` are thrown in code only. */
 export const errorCodes = {
   BadRequest: { status: 400, title: { en: 'Bad request', zh: '请求有误' } },
@@ -95,7 +93,7 @@ export function violation(pointer: string, keyword: string, text: Text, params: 
 }
 
 /** `/spec/tags/0` as `spec.tags.0`. */
-export function fieldOf(pointer: string): string {
+function fieldOf(pointer: string): string {
   return pointer.split('/').slice(1).map(unescapeToken).join('.');
 }
 

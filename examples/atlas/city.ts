@@ -2,7 +2,7 @@ import type { ObjectOf } from 'kindred';
 import { defineModel, Type } from 'kindred';
 
 /** GeoNames' codes of populated places, as far as they occur in the data. */
-export const featureCodes = [
+const featureCodes = [
   'PPL',
   'PPLA',
   'PPLA2',
@@ -51,7 +51,7 @@ export const City = defineModel({
 export type City = ObjectOf<typeof City>;
 
 /** The square of one degree that a place lies in, for finding what is near: `48:2` for Paris. */
-export function cellOf({ latitude, longitude }: { latitude: number; longitude: number }): string {
+function cellOf({ latitude, longitude }: { latitude: number; longitude: number }): string {
   return `${Math.floor(latitude)}:${Math.floor(longitude)}`;
 }
 

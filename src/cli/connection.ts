@@ -10,7 +10,7 @@ export interface ConnectionFlags {
   token?: string;
 }
 
-export const defaultServer = 'http://127.0.0.1:8090';
+const defaultServer = 'http://127.0.0.1:8090';
 
 /** Adds `--server` and `--token` to a command that talks to a running service; each also by environment. */
 export function withConnection(command: Command, io: Io): Command {

@@ -60,7 +60,7 @@ function cell(value: unknown): string {
 }
 
 /** Without control characters: what is stored must not move the cursor of the terminal that shows it. */
-export function printable(text: string): string {
+function printable(text: string): string {
   return text.replace(/\p{Cc}/gu, '\u{fffd}');
 }
 

@@ -22,15 +22,15 @@ export interface Comparison {
 }
 
 /** One of these values; present (`true` on a label) or absent (`null`); or comparisons. */
-export type FieldFilter = Key | readonly Key[] | null | Comparison;
-export type LabelFilter =
+type FieldFilter = Key | readonly Key[] | null | Comparison;
+type LabelFilter =
   | string
   | readonly string[]
   | boolean
   | null
   | { '='?: string | readonly string[]; '!='?: string | readonly string[] };
 
-export type BuiltInField = 'name' | 'metadata.name' | 'metadata.creationTimestamp' | 'metadata.deletionTimestamp';
+type BuiltInField = 'name' | 'metadata.name' | 'metadata.creationTimestamp' | 'metadata.deletionTimestamp';
 
 /** Filters by the name of an index, ANDed. `null`: objects without a value. */
 export type FieldFilters<I extends string = string> = { readonly [F in I | BuiltInField]?: FieldFilter };

@@ -9,7 +9,7 @@ export interface ApiGroup {
   versions: { groupVersion: string; version: string }[];
 }
 
-export interface ApiResource {
+interface ApiResource {
   /** The plural; `persons/status` for the sub-resource. */
   name: string;
   singularName: string;

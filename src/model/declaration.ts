@@ -14,7 +14,7 @@ import type { SchemaObject } from './json-schema/keywords.ts';
 import { metadataSchema } from './metadata.ts';
 import { normalizeSchema } from './schema.ts';
 
-export interface Documents {
+interface Documents {
   readonly spec?: SchemaDocument;
   readonly status?: SchemaDocument;
   readonly fields?: SchemaDocument;

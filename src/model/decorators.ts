@@ -13,7 +13,7 @@ import { isExtensionClass } from './object.ts';
 
 /** A JSON type name, a decorated class, a function that gives one (for classes that are not made yet), or a JSON Schema. */
 // biome-ignore lint/complexity/noBannedTypes: classes and lazy functions are both meant
-export type SchemaType = 'string' | 'integer' | 'number' | 'boolean' | 'array' | 'object' | Function | object;
+type SchemaType = 'string' | 'integer' | 'number' | 'boolean' | 'array' | 'object' | Function | object;
 
 /** The specification's table "Schema constraints on model fields", and the rest of OpenAPI's simple keywords. */
 export interface SchemaAttributes {

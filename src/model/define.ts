@@ -33,7 +33,7 @@ export type New<T> = Omit<T, 'apiVersion' | 'kind' | 'metadata'> & {
 };
 
 /** Members that every object has. */
-export interface ObjectBase {
+interface ObjectBase {
   apiVersion: string;
   kind: string;
   metadata: Metadata;

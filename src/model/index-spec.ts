@@ -14,9 +14,9 @@ import { codecOf, parseInstant } from './key.ts';
 import type { ExtensionObject } from './object.ts';
 
 /** Values that one object may give to one multi-value index. */
-export const indexValueLimit = 10_000;
+const indexValueLimit = 10_000;
 /** Longest text key, in UTF-16 code units. */
-export const keyLengthLimit = 1024;
+const keyLengthLimit = 1024;
 
 const definitionOf = Symbol.for('kindred.index');
 
@@ -68,7 +68,7 @@ export interface IndexFactory<T = any> {
 }
 
 /** Its name is part of the type, so that a typed client knows it. */
-export interface NamedIndexSpec<N extends string> extends ValueIndexSpec {
+interface NamedIndexSpec<N extends string> extends ValueIndexSpec {
   readonly name: N;
 }
 

@@ -6,7 +6,7 @@
 export type Key = string | number | boolean | bigint | Date;
 
 /** A type of key of one's own: any comparable type. `format` gives the same text for keys that compare as equal. */
-export interface OwnKeyType<K> {
+interface OwnKeyType<K> {
   compare(a: K, b: K): number;
   parse(text: string): K;
   format(key: K): string;

@@ -63,7 +63,7 @@ const finalizerLongText: Text = {
 };
 
 /** Characters that the service appends to `generateName`. */
-export const generatedSuffixLength = 8;
+const generatedSuffixLength = 8;
 const generateNameSyntax = /^[a-z0-9][-a-z0-9]*$/;
 
 export interface MetadataRules {

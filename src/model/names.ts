@@ -5,8 +5,8 @@
 import type { Text } from '../errors.ts';
 
 export const nameLimit = 253;
-export const namePartLimit = 63;
-export const labelValueLimit = 63;
+const namePartLimit = 63;
+const labelValueLimit = 63;
 
 const nameSyntax = /^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?$/;
 const namePartSyntax = /^[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?$/;

@@ -12,7 +12,7 @@ export interface PluginScope {
   readonly fence?: Fence;
 }
 
-export type FaultKind = 'UnhandledRejection' | 'UncaughtException';
+type FaultKind = 'UnhandledRejection' | 'UncaughtException';
 
 const brand: unique symbol = Symbol.for('kindred.fault-listener');
 

@@ -32,7 +32,7 @@ import { PluginRun } from './run.ts';
 /** A package's folder or the name of an installed npm package, or a plugin that is there in code (tests, embedders). */
 export type PluginSource = string | CodePlugin;
 
-export interface CodePlugin {
+interface CodePlugin {
   readonly name: string;
   /** A class extending `Plugin`, or what `definePlugin` gives. */
   readonly plugin: object;

@@ -23,13 +23,13 @@ import { PreDeclared } from './predeclared.ts';
 import { Refusal } from './refusal.ts';
 
 /** The authenticators that plugins bring, in the order in which they are asked. */
-export interface Authenticators {
+interface Authenticators {
   add(owner: string, authenticate: Authenticate): void;
   remove(owner: string): void;
 }
 
 /** What a plugin may do without any role, beside everything with its own models (contract section 9). */
-export interface Rights {
+interface Rights {
   /** The objects that it pre-declares, all of them; an empty list takes that away. */
   declare(plugin: string, objects: readonly { group: string; resource: string; name: string }[]): void;
 }

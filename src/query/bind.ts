@@ -27,7 +27,7 @@ export interface KeyCondition {
   readonly accepts: (key: unknown) => boolean;
 }
 
-export interface LabelCondition {
+interface LabelCondition {
   readonly op: 'label';
   readonly key: string;
   /** Absent: the label exists, with any value. */

@@ -10,7 +10,7 @@ import type { Row, Store } from '../store/store.ts';
 import { claimsOf } from './claims.ts';
 import { asBuffer } from './feed.ts';
 
-export interface CheckedModel {
+interface CheckedModel {
   readonly group: string;
   readonly kind: string;
   readonly objects: number;
@@ -18,7 +18,7 @@ export interface CheckedModel {
   readonly known: boolean;
 }
 
-export interface CheckProblem {
+interface CheckProblem {
   readonly group: string;
   readonly kind: string;
   readonly name: string;

@@ -283,7 +283,7 @@ class QueueSink implements Sink {
 }
 
 /** The envelope of a list without its items (contract section 3). */
-export function pageFlags(page: number, size: number, total: number): Omit<ListResult<never>, 'items'> {
+function pageFlags(page: number, size: number, total: number): Omit<ListResult<never>, 'items'> {
   const totalPages = Math.ceil(total / size);
   const hasNext = page < totalPages;
   return { page, size, total, first: page === 1, last: !hasNext, hasNext, hasPrevious: page > 1, totalPages };

@@ -10,7 +10,7 @@ export interface CommittedWrite {
   readonly result: Extract<WriteResult, { ok: true }>;
 }
 
-export interface Timers {
+interface Timers {
   setTimeout(callback: () => void, milliseconds: number): unknown;
   clearTimeout(timer: unknown): void;
   /** Runs the callback once the I/O that is at hand has been dealt with. */

@@ -4,7 +4,7 @@
  */
 import type { Claim, HeldClaim, Write, WriteResult } from './store.ts';
 
-export interface KnownRow {
+interface KnownRow {
   readonly model: number;
   readonly name: string;
   readonly id: number;
@@ -16,7 +16,7 @@ export interface KnownClaim extends Claim {
   readonly id: number;
 }
 
-export interface KnownLease {
+interface KnownLease {
   readonly name: string;
   readonly token: number;
   readonly expires: number;

@@ -19,7 +19,7 @@ const texts = {
 } satisfies Record<string, Text>;
 
 /** `persons.demo.example.com` as plural and group; the empty group has no dot. */
-export function resourceOf(text: string): { readonly plural: string; readonly group: string } {
+function resourceOf(text: string): { readonly plural: string; readonly group: string } {
   const dot = text.indexOf('.');
   return dot < 0 ? { plural: text, group: '' } : { plural: text.slice(0, dot), group: text.slice(dot + 1) };
 }
