@@ -26,7 +26,7 @@ export function exportCommand(io: Io): Command {
       const types = new Types(client);
       const chosen = flags.type
         ? await Promise.all(flags.type.map((text) => types.resolve(text)))
-        : (await types.all()).filter(isOfPlugins);
+        : await typesOfPlugins(types);
       const counts = await Promise.all(chosen.map(({ model }) => client.count(model)));
       const total = counts.reduce((sum, count) => sum + count, 0);
       const progress = startProgress(io, `Exporting ${total} objects of ${chosen.length} types`, total);
@@ -56,9 +56,12 @@ export function exportCommand(io: Io): Command {
 }
 
 /** The service's own types stay with the service: what it makes by itself, and what it never shows in a list. */
-function isOfPlugins({ model, verbs }: ResourceType): boolean {
-  const { group } = model.gvk;
-  return group !== '' && !/(^|\.)platform\.run$/.test(group) && verbs.includes('list');
+async function typesOfPlugins(types: Types): Promise<ResourceType[]> {
+  const domain = await types.reservedDomain();
+  return (await types.all()).filter(({ model: { gvk }, verbs }) => {
+    const isOwn = gvk.group === '' || gvk.group === domain || gvk.group.endsWith(`.${domain}`);
+    return !isOwn && verbs.includes('list');
+  });
 }
 
 /** A half-written file never has the name that was asked for. */

@@ -1,5 +1,7 @@
 import { Command } from 'commander';
+import type { KindredClient } from '../client/client.ts';
 import { modelOf } from '../client/client.ts';
+import type { Model } from '../model/define.ts';
 import type { ExtensionObject } from '../model/object.ts';
 import type { ConnectionFlags } from './connection.ts';
 import { connect, withConnection } from './connection.ts';
@@ -8,19 +10,17 @@ import { write } from './io.ts';
 import type { Format } from './output.ts';
 import { formatOption, print, table } from './output.ts';
 import { newPlugin } from './plugin-new.ts';
+import { Types } from './types.ts';
 
 interface PluginObject extends ExtensionObject {
   spec: { enabled?: boolean; displayName?: string; version?: string };
   status?: { state?: string; reason?: string; message?: string };
 }
 
-const plugins = modelOf({
-  group: 'plugin.platform.run',
-  version: 'v1alpha1',
-  kind: 'Plugin',
-  singular: 'plugin',
-  plural: 'plugins',
-});
+async function pluginsOf(client: KindredClient): Promise<Model<ExtensionObject>> {
+  const group = `plugin.${await new Types(client).reservedDomain()}`;
+  return modelOf({ group, version: 'v1alpha1', kind: 'Plugin', singular: 'plugin', plural: 'plugins' });
+}
 
 export function pluginCommand(io: Io): Command {
   return new Command('plugin')
@@ -47,9 +47,8 @@ function listCommand(io: Io): Command {
     .addOption(formatOption('table'))
     .action(async (flags: ConnectionFlags & { output: Format }) => {
       const found: PluginObject[] = [];
-      const all = connect(flags, io)
-        .for(plugins)
-        .listAll({ sort: ['metadata.name,asc'] });
+      const client = connect(flags, io);
+      const all = client.for(await pluginsOf(client)).listAll({ sort: ['metadata.name,asc'] });
       for await (const plugin of all) found.push(plugin as PluginObject);
       await print(io, flags.output, found, () =>
         table(
@@ -73,7 +72,8 @@ function switchCommand(io: Io, enabled: boolean): Command {
     .description(enabled ? 'start a plugin, now and after every restart' : 'stop a plugin until it is enabled again')
     .argument('<name>', 'name of the plugin')
     .action(async (name: string, flags: ConnectionFlags) => {
-      await connect(flags, io).patch(plugins, name, { spec: { enabled } });
+      const client = connect(flags, io);
+      await client.patch(await pluginsOf(client), name, { spec: { enabled } });
       await write(io.stdout, `${name} ${verb}d\n`);
     });
   return withConnection(command, io);

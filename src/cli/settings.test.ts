@@ -62,7 +62,7 @@ const wrong = [
   {
     name: 'a database that is none',
     text: 'database: oracle:x',
-    message: /database needs sqlite:<file>.*not "oracle:x"/,
+    message: /database needs sqlite:<file>.*not what was given$/,
   },
   { name: 'a switch that is none', text: 'dev: 3', message: /dev needs true or false/ },
   { name: 'no names at all', text: '- 1', message: /must hold names with values/ },

@@ -135,16 +135,17 @@ function split(name: SettingName, text: string): unknown {
 
 function checked(name: SettingName, value: unknown, from: string): unknown {
   const { kind } = settings[name];
-  const refuse = (expected: string): never => {
-    throw new UsageError(`${from}: ${name} needs ${expected}, not ${JSON.stringify(value)}`);
+  const refuse = (expected: string, shown = JSON.stringify(value)): never => {
+    throw new UsageError(`${from}: ${name} needs ${expected}, not ${shown}`);
   };
   switch (kind) {
     case 'text':
       return typeof value === 'string' && value !== '' ? value : refuse('a text');
     case 'database':
+      // Not shown again: it may hold a password.
       return typeof value === 'string' && /^(?:sqlite|postgres|postgresql|mysql|mariadb):/.test(value)
         ? value
-        : refuse(settings.database.help);
+        : refuse(settings.database.help, 'what was given');
     case 'texts': {
       const list = [value].flat();
       return list.every((one) => typeof one === 'string') ? list : refuse('a list of texts');

@@ -25,6 +25,7 @@ interface Group {
 
 /** Version of the models of the empty group. */
 const ownVersion = 'v1alpha1';
+const usualDomain = 'platform.run';
 const versionSyntax = /^v[1-9]\d*(?:(?:alpha|beta)[1-9]\d*)?$/;
 
 /** The models of one service; each group and version is asked for once. */
@@ -87,6 +88,14 @@ export class Types {
     if (!versions.some(({ group }) => group === '')) versions.push({ group: '', version: ownVersion });
     const lists = await Promise.all(versions.map(({ group, version }) => this.#resources(group, version)));
     return lists.flat().sort((a, b) => (a.label < b.label ? -1 : 1));
+  }
+
+  /** The domain that the service keeps for itself: `platform.run`, unless its plugins are seen below another. */
+  async reservedDomain(): Promise<string> {
+    const groups = (await this.all())
+      .filter(({ model }) => model.gvk.kind === 'Plugin' && model.gvk.group.startsWith('plugin.'))
+      .map(({ model }) => model.gvk.group.slice('plugin.'.length));
+    return groups.includes(usualDomain) ? usualDomain : (groups[0] ?? usualDomain);
   }
 
   async #ofGroup(group: string): Promise<ResourceType[]> {
