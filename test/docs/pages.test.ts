@@ -1,13 +1,13 @@
 /**
  * Every snippet of the README and of the guide is run, in the order of its page, against a service with the countries and
- * the cities of two of them. `sh` blocks are run by a shell in which `kindred` is the command; `ts` blocks with a name are
- * files of the page's plugin, the others are programs; a `json` or `text` block shows what the block before it printed;
+ * the cities of two of them. `sh` blocks are run by a shell in which `kindred` is the command; blocks with a name are
+ * files of the page's plugin, `ts` blocks without one are programs; a `json` or `text` block shows what the block before it printed;
  * `console` blocks are for people.
  */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { join, relative, resolve } from 'node:path';
+import { dirname, join, relative, resolve } from 'node:path';
 import { after, test } from 'node:test';
 import { promisify } from 'node:util';
 import { createClient } from 'kindred/client';
@@ -42,14 +42,18 @@ for (const page of pages) {
   test(`every snippet of ${page} runs and answers what it shows`, async () => {
     const home = join(folder, page.replaceAll('/', '-'));
     mkdirSync(home);
-    const files = snippets.filter(({ language, name }) => language === 'ts' && name !== '');
-    for (const { name, text } of files) writeFileSync(join(home, name), `${text}\n`);
-    if (files.length > 0)
+    const files = snippets.filter(({ name }) => name !== '');
+    for (const { name, text } of files) {
+      mkdirSync(dirname(join(home, name)), { recursive: true });
+      writeFileSync(join(home, name), `${text}\n`);
+    }
+    const isPackage = files.some(({ name }) => name === 'package.json');
+    if (files.length > 0 && !isPackage)
       writeFileSync(
         join(home, 'package.json'),
         '{"name":"snippets","version":"0.0.0","type":"module","main":"plugin.ts"}',
       );
-    else writeFileSync(join(home, 'package.json'), '{"type":"module"}');
+    else if (!isPackage) writeFileSync(join(home, 'package.json'), '{"type":"module"}');
     for (const name of ['city.ts', 'country.ts']) symlinkSync(join(root, 'examples/atlas', name), join(home, name));
     const atlas = join(root, 'examples/atlas');
     const plugins = files.some(({ name }) => name === 'plugin.ts') ? [atlas, home] : [atlas];
@@ -59,9 +63,9 @@ for (const page of pages) {
       let printed = '';
       for (const [i, snippet] of snippets.entries()) {
         const place = `${page}:${snippet.line}`;
+        if (snippet.name !== '') continue;
         if (snippet.language === 'sh') printed = await shell(snippet, harness, home, place);
-        else if (snippet.language === 'ts' && snippet.name === '')
-          printed = await program(snippet, harness, home, i, place);
+        else if (snippet.language === 'ts') printed = await program(snippet, harness, home, i, place);
         else if (snippet.language === 'json') compareJson(snippet, printed, place);
         else if (snippet.language === 'text') compareText(snippet, printed, place);
         else
