@@ -155,6 +155,29 @@ for (const adapter of databaseAdapters().filter(({ kind }) => kind !== 'sqlite')
       }
     });
 
+    it('contract 14: a database that is away while the service starts delays the start; /readyz says 503 meanwhile', async () => {
+      const { url } = await database();
+      const proxy = await startProxy(url);
+      cleanUps.push(() => proxy.close());
+      const logger = pino({ level: 'silent' });
+      const service = await createService({ database: proxy.url, port: 0, auth: false, logger });
+      cleanUps.push(() => service.stop());
+      service.schemeManager.register(Note);
+      proxy.cut();
+      let isStarted = false;
+      const starting = service.start().then((started) => {
+        isStarted = true;
+        return started;
+      });
+      await until(() => service.readiness().models.some(({ state }) => state === 'building'));
+      // Longer than the first tries take.
+      await new Promise((resolve) => setTimeout(resolve, 500));
+      assert.deepEqual([isStarted, service.readiness().status], [false, 'starting']);
+      proxy.heal();
+      const started = { service, url: (await starting).url };
+      assert.equal((await create(started, 'a', { text: 'x' })).status, 201);
+    });
+
     it('contract 13: a watch hears of writes at another replica when the notices of the database are lost', async () => {
       const { url } = await database();
       const proxy = await startProxy(url);
