@@ -5,9 +5,9 @@ import type { Stored } from './resource.ts';
 export class ByteCache {
   readonly #cache: LRUCache<number, Stored>;
 
-  /** @param maxBytes of content and about 200 bytes of upkeep for each object */
+  /** @param maxBytes of content and about 300 bytes of upkeep for each object */
   constructor(maxBytes: number) {
-    this.#cache = new LRUCache({ maxSize: maxBytes, sizeCalculation: (stored) => stored.bytes.byteLength + 200 });
+    this.#cache = new LRUCache({ maxSize: maxBytes, sizeCalculation: (stored) => stored.bytes.byteLength + 300 });
   }
 
   get(id: number, revision: number): Stored | undefined {
