@@ -37,7 +37,14 @@ export {
 } from './http/custom-route.ts';
 export { GVK, Schema, type SchemaAttributes } from './model/decorators.ts';
 /** Models: both forms of declaration, and what they give. */
-export { defineModel, type Model, type ModelDeclaration, type ModelType, type ObjectOf } from './model/define.ts';
+export {
+  defineModel,
+  type Model,
+  type ModelDeclaration,
+  type ModelType,
+  type New,
+  type ObjectOf,
+} from './model/define.ts';
 export type { GroupVersionKind, GVKAttributes } from './model/gvk.ts';
 /** Indexes. */
 export {
@@ -69,6 +76,6 @@ export {
   type Sort,
 } from './query/query.ts';
 export type { Identity } from './resource/access.ts';
-export type { ExtensionClient, ListResult, New, WatchEvent } from './resource/extension-client.ts';
+export type { ExtensionClient, ListResult, WatchEvent } from './resource/extension-client.ts';
 /** Everything the command line does, in code. */
 export { createService, type Service } from './service.ts';

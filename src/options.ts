@@ -9,6 +9,7 @@ import { defaultHttpLimits } from './http/limits.ts';
 import type { PluginSource } from './plugin/host.ts';
 import type { WebhookOptions } from './webhook/webhooks.ts';
 
+/** Options of `createService`; every one may be left out. Times are milliseconds, sizes bytes. */
 export interface ServiceOptions {
   /** `sqlite:<file>`, `sqlite::memory:`, `postgres://…` or `mysql://…`. Default `sqlite:./kindred.db`. */
   database?: string;

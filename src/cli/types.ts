@@ -2,6 +2,7 @@
 import type { KindredClient } from '../client/client.ts';
 import { KindredError, modelOf } from '../client/client.ts';
 import type { Model } from '../model/define.ts';
+import { isVersion } from '../model/gvk.ts';
 import type { ExtensionObject } from '../model/object.ts';
 import { UsageError } from './io.ts';
 
@@ -26,7 +27,6 @@ interface Group {
 /** Version of the models of the empty group. */
 const ownVersion = 'v1alpha1';
 const usualDomain = 'platform.run';
-const versionSyntax = /^v[1-9]\d*(?:(?:alpha|beta)[1-9]\d*)?$/;
 
 /** The models of one service; each group and version is asked for once. */
 export class Types {
@@ -48,7 +48,7 @@ export class Types {
         text,
         (await this.all()).filter((type) => nameOf(type) === plural),
       );
-    if (versionSyntax.test(second)) {
+    if (isVersion(second)) {
       const found = (await this.#resources(rest.join('.'), second)).find((type) => nameOf(type) === plural);
       if (found) return found;
     }

@@ -9,11 +9,11 @@
  */
 import type { Text } from '../errors.ts';
 import { KindredError } from '../errors.ts';
-import type { Model, ModelType, ObjectOf } from '../model/define.ts';
+import type { Model, ModelType, New, ObjectOf } from '../model/define.ts';
 import type { GVKAttributes } from '../model/gvk.ts';
 import type { ExtensionObject, Metadata } from '../model/object.ts';
 import type { ListOptions, PageRequest, Sort } from '../query/query.ts';
-import type { ExtensionClient, ListResult, New, WatchEvent, WatchOptions } from '../resource/extension-client.ts';
+import type { ExtensionClient, ListResult, WatchEvent, WatchOptions } from '../resource/extension-client.ts';
 import type { Call, ConnectionOptions } from './connection.ts';
 import { Connection } from './connection.ts';
 import type { ImportOptions, ImportResult } from './import.ts';
@@ -27,7 +27,8 @@ import { watch } from './watch.ts';
 
 export type { ErrorCode, Violation } from '../errors.ts';
 export { KindredError } from '../errors.ts';
-export type { ExtensionClient, ListResult, New, WatchEvent } from '../resource/extension-client.ts';
+export type { New } from '../model/define.ts';
+export type { ExtensionClient, ListResult, WatchEvent } from '../resource/extension-client.ts';
 export type { ConnectionOptions } from './connection.ts';
 export type { ImportOptions, ImportResult } from './import.ts';
 export type { Comparison, FieldFilters, LabelFilters, ListQuery, SelectQuery, SortKey } from './parameters.ts';
@@ -37,6 +38,7 @@ export type { ResumeOptions } from './watch.ts';
 /** Names of the indexes that a model's type declares; any text where it does not say. */
 export type IndexNames<M> = M extends { readonly $indexes?: infer I extends string } ? I : string;
 
+/** Of `request`. */
 export interface CallOptions {
   query?: URLSearchParams | Readonly<Record<string, string | readonly string[]>>;
   /** Sent as JSON. */

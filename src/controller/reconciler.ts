@@ -7,6 +7,7 @@ import type { ModelType } from '../model/define.ts';
 import { isName } from '../model/names.ts';
 import type { ListOptions } from '../query/query.ts';
 
+/** What a reconciler is asked. */
 export interface ReconcileRequest {
   /** `metadata.name` of the object to look at; the object may be gone. */
   readonly name: string;
@@ -25,11 +26,12 @@ export class Result {
     this.after = after;
   }
 
+  /** The name is left alone until something changes. */
   static done(): Result {
     return new Result(false);
   }
 
-  /** Called again after so many milliseconds, without a number after the next delay of the back-off. */
+  /** Called again after so many milliseconds, without a number after the next delay of the back-off. Throws `InvalidPlugin` for a negative number. */
   static requeue(afterMs?: number): Result {
     if (afterMs !== undefined && !(Number.isFinite(afterMs) && afterMs >= 0)) {
       throw new KindredError('InvalidPlugin', delayText, { value: String(afterMs) });
@@ -43,7 +45,9 @@ const delayText = {
   zh: 'Result.requeue 需要不小于 0 的毫秒数，而不是 {value}',
 };
 
+/** A function that follows one model, and when it is called (contract section 8). */
 export interface Reconciler {
+  /** Called once when it is registered; returns what `builder.build()` gives. */
   setupWith(builder: ControllerBuilder): Controller;
   /**
    * Brings the world in line with one object. Called after every create, update and delete of it and at the start;

@@ -5,6 +5,7 @@ import type { ModelType } from '../model/define.ts';
 import type { CustomMethod, Route } from './custom-route.ts';
 import { OperationBuilder } from './custom-route.ts';
 
+/** What the description of an annotated route says; its parts are those of `OperationBuilder`. */
 export interface MappingOptions {
   /** Schema of the JSON body; the method gets the body as its second argument, with or without one. */
   body?: object;

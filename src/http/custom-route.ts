@@ -7,9 +7,11 @@
 
 import { KindredError } from '../errors.ts';
 import type { ModelType } from '../model/define.ts';
+import { isVersion } from '../model/gvk.ts';
 import type { Identity } from '../resource/access.ts';
 import type { ExtensionClient } from '../resource/extension-client.ts';
 
+/** What a handler gets. */
 export interface CustomRequest {
   readonly method: string;
   readonly url: URL;
@@ -23,6 +25,7 @@ export interface CustomRequest {
   readonly body: any;
   /** The same request as a web-standard one, for streams and forms. */
   readonly web: globalThis.Request;
+  /** The caller. */
   readonly identity: Identity;
   /** Language of the request: `en` or `zh`. */
   readonly locale: string;
@@ -72,6 +75,7 @@ export interface Route {
   readonly operation: OperationDescription;
 }
 
+/** What `route()….build()` gives. */
 export interface RouterFunction {
   readonly routes: readonly Route[];
 }
@@ -83,11 +87,6 @@ export interface CustomEndpoint {
 }
 
 const groupSyntax = /^(?=.{1,253}$)[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$/;
-const versionSyntax = /^v[1-9]\d*((alpha|beta)[1-9]\d*)?$/;
-
-export function isVersion(text: string): boolean {
-  return versionSyntax.test(text);
-}
 
 /**
  * `<group>/<version>`, the prefix of a custom API below `/apis/`. The group says for whom: `console.api.<group>` for the
@@ -171,6 +170,7 @@ export class OperationBuilder {
 
 type Describe = (d: OperationBuilder) => void;
 
+/** Collects the routes of one endpoint. `{name}` in a path is one segment, found in `params`; paths begin with `/`. */
 export class RouteBuilder {
   readonly #routes: Route[] = [];
 

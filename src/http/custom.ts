@@ -1,12 +1,13 @@
 /** The registry of custom routes: registration, finding the route of a request, and what the authoriser is asked (contract sections 10 and 12). */
 import findMyWay from 'find-my-way';
 import { KindredError } from '../errors.ts';
+import { isVersion } from '../model/gvk.ts';
 import type { SchemeRegistry } from '../model/registry.ts';
 import type { Scheme } from '../model/scheme.ts';
 import type { Access } from '../resource/access.ts';
 import { controllerOf } from './custom-mapping.ts';
 import type { CustomEndpoint, CustomMethod, Handler, OperationDescription, Route } from './custom-route.ts';
-import { customMethods, GroupVersion, isVersion } from './custom-route.ts';
+import { customMethods, GroupVersion } from './custom-route.ts';
 import type { RouteChecks } from './custom-schema.ts';
 import { compileChecks } from './custom-schema.ts';
 

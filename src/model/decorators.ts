@@ -53,7 +53,7 @@ interface ClassMetadata {
   [gvkKey]?: GVKAttributes;
 }
 
-/** Makes a class that extends `AbstractExtension` a model. */
+/** Makes a class that extends `AbstractExtension` a model; one that does not is `InvalidModel` when it is registered. */
 export function GVK(
   attributes: GVKAttributes,
 ): (type: abstract new (...a: any[]) => AbstractExtension, context: ClassDecoratorContext) => void {

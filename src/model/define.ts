@@ -25,7 +25,7 @@ export type ObjectOf<M> = M extends Model<infer T> ? T : M extends abstract new 
 /** Everywhere a "type" is asked for: a model or a decorated class. */
 export type ModelType<T = any> = Model<T> | (new (...a: any[]) => T);
 
-/** `apiVersion`, `kind` and the server-owned metadata may be left out; `name` or `generateName` is given. */
+/** An object to be created: `apiVersion`, `kind` and the server-owned metadata may be left out; `name` or `generateName` is given. */
 export type New<T> = Omit<T, 'apiVersion' | 'kind' | 'metadata'> & {
   apiVersion?: string;
   kind?: string;
@@ -80,6 +80,7 @@ export interface FieldsDeclaration<Fields, S = ValueIndexSpec> extends CommonDec
   status?: undefined;
 }
 
+/** What `defineModel` takes. */
 export type ModelDeclaration = SpecDeclaration<any, any> | FieldsDeclaration<any>;
 
 const declarationKey = Symbol.for('kindred.model');

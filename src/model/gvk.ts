@@ -2,12 +2,17 @@
 import { invalidModel } from './invalid-model.ts';
 import { isSubdomain } from './names.ts';
 
+/** Which model an object is of. */
 export interface GroupVersionKind {
+  /** A DNS sub-domain such as `demo.example.com`; the empty group is the service's own. */
   group: string;
+  /** `v1`, `v1alpha1`, `v2beta3`. */
   version: string;
+  /** In upper camel case. */
   kind: string;
 }
 
+/** What a model is called. */
 export interface GVKAttributes extends GroupVersionKind {
   /** Singular name of the resource: `[a-z][a-z0-9-]*`, at most 63 characters. */
   singular: string;
@@ -22,6 +27,11 @@ const kindSyntax = /^[A-Z][A-Za-z0-9]*$/;
 const resourceSyntax = /^[a-z][a-z0-9-]*$/;
 const takenPlurals: readonly string[] = ['namespaces', 'proxy', 'watch'];
 const attributeNames = ['group', 'version', 'kind', 'singular', 'plural'] as const;
+
+/** `v1`, `v1alpha1`, `v2beta3`. */
+export function isVersion(text: string): boolean {
+  return versionSyntax.test(text);
+}
 
 /** `<group>/<version>`, or the version alone in the empty group. */
 export function apiVersionOf({ group, version }: { group: string; version: string }): string {
@@ -67,7 +77,7 @@ export function checkGvk(attributes: GVKAttributes): GVKAttributes {
       { group },
     );
   }
-  if (!versionSyntax.test(version) || version.length > 63) {
+  if (!isVersion(version) || version.length > 63) {
     invalidModel(
       {
         en: 'The GVK attribute "version" must be of the form v1, v1alpha1 or v2beta3; got "{version}"',

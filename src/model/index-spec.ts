@@ -51,14 +51,19 @@ interface IndexFunction extends IndexAttribute {
   readonly indexFunc: (object: any) => unknown;
 }
 
-/** Given to `indexes` of `defineModel`; typed by the model. */
+/**
+ * Given to `indexes` of `defineModel`; typed by the model. Defaults of the options: not unique, nullable, `ASC`.
+ * `of` takes the plain, frozen JSON object.
+ */
 export interface IndexFactory<T = any> {
+  /** One value of an object at most; null and undefined: none. */
   single<Y extends KeyType<any>, const N extends string = string>(
     name: N,
     keyType: Y,
     of: (object: T) => KeyOf<Y> | null | undefined,
     options?: { unique?: boolean; nullable?: boolean; order?: Order },
   ): NamedIndexSpec<N>;
+  /** A set of values of each object, 10,000 at most. */
   multi<Y extends KeyType<any>, const N extends string = string>(
     name: N,
     keyType: Y,

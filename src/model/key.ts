@@ -3,6 +3,7 @@
  * a `Date` is kept as milliseconds since the epoch, everything else as it is.
  */
 
+/** A value of a built-in key type. */
 export type Key = string | number | boolean | bigint | Date;
 
 /** A type of key of one's own: any comparable type. `format` gives the same text for keys that compare as equal. */
@@ -12,6 +13,7 @@ interface OwnKeyType<K> {
   format(key: K): string;
 }
 
+/** `String`, `Number`, `Boolean`, `BigInt`, `Date`, or a type of one's own. */
 export type KeyType<K> =
   | StringConstructor
   | NumberConstructor
@@ -20,6 +22,7 @@ export type KeyType<K> =
   | DateConstructor
   | OwnKeyType<K>;
 
+/** What the function of an index with this key type returns; a `Date` also as RFC 3339 text. */
 export type KeyOf<T> = T extends StringConstructor
   ? string
   : T extends NumberConstructor

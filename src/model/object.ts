@@ -1,13 +1,18 @@
 /** The shape of every object (specification, "Top-level structure of an object" and "Metadata"). */
 
+/** Its rules are in contract section 2; `metadata.ts` checks them. */
 export interface Metadata {
+  /** Unique in the model: at most 253 characters of `a-z`, `0-9` and `-`, a letter or digit at both ends. Never changes. */
   name: string;
+  /** On creation in place of `name`: the service appends 8 characters to it. */
   generateName?: string;
   /** RFC 3339 UTC with milliseconds. */
   creationTimestamp?: string;
   /** RFC 3339 UTC with milliseconds; set while the object is being deleted. */
   deletionTimestamp?: string;
+  /** Counts the changes, from 0; the service sets it. An update that names it must name the current one. */
   version?: number;
+  /** While there are any, a deleted object stays, with `deletionTimestamp`. */
   finalizers?: string[];
   labels?: Record<string, string>;
   annotations?: Record<string, string>;

@@ -16,7 +16,9 @@ export interface SchemeManager {
   register(type: ModelType, indexes?: (indexSpecs: IndexSpecs) => void): Scheme;
   /** Takes the model's routes, indexes, controllers and validators away; its objects stay. Does nothing for what is not registered. */
   unregister(scheme: Scheme): void;
+  /** Every registered model, those of others too. */
   schemes(): readonly Scheme[];
+  /** Undefined for what is not registered. */
   fetch(gvk: GroupVersionKind): Scheme | undefined;
   /** Throws KindredError `NotFound`. */
   get(gvk: GroupVersionKind): Scheme;

@@ -11,6 +11,7 @@ import { invalidModel } from './invalid-model.ts';
 import type { Validator } from './validator.ts';
 import { createValidator } from './validator.ts';
 
+/** A model as the service knows it: names, JSON Schema, indexes. Made by `register` or `Scheme.buildFromType`. */
 export class Scheme {
   readonly groupVersionKind: GroupVersionKind;
   readonly singular: string;

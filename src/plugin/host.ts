@@ -41,6 +41,7 @@ interface CodePlugin {
   readonly displayName?: string;
   /** Names of other plugins, each with its range of versions. */
   readonly dependencies?: Readonly<Record<string, string>>;
+  /** Default true; a plugin that is not enabled is known and not started. */
   readonly enabled?: boolean;
 }
 

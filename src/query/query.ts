@@ -74,6 +74,7 @@ export type ListOptionsStep =
   | { readonly and: Condition }
   | { readonly or: Condition };
 
+/** What `ListOptions.builder()` gives; every member but `build` returns the builder. */
 export interface ListOptionsBuilder {
   labelSelector(text: string): this;
   fieldSelector(text: string): this;

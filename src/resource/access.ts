@@ -1,7 +1,10 @@
 /** Who acts, and what the one authoriser answers. The rules themselves live in `auth/`. */
 
+/** Who acts. */
 export interface Identity {
+  /** Of a user, a plugin or the service itself. */
   readonly name: string;
+  /** Names of roles; what these allow is looked up at each decision. */
   readonly roles: readonly string[];
 }
 

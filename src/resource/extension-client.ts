@@ -1,5 +1,5 @@
-import type { ModelType } from '../model/define.ts';
-import type { ExtensionObject, Metadata } from '../model/object.ts';
+import type { ModelType, New } from '../model/define.ts';
+import type { ExtensionObject } from '../model/object.ts';
 import type { ListOptions, PageRequest, Sort } from '../query/query.ts';
 
 /** One page of a list, exact total included (contract section 3). */
@@ -16,13 +16,6 @@ export interface ListResult<T> {
   /** 0 when `total` is 0. */
   totalPages: number;
 }
-
-/** An object to be created: apiVersion, kind and server-owned metadata may be left out; `name` or `generateName` is given. */
-export type New<T> = Omit<T, 'apiVersion' | 'kind' | 'metadata'> & {
-  apiVersion?: string;
-  kind?: string;
-  metadata: Partial<Metadata>;
-};
 
 /** Revisions are decimal strings here, JSON integers on the wire. `initial` marks the state a watch began with. */
 export type WatchEvent<T> =

@@ -32,6 +32,7 @@ export function runScenarios(harness: () => Harness, scenarios: readonly Scenari
   for (const scenario of scenarios) it(scenario.name, () => runScenario(harness(), scenario));
 }
 
+/** Runs one scenario against a service that is there; an assertion error says what was not as expected. */
 export async function runScenario(
   harness: Harness,
   { given, request, status, headers, body, then }: Scenario,

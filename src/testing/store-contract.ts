@@ -20,10 +20,12 @@ export interface StoreDatabase {
   drop(): Promise<void>;
 }
 
+/** A kind of store under test. */
 export interface StoreAdapter {
   readonly name: string;
   /** False for a database that is gone when its store is closed. Default true. */
   readonly durable?: boolean;
+  /** Makes an empty database. */
   create(): Promise<StoreDatabase>;
 }
 
