@@ -13,7 +13,7 @@ import { Authenticator } from './authenticator.ts';
 import { builtInBehaviours } from './behaviours.ts';
 import { Departed } from './departed.ts';
 import { writeChecks } from './escalation.ts';
-import { createAdministrator, createBuiltInRoles } from './first-start.ts';
+import { createAdministrator, createBuiltInRoles, needsAdministrator } from './first-start.ts';
 import { JwtAuthenticator } from './jwt.ts';
 import type { RoleKeys } from './keys.ts';
 import { roleKeys } from './keys.ts';
@@ -76,6 +76,7 @@ export class Auth {
   #runtime: AuthRuntime | undefined;
   #templates: Templates | undefined;
   #departed: Departed | undefined;
+  #isFirstStart = false;
   /** Changes that arrive while the stored state is read. */
   #waiting: AppliedChange[] | undefined = [];
 
@@ -128,6 +129,7 @@ export class Auth {
     const common = { client: runtime.client, timers, logger };
     this.#departed = new Departed({ ...common, rbac: this.authorizer, tokens: this.#tokens });
     await this.#reload();
+    this.#isFirstStart = needsAdministrator(this.authorizer, this.#tokens);
     await createBuiltInRoles(runtime.client);
     this.#templates = new Templates({ ...common, keys: this.#keys, registry });
   }
@@ -157,10 +159,10 @@ export class Auth {
     this.#departed!.resume();
   }
 
-  /** The first administrator's token, once; undefined when there is an administrator. */
+  /** The first administrator's token, once; undefined when there was an administrator at `start`. */
   async bootstrap(): Promise<string | undefined> {
-    if (this.#parts.open || this.#parts.options.administratorToken === false) return undefined;
-    return createAdministrator(this.#runtime!.client, this.authorizer, this.#tokens);
+    if (!this.#isFirstStart || this.#parts.open || this.#parts.options.administratorToken === false) return undefined;
+    return createAdministrator(this.#runtime!.client);
   }
 
   /** Resolves when the role templates of all registered models are stored, and deleted users' grants are gone. */

@@ -233,9 +233,32 @@ class Handler implements ExchangeObserver {
     if (isSwaggerPath(path)) return this.#open(exchange, '/swagger-ui', () => serveSwagger(exchange));
     this.#parts.limiter?.admitAddress(exchange.address ?? '');
     const match = this.#match(exchange);
-    const identity = this.#parts.authenticate(request);
-    if (identity instanceof Promise) return identity.then((known) => this.#answer(exchange, match, known));
-    return this.#answer(exchange, match, identity);
+    let identity: MaybePromise<Identity | undefined>;
+    try {
+      identity = this.#parts.authenticate(request);
+    } catch (error) {
+      throw this.#unidentified(exchange, match, error);
+    }
+    if (!(identity instanceof Promise)) return this.#answer(exchange, match, identity);
+    return identity.then(
+      (known) => this.#answer(exchange, match, known),
+      (error: unknown) => {
+        throw this.#unidentified(exchange, match, error);
+      },
+    );
+  }
+
+  /** Whoever shows a credential that does not hold stands in the audit log too, as nobody. */
+  #unidentified(exchange: Exchange, match: Match, error: unknown): unknown {
+    const { method, path } = exchange;
+    exchange.identity = anonymous;
+    exchange.access =
+      match?.kind === 'resource'
+        ? this.#routes.access(method, match.target)
+        : match?.kind === 'custom'
+          ? match.match.access
+          : { verb: method.toLowerCase(), path };
+    return error;
   }
 
   /** Routes that anybody may read. */

@@ -207,6 +207,7 @@ test('contract 12: the audit log tells who, what, when, outcome, versions and re
         403,
         ada.send('GET', `${core}/secrets?labelSelector=hidden`, undefined, { 'x-request-id': 'request-3' }),
       );
+      await expect(401, world.as(`knd_${'A'.repeat(43)}`)('GET', books, undefined, { 'x-request-id': 'request-4' }));
       await seen.client!.create(Book, { metadata: { name: 'b' }, spec: { title: 'B' } } as never);
       await expect(200, ada.send('DELETE', `${books}/a`));
     }
@@ -252,6 +253,11 @@ test('contract 12: the audit log tells who, what, when, outcome, versions and re
     assert.deepEqual(
       [refused.outcome, refused.status, refused.code, refused.resource],
       ['refused', 403, 'Forbidden', 'secrets'],
+    );
+    const unknown = lines.find((line) => line.requestId === 'request-4');
+    assert.deepEqual(
+      [unknown.outcome, unknown.status, unknown.identity, unknown.resource],
+      ['refused', 401, 'system:anonymous', 'books'],
     );
     const byPlugin = lines.find((line) => line.name === 'b' && line.resource === 'books');
     assert.deepEqual(

@@ -38,3 +38,18 @@ test('contract 9: a plugin may do everything with its pre-declared objects, and 
     await cleanUp();
   }
 });
+
+test('contract 12: the first start prints the token of the administrator, whatever plugins bring along', async () => {
+  const folder = folderOf({
+    'package.json': { name: 'grants', version: '1.0.0', type: 'module', main: 'main.js', kindred: { name: 'grants' } },
+    'main.js': `import { definePlugin } from 'kindred'; export default definePlugin({ start() {} });`,
+    'extensions/grants.yaml':
+      'apiVersion: v1alpha1\nkind: PersonalAccessToken\nmetadata: { name: guest }\nspec: { user: guest }\n',
+  });
+  try {
+    await using world = await live({ plugins: [folder] });
+    await expect(200, world.admin('GET', `${core}/personalaccesstokens/guest`));
+  } finally {
+    await cleanUp();
+  }
+});
