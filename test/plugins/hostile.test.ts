@@ -291,8 +291,8 @@ const hostile: Hostile[] = [
     does: 'is no JavaScript',
     files: { 'package.json': packageOf('syntax-error'), 'index.js': 'export default {{{;\n' },
     state: 'FAILED',
-    reason: 'StartFailed',
-    message: /Unexpected token/,
+    reason: 'InvalidPlugin',
+    message: /index\.js cannot be loaded: Unexpected token/,
   },
   {
     name: 'no-entry',
