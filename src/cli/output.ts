@@ -46,7 +46,13 @@ export function objectTable(objects: readonly ExtensionObject[], now: number): s
     age(metadata.creationTimestamp, now) + (metadata.deletionTimestamp ? ' (deleting)' : ''),
     String(metadata.version ?? ''),
   ]);
-  return table(['NAME', ...columns.map((name) => name.toUpperCase()), 'AGE', 'VERSION'], rows);
+  return table(['NAME', ...columns.map(headOf), 'AGE', 'VERSION'], rows);
+}
+
+/** A member of `spec` that has the name of a column every table has is told apart from it. */
+function headOf(name: string): string {
+  const head = name.toUpperCase();
+  return ['NAME', 'AGE', 'VERSION'].includes(head) ? `SPEC.${head}` : head;
 }
 
 function isSimple(value: unknown): boolean {
