@@ -181,7 +181,7 @@ export function createLocalClient(parts: LocalClientParts): ExtensionClient {
       const { decision: watched } = await open(type, 'watch');
       const names = seenNames(listed, watched);
       const { since } = options;
-      if (since !== undefined && !/^\d{1,16}$/.test(since)) {
+      if (since !== undefined && !/^\d+$/.test(since)) {
         throw new KindredError('InvalidParameter', invalidRevision, { value: since }, { parameter: 'since' });
       }
       const sink = new QueueSink();
