@@ -187,11 +187,6 @@ export class Api {
   }
 }
 
-/** Waits for a state. */
-export async function until(state: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await state())) await new Promise((resolve) => setTimeout(resolve, 5));
-}
-
 /** Method, headers and body as they go over the wire. */
 function sentAs({ method, headers = {}, body: given }: Request) {
   const body: unknown = typeof given === 'function' ? given() : given;

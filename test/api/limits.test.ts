@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { notes, person, persons, runCases, until, withApi } from './harness.ts';
+import { until } from '../../src/testing/until.ts';
+import { notes, person, persons, runCases, withApi } from './harness.ts';
 
 /** A note of exactly this many bytes. */
 function note(name: string, bytes: number): string {
@@ -215,9 +217,10 @@ describe('what never becomes a request is answered by a problem document too', (
     const socket = createConnection(api.port, '127.0.0.1');
     socket.setEncoding('latin1');
     socket.write(
-      `POST ${persons} HTTP/1.1\r\n${host}Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body.slice(0, -1)}`,
+      `POST ${persons} HTTP/1.1\r\n${host}Content-Type: application/json\r\nExpect: 100-continue\r\nContent-Length: ${body.length}\r\n\r\n`,
     );
-    await sleep(50);
+    assert.match(String((await once(socket, 'data'))[0]), /^HTTP\/1\.1 100 /);
+    await new Promise((resolve) => socket.write(body.slice(0, -1), resolve));
     socket.destroy();
     await until(async () => (await api.send({ path: `${persons}/torn` })).status === 404);
     assert.equal((await api.send({ path: persons })).json.total, 1);

@@ -3,7 +3,8 @@ import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
 import { describe, test } from 'node:test';
 import { definePlugin } from '../../src/plugin/plugin.ts';
-import { Api, check, person, persons, until, withApi } from './harness.ts';
+import { until } from '../../src/testing/until.ts';
+import { Api, check, person, persons, withApi } from './harness.ts';
 
 describe('health', () => {
   const api = withApi();

@@ -2,6 +2,7 @@
 import type { ServiceOptions } from '../../src/options.ts';
 import type { Service } from '../../src/service.ts';
 import { createService } from '../../src/service.ts';
+import { until as untilTrue } from '../../src/testing/until.ts';
 
 export interface Answer {
   readonly status: number;
@@ -98,9 +99,5 @@ export async function expect(status: number, answer: Promise<Answer>): Promise<A
 
 /** Waits for a state; fails after ten seconds. */
 export async function until(condition: () => Promise<boolean> | boolean, what: string): Promise<void> {
-  const end = Date.now() + 10_000;
-  while (!(await condition())) {
-    if (Date.now() > end) throw new Error(`still not: ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
+  await untilTrue(condition, { what });
 }
