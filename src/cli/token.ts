@@ -44,7 +44,8 @@ function createCommand(io: Io): Command {
     .option('--ttl <duration>', 'how long it is valid, such as 12h or 30d (default: until it is revoked)')
     .action(async (flags: ConnectionFlags & { user: string; role?: string[]; ttl?: string }) => {
       const lifetime = flags.ttl === undefined ? undefined : parseDuration(flags.ttl);
-      if (flags.ttl !== undefined && !lifetime) {
+      const end = new Date(Date.now() + (lifetime ?? 0));
+      if (flags.ttl !== undefined && (!lifetime || end.getUTCFullYear() > 9999 || Number.isNaN(end.getTime()))) {
         throw new UsageError(`--ttl needs a duration such as 12h or 30d, not "${flags.ttl}"`);
       }
       const client = connect(flags, io);
@@ -54,7 +55,7 @@ function createCommand(io: Io): Command {
         spec: {
           user: flags.user,
           ...(flags.role && { roles: flags.role }),
-          ...(lifetime && { expiresAt: new Date(Date.now() + lifetime).toISOString() }),
+          ...(lifetime && { expiresAt: end.toISOString() }),
         },
       })) as Token;
       await write(io.stdout, `${token.status?.token}\n`);

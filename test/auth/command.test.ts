@@ -43,6 +43,12 @@ test('contract 12: kindred token create prints the token alone, creates the user
   assert.equal(refused.code, 1);
   assert.equal(refused.stdout, '');
 
+  for (const ttl of ['0', '1y', '9999999d', '999999999999d']) {
+    const wrong = await run(administrator, 'token', 'create', '--user', 'nobody', '--ttl', ttl);
+    assert.deepEqual([wrong.code, wrong.stdout], [2, ''], ttl);
+  }
+  await expect(404, world.admin('GET', '/api/v1alpha1/users/nobody'));
+
   const list = await run(administrator, 'token', 'list', '--user', 'robot', '-o', 'json');
   assert.ok(!list.stdout.includes(token) && !list.stdout.includes('hash'));
   const { name } = JSON.parse(list.stdout)[0].metadata;
