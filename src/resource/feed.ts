@@ -218,7 +218,7 @@ export class Feed {
       try {
         const { revision } = await open();
         this.#ceiling = revision;
-        await this.at(revision);
+        await this.reach(revision);
         return await inside();
       } finally {
         this.#ceiling = Number.POSITIVE_INFINITY;

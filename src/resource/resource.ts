@@ -730,7 +730,7 @@ export class ModelResource {
       .filter((claim) => !isIn(wanted, claim.hash))
       .map(({ hash, definition, value }) => {
         const others = this.#index.holders(definition, value).filter((other) => other !== name);
-        const successor = others[0] === undefined ? undefined : this.#index.find(others[0])?.id;
+        const successor = others[0] === undefined ? undefined : this.#index.find(others[0]);
         return { hash, successor };
       });
     return { claim: wanted.filter((claim) => !isIn(held, claim.hash)), release };

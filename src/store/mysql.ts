@@ -362,7 +362,7 @@ class MysqlStore implements Store {
     );
     const heirs = ask(
       questions.heirs.length > 0,
-      () => `SELECT id, model FROM kindred_objects WHERE id IN (${questions.heirs.join(',')})`,
+      () => `SELECT id, model, revision FROM kindred_objects WHERE id IN (${questions.heirs.join(',')})`,
     );
     const [answers] = await connection.query<RowDataPacket[][]>(statements.join(';'));
     const answer = (position: number): RowDataPacket[] => (position < 0 ? [] : answers[position]!);
@@ -380,7 +380,11 @@ class MysqlStore implements Store {
         token: row.token as number,
         expires: row.expires as number,
       })),
-      heirs: answer(heirs).map((row) => ({ id: row.id as number, model: row.model as number })),
+      heirs: answer(heirs).map((row) => ({
+        id: row.id as number,
+        model: row.model as number,
+        revision: row.revision as number,
+      })),
     });
   }
 

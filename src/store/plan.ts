@@ -36,7 +36,7 @@ export interface Answers {
   readonly rows: readonly KnownRow[];
   readonly claims: readonly KnownClaim[];
   readonly leases: readonly KnownLease[];
-  readonly heirs: readonly { readonly id: number; readonly model: number }[];
+  readonly heirs: readonly { readonly id: number; readonly model: number; readonly revision: number }[];
 }
 
 export interface PlannedChange {
@@ -65,7 +65,7 @@ export function questionsOf(writes: readonly Write[]): Questions {
     for (const { hash } of claim ?? []) hashes.set(claimKey(model, hash), { model, hash });
     for (const { hash, successor } of release ?? []) {
       hashes.set(claimKey(model, hash), { model, hash });
-      if (successor !== undefined) heirs.add(successor);
+      if (successor) heirs.add(successor.id);
     }
     if (fence) leases.add(fence.lease);
   }
@@ -78,7 +78,7 @@ export function planBatch(writes: readonly Write[], time: number, answers: Answe
   const before = new Map(answers.claims.map((claim) => [claimKey(claim.model, claim.hash), claim]));
   const claims = new Map<string, KnownClaim | undefined>(before);
   const leases = new Map(answers.leases.map((lease) => [lease.name, lease]));
-  const heirs = new Map(answers.heirs.map((heir) => [heir.id, heir.model]));
+  const heirs = new Map(answers.heirs.map((heir) => [heir.id, heir]));
 
   const steps: PlannedChange[][] = [];
   let touched = new Set<string>();
@@ -106,12 +106,17 @@ export function planBatch(writes: readonly Write[], time: number, answers: Answe
       const holder = claims.get(claimKey(model, claim.hash));
       if (holder && holder.id !== id) return { ok: false, reason: 'claimed', index: claim.index, key: claim.key };
     }
+    const released = (write.release ?? []).filter(({ hash }) => claims.get(claimKey(model, hash))?.id === id);
+    for (const { successor } of released) {
+      const heir = successor && heirs.get(successor.id);
+      if (successor && (heir?.model !== model || heir.revision !== successor.revision)) {
+        return { ok: false, reason: 'changed' };
+      }
+    }
     revision++;
-    for (const { hash, successor } of write.release ?? []) {
+    for (const { hash, successor } of released) {
       const held = claims.get(claimKey(model, hash));
-      if (held?.id !== id) continue;
-      const inherits = successor !== undefined && successor !== id && heirs.get(successor) === model;
-      claims.set(claimKey(model, hash), inherits ? { ...held, id: successor } : undefined);
+      claims.set(claimKey(model, hash), held && successor && { ...held, id: successor.id });
     }
     for (const claim of write.claim ?? []) claims.set(claimKey(model, claim.hash), { ...claim, model, id });
     if (steps.length === 0 || touched.has(key)) {
@@ -125,7 +130,7 @@ export function planBatch(writes: readonly Write[], time: number, answers: Answe
       heirs.delete(id);
     } else {
       rows.set(key, { id, revision });
-      heirs.set(id, model);
+      heirs.set(id, { id, model, revision });
     }
     return { ok: true, id, revision };
   }

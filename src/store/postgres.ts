@@ -387,7 +387,7 @@ class PostgresStore implements Store {
           ]),
       questions.heirs.length === 0
         ? nothing
-        : client.query('SELECT id, model FROM kindred_objects WHERE id = ANY ($1::bigint[])', [
+        : client.query('SELECT id, model, revision FROM kindred_objects WHERE id = ANY ($1::bigint[])', [
             numbers(questions.heirs),
           ]),
     ] as const);

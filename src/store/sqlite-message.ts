@@ -102,7 +102,7 @@ export function packBatch(writes: readonly Write[]): PackedBatch {
     }
     values.push(write.release?.length ?? 0);
     for (const { hash, successor } of write.release ?? []) {
-      values.push(successor ?? -1);
+      values.push(successor?.id ?? -1, successor?.revision ?? -1);
       put(hash);
     }
   }
@@ -132,8 +132,8 @@ export function unpackBatch({ values, bytes }: PackedBatch): Write[] {
       bytes: part(),
       claim: list(() => ({ index: text(), key: text(), hash: part() })),
       release: list(() => {
-        const successor = number();
-        return { hash: part(), ...(successor >= 0 && { successor }) };
+        const successor = { id: number(), revision: number() };
+        return { hash: part(), ...(successor.id >= 0 && { successor }) };
       }),
     };
   });

@@ -2,7 +2,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { changeTypes, compactRows, jumpLength } from './layout.ts';
 import { readMeta } from './sqlite-tables.ts';
-import type { Claim, HeldClaim, Lease, LoadPart, Write, WriteResult } from './store.ts';
+import type { Claim, HeldClaim, Lease, LoadPart, Successor, Write, WriteResult } from './store.ts';
 
 /** The statement that makes a transaction durable failed: `cause` is SQLite's error. */
 export class SqliteCommitError extends Error {}
@@ -55,7 +55,7 @@ export class SqliteWriter {
       }
       id = row.id;
     }
-    const conflict = this.#conflict(write, id);
+    const conflict = this.#conflict(write, id) ?? this.#lostHeir(write, id);
     if (conflict) return conflict;
 
     for (const { hash, successor } of write.release ?? []) this.#release(write.model, hash, id, successor);
@@ -120,12 +120,24 @@ export class SqliteWriter {
     return undefined;
   }
 
-  #release(model: number, hash: Uint8Array, id: number, successor: number | undefined): void {
-    if (successor !== undefined && successor !== id) {
-      const moved = this.#sql(
-        'UPDATE claims SET id = ? WHERE model = ? AND hash = ? AND id = ? AND EXISTS (SELECT 1 FROM objects WHERE id = ? AND model = ?)',
-      ).run(successor, model, hash, id, successor, model);
-      if (moved.changes > 0) return;
+  /** A row that is to take a value over and is another by now. */
+  #lostHeir({ model, release }: Write, id: number): WriteResult | undefined {
+    for (const { hash, successor } of release ?? []) {
+      if (!successor) continue;
+      const holder = this.#sql('SELECT id FROM claims WHERE model = ? AND hash = ?').get(model, hash);
+      if ((holder as { id: number } | undefined)?.id !== id) continue;
+      const heir = this.#sql('SELECT revision FROM objects WHERE id = ? AND model = ?').get(successor.id, model);
+      if ((heir as { revision: number } | undefined)?.revision !== successor.revision) {
+        return { ok: false, reason: 'changed' };
+      }
+    }
+    return undefined;
+  }
+
+  #release(model: number, hash: Uint8Array, id: number, successor: Successor | undefined): void {
+    if (successor) {
+      this.#sql('UPDATE claims SET id = ? WHERE model = ? AND hash = ? AND id = ?').run(successor.id, model, hash, id);
+      return;
     }
     this.#sql('DELETE FROM claims WHERE model = ? AND hash = ? AND id = ?').run(model, hash, id);
   }

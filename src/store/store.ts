@@ -32,6 +32,12 @@ export interface HeldClaim {
   readonly revision: number | undefined;
 }
 
+/** A row as the writer saw it. */
+export interface Successor {
+  readonly id: number;
+  readonly revision: number;
+}
+
 /** One change that is to be made. Members of a batch succeed or fail each alone. */
 export interface Write {
   readonly type: 'create' | 'update' | 'delete';
@@ -46,17 +52,17 @@ export interface Write {
   readonly claim?: readonly Claim[];
   /**
    * Values to give up, before those of `claim` are taken; a value that another row has taken stays with that row.
-   * `successor` is the id of a row that holds the same value already (degraded models): it takes the value over when
-   * it is still there.
+   * `successor` is a row that holds the same value already (degraded models) and takes it over; the write fails
+   * (`changed`) when that row is another by now.
    */
-  readonly release?: readonly { readonly hash: Uint8Array; readonly successor?: number }[];
+  readonly release?: readonly { readonly hash: Uint8Array; readonly successor?: Successor }[];
   /** The write fails unless this lease is held with this token and has not run out at the commit's `time`. */
   readonly fence?: { readonly lease: string; readonly token: number };
 }
 
 export type WriteResult =
   | { readonly ok: true; readonly id: number; readonly revision: number }
-  /** `exists`: create, the name is taken. `missing`, `changed`: update or delete, the row is gone or another. */
+  /** `exists`: create, the name is taken. `missing`, `changed`: update or delete, the row, or a successor, is gone or another. */
   | { readonly ok: false; readonly reason: 'exists' | 'missing' | 'changed' | 'fenced' }
   | { readonly ok: false; readonly reason: 'claimed'; readonly index: string; readonly key: string };
 

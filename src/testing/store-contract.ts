@@ -8,7 +8,7 @@ import { describe, it } from 'node:test';
 import { restore } from '../store/backup.ts';
 import { CommitQueue } from '../store/batch.ts';
 import { openStore } from '../store/open.ts';
-import type { Change, Claim, Row, Store, Write, WriteResult } from '../store/store.ts';
+import type { Change, Claim, Row, Store, Successor, Write, WriteResult } from '../store/store.ts';
 
 /** One empty database, made for one test case. */
 export interface StoreDatabase {
@@ -40,9 +40,9 @@ const bytesOf = (text: string): Uint8Array => new TextEncoder().encode(text);
 const textOf = (bytes: Uint8Array): string => new TextDecoder().decode(bytes);
 const hashOf = (text: string): Uint8Array => createHash('sha256').update(text).digest();
 const claimOf = (key: string, index = 'spec.slug'): Claim => ({ hash: hashOf(`${index}\0${key}`), index, key });
-const releaseOf = (key: string, successor?: number): { hash: Uint8Array; successor?: number } => ({
+const releaseOf = (key: string, successor?: Successor): { hash: Uint8Array; successor?: Successor } => ({
   hash: claimOf(key).hash,
-  ...(successor !== undefined && { successor }),
+  ...(successor && { successor }),
 });
 
 const time = 1_700_000_000_000;
@@ -492,17 +492,18 @@ const cases: Readonly<Record<string, Case>> = {
     );
   },
 
-  'a successor takes the value over; one that is gone does not': async ({ store, model }) => {
+  'a successor takes the value over; the write fails when it is gone or another by now': async ({ store, model }) => {
     const holder = await committed(store, creation(model, 'holder', 'x', claimOf('v'), claimOf('w')));
     const twin = await committed(store, creation(model, 'twin'));
-    await committed(store, {
-      type: 'delete',
-      model,
-      name: 'holder',
-      expected: holder,
-      bytes: bytesOf(''),
-      release: [releaseOf('v', twin.id), releaseOf('w', 99)],
-    });
+    const deletion = { type: 'delete', model, name: 'holder', expected: holder, bytes: bytesOf('') } as const;
+    for (const other of [
+      { id: 99, revision: 99 },
+      { ...twin, revision: twin.revision + 1 },
+    ]) {
+      const release = [releaseOf('v', twin), releaseOf('w', other)];
+      assert.deepEqual(await commit(store, [{ ...deletion, release }]), [{ ok: false, reason: 'changed' }]);
+    }
+    await committed(store, { ...deletion, release: [releaseOf('v', twin), releaseOf('w')] });
     assert.deepEqual(
       (await store.claims(model, undefined, 10)).map((claim) => [claim.key, claim.id]),
       [['v', twin.id]],
@@ -1041,12 +1042,16 @@ class PlainModel {
       const holder = this.claims.get(key);
       if (holder !== undefined && holder !== id) return { ok: false, reason: 'claimed', index, key };
     }
+    const released = (write.release ?? []).filter(({ hash }) => this.claims.get(this.keyOf.get(textOf(hash))!) === id);
+    const rows = [...this.rows.values()];
+    for (const { successor } of released) {
+      if (successor && rows.find((other) => other.id === successor.id)?.revision !== successor.revision)
+        return { ok: false, reason: 'changed' };
+    }
     const revision = ++this.revision;
-    for (const { hash, successor } of write.release ?? []) {
+    for (const { hash, successor } of released) {
       const key = this.keyOf.get(textOf(hash))!;
-      if (this.claims.get(key) !== id) continue;
-      const heir = [...this.rows.values()].some((other) => other.id === successor && successor !== id);
-      if (heir) this.claims.set(key, successor!);
+      if (successor) this.claims.set(key, successor.id);
       else this.claims.delete(key);
     }
     for (const { key } of write.claim ?? []) this.claims.set(key, id);
@@ -1068,9 +1073,9 @@ async function randomBatches(store: Store, model: number, seed: number): Promise
       const name = `n${below(6)}`;
       const row = plain.rows.get(name);
       const type = (['create', 'update', 'delete'] as const)[below(3)]!;
-      const ids = [...plain.rows.values()].map((one) => one.id);
+      const heirs = [...plain.rows.values()].filter((one) => one !== row);
       const release = someKeys().map((key) =>
-        releaseOf(key, random() < 0.5 && ids.length > 0 ? ids[below(ids.length)] : undefined),
+        releaseOf(key, random() < 0.5 && heirs.length > 0 ? heirs[below(heirs.length)] : undefined),
       );
       return {
         type,
