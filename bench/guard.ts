@@ -1,6 +1,6 @@
 /**
  * `npm run bench:guard`: fails when the service does markedly less beside the limit than what is on record. It compares
- * processor time for one answer with that of node:http in the same run, which depends little on what else the machine does.
+ * processor time for one answer with that of node:http in the same run, which depends less than rates on what else the machine does.
  * `npm run bench:guard -- --write` makes this run the record.
  */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
