@@ -100,7 +100,8 @@ class ReceivedRequest implements CustomRequest {
     this.url = requestUrl(call.url, call.headers.host);
     this.signal = signal;
     this.params = match.params;
-    this.identity = call.identity;
+    // A handler may answer with it: what the authoriser keeps beside, the digest of a token among it, stays here.
+    this.identity = { name: call.identity.name, roles: [...call.identity.roles] };
     this.locale = call.locale;
     this.client = call.client;
   }

@@ -34,6 +34,7 @@ function bookshop(seen: { client?: ExtensionClient }) {
           route()
             .GET('/books/-/mine', async (request) => (await request.client.list(Book)).total)
             .GET('/books/{name}/author/{part}', (request) => request.params)
+            .GET('/books/-/me', (request) => request.identity)
             .POST('/books/-/lend', (request) => request.identity.name)
             .build(),
       });
@@ -95,6 +96,12 @@ test('contract 12: with a plugin authenticator, whatever host, target and method
     ),
     'HTTP/1.1 403 Forbidden',
   );
+});
+
+test('contract 10: request.identity is the caller, as name and roles and nothing of the credential', async () => {
+  await using world = await live({ plugins: [bookshop({})] });
+  const { body } = await expect(200, world.admin('GET', '/apis/api.library.example/v1alpha1/books/-/me'));
+  assert.deepEqual(body, { name: 'admin', roles: ['super-role', 'authenticated'] });
 });
 
 test('contract 12: custom routes map by the path rule to group, resource, name, sub-resource and verb', async () => {
