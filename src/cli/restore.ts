@@ -7,7 +7,7 @@ export function restoreCommand(io: Io): Command {
   return new Command('restore')
     .description('put a backup in the place of a SQLite database; revisions go on beyond all that were ever seen')
     .argument('[file]', 'a file that "kindred backup" made')
-    .requiredOption('--database <url>', 'where the database is to be; there must be none')
+    .requiredOption('--database <url>', 'where the database is to be, and none is yet; with --after: where it is')
     .option('--after', 'instead of a file: the database was put back by its own tools; no service may use it meanwhile')
     .action(async (file: string | undefined, { database, after }: { database: string; after?: boolean }) => {
       if ((file === undefined) !== (after === true)) {

@@ -56,7 +56,10 @@ export async function restore(file: string, url: string): Promise<{ revision: nu
  * Moves the revision of a database forward that was put back with its server's own tools, while no service uses it.
  * Resolves to the revision from which it goes on. Throws a plain error in one line when no service ever used it.
  */
-export function afterRestore(url: string): Promise<number> {
+export async function afterRestore(url: string): Promise<number> {
+  if (url.startsWith('sqlite:') && !existsSync(sqliteFile(url))) {
+    throw new Error(`there is no database ${sqliteFile(url)}`);
+  }
   return jump(url, async (store) => {
     if ((await store.models()).length === 0) throw new Error('the database holds nothing of this service');
   });

@@ -110,9 +110,9 @@ it('contract 14: restore --after is refused without a database of the service, a
   assert.deepEqual([both.code, both.stderr.split('\n').length], [2, 2]);
   const neither = await kindred(['restore', '--database', 'sqlite::memory:']);
   assert.equal(neither.code, 2);
-  const empty = await kindred(['restore', '--after', '--database', 'sqlite::memory:']);
-  assert.equal(empty.code, 1);
-  assert.match(empty.stderr, /holds nothing of this service/);
+  const missing = await kindred(['restore', '--after', '--database', 'sqlite:./no-such-folder/no.db']);
+  assert.equal(missing.code, 1);
+  assert.match(missing.stderr, /^kindred: there is no database .*no\.db\n$/);
 });
 
 function connection(server: DatabaseServer): string[] {
