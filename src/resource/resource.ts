@@ -1,6 +1,6 @@
 /** One model's objects: reads from memory and store, and the one write path. */
 import { randomInt } from 'node:crypto';
-import { setTimeout as pause } from 'node:timers/promises';
+import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises';
 import type { Violation } from '../errors.ts';
 import { invalid, KindredError } from '../errors.ts';
 import { fieldNames } from '../indexes/field.ts';
@@ -136,6 +136,9 @@ const texts = {
     zh: '已存储的对象 "{name}" 不是有效的 JSON；请用 PUT 替换或将其删除',
   },
 };
+
+/** Milliseconds that an export may go on without giving the event loop back. */
+const exportSlice = 5;
 
 /** Tries of a write that other replicas keep overtaking. */
 const writeAttempts = 50;
@@ -506,8 +509,14 @@ export class ModelResource {
 
   async *#portions(snapshot: Snapshot, ids: Float64Array): AsyncGenerator<readonly Buffer[]> {
     const portion = 256;
+    const { monotonicNow } = this.#parts;
     try {
-      for (let at = 0; at < ids.length; at += portion) {
+      // A store that answers at once would let a reader who never waits keep the event loop to himself.
+      for (let at = 0, sliceEnd = monotonicNow() + exportSlice; at < ids.length; at += portion) {
+        if (monotonicNow() >= sliceEnd) {
+          await nextTurn();
+          sliceEnd = monotonicNow() + exportSlice;
+        }
         const wanted = [...ids.subarray(at, at + portion)];
         const rows = await snapshot.get(this.#number, wanted);
         if (rows.length !== wanted.length)
