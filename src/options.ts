@@ -51,7 +51,7 @@ export interface ServiceOptions {
     timeout?: number;
   };
   cache?: {
-    /** Bytes of hot objects kept in memory. Default 48 MiB. */
+    /** Bytes of hot objects kept in memory. Default 40 MiB. */
     maxBytes?: number;
   };
   patch?: {
@@ -102,7 +102,7 @@ export function resolveOptions(options: ServiceOptions) {
     webhook: options.webhook ?? {},
     changeLog: { maxCount: 100_000, maxAge: 3_600 * second, ...options.changeLog },
     write: { timeout: 10 * second, ...options.write },
-    cache: { maxBytes: 48 * mebibyte, ...options.cache },
+    cache: { maxBytes: 40 * mebibyte, ...options.cache },
     patch: { maxOperations: 1_000, maxGrowth: mebibyte, ...options.patch },
     pluginHost: { startTimeout: 60 * second, stopTimeout: 10 * second, dev: false, ...options.pluginHost },
     pluginConfig: options.pluginConfig ?? {},

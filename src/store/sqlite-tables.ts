@@ -63,7 +63,7 @@ export function openForWriting(file: string): DatabaseSync {
       PRAGMA synchronous = FULL;
       PRAGMA wal_autocheckpoint = 0;
       PRAGMA busy_timeout = 2000;
-      PRAGMA cache_size = -32768;
+      PRAGMA cache_size = -16384;
       PRAGMA temp_store = MEMORY;
     `);
     migrate(db);
