@@ -3,8 +3,6 @@
  * `node --import tsx bench/watch.ts [--watchers 10000] [--busy 1000] [--rate 1000] [--seconds 10] [--database sqlite::memory:]
  * [--out bench/results/watch.json]`. Each watcher needs a file descriptor in both processes (`ulimit -n`).
  */
-import type { ChildProcess } from 'node:child_process';
-import { fork } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { connect } from 'node:net';
@@ -14,6 +12,7 @@ import { parseArgs } from 'node:util';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { createService, defineModel, Type } from 'kindred';
+import { answer, Remote } from './remote.ts';
 
 const { values: options } = parseArgs({
   options: {
@@ -105,9 +104,7 @@ async function serve(): Promise<void> {
     return { rss, heap: heapUsed + external };
   }
 
-  const tasks: Record<string, (order: any) => Promise<unknown>> = { write, memory, stop: () => service.stop() };
-  answer(tasks);
-  process.send!({ ready: url });
+  answer({ url: () => url, write, memory }, () => service.stop());
 }
 
 // ── the watchers ───────────────────────────────────────────────────────────────────────────────────────────
@@ -154,7 +151,7 @@ async function watch(): Promise<void> {
     }
   }
 
-  const tasks: Record<string, (order: any) => Promise<unknown>> = {
+  answer({
     open,
     async close() {
       await Promise.all(
@@ -177,9 +174,7 @@ async function watch(): Promise<void> {
       latencies = [];
       return result;
     },
-  };
-  answer(tasks);
-  process.send!({ ready: '' });
+  });
 }
 
 function figures(values: number[]): { p50: number; p99: number; max: number } {
@@ -188,42 +183,11 @@ function figures(values: number[]): { p50: number; p99: number; max: number } {
   return { p50: at(0.5), p99: at(0.99), max: at(1) };
 }
 
-/** Carries out the tasks that the parent process sends. */
-function answer(tasks: Readonly<Record<string, (order: any) => Promise<unknown>>>): void {
-  process.on('message', async ({ id, task, order }: { id: number; task: string; order: unknown }) => {
-    process.send!({ id, result: (await tasks[task]!(order)) ?? null });
-  });
-  process.on('disconnect', () => process.exit());
-}
-
 // ── the run ────────────────────────────────────────────────────────────────────────────────────────────────
 
-class Remote {
-  readonly ready: Promise<string>;
-  readonly #child: ChildProcess;
-  readonly #waiting = new Map<number, (result: any) => void>();
-  #sent = 0;
-
-  constructor(role: string) {
-    const { promise, resolve, reject } = Promise.withResolvers<string>();
-    this.ready = promise;
-    this.#child = fork(import.meta.filename, ['--role', role, '--database', options.database]);
-    this.#child.on('exit', (code) => reject(new Error(`${role} ended with code ${code}`)));
-    this.#child.on('message', (message: { id?: number; result?: unknown; ready?: string }) => {
-      if (message.ready !== undefined) resolve(message.ready);
-      else this.#waiting.get(message.id!)?.(message.result);
-    });
-  }
-
-  ask<T>(task: string, order: unknown = {}): Promise<T> {
-    const id = this.#sent++;
-    this.#child.send({ id, task, order });
-    return new Promise((resolve) => this.#waiting.set(id, resolve));
-  }
-
-  end(): void {
-    this.#child.disconnect();
-  }
+/** This file again, in a process of its own. */
+function start(role: string): Remote {
+  return new Remote('watch.ts', ['--role', role, '--database', options.database], process.execArgv);
 }
 
 type Collected = ReturnType<typeof figures> & { events: number };
@@ -236,10 +200,9 @@ async function run(): Promise<void> {
     options.seconds,
     options.rounds,
   ].map(Number) as [number, number, number, number, number];
-  const service = new Remote('service');
-  const clients = new Remote('clients');
-  const port = Number(new URL(await service.ready).port);
-  await clients.ready;
+  const service = start('service');
+  const clients = start('clients');
+  const port = Number(new URL(await service.ask<string>('url')).port);
   const open = (count: number, query: (i: number) => string) =>
     clients.ask('open', { port, queries: Array.from({ length: count }, (_, i) => query(i)) });
   const selector = (text: string) => `&fieldSelector=${encodeURIComponent(text)}`;
@@ -286,9 +249,7 @@ async function run(): Promise<void> {
   // A patch that leaves the bucket as it is gives one event; one that moves it gives two watchers one each.
   const stream = await clients.ask<Collected>('collect', { expected: (count * busy) / 100, timeout: 10_000 });
   await clients.ask('close');
-  await service.ask('stop');
-  service.end();
-  clients.end();
+  await Promise.all([service.end(), clients.end()]);
 
   const all = {
     p50: figures(reach.map((one) => one.p50)).p50,
