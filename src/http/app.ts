@@ -1,12 +1,10 @@
 /**
  * The HTTP side of the service: every request takes the same way, in this order: request id, limits of the URL, match,
- * identify, authorise, handler. Fastify has one wildcard route, because routes cannot be taken from it once it listens:
- * models are found in their registry, custom routes in theirs.
+ * identify, authorise, handler. Models are found in their registry and custom routes in theirs, because both come and go
+ * while the service listens.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { METHODS } from 'node:http';
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import fastify from 'fastify';
+import { createServer } from 'node:http';
 import type { Logger } from 'pino';
 import type { Answered } from '../auth/audit.ts';
 import { anonymous, forbidden, isAnonymous, unauthenticated } from '../auth/identity.ts';
@@ -19,6 +17,7 @@ import type { Resources } from '../resource/resources.ts';
 import type { MaybePromise } from '../store/store.ts';
 import type { AccessLogOptions } from './access-log.ts';
 import { AccessLog } from './access-log.ts';
+import { AnswerQueue } from './answer-queue.ts';
 import { readBody } from './body.ts';
 import { Cors } from './cors.ts';
 import type { CustomMatch, CustomRoutes } from './custom.ts';
@@ -83,7 +82,6 @@ export interface AppParts {
 }
 
 export interface App {
-  readonly fastify: FastifyInstance;
   listen(address: Address): Promise<{ url: string }>;
   /** From now on new requests get 503 with `Connection: close`; `/livez` and `/readyz` answer on. */
   drain(): void;
@@ -94,50 +92,27 @@ export interface App {
 export function createApp(parts: AppParts): App {
   const handler = new Handler(parts);
   const { limits } = parts;
-  const answer = (request: FastifyRequest, reply: FastifyReply): void => {
-    reply.hijack();
-    handler.handle(request.raw, reply.raw);
-  };
-  const connection = { limits, now: () => parts.clock.now(), makeId: () => handler.makeId() };
-  const instance = fastify({
-    logger: false,
-    genReqId: () => '',
-    requestIdHeader: false,
-    return503OnClosing: false,
-    forceCloseConnections: false,
+  const options = {
+    maxHeaderSize: limits.headers,
+    headersTimeout: limits.headersTimeout,
     keepAliveTimeout: limits.keepAlive,
+    // The body of a request has limits of its own, which know whether bytes still come.
     requestTimeout: 0,
-    bodyLimit: limits.body,
-    routerOptions: { maxParamLength: limits.headers, ignoreTrailingSlash: false },
-    http: {
-      maxHeaderSize: limits.headers,
-      headersTimeout: limits.headersTimeout,
-      connectionsCheckingInterval: Math.min(2_000, limits.headersTimeout),
-      requireHostHeader: false,
-    },
-    clientErrorHandler: clientErrorHandler(connection),
-    frameworkErrors: (_error, request, reply) => answer(request, reply),
-  });
-  // Bodies are read by the handler, after the caller is known and allowed.
-  instance.removeAllContentTypeParsers();
-  instance.addContentTypeParser('*', (_request, _payload, done) => done(null));
-  for (const method of METHODS) {
-    if (method !== 'CONNECT' && !instance.supportedMethods.includes(method)) instance.addHttpMethod(method);
-  }
-  instance.all('*', answer);
-  instance.setNotFoundHandler(answer);
-  // What Fastify refuses before the handler, such as a malformed Content-Type, is the handler's to judge too.
-  instance.setErrorHandler((_error, request, reply) => answer(request, reply));
+    connectionsCheckingInterval: Math.min(2_000, limits.headersTimeout),
+    requireHostHeader: false,
+  };
+  const server = createServer(options, (request, response) => handler.handle(request, response));
+  const connection = { limits, now: () => parts.clock.now(), makeId: () => handler.makeId(), answers: handler.answers };
+  server.on('clientError', clientErrorHandler(connection));
   // The bytes of all headers are bounded; a bound on their number would drop the last ones silently, If-Match among them.
-  instance.server.maxHeadersCount = 0;
-  refuseConnect(instance.server, connection);
+  server.maxHeadersCount = 0;
+  refuseConnect(server, connection);
   return {
-    fastify: instance,
-    listen: (address) => listen(instance, address),
+    listen: (address) => listen(server, address),
     drain: () => handler.drain(),
     stop: async () => {
       handler.drain();
-      await stop(instance, limits.stopTimeout);
+      await stop(server, limits.stopTimeout);
       handler.close();
     },
   };
@@ -158,6 +133,7 @@ class Handler implements ExchangeObserver {
   readonly #cors: Cors | undefined;
   readonly #idPrefix: string;
   readonly #makeId = () => this.makeId();
+  readonly answers = new AnswerQueue();
   #made = 0;
   #draining = false;
 

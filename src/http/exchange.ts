@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ErrorCode, KindredError, Locale } from '../errors.ts';
 import type { Access, Caller, Identity } from '../resource/access.ts';
 import { matchesEtag, parseEtags } from '../resource/etag.ts';
+import type { AnswerQueue } from './answer-queue.ts';
 import { dropRest, hasBody } from './body.ts';
 import { preferredLocale } from './negotiate.ts';
 import { asKindredError, problemBytes, problemOf } from './problem.ts';
@@ -13,6 +14,8 @@ export interface ExchangeObserver {
   monotonicNow(): number;
   /** Milliseconds since the epoch. */
   now(): number;
+  /** Where complete answers go. */
+  readonly answers: AnswerQueue;
   /** True while the service stops: connections are closed after their answer. */
   readonly closing: boolean;
   finished(exchange: Exchange, status: number): void;
@@ -95,8 +98,7 @@ export class Exchange {
     else if (status !== 304 && status !== 204) headers.push('Content-Length', '0');
     this.#head(status, headers);
     const ended = taken && ((error?: Error | null) => error ?? taken());
-    if (body && this.method !== 'HEAD') this.response.end(body, ended);
-    else this.response.end(ended);
+    this.#observer.answers.end(this.response, this.method === 'HEAD' ? undefined : body, ended);
     this.finish(status);
   }
 

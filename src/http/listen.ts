@@ -1,9 +1,10 @@
 /** The listening socket: what is answered before there is a request, and how it stops. */
+import { once } from 'node:events';
 import type { Server } from 'node:http';
 import { METHODS, STATUS_CODES } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
-import type { FastifyInstance } from 'fastify';
 import type { KindredError } from '../errors.ts';
+import type { AnswerQueue } from './answer-queue.ts';
 import type { HttpLimits } from './limits.ts';
 import {
   headersTooLarge,
@@ -21,9 +22,10 @@ export interface Address {
 }
 
 /** Rejects with the system's error when the address cannot be used. */
-export async function listen(app: FastifyInstance, { host, port }: Address): Promise<{ url: string }> {
-  await app.listen({ host, port });
-  const address = app.server.address() as AddressInfo;
+export async function listen(server: Server, { host, port }: Address): Promise<{ url: string }> {
+  server.listen({ host, port });
+  await once(server, 'listening');
+  const address = server.address() as AddressInfo;
   const name = host.includes(':') ? `[${host}]` : host;
   return { url: `http://${name}:${address.port}` };
 }
@@ -32,16 +34,13 @@ export async function listen(app: FastifyInstance, { host, port }: Address): Pro
 const idleCheck = 50;
 
 /** Stops accepting, lets requests under way finish for at most `timeout` milliseconds, then closes what is left. */
-export async function stop(app: FastifyInstance, timeout: number): Promise<void> {
-  const { server } = app;
+export async function stop(server: Server, timeout: number): Promise<void> {
   const idle = setInterval(() => server.closeIdleConnections(), idleCheck);
   const end = setTimeout(() => server.closeAllConnections(), timeout);
-  try {
-    await app.close();
-  } finally {
-    clearInterval(idle);
-    clearTimeout(end);
-  }
+  // A server that never listened is closed already, which `close` calls an error.
+  await new Promise<void>((resolve) => server.close(() => resolve()));
+  clearInterval(idle);
+  clearTimeout(end);
 }
 
 export interface ConnectionParts {
@@ -49,6 +48,7 @@ export interface ConnectionParts {
   /** Milliseconds since the epoch. */
   readonly now: () => number;
   readonly makeId: () => string;
+  readonly answers: AnswerQueue;
 }
 
 /** What Node's parser reports with `clientError`. */
@@ -57,6 +57,8 @@ type ParserError = Error & { code?: string; reason?: string; rawPacket?: unknown
 /** Answers what never becomes a request with problem documents too: malformed, too large, too slow, CONNECT. */
 export function clientErrorHandler(parts: ConnectionParts): (error: ParserError, socket: Socket) => void {
   return (error, socket) => {
+    // What came before the bad bytes on the same connection has its answer.
+    parts.answers.flush();
     const inAnswer = (socket as Socket & { _httpMessage?: { headersSent: boolean } })._httpMessage?.headersSent;
     if (error.code === 'ECONNRESET' || !socket.writable || inAnswer) socket.destroy();
     else refuse(socket, clientError(error, parts.limits), parts);
