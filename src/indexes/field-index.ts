@@ -90,6 +90,11 @@ export abstract class FieldIndex {
     return this.#runs.get(id) ?? this.#read(id, this.order, this.owners, low, high, limit);
   }
 
+  /** The objects of one key, if their set is kept. */
+  keptRun(key: unknown): SlotSet | undefined {
+    return this.#runs.size > 0 ? this.#runs.get(this.#identity(key)) : undefined;
+  }
+
   /** The objects without a key. */
   missingSet(limit: number): SlotSet {
     return this.#runs.get(undefined) ?? this.#read(undefined, this.sorted(false), undefined, 0, this.missing, limit);

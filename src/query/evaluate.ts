@@ -145,7 +145,7 @@ export class Evaluation {
       }
       case 'keys': {
         const field = this.#index.fields[bound.field]!;
-        const prepared = this.#prepared.get(bound);
+        const prepared = this.#prepared.get(bound) ?? keptRun(field, bound);
         if (prepared) parts.push(this.#known(field.field.name, prepared, negated));
         else {
           const rows = this.#estimate(field, bound);
@@ -328,6 +328,11 @@ export class Evaluation {
 
 export function isSingleKey({ from, to, fromInclusive, toInclusive }: KeyRange): boolean {
   return from === to && from !== undefined && fromInclusive && toInclusive;
+}
+
+/** The set of a condition on a single key, where the index keeps it. */
+function keptRun(field: FieldIndex, { ranges, text }: KeyCondition): SlotSet | undefined {
+  return ranges.length === 1 && !text && isSingleKey(ranges[0]!) ? field.keptRun(ranges[0]!.from) : undefined;
 }
 
 export function ranksOf(field: FieldIndex, range: KeyRange): readonly [low: number, high: number] {
