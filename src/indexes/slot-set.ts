@@ -4,6 +4,10 @@
  */
 import { grown } from './arrays.ts';
 
+/** What `portions` hands out at a time, with room for the last word. */
+const portionSize = 4_096;
+const portion = new Uint32Array(portionSize + 32);
+
 /** Smaller sets are never bitmaps. */
 const leastForBitmap = 128;
 
@@ -84,15 +88,26 @@ export class SlotSet {
     return true;
   }
 
-  forEach(visit: (slot: number) => void): void {
-    const { words, slots } = this;
-    if (!words) {
-      for (let i = 0; i < this.count; i++) visit(slots[i]!);
-      return;
-    }
+  /**
+   * The slots, ascending, some thousands at a time; the array is only good during the call, which must not start another. Taking them out of the bitmap
+   * first, without a jump that depends on it, costs half of looking at each as it is found.
+   */
+  portions(visit: (slots: Uint32Array, count: number) => void): void {
+    const { words } = this;
+    if (!words) return visit(this.slots, this.count);
+    const slots = portion;
+    let count = 0;
     for (let at = 0; at < words.length; at++) {
-      for (let word = words[at]! | 0; word !== 0; word &= word - 1) visit(at * 32 + 31 - Math.clz32(word & -word));
+      let word = words[at]! | 0;
+      slots[count] = at * 32 + 31 - Math.clz32(word & -word);
+      count += (word | -word) >>> 31;
+      word &= word - 1;
+      for (; word !== 0; word &= word - 1) slots[count++] = at * 32 + 31 - Math.clz32(word & -word);
+      if (count < portionSize) continue;
+      visit(slots, count);
+      count = 0;
     }
+    visit(slots, count);
   }
 
   /** Index of the first slot that is not smaller. */
@@ -120,8 +135,9 @@ export class SlotSet {
   #toArray(): void {
     const slots = new Uint32Array(this.count);
     let at = 0;
-    this.forEach((slot) => {
-      slots[at++] = slot;
+    this.portions((portion, count) => {
+      slots.set(portion.subarray(0, count), at);
+      at += count;
     });
     this.slots = slots;
     this.words = undefined;

@@ -161,7 +161,7 @@ export class Pager {
     let base = directory[place]! * leafSize;
     let at = rank - starts[place]!;
     let count = counts[directory[place]!]!;
-    const run: number[] = [];
+    let run: number[] = [];
     let walked = 0;
     let matched = 0;
     while (matched < wanted && run.length < longRun) {
@@ -177,10 +177,15 @@ export class Pager {
         at = step > 0 ? 0 : count - 1;
       }
       if (run.length > 0 && (base < 0 || keys.compare(run[0]!, items[base + at]!) !== 0)) {
-        if (run.length > 1 && rest.length > 0) this.#sorted(run, rest);
-        else if (step < 0) run.reverse();
-        for (let i = 0; i < run.length && matched < wanted; i++, matched++) found.push(run[i]!);
-        run.length = 0;
+        if (run.length === 1) {
+          found.push(run.pop()!);
+          matched++;
+        } else {
+          if (rest.length > 0) this.#sorted(run, rest);
+          else if (step < 0) run.reverse();
+          for (let i = 0; i < run.length && matched < wanted; i++, matched++) found.push(run[i]!);
+          run = [];
+        }
       }
       if (base < 0) break;
     }
@@ -275,8 +280,8 @@ function reverseRuns(slots: number[], keys: Keys): void {
 
 function slotsOf(set: SlotSet): number[] {
   const slots: number[] = [];
-  set.forEach((slot) => {
-    slots.push(slot);
+  set.portions((portion, count) => {
+    for (let i = 0; i < count; i++) slots.push(portion[i]!);
   });
   return slots;
 }
@@ -354,17 +359,10 @@ class Scattered implements Members {
     const starts = new Uint32Array(order.leaves + 1);
     const { leafOf, places } = order.tables;
     const set = this.#matches.set();
-    const { words, slots } = set;
     this.#work.spend(set.count);
-    if (words) {
-      for (let at = 0; at < words.length; at++) {
-        for (let word = words[at]! | 0; word !== 0; word &= word - 1) {
-          starts[places[leafOf[at * 32 + 31 - Math.clz32(word & -word)]!]!]!++;
-        }
-      }
-    } else {
-      for (let i = 0; i < set.count; i++) starts[places[leafOf[slots[i]!]!]!]!++;
-    }
+    set.portions((slots, count) => {
+      for (let i = 0; i < count; i++) starts[places[leafOf[slots[i]!]!]!]!++;
+    });
     const { counts, directory } = order;
     let sum = 0;
     for (let place = 0; place < order.leaves; place++) {
@@ -391,9 +389,11 @@ class Scattered implements Members {
     const slots: number[] = [];
     if (!this.#matches.negated && (to - from) * leafSize > this.count * 4) {
       const { leafOf, places } = order.tables;
-      this.#matches.set().forEach((slot) => {
-        const place = places[leafOf[slot]!]!;
-        if (place >= from && place <= to) slots.push(slot);
+      this.#matches.set().portions((portion, count) => {
+        for (let i = 0; i < count; i++) {
+          const place = places[leafOf[portion[i]!]!]!;
+          if (place >= from && place <= to) slots.push(portion[i]!);
+        }
       });
       slots.sort((a, b) => order.compare(a, b));
       this.#work.spend(this.count);
@@ -401,7 +401,9 @@ class Scattered implements Members {
     }
     for (let place = from; place <= to; place++) {
       if (starts[place + 1] === starts[place]) continue;
-      for (const slot of order.leaf(place)) if (this.has(slot)) slots.push(slot);
+      const base = order.directory[place]! * leafSize;
+      const end = base + order.counts[order.directory[place]!]!;
+      for (let at = base; at < end; at++) if (this.has(order.items[at]!)) slots.push(order.items[at]!);
       this.#work.spend(leafSize);
     }
     return { slots, before: starts[from]! };
