@@ -1,7 +1,8 @@
 /** The built-in models of the empty group, `v1alpha1` (contract section 12). */
-import { Type } from 'typebox';
+
 import type { ObjectOf } from '../model/define.ts';
 import { defineModel } from '../model/define.ts';
+import { Type } from '../model/type.ts';
 
 const name = Type.String({ minLength: 1, maxLength: 253 });
 const version = 'v1alpha1';

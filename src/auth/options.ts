@@ -1,7 +1,8 @@
 /** The option `auth` of the service: what may stand there, checked before anything starts. */
-import { Type } from 'typebox';
+
 import { SchemaDocument } from '../model/json-schema/document.ts';
 import { normalizeSchema } from '../model/schema.ts';
+import { Type } from '../model/type.ts';
 import type { AuditOptions } from './audit.ts';
 import type { IssuerOptions } from './jwt.ts';
 import type { RateLimitOptions } from './rate-limit.ts';

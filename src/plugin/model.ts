@@ -1,8 +1,9 @@
 /** The built-in model of plugins (contract section 9). */
-import { Type } from 'typebox';
+
 import type { Model } from '../model/define.ts';
 import { defineModel } from '../model/define.ts';
 import type { Metadata } from '../model/object.ts';
+import { Type } from '../model/type.ts';
 
 /** `STARTING` lasts while indexes are built: the specification's "not started". */
 export type PluginState = 'RESOLVED' | 'STARTING' | 'STARTED' | 'STOPPING' | 'STOPPED' | 'FAILED';

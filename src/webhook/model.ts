@@ -1,8 +1,9 @@
 /** The built-in model of webhooks: who is told of which changes, and how far that has come. */
-import { Type } from 'typebox';
+
 import type { Model } from '../model/define.ts';
 import { defineModel } from '../model/define.ts';
 import type { Metadata } from '../model/object.ts';
+import { Type } from '../model/type.ts';
 
 export type WebhookEvent = 'ADDED' | 'MODIFIED' | 'DELETED';
 
