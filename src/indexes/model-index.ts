@@ -19,6 +19,16 @@ export interface IndexRow {
   readonly revision: number;
 }
 
+/** Where an object is, and which state of it. */
+export interface Place {
+  /** Only good until the next change. */
+  readonly slot: number;
+  /** Revision of its creation. */
+  readonly id: number;
+  /** Revision of its last change. */
+  readonly revision: number;
+}
+
 /** A unique value that several objects have. */
 export interface Duplicate {
   readonly index: string;
@@ -62,8 +72,8 @@ export class ModelIndex {
     return this.names.length;
   }
 
-  /** Adds an object, or replaces what has this name. */
-  put(entry: IndexEntry, id: number, revision: number): void {
+  /** Adds an object, or replaces what has this name. Gives its slot. */
+  put(entry: IndexEntry, id: number, revision: number): number {
     const known = this.#table.find(entry.name);
     const slot = known === none ? this.#newSlot(entry.name) : known;
     this.ids[slot] = id;
@@ -75,6 +85,7 @@ export class ModelIndex {
       else if (field !== nameField) index.update(slot, keysOf(entry, field));
     }
     this.#touch(slot);
+    return slot;
   }
 
   #newSlot(name: string): number {
@@ -87,21 +98,22 @@ export class ModelIndex {
     return slot;
   }
 
-  /** Does nothing when there is no object of this name. */
-  remove(name: string): void {
+  /** Gives the slot that the object had; undefined when there is none of this name. */
+  remove(name: string): number | undefined {
     const slot = this.#table.find(name);
-    if (slot === none) return;
+    if (slot === none) return undefined;
     this.#table.remove(slot);
     this.labels.set(slot, undefined);
     for (const field of this.fields) field.remove(slot);
     this.names[slot] = '';
     this.#free.push(slot);
     this.#touch(slot);
+    return slot;
   }
 
-  find(name: string): { readonly id: number; readonly revision: number } | undefined {
+  find(name: string): Place | undefined {
     const slot = this.#table.find(name);
-    return slot === none ? undefined : { id: this.ids[slot]!, revision: this.revisions[slot]! };
+    return slot === none ? undefined : { slot, id: this.ids[slot]!, revision: this.revisions[slot]! };
   }
 
   /** Slot of an object; undefined when there is none of this name. */

@@ -4,7 +4,7 @@
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { grown } from '../indexes/arrays.ts';
-import type { ModelIndex } from '../indexes/model-index.ts';
+import type { ModelIndex, Place } from '../indexes/model-index.ts';
 import { countBits, SlotSet } from '../indexes/slot-set.ts';
 import type { Bound, BoundSort, KeyCondition } from './bind.ts';
 import { bind, numberSort } from './bind.ts';
@@ -19,11 +19,7 @@ import { SliceOver, Work } from './work.ts';
 export type { QueryLimits } from './work.ts';
 
 /** One object of an answer. */
-export interface Ref {
-  /** Revision of its creation. */
-  readonly id: number;
-  /** Revision of its last change. */
-  readonly revision: number;
+export interface Ref extends Place {
   readonly name: string;
 }
 
@@ -92,7 +88,7 @@ export function runIds(
 }
 
 function refOf(index: ModelIndex, slot: number): Ref {
-  return { id: index.ids[slot]!, revision: index.revisions[slot]!, name: index.names[slot]! };
+  return { slot, id: index.ids[slot]!, revision: index.revisions[slot]!, name: index.names[slot]! };
 }
 
 /** The callback runs in the same turn as the answer is found: slots are only good until the next change. */

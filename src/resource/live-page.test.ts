@@ -9,7 +9,7 @@ function pageOf(rows: readonly (readonly [number, number])[], total: number): Pa
   return {
     revision: 1,
     total,
-    refs: rows.map(([id, revision]) => ({ id, revision, name: `n${id}` })),
+    refs: rows.map(([id, revision]) => ({ slot: id, id, revision, name: `n${id}` })),
     items: rows.map(([id, revision]) => Buffer.from(JSON.stringify({ name: `n${id}`, revision }))),
   };
 }

@@ -4,6 +4,7 @@ import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promi
 import type { Violation } from '../errors.ts';
 import { invalid, KindredError } from '../errors.ts';
 import { fieldNames } from '../indexes/field.ts';
+import type { Place } from '../indexes/model-index.ts';
 import { ModelIndex } from '../indexes/model-index.ts';
 import { deepFreeze } from '../model/declaration.ts';
 import type { IndexDefinition, IndexEntry } from '../model/index-entry.ts';
@@ -19,7 +20,7 @@ import type { MaybePromise, Row, Snapshot, Store, WriteResult } from '../store/s
 import type { Caller } from './access.ts';
 import type { ModelBehaviour, Showing } from './behaviour.ts';
 import { buildIndexes } from './build.ts';
-import type { ByteCache } from './byte-cache.ts';
+import type { ByteCache, Shelf } from './byte-cache.ts';
 import { claimOf, claimsOf } from './claims.ts';
 import { etagOf, matchesEtag } from './etag.ts';
 import type { AppliedChange, Feed, ModelWrite } from './feed.ts';
@@ -158,6 +159,7 @@ export class ModelResource {
   readonly #behaviour: ModelBehaviour | undefined;
   readonly #uniques: readonly IndexDefinition[];
   readonly #turns = new Map<string, Promise<unknown>>();
+  readonly #shelf: Shelf;
   #index: ModelIndex;
   #number = -1;
   #followedSince = Number.POSITIVE_INFINITY;
@@ -177,6 +179,7 @@ export class ModelResource {
     this.apiVersion = scheme.apiVersion;
     this.kind = scheme.groupVersionKind.kind;
     this.#uniques = scheme.indexes.filter((definition) => definition.unique);
+    this.#shelf = parts.cache.shelf();
     this.#index = new ModelIndex(scheme.indexes);
   }
 
@@ -248,11 +251,13 @@ export class ModelResource {
   close(): void {
     this.#closed = true;
     this.#ready = false;
+    this.#shelf.clear();
   }
 
   /** The indexes are read anew from the store. */
   rebuild(): void {
     this.#ready = false;
+    this.#shelf.clear();
     this.#index = new ModelIndex(this.scheme.indexes);
     this.#built = this.#build();
     this.#built.catch(() => {});
@@ -365,7 +370,7 @@ export class ModelResource {
     const revision = this.#parts.feed.applied;
     const ref = this.#index.find(name);
     if (!ref) throw this.#absent(name);
-    const cached = this.#parts.cache.get(ref.id, ref.revision);
+    const cached = this.#shelf.get(ref.slot, ref.id, ref.revision);
     if (cached) return { revision, stored: cached };
     const rows = this.#parts.store.get(this.#number, [ref.id]);
     return rows instanceof Promise
@@ -375,7 +380,7 @@ export class ModelResource {
 
   #readRow(
     name: string,
-    ref: { id: number; revision: number },
+    ref: Place,
     rows: readonly Row[],
     revision: number,
   ): MaybePromise<{ revision: number; stored: Stored }> {
@@ -385,10 +390,10 @@ export class ModelResource {
   }
 
   /** The row as it is to be sent, unless it changed after the memory was asked. */
-  #keep(ref: { id: number; revision: number }, row: Row | undefined): Stored | undefined {
+  #keep(ref: Place, row: Row | undefined): Stored | undefined {
     if (!row || row.revision !== ref.revision) return undefined;
     const stored = { id: row.id, revision: row.revision, name: row.name, bytes: asBuffer(row.bytes) };
-    this.#parts.cache.set(stored);
+    this.#shelf.set(ref.slot, stored);
     return stored;
   }
 
@@ -444,7 +449,7 @@ export class ModelResource {
   }
 
   #page(request: ListRequest, revision: number, total: number, refs: readonly Ref[]): MaybePromise<Page> {
-    const items: (Buffer | undefined)[] = refs.map((ref) => this.#parts.cache.get(ref.id, ref.revision)?.bytes);
+    const items: (Buffer | undefined)[] = refs.map((ref) => this.#shelf.get(ref.slot, ref.id, ref.revision)?.bytes);
     const missing = refs.filter((_, i) => !items[i]);
     if (missing.length === 0) return { revision, total, refs, items: items as Buffer[] };
     const fill = (rows: readonly Row[]): MaybePromise<Page> => {
@@ -841,13 +846,13 @@ export class ModelResource {
 
   #applyToIndex(change: AppliedChange): void {
     if (change.type === 'delete') {
-      this.#index.remove(change.name);
-      this.#parts.cache.delete(change.id);
+      const slot = this.#index.remove(change.name);
+      if (slot !== undefined) this.#shelf.delete(slot);
       this.#problems.delete(change.name);
       return;
     }
-    this.#index.put(change.entry(), change.id, change.revision);
-    this.#parts.cache.set({ id: change.id, revision: change.revision, name: change.name, bytes: change.bytes });
+    const slot = this.#index.put(change.entry(), change.id, change.revision);
+    this.#shelf.set(slot, { id: change.id, revision: change.revision, name: change.name, bytes: change.bytes });
     if (this.#problems.size > 0 && change.object().apiVersion === this.apiVersion) this.#problems.delete(change.name);
   }
 
