@@ -352,12 +352,12 @@ test('contract 3: a page past the end has no items and the true total', () => {
 });
 
 describe('ModelIndex', () => {
-  test('find gives id and revision, until the object is removed', () => {
+  test('find gives slot, id and revision, until the object is removed', () => {
     const index = indexOf([]);
     index.put(entry('a'), 5, 7);
-    assert.deepEqual(index.find('a'), { id: 5, revision: 7 });
+    assert.deepEqual(index.find('a'), { slot: 0, id: 5, revision: 7 });
     index.put(entry('a'), 5, 9);
-    assert.deepEqual([index.find('a'), index.size], [{ id: 5, revision: 9 }, 1]);
+    assert.deepEqual([index.find('a'), index.size], [{ slot: 0, id: 5, revision: 9 }, 1]);
     index.remove('a');
     index.remove('a');
     assert.deepEqual([index.find('a'), index.size], [undefined, 0]);
