@@ -81,6 +81,20 @@ describe('CommitQueue', () => {
     assert.equal(queue.length, 0);
   });
 
+  it('gives the store the next batch before it tells of the one before', async () => {
+    const { store, batches } = manualStore();
+    const sent: number[] = [];
+    const queue = new CommitQueue(store, { now: () => 0, onCommitted: () => sent.push(batches.length) });
+    const first = queue.commit(write('a'));
+    await turn();
+    const second = queue.commit(write('b'));
+    batches[0]!.answer();
+    await first;
+    batches[1]!.answer();
+    await second;
+    assert.deepEqual(sent, [2, 2]);
+  });
+
   it('cuts batches by count and by bytes, and sends a single large write alone', async () => {
     const { store, batches } = manualStore();
     const queue = new CommitQueue(store, { now: () => 0, maxWrites: 2, maxBytes: 10 });

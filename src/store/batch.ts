@@ -1,6 +1,7 @@
 /**
  * Group commit: writes that arrive while a commit is under way go into the next one, so that one transaction and one
- * fsync serve all of them. One queue has at most one commit under way.
+ * fsync serve all of them. One queue has at most one commit under way; the next begins before the callers of the one
+ * before are told, so that store and memory work at the same time.
  */
 import { notReady, tooManyWrites, unknownOutcome } from './failure.ts';
 import type { Store, Write, WriteResult } from './store.ts';
@@ -114,27 +115,37 @@ export class CommitQueue {
   }
 
   async #run(): Promise<void> {
-    while (this.#waiting.length > 0) {
-      const batch = this.#take();
-      this.#underWay = batch;
-      const time = this.#options.now();
-      let results: readonly WriteResult[] | undefined;
-      let failure: unknown;
-      try {
-        results = await this.#store.commit(
-          batch.map((one) => one.write),
-          time,
-        );
-      } catch (error) {
-        failure = error;
+    let sent = this.#send();
+    while (sent) {
+      const { batch, time, outcome } = sent;
+      const answer = await outcome;
+      if ('results' in answer) {
+        // The store works on the next batch while this one is told about.
+        sent = this.#send();
+        this.#settle(batch, answer.results, time);
+        sent ??= this.#send();
+      } else {
+        await this.#fail(batch, answer.failure);
+        sent = this.#send();
       }
-      if (results) this.#settle(batch, results, time);
-      else await this.#fail(batch, failure);
-      this.#underWay = [];
     }
     this.#running = undefined;
     if (this.#timer !== undefined) this.#options.timers.clearTimeout(this.#timer);
     this.#timer = undefined;
+  }
+
+  /** Begins a transaction with what waits; undefined when nothing does. */
+  #send() {
+    const batch = this.#take();
+    this.#underWay = batch;
+    if (batch.length === 0) return undefined;
+    const time = this.#options.now();
+    const writes = batch.map((one) => one.write);
+    const outcome = Promise.try(() => this.#store.commit(writes, time)).then(
+      (results) => ({ results }),
+      (failure: unknown) => ({ failure }),
+    );
+    return { batch, time, outcome };
   }
 
   #take(): Waiting[] {
