@@ -5,7 +5,7 @@
  */
 import type { KeyCodec } from '../model/key.ts';
 import { grown, none } from './arrays.ts';
-import type { Column } from './column.ts';
+import type { Column, Keys } from './column.ts';
 import { BooleanColumn, EdgeKeys, NumberColumn, ValueColumn } from './column.ts';
 import type { Field } from './field.ts';
 import { compareNames, leafSize, Order } from './order.ts';
@@ -21,6 +21,8 @@ export interface IndexParts {
   /** Name by slot. */
   readonly names: string[];
   readonly scratch: Scratch;
+  /** All slots by name. */
+  byName(): Order;
 }
 
 export abstract class FieldIndex {
@@ -57,6 +59,9 @@ export abstract class FieldIndex {
 
   /** All slots as a sort by this field sees them: by the smallest key, for a descending sort by the largest. */
   abstract sorted(descending: boolean): Order;
+
+  /** The keys of `sorted`. */
+  abstract sortKeys(descending: boolean): Keys;
 
   /** Bulk: as `insert`, without the order. */
   abstract append(slot: number, keys: readonly unknown[]): void;
@@ -268,6 +273,10 @@ export class SingleIndex extends FieldIndex {
     return this.order;
   }
 
+  sortKeys(): Keys {
+    return this.column;
+  }
+
   append(slot: number, keys: readonly unknown[]): void {
     if (keys.length === 0) this.missing++;
     this.column.set(slot, keys[0]);
@@ -297,8 +306,10 @@ export class MultiIndex extends FieldIndex {
   override owners: Uint32Array<ArrayBuffer> = new Uint32Array(16);
   readonly #smallest: EdgeKeys;
   readonly #largest: EdgeKeys;
-  readonly #ascending: Order;
-  readonly #descending: Order;
+  /** By smallest and by largest key; from the first sort that needs them on, since most indexes of many values are never sorted by. */
+  #ascending: Order | undefined;
+  #descending: Order | undefined;
+  readonly #without = new SlotSet();
   /** The object's next larger value, by item. */
   #following = new Uint32Array(16);
   readonly #free: number[] = [];
@@ -316,8 +327,6 @@ export class MultiIndex extends FieldIndex {
     });
     this.#smallest = new EdgeKeys(column);
     this.#largest = new EdgeKeys(column);
-    this.#ascending = new Order(this.#smallest, parts);
-    this.#descending = new Order(this.#largest, parts);
   }
 
   protected override get keyless(): number {
@@ -326,8 +335,8 @@ export class MultiIndex extends FieldIndex {
 
   insert(slot: number, keys: readonly unknown[]): void {
     this.#addItems(slot, keys);
-    this.#ascending.insert(slot);
-    this.#descending.insert(slot);
+    this.#ascending?.insert(slot);
+    this.#descending?.insert(slot);
   }
 
   update(slot: number, keys: readonly unknown[]): void {
@@ -338,17 +347,17 @@ export class MultiIndex extends FieldIndex {
     const same = (a: unknown, b: unknown) => a !== undefined && b !== undefined && compare(a, b) === 0;
     const sameFirst = same(before[0], after[0]);
     const sameLast = same(before.at(-1), after.at(-1));
-    if (!sameFirst) this.#ascending.remove(slot);
-    if (!sameLast) this.#descending.remove(slot);
+    if (!sameFirst) this.#ascending?.remove(slot);
+    if (!sameLast) this.#descending?.remove(slot);
     this.#removeItems(slot);
     this.#addItems(slot, after);
-    if (!sameFirst) this.#ascending.insert(slot);
-    if (!sameLast) this.#descending.insert(slot);
+    if (!sameFirst) this.#ascending?.insert(slot);
+    if (!sameLast) this.#descending?.insert(slot);
   }
 
   remove(slot: number): void {
-    this.#ascending.remove(slot);
-    this.#descending.remove(slot);
+    this.#ascending?.remove(slot);
+    this.#descending?.remove(slot);
     this.#removeItems(slot);
   }
 
@@ -361,7 +370,6 @@ export class MultiIndex extends FieldIndex {
 
   #addItems(slot: number, keys: readonly unknown[]): void {
     this.append(slot, keys);
-    if (keys.length === 0) this.joined(slot, undefined);
     for (let item = this.#smallest.edges[slot]!; item !== none; item = this.#following[item]!) {
       this.joined(slot, this.column.get(item));
       this.insertItem(item);
@@ -372,7 +380,7 @@ export class MultiIndex extends FieldIndex {
     const first = this.#smallest.edges[slot]!;
     if (first === none) {
       this.missing--;
-      this.left(slot, undefined);
+      this.#without.remove(slot);
     }
     for (let item = first; item !== none; item = this.#following[item]!) {
       this.order.remove(item);
@@ -392,7 +400,40 @@ export class MultiIndex extends FieldIndex {
   }
 
   sorted(descending: boolean): Order {
-    return descending ? this.#descending : this.#ascending;
+    if (descending) this.#descending ??= this.#sortedBy(this.#largest);
+    else this.#ascending ??= this.#sortedBy(this.#smallest);
+    return descending ? this.#descending! : this.#ascending!;
+  }
+
+  sortKeys(descending: boolean): Keys {
+    return descending ? this.#largest : this.#smallest;
+  }
+
+  override missingSet(): SlotSet {
+    return this.#without;
+  }
+
+  /** All slots by their edge: those without a key by name, then the owners of the items that are one. */
+  #sortedBy(keys: EdgeKeys): Order {
+    const { owners, order } = this;
+    const { edges } = keys;
+    const byName = this.parts.byName();
+    const sorted = new Uint32Array(byName.size);
+    let count = 0;
+    for (let place = 0; this.missing > 0 && place < byName.leaves; place++) {
+      const leaf = byName.leaf(place);
+      for (let i = 0; i < leaf.length; i++) if (edges[leaf[i]!] === none) sorted[count++] = leaf[i]!;
+    }
+    for (let place = 0; place < order.leaves; place++) {
+      const leaf = order.leaf(place);
+      for (let i = 0; i < leaf.length; i++) {
+        const slot = owners[leaf[i]!]!;
+        if (edges[slot] === leaf[i]) sorted[count++] = slot;
+      }
+    }
+    const result = new Order(keys, this.parts);
+    result.fill(sorted, count);
+    return result;
   }
 
   append(slot: number, keys: readonly unknown[]): void {
@@ -411,41 +452,22 @@ export class MultiIndex extends FieldIndex {
     }
     this.#smallest.set(slot, first);
     this.#largest.set(slot, last);
-    if (first === none) this.missing++;
+    if (first !== none) return;
+    this.missing++;
+    this.#without.add(slot);
   }
 
   *finish(byName: Uint32Array): Steps {
     const items = new Uint32Array(this.#used);
-    const sorted = new Uint32Array(byName.length);
     const following = this.#following;
     const firsts = this.#smallest.edges;
     let count = 0;
-    let without = 0;
     for (let i = 0; i < byName.length; i++) {
-      const slot = byName[i]!;
-      let item = firsts[slot]!;
-      if (item === none) sorted[without++] = slot;
-      for (; item !== none; item = following[item]!) items[count++] = item;
+      for (let item = firsts[byName[i]!]!; item !== none; item = following[item]!) items[count++] = item;
       if (i % 8192 === 0) yield;
     }
     yield;
     yield* this.sortItems(items, count);
     this.order.fill(items, count);
-    yield;
-    for (const [order, { edges }] of [
-      [this.#ascending, this.#smallest],
-      [this.#descending, this.#largest],
-    ] as const) {
-      const { owners } = this;
-      let having = without;
-      for (let i = 0; i < count; i++) {
-        const item = items[i]!;
-        const slot = owners[item]!;
-        if (edges[slot] === item) sorted[having++] = slot;
-        if (i % 8192 === 0) yield;
-      }
-      order.fill(sorted, sorted.length);
-      yield;
-    }
   }
 }

@@ -54,7 +54,7 @@ export class ModelIndex {
 
   constructor(definitions: readonly IndexDefinition[]) {
     this.definitions = definitions;
-    const parts = { names: this.names, scratch: this.scratch };
+    const parts = { names: this.names, scratch: this.scratch, byName: () => this.fields[nameField]!.order };
     this.fields = fieldsOf(definitions).map((field, number) =>
       field.multi
         ? new MultiIndex(field, parts)

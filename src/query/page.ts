@@ -84,7 +84,7 @@ export class Pager {
   #sorted(slots: number[], sort: readonly BoundSort[]): number[] {
     this.#work.spend(slots.length);
     const { names, fields } = this.#index;
-    const keys = sort.map(({ field, descending }) => ({ keys: fields[field]!.sorted(descending).keys, descending }));
+    const keys = sort.map(({ field, descending }) => ({ keys: fields[field]!.sortKeys(descending), descending }));
     return slots.sort((a, b) => {
       for (const { keys: column, descending } of keys) {
         const result = column.compare(a, b);
