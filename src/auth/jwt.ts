@@ -1,7 +1,9 @@
 /** JSON Web Tokens of OpenID Connect issuers (RFC 7519; OpenID Connect Discovery 1.0; RFC 7517 for the keys). */
 import { hash } from 'node:crypto';
 import type { JWTPayload } from 'jose';
-import { createRemoteJWKSet, decodeJwt, errors, jwtVerify } from 'jose';
+import * as errors from 'jose/errors';
+import type { createRemoteJWKSet } from 'jose/jwks/remote';
+import { decodeJwt } from 'jose/jwt/decode';
 import { LRUCache } from 'lru-cache';
 import type { Text } from '../errors.ts';
 import { KindredError } from '../errors.ts';
@@ -117,7 +119,7 @@ class Issuer {
 
   async verify(token: string): Promise<Principal> {
     const { url, audience, clockSkew = 30_000, algorithms = asymmetric } = this.#options;
-    const keys = await this.#keySet();
+    const [keys, { jwtVerify }] = await Promise.all([this.#keySet(), import('jose/jwt/verify')]);
     try {
       const { payload } = await jwtVerify(token, keys, {
         issuer: url,
@@ -208,6 +210,7 @@ class Issuer {
       const document = (await response.json()) as { issuer?: unknown; jwks_uri?: unknown };
       if (document.issuer !== url) throw new Error(`${address} names the issuer ${String(document.issuer)}`);
       const options = { cacheMaxAge: keysMaxAge, cooldownDuration: keysCooldown, timeoutDuration: timeout };
+      const { createRemoteJWKSet } = await import('jose/jwks/remote');
       return createRemoteJWKSet(new URL(String(document.jwks_uri)), options);
     } catch (error) {
       throw this.#unreachable(error);

@@ -43,7 +43,8 @@ export class RateLimiter {
     this.#identity = options.perIdentity ?? { perSecond: 500, burst: 2_000 };
     this.#address = options.perAddress ?? { perSecond: 1_000, burst: 4_000 };
     this.#exemptLoopback = options.exemptLoopback ?? true;
-    this.#levels = new LRUCache({ max: options.buckets ?? 100_000 });
+    // A bound by `max` would take the room for all of them at once, 3 MiB.
+    this.#levels = new LRUCache({ maxSize: options.buckets ?? 100_000, sizeCalculation: () => 1 });
     this.#now = now;
   }
 

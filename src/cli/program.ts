@@ -1,23 +1,27 @@
 import { readFileSync } from 'node:fs';
 import { Command, CommanderError } from 'commander';
-import { applyCommand } from './apply.ts';
-import { authCommand } from './auth.ts';
-import { backupCommand } from './backup.ts';
-import { checkCommand } from './check.ts';
-import { deleteCommand } from './delete.ts';
 import { describe } from './describe.ts';
-import { exportCommand } from './export.ts';
-import { getCommand } from './get.ts';
-import { importCommand } from './import.ts';
 import type { Io } from './io.ts';
 import { Exit, UsageError } from './io.ts';
-import { listCommand } from './list.ts';
-import { migrateCommand } from './migrate.ts';
-import { pluginCommand } from './plugin.ts';
-import { restoreCommand } from './restore.ts';
-import { serveCommand } from './serve.ts';
-import { tokenCommand } from './token.ts';
-import { watchCommand } from './watch.ts';
+
+/** In the order of the help; only the module of the command that is called is loaded. */
+const commands: Readonly<Record<string, () => Promise<(io: Io) => Command>>> = {
+  serve: async () => (await import('./serve.ts')).serveCommand,
+  get: async () => (await import('./get.ts')).getCommand,
+  list: async () => (await import('./list.ts')).listCommand,
+  watch: async () => (await import('./watch.ts')).watchCommand,
+  apply: async () => (await import('./apply.ts')).applyCommand,
+  delete: async () => (await import('./delete.ts')).deleteCommand,
+  export: async () => (await import('./export.ts')).exportCommand,
+  import: async () => (await import('./import.ts')).importCommand,
+  plugin: async () => (await import('./plugin.ts')).pluginCommand,
+  token: async () => (await import('./token.ts')).tokenCommand,
+  auth: async () => (await import('./auth.ts')).authCommand,
+  check: async () => (await import('./check.ts')).checkCommand,
+  backup: async () => (await import('./backup.ts')).backupCommand,
+  restore: async () => (await import('./restore.ts')).restoreCommand,
+  migrate: async () => (await import('./migrate.ts')).migrateCommand,
+};
 
 /**
  * Runs one command.
@@ -28,7 +32,8 @@ export async function run(args: readonly string[], io: Io): Promise<number> {
   // A reader that went away is answered by the write that meets it; without a listener the event would end the process.
   for (const output of [io.stdout, io.stderr]) output.on('error', ignore);
   try {
-    await program(io).parseAsync([...args], { from: 'user' });
+    const program = await programFor(io, args[0]);
+    await program.parseAsync([...args], { from: 'user' });
     return 0;
   } catch (error) {
     if (error instanceof Exit) return error.code;
@@ -42,7 +47,8 @@ export async function run(args: readonly string[], io: Io): Promise<number> {
 
 function ignore(): void {}
 
-function program(io: Io): Command {
+/** With the one command of this name, or with all: for the help, and to say what there is. */
+async function programFor(io: Io, name: string | undefined): Promise<Command> {
   const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
     version: string;
   };
@@ -50,25 +56,10 @@ function program(io: Io): Command {
     .description('Declare models and get a durable HTTP service for them.')
     .version(version)
     .showHelpAfterError('(--help shows how it is used)');
-  const commands = [
-    serveCommand(io),
-    getCommand(io),
-    listCommand(io),
-    watchCommand(io),
-    applyCommand(io),
-    deleteCommand(io),
-    exportCommand(io),
-    importCommand(io),
-    pluginCommand(io),
-    tokenCommand(io),
-    authCommand(io),
-    checkCommand(io),
-    backupCommand(io),
-    restoreCommand(io),
-    migrateCommand(io),
-  ];
-  for (const command of commands) root.addCommand(command);
-  for (const command of [root, ...commands, ...commands.flatMap((one) => one.commands)]) {
+  const called = name !== undefined && Object.hasOwn(commands, name) ? [commands[name]!] : Object.values(commands);
+  const shown = (await Promise.all(called.map((load) => load()))).map((make) => make(io));
+  for (const command of shown) root.addCommand(command);
+  for (const command of [root, ...shown, ...shown.flatMap((one) => one.commands)]) {
     command.exitOverride().configureOutput({
       writeOut: (text) => io.stdout.write(text),
       writeErr: (text) => io.stderr.write(text),

@@ -1,5 +1,8 @@
-import { progress as clackProgress } from '@clack/prompts';
+import { createRequire } from 'node:module';
 import type { Io } from './io.ts';
+
+/** For what is needed on a terminal only. */
+const require = createRequire(import.meta.url);
 
 /** How far a command is: a bar on a terminal, now and then a plain line otherwise; always on stderr. */
 export interface Progress {
@@ -24,8 +27,9 @@ export function startProgress(
 }
 
 function bar(io: Io, title: string, total: number | undefined): Progress {
+  const { progress } = require('@clack/prompts') as typeof import('@clack/prompts');
   const steps = 1000;
-  const shown = clackProgress({ max: steps, style: 'block', output: io.stderr });
+  const shown = progress({ max: steps, style: 'block', output: io.stderr });
   let position = 0;
   shown.start(title);
   return {

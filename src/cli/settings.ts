@@ -1,9 +1,12 @@
 /** Options of `kindred serve` from flags, the environment and a config file, in that order (contract section 14). */
 import { readFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
 import { delimiter } from 'node:path';
-import { parseDocument } from 'yaml';
 import { parseDuration } from './duration.ts';
 import { UsageError } from './io.ts';
+
+/** For what few starts need. */
+const require = createRequire(import.meta.url);
 
 type Kind = 'text' | 'count' | 'port' | 'database' | 'duration' | 'switch' | 'texts' | 'any';
 
@@ -222,6 +225,7 @@ function isRecord(value: unknown): value is Record<string, unknown> {
 
 /** JSON is YAML too. */
 function parseYaml(text: string, from: string): unknown {
+  const { parseDocument } = require('yaml') as typeof import('yaml');
   const document = parseDocument(text, { uniqueKeys: true });
   const problem = document.errors[0];
   if (problem) {

@@ -4,10 +4,13 @@
  * linear-time engine (RE2), its character classes written out so that they mean what ECMA 262 says; what neither can run
  * safely is refused. The argument is in docs/decisions/validation.md.
  */
-import { RE2JS } from 're2js';
+import { createRequire } from 'node:module';
 import type { Text } from '../errors.ts';
 import type { CharacterSet, PatternNode } from './pattern-syntax.ts';
 import { anyCharacter, intersects, parsePattern, union } from './pattern-syntax.ts';
+
+/** For what few models need. */
+const require = createRequire(import.meta.url);
 
 export interface Pattern {
   /** True when the pattern matches anywhere in the text. */
@@ -58,6 +61,7 @@ export function compilePattern(source: string): Pattern {
   if (translated === undefined) throw new PatternError(unsafe);
   if (sizeOf(node!) > sizeLimit) throw new PatternError(tooLarge, String(sizeLimit));
   try {
+    const { RE2JS } = require('re2js') as typeof import('re2js');
     const engine = RE2JS.compile(translated);
     return { test: (text) => engine.matcher(text).find() };
   } catch {

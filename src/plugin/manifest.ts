@@ -1,7 +1,9 @@
 /** A plugin's `package.json` (contract section 9). */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import semver from 'semver';
+import satisfiesRange from 'semver/functions/satisfies.js';
+import valid from 'semver/functions/valid.js';
+import validRange from 'semver/ranges/valid.js';
 import type { Text } from '../errors.ts';
 import { KindredError } from '../errors.ts';
 import { isName } from '../model/names.ts';
@@ -67,8 +69,7 @@ export function parseManifest(content: unknown, file: string): Manifest {
   if (!isRecord(content)) return refuse('', 'an object');
   const packageName = typeof content.name === 'string' && content.name !== '' ? content.name : refuse('name', 'a text');
   const version = content.version ?? '0.0.0';
-  if (typeof version !== 'string' || !semver.valid(version))
-    return refuse('version', 'a semantic version such as "1.0.0"');
+  if (typeof version !== 'string' || !valid(version)) return refuse('version', 'a semantic version such as "1.0.0"');
   const own = content.kindred ?? {};
   if (!isRecord(own)) return refuse('kindred', 'an object');
   if (own.name !== undefined && typeof own.name !== 'string') return refuse('kindred.name', 'a text');
@@ -82,14 +83,14 @@ export function parseManifest(content: unknown, file: string): Manifest {
   const dependencies = own.dependencies ?? {};
   if (!isRecord(dependencies)) return refuse('kindred.dependencies', 'an object of plugin names and version ranges');
   for (const [dependency, range] of Object.entries(dependencies)) {
-    if (typeof range !== 'string' || semver.validRange(range) === null) {
+    if (typeof range !== 'string' || validRange(range) === null) {
       return refuse(`kindred.dependencies.${dependency}`, 'a version range such as "^1.0.0"');
     }
   }
   const engines = content.engines ?? {};
   if (!isRecord(engines)) return refuse('engines', 'an object');
   const engine = engines.kindred;
-  if (engine !== undefined && (typeof engine !== 'string' || semver.validRange(engine) === null)) {
+  if (engine !== undefined && (typeof engine !== 'string' || validRange(engine) === null)) {
     return refuse('engines.kindred', 'a version range such as ">=0.1.0"');
   }
   return {
@@ -120,7 +121,7 @@ export function checkEngine(manifest: Manifest, version: string): void {
 
 /** Pre-releases count as the versions they lead to. */
 export function satisfies(version: string, range: string): boolean {
-  return semver.satisfies(version, range, { includePrerelease: true });
+  return satisfiesRange(version, range, { includePrerelease: true });
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {

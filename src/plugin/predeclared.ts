@@ -3,9 +3,9 @@
  * label with the plugin's name: what carries it and is no longer declared was declared by an earlier version.
  */
 import { readdir, readFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import type { Document } from 'yaml';
-import { isMap, isScalar, LineCounter, parseAllDocuments, visit } from 'yaml';
 import type { Fence } from '../controller/lease.ts';
 import type { Parameters, Text, Violation } from '../errors.ts';
 import { formatText, KindredError, unescapeToken } from '../errors.ts';
@@ -18,6 +18,9 @@ import { system } from '../resource/access.ts';
 import type { AppliedChange } from '../resource/feed.ts';
 import type { ModelResource, WriteOptions } from '../resource/resource.ts';
 import type { Resources } from '../resource/resources.ts';
+
+/** For what few plugins need. */
+const require = createRequire(import.meta.url);
 
 /** Folders below the package's root. */
 const folders = ['extensions', 'src/main/resources/extensions'];
@@ -102,6 +105,7 @@ function refuse({ file }: { readonly file: string }, line: number, text: Text, p
 
 /** @throws InvalidPlugin with file, line and reason */
 export function parseDeclared(text: string, file: string): Declared[] {
+  const { isMap, isScalar, LineCounter, parseAllDocuments } = require('yaml') as typeof import('yaml');
   const lines = new LineCounter();
   const documents = parseAllDocuments(text, { lineCounter: lines, prettyErrors: false, version: '1.2', merge: false });
   const declared: Declared[] = [];
@@ -133,6 +137,7 @@ function declaration(
     }
     return line;
   };
+  const { visit } = require('yaml') as typeof import('yaml');
   visit(document, {
     Alias(_, alias) {
       if (!alias.resolve(document)) refuse({ file }, at(alias.range?.[0]), texts.alias, { name: alias.source });

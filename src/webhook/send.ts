@@ -1,7 +1,5 @@
 /** One attempt at one delivery: a POST, no redirects, bounded in time and bytes. */
-import type { IncomingMessage } from 'node:http';
-import { Agent as HttpAgent, request as httpRequest } from 'node:http';
-import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
+import type { Agent, AgentOptions, IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
 import type { Lookup } from './address.ts';
 import { AddressNotAllowed, isPublicAddress, publicLookup } from './address.ts';
@@ -39,14 +37,14 @@ const idle = 5_000;
 
 export class Sender {
   readonly #options: SenderOptions;
-  readonly #http: HttpAgent;
-  readonly #https: HttpsAgent;
+  readonly #agentOptions: AgentOptions;
+  /** By protocol, from the first delivery on. */
+  readonly #agents = new Map<string, Agent>();
 
   constructor(options: SenderOptions) {
     this.#options = options;
     const lookup = options.allowPrivateAddresses ? {} : { lookup: publicLookup(options.lookup) };
-    this.#http = new HttpAgent({ keepAlive: true, timeout: idle, ...lookup });
-    this.#https = new HttpsAgent({ keepAlive: true, timeout: idle, ...lookup });
+    this.#agentOptions = { keepAlive: true, timeout: idle, ...lookup };
   }
 
   /** Resolves when the receiver answered 2xx. @throws Refused, AddressNotAllowed, or the error of the connection */
@@ -55,12 +53,15 @@ export class Sender {
     const host = target.hostname.replace(/^\[|\]$/g, '');
     // A socket asks no lookup about an address.
     if (isIP(host) && !this.#options.allowPrivateAddresses && !isPublicAddress(host)) throw new AddressNotAllowed(host);
-    const isSecure = target.protocol === 'https:';
+    // Not imported: what `import` gives of it is complete, with a WebSocket that loads a second HTTP client.
+    const http = process.getBuiltinModule(target.protocol === 'https:' ? 'node:https' : 'node:http');
+    const agent = this.#agents.get(target.protocol) ?? new http.Agent(this.#agentOptions);
+    this.#agents.set(target.protocol, agent);
     const late = AbortSignal.timeout(this.#options.timeout);
     const { promise, resolve, reject } = Promise.withResolvers<void>();
-    const request = (isSecure ? httpsRequest : httpRequest)(target, {
+    const request = http.request(target, {
       method: 'POST',
-      agent: isSecure ? this.#https : this.#http,
+      agent,
       headers: { ...headers, 'content-length': body.byteLength },
       signal: AbortSignal.any([signal, late]),
     });
@@ -78,8 +79,7 @@ export class Sender {
   }
 
   close(): void {
-    this.#http.destroy();
-    this.#https.destroy();
+    for (const agent of this.#agents.values()) agent.destroy();
   }
 }
 
