@@ -5,7 +5,8 @@ if (major < 24 || (major === 24 && minor < 15)) {
   console.error(`kindred: Node.js 24.15 or newer is needed, this is ${process.versions.node} (${process.execPath}).`);
   process.exitCode = 2;
 } else {
-  import('./program.ts').then(async ({ run }) => {
+  import('./loading.ts').then(async ({ loading }) => {
+    const { run } = await loading(() => import('./program.ts'));
     process.exitCode = await run(process.argv.slice(2), {
       stdin: process.stdin,
       stdout: process.stdout,

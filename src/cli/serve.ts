@@ -5,13 +5,13 @@ import type { ServiceOptions } from '../options.ts';
 import type { Service } from '../service.ts';
 import type { Io } from './io.ts';
 import { UsageError, write } from './io.ts';
+import { loading } from './loading.ts';
 import { openLog } from './log.ts';
 import type { Progress } from './progress.ts';
 import { startProgress } from './progress.ts';
 import { repeatable } from './select.ts';
 import type { Resolved, SettingName, SettingValues } from './settings.ts';
 import { nested, parseAssignment, resolveSettings, settings, variableOf } from './settings.ts';
-import { serveWithWorkers, workerReady } from './workers.ts';
 
 interface Flags {
   database?: string;
@@ -75,7 +75,7 @@ async function serve(io: Io, resolved: Resolved): Promise<void> {
   if (workers > 1 && /^sqlite:/.test((values.database as string | undefined) ?? defaultDatabase)) {
     throw new UsageError('--workers needs PostgreSQL or MySQL: a SQLite file is served by one process');
   }
-  if (workers > 1) await serveWithWorkers(io, workers);
+  if (workers > 1) await (await import('./workers.ts')).serveWithWorkers(io, workers);
   else await serveHere(io, optionsOf(resolved), String(values['log.level'] ?? 'info'));
 }
 
@@ -93,7 +93,7 @@ function optionsOf({ values, pluginConfigs }: Resolved): ServiceOptions {
 
 async function serveHere(io: Io, options: ServiceOptions, level: string): Promise<void> {
   // Loaded here, so that the other commands start without the service's libraries.
-  const { createService } = await import('../service.ts');
+  const { createService } = await loading(() => import('../service.ts'));
   const stopping = stopSignal();
   const logger = openLog(io.stderr, level);
   const service = await createService({ ...options, logger });
@@ -109,7 +109,8 @@ async function serveHere(io: Io, options: ServiceOptions, level: string): Promis
     setFlagsFromString('--heap-growing-percent=30');
     const { url, administratorToken } = ready;
     if (administratorToken !== undefined) await write(io.stdout, `Administrator token: ${administratorToken}\n`);
-    if (!workerReady(url)) await write(io.stdout, `Kindred is ready at ${url}\n`);
+    const told = process.connected && (await import('./workers.ts')).workerReady(url);
+    if (!told) await write(io.stdout, `Kindred is ready at ${url}\n`);
     await stopping;
   } finally {
     // Also keeps the process until the stop is done: what it waits for may be a timer that does not.
