@@ -19,6 +19,9 @@ export type Strategy = 'none' | 'index' | 'walk' | 'rank' | 'sort';
 interface Members {
   readonly count: number;
   has(slot: number): boolean;
+  /** The same as bits, where there are any: a match is a slot whose bit is not `absent`. */
+  readonly bits: Uint32Array | undefined;
+  readonly absent: 0 | 1;
   /** Rank of the j-th match, j from 0. */
   select(j: number): number;
   /** Matches of lower rank. */
@@ -157,40 +160,57 @@ export class Pager {
     const { items, counts, directory, keys, starts } = order;
     const behind = rank - step;
     if (behind >= 0 && behind < order.size && keys.compare(order.at(behind), order.at(rank)) === 0) return 0;
+    const { bits, absent } = members;
     let place = order.placeAt(rank);
     let base = directory[place]! * leafSize;
     let at = rank - starts[place]!;
-    let count = counts[directory[place]!]!;
-    let run: number[] = [];
+    let end = step > 0 ? counts[directory[place]!]! : -1;
+    const run: number[] = [];
     let walked = 0;
     let matched = 0;
     while (matched < wanted && run.length < longRun) {
+      if (at === end) {
+        place += step;
+        if (place < 0 || place >= order.leaves) {
+          matched += this.#takeRun(run, step, rest, wanted - matched, found);
+          break;
+        }
+        base = directory[place]! * leafSize;
+        const count = counts[directory[place]!]!;
+        at = step > 0 ? 0 : count - 1;
+        end = step > 0 ? count : -1;
+      }
+      if (run.length > 0 && keys.compare(run[0]!, items[base + at]!) !== 0) {
+        matched += this.#takeRun(run, step, rest, wanted - matched, found);
+        continue;
+      }
+      if (bits) {
+        const from = at;
+        const within = run.length > 0 ? at + step : end;
+        while (at !== within && bitOf(bits, items[base + at]!) === absent) at += step;
+        walked += Math.abs(at - from);
+        if (at === within) continue;
+      }
       const slot = items[base + at]!;
-      if (members.has(slot)) run.push(slot);
+      if (bits || members.has(slot)) run.push(slot);
       walked++;
       at += step;
-      if (at < 0 || at === count) {
-        place += step;
-        const ended = place < 0 || place >= order.leaves;
-        base = ended ? -1 : directory[place]! * leafSize;
-        count = ended ? 0 : counts[directory[place]!]!;
-        at = step > 0 ? 0 : count - 1;
-      }
-      if (run.length > 0 && (base < 0 || keys.compare(run[0]!, items[base + at]!) !== 0)) {
-        if (run.length === 1) {
-          found.push(run.pop()!);
-          matched++;
-        } else {
-          if (rest.length > 0) this.#sorted(run, rest);
-          else if (step < 0) run.reverse();
-          for (let i = 0; i < run.length && matched < wanted; i++, matched++) found.push(run[i]!);
-          run = [];
-        }
-      }
-      if (base < 0) break;
     }
     this.#work.spend(walked);
     return matched;
+  }
+
+  /** Moves the matches of one key, at most `wanted`, from the run to what was found; gives their number. */
+  #takeRun(run: number[], step: 1 | -1, rest: readonly BoundSort[], wanted: number, found: number[]): number {
+    if (run.length === 1) {
+      found.push(run.pop()!);
+      return 1;
+    }
+    if (rest.length > 0) this.#sorted(run, rest);
+    else if (step < 0) run.reverse();
+    const taken = run.splice(0).slice(0, wanted);
+    found.push(...taken);
+    return taken.length;
   }
 
   /** The matches between two ranks, in the order of the remaining fields: at most `wanted` of them after the first `skip`. */
@@ -289,6 +309,8 @@ function slotsOf(set: SlotSet): number[] {
 /** All objects between two ranks. */
 class Contiguous implements Members {
   readonly count: number;
+  readonly bits = undefined;
+  readonly absent = 0;
   readonly #low: number;
   readonly #high: number;
 
@@ -316,6 +338,8 @@ class Contiguous implements Members {
 class Scattered implements Members {
   readonly count: number;
   readonly has: (slot: number) => boolean;
+  readonly bits: Uint32Array | undefined;
+  readonly absent: 0 | 1;
   readonly #order: Order;
   readonly #matches: Matches;
   readonly #work: Work;
@@ -333,7 +357,10 @@ class Scattered implements Members {
     this.#work = work;
     this.count = matches.count;
     this.#gap = order.size / matches.count;
-    this.has = testOf(matches, evaluation);
+    this.bits = matches.lazy ? undefined : bitsOf(matches.set(), evaluation);
+    this.absent = matches.negated ? 1 : 0;
+    const { bits, absent } = this;
+    this.has = bits ? (slot) => bitOf(bits, slot) !== absent : (slot) => matches.has(slot);
   }
 
   get keys(): Keys {
@@ -507,17 +534,13 @@ class Scattered implements Members {
   }
 }
 
-/** Membership as quick as it gets: a bit, or a comparison with the column. */
-function testOf(matches: Matches, evaluation: Evaluation): (slot: number) => boolean {
-  if (matches.lazy) return (slot) => matches.has(slot);
-  const set = matches.set();
-  let { words } = set;
-  if (!words) {
-    words = evaluation.bits();
-    for (let i = 0; i < set.count; i++) words[set.slots[i]! >>> 5]! |= 1 << (set.slots[i]! & 31);
-  }
-  const bits = words;
-  const { length } = bits;
-  if (matches.negated) return (slot) => slot >>> 5 >= length || ((bits[slot >>> 5]! >>> (slot & 31)) & 1) === 0;
-  return (slot) => slot >>> 5 < length && ((bits[slot >>> 5]! >>> (slot & 31)) & 1) === 1;
+function bitsOf({ words, slots, count }: SlotSet, evaluation: Evaluation): Uint32Array {
+  if (words) return words;
+  const bits = evaluation.bits();
+  for (let i = 0; i < count; i++) bits[slots[i]! >>> 5]! |= 1 << (slots[i]! & 31);
+  return bits;
+}
+
+function bitOf(bits: Uint32Array, slot: number): number {
+  return slot >>> 5 < bits.length ? (bits[slot >>> 5]! >>> (slot & 31)) & 1 : 0;
 }

@@ -449,8 +449,14 @@ export class ModelResource {
   }
 
   #page(request: ListRequest, revision: number, total: number, refs: readonly Ref[]): MaybePromise<Page> {
-    const items: (Buffer | undefined)[] = refs.map((ref) => this.#shelf.get(ref.slot, ref.id, ref.revision)?.bytes);
-    const missing = refs.filter((_, i) => !items[i]);
+    const items: (Buffer | undefined)[] = [];
+    const missing: Ref[] = [];
+    for (let i = 0; i < refs.length; i++) {
+      const ref = refs[i]!;
+      const bytes = this.#shelf.get(ref.slot, ref.id, ref.revision)?.bytes;
+      items.push(bytes);
+      if (!bytes) missing.push(ref);
+    }
     if (missing.length === 0) return { revision, total, refs, items: items as Buffer[] };
     const fill = (rows: readonly Row[]): MaybePromise<Page> => {
       const byId = new Map(rows.map((row) => [row.id, row]));
