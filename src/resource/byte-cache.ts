@@ -1,7 +1,7 @@
 import type { Stored } from './resource.ts';
 
 /** What the cache holds beside the bytes of an object: measured. */
-const upkeep = 250;
+const upkeep = 300;
 
 class Entry implements Stored {
   readonly id: number;
@@ -37,7 +37,7 @@ export class ByteCache {
   #hand = 0;
   #bytes = 0;
 
-  /** @param maxBytes of content and about 250 bytes of upkeep for each object */
+  /** @param maxBytes of content and about 300 bytes of upkeep for each object */
   constructor(maxBytes: number) {
     this.#maxBytes = maxBytes;
   }
