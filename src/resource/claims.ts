@@ -25,6 +25,20 @@ export function claimsOf(
   return claims;
 }
 
+/** Whether both certainly claim the same: the keys themselves are the same, in the same order. */
+export function haveSameKeys(
+  uniques: readonly IndexDefinition[],
+  definitions: readonly IndexDefinition[],
+  before: IndexEntry,
+  after: IndexEntry,
+): boolean {
+  return uniques.every((definition) => {
+    const index = definitions.indexOf(definition);
+    const [held, wanted] = [before.keys[index] ?? [], after.keys[index] ?? []];
+    return held.length === wanted.length && held.every((key, i) => key === wanted[i]);
+  });
+}
+
 /** UTF-8 has one replacement for all lone surrogates: keys with one are told apart by their UTF-16, behind a byte that UTF-8 never has. */
 function claimHash(index: string, key: string): Uint8Array {
   const text = `${index}\0${key}`;

@@ -21,7 +21,7 @@ import type { Caller } from './access.ts';
 import type { ModelBehaviour, Showing } from './behaviour.ts';
 import { buildIndexes } from './build.ts';
 import type { ByteCache, Shelf } from './byte-cache.ts';
-import { claimOf, claimsOf } from './claims.ts';
+import { claimOf, claimsOf, haveSameKeys } from './claims.ts';
 import { etagOf, matchesEtag } from './etag.ts';
 import type { AppliedChange, Feed, ModelWrite } from './feed.ts';
 import { asBuffer } from './feed.ts';
@@ -743,6 +743,7 @@ export class ModelResource {
 
   /** Unique values taken and given up between two entries of one object. */
   #claims(name: string, before: IndexEntry, after: IndexEntry | undefined): Pick<ModelWrite, 'claim' | 'release'> {
+    if (after && haveSameKeys(this.#uniques, this.scheme.indexes, before, after)) return { claim: [], release: [] };
     const held = claimsOf(this.#uniques, this.scheme.indexes, before);
     const wanted = after ? claimsOf(this.#uniques, this.scheme.indexes, after) : [];
     const isIn = (list: typeof held, hash: Uint8Array) => list.some((claim) => Buffer.compare(claim.hash, hash) === 0);
