@@ -81,6 +81,28 @@ describe('CommitQueue', () => {
     assert.equal(queue.length, 0);
   });
 
+  it('tells how long the oldest write has been there, waiting or under way', async () => {
+    const { store, batches } = manualStore();
+    const { now, timers, pass } = manualTime();
+    const queue = new CommitQueue(store, { now, timers });
+    assert.equal(queue.age, 0);
+    const first = queue.commit(write('a'));
+    pass(3);
+    assert.equal(queue.age, 3);
+    await turn();
+    const second = queue.commit(write('b'));
+    pass(4);
+    assert.equal(queue.age, 7);
+    batches[0]!.answer();
+    await first;
+    assert.equal(queue.age, 4);
+    await turn();
+    batches[1]!.answer();
+    await second;
+    await turn();
+    assert.equal(queue.age, 0);
+  });
+
   it('gives the store the next batch before it tells of the one before', async () => {
     const { store, batches } = manualStore();
     const sent: number[] = [];
@@ -93,6 +115,28 @@ describe('CommitQueue', () => {
     batches[1]!.answer();
     await second;
     assert.deepEqual(sent, [2, 2]);
+  });
+
+  it('tells of a large batch in several turns of the event loop, in order', async () => {
+    const { store, batches } = manualStore();
+    const told: number[][] = [];
+    const queue = new CommitQueue(store, {
+      now: () => 0,
+      onCommitted: (batch) => told.push(batch.map(({ result }) => result.revision)),
+    });
+    let answered = 0;
+    const all = Array.from({ length: 150 }, (_, i) => queue.commit(write(`w${i}`)).then(() => answered++));
+    await turn();
+    batches[0]!.answer();
+    while (answered === 0) await new Promise((resolve) => setImmediate(resolve));
+    assert.equal(answered, told[0]!.length);
+    assert(answered < 150, 'others have their turn in between');
+    await Promise.all(all);
+    assert.deepEqual(
+      told.flat(),
+      Array.from({ length: 150 }, (_, i) => i + 1),
+    );
+    assert.equal(told.length, 3);
   });
 
   it('cuts batches by count and by bytes, and sends a single large write alone', async () => {

@@ -35,7 +35,7 @@ export interface CommitQueueOptions {
   readonly timers?: Timers;
   /**
    * The successful writes of a transaction in revision order, before their promises resolve; also of writes whose
-   * callers were told UnknownOutcome in the meantime. Must not throw.
+   * callers were told UnknownOutcome in the meantime. A large transaction is told in several calls. Must not throw.
    */
   readonly onCommitted?: (batch: readonly CommittedWrite[], time: number) => void;
   /** A transaction's outcome is not known: whoever mirrors the store must read the change log before going on. The next one starts when the promise resolves. */
@@ -49,6 +49,9 @@ interface Waiting {
   readonly reject: (error: unknown) => void;
   answered: boolean;
 }
+
+/** Writes that are told about in one turn of the event loop: each is brought into the indexes, answered, and followed by the next of its caller. */
+const slice = 64;
 
 const processTimers: Timers = {
   setTimeout: (callback, milliseconds) => setTimeout(callback, milliseconds),
@@ -82,6 +85,12 @@ export class CommitQueue {
   /** Writes that wait for a transaction or are in one. */
   get length(): number {
     return this.#waiting.length + this.#underWay.length;
+  }
+
+  /** Milliseconds for which the oldest of them has been there; 0 without any. */
+  get age(): number {
+    const oldest = this.#underWay[0] ?? this.#waiting[0];
+    return oldest ? this.#options.now() - (oldest.deadline - this.#options.timeout) : 0;
   }
 
   /**
@@ -119,15 +128,16 @@ export class CommitQueue {
     while (sent) {
       const { batch, time, outcome } = sent;
       const answer = await outcome;
+      sent = undefined;
       if ('results' in answer) {
-        // The store works on the next batch while this one is told about.
-        sent = this.#send();
-        this.#settle(batch, answer.results, time);
-        sent ??= this.#send();
-      } else {
-        await this.#fail(batch, answer.failure);
-        sent = this.#send();
-      }
+        for (let at = 0; at < batch.length; at += slice) {
+          // The store works on the next batch while this one is told about.
+          sent ??= this.#send();
+          if (at > 0) await new Promise<void>((resolve) => this.#options.timers.setImmediate(resolve));
+          this.#settle(batch.slice(at, at + slice), answer.results.slice(at, at + slice), time);
+        }
+      } else await this.#fail(batch, answer.failure);
+      sent ??= this.#send();
     }
     this.#running = undefined;
     if (this.#timer !== undefined) this.#options.timers.clearTimeout(this.#timer);
