@@ -89,8 +89,8 @@ export class SlotSet {
   }
 
   /**
-   * The slots, ascending, some thousands at a time; the array is only good during the call, which must not start another. Taking them out of the bitmap
-   * first, without a jump that depends on it, costs half of looking at each as it is found.
+   * The slots, ascending, some thousands at a time; the array is only good during the call, which must not start another.
+   * The first two of a word are taken without a jump, which the processor would guess wrong: half the time.
    */
   portions(visit: (slots: Uint32Array, count: number) => void): void {
     const { words } = this;
@@ -99,6 +99,9 @@ export class SlotSet {
     let count = 0;
     for (let at = 0; at < words.length; at++) {
       let word = words[at]! | 0;
+      slots[count] = at * 32 + 31 - Math.clz32(word & -word);
+      count += (word | -word) >>> 31;
+      word &= word - 1;
       slots[count] = at * 32 + 31 - Math.clz32(word & -word);
       count += (word | -word) >>> 31;
       word &= word - 1;
