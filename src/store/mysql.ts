@@ -4,6 +4,7 @@
  */
 import { randomInt } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import type { Socket } from 'node:net';
 import type { ConnectionOptions, Pool, PoolConnection, RowDataPacket } from 'mysql2/promise';
 import { expired, notReady, storageFull, unknownOutcome } from './failure.ts';
 import { changesBytes, changeTypes, compactRows, jumpLength, maxSnapshots } from './layout.ts';
@@ -19,6 +20,7 @@ import {
   longQuery,
   refuseUnsafeDurability,
   repeated,
+  resolveTimeout,
   Snapshots,
   shortQuery,
   unreachable,
@@ -106,18 +108,27 @@ interface DriverError {
 
 /** Numbers of server errors, from the servers' reference. */
 const errors = {
-  full: [1021, 1114],
+  full: [20, 1021, 1114],
+  /** Writing a file failed; the text has the number of the system's error. */
+  notWritten: [3, 1026, 1030, 1180],
   repeatable: [1205, 1213],
   /** Too many connections, shutting down, read-only, out of memory. */
   away: [1037, 1040, 1041, 1053, 1203, 1290, 1792, 1836],
   /** The connection was ended by the server, or the commit itself failed: the outcome is open. */
-  open: [1053, 1180, 1317, 1927, 2006, 2013, 4031],
+  open: [3, 20, 1026, 1053, 1180, 1317, 1927, 2006, 2013, 4031],
 };
+
+/** The system's error for a disk that is full. */
+const noSpace = /\b28\b/;
+
+function isOfServer(error: unknown): boolean {
+  const { errno, sqlState, fatal } = error as DriverError;
+  return errno !== undefined && sqlState !== undefined && !fatal;
+}
 
 /** True when the server itself refused the statement: the transaction is certainly undone. */
 function refusedByServer(error: unknown): boolean {
-  const { errno, sqlState, fatal } = error as DriverError;
-  return errno !== undefined && sqlState !== undefined && !fatal && !errors.open.includes(errno);
+  return isOfServer(error) && !errors.open.includes((error as DriverError).errno!);
 }
 
 function repeatable(error: unknown): boolean {
@@ -128,8 +139,11 @@ function repeatable(error: unknown): boolean {
 function translate(error: unknown): Error {
   const { errno = 0, message } = error as DriverError;
   if (error instanceof Error && error.name === 'KindredError') return error;
-  if (errors.full.includes(errno)) return storageFull(message, error);
-  if (!refusedByServer(error) || errors.away.includes(errno) || repeatable(error)) return notReady(message, error);
+  const notWritten = errors.notWritten.includes(errno);
+  if (errors.full.includes(errno) || (notWritten && noSpace.test(message))) return storageFull(message, error);
+  if (!refusedByServer(error) || notWritten || errors.away.includes(errno) || repeatable(error)) {
+    return notReady(message, error);
+  }
   return error as Error;
 }
 
@@ -307,7 +321,7 @@ class MysqlStore implements Store {
 
   async #commitOnce(writes: readonly Write[], time: number): Promise<readonly WriteResult[]> {
     const connection = await this.#connection(this.#writers);
-    const timer = setTimeout(() => connection.destroy(), commitTimeout);
+    const timer = setTimeout(() => sever(connection, late()), commitTimeout);
     let usable = false;
     try {
       const plan = await this.#decide(connection, writes, time);
@@ -323,9 +337,9 @@ class MysqlStore implements Store {
         return plan.results;
       } catch (error) {
         if (refusedByServer(error)) throw error;
-        connection.destroy();
+        sever(connection);
         if (await this.#wasCommitted(plan.revision, batch, error as Error)) return plan.results;
-        throw notReady('the connection broke before the commit', error);
+        throw isOfServer(error) ? error : notReady('the connection broke before the commit', error);
       }
     } catch (error) {
       if (refusedByServer(error)) {
@@ -338,7 +352,7 @@ class MysqlStore implements Store {
     } finally {
       clearTimeout(timer);
       if (usable) connection.release();
-      else connection.destroy();
+      else discard(connection);
     }
   }
 
@@ -449,7 +463,7 @@ class MysqlStore implements Store {
         const [found] = await query(`SELECT batch FROM kindred_changes WHERE revision = ${revision}`);
         if (!found) throw unknownOutcome('the change log was compacted meanwhile', cause);
         return found.batch === batch;
-      });
+      }, resolveTimeout);
     return learnOutcome(ask, () => this.#closed, cause);
   }
 
@@ -502,15 +516,15 @@ class MysqlStore implements Store {
           if (!open) return;
           open = false;
           closed();
-          await connection.query('ROLLBACK').then(
+          await connection.query({ sql: 'ROLLBACK', timeout: shortQuery }).then(
             () => connection.release(),
-            () => connection.destroy(),
+            () => discard(connection),
           );
         },
       };
     } catch (error) {
       open = false;
-      connection.destroy();
+      discard(connection);
       throw error;
     }
   }
@@ -554,7 +568,7 @@ class MysqlStore implements Store {
       if (plan.droppedClaims.length > 0) await query(deleteClaims(plan.droppedClaims));
       for (const statement of insertClaims(plan.takenClaims)) await query(statement);
       return plan.left;
-    });
+    }, longQuery);
   }
 
   async changes(since: number, limit: number): Promise<readonly Change[]> {
@@ -588,7 +602,7 @@ class MysqlStore implements Store {
       await query(`DELETE FROM kindred_changes WHERE revision <= ${last}`);
       await query(`UPDATE kindred_meta SET value = ${last} WHERE id = 'oldest'`);
       return count;
-    });
+    }, longQuery);
   }
 
   onCommit(listener: () => void): () => void {
@@ -624,7 +638,7 @@ class MysqlStore implements Store {
   load(part: LoadPart): Promise<void> {
     return this.#transaction(async (query) => {
       for (const statement of loadStatements(part)) await query(statement);
-    });
+    }, longQuery);
   }
 
   jump(): Promise<number> {
@@ -637,7 +651,7 @@ class MysqlStore implements Store {
       await query(`UPDATE kindred_leases SET token = token + ${jumpLength}, expires = 0`);
       await query(`UPDATE kindred_meta SET value = ${target} WHERE id IN ('revision', 'oldest', 'jump')`);
       return target;
-    });
+    }, 0);
   }
 
   describe(): Readonly<Record<string, string | number>> {
@@ -666,7 +680,7 @@ class MysqlStore implements Store {
       const sql = "SET SESSION sql_mode = 'STRICT_ALL_TABLES'; SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED";
       await connection.query({ sql, timeout: shortQuery });
     } catch (error) {
-      connection.destroy();
+      discard(connection);
       throw translate(error);
     }
     this.#prepared.add(connection.connection);
@@ -681,15 +695,22 @@ class MysqlStore implements Store {
       return rows;
     } catch (error) {
       if (refusedByServer(error)) connection.release();
-      else connection.destroy();
+      else discard(connection);
       throw translate(error);
     }
   }
 
-  /** One transaction of a kind that may be tried again: it says nothing of whether it was applied when the connection breaks. */
-  #transaction<T>(body: (query: (sql: string) => Promise<RowDataPacket[]>) => Promise<T>): Promise<T> {
+  /**
+   * One transaction of a kind that may be tried again: it says nothing of whether it was applied when the connection breaks.
+   * @param timeout milliseconds after which the connection is given up; 0: however long it takes
+   */
+  #transaction<T>(
+    body: (query: (sql: string) => Promise<RowDataPacket[]>) => Promise<T>,
+    timeout = commitTimeout,
+  ): Promise<T> {
     return repeated(async () => {
       const connection = await this.#connection(this.#pool);
+      const timer = timeout > 0 ? setTimeout(() => sever(connection, late()), timeout) : undefined;
       try {
         await connection.query('START TRANSACTION');
         const result = await body(async (sql) => (await connection.query<RowDataPacket[]>(sql))[0]);
@@ -702,9 +723,26 @@ class MysqlStore implements Store {
           () => connection.destroy(),
         );
         throw error;
+      } finally {
+        clearTimeout(timer);
       }
     }, driverErrors);
   }
+}
+
+/** What is under way on the connection fails at once; the driver's own `destroy` says goodbye and waits for the server. */
+function sever(connection: PoolConnection, reason?: Error): void {
+  (connection.connection as unknown as { stream: Socket }).stream.destroy(reason);
+}
+
+function late(): Error {
+  return new Error('the database did not answer in time');
+}
+
+/** For a connection that nothing waits for any more. */
+function discard(connection: PoolConnection): void {
+  sever(connection);
+  connection.destroy();
 }
 
 function selectRows(model: number, ids: readonly number[]): string {

@@ -21,6 +21,7 @@ import {
   pause,
   refuseUnsafeDurability,
   repeated,
+  resolveTimeout,
   Snapshots,
   shortQuery,
   unreachable,
@@ -118,11 +119,14 @@ interface Connections {
   client(pipeline: boolean): Promise<Client>;
 }
 
-/** True when the server itself ended the statement: the transaction is certainly undone. Only its errors have a severity. */
+/** True when the server itself refused the statement, which therefore did nothing. Only its errors have a severity. */
 function refusedByServer(error: unknown): boolean {
   const { code, severity } = error as ServerError;
-  return severity !== undefined && code !== undefined && !code.startsWith('08') && !code.startsWith('57P');
+  return severity !== undefined && code !== undefined && !/^(08|57P|40003)/.test(code);
 }
+
+/** The COMMIT itself failed, whoever says so: `cause` is the error. */
+class CommitFailure extends Error {}
 
 function repeatable(error: unknown): boolean {
   const code = (error as ServerError).code;
@@ -134,7 +138,7 @@ function translate(error: unknown): Error {
   const { code, message } = error as ServerError;
   if (code === '53100') return storageFull(message, error);
   if (error instanceof Error && error.name === 'KindredError') return error;
-  if (!refusedByServer(error) || /^(53|55P03|25006|57)/.test(code ?? '') || repeatable(error)) {
+  if (!refusedByServer(error) || /^(53|55P03|25006|57|58)/.test(code ?? '') || repeatable(error)) {
     return notReady(message, error);
   }
   return error as Error;
@@ -321,20 +325,18 @@ class PostgresStore implements Store {
         return plan.results;
       }
       const batch = randomInt(2 ** 47);
-      const write = this.#write(client, plan, time, batch);
       try {
-        await write;
+        await this.#write(client, plan, time, batch);
       } catch (error) {
-        if (refusedByServer(error)) throw error;
+        const cause = error instanceof CommitFailure ? error.cause : error;
+        if (await isUndone(client, error)) throw cause;
         this.#dropWriter(client);
-        const last = plan.revision;
-        if (await this.#wasCommitted(last, batch, error as Error)) return plan.results;
-        throw notReady('the connection broke before the commit', error);
+        if (await this.#wasCommitted(plan.revision, batch, cause as Error)) return plan.results;
+        throw refusedByServer(cause) ? cause : notReady('the connection broke before the commit', cause);
       }
       return plan.results;
     } catch (error) {
-      if (refusedByServer(error)) await client.query('ROLLBACK').catch(() => this.#dropWriter(client));
-      else this.#dropWriter(client);
+      if (!refusedByServer(error) || !(await rolledBack(client))) this.#dropWriter(client);
       throw error;
     } finally {
       clearTimeout(timer);
@@ -345,7 +347,7 @@ class PostgresStore implements Store {
     const client = await this.#connections.client(true);
     // Tables that were just made have no statistics: keep the planner from reading them whole.
     for (const setting of ['enable_hashjoin', 'enable_mergejoin', 'enable_seqscan']) {
-      await client.query(`SET ${setting} = off`).catch(() => undefined);
+      await ask(client, `SET ${setting} = off`, [], shortQuery).catch(() => undefined);
     }
     return client;
   }
@@ -420,8 +422,10 @@ class PostgresStore implements Store {
         client.query({ name: 'tell', text: `SELECT pg_notify('${channel}', $1)`, values: [`${plan.revision}`] }),
       );
     }
-    sent.push(client.query('COMMIT'));
-    const results = await together(sent);
+    const committed = client.query('COMMIT').catch((cause: unknown) => {
+      throw new CommitFailure('the commit failed', { cause });
+    });
+    const results = await together([...sent, committed]);
     if (results.at(-1)!.command !== 'COMMIT') throw new Error('the server did not commit');
   }
 
@@ -468,7 +472,7 @@ class PostgresStore implements Store {
         const found = await client.query('SELECT batch FROM kindred_changes WHERE revision = $1', [revision]);
         if (!found.rows[0]) throw unknownOutcome('the change log was compacted meanwhile', cause);
         return found.rows[0].batch === batch;
-      });
+      }, resolveTimeout);
     return learnOutcome(ask, () => this.#closed, cause);
   }
 
@@ -524,7 +528,7 @@ class PostgresStore implements Store {
           if (!open) return;
           open = false;
           closed();
-          await client.query('ROLLBACK').then(
+          await ask(client, 'ROLLBACK', [], shortQuery).then(
             () => client.release(),
             (error: Error) => client.release(error),
           );
@@ -572,7 +576,7 @@ class PostgresStore implements Store {
       if (plan.droppedClaims.length > 0) await client.query(deleteClaims, hashParameters(plan.droppedClaims));
       if (plan.takenClaims.length > 0) await client.query(insertClaims, claimParameters(plan.takenClaims));
       return plan.left;
-    });
+    }, longQuery);
   }
 
   async changes(since: number, limit: number): Promise<readonly Change[]> {
@@ -608,7 +612,7 @@ class PostgresStore implements Store {
       await client.query('DELETE FROM kindred_changes WHERE revision <= $1', [last]);
       await client.query("UPDATE kindred_meta SET value = $1 WHERE key = 'oldest'", [last]);
       return count;
-    });
+    }, longQuery);
   }
 
   onCommit(listener: () => void): () => void {
@@ -748,7 +752,7 @@ class PostgresStore implements Store {
         await client.query("UPDATE kindred_meta SET value = $1 WHERE key = 'revision'", [part.revision]);
         await client.query("UPDATE kindred_meta SET value = $1 WHERE key = 'oldest'", [part.oldest]);
       }
-    });
+    }, longQuery);
   }
 
   jump(): Promise<number> {
@@ -763,7 +767,7 @@ class PostgresStore implements Store {
       await client.query('UPDATE kindred_leases SET token = token + $1, expires = 0', [jumpLength]);
       await client.query("UPDATE kindred_meta SET value = $1 WHERE key IN ('revision', 'oldest', 'jump')", [target]);
       return target;
-    });
+    }, 0);
   }
 
   describe(): Readonly<Record<string, string | number>> {
@@ -801,10 +805,14 @@ class PostgresStore implements Store {
     }
   }
 
-  /** One transaction of a kind that may be tried again: it says nothing of whether it was applied when the connection breaks. */
-  #transaction<T>(body: (client: ClientBase) => Promise<T>): Promise<T> {
+  /**
+   * One transaction of a kind that may be tried again: it says nothing of whether it was applied when the connection breaks.
+   * @param timeout milliseconds after which the connection is given up; 0: however long it takes
+   */
+  #transaction<T>(body: (client: ClientBase) => Promise<T>, timeout = commitTimeout): Promise<T> {
     return repeated(async () => {
       const client = await this.#client(this.#pool);
+      const timer = timeout > 0 ? setTimeout(() => destroy(client), timeout) : undefined;
       try {
         await client.query('BEGIN ISOLATION LEVEL READ COMMITTED');
         const result = await body(client);
@@ -812,12 +820,10 @@ class PostgresStore implements Store {
         client.release();
         return result;
       } catch (error) {
-        const usable = await client.query('ROLLBACK').then(
-          () => true,
-          () => false,
-        );
-        client.release(usable ? undefined : (error as Error));
+        client.release((await rolledBack(client)) ? undefined : (error as Error));
         throw error;
+      } finally {
+        clearTimeout(timer);
       }
     }, driverErrors);
   }
@@ -848,6 +854,21 @@ async function together<T extends readonly unknown[]>(tasks: T): Promise<{ -read
   return settled.map((one) => (one as PromiseFulfilledResult<unknown>).value) as never;
 }
 
-function destroy(client: Client): void {
+/** Whether a batch whose writing failed has certainly done nothing. */
+async function isUndone(client: Client, error: unknown): Promise<boolean> {
+  if (!(error instanceof CommitFailure)) return refusedByServer(error);
+  // A server that panics may have the commit in its log already: what the error says holds only when the session lives on.
+  return refusedByServer(error.cause) && rolledBack(client);
+}
+
+/** Ends what is left of a transaction; false when the connection cannot be used any more. */
+function rolledBack(client: ClientBase): Promise<boolean> {
+  return client.query('ROLLBACK').then(
+    () => true,
+    () => false,
+  );
+}
+
+function destroy(client: ClientBase): void {
   (client as unknown as { connection: { stream: { destroy(): void } } }).connection.stream.destroy();
 }

@@ -11,7 +11,7 @@ export const shortQuery = 1_800;
 export const longQuery = 30_000;
 export const commitTimeout = 9_000;
 /** Milliseconds for learning what became of a batch whose connection broke. */
-const resolveTimeout = 8_000;
+export const resolveTimeout = 8_000;
 
 const attempts = 12;
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
@@ -8,6 +8,8 @@ import { openStore } from '../../src/store/open.ts';
 import { translate } from '../../src/store/sqlite-thread.ts';
 import type { Store } from '../../src/store/store.ts';
 import { crashRound, Witness } from './crash.ts';
+import { failingFsync } from './failing-fsync.ts';
+import { smallDisk } from './small-disk.ts';
 
 function run(program: string, ...args: string[]): boolean {
   return spawnSync(program, args, { stdio: 'ignore' }).status === 0;
@@ -48,33 +50,32 @@ async function readable(store: Store, model: number, ids: readonly number[]): Pr
 
 describe('I/O faults on a SQLite file', () => {
   it('contract 5: a full disk answers StorageFull, reads go on, writes succeed when there is room again', async (t) => {
-    await withFolder(async (folder) => {
-      if (!run('mount', '-t', 'tmpfs', '-o', 'size=6m', 'tmpfs', folder)) {
-        t.skip('a small file system cannot be mounted here');
-        return;
-      }
-      try {
-        const url = `sqlite:${join(folder, 'data.db')}`;
-        const store = await openStore(url);
-        const model = await store.modelNumber('g', 'K');
-        const { ids, error } = await fill(store, model, 'a');
-        assert.equal(error.code, 'StorageFull');
-        assert.ok(ids.length > 5);
-        await readable(store, model, ids);
-        await assert.rejects(store.commit([{ type: 'create', model, name: 'b', bytes: new Uint8Array(1e6) }], 1), {
-          code: 'StorageFull',
-        });
-        assert.ok(run('mount', '-o', 'remount,size=40m', folder));
-        const [result] = await store.commit([{ type: 'create', model, name: 'b', bytes: new Uint8Array(1e6) }], 1);
-        assert.deepEqual(result, { ok: true, id: ids.length + 1, revision: ids.length + 1 });
-        await store.close();
-        const again = await openStore(url);
-        await readable(again, model, [...ids, ids.length + 1]);
-        await again.close();
-      } finally {
-        run('umount', folder);
-      }
-    });
+    const disk = smallDisk(6 * 2 ** 20, 'SQLite on a full disk');
+    if (!disk) {
+      t.skip('a small file system cannot be mounted here');
+      return;
+    }
+    try {
+      const url = `sqlite:${join(disk.folder, 'data.db')}`;
+      const store = await openStore(url);
+      const model = await store.modelNumber('g', 'K');
+      const { ids, error } = await fill(store, model, 'a');
+      assert.equal(error.code, 'StorageFull');
+      assert.ok(ids.length > 5);
+      await readable(store, model, ids);
+      await assert.rejects(store.commit([{ type: 'create', model, name: 'b', bytes: new Uint8Array(1e6) }], 1), {
+        code: 'StorageFull',
+      });
+      disk.leave(34 * 2 ** 20);
+      const [result] = await store.commit([{ type: 'create', model, name: 'b', bytes: new Uint8Array(1e6) }], 1);
+      assert.deepEqual(result, { ok: true, id: ids.length + 1, revision: ids.length + 1 });
+      await store.close();
+      const again = await openStore(url);
+      await readable(again, model, [...ids, ids.length + 1]);
+      await again.close();
+    } finally {
+      disk.unmount();
+    }
   });
 
   it('contract 5: a write that the system refuses answers NotReady, and the store goes on afterwards', async (t) => {
@@ -103,28 +104,19 @@ describe('I/O faults on a SQLite file', () => {
   });
 
   it('contract 14: nothing acknowledged is lost when fsync fails for a while', async (t) => {
+    const broken = failingFsync('SQLite with a failing fsync');
+    if (!broken) {
+      t.skip('no C compiler to build the faulty fsync with');
+      return;
+    }
     await withFolder(async (folder) => {
-      const library = join(folder, 'failing-fsync.so');
-      const source = new URL('./failing-fsync.c', import.meta.url).pathname;
-      if (process.platform !== 'linux' || !run('cc', '-shared', '-fPIC', '-o', library, source, '-ldl')) {
-        t.skip('no C compiler to build the faulty fsync with');
-        return;
-      }
-      const flag = join(folder, 'broken');
       const witness = new Witness();
       for (const round of ['1', '2']) {
-        await crashRound(
-          {
-            url: `sqlite:${join(folder, 'data.db')}`,
-            environment: { LD_PRELOAD: library, FAILING_FSYNC: flag },
-            fault: { begin: () => writeFileSync(flag, ''), end: () => rmSync(flag) },
-          },
-          witness,
-          round,
-        );
+        const url = `sqlite:${join(folder, 'data.db')}`;
+        await crashRound({ url, environment: broken.environment, fault: broken }, witness, round);
       }
       assert.ok(witness.tally.acknowledged > 0 && witness.tally.faults > 0);
-    });
+    }).finally(broken.tidy);
   });
 
   it('an error of the commit itself is of unknown outcome, an earlier one is not', () => {

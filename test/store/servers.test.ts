@@ -148,6 +148,30 @@ for (const adapter of databaseAdapters().filter((one) => one.kind !== 'sqlite'))
       await database.drop();
     });
 
+    it('contract 5: frozen, it answers NotReady to writes and leases within their time, and is used again when it is back', async () => {
+      const database = await adapter.create();
+      const store = await openStore(database.url);
+      const model = await store.modelNumber('g', 'K');
+      await store.commit([creation(model, 'a')], 1);
+      const lease = await store.acquireLease('work', 'me', 60_000, 1);
+      const running = await server();
+      running.signal('SIGSTOP');
+      try {
+        await Promise.all([
+          refusedWithin(12_000, 'NotReady', store.commit([creation(model, 'b')], 1)),
+          refusedWithin(12_000, 'NotReady', store.acquireLease('work', 'me', 60_000, 2)),
+          refusedWithin(12_000, 'NotReady', store.releaseLease(lease!)),
+        ]);
+      } finally {
+        running.signal('SIGCONT');
+      }
+      await eventually(() => store.commit([creation(model, 'c')], 1));
+      assert.deepEqual(await names(store, model), ['a', 'c']);
+      assert.equal((await store.acquireLease('work', 'me', 60_000, 3))?.holder, 'me');
+      await store.close();
+      await database.drop();
+    });
+
     it('a listener goes on being called after the server was away', async () => {
       const database = await adapter.create();
       const [store, other] = [await openStore(database.url), await openStore(database.url)];
