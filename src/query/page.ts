@@ -342,6 +342,7 @@ class Scattered implements Members {
   readonly absent: 0 | 1;
   readonly #order: Order;
   readonly #matches: Matches;
+  readonly #evaluation: Evaluation;
   readonly #work: Work;
   /** Objects for each match, on average. */
   readonly #gap: number;
@@ -354,6 +355,7 @@ class Scattered implements Members {
   constructor(order: Order, matches: Matches, evaluation: Evaluation, work: Work) {
     this.#order = order;
     this.#matches = matches;
+    this.#evaluation = evaluation;
     this.#work = work;
     this.count = matches.count;
     this.#gap = order.size / matches.count;
@@ -426,11 +428,15 @@ class Scattered implements Members {
       this.#work.spend(this.count);
       return { slots, before: starts[from]! };
     }
+    const { items, counts, directory } = order;
+    const { absent } = this;
+    // Once matches are counted, their set is made.
+    const bits = this.bits ?? bitsOf(this.#matches.set(), this.#evaluation);
     for (let place = from; place <= to; place++) {
       if (starts[place + 1] === starts[place]) continue;
-      const base = order.directory[place]! * leafSize;
-      const end = base + order.counts[order.directory[place]!]!;
-      for (let at = base; at < end; at++) if (this.has(order.items[at]!)) slots.push(order.items[at]!);
+      const base = directory[place]! * leafSize;
+      const end = base + counts[directory[place]!]!;
+      for (let at = base; at < end; at++) if (bitOf(bits, items[at]!) !== absent) slots.push(items[at]!);
       this.#work.spend(leafSize);
     }
     return { slots, before: starts[from]! };
