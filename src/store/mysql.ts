@@ -3,9 +3,9 @@
  * two round trips: lock the revision and read what the batch depends on; write and commit what was decided (`plan.ts`).
  */
 import { randomInt } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
-import type { ConnectionOptions, Pool, PoolConnection, RowDataPacket } from 'mysql2/promise';
+import { isIP } from 'node:net';
+import type { ConnectionOptions, Pool, PoolConnection, RowDataPacket, SslOptions } from 'mysql2/promise';
 import { expired, notReady, storageFull, unknownOutcome } from './failure.ts';
 import { changesBytes, changeTypes, compactRows, jumpLength, maxSnapshots } from './layout.ts';
 import { durabilityOf, migrateMysql } from './mysql-tables.ts';
@@ -22,6 +22,7 @@ import {
   repeated,
   resolveTimeout,
   Snapshots,
+  securityOf,
   shortQuery,
   unreachable,
 } from './server.ts';
@@ -72,16 +73,18 @@ export async function openMysql(url: string, options: StoreOptions): Promise<Sto
   }
 }
 
-/** `sslmode` (`disable`, `require`, `verify-ca`, `verify-full`) and `sslrootcert` (a file) mean what they mean for PostgreSQL. */
-function settings(url: string): ConnectionOptions {
-  const { hostname, port, username, password, pathname, searchParams } = new URL(url);
-  const mode = searchParams.get('sslmode') ?? 'disable';
-  const authority = searchParams.get('sslrootcert');
-  if (!['disable', 'require', 'verify-ca', 'verify-full'].includes(mode)) {
-    throw new Error(`sslmode=${mode} in the database URL: expected disable, require, verify-ca or verify-full`);
+function settings(given: string): ConnectionOptions {
+  const { url, security } = securityOf(given);
+  const { hostname, port, username, password, pathname, searchParams } = url;
+  const [unknown] = searchParams.keys();
+  if (unknown !== undefined) throw new Error(`${unknown} in the database URL: this database has no such parameter`);
+  const host = decodeURIComponent(hostname).replace(/^\[(.+)\]$/, '$1');
+  // The driver would hold the certificate against "localhost".
+  if (security?.verifyIdentity && isIP(host) !== 0) {
+    throw new Error('sslmode=verify-full in the database URL needs the name of the host there, not its address');
   }
   return {
-    host: decodeURIComponent(hostname),
+    host,
     port: port === '' ? 3306 : Number(port),
     user: decodeURIComponent(username),
     password: decodeURIComponent(password),
@@ -89,13 +92,7 @@ function settings(url: string): ConnectionOptions {
     connectTimeout,
     enableKeepAlive: true,
     multipleStatements: true,
-    ...(mode !== 'disable' && {
-      ssl: {
-        rejectUnauthorized: mode !== 'require',
-        verifyIdentity: mode === 'verify-full',
-        ...(authority && { ca: readFileSync(authority) }),
-      },
-    }),
+    ...(security && { ssl: security as SslOptions }),
   };
 }
 

@@ -23,6 +23,7 @@ import {
   repeated,
   resolveTimeout,
   Snapshots,
+  securityOf,
   shortQuery,
   unreachable,
 } from './server.ts';
@@ -56,16 +57,17 @@ export async function openPostgres(url: string, options: StoreOptions): Promise<
       throw new Error('a postgres:// database needs the package "pg": npm install pg', { cause });
     },
   );
+  const config = settings(url);
   const connections: Connections = {
     pool: (size) => {
-      const pool = new pg.Pool({ ...settings(url), max: size, idleTimeoutMillis: 30_000 });
+      const pool = new pg.Pool({ ...config, max: size, idleTimeoutMillis: 30_000 });
       // A connection that breaks fails the query that uses it, or is replaced by the next one; without listeners the process would end.
       pool.on('error', () => undefined);
       pool.on('connect', (client) => client.on('error', () => undefined));
       return pool;
     },
     client: async (pipeline) => {
-      const client = new pg.Client({ ...settings(url), pipeline } as never);
+      const client = new pg.Client({ ...config, pipeline } as never);
       client.on('error', () => undefined);
       await client.connect();
       return client;
@@ -89,9 +91,12 @@ export async function openPostgres(url: string, options: StoreOptions): Promise<
   }
 }
 
-function settings(url: string): object {
+function settings(given: string): object {
+  const { url, security } = securityOf(given);
+  const { verifyIdentity, ...tls } = security ?? {};
   return {
-    connectionString: url,
+    connectionString: url.href,
+    ssl: security !== undefined && { ...tls, ...(!verifyIdentity && { checkServerIdentity: () => undefined }) },
     connectionTimeoutMillis: connectTimeout,
     keepAlive: true,
     application_name: 'kindred',
