@@ -60,6 +60,49 @@ export function goalRows({ http, idle, query }: Results): Row[] {
   return rows;
 }
 
+/** What bench/store.ts writes. */
+export interface StoreResult {
+  readonly runs: readonly {
+    readonly database: string;
+    readonly batch: number;
+    readonly raw: readonly number[];
+    readonly create: readonly number[];
+  }[];
+}
+
+/** What bench/watch.ts writes. */
+export interface WatchResult {
+  readonly watchers: number;
+  readonly memory: { readonly rss: number; readonly heap: number };
+  /** Processor time of a write by number of watchers that it does not interest, microseconds. */
+  readonly cost: Readonly<Record<string, { readonly cpu: number }>>;
+}
+
+export function storeRows({ runs }: StoreResult): Row[] {
+  const servers = runs.filter(({ database }) => database !== 'sqlite');
+  return servers.map(({ database, batch, raw, create }) => {
+    const ratio = figure(create.map((rate, i) => rate / raw[i]!));
+    const what = `durable creates, ${database}, batches of ${batch}: ratio to the same rows put straight into it`;
+    return atLeast(what, 0.6, ratio, 2, `; ${shown(figure(create), 0)} a second`);
+  });
+}
+
+export function watchRows({ watchers, memory, cost }: WatchResult): Row[] {
+  const many = String(watchers);
+  const times = Object.keys(cost).map(
+    (count) => `${cost[count]!.cpu.toFixed(0)} µs with ${Number(count).toLocaleString('en')}`,
+  );
+  return [
+    {
+      what: 'a write, beside watchers that it does not interest, of processor time',
+      goal: 'the same',
+      measured: times.join(', '),
+      isMet: cost[many]!.cpu <= cost['10']!.cpu * 1.1,
+    },
+    atMost('idle watcher, resident', 10, figure([memory.rss / 1_000]), 1, 'kB'),
+  ];
+}
+
 interface QueryFigure {
   readonly p50: number;
   readonly p99: number;

@@ -1,11 +1,15 @@
 /**
  * Durable writes of each store beside the database's own ceiling, in pairs in the same run:
- *   node --import tsx bench/store.ts [--rounds 5] [--batches 60]      (DATABASES=sqlite,postgres,mariadb narrows it)
+ *   node --import tsx bench/store.ts [--rounds 5] [--batches 60] [--out bench/results/store.json]
+ * `DATABASES=sqlite,postgres,mariadb` narrows it.
  * The ceiling is the same bytes put straight into a table (id, name, bytes) of the same database by one process, one
  * durable transaction for a batch of the same size. A row of the store is an object, a line of the change log with the
  * same bytes, and one unique value.
  */
 import { createHash, randomBytes } from 'node:crypto';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { cpus, loadavg } from 'node:os';
+import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { parseArgs } from 'node:util';
 import mysql from 'mysql2/promise';
@@ -16,7 +20,11 @@ import type { Store, Write } from '../src/store/store.ts';
 import { databaseAdapters } from '../test/servers.ts';
 
 const { values } = parseArgs({
-  options: { rounds: { type: 'string', default: '5' }, batches: { type: 'string', default: '60' } },
+  options: {
+    rounds: { type: 'string', default: '5' },
+    batches: { type: 'string', default: '60' },
+    out: { type: 'string', default: 'bench/results/store.json' },
+  },
 });
 const rounds = Number(values.rounds);
 const batches = Number(values.batches);
@@ -105,6 +113,17 @@ async function throughQueue(store: Store, model: number, from: number, count: nu
   return latencies.toSorted((a, b) => a - b)[Math.floor(latencies.length * 0.99)]!;
 }
 
+/** Of one database and one size of batches: rows a second in each round. */
+interface StoreRun {
+  readonly database: string;
+  readonly batch: number;
+  readonly raw: number[];
+  readonly create: number[];
+  readonly update: number[];
+}
+
+const runs: StoreRun[] = [];
+
 for (const adapter of databaseAdapters()) {
   const database = await adapter.create();
   const store = await openStore(database.url);
@@ -112,7 +131,8 @@ for (const adapter of databaseAdapters()) {
   const model = await store.modelNumber('bench.example.com', 'Article');
   let number = 0;
   for (const size of [32, 256]) {
-    const results = { raw: [] as number[], create: [] as number[], update: [] as number[] };
+    const results: StoreRun = { database: adapter.kind, batch: size, raw: [], create: [], update: [] };
+    runs.push(results);
     for (let round = 0; round < rounds; round++) {
       const count = Math.ceil((batches * 32) / size);
       const first = number;
@@ -152,4 +172,10 @@ for (const adapter of databaseAdapters()) {
   await store.close();
   await database.drop();
 }
+const machine = { cpu: cpus()[0]?.model, cores: cpus().length, node: process.version, load: loadavg()[1] };
+mkdirSync(dirname(values.out), { recursive: true });
+writeFileSync(
+  values.out,
+  `${JSON.stringify({ machine: { ...machine, time: new Date().toISOString() }, runs }, null, 2)}\n`,
+);
 process.exit(0);
