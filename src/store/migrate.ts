@@ -1,4 +1,4 @@
-/** Moves a store from one database to another, byte for byte: revisions, ids, unique values and the change log stay what they are. */
+/** Moves a store from one database to another, byte for byte: revisions, ids, unique values, fencing tokens and the change log stay what they are. */
 import type { Hash } from 'node:crypto';
 import { createHash } from 'node:crypto';
 import type { StoreOptions } from './open.ts';
@@ -93,6 +93,7 @@ async function copy(source: Store, target: Store, options: MigrateOptions): Prom
   }
   if ((await source.revision()) !== revision)
     throw new Error('the source was written to while it was copied: stop its service first');
+  await target.load({ tokens: await source.tokens() });
   await target.load({ revision, oldest });
 
   const count = { rows, claims, changes };
@@ -204,6 +205,8 @@ async function contents(
     }
     count.changes += part.length;
   }
+  const { first, leases } = await store.tokens();
+  add(hash, [first, ...leases.flatMap(({ name, token }) => [name, token])]);
   return { ...count, hash: hash.digest('hex') };
 }
 

@@ -36,6 +36,7 @@ import type {
   Row,
   Snapshot,
   Store,
+  Tokens,
   Write,
   WriteResult,
 } from './store.ts';
@@ -632,6 +633,12 @@ class MysqlStore implements Store {
     });
   }
 
+  async tokens(): Promise<Tokens> {
+    const first = await this.#meta('jump');
+    const rows = await this.#read<RowDataPacket>('SELECT name, token FROM kindred_leases ORDER BY name');
+    return { first, leases: rows.map((row) => ({ name: String(row.name), token: row.token as number })) };
+  }
+
   load(part: LoadPart): Promise<void> {
     return this.#transaction(async (query) => {
       for (const statement of loadStatements(part)) await query(statement);
@@ -764,6 +771,11 @@ function loadStatements(part: LoadPart): string[] {
         `(${revision},${time},${changeTypes.indexOf(type)},${model},${id},${nameLiteral(name)},${literal(bytes)},${before ? literal(before) : 'NULL'},0)`,
     );
     return inserts('REPLACE INTO kindred_changes', rows);
+  }
+  if ('tokens' in part) {
+    const rows = part.tokens.leases.map(({ name, token }) => `(${nameLiteral(name)},'',${token},0)`);
+    const move = `UPDATE kindred_meta SET value = ${part.tokens.first} WHERE id = 'jump'`;
+    return [move, ...inserts('REPLACE INTO kindred_leases', rows)];
   }
   return [
     `UPDATE kindred_meta SET value = ${part.revision} WHERE id = 'revision'`,

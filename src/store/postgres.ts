@@ -37,6 +37,7 @@ import type {
   Row,
   Snapshot,
   Store,
+  Tokens,
   Write,
   WriteResult,
 } from './store.ts';
@@ -706,6 +707,11 @@ class PostgresStore implements Store {
     });
   }
 
+  async tokens(): Promise<Tokens> {
+    const first = await this.#meta('jump');
+    return { first, leases: await this.#read('SELECT name, token FROM kindred_leases ORDER BY name') };
+  }
+
   load(part: LoadPart): Promise<void> {
     return this.#transaction(async (client) => {
       if ('models' in part) {
@@ -753,6 +759,14 @@ class PostgresStore implements Store {
             ],
           );
         }
+      } else if ('tokens' in part) {
+        const { first, leases } = part.tokens;
+        await client.query("UPDATE kindred_meta SET value = $1 WHERE key = 'jump'", [first]);
+        await client.query(
+          `INSERT INTO kindred_leases SELECT w.name, '', w.token, 0 FROM unnest($1::text[], $2::bigint[]) AS w (name, token)
+            ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, token = excluded.token, expires = excluded.expires`,
+          [texts(leases.map((lease) => lease.name)), numbers(leases.map((lease) => lease.token))],
+        );
       } else {
         await client.query("UPDATE kindred_meta SET value = $1 WHERE key = 'revision'", [part.revision]);
         await client.query("UPDATE kindred_meta SET value = $1 WHERE key = 'oldest'", [part.oldest]);

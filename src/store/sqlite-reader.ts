@@ -2,7 +2,8 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { expired } from './failure.ts';
 import { changesBytes, changeTypes } from './layout.ts';
-import type { Change, Claim, ModelRow, Row } from './store.ts';
+import { firstToken } from './sqlite-tables.ts';
+import type { Change, Claim, ModelRow, Row, Tokens } from './store.ts';
 
 type ChangeRow = Omit<Change, 'type' | 'before'> & { type: number; before: Uint8Array | null };
 
@@ -74,6 +75,16 @@ export class SqliteReader {
         'SELECT hash, index_name AS "index", key, id FROM claims WHERE model = ? AND hash > ? ORDER BY hash LIMIT ?',
       )
       .all(model, after ?? new Uint8Array(), limit) as unknown as (Claim & { id: number })[];
+  }
+
+  tokens(): Tokens {
+    return this.#view(() => ({
+      first: firstToken(this.#db),
+      leases: this.#db
+        .prepare('SELECT name, token FROM leases ORDER BY name')
+        .all()
+        .map((row) => ({ ...row })) as unknown as Tokens['leases'],
+    }));
   }
 
   changes(since: number, limit: number): Change[] {

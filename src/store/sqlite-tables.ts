@@ -104,6 +104,11 @@ function migrate(db: DatabaseSync): void {
   }
 }
 
+/** Beyond every token that was given out before the last jump, also for leases that the backup did not have. */
+export function firstToken(db: DatabaseSync): number {
+  return (db.prepare('SELECT coalesce(max(target), 0) AS first FROM jumps').get() as { first: number }).first;
+}
+
 export function readMeta(db: DatabaseSync, key: 'version' | 'revision' | 'oldest'): number {
   const row = db.prepare('SELECT value FROM meta WHERE key = ?').get(key) as { value: number } | undefined;
   if (!row) throw new Error(`the database has no "${key}": it is damaged, or not a database of this service`);

@@ -1,7 +1,7 @@
 /** Everything that changes a SQLite store, synchronous: in the worker thread for a file, in the main thread for memory. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { changeTypes, compactRows, jumpLength } from './layout.ts';
-import { readMeta } from './sqlite-tables.ts';
+import { firstToken, readMeta } from './sqlite-tables.ts';
 import type { Claim, HeldClaim, Lease, LoadPart, Successor, Write, WriteResult } from './store.ts';
 
 /** The statement that makes a transaction durable failed: `cause` is SQLite's error. */
@@ -203,15 +203,10 @@ export class SqliteWriter {
         | undefined;
       const free = !row || row.expires <= now;
       if (!free && row.holder !== holder) return undefined;
-      const token = (row?.token ?? this.#firstToken()) + (free ? 1 : 0);
+      const token = (row?.token ?? firstToken(this.#db)) + (free ? 1 : 0);
       this.#sql('INSERT OR REPLACE INTO leases VALUES (?, ?, ?, ?)').run(name, holder, token, now + ttl);
       return { name, holder, token };
     });
-  }
-
-  /** Beyond every token that was given out before the last jump, also for leases that the backup did not have. */
-  #firstToken(): number {
-    return (this.#sql('SELECT coalesce(max(target), 0) AS first FROM jumps').get() as { first: number }).first;
   }
 
   releaseLease(lease: Lease): void {
@@ -248,6 +243,12 @@ export class SqliteWriter {
             bytes,
             before ?? null,
           );
+        }
+      } else if ('tokens' in part) {
+        const { first, leases } = part.tokens;
+        if (first > 0) this.#sql('INSERT OR REPLACE INTO jumps VALUES (?, ?)').run(first, first - jumpLength);
+        for (const { name, token } of leases) {
+          this.#sql("INSERT OR REPLACE INTO leases VALUES (?, '', ?, 0)").run(name, token);
         }
       } else {
         this.#move(part.revision, part.oldest);

@@ -22,6 +22,7 @@ import type {
   Row,
   Snapshot,
   Store,
+  Tokens,
   Write,
   WriteResult,
 } from './store.ts';
@@ -199,6 +200,10 @@ class SqliteStore implements Store {
 
   releaseLease(lease: Lease): Promise<void> {
     return this.#parts.writer.request('releaseLease', { lease });
+  }
+
+  tokens(): Tokens {
+    return this.#read(() => this.#reader.tokens());
   }
 
   load(part: LoadPart): Promise<void> {

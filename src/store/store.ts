@@ -95,6 +95,14 @@ export interface Lease {
   readonly token: number;
 }
 
+/** The fencing tokens that were given out: none of them is ever given out again. */
+export interface Tokens {
+  /** A lease that is not among `leases` begins with a greater token than this. */
+  readonly first: number;
+  /** Every lease there ever was, with its newest token, by name. */
+  readonly leases: readonly { readonly name: string; readonly token: number }[];
+}
+
 export interface ModelRow {
   readonly number: number;
   readonly group: string;
@@ -107,6 +115,8 @@ export type LoadPart =
   | { readonly model: number; readonly rows: readonly Row[] }
   | { readonly model: number; readonly claims: readonly (Claim & { id: number })[] }
   | { readonly changes: readonly Change[] }
+  /** The leases are free afterwards. */
+  | { readonly tokens: Tokens }
   /** The end: from here on the store answers as the other one did at this revision. */
   | { readonly revision: number; readonly oldest: number };
 
@@ -180,6 +190,8 @@ export interface Store {
   acquireLease(name: string, holder: string, ttl: number, now: number): Promise<Lease | undefined>;
   /** Gives a lease back; does nothing when it was taken by another meanwhile. */
   releaseLease(lease: Lease): Promise<void>;
+  /** For `migrate` alone. */
+  tokens(): MaybePromise<Tokens>;
 
   /**
    * For `migrate` alone: puts rows, claims and changes in as they are, replacing what has the same key. Nobody else

@@ -828,6 +828,34 @@ const cases: Readonly<Record<string, Case>> = {
     assert.notEqual(await store.modelNumber('g', 'L'), 41);
   },
 
+  'tokens tells every lease, and a store that they are loaded into gives out none of them again': async ({ store }) => {
+    assert.deepEqual(await store.tokens(), { first: 0, leases: [] });
+    const first = await store.acquireLease('job', 'me', 1000, time);
+    const [high, later] = [2 ** 40 + 7, 2 ** 41];
+    await store.load({
+      tokens: {
+        first: later,
+        leases: [
+          { name: 'job', token: high },
+          { name: 'a', token: 3 },
+        ],
+      },
+    });
+    assert.deepEqual(await store.tokens(), {
+      first: later,
+      leases: [
+        { name: 'a', token: 3 },
+        { name: 'job', token: high },
+      ],
+    });
+    const again = await store.acquireLease('job', 'you', 1000, time);
+    assert.ok(first && again && again.token > high, 'the lease is free, and its token goes on');
+    const fresh = await store.acquireLease('new', 'you', 1000, time);
+    assert.ok(fresh && fresh.token > later);
+    const known = (await store.tokens()).leases.map(({ name }) => name);
+    assert.deepEqual(known, ['a', 'job', 'new']);
+  },
+
   'a jump moves the revision beyond what was given out and empties the change log': async ({ store, model }) => {
     await committed(store, creation(model, 'a'));
     const lease = await store.acquireLease('job', 'me', 1000, time);

@@ -31,6 +31,10 @@ async function filled(adapter: TestAdapter) {
     );
   }
   const revision = await store.revision();
+  for (const holder of ['me', 'you', 'me']) {
+    const lease = await store.acquireLease('controller', holder, 1_000, 1);
+    await store.releaseLease(lease!);
+  }
   await store.close();
   return { database, revision };
 }
@@ -62,6 +66,8 @@ for (const [from, to] of pairs) {
       );
       assert.ok(next?.ok && next.revision === revision + 1);
       assert.equal((await store.changes(revision - 1, 10)).length, 2);
+      const lease = await store.acquireLease('controller', 'me', 1_000, 1);
+      assert.equal(lease?.token, 4, 'a fencing token is never given out again');
       await store.close();
       await assert.rejects(migrate(database.url, target.url), /holds data of its own/);
       await database.drop();
