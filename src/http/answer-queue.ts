@@ -18,13 +18,30 @@ const smallBody = 4 * 1024;
  */
 export class AnswerQueue {
   #waiting: Answer[] = [];
-  readonly #flush = () => this.flush();
+  #isEndAwaited = false;
+  readonly #end: () => void;
+
+  /** @param ended called at the end of every turn with an answer, and of those that `awaitEnd` asked for */
+  constructor(ended: () => void) {
+    this.#end = () => {
+      this.#isEndAwaited = false;
+      this.flush();
+      ended();
+    };
+  }
 
   /** @param written called when the bytes are no longer read; never when the connection breaks before that */
   end(response: ServerResponse, body?: Buffer, written?: (error?: Error | null) => void): void {
-    if (this.#waiting.length === 0) setImmediate(this.#flush);
+    this.awaitEnd();
     this.#waiting.push({ response, body, written });
     if (this.#waiting.length >= most) this.flush();
+  }
+
+  /** Asks for the end of this turn, which comes when the I/O that is at hand has been dealt with. */
+  awaitEnd(): void {
+    if (this.#isEndAwaited) return;
+    this.#isEndAwaited = true;
+    setImmediate(this.#end);
   }
 
   /** Writes what waits now. */

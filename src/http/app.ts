@@ -1,7 +1,7 @@
 /**
- * The HTTP side of the service: every request takes the same way, in this order: request id, limits of the URL, match,
- * identify, authorise, handler. Models are found in their registry and custom routes in theirs, because both come and go
- * while the service listens.
+ * The HTTP side of the service: every request takes the same way, in this order: request id, limits of the URL, admission,
+ * match, identify, authorise, handler. Models are found in their registry and custom routes in theirs, because both come
+ * and go while the service listens.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer } from 'node:http';
@@ -17,6 +17,7 @@ import type { Resources } from '../resource/resources.ts';
 import type { MaybePromise } from '../store/store.ts';
 import type { AccessLogOptions } from './access-log.ts';
 import { AccessLog } from './access-log.ts';
+import { Admission } from './admission.ts';
 import { AnswerQueue } from './answer-queue.ts';
 import { readBody } from './body.ts';
 import { Cors } from './cors.ts';
@@ -29,6 +30,7 @@ import { Exchange } from './exchange.ts';
 import type { Readiness } from './health.ts';
 import { parseJson } from './json.ts';
 import type { HttpLimits } from './limits.ts';
+import { admissionLimits } from './limits.ts';
 import type { Address } from './listen.ts';
 import { clientErrorHandler, listen, refuseConnect, stop } from './listen.ts';
 import type { Metrics } from './metrics.ts';
@@ -38,6 +40,7 @@ import {
   methodNotAllowed,
   noHost,
   noRoute,
+  overloaded,
   queryTooLong,
   shuttingDown,
   unsupportedType,
@@ -131,9 +134,10 @@ class Handler implements ExchangeObserver {
   readonly #routes: ResourceRoutes;
   readonly #log: AccessLog;
   readonly #cors: Cors | undefined;
+  readonly #admission: Admission;
   readonly #idPrefix: string;
   readonly #makeId = () => this.makeId();
-  readonly answers = new AnswerQueue();
+  readonly answers = new AnswerQueue(() => this.#admission.endTurn());
   #made = 0;
   #draining = false;
 
@@ -144,6 +148,22 @@ class Handler implements ExchangeObserver {
     this.#routes = new ResourceRoutes({ registry, resources, limits, maxListSize, authorise, ...(watch && { watch }) });
     this.#log = new AccessLog(parts.logger, parts.accessLog);
     this.#cors = parts.cors && parts.cors.length > 0 ? new Cors(parts.cors) : undefined;
+    this.#admission = new Admission({
+      limits: admissionLimits,
+      now: () => this.monotonicNow(),
+      awaitEnd: () => this.answers.awaitEnd(),
+      writes: resources.queue,
+      begin: (exchange) => this.#run(exchange, true),
+      refuse: (exchange) => this.#refuse(exchange),
+      warn: (refused) => parts.logger.warn({ refused }, 'Overloaded: requests are refused'),
+    });
+    parts.metrics.gauge('kindred_requests_waiting', 'Requests in line', [], () => [{ value: this.#admission.waiting }]);
+    parts.metrics.counter(
+      'kindred_requests_refused_total',
+      'Requests that were not begun, by what there was too much of',
+      ['of'],
+      () => Object.entries(this.#admission.refused).map(([of, value]) => ({ labels: { of }, value })),
+    );
     this.#idPrefix = Math.floor(parts.random() * 36 ** 8)
       .toString(36)
       .padStart(8, '0');
@@ -188,15 +208,20 @@ class Handler implements ExchangeObserver {
   /** Answers the request; never throws. */
   handle(request: IncomingMessage, response: ServerResponse): void {
     const exchange = new Exchange(request, response, this.#makeId, this);
+    this.#run(exchange, false);
+  }
+
+  #run(exchange: Exchange, isAdmitted: boolean): void {
     try {
-      const served = this.#serve(exchange);
+      const served = isAdmitted ? this.#serve(exchange) : this.#receive(exchange);
       if (served instanceof Promise) served.catch((error: unknown) => exchange.fail(error));
     } catch (error) {
       exchange.fail(error);
     }
   }
 
-  #serve(exchange: Exchange): MaybePromise<void> {
+  /** What is answered however much there is to do; the rest is begun when there is time for it. */
+  #receive(exchange: Exchange): MaybePromise<void> {
     const { request, path, query } = exchange;
     const { limits } = this.#parts;
     if (request.url!.length > limits.url) throw urlTooLong(limits.url);
@@ -206,6 +231,12 @@ class Handler implements ExchangeObserver {
     if (path === '/livez') return this.#open(exchange, '/livez', () => exchange.sendJson(200, { status: 'ok' }));
     if (path === '/readyz') return this.#open(exchange, '/readyz', () => this.#ready(exchange));
     if (this.#draining) throw shuttingDown();
+    if (path !== '/metrics' && !this.#admission.admits(exchange)) return;
+    return this.#serve(exchange);
+  }
+
+  #serve(exchange: Exchange): MaybePromise<void> {
+    const { request, path } = exchange;
     if (isSwaggerPath(path)) return this.#open(exchange, '/swagger-ui', () => serveSwagger(exchange));
     this.#parts.limiter?.admitAddress(exchange.address ?? '');
     const match = this.#match(exchange);
@@ -235,6 +266,13 @@ class Handler implements ExchangeObserver {
           ? match.match.access
           : { verb: method.toLowerCase(), path };
     return error;
+  }
+
+  /** Without a line in the log of requests, which would cost more than the answer; the metrics count it. */
+  #refuse(exchange: Exchange): void {
+    exchange.refuse(overloaded);
+    const seconds = (this.monotonicNow() - exchange.started) / 1000;
+    this.#parts.metrics.observe(exchange.method, exchange.route, overloaded.status, seconds);
   }
 
   /** Routes that anybody may read. */

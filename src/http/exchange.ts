@@ -131,11 +131,14 @@ export class Exchange {
       this.finish(this.response.headersSent ? this.response.statusCode : 499);
       return;
     }
-    const headers: HeaderList = ['Content-Type', problemJson, 'Content-Language', this.locale];
-    for (const [name, value] of Object.entries(known.headers ?? {})) headers.push(name, value);
-    if (known.status === 503 && !hasHeader(headers, 'retry-after')) headers.push('Retry-After', '1');
-    if (known.revision !== undefined) headers.push('Kindred-Revision', String(known.revision));
-    this.send(known.status, headers, problemBytes(known, this.#problemContext()));
+    this.#sendProblem(known);
+  }
+
+  /** A problem document for a request that was not begun, and the observer is not told. */
+  refuse(error: KindredError): void {
+    this.#finished = true;
+    this.#sendProblem(error);
+    this.#dropRest();
   }
 
   /** The members of the problem document of an error of this request, for places inside a stream. */
@@ -156,8 +159,20 @@ export class Exchange {
   finish(status: number): void {
     if (this.#finished) return;
     this.#finished = true;
-    if (!this.request.complete && hasBody(this.request)) dropRest(this.request);
+    this.#dropRest();
     this.#observer.finished(this, status);
+  }
+
+  #dropRest(): void {
+    if (!this.request.complete && hasBody(this.request)) dropRest(this.request);
+  }
+
+  #sendProblem(error: KindredError): void {
+    const headers: HeaderList = ['Content-Type', problemJson, 'Content-Language', this.locale];
+    for (const [name, value] of Object.entries(error.headers ?? {})) headers.push(name, value);
+    if (error.status === 503 && !hasHeader(headers, 'retry-after')) headers.push('Retry-After', '1');
+    if (error.revision !== undefined) headers.push('Kindred-Revision', String(error.revision));
+    this.send(error.status, headers, problemBytes(error, this.#problemContext()));
   }
 
   #problemContext() {

@@ -26,6 +26,22 @@ export interface HttpLimits {
   readonly stopTimeout: number;
 }
 
+/** Who waits and who is refused when there is too much to do. No options: see docs/decisions/overload.md. */
+export interface AdmissionLimits {
+  /** Milliseconds for which a turn of the event loop begins requests as they come, and again those that wait in line. */
+  readonly slice: number;
+  /** Milliseconds that a request may wait in line. Over it: 503. */
+  readonly burst: number;
+  /** The same, once the line has not been empty for longer than `burst`. */
+  readonly standing: number;
+  /** Milliseconds for which the oldest write may have waited for the store when one more is begun. Over it: 503. */
+  readonly writes: number;
+  /** So many requests in line, and so many writes that wait, are never too many, however long they take. */
+  readonly crowd: number;
+}
+
+export const admissionLimits: AdmissionLimits = { slice: 20, burst: 1_000, standing: 500, writes: 1_000, crowd: 64 };
+
 export const defaultHttpLimits: HttpLimits = {
   body: 1024 * 1024,
   depth: 64,

@@ -1,6 +1,6 @@
 /** Figures for Prometheus: one registry for each service (contract section 14, `/metrics`). */
 import { monitorEventLoopDelay } from 'node:perf_hooks';
-import { Gauge, Histogram, Registry } from 'prom-client';
+import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 
 /** One value of a gauge. */
 export interface Sample {
@@ -152,6 +152,20 @@ export class Metrics {
         const samples = await collect();
         this.reset();
         for (const { labels = {}, value } of samples) this.set(labels, value);
+      },
+    });
+  }
+
+  /** A counter that somebody else keeps, asked for at every scrape. */
+  counter(name: string, help: string, labelNames: readonly string[], collect: () => Iterable<Sample>): void {
+    new Counter({
+      name,
+      help,
+      labelNames,
+      registers: [this.registry],
+      collect() {
+        this.reset();
+        for (const { labels = {}, value } of collect()) this.inc(labels, value);
       },
     });
   }

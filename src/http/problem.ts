@@ -202,6 +202,18 @@ export function shuttingDown(): KindredError {
   );
 }
 
+/** 503: there is more to do than can be done. One for all, since making an error costs more than the rest of a refusal. */
+export const overloaded = new KindredError(
+  'NotReady',
+  {
+    en: 'The service is overloaded; nothing was done. Try again after a second, later each time it is refused',
+    zh: '服务过载；未执行任何操作。请在一秒后重试，若再次被拒绝则逐次延长等待时间',
+  },
+  {},
+  {},
+  { headers: { 'Retry-After': '1' } },
+);
+
 /** 400 for a parameter that only means something together with `watch=true`, or a `watch` that is not `true` or `false`. */
 export function onlyWithWatch(parameter: string): KindredError {
   const text =
