@@ -10,7 +10,15 @@ import { parseSync, Visitor } from 'oxc-parser';
 export const TABLE: Readonly<Record<string, readonly string[]>> = {
   'errors.ts': [],
   'index.ts': ['*'],
-  'options.ts': ['type:http', 'http/limits.ts', 'type:auth', 'type:plugin', 'type:webhook', 'controller/queue.ts'],
+  'options.ts': [
+    'type:http',
+    'http/limits.ts',
+    'type:auth',
+    'type:plugin',
+    'type:webhook',
+    'type:store',
+    'controller/queue.ts',
+  ],
   'service.ts': ['*'],
   model: [],
   store: [],

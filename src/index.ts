@@ -79,3 +79,19 @@ export type { Identity } from './resource/access.ts';
 export type { ExtensionClient, ListResult, WatchEvent } from './resource/extension-client.ts';
 /** Everything the command line does, in code. */
 export { createService, type Service } from './service.ts';
+/** For writers of a store: `database` of `createService` takes what opens one, `storeContract` of `kindred/testing` says what it must do. */
+export type { StoreOpener, StoreOptions } from './store/open.ts';
+export type {
+  Change,
+  Claim,
+  HeldClaim,
+  Lease,
+  LoadPart,
+  ModelRow,
+  Row,
+  Snapshot,
+  Store,
+  Tokens,
+  Write,
+  WriteResult,
+} from './store/store.ts';

@@ -7,12 +7,13 @@ import type { AccessLogOptions } from './http/access-log.ts';
 import type { HttpLimits } from './http/limits.ts';
 import { defaultHttpLimits } from './http/limits.ts';
 import type { PluginSource } from './plugin/host.ts';
+import type { StoreOpener } from './store/open.ts';
 import type { WebhookOptions } from './webhook/webhooks.ts';
 
 /** Options of `createService`; every one may be left out. Times are milliseconds, sizes bytes. */
 export interface ServiceOptions {
-  /** `sqlite:<file>`, `sqlite::memory:`, `postgres://…` or `mysql://…`. Default `sqlite:./kindred.db`. */
-  database?: string;
+  /** `sqlite:<file>`, `sqlite::memory:`, `postgres://…` or `mysql://…`, or what opens a store of your own. Default `sqlite:./kindred.db`. */
+  database?: string | StoreOpener;
   /** Default none. */
   plugins?: readonly PluginSource[];
   /** Every folder in this one that has a `package.json` is a plugin too. Default none. */

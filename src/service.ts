@@ -86,7 +86,7 @@ export async function check(
   onProgress?: CheckProgress,
 ): Promise<CheckReport> {
   const { database } = resolveOptions(options);
-  if (database.startsWith('sqlite:') && !existsSync(sqliteFile(database))) {
+  if (typeof database === 'string' && database.startsWith('sqlite:') && !existsSync(sqliteFile(database))) {
     throw new Error(`there is no database ${sqliteFile(database)}`);
   }
   const logger = pino({ level: 'silent' });

@@ -11,11 +11,16 @@ export interface StoreOptions {
   readonly warn?: (message: string) => void;
 }
 
+/** Opens a store from elsewhere, which passes `storeContract` of `kindred/testing`. What it throws should be an error of one line. */
+export type StoreOpener = (options: StoreOptions) => Promise<Store>;
+
 /**
  * Opens `sqlite:<file>`, `sqlite::memory:`, `postgres://…` (or `postgresql:`) or `mysql://…` (or `mariadb:`), makes the
  * tables or brings them to the newest version. Throws a plain error of one line when that cannot be.
  */
-export async function openStore(url: string, options: StoreOptions = {}): Promise<Store> {
+export async function openStore(database: string | StoreOpener, options: StoreOptions = {}): Promise<Store> {
+  if (typeof database === 'function') return database(options);
+  const url = database;
   const scheme = url.slice(0, Math.max(url.indexOf(':'), 0));
   switch (scheme) {
     case 'sqlite':
