@@ -1,7 +1,7 @@
 import type { Stored } from './resource.ts';
 
 /** What the cache holds beside the bytes of an object: measured. */
-const upkeep = 300;
+const upkeep = 450;
 
 class Entry implements Stored {
   readonly id: number;
@@ -37,7 +37,7 @@ export class ByteCache {
   #hand = 0;
   #bytes = 0;
 
-  /** @param maxBytes of content and about 300 bytes of upkeep for each object */
+  /** @param maxBytes of content and about 450 bytes of upkeep for each object */
   constructor(maxBytes: number) {
     this.#maxBytes = maxBytes;
   }
@@ -63,7 +63,7 @@ export class ByteCache {
     const place = this.#hand > 0 && this.#hand <= length ? this.#hand - 1 : length;
     const there = this.#round[place];
     if (there) there.place = this.#round.push(there) - 1;
-    const entry = new Entry(stored, shelf, slot, place);
+    const entry = new Entry({ ...stored, bytes: ownBytes(stored.bytes) }, shelf, slot, place);
     this.#round[place] = entry;
     this.#bytes += cost;
     return entry;
@@ -122,4 +122,15 @@ export class Shelf {
     for (const entry of this.#entries) if (entry) this.#cache.drop(entry);
     this.#entries = [];
   }
+}
+
+/**
+ * The bytes in memory of their own. A piece of a larger buffer would keep all of it: of Node's pool, in which others were
+ * written and forgotten, or of what came from a database server in one packet.
+ */
+function ownBytes(bytes: Buffer): Buffer {
+  if (bytes.buffer.byteLength <= bytes.length + 64) return bytes;
+  const own = Buffer.allocUnsafeSlow(bytes.length);
+  own.set(bytes);
+  return own;
 }

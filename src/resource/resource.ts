@@ -570,7 +570,7 @@ export class ModelResource {
     const name = object.metadata.name;
     if (this.#index.find(name) && !this.#parts.store.shared) return undefined;
     const entry = this.#strictEntry(object);
-    const bytes = Buffer.from(JSON.stringify(object));
+    const bytes = bytesOf(object);
     const claim = claimsOf(this.#uniques, this.scheme.indexes, entry);
     const write: ModelWrite = {
       type: 'create',
@@ -720,7 +720,7 @@ export class ModelResource {
     // What needs no valid object needs no key in every index either.
     const isLenient = metadata.deletionTimestamp !== undefined || onlyFinalizersWent(stored.object, next);
     const entry = isLenient ? this.entryOf(object, name) : this.#strictEntry(object);
-    const bytes = Buffer.from(JSON.stringify(object));
+    const bytes = bytesOf(object);
     const claims = this.#claims(name, entryBefore, gone ? undefined : entry);
     const write: ModelWrite = {
       type: gone ? 'delete' : 'update',
@@ -893,6 +893,13 @@ export class ModelResource {
     });
     return { ...entryOf({ indexes: [] }, object), name, keys };
   }
+}
+
+const encoder = new TextEncoder();
+
+/** In memory of their own, since they are kept: `Buffer.from` would take a piece of a pool. */
+function bytesOf(object: ExtensionObject): Buffer {
+  return asBuffer(encoder.encode(JSON.stringify(object)));
 }
 
 const hostCaller: Caller = { identity: { name: 'system', roles: [] }, origin: 'host' };
