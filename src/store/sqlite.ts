@@ -62,8 +62,21 @@ export async function openSqlite(file: string, options: SqliteOptions = {}): Pro
   } catch (error) {
     await thread.stop();
     lock.close();
-    throw error;
+    throw unopened(path, error);
   }
+}
+
+/** Why a file cannot be used, in one line, and what can be done about it. */
+function unopened(path: string, cause: unknown): Error {
+  const { message } = cause as Error;
+  const wayOut = 'move it away and put a backup in its place (kindred restore)';
+  switch (primary(cause as Failure)) {
+    case resultCodes.noDatabase:
+      return new Error(`${path} is no SQLite database; choose another file, or ${wayOut}`, { cause });
+    case resultCodes.damaged:
+      return new Error(`the SQLite file ${path} is damaged (${message}); ${wayOut}`, { cause });
+  }
+  return new Error(`the SQLite file ${path} cannot be opened: ${message}`, { cause });
 }
 
 function realPath(file: string): string {
@@ -87,7 +100,7 @@ function lockFile(path: string): DatabaseSync {
     if (primary(cause as Failure) === resultCodes.busy) {
       throw new Error(`another process has the SQLite file ${path} open; one service uses it at a time`, { cause });
     }
-    throw new Error(`the SQLite file ${path} cannot be opened: ${(cause as Error).message}`, { cause });
+    throw unopened(path, cause);
   }
 }
 
@@ -253,8 +266,9 @@ export type CopyProgress = (done: number, total: number) => void;
 export async function copyDatabase(from: string, to: string, progress?: CopyProgress): Promise<void> {
   const partial = `${to}.partial`;
   rmSync(partial, { force: true });
-  const source = openForReading(from);
+  let source: DatabaseSync | undefined;
   try {
+    source = openForReading(from);
     // One state: without a transaction of its own the copy would start again after every write.
     source.exec('BEGIN; SELECT value FROM meta');
     const pages = await backup(source, partial, {
@@ -265,9 +279,10 @@ export async function copyDatabase(from: string, to: string, progress?: CopyProg
     renameSync(partial, to);
   } catch (error) {
     rmSync(partial, { force: true });
-    throw error;
+    const isUnreadable = [resultCodes.noDatabase, resultCodes.damaged].includes(primary(error as Failure));
+    throw isUnreadable ? unopened(from, error) : error;
   } finally {
-    source.close();
+    source?.close();
   }
 }
 
