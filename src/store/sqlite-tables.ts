@@ -77,14 +77,19 @@ export function openForWriting(file: string): DatabaseSync {
 /** A connection that reads what is committed. */
 export function openForReading(file: string): DatabaseSync {
   const db = new DatabaseSync(file, { readOnly: true });
-  db.exec('PRAGMA busy_timeout = 2000; PRAGMA cache_size = -8192;');
+  try {
+    db.exec('PRAGMA busy_timeout = 2000; PRAGMA cache_size = -8192;');
+  } catch (error) {
+    db.close();
+    throw error;
+  }
   return db;
 }
 
 function migrate(db: DatabaseSync): void {
   const fresh = !db.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'meta'").get();
   if (fresh && db.prepare('SELECT 1 FROM sqlite_schema').get()) {
-    throw new Error('this SQLite file holds tables of something else; choose another file');
+    throw new Error('it holds tables of something else; choose another file');
   }
   const version = fresh ? 0 : readMeta(db, 'version');
   if (version > migrations.length) {

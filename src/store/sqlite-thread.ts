@@ -5,7 +5,7 @@ import type { Answer, Failure, Performer, Request, RequestName, Requests } from 
 import type { WorkerOptions } from './sqlite-worker.ts';
 
 /** SQLite's result codes; the last is an extended one. */
-export const resultCodes = { busy: 5, full: 13, cannotOpen: 14, writeFailed: 778 };
+export const resultCodes = { busy: 5, damaged: 11, full: 13, cannotOpen: 14, noDatabase: 26, writeFailed: 778 };
 
 /** The result code without SQLite's extension of it. */
 export function primary(failure: { errcode?: number }): number {

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { after, describe, it } from 'node:test';
-import { afterRestore, restore } from '../../src/store/backup.ts';
+import { afterRestore, backup, restore } from '../../src/store/backup.ts';
 import { openStore } from '../../src/store/open.ts';
 import { checkSqlite } from '../../src/store/sqlite-tables.ts';
 
@@ -52,18 +52,50 @@ describe('openStore', () => {
     const db = new DatabaseSync(other);
     db.exec('CREATE TABLE people (name)');
     db.close();
-    await assert.rejects(openStore(`sqlite:${other}`), /tables of something else/);
+    await assert.rejects(openStore(`sqlite:${other}`), /other\.db cannot be opened: it holds tables of something else/);
 
     const newer = join(folder, 'newer.db');
     await (await openStore(`sqlite:${newer}`)).close();
     const raised = new DatabaseSync(newer);
     raised.exec("UPDATE meta SET value = 99 WHERE key = 'version'");
     raised.close();
-    await assert.rejects(openStore(`sqlite:${newer}`), /have version 99, this program knows 1/);
+    await assert.rejects(
+      openStore(`sqlite:${newer}`),
+      /newer\.db cannot be opened: .* have version 99, this program knows 1/,
+    );
 
-    writeFileSync(join(folder, 'text.db'), 'this is no database, but it is long enough to be looked at'.repeat(20));
-    await assert.rejects(openStore(`sqlite:${join(folder, 'text.db')}`), /not a database/);
     await assert.rejects(openStore(`sqlite:${join(folder, 'nowhere', 'x.db')}`), /folder .* does not exist/);
+  });
+
+  it('a file that is no database, or a damaged one: the error names it and says what to do, and it stays as it is', async () => {
+    const good = join(folder, 'good.db');
+    await (await openStore(`sqlite:${good}`)).close();
+    const bytes = readFileSync(good);
+    const contents: [string, Buffer, RegExp][] = [
+      [
+        'text',
+        Buffer.from('this is no database, but it is long enough to be looked at'.repeat(20)),
+        /is no SQLite database; choose another file, or/,
+      ],
+      ['short', Buffer.from('abc'), /is no SQLite database/],
+      ['cut', bytes.subarray(0, 5_000), /is damaged \(database disk image is malformed\);/],
+      ['torn', Buffer.from(bytes).fill(0xff, 4_096, 12_288), /is damaged/],
+    ];
+    for (const [name, content, message] of contents) {
+      const file = join(folder, `${name}.db`);
+      writeFileSync(file, content);
+      const url = `sqlite:${file}`;
+      for (const use of [() => openStore(url), () => backup(url, join(folder, 'copy'))]) {
+        await assert.rejects(use, (error: Error) => {
+          assert.match(error.message, message);
+          assert.ok(error.message.includes(file), error.message);
+          assert.match(error.message, /move it away and put a backup in its place \(kindred restore\)$/);
+          assert.doesNotMatch(error.message, /\n/);
+          return true;
+        });
+      }
+      assert.deepEqual(readFileSync(file), content);
+    }
   });
 
   it('refuses a SQLite that can damage a database', () => {
