@@ -3,11 +3,11 @@
  *   npm run bench [-- --write]        `--write` puts table and charts into bench/README.md
  *   npm run bench -- --smoke          under a minute, small, judges nothing
  *   npm run bench -- --soak [--minutes 20]
- *   npm run bench -- --overload
+ *   npm run bench -- --overload [--works GET,LIST2,SCAN,UPDATE] [--seconds 2]
  * The service runs compiled, in a process of its own, as do the limit and the load. Results: bench/results/*.json.
  */
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism, cpus, loadavg, platform, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -17,9 +17,9 @@ import type { HttpResult } from './http.ts';
 import { measureHttp, works } from './http.ts';
 import type { Idle } from './idle.ts';
 import { measureIdle } from './idle.ts';
-import { measureOverload } from './overload.ts';
-import type { Row } from './report.ts';
-import { goalRows, table } from './report.ts';
+import { measureOverload, printed } from './overload.ts';
+import type { Row, StoreResult, WatchResult } from './report.ts';
+import { goalRows, storeRows, table, watchRows } from './report.ts';
 import { soak } from './soak.ts';
 
 const { values: options } = parseArgs({
@@ -32,6 +32,7 @@ const { values: options } = parseArgs({
     queries: { type: 'string', default: '10000,100000,1000000' },
     rounds: { type: 'string', default: '5' },
     seconds: { type: 'string', default: '2' },
+    works: { type: 'string', default: 'GET,LIST2,SCAN,UPDATE' },
     write: { type: 'boolean', default: false },
   },
 });
@@ -89,9 +90,18 @@ async function everything(): Promise<void> {
   const query = JSON.parse(readFileSync(queryFile, 'utf8')) as Results['query'];
   const all: Results = { machine: machine(), http, idle, query };
   save(smoke ? 'smoke' : 'bench', all);
-  const rows = goalRows(all);
+  const rows = [...goalRows(all), ...(smoke ? [] : rowsOfOthers())];
   console.log(table(smoke ? rows.map((row) => ({ ...row, isMet: undefined })) : rows));
   if (options.write) publish(all, rows);
+}
+
+/** From the last runs of the benchmarks that have a command of their own. */
+function rowsOfOthers(): Row[] {
+  const read = <T>(name: string, rows: (result: T) => Row[]): Row[] => {
+    const file = join(results, `${name}.json`);
+    return existsSync(file) ? rows(JSON.parse(readFileSync(file, 'utf8')) as T) : [];
+  };
+  return [...read<StoreResult>('store', storeRows), ...read<WatchResult>('watch', watchRows)];
 }
 
 /** Table and charts for the README. */
@@ -130,7 +140,7 @@ if (options.soak) {
     process.exitCode = 1;
   }
 } else if (options.overload) {
-  const result = await measureOverload();
+  const result = await measureOverload(options.works.split(','), Number(options.seconds));
   save('overload', { machine: machine(), result });
-  console.table(result);
+  console.table(printed(result));
 } else await everything();

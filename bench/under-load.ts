@@ -12,7 +12,7 @@ export interface UnderLoad {
   readonly url: string;
 }
 
-/** Lists GET, LIST, LIST2 and UPDATE are prepared. */
+/** Lists GET, LIST, LIST2, SCAN (text inside a field of all objects) and UPDATE are prepared. */
 export async function underLoad<T>(objects: number, body: (parts: UnderLoad) => Promise<T>): Promise<T> {
   const folder = mkdtempSync(join(tmpdir(), 'kindred-bench-'));
   const service = new Remote('process-service.ts', [`sqlite:${join(folder, 'bench.db')}`]);
@@ -24,6 +24,7 @@ export async function underLoad<T>(objects: number, body: (parts: UnderLoad) => 
       GET: Array.from({ length: 10_000 }, (_, i) => ({ path: `${collection}/${nameOf(scattered(i, 90, objects))}` })),
       LIST: listPaths.map((path) => ({ path })),
       LIST2: deepListPaths(1).map((path) => ({ path })),
+      SCAN: Array.from({ length: 100 }, (_, i) => ({ path: `${collection}?fieldSelector=spec.slug*%3D${i}7` })),
       UPDATE: Array.from({ length: 40_000 }, (_, i) => {
         const number = scattered(i, 91, objects);
         const content = JSON.stringify(article(number, 1 + (i % 7)));

@@ -7,7 +7,7 @@ import type { Exchange } from './exchange.ts';
 const limits = { slice: 20, burst: 1_000, standing: 250, writes: 500, crowd: 3 };
 
 /** An admission whose time passes when it is told to; names stand for requests. */
-function admission(cost = 0) {
+function admission(cost = 0, refusalCost = 0) {
   const writes = { length: 0, age: 0 };
   const begun: string[] = [];
   const refused: string[] = [];
@@ -25,7 +25,10 @@ function admission(cost = 0) {
       begun.push(nameOf(exchange));
       time += cost;
     },
-    refuse: (exchange) => refused.push(nameOf(exchange)),
+    refuse: (exchange) => {
+      refused.push(nameOf(exchange));
+      time += refusalCost;
+    },
     warn: (count) => warnings.push(count),
   });
   const socket = { destroyed: false };
@@ -93,8 +96,11 @@ describe('requests at once', () => {
     for (const id of 'ghijkl') come(id);
     pass(1_001);
     await turn();
-    assert.deepEqual(refused, ['g', 'h', 'i']);
     assert.equal(begun.slice(-3).join(''), 'jkl', 'three are never too many');
+    assert.equal(one.waiting, 3);
+    await turn();
+    assert.deepEqual(refused, ['g', 'h', 'i']);
+    assert.equal(one.waiting, 0);
     assert.deepEqual(one.refused, { requests: 3, writes: 0 });
   });
 
@@ -109,6 +115,18 @@ describe('requests at once', () => {
     pass(251);
     for (let i = 0; i < 5; i++) await turn();
     assert.ok(refused.includes('new 0'), `refused: ${refused.join()}`);
+  });
+
+  test('refusals take at most a fifth of the time while others wait', async () => {
+    const { come, pass, turn, begun, refused } = admission(4, 1);
+    come('first');
+    pass(21);
+    for (let i = 0; i < 100; i++) come(`late ${i}`);
+    pass(1_001);
+    for (let i = 0; i < 100; i++) come(`new ${i}`);
+    for (let i = 0; i < 4; i++) await turn();
+    assert.deepEqual([begun.length - 1, refused.length], [24, 18]);
+    assert.ok(begun.slice(1).every((id) => id.startsWith('new')));
   });
 
   test('a request whose client has left is not begun', async () => {

@@ -29,6 +29,9 @@ const warningInterval = 10_000;
 const portion = 16;
 const mostPortions = 128;
 
+/** Places of those who left a line, before its list is made anew. */
+const mostLeft = 1_024;
+
 export class Admission {
   readonly #parts: AdmissionParts;
   readonly #refused = { requests: 0, writes: 0 };
@@ -37,9 +40,9 @@ export class Admission {
   #toldAt = Number.NEGATIVE_INFINITY;
   /** When the first request of this turn came; undefined before that. */
   #turnBegan: number | undefined;
-  #line: Exchange[] = [];
-  /** Place of the first of the line in the list; those before it have left. */
-  #first = 0;
+  readonly #line = new Line();
+  /** Those who waited too long, until there is time to tell them. */
+  readonly #late = new Line();
   /** When there was nobody in line last. */
   #emptyAt = 0;
   /** When this turn begins no more of those in line. */
@@ -52,7 +55,7 @@ export class Admission {
 
   /** Requests in line. */
   get waiting(): number {
-    return this.#line.length - this.#first;
+    return this.#line.length + this.#late.length;
   }
 
   /** Refused since the start: because there were too many `requests` at once, or too many `writes` waited for the store. */
@@ -69,7 +72,7 @@ export class Admission {
     }
     if (this.#line.length === 0) {
       if (started - this.#turnBegan <= this.#parts.limits.slice) return !this.#isWriteTooMany(exchange, started);
-      this.#emptyAt = started;
+      if (this.#late.length === 0) this.#emptyAt = started;
     }
     this.#line.push(exchange);
     return false;
@@ -78,10 +81,9 @@ export class Admission {
   /** The first of what comes after the I/O of a turn: here the slice of those in line begins. */
   endTurn(): void {
     this.#turnBegan = undefined;
-    if (this.#line.length === 0) return;
+    if (this.waiting === 0) return;
     const { limits, now, awaitEnd } = this.#parts;
-    this.#line = this.#line.slice(this.#first);
-    this.#first = 0;
+    this.#refuseSome(now() + limits.slice / 4);
     this.#sliceEnd = now() + limits.slice;
     awaitEnd();
     // They run in the next turn. What a request does after its first promise is done between two of them, and so counts.
@@ -90,21 +92,34 @@ export class Admission {
   }
 
   #beginSome(): void {
-    const { limits, now, begin } = this.#parts;
-    for (let i = 0; i < portion && this.waiting > 0; i++) {
+    const { now, begin } = this.#parts;
+    for (let i = 0; i < portion; i++) {
       const time = now();
       if (time > this.#sliceEnd) return;
-      const { waiting } = this;
-      const exchange = this.#line[this.#first++]!;
-      // Nobody is there to read the answer.
-      if (exchange.request.socket.destroyed) exchange.finish(499);
-      else if (waiting > limits.crowd && time - exchange.started > this.#patience(time)) {
-        this.#refuse(exchange, 'requests', time);
-      } else if (!this.#isWriteTooMany(exchange, time)) begin(exchange);
+      this.#passOver(time);
+      const exchange = this.#line.shift();
+      if (!exchange) return;
+      if (isGone(exchange)) exchange.finish(499);
+      else if (!this.#isWriteTooMany(exchange, time)) begin(exchange);
     }
-    if (this.waiting > 0) return;
-    this.#line = [];
-    this.#first = 0;
+  }
+
+  /** Those who waited too long give way to those to whom an answer is still of use. */
+  #passOver(now: number): void {
+    const { crowd } = this.#parts.limits;
+    if (this.#line.length <= crowd) return;
+    const patience = this.#patience(now);
+    while (this.#line.length > crowd && now - this.#line.first!.started > patience)
+      this.#late.push(this.#line.shift()!);
+  }
+
+  /** A refusal costs a good part of an answer; a flood of them must not take the time of the answers. */
+  #refuseSome(end: number): void {
+    for (let time = this.#parts.now(); this.#late.length > 0 && time <= end; time = this.#parts.now()) {
+      const exchange = this.#late.shift()!;
+      if (isGone(exchange)) exchange.finish(499);
+      else this.#refuse(exchange, 'requests', time);
+    }
   }
 
   /** Milliseconds that a request may have waited: a burst is worked off, a line that stands is kept short. */
@@ -130,6 +145,40 @@ export class Admission {
     this.#told = all;
     this.#toldAt = now;
   }
+}
+
+/** First in, first out. */
+class Line {
+  #list: Exchange[] = [];
+  /** Place of the first; those before it have left. */
+  #start = 0;
+
+  get length(): number {
+    return this.#list.length - this.#start;
+  }
+
+  get first(): Exchange | undefined {
+    return this.#list[this.#start];
+  }
+
+  push(exchange: Exchange): void {
+    this.#list.push(exchange);
+  }
+
+  shift(): Exchange | undefined {
+    if (this.length === 0) return undefined;
+    const exchange = this.#list[this.#start++];
+    if (this.#start === this.#list.length || this.#start === mostLeft) {
+      this.#list = this.#list.slice(this.#start);
+      this.#start = 0;
+    }
+    return exchange;
+  }
+}
+
+/** Nobody is there to read the answer. */
+function isGone({ request }: Exchange): boolean {
+  return request.socket.destroyed;
 }
 
 function isWrite(method: string): boolean {
