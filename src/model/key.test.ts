@@ -32,3 +32,32 @@ test('contract 1: dates are ordered by instant, below the millisecond too', () =
   assert.equal(new Set(ordered.map(parse)).size, ordered.length);
   assert.equal(compare(key(new Date(ordered[0]!)), parse('2023-12-31T19:00:00.000-05:00')), 0);
 });
+
+test('contract 1: a date is what RFC 3339 takes for one, also where Date.parse takes more', () => {
+  const { parse } = codecOf(Date);
+  const later = Date.UTC(2024, 1, 28, 23, 59, 59);
+  for (const [text, instant] of [
+    ['2024-02-28T23:59:59Z', later],
+    ['2024-02-28T23:59:59.1Z', later + 100],
+    ['2024-02-28T23:59:59.069Z', later + 69],
+    ['2024-02-28t23:59:59z', later],
+    ['2024-02-29T23:59:59Z', later + 86_400_000],
+    ['2024-02-28T23:59:60Z', later + 1_000],
+  ] as const) {
+    assert.equal(parse(text), instant, text);
+  }
+  for (const text of [
+    '2023-02-29T00:00:00Z',
+    '2024-02-30T00:00:00Z',
+    '2024-02-28T24:00:00Z',
+    '2024-02-00T00:00:00Z',
+    '2024-13-01T00:00:00Z',
+    '2024-02-28T23:60:00Z',
+    '2024-02-28T23:59:61Z',
+    '2024-02-28T23:59:59.Z',
+    '2024-02-28',
+    '24-02-28T00:00:00Z',
+  ]) {
+    assert.throws(() => parse(text), TypeError, text);
+  }
+});

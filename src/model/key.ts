@@ -126,8 +126,16 @@ const dateCodec: KeyCodec = {
 
 const instantSyntax = /^(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d):(\d\d)(?:\.(\d+))?([Zz]|[+-]\d\d:\d\d)$/;
 
+/** What programs write, and `Date.parse` reads as it should. */
+const plainInstant = /^\d{4}-\d\d-(?:[01]\d|2[0-8])T(?:[01]\d|2[0-3]):\d\d:[0-5]\d(?:\.\d{1,3})?Z$/;
+
 /** An RFC 3339 date-time as milliseconds since the epoch, digits below the millisecond as a fraction. */
 export function parseInstant(text: string): number {
+  const time = plainInstant.test(text) ? Date.parse(text) : Number.NaN;
+  return Number.isNaN(time) ? parseAnyInstant(text) : time;
+}
+
+function parseAnyInstant(text: string): number {
   const parts = instantSyntax.exec(text);
   if (!parts) return expected('an RFC 3339 date-time', text);
   const [, year, month, day, hour, minute, second, fraction, zone] = parts as unknown as string[];

@@ -4,7 +4,7 @@ import { ModelIndex } from '../indexes/model-index.ts';
 import type { IndexDefinition, IndexEntry } from '../model/index-entry.ts';
 import type { ExtensionObject } from '../model/object.ts';
 import type { Scheme } from '../model/scheme.ts';
-import type { Claim, HeldClaim, Row, Store } from '../store/store.ts';
+import type { Claim, HeldClaim, Store, TextRow } from '../store/store.ts';
 import { claimsOf } from './claims.ts';
 import { asBuffer } from './feed.ts';
 
@@ -29,6 +29,11 @@ interface IndexRow {
 }
 
 const portion = 500;
+/**
+ * Rows that are handed over at once. With entries of hundreds of rows at hand the garbage collector takes them for long-lived,
+ * and what is dropped is carried into the old generation first: a fifth of the build's processor time.
+ */
+const handful = 16;
 /** Milliseconds that index functions may hold the event loop at once. */
 const slice = 10;
 
@@ -45,9 +50,10 @@ export async function buildIndexes(parts: BuildParts): Promise<{ index: ModelInd
       const page = await rowsAfter(parts, after);
       if (page.length === 0) return;
       after = page.at(-1)!.id;
-      const built: IndexRow[] = [];
-      await inSlices(page, (row) => {
-        const object = parse(row.bytes);
+      let built: IndexRow[] = [];
+      const turns = new Turns();
+      for (const row of page) {
+        const object = parse(row.text);
         const { entry, problem } = parts.entryOf(object ?? unreadable(scheme, row.name), row.name);
         if (!object) problems.set(row.name, 'the stored object is not valid JSON');
         else if (problem !== undefined) problems.set(row.name, problem);
@@ -55,8 +61,13 @@ export async function buildIndexes(parts: BuildParts): Promise<{ index: ModelInd
           problems.set(row.name, `stored as ${object.apiVersion}, the model is ${apiVersion}`);
         for (const claim of claimsOf(parts.uniques, scheme.indexes, entry)) expected.add(claim.hash, row.id);
         built.push({ entry, id: row.id, revision: row.revision });
-      });
+        if (turns.isDue) await turns.take();
+        if (built.length < handful) continue;
+        yield built;
+        built = [];
+      }
       yield built;
+      await turns.take();
     }
   }
 
@@ -66,26 +77,33 @@ export async function buildIndexes(parts: BuildParts): Promise<{ index: ModelInd
 }
 
 /** A name that is deleted and created again meanwhile would come twice; of its creations only one is up to `newest`. */
-async function rowsAfter({ store, number, newest }: BuildParts, after: number): Promise<readonly Row[]> {
-  const page = await store.scan(number, after, portion);
+async function rowsAfter({ store, number, newest }: BuildParts, after: number): Promise<readonly TextRow[]> {
+  const page =
+    store.scanText?.(number, after, portion) ??
+    (await store.scan(number, after, portion)).map(({ bytes, ...row }) => ({
+      ...row,
+      text: asBuffer(bytes).toString(),
+    }));
   return page.filter((row) => row.id <= newest);
 }
 
-/** Does the work for each row; other work of the process gets its turn in between and at the end. */
-async function inSlices(rows: readonly Row[], work: (row: Row) => void): Promise<void> {
-  let end = performance.now() + slice;
-  for (const row of rows) {
-    work(row);
-    if (performance.now() < end) continue;
-    await nextTurn();
-    end = performance.now() + slice;
+/** Other work of the process gets its turn every few milliseconds. */
+class Turns {
+  #end = performance.now() + slice;
+
+  get isDue(): boolean {
+    return performance.now() >= this.#end;
   }
-  await nextTurn();
+
+  async take(): Promise<void> {
+    await nextTurn();
+    this.#end = performance.now() + slice;
+  }
 }
 
-function parse(bytes: Uint8Array): ExtensionObject | undefined {
+function parse(text: string): ExtensionObject | undefined {
   try {
-    const object = JSON.parse(asBuffer(bytes).toString()) as ExtensionObject | null;
+    const object = JSON.parse(text) as ExtensionObject | null;
     return typeof object?.metadata === 'object' ? object : undefined;
   } catch {
     return undefined;
@@ -137,16 +155,19 @@ async function mendOnce(parts: BuildParts): Promise<number> {
     const page = await rowsAfter(parts, after);
     if (page.length === 0) break;
     after = page.at(-1)!.id;
-    await inSlices(page, (row) => {
+    const turns = new Turns();
+    for (const row of page) {
       revisions.set(row.id, row.revision);
-      const { entry } = parts.entryOf(parse(row.bytes) ?? unreadable(scheme, row.name), row.name);
+      const { entry } = parts.entryOf(parse(row.text) ?? unreadable(scheme, row.name), row.name);
       for (const { hash, index: name, key } of claimsOf(uniques, scheme.indexes, entry)) {
         const text = asBuffer(hash).toString('latin1');
         const known = wanted.get(text);
         if (known) known.ids.add(row.id);
         else wanted.set(text, { claim: { hash, index: name, key }, ids: new Set([row.id]) });
       }
-    });
+      if (turns.isDue) await turns.take();
+    }
+    await turns.take();
   }
   const remove: HeldClaim[] = [];
   for await (const page of claimPages(parts)) {

@@ -3,7 +3,7 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { expired } from './failure.ts';
 import { changesBytes, changeTypes } from './layout.ts';
 import { firstToken } from './sqlite-tables.ts';
-import type { Change, Claim, ModelRow, Row, Tokens } from './store.ts';
+import type { Change, Claim, ModelRow, Row, TextRow, Tokens } from './store.ts';
 
 type ChangeRow = Omit<Change, 'type' | 'before'> & { type: number; before: Uint8Array | null };
 
@@ -57,6 +57,14 @@ export class SqliteReader {
 
   scan(model: number, after: number, limit: number): Row[] {
     return this.#scan.all(model, after, limit) as unknown as Row[];
+  }
+
+  scanText(model: number, after: number, limit: number): TextRow[] {
+    return this.#db
+      .prepare(
+        'SELECT id, revision, name, CAST(bytes AS TEXT) AS text FROM objects WHERE model = ? AND id > ? ORDER BY id LIMIT ?',
+      )
+      .all(model, after, limit) as unknown as TextRow[];
   }
 
   count(model: number): number {

@@ -22,6 +22,7 @@ import type {
   Row,
   Snapshot,
   Store,
+  TextRow,
   Tokens,
   Write,
   WriteResult,
@@ -168,6 +169,10 @@ class SqliteStore implements Store {
 
   scan(model: number, after: number, limit: number): readonly Row[] {
     return this.#read(() => this.#reader.scan(model, after, limit));
+  }
+
+  scanText(model: number, after: number, limit: number): readonly TextRow[] {
+    return this.#read(() => this.#reader.scanText(model, after, limit));
   }
 
   count(model: number): number {

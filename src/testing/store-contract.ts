@@ -273,16 +273,18 @@ const cases: Readonly<Record<string, Case>> = {
     assert.equal(await store.count(model), 1);
   },
 
-  'scan gives the rows after an id, by id, at most the limit': async ({ store, model }) => {
+  'scan gives the rows after an id, by id, at most the limit; scanText the same as texts': async ({ store, model }) => {
     const other = await store.modelNumber('demo.example.com', 'Author');
     await commit(
       store,
-      Array.from({ length: 30 }, (_, i) => creation(i % 3 === 0 ? other : model, `z${99 - i}`)),
+      Array.from({ length: 30 }, (_, i) => creation(i % 3 === 0 ? other : model, `z${99 - i}`, `${i} é 界 😀`)),
     );
     const ids: number[] = [];
     for (let after = 0; ; ) {
       const rows = await store.scan(model, after, 7);
       assert.ok(rows.length <= 7);
+      const texts = rows.map(({ bytes, ...row }) => ({ ...row, text: Buffer.from(bytes).toString() }));
+      assert.deepEqual(store.scanText?.(model, after, 7).map((row) => ({ ...row })) ?? texts, texts);
       if (rows.length === 0) break;
       ids.push(...rows.map((row) => row.id));
       after = ids.at(-1)!;
