@@ -20,6 +20,8 @@ import { roleKeys } from './keys.ts';
 import { builtInModels, PersonalAccessToken, Role, RoleBinding, User } from './models.ts';
 import type { AuthOptions } from './options.ts';
 import { checkAuthOptions } from './options.ts';
+import type { OutageLog } from './outage.ts';
+import { Outage } from './outage.ts';
 import { RateLimiter } from './rate-limit.ts';
 import type { OwnedResource, Timers } from './rbac.ts';
 import { Rbac } from './rbac.ts';
@@ -40,7 +42,7 @@ export interface AuthParts {
   readonly monotonicNow: () => number;
   readonly timers: Timers;
   readonly random?: (size: number) => Uint8Array;
-  readonly logger: { error(details: object, message: string): void };
+  readonly logger: OutageLog & { error(details: object, message: string): void };
 }
 
 /** One stored object, as it is stored. */
@@ -71,6 +73,7 @@ export class Auth {
   readonly #keys: RoleKeys;
   readonly #tokens: Tokens;
   readonly #authenticator: Authenticator;
+  readonly #outage: Outage;
   readonly #declared = new Map<string, readonly OwnedResource[]>();
   readonly #stopListening: (() => void)[] = [];
   #runtime: AuthRuntime | undefined;
@@ -84,6 +87,10 @@ export class Auth {
     this.#parts = parts;
     const { options, now, logger } = parts;
     checkAuthOptions(options);
+    this.#outage = new Outage(logger, {
+      begins: 'Roles, bindings, users and tokens cannot be read at the moment; trying until they can',
+      over: 'Roles, bindings, users and tokens are read',
+    });
     this.#keys = roleKeys(parts.reservedDomain);
     this.authorizer = new Rbac({
       keys: this.#keys,
@@ -137,10 +144,13 @@ export class Auth {
   /** The feed lost its place in the log: everything is read anew, again until that works. */
   overtaken(): void {
     this.#waiting ??= [];
-    this.#reload().catch((error: unknown) => {
-      this.#parts.logger.error({ err: error }, 'Roles, bindings, users and tokens could not be read; trying again');
-      this.#parts.timers.after(reloadDelay, () => this.overtaken());
-    });
+    this.#reload().then(
+      () => this.#outage.succeeded(this),
+      (error: unknown) => {
+        this.#outage.failed(this, error);
+        this.#parts.timers.after(reloadDelay, () => this.overtaken());
+      },
+    );
   }
 
   async #reload(): Promise<void> {

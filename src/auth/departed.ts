@@ -5,6 +5,8 @@
 import { KindredError } from '../errors.ts';
 import type { ExtensionClient } from '../resource/extension-client.ts';
 import { PersonalAccessToken, RoleBinding } from './models.ts';
+import type { OutageLog } from './outage.ts';
+import { Outage } from './outage.ts';
 import type { Rbac, Timers } from './rbac.ts';
 import type { Tokens } from './tokens.ts';
 
@@ -14,7 +16,7 @@ export interface DepartedParts {
   /** Acts as the service itself. */
   readonly client: ExtensionClient;
   readonly timers: Timers;
-  readonly logger: { error(details: object, message: string): void };
+  readonly logger: OutageLog;
 }
 
 const retryDelay = 1_000;
@@ -23,10 +25,15 @@ export class Departed {
   readonly #parts: DepartedParts;
   readonly #running = new Set<Promise<void>>();
   readonly #waiting = new Set<() => void>();
+  readonly #outage: Outage;
   #stopped = false;
 
   constructor(parts: DepartedParts) {
     this.#parts = parts;
+    this.#outage = new Outage(parts.logger, {
+      begins: 'What a deleted user was granted cannot be removed at the moment; trying until it can',
+      over: 'What deleted users were granted is removed',
+    });
   }
 
   /** A user was deleted, with this revision. */
@@ -79,9 +86,10 @@ export class Departed {
     if (this.#stopped) return;
     const running: Promise<void> = Promise.resolve()
       .then(task)
+      .then(() => this.#outage.succeeded(task))
       .catch((error: unknown) => {
         if (this.#stopped) return;
-        this.#parts.logger.error({ err: error }, 'The grants of a deleted user could not be removed; trying again');
+        this.#outage.failed(task, error);
         const cancel = this.#parts.timers.after(retryDelay, () => {
           this.#waiting.delete(cancel);
           this.#run(task);

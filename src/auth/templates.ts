@@ -6,6 +6,8 @@ import type { Scheme } from '../model/scheme.ts';
 import type { ExtensionClient } from '../resource/extension-client.ts';
 import type { RoleKeys } from './keys.ts';
 import { Role } from './models.ts';
+import type { OutageLog } from './outage.ts';
+import { Outage } from './outage.ts';
 import type { Timers } from './rbac.ts';
 import type { Rule } from './rule.ts';
 
@@ -15,7 +17,7 @@ export interface TemplateParts {
   /** Acts as the service itself. */
   readonly client: ExtensionClient;
   readonly timers: Timers;
-  readonly logger: { error(details: object, message: string): void };
+  readonly logger: OutageLog;
 }
 
 /** `view`: get, list, watch; `manage`: everything. */
@@ -45,10 +47,15 @@ export class Templates {
   /** By model: the last piece of work on its templates. */
   readonly #work = new Map<string, Promise<void>>();
   readonly #stopListening: readonly (() => void)[];
+  readonly #outage: Outage;
   #stopped = false;
 
   constructor(parts: TemplateParts) {
     this.#parts = parts;
+    this.#outage = new Outage(parts.logger, {
+      begins: 'The role templates cannot be stored at the moment; trying until they can',
+      over: 'The role templates are stored',
+    });
     this.#stopListening = [
       parts.registry.onRegister((scheme) => this.#follow(scheme, () => this.#put(scheme))),
       parts.registry.onUnregister((scheme) => this.#follow(scheme, () => this.#remove(scheme))),
@@ -86,10 +93,12 @@ export class Templates {
   async #persist(key: string, task: () => Promise<void>): Promise<void> {
     while (!this.#stopped) {
       try {
-        return await task();
+        await task();
+        this.#outage.succeeded(key);
+        return;
       } catch (error) {
         if (this.#stopped) return;
-        this.#parts.logger.error({ err: error, model: key }, 'The role templates could not be stored; trying again');
+        this.#outage.failed(key, error, { model: key });
         await new Promise<void>((resolve) => {
           this.#parts.timers.after(retryDelay, resolve);
         });
