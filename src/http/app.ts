@@ -4,7 +4,6 @@
  * and go while the service listens.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { createServer } from 'node:http';
 import type { Logger } from 'pino';
 import type { Answered } from '../auth/audit.ts';
 import { anonymous, forbidden, isAnonymous, unauthenticated } from '../auth/identity.ts';
@@ -49,6 +48,9 @@ import {
 import type { ResourceTarget, WatchContext } from './resources.ts';
 import { ResourceRoutes } from './resources.ts';
 import { isSwaggerPath, swaggerFile } from './swagger.ts';
+
+// Not imported: what `import` gives of it is complete, with a WebSocket that loads a second HTTP client.
+const { createServer } = process.getBuiltinModule('node:http');
 
 export interface AppParts {
   readonly registry: SchemeRegistry;

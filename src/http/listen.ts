@@ -1,7 +1,6 @@
 /** The listening socket: what is answered before there is a request, and how it stops. */
 import { once } from 'node:events';
 import type { Server } from 'node:http';
-import { METHODS, STATUS_CODES } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import type { KindredError } from '../errors.ts';
 import type { AnswerQueue } from './answer-queue.ts';
@@ -14,6 +13,9 @@ import {
   requestTimeout,
   urlTooLong,
 } from './problem.ts';
+
+// Not imported, as in app.ts.
+const { METHODS, STATUS_CODES } = process.getBuiltinModule('node:http');
 
 export interface Address {
   readonly host: string;

@@ -1,6 +1,14 @@
 /** Figures for Prometheus: one registry for each service (contract section 14, `/metrics`). */
+import { createRequire } from 'node:module';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
-import { Counter, Gauge, Histogram, Registry } from 'prom-client';
+import type * as prometheus from 'prom-client';
+
+// By file: the package's index loads a client for push gateways too, with https and OpenTelemetry behind it.
+const load = createRequire(import.meta.url);
+const Counter: typeof prometheus.Counter = load('prom-client/lib/counter.js');
+const Gauge: typeof prometheus.Gauge = load('prom-client/lib/gauge.js');
+const Histogram: typeof prometheus.Histogram = load('prom-client/lib/histogram.js');
+const Registry: typeof prometheus.Registry = load('prom-client/lib/registry.js');
 
 /** One value of a gauge. */
 export interface Sample {
