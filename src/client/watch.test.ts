@@ -131,6 +131,20 @@ test('contract 13: an initial list that breaks is listed again, and only the dif
   ]);
 });
 
+test('contract 13: an initial list that ends with Expired is listed again', async () => {
+  const expired = { type: 'ERROR', revision: 5, error: { status: 410, code: 'Expired', detail: 'list again' } };
+  const initial = { type: 'ADDED', revision: 5, object: object('a'), initial: true };
+  const seen = await collect(
+    [
+      { expect: { sendInitial: 'true' }, events: [initial, expired] },
+      { expect: { sendInitial: 'true' }, events: [initial, { type: 'BOOKMARK', revision: 5, initial: true }] },
+    ],
+    { sendInitial: true },
+    2,
+  );
+  assert.deepEqual(seen, ['ADDED 5 a initial', 'BOOKMARK 5 initial']);
+});
+
 test('contract 13: a service that stops or a moment too slow is waited out, a revision no longer kept is thrown', async () => {
   const ended = (code: string, status: number) => ({
     type: 'ERROR',

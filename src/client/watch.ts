@@ -79,7 +79,8 @@ export async function* watch<T>(
       if (!resume) return;
     } catch (error) {
       if (signal?.aborted || connection.signal?.aborted) return;
-      if (!resume || !passing(error)) throw error;
+      const isListedAnew = listing !== undefined && error instanceof KindredError && error.code === 'Expired';
+      if (!resume || !(isListedAnew || passing(error))) throw error;
     }
     if (signal?.aborted || connection.signal?.aborted) return;
     listing?.restart();

@@ -7,6 +7,10 @@ import { matches } from '../query/match.ts';
 import type { AppliedChange } from './feed.ts';
 import type { ListRequest, ModelResource, Page } from './resource.ts';
 import type { Watches } from './watch.ts';
+import { isAway } from './watch.ts';
+
+/** Milliseconds between two attempts to read the page while the database is away. */
+const awayPause = 500;
 
 /** Applied in this order, they turn the window before into the window now. */
 export interface WindowChange {
@@ -47,6 +51,7 @@ export function openLivePage(
   let isClosed = false;
   /** Had an event since the last bookmark. */
   let isBusy = false;
+  let again: NodeJS.Timeout | undefined;
 
   function concerns(change: AppliedChange): boolean {
     if (request.names && !request.names.has(change.name)) return false;
@@ -70,6 +75,12 @@ export function openLivePage(
         await sink.drained();
       }
     } catch (error) {
+      if (isAway(error)) {
+        isDirty = true;
+        clearTimeout(again);
+        if (!isClosed) again = setTimeout(() => void refresh(), awayPause).unref();
+        return;
+      }
       close();
       sink.end(error);
     } finally {
@@ -89,12 +100,14 @@ export function openLivePage(
     },
     end(error) {
       isClosed = true;
+      clearTimeout(again);
       sink.end(error);
     },
   });
 
   function close(): void {
     isClosed = true;
+    clearTimeout(again);
     leave();
   }
 

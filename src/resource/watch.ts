@@ -71,6 +71,10 @@ export interface WatchesParts {
 const texts = {
   future: { en: 'The revision {since} is greater than the newest, {newest}', zh: '修订号 {since} 大于最新的 {newest}' },
   expired: { en: 'This replica fell behind the change log; list again', zh: '此副本落后于变更日志；请重新列出' },
+  unlisted: {
+    en: 'The database went away while the list was being sent; list again',
+    zh: '发送列表期间数据库不可用；请重新列出',
+  },
   unregistered: { en: 'The model {kind} is no longer registered', zh: '模型 {kind} 已注销' },
   stopping: { en: 'The service is shutting down', zh: '服务正在关闭' },
   rights: { en: 'What "{identity}" may see has changed; watch again', zh: '"{identity}" 可见的内容已变化；请重新监视' },
@@ -80,6 +84,8 @@ const texts = {
 const replayPortion = 500;
 /** Bookmarks that are sent before other work of the process gets its turn. */
 const bookmarksInARow = 250;
+/** Milliseconds between two attempts to read while the database is away. */
+const awayPause = { shortest: 50, longest: 1_000 };
 /** Part of the bookmark interval between two rounds: an idle stream waits for at most two of them. */
 const bookmarkRound = 0.45;
 
@@ -210,17 +216,41 @@ export class Watches {
 
   async #sendInitial(watch: Watch, request: WatchRequest): Promise<number> {
     const { sink } = watch;
-    const { revision, objects } = await watch.resource.export(request);
-    for await (const portion of objects) {
-      for (const bytes of portion) {
-        if (watch.closed) return revision;
-        sink.event({ type: 'ADDED', revision, bytes, initial: true });
-        const full = sink.drained();
-        if (full) await full;
+    let isSent = false;
+    const send = async (): Promise<number> => {
+      const { revision, objects } = await watch.resource.export(request);
+      for await (const portion of objects) {
+        for (const bytes of portion) {
+          if (watch.closed) return revision;
+          isSent = true;
+          sink.event({ type: 'ADDED', revision, bytes, initial: true });
+          const full = sink.drained();
+          if (full) await full;
+        }
+      }
+      if (!watch.closed) sink.event({ type: 'BOOKMARK', revision, initial: true });
+      return revision;
+    };
+    return this.#patiently(watch, send, (error) => {
+      // What is left can only be had at another revision.
+      if (isSent) throw new KindredError('Expired', texts.unlisted, {}, {}, { cause: error });
+    });
+  }
+
+  /**
+   * Reads again while the database is away: a watch that is live waits for it in the same way.
+   * @param away called before each pause with how long it will be, in milliseconds; may throw to give up
+   */
+  async #patiently<T>(watch: Watch, read: () => Promise<T>, away: (error: unknown, pause: number) => void): Promise<T> {
+    for (let pause = awayPause.shortest; ; pause = Math.min(pause * 2, awayPause.longest)) {
+      try {
+        return await read();
+      } catch (error) {
+        if (!isAway(error) || watch.closed) throw error;
+        away(error, pause);
+        await new Promise<void>((resolve) => setTimeout(resolve, pause).unref());
       }
     }
-    if (!watch.closed) sink.event({ type: 'BOOKMARK', revision, initial: true });
-    return revision;
   }
 
   /**
@@ -228,12 +258,24 @@ export class Watches {
    * replays, the watch goes at its client's pace.
    */
   async #catchUp(watch: Watch, from: number): Promise<void> {
-    const { feed } = this.#parts;
+    const { feed, bookmarkInterval } = this.#parts;
     const { resource, sink } = watch;
+    let silent = 0;
     for (let cursor = from; !watch.closed; ) {
       // In memory, changes from before the model was registered (again) are missing, or belong to its former self.
       const recent = cursor >= resource.followedSince ? feed.recent(cursor) : undefined;
-      const replayed = recent ? { changes: recent, through: feed.applied } : await feed.changes(cursor, replayPortion);
+      const replayed = recent
+        ? { changes: recent, through: feed.applied }
+        : await this.#patiently(
+            watch,
+            () => feed.changes(cursor, replayPortion),
+            (_, pause) => {
+              silent += pause;
+              if (silent < bookmarkInterval * bookmarkRound) return;
+              sink.event({ type: 'BOOKMARK', revision: cursor });
+              silent = 0;
+            },
+          );
       // The log may be ahead of the memory; nothing is told that a read would not show as well.
       if (replayed.through > feed.applied) await feed.at(replayed.through);
       let full: Promise<void> | undefined;
@@ -308,7 +350,14 @@ export class Watches {
   }
 }
 
+/** True while the database is away, or the indexes are being built: what was asked for can be had later. */
+export function isAway(error: unknown): boolean {
+  return error instanceof KindredError && error.code === 'NotReady';
+}
+
+/** How a watch ends that can neither go on nor wait: its client lists again, and is told there when it can. */
 function asEnd(error: unknown): KindredError {
+  if (isAway(error)) return new KindredError('Expired', texts.expired, {}, {}, { cause: error });
   if (error instanceof KindredError) return error;
   return new KindredError('InternalError', texts.failed, {}, {}, { cause: error });
 }
