@@ -5,6 +5,8 @@ import { connect, createServer } from 'node:net';
 export interface Proxy {
   /** The URL with the proxy's address in place of the database's. */
   readonly url: string;
+  /** Connections that were refused so far. */
+  readonly refused: number;
   /** Breaks the connections and refuses new ones. */
   cut(): void;
   /** Takes everything and passes nothing on, as a network that drops packets does. */
@@ -19,8 +21,10 @@ export async function startProxy(databaseUrl: string): Promise<Proxy> {
   const port = Number(target.port);
   const pairs = new Set<readonly [Socket, Socket]>();
   let state: 'open' | 'cut' | 'frozen' = 'open';
+  let refused = 0;
   const server = createServer((inner) => {
     if (state === 'cut') {
+      refused++;
       inner.destroy();
       return;
     }
@@ -46,6 +50,9 @@ export async function startProxy(databaseUrl: string): Promise<Proxy> {
   };
   return {
     url: url.href,
+    get refused() {
+      return refused;
+    },
     cut() {
       state = 'cut';
       cutAll();

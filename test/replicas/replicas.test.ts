@@ -170,8 +170,8 @@ for (const adapter of databaseAdapters().filter(({ kind }) => kind !== 'sqlite')
         return started;
       });
       await until(() => service.readiness().models.some(({ state }) => state === 'building'));
-      // Longer than the first tries take.
-      await new Promise((resolve) => setTimeout(resolve, 500));
+      const tried = proxy.refused;
+      await until(() => proxy.refused >= tried + 5, { what: 'the start goes on trying' });
       assert.deepEqual([isStarted, service.readiness().status], [false, 'starting']);
       proxy.heal();
       const started = { service, url: (await starting).url };
