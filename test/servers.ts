@@ -306,6 +306,15 @@ async function startMariadb(options: ServerOptions): Promise<DatabaseServer> {
   });
 }
 
+let exitsOnSignals = false;
+
+/** So that what is to be done at the exit is done then too. */
+function exitOnSignals(): void {
+  if (exitsOnSignals) return;
+  exitsOnSignals = true;
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => process.exit(1));
+}
+
 interface Program {
   readonly kind: ServerKind;
   readonly folder: string;
@@ -356,7 +365,7 @@ async function server(program: Program): Promise<DatabaseServer> {
     rmSync(program.folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
   }
   process.once('exit', end);
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => process.exit(1));
+  exitOnSignals();
 
   await start();
   return {
