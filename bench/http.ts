@@ -59,7 +59,10 @@ export async function measureHttp(options: HttpOptions): Promise<HttpResult> {
     const filled = await service.ask<Memory>('memory', { collect: false });
     const pages = await pagesOf(`${url}${deepListPaths(1)[0]}`);
     const reads: Record<string, readonly Request[]> = {
-      GET: Array.from({ length: 20_000 }, (_, i) => ({ path: `${collection}/${nameOf(scattered(i, 90, objects))}` })),
+      // As many as there are objects: fewer names would come round again and be in every cache.
+      GET: Array.from({ length: Math.max(objects, 20_000) }, (_, i) => ({
+        path: `${collection}/${nameOf(scattered(i, 90, objects))}`,
+      })),
       LIST: listPaths.map((path) => ({ path })),
       LIST2: deepListPaths(Math.min(50, pages)).map((path) => ({ path })),
     };
