@@ -1,7 +1,17 @@
 /** Database servers for tests: started at the first use in a process, stopped with it. */
 import type { ChildProcess } from 'node:child_process';
 import { spawn, spawnSync } from 'node:child_process';
-import { chownSync, cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chownSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir, userInfo } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -324,6 +334,19 @@ interface Program {
   query(sql: string, database?: string): Promise<void>;
 }
 
+/** Threads that were told to stop go on for a moment on a busy machine. Linux alone tells. */
+function isGoing(pid: number): boolean {
+  const tasks = `/proc/${pid}/task`;
+  if (!existsSync(tasks)) return false;
+  return readdirSync(tasks).some((task) => {
+    try {
+      return !/\) [TZX] /.test(readFileSync(`${tasks}/${task}/stat`, 'utf8'));
+    } catch {
+      return false;
+    }
+  });
+}
+
 async function server(program: Program): Promise<DatabaseServer> {
   let child: ChildProcess | undefined;
 
@@ -377,7 +400,12 @@ async function server(program: Program): Promise<DatabaseServer> {
     signal: (signal) => {
       // The connections of PostgreSQL are processes of their own.
       const family = spawnSync('ps', ['-o', 'pid=', '--ppid', String(child!.pid)], { encoding: 'utf8' }).stdout;
-      for (const pid of [child!.pid!, ...family.split('\n').map(Number).filter(Boolean)]) process.kill(pid, signal);
+      const pids = [child!.pid!, ...family.split('\n').map(Number).filter(Boolean)];
+      for (const pid of pids) process.kill(pid, signal);
+      const deadline = Date.now() + 10_000;
+      while (signal === 'SIGSTOP' && pids.some(isGoing)) {
+        if (Date.now() > deadline) throw new Error('the server goes on after SIGSTOP');
+      }
     },
     get isRunning() {
       return child!.exitCode === null && child!.signalCode === null;

@@ -8,9 +8,20 @@ import { isIP } from 'node:net';
 import type { ConnectionOptions, Pool, PoolConnection, RowDataPacket, SslOptions } from 'mysql2/promise';
 import { expired, notReady, storageFull, unknownOutcome } from './failure.ts';
 import { changesBytes, changeTypes, compactRows, jumpLength, maxSnapshots } from './layout.ts';
+import {
+  byModel,
+  bytesOf,
+  deleteClaims,
+  insertClaims,
+  literal,
+  loadStatements,
+  nameLiteral,
+  selectRows,
+  stepStatements,
+} from './mysql-statements.ts';
 import { durabilityOf, migrateMysql } from './mysql-tables.ts';
 import type { StoreOptions } from './open.ts';
-import type { KnownClaim, Plan, PlannedChange } from './plan.ts';
+import type { KnownClaim, Plan } from './plan.ts';
 import { planBatch, planMending, questionsOf } from './plan.ts';
 import {
   commitTimeout,
@@ -145,56 +156,6 @@ function translate(error: unknown): Error {
   return error as Error;
 }
 
-const bytesOf = (text: string): Buffer => Buffer.from(text, 'utf8');
-const literal = (bytes: Uint8Array): string =>
-  `X'${Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('hex')}'`;
-const nameLiteral = (text: string): string => literal(bytesOf(text));
-
-/** `INSERT` statements of at most about a megabyte each. */
-function inserts(head: string, rows: readonly string[], tail = ''): string[] {
-  const statements: string[] = [];
-  let values: string[] = [];
-  let length = 0;
-  for (const row of rows) {
-    if (values.length > 0 && length + row.length > 2 ** 20) {
-      statements.push(`${head} VALUES ${values.join(',')}${tail}`);
-      values = [];
-      length = 0;
-    }
-    values.push(row);
-    length += row.length;
-  }
-  if (values.length > 0) statements.push(`${head} VALUES ${values.join(',')}${tail}`);
-  return statements;
-}
-
-/** A condition on pairs of model and bytes that the server answers by points of the index. */
-function byModel(column: string, pairs: readonly { model: number; value: Uint8Array }[]): string {
-  const models = Map.groupBy(pairs, (pair) => pair.model);
-  return [...models]
-    .map(
-      ([model, list]) => `(model = ${model} AND ${column} IN (${list.map((pair) => literal(pair.value)).join(',')}))`,
-    )
-    .join(' OR ');
-}
-
-const claimTail =
-  ' ON DUPLICATE KEY UPDATE index_name = VALUES(index_name), key_text = VALUES(key_text), id = VALUES(id)';
-
-function insertClaims(claims: readonly KnownClaim[]): string[] {
-  const rows = claims.map(
-    ({ model, hash, index, key, id }) => `(${model},${literal(hash)},${nameLiteral(index)},${nameLiteral(key)},${id})`,
-  );
-  return inserts('INSERT INTO kindred_claims', rows, claimTail);
-}
-
-function deleteClaims(claims: readonly { model: number; hash: Uint8Array }[]): string {
-  return `DELETE FROM kindred_claims WHERE ${byModel(
-    'hash',
-    claims.map(({ model, hash }) => ({ model, value: hash })),
-  )}`;
-}
-
 interface ClaimRow extends RowDataPacket {
   model: number;
   hash: Buffer;
@@ -270,9 +231,12 @@ class MysqlStore implements Store {
     description: Readonly<Record<string, string>>,
   ) {
     this.#description = description;
-    this.#pool = driver.createPool({ ...config, connectionLimit: options.poolSize ?? 10 });
-    this.#snapshotPool = driver.createPool({ ...config, connectionLimit: maxSnapshots });
-    this.#writers = driver.createPool({ ...config, connectionLimit: 1 });
+    // All values are in the text: the driver need not search it for placeholders.
+    const pool = (connectionLimit: number): Pool =>
+      driver.createPool({ ...config, connectionLimit, queryFormat: (sql) => sql });
+    this.#pool = pool(options.poolSize ?? 10);
+    this.#snapshotPool = pool(maxSnapshots);
+    this.#writers = pool(1);
   }
 
   async modelNumber(group: string, kind: string): Promise<number> {
@@ -322,7 +286,10 @@ class MysqlStore implements Store {
     const timer = setTimeout(() => sever(connection, late()), commitTimeout);
     let usable = false;
     try {
-      const plan = await this.#decide(connection, writes, time);
+      const deciding = this.#decide(connection, writes, time);
+      // While the server is busy.
+      const contents = new Map(writes.map((write) => [write, literal(write.bytes)]));
+      const plan = await deciding;
       if (plan.steps.length === 0) {
         await connection.query('ROLLBACK');
         usable = true;
@@ -330,7 +297,7 @@ class MysqlStore implements Store {
       }
       const batch = randomInt(2 ** 47);
       try {
-        await this.#write(connection, plan, time, batch);
+        await this.#write(connection, plan, contents, time, batch);
         usable = true;
         return plan.results;
       } catch (error) {
@@ -400,8 +367,14 @@ class MysqlStore implements Store {
     });
   }
 
-  async #write(connection: PoolConnection, plan: Plan, time: number, batch: number): Promise<void> {
-    const statements = plan.steps.flatMap((step) => this.#stepStatements(step, time, batch));
+  async #write(
+    connection: PoolConnection,
+    plan: Plan,
+    contents: ReadonlyMap<Write, string>,
+    time: number,
+    batch: number,
+  ): Promise<void> {
+    const statements = plan.steps.flatMap((step) => stepStatements(step, contents, time, batch));
     if (plan.droppedClaims.length > 0) statements.push(deleteClaims(plan.droppedClaims));
     statements.push(...insertClaims(plan.takenClaims));
     statements.push(`UPDATE kindred_meta SET value = ${plan.revision} WHERE id = 'revision'`, 'COMMIT');
@@ -417,36 +390,6 @@ class MysqlStore implements Store {
       length += statement.length;
     }
     await connection.query(sending.join(';'));
-  }
-
-  #stepStatements(step: readonly PlannedChange[], time: number, batch: number): string[] {
-    const rows = step.map(({ revision, id, write }) => {
-      const type = changeTypes.indexOf(write.type);
-      return `(${revision},${time},${type},${write.model},${id},${nameLiteral(write.name)},${literal(write.bytes)},NULL,${batch})`;
-    });
-    const statements = inserts('INSERT INTO kindred_changes', rows);
-    const here = `c.revision BETWEEN ${step[0]!.revision} AND ${step.at(-1)!.revision}`;
-    const types = new Set(step.map((change) => change.write.type));
-    if (types.has('update') || types.has('delete')) {
-      statements.push(
-        `UPDATE kindred_changes c JOIN kindred_objects o ON o.id = c.id SET c.old_bytes = o.bytes WHERE ${here} AND c.type <> 0`,
-      );
-    }
-    if (types.has('delete')) {
-      const removed = step.filter((change) => change.write.type === 'delete').map((change) => change.id);
-      statements.push(`DELETE FROM kindred_objects WHERE id IN (${removed.join(',')})`);
-    }
-    if (types.has('update')) {
-      statements.push(
-        `UPDATE kindred_changes c JOIN kindred_objects o ON o.id = c.id SET o.revision = c.revision, o.bytes = c.bytes WHERE ${here} AND c.type = 1`,
-      );
-    }
-    if (types.has('create')) {
-      statements.push(
-        `INSERT INTO kindred_objects SELECT c.id, c.model, c.name, c.revision, c.bytes FROM kindred_changes c WHERE ${here} AND c.type = 0`,
-      );
-    }
-    return statements;
   }
 
   /**
@@ -747,38 +690,4 @@ function late(): Error {
 function discard(connection: PoolConnection): void {
   sever(connection);
   connection.destroy();
-}
-
-function selectRows(model: number, ids: readonly number[]): string {
-  return `SELECT id, revision, name, bytes FROM kindred_objects WHERE id IN (${ids.join(',')}) AND model = ${model}`;
-}
-
-function loadStatements(part: LoadPart): string[] {
-  if ('models' in part) {
-    const rows = part.models.map(({ number, group, kind }) => `(${number},${nameLiteral(group)},${nameLiteral(kind)})`);
-    return inserts('REPLACE INTO kindred_models', rows);
-  }
-  if ('rows' in part) {
-    const rows = part.rows.map(
-      ({ id, name, revision, bytes }) => `(${id},${part.model},${nameLiteral(name)},${revision},${literal(bytes)})`,
-    );
-    return inserts('REPLACE INTO kindred_objects', rows);
-  }
-  if ('claims' in part) return insertClaims(part.claims.map((claim) => ({ ...claim, model: part.model })));
-  if ('changes' in part) {
-    const rows = part.changes.map(
-      ({ revision, time, type, model, id, name, bytes, before }) =>
-        `(${revision},${time},${changeTypes.indexOf(type)},${model},${id},${nameLiteral(name)},${literal(bytes)},${before ? literal(before) : 'NULL'},0)`,
-    );
-    return inserts('REPLACE INTO kindred_changes', rows);
-  }
-  if ('tokens' in part) {
-    const rows = part.tokens.leases.map(({ name, token }) => `(${nameLiteral(name)},'',${token},0)`);
-    const move = `UPDATE kindred_meta SET value = ${part.tokens.first} WHERE id = 'jump'`;
-    return [move, ...inserts('REPLACE INTO kindred_leases', rows)];
-  }
-  return [
-    `UPDATE kindred_meta SET value = ${part.revision} WHERE id = 'revision'`,
-    `UPDATE kindred_meta SET value = ${part.oldest} WHERE id = 'oldest'`,
-  ];
 }

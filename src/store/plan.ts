@@ -51,8 +51,9 @@ export interface Plan {
   readonly revision: number;
   /** Changes in steps that are made one after another; in one step no row is changed twice. */
   readonly steps: readonly (readonly PlannedChange[])[];
-  readonly takenClaims: readonly KnownClaim[];
+  /** To be removed first, also those that another row takes over. */
   readonly droppedClaims: readonly { readonly model: number; readonly hash: Uint8Array }[];
+  readonly takenClaims: readonly KnownClaim[];
 }
 
 export function questionsOf(writes: readonly Write[]): Questions {
@@ -140,8 +141,9 @@ export function planBatch(writes: readonly Write[], time: number, answers: Answe
   const droppedClaims: { model: number; hash: Uint8Array }[] = [];
   for (const [key, claim] of claims) {
     const old = before.get(key);
-    if (claim && claim.id !== old?.id) takenClaims.push(claim);
-    if (!claim && old) droppedClaims.push(old);
+    if (claim?.id === old?.id) continue;
+    if (old) droppedClaims.push(old);
+    if (claim) takenClaims.push(claim);
   }
   return { results, revision, steps, takenClaims, droppedClaims };
 }

@@ -1,7 +1,7 @@
 /**
  * The store in PostgreSQL, for any number of processes. A batch is one transaction on a connection kept for it: the row
  * of the revision is locked, what the batch depends on is read, the batch is decided here (`plan.ts`) and written in a
- * few statements, all of a phase sent at once. Statements and isolation are those that PostgreSQL-compatible engines
+ * few statements, all of a phase in one packet (`postgres-sequence.ts`). Statements and isolation are those that PostgreSQL-compatible engines
  * have; a serialisation failure is tried again.
  */
 import { randomInt } from 'node:crypto';
@@ -9,8 +9,26 @@ import type { Client, ClientBase, Pool, PoolClient, QueryResultRow } from 'pg';
 import { expired, notReady, storageFull, unknownOutcome } from './failure.ts';
 import { changesBytes, changeTypes, compactRows, jumpLength, maxSnapshots } from './layout.ts';
 import type { StoreOptions } from './open.ts';
-import type { KnownClaim, PlannedChange } from './plan.ts';
+import type { Plan } from './plan.ts';
 import { planBatch, planMending, questionsOf } from './plan.ts';
+import type { Call } from './postgres-sequence.ts';
+import { parser, prepare, sequenceOf } from './postgres-sequence.ts';
+import type { ClaimRow } from './postgres-statements.ts';
+import {
+  Bytes,
+  batchStatements,
+  channel,
+  claimOf,
+  claimParameters,
+  deleteClaims,
+  hashParameters,
+  insertClaims,
+  loadClaims,
+  numbers,
+  selectClaims,
+  stepCall,
+  texts,
+} from './postgres-statements.ts';
 import { durabilityOf, migratePostgres } from './postgres-tables.ts';
 import {
   commitTimeout,
@@ -43,8 +61,6 @@ import type {
 } from './store.ts';
 import { Line, Poller } from './wake.ts';
 
-const channel = 'kindred_commit';
-
 interface ServerError {
   readonly code?: string;
   readonly severity?: string;
@@ -67,8 +83,8 @@ export async function openPostgres(url: string, options: StoreOptions): Promise<
       pool.on('connect', (client) => client.on('error', () => undefined));
       return pool;
     },
-    client: async (pipeline) => {
-      const client = new pg.Client({ ...config, pipeline } as never);
+    client: async () => {
+      const client = new pg.Client(config);
       client.on('error', () => undefined);
       await client.connect();
       return client;
@@ -76,7 +92,7 @@ export async function openPostgres(url: string, options: StoreOptions): Promise<
   };
   let client: Client;
   try {
-    client = await connections.client(false);
+    client = await connections.client();
   } catch (cause) {
     throw unreachable(url, cause);
   }
@@ -105,24 +121,9 @@ function settings(given: string): object {
   };
 }
 
-/** Types of the columns here by their object id in PostgreSQL's catalogue. */
-const oids = { bytea: 17, int8: 20, int4: 23, numeric: 1700 };
-
-function parser(oid: number): (value: string) => unknown {
-  switch (oid) {
-    case oids.bytea:
-      return (value) => Buffer.from(value.slice('\\x'.length), 'hex');
-    case oids.int8:
-    case oids.int4:
-    case oids.numeric:
-      return Number;
-  }
-  return (value) => value;
-}
-
 interface Connections {
   pool(size: number): Pool;
-  client(pipeline: boolean): Promise<Client>;
+  client(): Promise<Client>;
 }
 
 /** True when the server itself refused the statement, which therefore did nothing. Only its errors have a severity. */
@@ -149,105 +150,6 @@ function translate(error: unknown): Error {
   }
   return error as Error;
 }
-
-/** Several byte strings as one parameter, with where each begins (from 1) and how long it is. */
-class Bytes {
-  readonly #parts: Uint8Array[] = [];
-  readonly starts: number[] = [];
-  readonly lengths: number[] = [];
-  #length = 0;
-
-  add(part: Uint8Array): void {
-    this.#parts.push(part);
-    this.starts.push(this.#length + 1);
-    this.lengths.push(part.byteLength);
-    this.#length += part.byteLength;
-  }
-
-  get all(): Buffer {
-    return Buffer.concat(this.#parts, this.#length);
-  }
-}
-
-const numbers = (list: readonly number[]): string => `{${list.join(',')}}`;
-const texts = (list: readonly string[]): string =>
-  `{${list.map((text) => `"${text.replace(/[\\"]/g, '\\$&')}"`).join(',')}}`;
-
-const selectClaims = `
-  SELECT c.model, c.hash, c.index_name AS index, c.key, c.id
-  FROM unnest($2::int[], $3::int[], $4::int[]) AS w (model, start, length)
-  JOIN kindred_claims c ON c.model = w.model AND c.hash = substring($1::bytea from w.start for w.length)`;
-
-const insertClaims = `
-  INSERT INTO kindred_claims
-  SELECT w.model, substring($1::bytea from w.start for w.length), w.index_name, substring($1::bytea from w.key_start for w.key_length), w.id
-  FROM unnest($2::int[], $3::int[], $4::int[], $5::text[], $6::int[], $7::int[], $8::bigint[])
-    AS w (model, start, length, index_name, key_start, key_length, id)
-  ON CONFLICT (model, hash) DO UPDATE SET index_name = excluded.index_name, key = excluded.key, id = excluded.id`;
-
-function claimParameters(claims: readonly (Omit<KnownClaim, 'model'> & { model: number })[]): unknown[] {
-  const bytes = new Bytes();
-  for (const { hash, key } of claims) {
-    bytes.add(hash);
-    bytes.add(Buffer.from(key, 'utf8'));
-  }
-  const even = (list: readonly number[]): number[] => list.filter((_, i) => i % 2 === 0);
-  const odd = (list: readonly number[]): number[] => list.filter((_, i) => i % 2 === 1);
-  return [
-    bytes.all,
-    numbers(claims.map((claim) => claim.model)),
-    numbers(even(bytes.starts)),
-    numbers(even(bytes.lengths)),
-    texts(claims.map((claim) => claim.index)),
-    numbers(odd(bytes.starts)),
-    numbers(odd(bytes.lengths)),
-    numbers(claims.map((claim) => claim.id)),
-  ];
-}
-
-const deleteClaims = `
-  DELETE FROM kindred_claims c
-  USING unnest($2::int[], $3::int[], $4::int[]) AS w (model, start, length)
-  WHERE c.model = w.model AND c.hash = substring($1::bytea from w.start for w.length)`;
-
-function hashParameters(hashes: readonly { model: number; hash: Uint8Array }[]): unknown[] {
-  const bytes = new Bytes();
-  for (const { hash } of hashes) bytes.add(hash);
-  return [bytes.all, numbers(hashes.map((one) => one.model)), numbers(bytes.starts), numbers(bytes.lengths)];
-}
-
-/** The rows and their lines of the change log. All parts see the rows as they were before, so the content before is there. */
-const writeStep = `
-  WITH w AS (
-    SELECT revision, type, model, id, name, substring($1::bytea from start for length) AS bytes
-    FROM unnest($4::bigint[], $5::int[], $6::int[], $7::bigint[], $8::text[], $9::int[], $10::int[])
-      AS input (revision, type, model, id, name, start, length)
-  ), created AS (
-    INSERT INTO kindred_objects SELECT id, model, name, revision, bytes FROM w WHERE type = 0
-  ), updated AS (
-    UPDATE kindred_objects o SET revision = w.revision, bytes = w.bytes FROM w WHERE w.type = 1 AND o.id = w.id
-  ), removed AS (
-    DELETE FROM kindred_objects o USING w WHERE w.type = 2 AND o.id = w.id
-  )
-  INSERT INTO kindred_changes
-  SELECT w.revision, $2, w.type, w.model, w.id, w.name, w.bytes, o.bytes, $3
-  FROM w LEFT JOIN kindred_objects o ON o.id = w.id`;
-
-interface ClaimRow {
-  model: number;
-  hash: Buffer;
-  index: string;
-  key: Buffer;
-  id: number;
-}
-
-const claimOf = ({ hash, index, key, id, model }: ClaimRow): KnownClaim => ({
-  model,
-  hash,
-  index,
-  key: key.toString('utf8'),
-  id,
-});
 
 const driverErrors = { repeatable, translate };
 
@@ -350,12 +252,22 @@ class PostgresStore implements Store {
   }
 
   async #connect(): Promise<Client> {
-    const client = await this.#connections.client(true);
+    const client = await this.#connections.client();
     // Tables that were just made have no statistics: keep the planner from reading them whole.
     for (const setting of ['enable_hashjoin', 'enable_mergejoin', 'enable_seqscan']) {
       await ask(client, `SET ${setting} = off`, [], shortQuery).catch(() => undefined);
     }
-    return client;
+    const { tell, ...everywhere } = batchStatements;
+    const timer = setTimeout(() => destroy(client), shortQuery);
+    try {
+      await prepare(client, this.#notifies ? batchStatements : everywhere);
+      return client;
+    } catch (error) {
+      destroy(client);
+      throw error;
+    } finally {
+      clearTimeout(timer);
+    }
   }
 
   #dropWriter(client: Client): void {
@@ -364,106 +276,47 @@ class PostgresStore implements Store {
   }
 
   /** Locks the revision, reads what the batch depends on and decides what it does. */
-  async #decide(client: Client, writes: readonly Write[], time: number): Promise<ReturnType<typeof planBatch>> {
-    const questions = questionsOf(writes);
-    const nothing = { rows: [] as never[] };
-    const [, revision, rows, claims, leases, heirs] = await together([
-      client.query('BEGIN ISOLATION LEVEL READ COMMITTED'),
-      client.query<{ value: number }>({
-        name: 'lock',
-        text: "SELECT value FROM kindred_meta WHERE key = 'revision' FOR UPDATE",
-      }),
-      questions.names.length === 0
-        ? nothing
-        : client.query({
-            name: 'rows',
-            text: `SELECT o.model, o.name, o.id, o.revision FROM unnest($1::int[], $2::text[]) AS w (model, name)
-              JOIN kindred_objects o ON o.model = w.model AND o.name = w.name`,
-            values: [numbers(questions.names.map((one) => one.model)), texts(questions.names.map((one) => one.name))],
-          }),
-      questions.hashes.length === 0
-        ? nothing
-        : client.query<ClaimRow>({
-            name: 'claims',
-            text: selectClaims,
-            values: hashParameters(questions.hashes),
-          }),
-      questions.leases.length === 0
-        ? nothing
-        : client.query('SELECT name, token, expires FROM kindred_leases WHERE name = ANY ($1::text[]) FOR UPDATE', [
-            texts(questions.leases),
-          ]),
-      questions.heirs.length === 0
-        ? nothing
-        : client.query('SELECT id, model, revision FROM kindred_objects WHERE id = ANY ($1::bigint[])', [
-            numbers(questions.heirs),
-          ]),
-    ] as const);
+  async #decide(client: Client, writes: readonly Write[], time: number): Promise<Plan> {
+    const { names, hashes, leases, heirs } = questionsOf(writes);
+    const calls: Call[] = [{ name: 'BEGIN' }, { name: 'lock' }];
+    if (names.length > 0) {
+      calls.push({
+        name: 'rows',
+        values: [numbers(names.map((one) => one.model)), texts(names.map((one) => one.name))],
+      });
+    }
+    if (hashes.length > 0) calls.push({ name: 'claims', values: hashParameters(hashes) });
+    if (leases.length > 0) calls.push({ name: 'leases', values: [texts(leases)] });
+    if (heirs.length > 0) calls.push({ name: 'heirs', values: [numbers(heirs)] });
+    const answers = await sequenceOf(calls).send(client);
+    const rowsOf = (name: string) => answers[calls.findIndex((call) => call.name === name)]?.rows ?? [];
     return planBatch(writes, time, {
-      revision: revision.rows[0]!.value,
-      rows: rows.rows as never,
-      claims: (claims.rows as ClaimRow[]).map(claimOf),
-      leases: leases.rows as never,
-      heirs: heirs.rows as never,
+      revision: rowsOf('lock')[0].value,
+      rows: rowsOf('rows'),
+      claims: rowsOf('claims').map(claimOf),
+      leases: rowsOf('leases'),
+      heirs: rowsOf('heirs'),
     });
   }
 
-  async #write(client: Client, plan: ReturnType<typeof planBatch>, time: number, batch: number): Promise<void> {
-    const sent = plan.steps.map((step) => this.#writeStep(client, step, time, batch));
-    if (plan.droppedClaims.length > 0) {
-      sent.push(client.query({ name: 'drop-claims', text: deleteClaims, values: hashParameters(plan.droppedClaims) }));
-    }
-    if (plan.takenClaims.length > 0) {
-      sent.push(client.query({ name: 'take-claims', text: insertClaims, values: claimParameters(plan.takenClaims) }));
-    }
-    sent.push(
-      client.query({
-        name: 'move',
-        text: "UPDATE kindred_meta SET value = $1 WHERE key = 'revision'",
-        values: [plan.revision],
-      }),
-    );
-    if (this.#notifies) {
-      sent.push(
-        client.query({ name: 'tell', text: `SELECT pg_notify('${channel}', $1)`, values: [`${plan.revision}`] }),
-      );
-    }
-    const committed = client.query('COMMIT').catch((cause: unknown) => {
+  async #write(client: Client, plan: Plan, time: number, batch: number): Promise<void> {
+    const calls = plan.steps.map((step) => stepCall(step, time, batch));
+    if (plan.droppedClaims.length > 0) calls.push({ name: 'drop-claims', values: hashParameters(plan.droppedClaims) });
+    if (plan.takenClaims.length > 0) calls.push({ name: 'take-claims', values: claimParameters(plan.takenClaims) });
+    calls.push({ name: 'move', values: [`${plan.revision}`] });
+    if (this.#notifies) calls.push({ name: 'tell', values: [`${plan.revision}`] });
+    calls.push({ name: 'COMMIT' });
+    const sequence = sequenceOf(calls);
+    const answers = await sequence.send(client).catch((cause: unknown) => {
+      if (sequence.answers.length < calls.length - 1) throw cause;
       throw new CommitFailure('the commit failed', { cause });
     });
-    const results = await together([...sent, committed]);
-    if (results.at(-1)!.command !== 'COMMIT') throw new Error('the server did not commit');
+    if (answers.at(-1)!.tag !== 'COMMIT') throw new Error('the server did not commit');
   }
 
   /** False on engines without LISTEN and NOTIFY: there the others poll. */
   get #notifies(): boolean {
     return !/CockroachDB/.test(this.#description.version ?? '');
-  }
-
-  #writeStep(
-    client: Client,
-    step: readonly PlannedChange[],
-    time: number,
-    batch: number,
-  ): Promise<{ command: string }> {
-    const bytes = new Bytes();
-    for (const { write } of step) bytes.add(write.bytes);
-    return client.query({
-      name: 'step',
-      text: writeStep,
-      values: [
-        bytes.all,
-        time,
-        batch,
-        numbers(step.map((change) => change.revision)),
-        numbers(step.map((change) => changeTypes.indexOf(change.write.type))),
-        numbers(step.map((change) => change.write.model)),
-        numbers(step.map((change) => change.id)),
-        texts(step.map((change) => change.write.name)),
-        numbers(bytes.starts),
-        numbers(bytes.lengths),
-      ],
-    });
   }
 
   /**
@@ -639,7 +492,7 @@ class PostgresStore implements Store {
     let lost = false;
     while (!this.#closed && this.#listeners.size > 0) {
       try {
-        const client = await this.#connections.client(false);
+        const client = await this.#connections.client();
         this.#listener = client;
         const ended = new Promise<void>((resolve) => client.once('end', () => resolve()));
         client.on('notification', () => this.#call());
@@ -742,7 +595,7 @@ class PostgresStore implements Store {
         );
       } else if ('claims' in part) {
         const claims = part.claims.map((claim) => ({ ...claim, model: part.model }));
-        await client.query(insertClaims, claimParameters(claims));
+        await client.query(loadClaims, claimParameters(claims));
       } else if ('changes' in part) {
         for (const { revision, time, type, model, id, name, bytes, before } of part.changes) {
           await client.query(
@@ -863,14 +716,6 @@ async function ask<R extends QueryResultRow>(
   timeout: number,
 ): Promise<{ rows: R[] }> {
   return client.query<R>({ text, values, query_timeout: timeout } as never);
-}
-
-/** All of them, or the first error once every one of them is settled. */
-async function together<T extends readonly unknown[]>(tasks: T): Promise<{ -readonly [K in keyof T]: Awaited<T[K]> }> {
-  const settled = await Promise.allSettled(tasks);
-  const failed = settled.find((one) => one.status === 'rejected');
-  if (failed) throw failed.reason;
-  return settled.map((one) => (one as PromiseFulfilledResult<unknown>).value) as never;
 }
 
 /** Whether a batch whose writing failed has certainly done nothing. */
