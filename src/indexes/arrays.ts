@@ -1,6 +1,10 @@
 /** Typed arrays that grow: an eighth more each time, so that appending stays cheap and little memory lies idle. */
 
-type Growable = Uint16Array<ArrayBuffer> | Uint32Array<ArrayBuffer> | Float64Array<ArrayBuffer>;
+type Growable =
+  | Uint8Array<ArrayBuffer>
+  | Uint16Array<ArrayBuffer>
+  | Uint32Array<ArrayBuffer>
+  | Float64Array<ArrayBuffer>;
 
 /** The array itself when it is long enough, else a longer copy; what is new is `filler`. */
 export function grown<A extends Growable>(array: A, length: number, filler = 0): A {

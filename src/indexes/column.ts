@@ -12,28 +12,43 @@ export interface Keys {
   compareTo(item: number, key: unknown): number;
   /** An empty column for keys of this type. */
   another(): Column;
+  readonly isText: boolean;
+  /**
+   * A number for a key: a larger key never has a smaller one, and keys may share one. NaN for no key and for types that have none.
+   * @param skipped of a text: units not looked at, which are the same in all that are compared
+   */
+  numberOf(key: unknown, skipped: number): number;
+  /** The number of the item's key. */
+  number(item: number, skipped: number): number;
 }
 
 export interface Column extends Keys {
   set(item: number, key: unknown): void;
 }
 
-/** Numbers and dates; NaN is no key. */
+/** A key: neither NaN nor behind the end. */
+function isKey(value: number | undefined): boolean {
+  return value! >= Number.NEGATIVE_INFINITY;
+}
+
+/** Numbers and dates; NaN is no key, and neither is what lies behind the end. */
 export class NumberColumn implements Column {
+  readonly isText: boolean = false;
   values = new Float64Array(16).fill(Number.NaN);
 
   get(item: number): unknown {
-    const value = this.values[item]!;
-    return Number.isNaN(value) ? undefined : value;
+    const value = this.values[item];
+    return isKey(value) ? value : undefined;
   }
 
   set(item: number, key: unknown): void {
+    if (key === undefined && item >= this.values.length) return;
     this.values = grown(this.values, item + 1, Number.NaN);
     this.values[item] = key === undefined ? Number.NaN : (key as number);
   }
 
   has(item: number): boolean {
-    return !Number.isNaN(this.values[item]!);
+    return isKey(this.values[item]);
   }
 
   compare(a: number, b: number): number {
@@ -41,25 +56,33 @@ export class NumberColumn implements Column {
     const y = this.values[b]!;
     if (x < y) return -1;
     if (x > y) return 1;
-    return x === y ? 0 : Number(!Number.isNaN(x)) - Number(!Number.isNaN(y));
+    return x === y ? 0 : Number(isKey(x)) - Number(isKey(y));
   }
 
   compareTo(item: number, key: unknown): number {
     const value = this.values[item]!;
-    if (key === undefined) return Number.isNaN(value) ? 0 : 1;
+    if (key === undefined) return Number(isKey(value));
     return value === key ? 0 : value > (key as number) ? 1 : -1;
   }
 
   another(): Column {
     return new NumberColumn();
   }
+
+  numberOf(key: unknown): number {
+    return key === undefined ? Number.NaN : Number(key);
+  }
+
+  number(item: number): number {
+    return this.values[item] ?? Number.NaN;
+  }
 }
 
 /** False and true as 0 and 1. */
 export class BooleanColumn extends NumberColumn {
   override get(item: number): unknown {
-    const value = this.values[item]!;
-    return Number.isNaN(value) ? undefined : value === 1;
+    const value = this.values[item];
+    return isKey(value) ? value === 1 : undefined;
   }
 
   override set(item: number, key: unknown): void {
@@ -78,10 +101,13 @@ export class BooleanColumn extends NumberColumn {
 /** Keys of every other type. */
 export class ValueColumn implements Column {
   readonly values: unknown[];
+  readonly isText: boolean;
   readonly #compare: KeyCodec['compare'];
 
-  constructor(compare: KeyCodec['compare'], values: unknown[] = []) {
+  /** @param isText true: keys are texts, in the order of `compareText` */
+  constructor(compare: KeyCodec['compare'], isText = false, values: unknown[] = []) {
     this.#compare = compare;
+    this.isText = isText;
     this.values = values;
   }
 
@@ -115,8 +141,29 @@ export class ValueColumn implements Column {
   }
 
   another(): Column {
-    return new ValueColumn(this.#compare);
+    return new ValueColumn(this.#compare, this.isText);
   }
+
+  numberOf(key: unknown, skipped: number): number {
+    return this.isText && key !== undefined ? textNumber(key as string, skipped) : Number.NaN;
+  }
+
+  number(item: number, skipped: number): number {
+    return this.numberOf(this.values[item], skipped);
+  }
+}
+
+/** Four units of eight bits; all from 0xfe on are one, and what follows such a unit counts no more. 0 stands behind the end. */
+export function textNumber(text: string, skipped: number): number {
+  const end = Math.min(skipped + 4, text.length);
+  let number = 0;
+  let shift = 24;
+  for (let at = skipped; at < end; at++, shift -= 8) {
+    const unit = text.charCodeAt(at) + 1;
+    if (unit >= 0xff) return (number | (0xff << shift)) >>> 0;
+    number |= unit << shift;
+  }
+  return number >>> 0;
 }
 
 /** A multi-value field as a sort sees it: by slot, each with its smallest or its largest key. */
@@ -158,5 +205,18 @@ export class EdgeKeys implements Keys {
 
   another(): Column {
     return this.#column.another();
+  }
+
+  get isText(): boolean {
+    return this.#column.isText;
+  }
+
+  numberOf(key: unknown, skipped: number): number {
+    return this.#column.numberOf(key, skipped);
+  }
+
+  number(slot: number, skipped: number): number {
+    const item = this.edges[slot]!;
+    return item === none ? Number.NaN : this.#column.number(item, skipped);
   }
 }

@@ -29,12 +29,12 @@ export abstract class FieldIndex {
   readonly field: Field;
   /** By item. */
   readonly column: Column;
-  /** All items. */
+  /** All items with a key; slots without one are in it, at its beginning, from the first sort that needs them on. */
   abstract readonly order: Order;
   /** Slot by item; undefined when items are slots. */
   owners: Uint32Array<ArrayBuffer> | undefined;
   /** Objects without a key. */
-  missing = 0;
+  readonly without = new SlotSet();
   protected readonly parts: IndexParts;
   /** Of a unique index: keys that more than one object had, by their identity. */
   readonly #conflicts = new Map<unknown, unknown>();
@@ -81,8 +81,8 @@ export abstract class FieldIndex {
     return [low, Math.max(low, to === undefined ? order.size : order.rankOf(to, toInclusive))];
   }
 
-  /** Items without a key. */
-  protected abstract get keyless(): number;
+  /** Items without a key in `order`. */
+  abstract readonly keyless: number;
 
   /** Sets the bits of the objects between two ranks of `order`. */
   mark(low: number, high: number, words: Uint32Array): void {
@@ -92,7 +92,7 @@ export abstract class FieldIndex {
   /** The objects of one key, whose run has these ranks; kept from now on when there are many. */
   run(key: unknown, low: number, high: number, limit: number): SlotSet {
     const id = this.#identity(key);
-    return this.#runs.get(id) ?? this.#read(id, this.order, this.owners, low, high, limit);
+    return this.#runs.get(id) ?? this.#read(id, low, high, limit);
   }
 
   /** The objects of one key, if their set is kept. */
@@ -100,12 +100,24 @@ export abstract class FieldIndex {
     return this.#runs.size > 0 ? this.#runs.get(this.#identity(key)) : undefined;
   }
 
-  /** The objects without a key. */
-  missingSet(limit: number): SlotSet {
-    return this.#runs.get(undefined) ?? this.#read(undefined, this.sorted(false), undefined, 0, this.missing, limit);
+  get missing(): number {
+    return this.without.count;
   }
 
-  #read(id: unknown, order: Order, owners: Uint32Array | undefined, low: number, high: number, limit: number): SlotSet {
+  /** The objects without a key, by name. */
+  protected withoutByName(): Uint32Array {
+    const byName = this.parts.byName();
+    const slots = new Uint32Array(this.missing);
+    let count = 0;
+    for (let place = 0; count < slots.length; place++) {
+      const leaf = byName.leaf(place);
+      for (let i = 0; i < leaf.length; i++) if (this.without.has(leaf[i]!)) slots[count++] = leaf[i]!;
+    }
+    return slots;
+  }
+
+  #read(id: unknown, low: number, high: number, limit: number): SlotSet {
+    const { order, owners } = this;
     if (high - low < leastRun) {
       const slots = new Uint32Array(Math.max(high - low, 4));
       for (let rank = low; rank < high; rank++) {
@@ -164,7 +176,7 @@ export abstract class FieldIndex {
   protected insertItem(item: number): void {
     const { order, column } = this;
     order.insert(item);
-    if (!column.has(item)) return;
+    if ((column instanceof NumberColumn && !this.field.unique) || !column.has(item)) return;
     for (const neighbour of [order.previous, order.next]) {
       if (neighbour === none || column.compare(neighbour, item) !== 0) continue;
       const key = column.get(neighbour);
@@ -222,28 +234,37 @@ function columnOf(field: Field, values?: unknown[]): Column {
     case 'boolean':
       return new BooleanColumn();
     default:
-      return new ValueColumn(values ? (compareNames as KeyCodec['compare']) : field.codec.compare, values);
+      return new ValueColumn(
+        values ? (compareNames as KeyCodec['compare']) : field.codec.compare,
+        field.codec.type === 'string',
+        values,
+      );
   }
 }
 
 export class SingleIndex extends FieldIndex {
   readonly order: Order;
+  /** True: `order` has the slots without a key, too. */
+  #isWhole = false;
 
   /** @param values the names by slot, which somebody else keeps, for the index of the names */
   constructor(field: Field, parts: IndexParts, values?: unknown[]) {
     const column = columnOf(field, values);
     super(field, column, parts);
-    this.order = new Order(column, parts);
+    this.order = new Order(column, values ? { names: parts.names } : parts);
   }
 
-  protected override get keyless(): number {
-    return this.missing;
+  get keyless(): number {
+    return this.#isWhole ? this.missing : 0;
   }
 
   insert(slot: number, keys: readonly unknown[]): void {
-    const key = keys[0];
     this.append(slot, keys);
-    this.joined(slot, key);
+    if (keys.length === 0) {
+      if (this.#isWhole) this.order.insert(slot);
+      return;
+    }
+    this.joined(slot, keys[0]);
     this.insertItem(slot);
   }
 
@@ -257,19 +278,31 @@ export class SingleIndex extends FieldIndex {
   }
 
   remove(slot: number): void {
-    const key = this.column.get(slot);
-    if (key === undefined) this.missing--;
+    if (this.without.remove(slot)) {
+      if (this.#isWhole) this.order.remove(slot);
+      return;
+    }
     this.order.remove(slot);
-    this.left(slot, key);
+    this.left(slot, this.column.get(slot));
     this.column.set(slot, undefined);
   }
 
   some(slot: number, accepts: (key: unknown) => boolean): boolean {
-    const key = this.column.get(slot);
-    return key !== undefined && accepts(key);
+    return this.column.has(slot) && accepts(this.column.get(slot));
   }
 
   sorted(): Order {
+    if (!this.#isWhole && this.missing > 0) {
+      const { order } = this;
+      const sorted = new Uint32Array(this.missing + order.size);
+      sorted.set(this.withoutByName());
+      for (let place = 0, rank = this.missing; place < order.leaves; place++) {
+        sorted.set(order.leaf(place), rank);
+        rank += order.leaf(place).length;
+      }
+      order.fill(sorted, sorted.length);
+      this.#isWhole = true;
+    }
     return this.order;
   }
 
@@ -278,26 +311,24 @@ export class SingleIndex extends FieldIndex {
   }
 
   append(slot: number, keys: readonly unknown[]): void {
-    if (keys.length === 0) this.missing++;
+    if (keys.length === 0) this.without.add(slot);
     this.column.set(slot, keys[0]);
   }
 
   *finish(byName: Uint32Array): Steps {
     const { column } = this;
-    const sorted = byName.slice();
-    let without = 0;
-    let having = this.missing;
-    const mixed = having > 0 && having < byName.length;
-    for (let i = 0; mixed && i < byName.length; i++) {
-      const slot = byName[i]!;
-      if (column.has(slot)) sorted[having++] = slot;
-      else sorted[without++] = slot;
-      if (i % 8192 === 0) yield;
+    const items = byName.slice();
+    let count = byName.length;
+    if (this.missing > 0) {
+      count = 0;
+      for (let i = 0; i < byName.length; i++) {
+        if (column.has(byName[i]!)) items[count++] = byName[i]!;
+        if (i % 8192 === 0) yield;
+      }
     }
     yield;
-    const items = sorted.subarray(this.missing);
-    yield* this.sortItems(items, items.length);
-    this.order.fill(sorted, sorted.length);
+    yield* this.sortItems(items, count);
+    this.order.fill(items, count);
   }
 }
 
@@ -309,7 +340,6 @@ export class MultiIndex extends FieldIndex {
   /** By smallest and by largest key; from the first sort that needs them on, since most indexes of many values are never sorted by. */
   #ascending: Order | undefined;
   #descending: Order | undefined;
-  readonly #without = new SlotSet();
   /** The object's next larger value, by item. */
   #following = new Uint32Array(16);
   readonly #free: number[] = [];
@@ -320,7 +350,7 @@ export class MultiIndex extends FieldIndex {
     super(field, column, parts);
     const self = this;
     this.order = new Order(column, {
-      names: parts.names,
+      ...parts,
       get owners() {
         return self.owners;
       },
@@ -329,9 +359,7 @@ export class MultiIndex extends FieldIndex {
     this.#largest = new EdgeKeys(column);
   }
 
-  protected override get keyless(): number {
-    return 0;
-  }
+  readonly keyless = 0;
 
   insert(slot: number, keys: readonly unknown[]): void {
     this.#addItems(slot, keys);
@@ -378,10 +406,7 @@ export class MultiIndex extends FieldIndex {
 
   #removeItems(slot: number): void {
     const first = this.#smallest.edges[slot]!;
-    if (first === none) {
-      this.missing--;
-      this.#without.remove(slot);
-    }
+    if (first === none) this.without.remove(slot);
     for (let item = first; item !== none; item = this.#following[item]!) {
       this.order.remove(item);
       this.left(slot, this.column.get(item));
@@ -409,21 +434,13 @@ export class MultiIndex extends FieldIndex {
     return descending ? this.#largest : this.#smallest;
   }
 
-  override missingSet(): SlotSet {
-    return this.#without;
-  }
-
   /** All slots by their edge: those without a key by name, then the owners of the items that are one. */
   #sortedBy(keys: EdgeKeys): Order {
     const { owners, order } = this;
     const { edges } = keys;
-    const byName = this.parts.byName();
-    const sorted = new Uint32Array(byName.size);
-    let count = 0;
-    for (let place = 0; this.missing > 0 && place < byName.leaves; place++) {
-      const leaf = byName.leaf(place);
-      for (let i = 0; i < leaf.length; i++) if (edges[leaf[i]!] === none) sorted[count++] = leaf[i]!;
-    }
+    const sorted = new Uint32Array(this.parts.byName().size);
+    sorted.set(this.withoutByName());
+    let count = this.missing;
     for (let place = 0; place < order.leaves; place++) {
       const leaf = order.leaf(place);
       for (let i = 0; i < leaf.length; i++) {
@@ -452,9 +469,7 @@ export class MultiIndex extends FieldIndex {
     }
     this.#smallest.set(slot, first);
     this.#largest.set(slot, last);
-    if (first !== none) return;
-    this.missing++;
-    this.#without.add(slot);
+    if (first === none) this.without.add(slot);
   }
 
   *finish(byName: Uint32Array): Steps {

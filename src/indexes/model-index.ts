@@ -104,7 +104,8 @@ export class ModelIndex {
     if (slot === none) return undefined;
     this.#table.remove(slot);
     this.labels.set(slot, undefined);
-    for (const field of this.fields) field.remove(slot);
+    // The name last: the other orders look at the names of what they hold.
+    for (let field = this.fields.length - 1; field >= 0; field--) this.fields[field]!.remove(slot);
     this.names[slot] = '';
     this.#free.push(slot);
     this.#touch(slot);
@@ -129,8 +130,8 @@ export class ModelIndex {
 
   /** Names of the objects with a deletion timestamp. */
   deletingNames(): readonly string[] {
-    const { order, missing } = this.fields[deletedField]!;
-    return Array.from({ length: order.size - missing }, (_, i) => this.names[order.at(missing + i)]!);
+    const { order, keyless } = this.fields[deletedField]!;
+    return Array.from({ length: order.size - keyless }, (_, i) => this.names[order.at(keyless + i)]!);
   }
 
   /** Values of unique indexes that several objects have. */

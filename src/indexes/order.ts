@@ -2,8 +2,10 @@
  * All items of a field by key, those of one key by name: a list in leaves of at most 512, with the number of items before each leaf,
  * so that the item at any rank, the rank of any key and an insertion cost a few steps in a list of millions.
  */
+import { compareText } from '../model/key.ts';
 import { grown, none } from './arrays.ts';
 import type { Column, Keys } from './column.ts';
+import { commonPrefix, lowerBound, ShortKeys, upperBound } from './short-keys.ts';
 
 export const leafSize = 512;
 /** Items in a leaf after a bulk fill: room for later insertions. */
@@ -17,7 +19,9 @@ const sparse = new Set([128, 64, 32, 16, 8, 4, 2, 1, 0]);
 export interface Names {
   readonly names: readonly string[];
   /** Slot by item; absent when items are slots. */
-  readonly owners?: Uint32Array;
+  readonly owners?: Uint32Array | undefined;
+  /** All slots by name, where there is such an order; it holds a slot before any other order does. */
+  byName?(): Order;
 }
 
 /** Names are ASCII, for which the order of UTF-16 units is that of code points. */
@@ -34,7 +38,7 @@ export class Order {
   /** Leaves in order. */
   directory = new Uint32Array(1);
   leaves = 0;
-  /** Neighbours of the item inserted last; `none` at the ends. */
+  /** Neighbours of the item inserted last, where their keys may be the same; else `none`. */
   previous = none;
   next = none;
   readonly keys: Keys;
@@ -45,12 +49,18 @@ export class Order {
    */
   readonly #firstKeys: Column;
   readonly #firstNames: string[] = [];
+  /** Numbers for these keys by place of the directory, of texts behind what all but the first leaf's have in common. */
+  #firstNumbers = new Float64Array(1);
+  #firstPrefix = '';
   /** Leaf by item. */
   #leafOf: Uint16Array<ArrayBuffer> | Uint32Array<ArrayBuffer> = new Uint16Array(16);
-  /** Items before the leaf at each place of the directory, and the place of each leaf; true below `#clean`. */
+  /** Items before the leaf at each place of the directory; true below `#clean`. */
   #starts = new Uint32Array(1);
-  #places = new Uint32Array(1);
   #clean = 0;
+  /** Place of each leaf; true for places below `#placed`. */
+  #places = new Uint32Array(1);
+  #placed = 0;
+  readonly #shortKeys: ShortKeys;
   #used = 0;
   #free: number[] = [];
 
@@ -58,17 +68,79 @@ export class Order {
     this.keys = keys;
     this.#names = names;
     this.#firstKeys = keys.another();
+    this.#shortKeys = new ShortKeys(keys, names, leafSize);
+    this.#shortKeys.grow(1);
+  }
+
+  #slotOf(item: number): number {
+    const { owners } = this.#names;
+    return owners ? owners[item]! : item;
   }
 
   #nameOf(item: number): string {
-    const { names, owners } = this.#names;
-    return names[owners ? owners[item]! : item]!;
+    return this.#names.names[this.#slotOf(item)]!;
   }
 
-  #setFirst(leaf: number): void {
+  /** Two slots by name: by their places in the order of names, which only for neighbours are the same. */
+  #compareNames(a: number, b: number): number {
+    const { names, byName } = this.#names;
+    if (byName) {
+      const order = byName();
+      const difference = order.placeOf(a) - order.placeOf(b);
+      if (difference !== 0) return difference;
+    }
+    return compareNames(names[a]!, names[b]!);
+  }
+
+  /** Gives the key. */
+  #keepFirst(leaf: number): unknown {
     const item = this.items[leaf * leafSize]!;
-    this.#firstKeys.set(leaf, this.keys.get(item));
+    const key = this.keys.get(item);
+    this.#firstKeys.set(leaf, key);
     this.#firstNames[leaf] = this.#nameOf(item);
+    return key;
+  }
+
+  #setFirst(place: number): void {
+    const key = this.#keepFirst(this.directory[place]!);
+    this.#firstNumbers[place] = this.#firstNumber(key);
+    if (place === 0 || !this.keys.isText) return;
+    // What all have in common gets shorter with such a key, and longer as leaves are divided.
+    const isOutside = key !== undefined && !(key as string).startsWith(this.#firstPrefix);
+    if (isOutside || (this.leaves & (this.leaves - 1)) === 0) this.#numberFirsts();
+  }
+
+  /** Makes the numbers of first keys anew. */
+  #numberFirsts(): void {
+    const { directory, leaves } = this;
+    const firstKeys = this.#firstKeys;
+    if (this.keys.isText && leaves > 1) {
+      const first = firstKeys.get(directory[1]!);
+      const last = firstKeys.get(directory[leaves - 1]!);
+      this.#firstPrefix = first === undefined ? '' : commonPrefix(first as string, last as string);
+    }
+    for (let place = 0; place < leaves; place++) {
+      this.#firstNumbers[place] = this.#firstNumber(firstKeys.get(directory[place]!));
+    }
+  }
+
+  /** A smaller key never has a larger number. */
+  #firstNumber(key: unknown): number {
+    if (key === undefined) return Number.NEGATIVE_INFINITY;
+    const prefix = this.#firstPrefix;
+    if (prefix !== '' && !(key as string).startsWith(prefix)) {
+      return compareText(key as string, prefix) < 0 ? Number.NEGATIVE_INFINITY : Number.POSITIVE_INFINITY;
+    }
+    const number = this.keys.numberOf(key, prefix.length);
+    return Number.isNaN(number) ? Number.NEGATIVE_INFINITY : number;
+  }
+
+  /** Places of the directory, from 1 on, whose first keys have this key's number: behind all smaller, before all larger. */
+  #sameNumber(key: unknown): readonly [from: number, to: number] {
+    const numbers = this.#firstNumbers;
+    const number = this.#firstNumber(key);
+    const from = lowerBound(numbers, 1, this.leaves, number);
+    return [from, numbers[from] === number ? upperBound(numbers, from, this.leaves, number) : from];
   }
 
   /** Items before the leaf at each place of the directory. */
@@ -79,13 +151,13 @@ export class Order {
 
   /** Place in the directory of the leaf that holds an item. */
   placeOf(item: number): number {
-    if (this.#clean < this.leaves) this.#refresh();
+    if (this.#placed < this.leaves) this.#refreshPlaces();
     return this.#places[this.#leafOf[item]!]!;
   }
 
   /** For loops over many items: the place is `places[leafOf[item]]`. Only good until the next change. */
   get tables(): { leafOf: Uint16Array | Uint32Array; places: Uint32Array } {
-    if (this.#clean < this.leaves) this.#refresh();
+    if (this.#placed < this.leaves) this.#refreshPlaces();
     return { leafOf: this.#leafOf, places: this.#places };
   }
 
@@ -125,22 +197,38 @@ export class Order {
     const { keys, items, directory } = this;
     const firstKeys = this.#firstKeys;
     const limit = orEqual ? 1 : 0;
-    let low = 0;
-    let high = this.leaves;
-    while (high - low > 1) {
+    let [low, high] = this.#sameNumber(key);
+    while (low < high) {
       const middle = (low + high) >>> 1;
-      if (firstKeys.compareTo(directory[middle]!, key) < limit) low = middle;
+      if (firstKeys.compareTo(directory[middle]!, key) < limit) low = middle + 1;
       else high = middle;
     }
-    const base = directory[low]! * leafSize;
-    let from = 0;
-    let to = this.counts[directory[low]!]!;
+    const place = low - 1;
+    const leaf = directory[place]!;
+    let [from, to] = this.#sameShort(leaf, key, undefined, orEqual);
     while (from < to) {
       const middle = (from + to) >>> 1;
-      if (keys.compareTo(items[base + middle]!, key) < limit) from = middle + 1;
+      if (keys.compareTo(items[middle]!, key) < limit) from = middle + 1;
       else to = middle;
     }
-    return this.starts[low]! + from;
+    return this.starts[place]! + from - leaf * leafSize;
+  }
+
+  /** Where in the items those of a leaf begin and end that have the short key of this one: behind all smaller, before all larger. */
+  #sameShort(
+    leaf: number,
+    key: unknown,
+    name: string | undefined,
+    orEqual: boolean,
+  ): readonly [from: number, to: number] {
+    const count = this.counts[leaf]!;
+    const base = leaf * leafSize;
+    const end = base + count;
+    if (!this.#shortKeys.make(leaf, this.items, count)) return [base, end];
+    const { values } = this.#shortKeys;
+    const short = this.#shortKeys.of(leaf, key, name, orEqual);
+    const from = lowerBound(values, base, end, short);
+    return [from, from < end && values[from] === short ? upperBound(values, from, end, short) : from];
   }
 
   /** Ranks of the first item with the key of this one and of the first behind them. */
@@ -153,7 +241,15 @@ export class Order {
   rankAfter(key: unknown, name: string): number {
     if (this.size === 0) return 0;
     const place = this.#placeFor(key, name, 1);
-    return this.starts[place]! + this.#indexFor(place, key, name, 1);
+    const leaf = this.directory[place]!;
+    let [from, to] = this.#sameShort(leaf, key, name, true);
+    while (from < to) {
+      const middle = (from + to) >>> 1;
+      const item = this.items[middle]!;
+      if ((this.keys.compareTo(item, key) || compareNames(this.#nameOf(item), name)) < 1) from = middle + 1;
+      else to = middle;
+    }
+    return this.starts[place]! + from - leaf * leafSize;
   }
 
   /** The last leaf whose first item compares with a key and name as less than `limit`, or the first leaf. */
@@ -161,36 +257,36 @@ export class Order {
     const { directory } = this;
     const firstKeys = this.#firstKeys;
     const firstNames = this.#firstNames;
-    let low = 0;
-    let high = this.leaves;
-    while (high - low > 1) {
-      const middle = (low + high) >>> 1;
-      const leaf = directory[middle]!;
-      if ((firstKeys.compareTo(leaf, key) || compareNames(firstNames[leaf]!, name)) < limit) low = middle;
-      else high = middle;
-    }
-    return low;
-  }
-
-  /** Number of items in a leaf that compare as less than `limit`. */
-  #indexFor(place: number, key: unknown, name: string, limit: 0 | 1): number {
-    const { keys, items } = this;
-    const leaf = this.directory[place]!;
-    const base = leaf * leafSize;
-    let low = 0;
-    let high = this.counts[leaf]!;
+    let [low, high] = this.#sameNumber(key);
     while (low < high) {
       const middle = (low + high) >>> 1;
-      const item = items[base + middle]!;
-      if ((keys.compareTo(item, key) || compareNames(this.#nameOf(item), name)) < limit) low = middle + 1;
+      const leaf = directory[middle]!;
+      if ((firstKeys.compareTo(leaf, key) || compareNames(firstNames[leaf]!, name)) < limit) low = middle + 1;
       else high = middle;
     }
-    return low;
+    return low - 1;
+  }
+
+  /** Number of items in a leaf before a new one. */
+  #indexFor(place: number, item: number, key: unknown, name: string): number {
+    const { keys, items } = this;
+    const leaf = this.directory[place]!;
+    const slot = this.#slotOf(item);
+    const isLess = (other: number) => (keys.compareTo(other, key) || this.#compareNames(this.#slotOf(other), slot)) < 0;
+    let [low, high] = this.#sameShort(leaf, key, name, false);
+    // Keys that only grow (times of creation) come behind all others.
+    if (place + 1 === this.leaves && low < high && isLess(items[high - 1]!)) low = high;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if (isLess(items[middle]!)) low = middle + 1;
+      else high = middle;
+    }
+    return low - leaf * leafSize;
   }
 
   /** By key, then by name. */
   compare(a: number, b: number): number {
-    return this.keys.compare(a, b) || compareNames(this.#nameOf(a), this.#nameOf(b));
+    return this.keys.compare(a, b) || this.#compareNames(this.#slotOf(a), this.#slotOf(b));
   }
 
   insert(item: number): void {
@@ -200,29 +296,34 @@ export class Order {
     const key = this.keys.get(item);
     const name = this.#nameOf(item);
     const place = this.#placeFor(key, name, 0);
-    this.#insertAt(place, this.#indexFor(place, key, name, 0), item);
+    this.#insertAt(place, this.#indexFor(place, item, key, name), item, key, name);
   }
 
-  #insertAt(place: number, at: number, item: number): void {
+  #insertAt(place: number, at: number, item: number, key: unknown, name: string): void {
     const full = this.counts[this.directory[place]!]! === leafSize;
     if (full) {
       this.#openLeaf(place + 1);
       // Keys that only grow (times of creation) leave full leaves behind.
       const kept = at === leafSize && place + 2 === this.leaves ? leafSize : leafSize / 2;
       this.#move(place, place + 1, kept);
-      if (at > kept || (at === kept && kept === leafSize)) return this.#insertAt(place + 1, at - kept, item);
+      if (at > kept || (at === kept && kept === leafSize)) return this.#insertAt(place + 1, at - kept, item, key, name);
     }
     const leaf = this.directory[place]!;
     const base = leaf * leafSize;
     const count = this.counts[leaf]!;
-    this.items.copyWithin(base + at + 1, base + at, base + count);
-    this.items[base + at] = item;
+    const { items } = this;
+    items.copyWithin(base + at + 1, base + at, base + count);
+    items[base + at] = item;
     this.counts[leaf] = count + 1;
     this.#leafOf[item] = leaf;
-    if (at === 0) this.#setFirst(leaf);
+    if (at === 0) this.#setFirst(place);
     if (place + 1 < this.#clean) this.#clean = place + 1;
-    this.previous = at > 0 ? this.items[base + at - 1]! : place > 0 ? this.#last(place - 1) : none;
-    this.next = at < count ? this.items[base + at + 1]! : place + 1 < this.leaves ? this.#first(place + 1) : none;
+    const shortKeys = this.#shortKeys;
+    shortKeys.insert(leaf, base + at, base + count, key, name);
+    if (at === 0) this.previous = place > 0 ? this.#last(place - 1) : none;
+    else this.previous = shortKeys.differ(leaf, base + at - 1) ? none : items[base + at - 1]!;
+    if (at === count) this.next = place + 1 < this.leaves ? this.#first(place + 1) : none;
+    else this.next = shortKeys.differ(leaf, base + at) ? none : items[base + at + 1]!;
   }
 
   #first(place: number): number {
@@ -235,24 +336,22 @@ export class Order {
   }
 
   remove(item: number): void {
-    const leaf = this.#leafOf[item]!;
+    const place = this.placeOf(item);
+    const leaf = this.directory[place]!;
     const base = leaf * leafSize;
     const count = this.counts[leaf]! - 1;
     let at = base;
     while (this.items[at] !== item) at++;
     this.items.copyWithin(at, at + 1, base + count + 1);
+    this.#shortKeys.remove(leaf, at, base + count + 1);
     this.counts[leaf] = count;
     this.size--;
-    const place = this.#places[leaf]!;
-    if (place < this.#clean) this.#clean = place + 1;
-    if (sparse.has(count)) this.#join(leaf);
+    if (place + 1 < this.#clean) this.#clean = place + 1;
+    if (sparse.has(count)) this.#join(place);
   }
 
-  #join(leaf: number): void {
-    if (this.#clean < this.leaves) this.#refresh();
-    const place = this.#places[leaf]!;
-    const count = this.counts[leaf]!;
-    if (count === 0) return this.#closeLeaf(place);
+  #join(place: number): void {
+    if (this.counts[this.directory[place]!] === 0) return this.#closeLeaf(place);
     for (const left of [place - 1, place]) {
       if (left < 0 || left + 1 >= this.leaves) continue;
       const sum = this.counts[this.directory[left]!]! + this.counts[this.directory[left + 1]!]!;
@@ -271,7 +370,8 @@ export class Order {
     for (let i = 0; i < moved; i++) this.#leafOf[this.items[target * leafSize + i]!] = target;
     this.counts[source] = kept;
     this.counts[target] = moved;
-    if (moved > 0) this.#setFirst(target);
+    this.#shortKeys.split(source, target, kept, moved);
+    if (moved > 0) this.#setFirst(to);
   }
 
   /** Appends the items of the following leaf. */
@@ -283,6 +383,7 @@ export class Order {
     this.items.copyWithin(end, source * leafSize, source * leafSize + moved);
     for (let i = 0; i < moved; i++) this.#leafOf[this.items[end + i]!] = target;
     this.counts[target]! += moved;
+    this.#shortKeys.forget(target);
   }
 
   #openLeaf(place: number): void {
@@ -290,33 +391,44 @@ export class Order {
     this.items = grown(this.items, (leaf + 1) * leafSize);
     this.counts = grown(this.counts, leaf + 1);
     this.#places = grown(this.#places, leaf + 1);
+    this.#shortKeys.grow(leaf + 1);
     if (leaf === 0x10000 && this.#leafOf instanceof Uint16Array) this.#leafOf = Uint32Array.from(this.#leafOf);
     this.directory = grown(this.directory, this.leaves + 1);
     this.#starts = grown(this.#starts, this.leaves + 1);
     this.directory.copyWithin(place + 1, place, this.leaves);
     this.directory[place] = leaf;
+    this.#firstNumbers = grown(this.#firstNumbers, this.leaves + 1);
+    this.#firstNumbers.copyWithin(place + 1, place, this.leaves);
     this.counts[leaf] = 0;
     this.leaves++;
-    if (place < this.#clean) this.#clean = place;
+    this.#clean = Math.min(this.#clean, place);
+    this.#placed = Math.min(this.#placed, place);
   }
 
   #closeLeaf(place: number): void {
+    this.#shortKeys.forget(this.directory[place]!);
     this.#free.push(this.directory[place]!);
     this.directory.copyWithin(place, place + 1, this.leaves);
+    this.#firstNumbers.copyWithin(place, place + 1, this.leaves);
     this.leaves--;
-    this.#clean = Math.min(this.#clean, place, this.leaves);
+    this.#clean = Math.min(this.#clean, place);
+    this.#placed = Math.min(this.#placed, place);
   }
 
   #refresh(): void {
     for (let place = this.#clean; place < this.leaves; place++) {
       const before = place - 1;
       this.#starts[place] = place === 0 ? 0 : this.#starts[before]! + this.counts[this.directory[before]!]!;
-      this.#places[this.directory[place]!] = place;
     }
     this.#clean = this.leaves;
   }
 
-  /** Fills an empty list with items that are in order already. */
+  #refreshPlaces(): void {
+    for (let place = this.#placed; place < this.leaves; place++) this.#places[this.directory[place]!] = place;
+    this.#placed = this.leaves;
+  }
+
+  /** Fills the list with items that are in order already, instead of what it held. */
   fill(sorted: Uint32Array, count: number): void {
     const leaves = Math.ceil(count / filled);
     this.items = new Uint32Array(Math.max(1, leaves) * leafSize);
@@ -328,7 +440,12 @@ export class Order {
     this.size = count;
     this.leaves = leaves;
     this.#used = leaves;
+    this.#free = [];
     this.#clean = 0;
+    this.#placed = 0;
+    this.#firstNumbers = new Float64Array(Math.max(1, leaves));
+    this.#firstPrefix = '';
+    this.#shortKeys.grow(leaves);
     for (let leaf = 0; leaf < leaves; leaf++) {
       const from = leaf * filled;
       const to = Math.min(from + filled, count);
@@ -340,7 +457,9 @@ export class Order {
         if (item >= this.#leafOf.length) this.#leafOf = grown(this.#leafOf, item + 1);
         this.#leafOf[item] = leaf;
       }
-      this.#setFirst(leaf);
+      this.#keepFirst(leaf);
+      this.#shortKeys.forget(leaf);
     }
+    this.#numberFirsts();
   }
 }

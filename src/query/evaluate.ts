@@ -131,7 +131,7 @@ export class Evaluation {
         return true;
       case 'null': {
         const field = this.#index.fields[bound.field]!;
-        parts.push(this.#known(field.field.name, field.missingSet(this.#index.limit), negated));
+        parts.push(this.#known(field.field.name, field.without, negated));
         return true;
       }
       case 'label': {

@@ -150,7 +150,9 @@ function ranksOfMatches(
   if (where.op !== 'keys' || where.field !== first!.field || names || negated) return undefined;
   if (where.ranges.length !== 1 || where.text) return undefined;
   const field = index.fields[where.field]!;
-  return field.owners ? undefined : ranksOf(field, where.ranges[0]!);
+  if (field.owners) return undefined;
+  field.sorted(first!.descending);
+  return ranksOf(field, where.ranges[0]!);
 }
 
 function planOf(

@@ -1,0 +1,244 @@
+/**
+ * *Short keys* of the items of an order: 16 bits each, side by side, so that a search in a leaf stays in a few lines of cache.
+ * A smaller item never has a larger short key; only items with the same one have to be compared. (PostgreSQL has the same idea:
+ * abbreviated keys.) In each leaf they spread over what the leaf held when they were made: over the numbers between its first and
+ * its last key, or, where a leaf has few different keys, for each of these over the names. Texts, names too, count from where the
+ * first and the last of them differ.
+ */
+import { compareText } from '../model/key.ts';
+import { grown } from './arrays.ts';
+import type { Column, Keys } from './column.ts';
+import { textNumber } from './column.ts';
+import type { Names } from './order.ts';
+
+const most = 0xffff;
+/** So many different keys in a leaf are few. */
+const fewKeys = 16;
+/**
+ * Searches in a leaf before its short keys are made, which costs as much as a hundred; up to `spread` more, so that not all
+ * leaves pay at once.
+ */
+const searches = { least: 128, spread: 56 };
+/** A leaf that was halved so often has them made anew. */
+const mostHalved = 4;
+/** Leaves with fewer items have no short keys. */
+const leastItems = 32;
+
+export class ShortKeys {
+  /** By place in the items of the order. */
+  values = new Uint16Array(0);
+  readonly #keys: Keys;
+  readonly #names: Names;
+  readonly #leafSize: number;
+  /** By leaf: the number that stands for 0, and steps for each unit above it; 0 where all numbers are the same. */
+  #bases = new Float64Array(1);
+  #scales = new Float64Array(1);
+  /** By leaf: what its first and last text had in common. */
+  readonly #prefixes: string[] = [];
+  /** By leaf: searches until its short keys are made; 0: it has them. */
+  #wait = new Uint8Array(0);
+  /** By leaf: different keys, where they are few; else 0. */
+  #few = new Uint8Array(0);
+  /** By leaf: how often it was halved since its short keys were made. */
+  #halved = new Uint8Array(1);
+  /** These keys: `fewKeys` places for each leaf. */
+  readonly #known: Column;
+
+  constructor(keys: Keys, names: Names, leafSize: number) {
+    this.#keys = keys;
+    this.#names = names;
+    this.#leafSize = leafSize;
+    this.#known = keys.another();
+  }
+
+  /** Makes room for so many leaves. */
+  grow(leaves: number): void {
+    const known = this.#wait.length;
+    this.#wait = grown(this.#wait, leaves);
+    for (let leaf = known; leaf < this.#wait.length; leaf++) this.forget(leaf);
+    this.#few = grown(this.#few, leaves);
+    this.values = grown(this.values, leaves * this.#leafSize);
+    this.#halved = grown(this.#halved, leaves);
+    this.#bases = grown(this.#bases, leaves);
+    this.#scales = grown(this.#scales, leaves);
+    while (this.#prefixes.length < leaves) this.#prefixes.push('');
+  }
+
+  /** The leaf has no short keys until they are made anew. */
+  forget(leaf: number): void {
+    this.#wait[leaf] = searches.least + (leaf % searches.spread);
+  }
+
+  /** Moves those behind the first `kept` of a leaf to an empty one. They stay good, if coarser each time. */
+  split(leaf: number, other: number, kept: number, moved: number): void {
+    const from = leaf * this.#leafSize + kept;
+    this.values.copyWithin(other * this.#leafSize, from, from + moved);
+    if (moved === 0) this.forget(leaf);
+    else if (this.#wait[leaf] !== 0 || ++this.#halved[leaf]! === mostHalved) this.#wait[leaf] = 1;
+    const few = this.#few[leaf]!;
+    this.#few[other] = few;
+    this.#wait[other] = this.#wait[leaf]!;
+    this.#halved[other] = this.#halved[leaf]!;
+    this.#bases[other] = this.#bases[leaf]!;
+    this.#scales[other] = this.#scales[leaf]!;
+    this.#prefixes[other] = this.#prefixes[leaf]!;
+    if (this.#wait[leaf] !== 0) return;
+    for (let run = 0; run < few; run++) this.#known.set(other * fewKeys + run, this.#known.get(leaf * fewKeys + run));
+  }
+
+  /** To be called before a search: makes the short keys of a leaf that is searched often enough. False: it has none. */
+  make(leaf: number, items: Uint32Array, count: number): boolean {
+    if (this.#wait[leaf] === 0) return true;
+    if (count < leastItems || --this.#wait[leaf]! > 0) return false;
+    this.#halved[leaf] = 0;
+    const from = leaf * this.#leafSize;
+    const to = from + count;
+    const starts = this.#runsOf(items, from, to);
+    this.#few[leaf] = starts.length;
+    if (starts.length > 0) this.#makeByName(leaf, items, starts, to);
+    else this.#makeByKey(leaf, items, from, to);
+    return true;
+  }
+
+  /** Where runs of one key begin; empty when these are not few. */
+  #runsOf(items: Uint32Array, from: number, to: number): number[] {
+    const starts = [from];
+    for (let i = from + 1; i < to; i++) {
+      if (this.#keys.compare(items[i - 1]!, items[i]!) === 0) continue;
+      if (starts.length === fewKeys) return [];
+      starts.push(i);
+    }
+    return starts;
+  }
+
+  #makeByKey(leaf: number, items: Uint32Array, from: number, to: number): void {
+    const keys = this.#keys;
+    const first = keys.get(items[from]!);
+    const last = keys.get(items[to - 1]!);
+    const skipped = this.#setPrefix(leaf, keys.isText ? first : undefined, last);
+    this.#setScale(leaf, keys.numberOf(first, skipped), keys.numberOf(last, skipped));
+    for (let i = from; i < to; i++) this.values[i] = this.#scaled(leaf, keys.number(items[i]!, skipped));
+  }
+
+  #makeByName(leaf: number, items: Uint32Array, starts: readonly number[], to: number): void {
+    let least = this.#nameOf(items[starts[0]!]!);
+    let largest = least;
+    for (let run = 0; run < starts.length; run++) {
+      this.#known.set(leaf * fewKeys + run, this.#keys.get(items[starts[run]!]!));
+      const first = this.#nameOf(items[starts[run]!]!);
+      const last = this.#nameOf(items[(starts[run + 1] ?? to) - 1]!);
+      if (first < least) least = first;
+      if (last > largest) largest = last;
+    }
+    const skipped = this.#setPrefix(leaf, least, largest);
+    this.#setScale(leaf, textNumber(least, skipped), textNumber(largest, skipped));
+    const width = Math.floor((most + 1) / starts.length);
+    for (let run = 0; run < starts.length; run++) {
+      const end = starts[run + 1] ?? to;
+      for (let i = starts[run]!; i < end; i++) {
+        const short = this.#scaled(leaf, textNumber(this.#nameOf(items[i]!), skipped));
+        this.values[i] = run * width + ((short * width) >>> 16);
+      }
+    }
+  }
+
+  /** Adds that of a new item at a place; those up to `end` move on. */
+  insert(leaf: number, at: number, end: number, key: unknown, name: string): void {
+    if (this.#wait[leaf] !== 0) return;
+    this.values.copyWithin(at + 1, at, end);
+    this.values[at] = this.of(leaf, key, name, false);
+  }
+
+  /** Takes out that at a place; those up to `end` move back. */
+  remove(leaf: number, at: number, end: number): void {
+    if (this.#wait[leaf] === 0) this.values.copyWithin(at, at + 1, end);
+  }
+
+  /** True when the items at this place and the next are known to have different keys. */
+  differ(leaf: number, at: number): boolean {
+    return this.#wait[leaf] === 0 && this.#few[leaf] === 0 && this.values[at] !== this.values[at + 1];
+  }
+
+  /**
+   * The short key that a key has or would have in this leaf, with the object's name or, where only keys are compared, without:
+   * then behind it are only larger keys, or with `orEqual` false none that are smaller.
+   */
+  of(leaf: number, key: unknown, name: string | undefined, orEqual: boolean): number {
+    const few = this.#few[leaf]!;
+    if (few === 0) return this.#scaledText(leaf, key, this.#keys.isText);
+    const width = Math.floor((most + 1) / few);
+    const known = this.#known;
+    for (let run = 0; run < few; run++) {
+      const difference = known.compareTo(leaf * fewKeys + run, key);
+      if (difference < 0) continue;
+      if (difference > 0) return run * width;
+      if (name === undefined) return Math.min((run + Number(orEqual)) * width, most);
+      return run * width + ((this.#scaledText(leaf, name, true) * width) >>> 16);
+    }
+    return most;
+  }
+
+  #nameOf(item: number): string {
+    const { names, owners } = this.#names;
+    return names[owners ? owners[item]! : item]!;
+  }
+
+  /** Gives its length. */
+  #setPrefix(leaf: number, first: unknown, last: unknown): number {
+    const prefix = first === undefined ? '' : commonPrefix(first as string, last as string);
+    this.#prefixes[leaf] = prefix;
+    return prefix.length;
+  }
+
+  #setScale(leaf: number, first: number, last: number): void {
+    const scale = most / (last - first);
+    this.#bases[leaf] = first;
+    this.#scales[leaf] = scale > 0 && Number.isFinite(scale) ? scale : 0;
+  }
+
+  #scaledText(leaf: number, key: unknown, isText: boolean): number {
+    if (!isText) return this.#scaled(leaf, this.#keys.numberOf(key, 0));
+    if (key === undefined) return 0;
+    const prefix = this.#prefixes[leaf]!;
+    if ((key as string).startsWith(prefix)) return this.#scaled(leaf, textNumber(key as string, prefix.length));
+    return compareText(key as string, prefix) < 0 ? 0 : most;
+  }
+
+  #scaled(leaf: number, number: number): number {
+    const steps = (number - this.#bases[leaf]!) * this.#scales[leaf]!;
+    // No number (no key, or an infinite one) is no step.
+    return steps >= most ? most : steps > 0 ? Math.trunc(steps) : 0;
+  }
+}
+
+/** What both begin with. */
+export function commonPrefix(a: string, b: string): string {
+  const length = Math.min(a.length, b.length);
+  let common = 0;
+  while (common < length && a.charCodeAt(common) === b.charCodeAt(common)) common++;
+  return a.slice(0, common);
+}
+
+/** First place from `from` on, before `to`, whose value is not smaller than this one. */
+export function lowerBound(values: Uint16Array | Float64Array, from: number, to: number, value: number): number {
+  let low = from;
+  let high = to;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (values[middle]! < value) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/** First place from `from` on, before `to`, whose value is larger than this one. */
+export function upperBound(values: Uint16Array | Float64Array, from: number, to: number, value: number): number {
+  let low = from;
+  let high = to;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (values[middle]! <= value) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
