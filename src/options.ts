@@ -1,4 +1,5 @@
 /** Every option of the service with its default, in one place (contract section 14 and the limits of the HTTP side). */
+import { totalmem } from 'node:os';
 import type { Logger } from 'pino';
 import type { AuthOptions } from './auth/options.ts';
 import type { Timers } from './controller/queue.ts';
@@ -52,7 +53,7 @@ export interface ServiceOptions {
     timeout?: number;
   };
   cache?: {
-    /** Bytes of hot objects kept in memory. Default 40 MiB. */
+    /** Bytes of hot objects kept in memory. Default a 256th of the memory that the process may use, at least 40 MiB. */
     maxBytes?: number;
   };
   patch?: {
@@ -103,7 +104,7 @@ export function resolveOptions(options: ServiceOptions) {
     webhook: options.webhook ?? {},
     changeLog: { maxCount: 100_000, maxAge: 3_600 * second, ...options.changeLog },
     write: { timeout: 10 * second, ...options.write },
-    cache: { maxBytes: 40 * mebibyte, ...options.cache },
+    cache: { maxBytes: Math.max(40 * mebibyte, Math.floor(usableMemory() / 256)), ...options.cache },
     patch: { maxOperations: 1_000, maxGrowth: mebibyte, ...options.patch },
     pluginHost: { startTimeout: 60 * second, stopTimeout: 10 * second, dev: false, ...options.pluginHost },
     pluginConfig: options.pluginConfig ?? {},
@@ -114,4 +115,9 @@ export function resolveOptions(options: ServiceOptions) {
     allowUnsafeDurability: options.allowUnsafeDurability ?? false,
     logger: options.logger,
   };
+}
+
+/** Bytes of the machine, or of the container when that has less. */
+function usableMemory(): number {
+  return Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY);
 }

@@ -6,6 +6,7 @@ import type { ExtensionObject } from '../model/object.ts';
 import type { Scheme } from '../model/scheme.ts';
 import type { Claim, HeldClaim, Store, TextRow } from '../store/store.ts';
 import { claimsOf } from './claims.ts';
+import { storedEntry } from './entries.ts';
 import { asBuffer } from './feed.ts';
 
 interface BuildParts {
@@ -15,7 +16,6 @@ interface BuildParts {
   readonly newest: number;
   readonly scheme: Scheme;
   readonly uniques: readonly IndexDefinition[];
-  readonly entryOf: (object: ExtensionObject, name: string) => { entry: IndexEntry; problem?: string };
   /** Nobody waits for the result any more. */
   readonly isOver: () => boolean;
   /** From 0 to 1. */
@@ -54,7 +54,7 @@ export async function buildIndexes(parts: BuildParts): Promise<{ index: ModelInd
       const turns = new Turns();
       for (const row of page) {
         const object = parse(row.text);
-        const { entry, problem } = parts.entryOf(object ?? unreadable(scheme, row.name), row.name);
+        const { entry, problem } = storedEntry(scheme, object ?? unreadable(scheme, row.name), row.name);
         if (!object) problems.set(row.name, 'the stored object is not valid JSON');
         else if (problem !== undefined) problems.set(row.name, problem);
         else if (object.apiVersion !== apiVersion)
@@ -158,7 +158,7 @@ async function mendOnce(parts: BuildParts): Promise<number> {
     const turns = new Turns();
     for (const row of page) {
       revisions.set(row.id, row.revision);
-      const { entry } = parts.entryOf(parse(row.text) ?? unreadable(scheme, row.name), row.name);
+      const { entry } = storedEntry(scheme, parse(row.text) ?? unreadable(scheme, row.name), row.name);
       for (const { hash, index: name, key } of claimsOf(uniques, scheme.indexes, entry)) {
         const text = asBuffer(hash).toString('latin1');
         const known = wanted.get(text);

@@ -3,85 +3,110 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { ByteCache } from './byte-cache.ts';
 
-const object = (id: number, length = 550, revision = id) => ({
-  id,
-  revision,
-  name: `object-${id}`,
-  bytes: Buffer.alloc(length, id & 255),
-});
+/** Bytes that no other object has. */
+const bytesOf = (id: number, length: number) => Buffer.from(`${id} `.repeat(length).slice(0, length));
+const object = (id: number, length = 480, revision = id) => ({ id, revision, bytes: bytesOf(id, length) });
 
 test('an object is found in its slot in the revision that was put there, and in no other', () => {
   const shelf = new ByteCache(10_000).shelf();
   shelf.set(3, object(7, 100, 9));
-  assert.equal(shelf.get(3, 7, 9)?.bytes[0], 7);
+  assert.deepEqual(shelf.get(3, 7, 9), bytesOf(7, 100));
   assert.equal(shelf.get(3, 7, 10), undefined, 'a later revision');
   assert.equal(shelf.get(3, 8, 9), undefined, 'another object that has the slot now');
   assert.equal(shelf.get(2, 7, 9), undefined);
+  assert.equal(shelf.get(1_000, 7, 9), undefined);
+  shelf.delete(3);
+  assert.equal(shelf.get(3, 7, 9), undefined);
 });
 
-test('what was used since the last round stays, what was not goes', () => {
-  const shelf = new ByteCache(10_000).shelf();
-  for (let slot = 0; slot < 10; slot++) shelf.set(slot, object(slot));
-  for (const slot of [0, 1, 2]) assert(shelf.get(slot, slot, slot));
-  for (let slot = 10; slot < 17; slot++) shelf.set(slot, object(slot));
-  const kept = Array.from({ length: 17 }, (_, slot) => slot).filter((slot) => shelf.get(slot, slot, slot));
-  assert.deepEqual(kept, [0, 1, 2, 10, 11, 12, 13, 14, 15, 16]);
+test('what was used stays when room is made, what was not goes, the oldest first', () => {
+  // 16 segments of 4,096 bytes, 8 objects in each.
+  const shelf = new ByteCache(65_536).shelf();
+  for (let slot = 0; slot < 128; slot++) shelf.set(slot, object(slot));
+  for (const slot of [0, 3, 9]) assert(shelf.get(slot, slot, slot));
+  for (let slot = 128; slot < 140; slot++) shelf.set(slot, object(slot));
+  const gone = Array.from({ length: 140 }, (_, slot) => slot).filter((slot) => !shelf.get(slot, slot, slot));
+  assert.deepEqual(gone, [1, 2, 4, 5, 6, 7, 8, 10, 11, 12, 13, 14, 15]);
+});
+
+test('use counts once: what was not asked for since goes the next time', () => {
+  const shelf = new ByteCache(65_536).shelf();
+  shelf.set(0, object(0));
+  assert(shelf.get(0, 0, 0));
+  for (let slot = 1; slot < 140; slot++) shelf.set(slot, object(slot));
+  for (let slot = 140; slot < 400; slot++) shelf.set(slot, object(slot));
+  assert.equal(shelf.get(0, 0, 0), undefined);
+});
+
+test('what is changed again and again takes no room from the others, nor much room itself', () => {
+  const cache = new ByteCache(2 ** 20);
+  const shelf = cache.shelf();
+  for (let slot = 0; slot < 500; slot++) shelf.set(slot, object(slot));
+  for (let revision = 0; revision < 20_000; revision++) shelf.set(revision % 50, object(revision % 50, 480, revision));
+  for (let slot = 50; slot < 500; slot++) assert(shelf.get(slot, slot, slot), `object ${slot}`);
+  for (let slot = 0; slot < 50; slot++) assert(shelf.get(slot, slot, 19_950 + slot), `object ${slot}`);
+  assert(cache.bytes < 2.5 * 500 * 512 + 2 * 65_536, `${cache.bytes} bytes for 500 objects`);
+});
+
+test('a view stays what it was, whatever becomes of the cache', () => {
+  const shelf = new ByteCache(65_536).shelf();
+  shelf.set(0, object(0));
+  const view = shelf.get(0, 0, 0)!;
+  for (let id = 1; id < 2_000; id++) shelf.set(id % 300, object(id));
+  assert.deepEqual(view, bytesOf(0, 480));
 });
 
 test('an object larger than the cache is not kept, nor what it replaces', () => {
-  const cache = new ByteCache(1_000);
-  const shelf = cache.shelf();
+  const shelf = new ByteCache(1_000).shelf();
   shelf.set(0, object(1, 100));
   shelf.set(0, object(2, 2_000));
   assert.equal(shelf.get(0, 1, 1), undefined);
   assert.equal(shelf.get(0, 2, 2), undefined);
-  assert.equal(cache.bytes, 0);
 });
 
-test('a piece of a larger buffer does not keep the rest of it', () => {
-  const shelf = new ByteCache(10_000).shelf();
-  const packet = Buffer.alloc(100_000, 7);
-  shelf.set(0, { ...object(1), bytes: packet.subarray(100, 200) });
-  const kept = shelf.get(0, 1, 1)!.bytes;
-  assert.deepEqual(kept, Buffer.alloc(100, 7));
-  assert(kept.buffer.byteLength < 200);
+test('a cache of no bytes keeps nothing', () => {
+  const shelf = new ByteCache(0).shelf();
+  shelf.set(0, object(1, 0));
+  assert.equal(shelf.get(0, 1, 1), undefined);
 });
 
-test('over any changes the bytes are those of what is kept, and never more than allowed', () => {
+test('over any changes what is found is what was put last, and never more is in use than allowed', () => {
   const change = fc.record({
     shelf: fc.nat(1),
     slot: fc.nat(30),
-    length: fc.nat(900),
-    drop: fc.nat(9),
+    length: fc.oneof(fc.nat(900), fc.nat(4_000)),
+    action: fc.nat(19),
     read: fc.nat(30),
   });
   fc.assert(
-    fc.property(fc.array(change, { maxLength: 400 }), (changes) => {
-      const cache = new ByteCache(9_000);
+    fc.property(fc.array(change, { maxLength: 400 }), fc.integer({ min: 600, max: 40_000 }), (changes, maxBytes) => {
+      const cache = new ByteCache(maxBytes);
       const shelves = [cache.shelf(), cache.shelf()];
-      const known = new Map<string, { id: number; length: number }>();
-      for (const [id, { shelf, slot, length, drop, read }] of changes.entries()) {
+      const known = [
+        new Map<number, { id: number; length: number }>(),
+        new Map<number, { id: number; length: number }>(),
+      ];
+      for (const [id, { shelf, slot, length, action, read }] of changes.entries()) {
         const one = shelves[shelf]!;
-        if (drop === 0) {
+        if (action === 0) {
+          one.clear();
+          known[shelf]!.clear();
+        } else if (action < 4) {
           one.delete(slot);
-          known.delete(`${shelf}/${slot}`);
+          known[shelf]!.delete(slot);
         } else {
           one.set(slot, object(id, length));
-          known.set(`${shelf}/${slot}`, { id, length });
-          assert(one.get(slot, id, id), 'what was put last is there');
+          known[shelf]!.set(slot, { id, length });
+          if (length + 64 < maxBytes / 2) assert(one.get(slot, id, id), 'what was put last is there');
         }
-        const asked = known.get(`${shelf}/${read}`);
-        if (asked) one.get(read, asked.id, asked.id);
-        assert(cache.bytes <= 9_000);
+        const asked = known[shelf]!.get(read);
+        const found = asked && one.get(read, asked.id, asked.id);
+        if (found) assert.deepEqual(found, bytesOf(asked.id, asked.length));
+        assert(cache.bytes <= maxBytes);
       }
-      let bytes = 0;
-      for (const [place, { id, length }] of known) {
-        const [shelf, slot] = place.split('/').map(Number);
-        if (shelves[shelf!]!.get(slot!, id, id)) bytes += length + 450;
-      }
-      assert.equal(cache.bytes, bytes);
       for (const shelf of shelves) shelf.clear();
-      assert.equal(cache.bytes, 0);
+      assert(cache.bytes <= Math.max(maxBytes / 16, 512) + 4_096, 'at most the one that is being filled is left');
     }),
+    { numRuns: 500 },
   );
 });

@@ -1,48 +1,65 @@
-import type { Stored } from './resource.ts';
+/** Bytes that the cache takes at once, and the least when it may not take sixteen times as many. */
+const segmentBytes = { most: 256 * 1024, least: 512 };
 
-/** What the cache holds beside the bytes of an object: measured. */
-const upkeep = 450;
+/** Objects begin at multiples of this many bytes, so that their places fit into 32 bits for 64 GiB, the most that is kept. */
+const unit = 32;
 
-class Entry implements Stored {
+/** Before the bytes of an object: four numbers of 8 bytes. In `mark`, twice the slot, and 1 more once it was used there. */
+const header = { id: 0, revision: 1, length: 2, mark: 3, bytes: 32 } as const;
+
+export interface Cached {
   readonly id: number;
   readonly revision: number;
-  readonly name: string;
   readonly bytes: Buffer;
-  readonly shelf: Shelf;
-  readonly slot: number;
-  /** Index in the round. */
-  place: number;
-  /** Since the hand passed it last. */
-  used = false;
+}
 
-  constructor({ id, revision, name, bytes }: Stored, shelf: Shelf, slot: number, place: number) {
-    this.id = id;
-    this.revision = revision;
-    this.name = name;
-    this.bytes = bytes;
-    this.shelf = shelf;
-    this.slot = slot;
-    this.place = place;
+/** Objects one after the other. What is written here is never changed: whoever has a view of it may keep it. */
+class Segment {
+  /** From 1. */
+  readonly number: number;
+  readonly bytes: Buffer;
+  readonly numbers: Float64Array;
+  /** Whose the objects are, in the order in which they stand here. */
+  readonly owners: Shelf[] = [];
+  /** Where the next object begins. */
+  end = 0;
+  /** Bytes of the objects that are still found here, headers included. */
+  live = 0;
+
+  constructor(number: number, size: number) {
+    this.number = number;
+    this.bytes = Buffer.allocUnsafeSlow(size);
+    this.numbers = new Float64Array(this.bytes.buffer);
   }
 }
 
 /**
- * Hot objects of all models as bytes, bounded by bytes. What goes is found by a hand that moves round: an object that was
- * used since it passed is spared once (the CLOCK algorithm). A hit costs a look into an array, which a list of the order
- * of use would not; a page of 20 objects asks 20 times.
+ * Hot objects of all models as bytes, bounded by bytes. They stand in large segments: memory of its own for each costs
+ * allocator and collector as much as small objects are worth. Room is made by giving up the oldest segment; what was
+ * used in it is written to the new one, as far as it fills no more than half of that (second chance). When much has been
+ * replaced, the segment with the least that is still found goes instead, and all of it is written anew.
  */
 export class ByteCache {
   readonly #maxBytes: number;
-  readonly #round: Entry[] = [];
-  #hand = 0;
+  readonly #segmentBytes: number;
+  /** A place is the number of the segment, then in so many bits how many units of it come before. */
+  readonly #unitBits: number;
+  /** By number; there is none with the number 0. */
+  readonly #segments: (Segment | undefined)[] = [undefined];
+  /** Oldest first; the last is being filled. */
+  #queue: Segment[] = [];
   #bytes = 0;
+  #live = 0;
 
-  /** @param maxBytes of content and about 450 bytes of upkeep for each object */
+  /** @param maxBytes of all segments; about 16 bytes for each object come on top */
   constructor(maxBytes: number) {
-    this.#maxBytes = maxBytes;
+    this.#maxBytes = Math.min(maxBytes, 2 ** 31 * unit);
+    const share = 2 ** Math.floor(Math.log2(Math.max(maxBytes / 16, 1)));
+    this.#segmentBytes = Math.min(Math.max(share, segmentBytes.least), segmentBytes.most);
+    this.#unitBits = Math.log2(this.#segmentBytes / unit);
   }
 
-  /** In use, upkeep included. */
+  /** In use, filled or not. */
   get bytes(): number {
     return this.#bytes;
   }
@@ -52,85 +69,182 @@ export class ByteCache {
     return new Shelf(this);
   }
 
-  /** For shelves: an entry in the place of the one that is there. Undefined: larger than the whole cache. */
-  put(stored: Stored, shelf: Shelf, slot: number, old: Entry | undefined): Entry | undefined {
-    if (old) this.drop(old);
-    const cost = stored.bytes.length + upkeep;
-    if (cost > this.#maxBytes) return undefined;
-    while (this.#bytes + cost > this.#maxBytes) this.#evict();
-    // Behind the hand: its turn comes after that of all others.
-    const { length } = this.#round;
-    const place = this.#hand > 0 && this.#hand <= length ? this.#hand - 1 : length;
-    const there = this.#round[place];
-    if (there) there.place = this.#round.push(there) - 1;
-    const entry = new Entry({ ...stored, bytes: ownBytes(stored.bytes) }, shelf, slot, place);
-    this.#round[place] = entry;
-    this.#bytes += cost;
-    return entry;
+  /** For shelves: a view of what is at a place, if it is this object in just this revision. */
+  view(place: number, id: number, revision: number): Buffer | undefined {
+    const { bytes, numbers } = this.#segmentOf(place);
+    const start = this.#startOf(place);
+    const head = start / 8;
+    if (numbers[head + header.revision] !== revision || numbers[head + header.id] !== id) return undefined;
+    const mark = numbers[head + header.mark]!;
+    if (mark % 2 === 0) numbers[head + header.mark] = mark + 1;
+    return bytes.subarray(start + header.bytes, start + header.bytes + numbers[head + header.length]!);
   }
 
-  /** For shelves. */
-  drop(entry: Entry): void {
-    this.#bytes -= entry.bytes.length + upkeep;
-    const last = this.#round.pop()!;
-    if (last === entry) return;
-    this.#round[entry.place] = last;
-    last.place = entry.place;
+  /** For shelves: copies an object, and gives its place; 0 for one that is larger than the whole cache. */
+  put(owner: Shelf, slot: number, object: Cached): number {
+    const size = sizeOf(object.bytes.length);
+    if (Math.max(size, this.#segmentBytes) > this.#maxBytes) return 0;
+    const last = this.#queue.at(-1);
+    const segment = last && last.end + size <= last.bytes.length ? last : this.#open(size);
+    return this.#write(segment, owner, slot, object);
   }
 
-  #evict(): void {
-    for (;;) {
-      if (this.#hand >= this.#round.length) this.#hand = 0;
-      const entry = this.#round[this.#hand++]!;
-      if (!entry.used) return entry.shelf.delete(entry.slot);
-      entry.used = false;
+  /** For shelves: what is at a place is not found any more. */
+  drop(place: number): void {
+    const segment = this.#segmentOf(place);
+    const size = sizeOf(segment.numbers[this.#startOf(place) / 8 + header.length]!);
+    segment.live -= size;
+    this.#live -= size;
+    if (segment.live === 0 && segment !== this.#queue.at(-1)) this.#remove(segment);
+  }
+
+  #segmentOf(place: number): Segment {
+    return this.#segments[place >>> this.#unitBits]!;
+  }
+
+  /** Index of its first byte in the segment. */
+  #startOf(place: number): number {
+    return (place & ((1 << this.#unitBits) - 1)) * unit;
+  }
+
+  #placeOf(segment: Segment, start: number): number {
+    return segment.number * 2 ** this.#unitBits + start / unit;
+  }
+
+  #write(segment: Segment, owner: Shelf, slot: number, { id, revision, bytes }: Cached): number {
+    const { numbers, end } = segment;
+    const head = end / 8;
+    numbers[head + header.id] = id;
+    numbers[head + header.revision] = revision;
+    numbers[head + header.length] = bytes.length;
+    numbers[head + header.mark] = slot * 2;
+    segment.bytes.set(bytes, end + header.bytes);
+    segment.owners.push(owner);
+    const size = sizeOf(bytes.length);
+    segment.end += size;
+    segment.live += size;
+    this.#live += size;
+    return this.#placeOf(segment, end);
+  }
+
+  /** A segment to write an object of this size to. */
+  #open(size: number): Segment {
+    const capacity = Math.max(this.#segmentBytes, size);
+    const spared = new Spared(Math.min(this.#segmentBytes / 2, capacity - size));
+    const isFull = () => this.#bytes + capacity > this.#maxBytes;
+    const isMuchReplaced = this.#bytes > 2 * this.#live;
+    const emptiest = this.#queue.toSorted((a, b) => a.live - b.live)[0];
+    const isTidied = emptiest && (emptiest.live === 0 || isMuchReplaced || isFull());
+    if (isTidied && emptiest.live <= spared.room) this.#giveUp(emptiest, spared, true);
+    while (isFull()) this.#giveUp(this.#queue[0]!, spared, false);
+    const free = this.#segments.indexOf(undefined, 1);
+    const segment = new Segment(free < 0 ? this.#segments.length : free, capacity);
+    this.#segments[segment.number] = segment;
+    this.#queue.push(segment);
+    this.#bytes += capacity;
+    for (const { owner, slot, object } of spared.objects) {
+      owner.move(slot, this.#write(segment, owner, slot, object));
     }
+    return segment;
+  }
+
+  #giveUp(segment: Segment, spared: Spared, isWhole: boolean): void {
+    const { bytes, numbers, owners } = segment;
+    let start = 0;
+    for (const owner of owners) {
+      const head = start / 8;
+      const place = this.#placeOf(segment, start);
+      const length = numbers[head + header.length]!;
+      const mark = numbers[head + header.mark]!;
+      const slot = Math.floor(mark / 2);
+      if (owner.placeOf(slot) === place) {
+        owner.move(slot, 0);
+        if (isWhole || mark % 2 === 1) {
+          const content = bytes.subarray(start + header.bytes, start + header.bytes + length);
+          const object = { id: numbers[head + header.id]!, revision: numbers[head + header.revision]!, bytes: content };
+          spared.add({ owner, slot, object });
+        }
+      }
+      start += sizeOf(length);
+    }
+    this.#remove(segment);
+  }
+
+  #remove(segment: Segment): void {
+    this.#queue = this.#queue.filter((one) => one !== segment);
+    this.#segments[segment.number] = undefined;
+    this.#bytes -= segment.bytes.length;
+    this.#live -= segment.live;
+  }
+}
+
+/** What leaves one segment for the next, as long as there is room. */
+class Spared {
+  readonly objects: { readonly owner: Shelf; readonly slot: number; readonly object: Cached }[] = [];
+  room: number;
+
+  constructor(room: number) {
+    this.room = room;
+  }
+
+  add(one: Spared['objects'][number]): void {
+    const size = sizeOf(one.object.bytes.length);
+    if (size > this.room) return;
+    this.objects.push(one);
+    this.room -= size;
   }
 }
 
 /** The cached objects of one model by slot of its index. */
 export class Shelf {
   readonly #cache: ByteCache;
-  #entries: (Entry | undefined)[] = [];
+  /** Of each slot; 0: not here. */
+  #places = new Uint32Array(0);
 
   constructor(cache: ByteCache) {
     this.#cache = cache;
   }
 
-  /** The object if it is here in just this revision; a slot may have become that of another one. */
-  get(slot: number, id: number, revision: number): Stored | undefined {
-    const entry = this.#entries[slot];
-    if (entry === undefined || entry.revision !== revision || entry.id !== id) return undefined;
-    entry.used = true;
-    return entry;
+  /** The object's bytes if it is here in just this revision; a slot may have become that of another one. */
+  get(slot: number, id: number, revision: number): Buffer | undefined {
+    const place = this.#places[slot];
+    return place ? this.#cache.view(place, id, revision) : undefined;
   }
 
-  set(slot: number, stored: Stored): void {
-    // An element far behind the end would turn the array into a dictionary.
-    while (this.#entries.length < slot) this.#entries.push(undefined);
-    this.#entries[slot] = this.#cache.put(stored, this, slot, this.#entries[slot]);
+  set(slot: number, object: Cached): void {
+    this.delete(slot);
+    if (slot >= this.#places.length) {
+      const places = new Uint32Array(Math.max(slot + 1, 2 * this.#places.length));
+      places.set(this.#places);
+      this.#places = places;
+    }
+    this.#places[slot] = this.#cache.put(this, slot, object);
   }
 
   delete(slot: number): void {
-    const entry = this.#entries[slot];
-    if (!entry) return;
-    this.#entries[slot] = undefined;
-    this.#cache.drop(entry);
+    const place = this.#places[slot];
+    if (!place) return;
+    this.#places[slot] = 0;
+    this.#cache.drop(place);
   }
 
   clear(): void {
-    for (const entry of this.#entries) if (entry) this.#cache.drop(entry);
-    this.#entries = [];
+    for (let slot = 0; slot < this.#places.length; slot++) this.delete(slot);
+    this.#places = new Uint32Array(0);
+  }
+
+  /** For the cache. */
+  placeOf(slot: number): number {
+    return this.#places[slot] ?? 0;
+  }
+
+  /** For the cache. */
+  move(slot: number, place: number): void {
+    this.#places[slot] = place;
   }
 }
 
-/**
- * The bytes in memory of their own. A piece of a larger buffer would keep all of it: of Node's pool, in which others were
- * written and forgotten, or of what came from a database server in one packet.
- */
-function ownBytes(bytes: Buffer): Buffer {
-  if (bytes.buffer.byteLength <= bytes.length + 64) return bytes;
-  const own = Buffer.allocUnsafeSlow(bytes.length);
-  own.set(bytes);
-  return own;
+/** Bytes that an object takes in a segment. */
+function sizeOf(length: number): number {
+  return Math.ceil((header.bytes + length) / unit) * unit;
 }

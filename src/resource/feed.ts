@@ -46,8 +46,8 @@ export class AppliedChange {
     this.id = change.id;
     this.name = change.name;
     this.time = change.time;
-    this.bytes = asBuffer(change.bytes);
-    this.before = change.before && asBuffer(change.before);
+    this.bytes = ownBytes(change.bytes);
+    this.before = change.before && ownBytes(change.before);
     this.caller = known?.caller;
     this.#object = known?.object;
     this.#entry = known?.entry;
@@ -71,6 +71,14 @@ export class AppliedChange {
   shown(): Buffer {
     this.#shown ??= this.resource.shownInList(this.bytes);
     return this.#shown;
+  }
+
+  /** Gives up what can be made again from the bytes. */
+  shrink(): void {
+    this.#object = undefined;
+    this.#entry = undefined;
+    this.#objectBefore = undefined;
+    this.#entryBefore = undefined;
   }
 
   entry(): IndexEntry {
@@ -101,8 +109,11 @@ const currentTimeout = 1_800;
  */
 const heartbeat = 500;
 
-/** Changes kept in memory for watches that are about to join. */
-const recentLimit = { changes: 512, bytes: 8 * 2 ** 20 };
+/** Milliseconds between tries to read a log that is away, or has not yet what is known to be committed. */
+const retryPause = { shortest: 10, longest: 1_000 };
+
+/** Changes kept in memory for watches that are about to join; of all but the newest `parsed` only as bytes, until one asks for more. */
+const recentLimit = { changes: 512, bytes: 8 * 2 ** 20, parsed: 64 };
 
 const behind = {
   en: 'This replica cannot establish the newest state of the store at the moment',
@@ -312,21 +323,26 @@ export class Feed {
   }
 
   async #catchUp(): Promise<void> {
-    let pause = 10;
+    let pause: number = retryPause.shortest;
+    let told = '';
     for (;;) {
       this.#applyOwn();
       if (this.#stopped || this.#applied >= Math.min(this.#target, this.#ceiling)) return;
       try {
-        if (await this.#readLog()) {
-          pause = 10;
+        const isNew = await this.#readLog();
+        told = '';
+        if (isNew) {
+          pause = retryPause.shortest;
           continue;
         }
       } catch (error) {
         if (this.#stopped) return;
-        this.#parts.logger.error({ err: error }, 'The change log could not be read; trying again');
+        const reason = String(error);
+        if (reason !== told) this.#parts.logger.error({ err: error }, 'The change log could not be read; trying again');
+        told = reason;
       }
       await new Promise((resolve) => setTimeout(resolve, pause));
-      pause = Math.min(pause * 2, 1_000);
+      pause = Math.min(pause * 2, retryPause.longest);
     }
   }
 
@@ -367,11 +383,12 @@ export class Feed {
 
   #remember(change: AppliedChange): void {
     this.#recent.push(change);
-    this.#recentBytes += change.bytes.byteLength;
+    this.#recent.at(-recentLimit.parsed - 1)?.shrink();
+    this.#recentBytes += sizeOf(change);
     if (this.#recent.length < recentLimit.changes && this.#recentBytes < recentLimit.bytes) return;
     const dropped = this.#recent.splice(0, Math.ceil(this.#recent.length / 2));
     this.#recentSince = dropped.at(-1)!.revision;
-    this.#recentBytes = this.#recent.reduce((sum, kept) => sum + kept.bytes.byteLength, 0);
+    this.#recentBytes = this.#recent.reduce((sum, kept) => sum + sizeOf(kept), 0);
   }
 
   #advance(revision: number): void {
@@ -386,11 +403,11 @@ export class Feed {
 
   /** This replica fell behind what the log keeps: the indexes are read anew. */
   async #overtaken(): Promise<void> {
+    const newest = await this.#parts.store.revision();
     this.#parts.logger.error(
       { applied: this.#applied },
       'The change log no longer reaches back; reading everything anew',
     );
-    const newest = await this.#parts.store.revision();
     this.onOvertaken?.();
     this.#own.clear();
     this.#recent = [];
@@ -403,9 +420,24 @@ export class Feed {
   onOvertaken: (() => void) | undefined;
 }
 
+function sizeOf({ bytes, before }: AppliedChange): number {
+  return bytes.length + (before?.length ?? 0);
+}
+
 /** For `then`: does the same whether the promise was kept or not. */
 function twice<T>(body: () => T): [() => T, () => T] {
   return [body, body];
+}
+
+/**
+ * The bytes in memory of their own. A change that is kept would keep all of a larger piece with it: a segment of the cache,
+ * Node's pool, what came from a database server in one packet.
+ */
+function ownBytes(bytes: Uint8Array): Buffer {
+  if (bytes.buffer.byteLength <= bytes.length + 64) return asBuffer(bytes);
+  const own = Buffer.allocUnsafeSlow(bytes.length);
+  own.set(bytes);
+  return own;
 }
 
 export function asBuffer(bytes: Uint8Array): Buffer {

@@ -1,43 +1,26 @@
-/** One model's objects: reads from memory and store, and the one write path. */
-import { randomInt } from 'node:crypto';
+/** One model's objects: its memory, reads from it and from the store; writes are those of `writer.ts`. */
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises';
-import type { Violation } from '../errors.ts';
-import { invalid, KindredError } from '../errors.ts';
+import { KindredError } from '../errors.ts';
 import { fieldNames } from '../indexes/field.ts';
 import type { Place } from '../indexes/model-index.ts';
 import { ModelIndex } from '../indexes/model-index.ts';
-import { deepFreeze } from '../model/declaration.ts';
 import type { IndexDefinition, IndexEntry } from '../model/index-entry.ts';
-import { entryOf } from '../model/index-spec.ts';
-import { checkMetadata, checkReservedKeys } from '../model/metadata.ts';
-import type { ExtensionObject, Metadata } from '../model/object.ts';
+import type { ExtensionObject } from '../model/object.ts';
 import type { Scheme } from '../model/scheme.ts';
 import type { Condition, Query, SortTerm } from '../query/query.ts';
 import type { Plan, QueryResult, Ref } from '../query/run.ts';
 import { explain, run, runIds } from '../query/run.ts';
 import type { CommitQueue } from '../store/batch.ts';
-import type { MaybePromise, Row, Snapshot, Store, WriteResult } from '../store/store.ts';
+import type { MaybePromise, Row, Snapshot, Store } from '../store/store.ts';
 import type { Caller } from './access.ts';
 import type { ModelBehaviour, Showing } from './behaviour.ts';
 import { buildIndexes } from './build.ts';
 import type { ByteCache, Shelf } from './byte-cache.ts';
-import { claimOf, claimsOf, haveSameKeys } from './claims.ts';
-import { etagOf, matchesEtag } from './etag.ts';
-import type { AppliedChange, Feed, ModelWrite } from './feed.ts';
+import { storedEntry } from './entries.ts';
+import type { AppliedChange, Feed } from './feed.ts';
 import { asBuffer } from './feed.ts';
-import {
-  checkDeleting,
-  checkName,
-  createdMetadata,
-  incoming,
-  isObject,
-  isReclaimable,
-  onlyFinalizersWent,
-  sameContent,
-  updatedMetadata,
-} from './lifecycle.ts';
 import type { PatchLimits } from './patch.ts';
-import { checkMergePatch, jsonPatch, mergePatch } from './patch.ts';
+import { Writer } from './writer.ts';
 
 /** An object as it is stored and sent. */
 export interface Stored {
@@ -117,39 +100,10 @@ const texts = {
   building: { en: 'The indexes of {kind} are being built: {percent} %', zh: '正在构建 {kind} 的索引：{percent} %' },
   unregistered: { en: 'The model {kind} is no longer registered', zh: '模型 {kind} 已注销' },
   absent: { en: 'There is no {kind} "{name}"', zh: '不存在名为 "{name}" 的 {kind}' },
-  exists: { en: 'There is a {kind} "{name}" already', zh: '名为 "{name}" 的 {kind} 已存在' },
-  claimed: {
-    en: 'Another {kind} has the value {value} in the unique index "{index}"',
-    zh: '另一个 {kind} 在唯一索引 "{index}" 中已有值 {value}',
-  },
-  version: {
-    en: 'The version in the request is {given}, the current version of "{name}" is {current}',
-    zh: '请求中的版本为 {given}，"{name}" 的当前版本为 {current}',
-  },
-  ifMatch: {
-    en: 'The entity tag of "{name}" is another than the one in If-Match',
-    zh: '"{name}" 的实体标签与 If-Match 不符',
-  },
-  contended: { en: 'The object "{name}" is changing too quickly', zh: '对象 "{name}" 更改过于频繁' },
-  fenced: { en: 'The lease "{lease}" is held by another replica', zh: '租约 "{lease}" 已由其他副本持有' },
-  unreadable: {
-    en: 'The stored object "{name}" is not valid JSON; replace it with PUT or delete it',
-    zh: '已存储的对象 "{name}" 不是有效的 JSON；请用 PUT 替换或将其删除',
-  },
 };
 
 /** Milliseconds that an export may go on without giving the event loop back. */
 const exportSlice = 5;
-
-/** Tries of a write that other replicas keep overtaking. */
-const writeAttempts = 50;
-
-interface Current extends Stored {
-  readonly object: ExtensionObject;
-}
-
-/** What a write makes of the stored object; undefined: it stays as it is. `forced`: stored as it is, valid or not (deletion). */
-type Compute = (stored: Current) => { next: ExtensionObject; violations: Violation[]; forced?: true } | undefined;
 
 export class ModelResource {
   readonly scheme: Scheme;
@@ -158,7 +112,7 @@ export class ModelResource {
   readonly #parts: ResourceParts;
   readonly #behaviour: ModelBehaviour | undefined;
   readonly #uniques: readonly IndexDefinition[];
-  readonly #turns = new Map<string, Promise<unknown>>();
+  readonly #writer: Writer;
   readonly #shelf: Shelf;
   #index: ModelIndex;
   #number = -1;
@@ -181,6 +135,15 @@ export class ModelResource {
     this.#uniques = scheme.indexes.filter((definition) => definition.unique);
     this.#shelf = parts.cache.shelf();
     this.#index = new ModelIndex(scheme.indexes);
+    this.#writer = new Writer({
+      ...parts,
+      resource: this,
+      behaviour,
+      place: (name) => this.#index.find(name),
+      holders: (definition, key) => this.#index.holders(definition, key),
+      read: (name) => this.#read(name),
+      shown: (stored, how, object) => this.#shown(stored, how, object),
+    });
   }
 
   // ── readiness ──────────────────────────────────────────────────────────────────────────────────────────
@@ -298,7 +261,6 @@ export class ModelResource {
       newest: feed.applied,
       scheme: this.scheme,
       uniques: this.#uniques,
-      entryOf: (object, name) => this.#entryOrProblem(object, name),
       isOver,
       onProgress: (progress) => {
         this.#progress = progress;
@@ -322,13 +284,11 @@ export class ModelResource {
 
   async #reclaimLeftovers(): Promise<void> {
     for (const name of this.#index.deletingNames()) {
-      await this.#mutate(name, { caller: hostCaller }, (stored) => {
-        return isReclaimable(stored.object.metadata)
-          ? { next: stored.object, violations: [], forced: true }
-          : undefined;
-      }).catch((error: unknown) =>
-        this.#parts.logger.warn({ err: error, name }, 'A deleted object could not be reclaimed'),
-      );
+      await this.#writer
+        .reclaim(name)
+        .catch((error: unknown) =>
+          this.#parts.logger.warn({ err: error, name }, 'A deleted object could not be reclaimed'),
+        );
     }
   }
 
@@ -370,8 +330,8 @@ export class ModelResource {
     const revision = this.#parts.feed.applied;
     const ref = this.#index.find(name);
     if (!ref) throw this.#absent(name);
-    const cached = this.#shelf.get(ref.slot, ref.id, ref.revision);
-    if (cached) return { revision, stored: cached };
+    const bytes = this.#shelf.get(ref.slot, ref.id, ref.revision);
+    if (bytes) return { revision, stored: { id: ref.id, revision: ref.revision, name, bytes } };
     const rows = this.#parts.store.get(this.#number, [ref.id]);
     return rows instanceof Promise
       ? rows.then((found) => this.#readRow(name, ref, found, revision))
@@ -393,7 +353,7 @@ export class ModelResource {
   #keep(ref: Place, row: Row | undefined): Stored | undefined {
     if (!row || row.revision !== ref.revision) return undefined;
     const stored = { id: row.id, revision: row.revision, name: row.name, bytes: asBuffer(row.bytes) };
-    this.#shelf.set(ref.slot, stored);
+    if (this.isReady) this.#shelf.set(ref.slot, stored);
     return stored;
   }
 
@@ -453,7 +413,7 @@ export class ModelResource {
     const missing: Ref[] = [];
     for (let i = 0; i < refs.length; i++) {
       const ref = refs[i]!;
-      const bytes = this.#shelf.get(ref.slot, ref.id, ref.revision)?.bytes;
+      const bytes = this.#shelf.get(ref.slot, ref.id, ref.revision);
       items.push(bytes);
       if (!bytes) missing.push(ref);
     }
@@ -544,64 +504,13 @@ export class ModelResource {
   /** @throws Invalid, AlreadyExists, UniqueViolation, NotReady, StorageFull, UnknownOutcome */
   async create(body: unknown, options: WriteOptions): Promise<Answer> {
     this.assertReady();
-    const { object, violations } = incoming(body, this.apiVersion, this.kind);
-    const client = object.metadata;
-    this.#dropPluginName(client, options.caller);
-    violations.push(...this.#checkMetadata(client, undefined, options.caller));
-    const generate = (client.name === undefined || client.name === '') && client.generateName !== undefined;
-    this.scheme.validator.applyDefaults(object);
-    if (this.scheme.subresources.status) delete object.status;
-    for (let attempt = 1; ; attempt++) {
-      const name = generate ? `${client.generateName}${randomSuffix()}` : client.name;
-      const metadata = violations.length > 0 ? client : createdMetadata(client, name, this.#parts.now());
-      const candidate = { ...object, metadata };
-      violations.push(...this.scheme.validator.validate(candidate));
-      if (violations.length > 0) throw invalid(violations);
-      const made = (await this.#behaviour?.prepareWrite?.(candidate, undefined, options.caller)) ?? candidate;
-      const answer = await this.#insert(made, options);
-      if (answer) return { ...answer, stored: this.#shown(answer.stored, 'created', made) };
-      if (!generate || attempt === writeAttempts)
-        throw new KindredError('AlreadyExists', texts.exists, { kind: this.kind, name });
-    }
+    return this.#writer.create(body, options);
   }
 
-  /** Undefined when the name is taken. */
-  async #insert(object: ExtensionObject, options: WriteOptions): Promise<Answer | undefined> {
-    const name = object.metadata.name;
-    if (this.#index.find(name) && !this.#parts.store.shared) return undefined;
-    const entry = this.#strictEntry(object);
-    const bytes = bytesOf(object);
-    const claim = claimsOf(this.#uniques, this.scheme.indexes, entry);
-    const write: ModelWrite = {
-      type: 'create',
-      model: this.#number,
-      name,
-      bytes,
-      claim,
-      fence: options.fence,
-      caller: options.caller,
-      resource: this,
-      object,
-      entry,
-    };
-    const result = await this.#commit(write);
-    if (!result.ok) return undefined;
-    return {
-      revision: result.revision,
-      stored: { id: result.id, revision: result.revision, name, bytes },
-      changed: true,
-    };
-  }
-
-  /** Full replace; with `status` the status alone (the sub-resource). */
+  /** Full replace; with `status` the status alone (the sub-resource). @throws as `create`, NotFound, VersionConflict, PreconditionFailed, Deleting */
   update(name: string, body: unknown, options: WriteOptions & { status?: boolean }): Promise<Answer> {
     this.assertReady();
-    const { object, violations } = incoming(body, this.apiVersion, this.kind);
-    violations.push(...checkName(object.metadata, name));
-    return this.#mutate(name, options, (stored) => {
-      this.#checkVersion(object.metadata, stored);
-      return this.#replaced(stored, object, violations, options);
-    });
+    return this.#writer.update(name, body, options);
   }
 
   /** @throws as `update`, and PatchTestFailed, BadRequest (malformed patch) */
@@ -611,177 +520,13 @@ export class ModelResource {
     options: WriteOptions & { kind: 'merge' | 'json'; status?: boolean },
   ): Promise<Answer> {
     this.assertReady();
-    if (options.kind === 'merge') checkMergePatch(patch);
-    return this.#mutate(name, options, (stored) => {
-      const base = structuredClone(this.#behaviour?.show?.(stored.object, 'get') ?? stored.object);
-      base.apiVersion = this.apiVersion;
-      const patched =
-        options.kind === 'merge' ? mergePatch(base, patch) : jsonPatch(base, patch, this.#parts.limits.patch);
-      const { object, violations } = incoming(patched, this.apiVersion, this.kind);
-      violations.push(...checkName(object.metadata, name));
-      this.#checkVersion(object.metadata, stored);
-      return this.#replaced(stored, object, violations, options);
-    });
+    return this.#writer.patch(name, patch, options);
   }
 
   /** The object as it was marked. @throws NotFound, VersionConflict, PreconditionFailed */
   delete(name: string, options: WriteOptions & { version?: number }): Promise<Answer> {
     this.assertReady();
-    return this.#mutate(name, options, ({ object }) => {
-      if (options.version !== undefined && options.version !== object.metadata.version)
-        throw this.#conflict(name, options.version, object);
-      if (object.metadata.deletionTimestamp !== undefined) return undefined;
-      const deletionTimestamp = new Date(this.#parts.now()).toISOString();
-      const metadata = updatedMetadata(object.metadata, { ...object.metadata, deletionTimestamp });
-      return { next: { ...object, metadata }, violations: [], forced: true };
-    });
-  }
-
-  /** What the stored object becomes when this is put in its place. */
-  #replaced(
-    stored: Current,
-    object: ExtensionObject,
-    earlier: readonly Violation[],
-    options: WriteOptions & { status?: boolean },
-  ): ReturnType<Compute> {
-    const { caller } = options;
-    if (options.status) {
-      if (earlier.length > 0) throw invalid(earlier);
-      const holder: ExtensionObject = { ...stored.object, spec: undefined, status: object.status };
-      if (object.status !== undefined) this.scheme.validator.applyDefaults(holder);
-      const { status: _status, ...rest } = stored.object;
-      return { next: holder.status === undefined ? rest : { ...rest, status: holder.status }, violations: [] };
-    }
-    const client: Metadata = { ...object.metadata };
-    const violations = [
-      ...earlier,
-      ...this.#checkMetadata({ ...client, name: stored.name }, stored.object.metadata, caller),
-    ];
-    this.#keepPluginName(client, stored.object.metadata, caller);
-    const metadata = violations.length > 0 ? stored.object.metadata : updatedMetadata(client, stored.object.metadata);
-    const next: ExtensionObject = { ...object, metadata };
-    this.scheme.validator.applyDefaults(next);
-    if (this.scheme.subresources.status) {
-      if (stored.object.status === undefined) delete next.status;
-      else next.status = stored.object.status;
-    }
-    return { next, violations };
-  }
-
-  /**
-   * The object to store in place of the stored one; undefined when nothing changes.
-   * @throws Invalid with every violation, Deleting
-   */
-  async #admitted(
-    stored: Current,
-    change: NonNullable<ReturnType<Compute>>,
-    caller: Caller,
-  ): Promise<ExtensionObject | undefined> {
-    const { next } = change;
-    if (change.violations.length === 0 && sameContent(stored.object, next)) return undefined;
-    checkDeleting(stored.object, next);
-    const isValid = onlyFinalizersWent(stored.object, next);
-    const violations = isValid ? change.violations : [...change.violations, ...this.scheme.validator.validate(next)];
-    if (violations.length > 0) throw invalid(violations);
-    const prepared = (await this.#behaviour?.prepareWrite?.(next, stored.object, caller)) ?? next;
-    return prepared !== next && sameContent(stored.object, prepared) ? undefined : prepared;
-  }
-
-  /** The write path: read, compute, number, index entries, commit, apply; in turn for each name, again when overtaken. */
-  async #mutate(name: string, options: WriteOptions, compute: Compute): Promise<Answer> {
-    const release = await this.#turn(name);
-    try {
-      for (let attempt = 0; attempt < writeAttempts; attempt++) {
-        if (attempt > 0) await this.#parts.feed.newest();
-        const stored = await this.#current(name);
-        if (options.ifMatch && !matchesEtag(options.ifMatch, etagOf(stored), 'strong')) {
-          throw new KindredError('PreconditionFailed', texts.ifMatch, { name });
-        }
-        const computed = compute(stored);
-        const next =
-          computed && (computed.forced ? computed.next : await this.#admitted(stored, computed, options.caller));
-        if (!next) return { revision: this.#parts.feed.applied, stored: this.#shown(stored, 'get'), changed: false };
-        const answer = await this.#store(stored, next, options);
-        if (answer) return { ...answer, stored: this.#shown(answer.stored, 'get', next) };
-      }
-      throw new KindredError('NotReady', texts.contended, { name }, {}, { headers: { 'retry-after': '1' } });
-    } finally {
-      release();
-    }
-  }
-
-  /** Undefined when another replica was quicker. */
-  async #store(stored: Current, next: ExtensionObject, options: WriteOptions): Promise<Answer | undefined> {
-    const { name, id } = stored;
-    const metadata = { ...next.metadata, version: (stored.object.metadata.version ?? 0) + 1 };
-    const object = { ...next, metadata };
-    const gone = isReclaimable(metadata);
-    const entryBefore = this.entryOf(stored.object, name);
-    // What needs no valid object needs no key in every index either.
-    const isLenient = metadata.deletionTimestamp !== undefined || onlyFinalizersWent(stored.object, next);
-    const entry = isLenient ? this.entryOf(object, name) : this.#strictEntry(object);
-    const bytes = bytesOf(object);
-    const claims = this.#claims(name, entryBefore, gone ? undefined : entry);
-    const write: ModelWrite = {
-      type: gone ? 'delete' : 'update',
-      model: this.#number,
-      name,
-      expected: { id, revision: stored.revision },
-      bytes,
-      ...claims,
-      fence: options.fence,
-      caller: options.caller,
-      resource: this,
-      object,
-      entry,
-      before: { bytes: stored.bytes, object: stored.object, entry: entryBefore },
-    };
-    const result = await this.#commit(write);
-    if (!result.ok) return undefined;
-    return { revision: result.revision, stored: { id, revision: result.revision, name, bytes }, changed: true };
-  }
-
-  /** Unique values taken and given up between two entries of one object. */
-  #claims(name: string, before: IndexEntry, after: IndexEntry | undefined): Pick<ModelWrite, 'claim' | 'release'> {
-    if (after && haveSameKeys(this.#uniques, this.scheme.indexes, before, after)) return { claim: [], release: [] };
-    const held = claimsOf(this.#uniques, this.scheme.indexes, before);
-    const wanted = after ? claimsOf(this.#uniques, this.scheme.indexes, after) : [];
-    const isIn = (list: typeof held, hash: Uint8Array) => list.some((claim) => Buffer.compare(claim.hash, hash) === 0);
-    const release = held
-      .filter((claim) => !isIn(wanted, claim.hash))
-      .map(({ hash, definition, value }) => {
-        const others = this.#index.holders(definition, value).filter((other) => other !== name);
-        const successor = others[0] === undefined ? undefined : this.#index.find(others[0]);
-        return { hash, successor };
-      });
-    return { claim: wanted.filter((claim) => !isIn(held, claim.hash)), release };
-  }
-
-  /** Resolves when the change is durable and applied to memory; `ok: false` when another write was quicker. */
-  async #commit(write: ModelWrite): Promise<WriteResult> {
-    const result = await this.#parts.queue.commit(write);
-    if (result.ok) {
-      // It is durable whatever happens now: a replica that cannot follow for the moment answers it all the same.
-      if (this.#parts.feed.applied < result.revision) await this.#parts.feed.reach(result.revision).catch(() => {});
-      return result;
-    }
-    if (result.reason === 'fenced') {
-      throw new KindredError('NotReady', texts.fenced, { lease: write.fence?.lease ?? '' });
-    }
-    if (result.reason === 'claimed') {
-      const { index } = result;
-      const value = claimOf(write.claim, index, result.key) ?? result.key;
-      throw new KindredError('UniqueViolation', texts.claimed, { kind: this.kind, index, value }, { index, value });
-    }
-    return result;
-  }
-
-  /** @throws NotFound */
-  async #current(name: string): Promise<Current> {
-    const behind = this.#parts.feed.current();
-    if (behind) await behind;
-    const { stored } = await this.#read(name);
-    return { ...stored, object: this.parse(stored.bytes, name) };
+    return this.#writer.delete(name, options);
   }
 
   /** Stored bytes; an empty object of this name when they are no JSON. */
@@ -792,54 +537,6 @@ export class ModelResource {
       const { apiVersion, kind } = this;
       return { apiVersion, kind, metadata: { name, version: 0 } };
     }
-  }
-
-  /** One write at a time for each name, so that writers in this process do not overtake one another. */
-  async #turn(name: string): Promise<() => void> {
-    const earlier = this.#turns.get(name);
-    let done!: () => void;
-    const mine = new Promise<void>((resolve) => {
-      done = resolve;
-    });
-    this.#turns.set(name, mine);
-    await earlier;
-    return () => {
-      if (this.#turns.get(name) === mine) this.#turns.delete(name);
-      done();
-    };
-  }
-
-  #checkVersion(client: Metadata, stored: Current): void {
-    if (typeof client.version !== 'number' || !Number.isInteger(client.version)) return;
-    if (client.version !== stored.object.metadata.version)
-      throw this.#conflict(stored.name, client.version, stored.object);
-  }
-
-  #conflict(name: string, given: number, stored: ExtensionObject): KindredError {
-    const current = stored.metadata.version ?? 0;
-    return new KindredError('VersionConflict', texts.version, { name, given, current }, { currentVersion: current });
-  }
-
-  #checkMetadata(client: Metadata, stored: Metadata | undefined, caller: Caller): Violation[] {
-    return [...checkMetadata(client), ...checkReservedKeys(client, stored, caller.origin, this.#parts.reservedDomain)];
-  }
-
-  get #pluginNameKey(): string {
-    return `plugin.${this.#parts.reservedDomain}/plugin-name`;
-  }
-
-  /** The host alone writes this label: on creation by others it is dropped, so that an export can be imported. */
-  #dropPluginName(client: Metadata, caller: Caller): void {
-    if (caller.origin === 'host' || !isObject(client.labels)) return;
-    const { [this.#pluginNameKey]: _dropped, ...labels } = client.labels;
-    client.labels = labels;
-  }
-
-  #keepPluginName(client: Metadata, stored: Metadata, caller: Caller): void {
-    const key = this.#pluginNameKey;
-    const kept = stored.labels?.[key];
-    if (caller.origin === 'host' || kept === undefined || client.labels?.[key] !== undefined) return;
-    client.labels = { ...client.labels, [key]: kept };
   }
 
   // ── memory ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -859,53 +556,12 @@ export class ModelResource {
       return;
     }
     const slot = this.#index.put(change.entry(), change.id, change.revision);
-    this.#shelf.set(slot, { id: change.id, revision: change.revision, name: change.name, bytes: change.bytes });
+    this.#shelf.set(slot, change);
     if (this.#problems.size > 0 && change.object().apiVersion === this.apiVersion) this.#problems.delete(change.name);
   }
 
   /** The entry of a stored object; where an index function fails on it, that index has no value for it. */
   entryOf(object: ExtensionObject, name: string): IndexEntry {
-    return this.#entryOrProblem(object, name).entry;
+    return storedEntry(this.scheme, object, name).entry;
   }
-
-  #entryOrProblem(object: ExtensionObject, name: string): { entry: IndexEntry; problem?: string } {
-    try {
-      return { entry: this.#strictEntry(object) };
-    } catch (error) {
-      const violations = error instanceof KindredError ? error.errors : undefined;
-      const problem = violations?.map((one) => one.message).join('; ') ?? String(error);
-      return { entry: this.#lenientEntry(object, name), problem };
-    }
-  }
-
-  /** Index functions are somebody else's code: what they get, they cannot change. */
-  #strictEntry(object: ExtensionObject): IndexEntry {
-    return entryOf(this.scheme, this.scheme.indexes.length > 0 ? deepFreeze(object) : object);
-  }
-
-  #lenientEntry(object: ExtensionObject, name: string): IndexEntry {
-    const keys = this.scheme.indexes.map((definition) => {
-      try {
-        return entryOf({ indexes: [definition] }, object).keys[0]!;
-      } catch {
-        return [];
-      }
-    });
-    return { ...entryOf({ indexes: [] }, object), name, keys };
-  }
-}
-
-const encoder = new TextEncoder();
-
-/** In memory of their own, since they are kept: `Buffer.from` would take a piece of a pool. */
-function bytesOf(object: ExtensionObject): Buffer {
-  return asBuffer(encoder.encode(JSON.stringify(object)));
-}
-
-const hostCaller: Caller = { identity: { name: 'system', roles: [] }, origin: 'host' };
-
-const suffixAlphabet = 'abcdefghijklmnopqrstuvwxyz0123456789';
-
-function randomSuffix(): string {
-  return Array.from({ length: 8 }, () => suffixAlphabet[randomInt(suffixAlphabet.length)]).join('');
 }
