@@ -14,7 +14,7 @@ const { values } = parseArgs({
   options: { write: { type: 'boolean', default: false }, tolerance: { type: 'string', default: '0.3' } },
 });
 const file = join(import.meta.dirname, 'results', 'guard.json');
-const { turns } = await measureHttp({ objects: 10_000, rounds: 5, seconds: 1 });
+const { turns } = await measureHttp({ objects: 10_000, starts: 3, rounds: 2, seconds: 1 });
 const now = Object.fromEntries(
   works.map((work) => {
     const { median } = figure(turns[work].map(({ limitCpu, serviceCpu }) => limitCpu / serviceCpu));

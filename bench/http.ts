@@ -23,13 +23,13 @@ export interface HttpResult {
   readonly objects: number;
   readonly turns: Readonly<Record<Work, readonly Turn[]>>;
   /** Of the service, under reads and writes at the same time, and of the limit under the same number of connections. */
-  readonly mixed: { readonly delay: Delay; readonly limitDelay: Delay; readonly rate: number };
+  readonly mixed: readonly { readonly delay: Delay; readonly limitDelay: Delay; readonly rate: number }[];
   /** One request of NDJSON with a tenth of the objects, at least 10,000: acknowledged a second, and the event loop meanwhile. */
-  readonly bulk: { readonly rate: number; readonly delay: Delay }[];
+  readonly bulk: readonly { readonly rate: number; readonly delay: Delay }[];
   /** With the objects there, before anything else: what the first measurements find. */
-  readonly filled: Memory;
+  readonly filled: readonly Memory[];
   /** After all of it, garbage collected. */
-  readonly memory: Memory;
+  readonly memory: readonly Memory[];
   /** Milliseconds from the start of a process to ready, on the database with all objects. */
   readonly start: readonly number[];
   /** Batches of 32 straight into SQLite, objects a second. */
@@ -38,6 +38,9 @@ export interface HttpResult {
 
 export interface HttpOptions {
   readonly objects: number;
+  /** Processes of the service, one after the other: on a busy machine one does a fifth more or less than the next. */
+  readonly starts: number;
+  /** With each of them. */
   readonly rounds: number;
   /** Seconds of one turn. */
   readonly seconds: number;
@@ -47,6 +50,22 @@ export interface HttpOptions {
 }
 
 export async function measureHttp(options: HttpOptions): Promise<HttpResult> {
+  const results: HttpResult[] = [];
+  for (let start = 0; start < options.starts; start++) results.push(await measureStarted(options));
+  const turns = works.map((work) => [work, results.flatMap((result) => result.turns[work])] as const);
+  return {
+    objects: options.objects,
+    turns: Object.fromEntries(turns) as Record<Work, Turn[]>,
+    mixed: results.flatMap(({ mixed }) => mixed),
+    bulk: results.flatMap(({ bulk }) => bulk),
+    filled: results.flatMap(({ filled }) => filled),
+    memory: results.flatMap(({ memory }) => memory),
+    start: results.flatMap(({ start }) => start),
+    storeLimit: results.flatMap(({ storeLimit }) => storeLimit),
+  };
+}
+
+async function measureStarted(options: HttpOptions): Promise<HttpResult> {
   const { objects, rounds, seconds } = options;
   const folder = mkdtempSync(join(tmpdir(), 'kindred-bench-'));
   const database = `sqlite:${join(folder, 'bench.db')}`;
@@ -110,10 +129,10 @@ export async function measureHttp(options: HttpOptions): Promise<HttpResult> {
       await prepare('CREATE');
       await prepare('UPDATE');
     });
-    const bulk: HttpResult['bulk'] = [];
+    const bulk: HttpResult['bulk'][number][] = [];
     created += enough;
     const count = Math.max(Math.min(10_000, objects), objects / 10);
-    for (let round = 0; round < Math.min(rounds, 3); round++) {
+    for (let round = 0; round < Math.min(rounds, 2); round++) {
       bulk.push(await measureBulk(service, url, created, count));
       await service.ask('remove', { from: created, to: created + count });
       created += count;
@@ -121,12 +140,12 @@ export async function measureHttp(options: HttpOptions): Promise<HttpResult> {
     const memory = await service.ask<Memory>('memory', { collect: true });
     const batch = { file: join(folder, 'limit.db'), count: Math.min(objects, 20_000), batch: 32 };
     const storeLimit: number[] = [];
-    for (let round = 0; round < Math.min(rounds, 3); round++)
+    for (let round = 0; round < Math.min(rounds, 2); round++)
       storeLimit.push(await limit.ask<number>('storeRate', batch));
     await service.end();
     const start: number[] = [];
-    for (let round = 0; round < Math.min(rounds, 3); round++) start.push(await measureStart(database));
-    return { objects, turns, mixed, bulk, filled, memory, storeLimit, start };
+    for (let round = 0; round < Math.min(rounds, 2); round++) start.push(await measureStart(database));
+    return { objects, turns, mixed: [mixed], bulk, filled: [filled], memory: [memory], storeLimit, start };
   } finally {
     await Promise.all([service, limit, load].map((process) => process.end()));
     rmSync(folder, { recursive: true, force: true });
@@ -177,7 +196,7 @@ async function measureMixed(
   { service, limit, load }: Record<'service' | 'limit' | 'load', Remote>,
   { url, limitUrl, seconds }: { url: string; limitUrl: string; seconds: number },
   prepareWrites: () => Promise<void>,
-): Promise<HttpResult['mixed']> {
+): Promise<HttpResult['mixed'][number]> {
   await prepareWrites();
   await limit.ask('delay');
   await load.ask('load', { url: limitUrl, duration: seconds, list: 'GET' });

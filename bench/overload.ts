@@ -1,22 +1,25 @@
 /**
  * More than can be answered. Closed: 5 and 50 times the connections, each of which sends again at once, whatever the answer
- * was. Open: five times the requests a second of the best closed load, whether those before are answered or not.
+ * was. Open: five times the requests a second of the best closed load, whether those before are answered or not. The same
+ * for `node:http` that answers with the same bytes, takes as long for it as the service at its best, and refuses nobody.
  */
 import type { Delay, Usage } from './meter.ts';
 import type { Flood, FloodResult, Load, LoadResult } from './process-load.ts';
+import type { Remote } from './remote.ts';
 import { underLoad } from './under-load.ts';
 
 export interface Overload {
   readonly work: string;
+  readonly server: 'service' | 'node:http';
   readonly load: 'closed' | 'open';
   readonly connections: number;
   /** Requests a second that were due; of a closed load those that were answered. */
   readonly offered: number;
-  /** Answers with 2xx a second. */
+  /** Answers with 2xx a second that came within a second after they were due. */
   readonly goodput: number;
   /** Of the best goodput with 32 or 160 connections. */
   readonly kept: number;
-  /** The same for answers with 2xx by the processor time that the service spends in all: the load has the same cores. */
+  /** The same for such answers by the processor time that the server spends in all: the load has the same cores. */
   readonly keptOfCpu: number;
   /** Milliseconds of answers with 2xx. */
   readonly p50: number;
@@ -26,7 +29,7 @@ export interface Overload {
   readonly refusedP99: number;
   /** Requests a second that were due while every connection was busy. */
   readonly unsent: number;
-  /** Milliseconds of the longest stretch in which the event loop of the service got to no timer. */
+  /** Milliseconds of the longest stretch in which the event loop got to no timer. */
   readonly stall: number;
 }
 
@@ -34,46 +37,77 @@ export interface Overload {
 const openConnections = 4_000;
 const factor = 5;
 
+interface Parts {
+  readonly server: Remote;
+  readonly load: Remote;
+  readonly url: string;
+  readonly work: string;
+  readonly seconds: number;
+}
+
 export function measureOverload(works: readonly string[], seconds: number): Promise<Overload[]> {
-  return underLoad(10_000, async ({ service, load, url }) => {
-    const run = async (list: string, connections: number, arrivals?: number) => {
-      await load.ask('open', { url, connections });
-      await service.ask('delay');
-      const before = await service.ask<Usage>('usage');
-      const order: Load = { url, duration: seconds, list, connections };
-      const result = arrivals
-        ? await load.ask<FloodResult>('flood', { ...order, connections, arrivals } satisfies Flood)
-        : { ...(await load.ask<LoadResult>('load', order)), unsent: 0 };
-      const after = await service.ask<Usage>('usage');
-      const delay = await service.ask<Delay>('delay');
-      const { statuses, answered, rate } = result;
-      const others = Object.keys(statuses).filter((status) => status !== '200' && status !== '503');
-      if (others.length > 0) throw new Error(`${list}: answers with ${others.join(', ')}`);
-      const goodput = (rate * (statuses['200'] ?? 0)) / answered;
-      const cpu = (after.cpu - before.cpu) / (statuses['200'] ?? 0);
-      return { result, goodput, cpu, offered: 'offered' in result ? result.offered : rate, stall: delay.max };
-    };
+  return underLoad(10_000, async ({ service, limit, load, url, paths }) => {
+    const limitUrl = await limit.ask<string>('url');
     const rows: Overload[] = [];
     for (const work of works) {
-      await run(work, 32);
-      const closed = [await run(work, 32), await run(work, 160)] as const;
-      const best = closed[0].goodput > closed[1].goodput ? closed[0] : closed[1];
-      const row = (load: Overload['load'], connections: number, one: Awaited<ReturnType<typeof run>>): void => {
-        const { result, goodput, offered, stall } = one;
-        const { p50, p99, refusedP99, unsent, rate } = result;
-        const kept = goodput / best.goodput;
-        const refused = rate - goodput;
-        const keptOfCpu = best.cpu / one.cpu;
-        const shape = { work, load, connections };
-        rows.push({ ...shape, offered, goodput, kept, keptOfCpu, p50, p99, refused, refusedP99, unsent, stall });
-      };
-      row('closed', 32, closed[0]);
-      row('closed', 160, closed[1]);
-      row('closed', 1_600, await run(work, 1_600));
-      row('open', openConnections, await run(work, openConnections, factor * best.goodput));
+      const own = await measureServer({ server: service, load, url, work, seconds });
+      const bare: Parts = { server: limit, load, url: limitUrl, work, seconds };
+      const bytes = new Uint8Array(await (await fetch(url + paths[work]!)).arrayBuffer());
+      await limit.ask('prepare', { bytes });
+      const least = await run(bare, 32);
+      await limit.ask('prepare', { bytes, delay: Math.max(0, own.cpu - least.cpu) / 1_000 });
+      const other = await measureServer(bare);
+      rows.push(...own.rows.map((row) => ({ work, server: 'service', ...row }) as const));
+      rows.push(...other.rows.map((row) => ({ work, server: 'node:http', ...row }) as const));
     }
     return rows;
   });
+}
+
+/** The rows of one server, and its microseconds of processor time for an answer when it is at its best. */
+async function measureServer(parts: Parts): Promise<{ cpu: number; rows: Omit<Overload, 'work' | 'server'>[] }> {
+  await run(parts, 32);
+  const calm = [await run(parts, 32), await run(parts, 160)] as const;
+  const best = calm[0].goodput > calm[1].goodput ? calm[0] : calm[1];
+  const many = await run(parts, 1_600);
+  const open = await run(parts, openConnections, factor * best.goodput);
+  const rows = [...calm, many, open].map(({ cpu, ...one }) => {
+    return { ...one, kept: one.goodput / best.goodput, keptOfCpu: best.cpu / cpu };
+  });
+  return { cpu: best.cpu, rows };
+}
+
+type Run = Omit<Overload, 'work' | 'server' | 'kept' | 'keptOfCpu'> & { readonly cpu: number };
+
+/** @param arrivals requests a second of an open load; without it the load is closed */
+async function run(parts: Parts, connections: number, arrivals?: number): Promise<Run> {
+  const { server, load, url, work, seconds } = parts;
+  await load.ask('open', { url, connections });
+  await server.ask('delay');
+  const before = await server.ask<Usage>('usage');
+  const order: Load = { url, duration: seconds, list: work, connections };
+  const result =
+    arrivals === undefined
+      ? { ...(await load.ask<LoadResult>('load', order)), unsent: 0 }
+      : await load.ask<FloodResult>('flood', { ...order, connections, arrivals } satisfies Flood);
+  const after = await server.ask<Usage>('usage');
+  const { max: stall } = await server.ask<Delay>('delay');
+  const { statuses, answered, rate, p50, p99, refusedP99, unsent, timely: goodput } = result;
+  const others = Object.keys(statuses).filter((status) => status !== '200' && status !== '503');
+  if (others.length > 0) throw new Error(`${work}: answers with ${others.join(', ')}`);
+  return {
+    load: arrivals === undefined ? 'closed' : 'open',
+    connections,
+    offered: 'offered' in result ? result.offered : rate,
+    goodput,
+    p50,
+    p99,
+    refused: (rate * (statuses['503'] ?? 0)) / answered,
+    refusedP99,
+    unsent,
+    stall,
+    cpu: (after.cpu - before.cpu) / (goodput * seconds),
+  };
 }
 
 /** For the eye. */

@@ -11,7 +11,10 @@ import { meter } from './meter.ts';
 import { answer } from './remote.ts';
 
 let body = Buffer.alloc(0);
+/** Milliseconds of processor time that each answer takes beside being written. */
+let work = 0;
 const server = createServer((_request, response) => {
+  if (work > 0) for (const end = performance.now() + work; performance.now() < end; );
   response.writeHead(200, { 'Content-Type': 'application/json', 'Content-Length': body.length });
   response.end(body);
 });
@@ -47,9 +50,10 @@ function storeRate({ file, count, batch }: { file: string; count: number; batch:
 answer({
   ...meter(),
   url: () => `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-  /** From now on this is the answer to everything. */
-  prepare({ bytes }: { bytes: Uint8Array }) {
+  /** From now on this is the answer to everything, and takes so many milliseconds more. */
+  prepare({ bytes, delay = 0 }: { bytes: Uint8Array; delay?: number }) {
     body = Buffer.from(bytes);
+    work = delay;
   },
   storeRate,
 });

@@ -36,6 +36,8 @@ export interface LoadResult {
   readonly max: number;
   /** Of those with another status. */
   readonly refusedP99: number;
+  /** Answers with a 2xx a second that came within a second. */
+  readonly timely: number;
   /** Answers by status. */
   readonly statuses: Readonly<Record<string, number>>;
 }
@@ -152,14 +154,17 @@ function close(connections: readonly Connection[]): void {
 class Answers {
   readonly statuses: Record<string, number> = {};
   answered = 0;
+  #timely = 0;
   readonly #accepted = createHistogram();
   readonly #refused = createHistogram();
 
   add(status: string, due: number): void {
     this.statuses[status] = (this.statuses[status] ?? 0) + 1;
     this.answered++;
-    const times = status[0] === '2' ? this.#accepted : this.#refused;
-    times.record(Math.max(1, Math.round((performance.now() - due) * 1_000)));
+    const isAccepted = status[0] === '2';
+    const time = performance.now() - due;
+    if (isAccepted && time <= 1_000) this.#timely++;
+    (isAccepted ? this.#accepted : this.#refused).record(Math.max(1, Math.round(time * 1_000)));
   }
 
   result(seconds: number): LoadResult {
@@ -172,6 +177,7 @@ class Answers {
       p99: at(99),
       max: this.#accepted.max / 1_000,
       refusedP99: this.#refused.percentile(99) / 1_000,
+      timely: this.#timely / seconds,
       statuses,
     };
   }

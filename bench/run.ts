@@ -1,6 +1,7 @@
 /**
  * `npm run bench`: everything of the goals table in one run of about ten minutes, ratios beside the limit of the same minutes.
  *   npm run bench [-- --write]        `--write` puts table and charts into bench/README.md
+ *   npm run bench -- --last --write   the same with what is in bench/results, without measuring
  *   npm run bench -- --smoke          under a minute, small, judges nothing
  *   npm run bench -- --soak [--minutes 20]
  *   npm run bench -- --overload [--works GET,LIST2,SCAN,UPDATE] [--seconds 2]
@@ -30,10 +31,12 @@ const { values: options } = parseArgs({
     minutes: { type: 'string', default: '20' },
     sizes: { type: 'string', default: '10000,100000' },
     queries: { type: 'string', default: '10000,100000,1000000' },
-    rounds: { type: 'string', default: '5' },
+    starts: { type: 'string', default: '3' },
+    rounds: { type: 'string', default: '2' },
     seconds: { type: 'string', default: '2' },
     works: { type: 'string', default: 'GET,LIST2,SCAN,UPDATE' },
     write: { type: 'boolean', default: false },
+    last: { type: 'boolean', default: false },
   },
 });
 const results = join(import.meta.dirname, 'results');
@@ -71,15 +74,17 @@ function progress(text: string): void {
 async function everything(): Promise<void> {
   const { smoke } = options;
   const sizes = smoke ? [2_000] : options.sizes.split(',').map(Number);
-  const [rounds, seconds] = smoke ? [1, 0.5] : [Number(options.rounds), Number(options.seconds)];
+  const [starts, rounds, seconds] = smoke
+    ? [1, 1, 0.5]
+    : [Number(options.starts), Number(options.rounds), Number(options.seconds)];
   const http: HttpResult[] = [];
   for (const objects of sizes) {
     progress(`over HTTP, ${objects} objects`);
-    http.push(await measureHttp({ objects, rounds, seconds }));
+    http.push(await measureHttp({ objects, starts, rounds, seconds }));
   }
   progress('start and rest');
   const idle: Idle[] = [];
-  for (let round = 0; round < Math.min(rounds, 3); round++) idle.push(await measureIdle(smoke ? 100 : 2_000));
+  for (let start = 0; start < starts; start++) idle.push(await measureIdle(smoke ? 100 : 2_000));
   progress('queries in process');
   const queryFile = join(results, smoke ? 'smoke-query.json' : 'query.json');
   const querySizes = smoke ? '2000' : options.queries;
@@ -90,6 +95,11 @@ async function everything(): Promise<void> {
   const query = JSON.parse(readFileSync(queryFile, 'utf8')) as Results['query'];
   const all: Results = { machine: machine(), http, idle, query };
   save(smoke ? 'smoke' : 'bench', all);
+  show(all);
+}
+
+function show(all: Results): void {
+  const { smoke } = options;
   const rows = [...goalRows(all), ...(smoke ? [] : rowsOfOthers())];
   console.log(table(smoke ? rows.map((row) => ({ ...row, isMet: undefined })) : rows));
   if (options.write) publish(all, rows);
@@ -118,7 +128,7 @@ function publish({ machine: { cpu, cores, memory, node, load }, http }: Results,
     return `![${title}](results/${name})`;
   });
   const section = `<!-- bench -->
-${cores} cores (${cpu}), ${memory} of memory, Node.js ${node}, load average ${load}; median of ${http[0]?.turns.GET.length} rounds, lowest and highest in brackets. The load generator has the same cores.
+${cores} cores (${cpu}), ${memory} of memory, Node.js ${node}, load average ${load}; median of ${http[0]?.turns.GET.length} turns with ${http[0]?.mixed.length} processes, lowest and highest in brackets. The load generator has the same cores.
 
 ${table(rows)}
 
@@ -143,4 +153,6 @@ if (options.soak) {
   const result = await measureOverload(options.works.split(','), Number(options.seconds));
   save('overload', { machine: machine(), result });
   console.table(printed(result));
+} else if (options.last) {
+  show(JSON.parse(readFileSync(join(results, 'bench.json'), 'utf8')) as Results);
 } else await everything();

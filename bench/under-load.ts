@@ -8,14 +8,19 @@ import { Remote } from './remote.ts';
 
 export interface UnderLoad {
   readonly service: Remote;
+  /** What runs `process-limit.ts`. */
+  readonly limit: Remote;
   readonly load: Remote;
   readonly url: string;
+  /** Of each list the path of its first request, which can be read. */
+  readonly paths: Readonly<Record<string, string>>;
 }
 
 /** Lists GET, LIST, LIST2, SCAN (text inside a field of all objects) and UPDATE are prepared. */
 export async function underLoad<T>(objects: number, body: (parts: UnderLoad) => Promise<T>): Promise<T> {
   const folder = mkdtempSync(join(tmpdir(), 'kindred-bench-'));
   const service = new Remote('process-service.ts', [`sqlite:${join(folder, 'bench.db')}`]);
+  const limit = new Remote('process-limit.ts');
   const load = new Remote('process-load.ts');
   try {
     const url = await service.ask<string>('ready');
@@ -32,9 +37,10 @@ export async function underLoad<T>(objects: number, body: (parts: UnderLoad) => 
       }),
     };
     for (const [list, requests] of Object.entries(lists)) await load.ask('prepare', { list, requests });
-    return await body({ service, load, url });
+    const paths = Object.fromEntries(Object.entries(lists).map(([list, requests]) => [list, requests[0]!.path]));
+    return await body({ service, limit, load, url, paths });
   } finally {
-    await Promise.all([service.end(), load.end()]);
+    await Promise.all([service, limit, load].map((process) => process.end()));
     rmSync(folder, { recursive: true, force: true });
   }
 }
