@@ -166,6 +166,7 @@ export function intersectTwo(a: Words, b: Words, result: Words): number {
     result[i] = word;
     count += bitsOf(word);
   }
+  result.fill(0, length);
   return count;
 }
 
@@ -178,6 +179,7 @@ export function intersectThree(a: Words, b: Words, c: Words, result: Words): num
     result[i] = word;
     count += bitsOf(word);
   }
+  result.fill(0, length);
   return count;
 }
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import type { KeyCodec } from '../model/key.ts';
 import { codecOf, compareText } from '../model/key.ts';
 import { none } from './arrays.ts';
 import { NumberColumn, ValueColumn } from './column.ts';
@@ -46,28 +47,35 @@ test('a set of slots behaves like a Set, sparse and dense and in between', () =>
   );
 });
 
-test('bitmaps of different lengths are intersected and subtracted with the right count', () => {
+test('bitmaps of different lengths are intersected and subtracted, into one of them too, with the right count', () => {
   const bitmap = fc.array(fc.integer(), { maxLength: 12 }).map((words) => Uint32Array.from(words));
+  const bit = (words: Uint32Array, one: number) => ((words[one >>> 5] ?? 0) >>> (one & 31)) & 1;
   fc.assert(
     fc.property(bitmap, bitmap, bitmap, (a, b, c) => {
-      const bit = (words: Uint32Array, one: number) => ((words[one >>> 5] ?? 0) >>> (one & 31)) & 1;
+      // The first in memory that is longer, as a result that is used again.
+      const padded = new Uint32Array(12);
+      padded.set(a);
       const cases = [
-        [(result: Uint32Array) => intersectTwo(a, b, result), (one: number) => bit(a, one) & bit(b, one)],
+        [intersectTwo, (one: number) => bit(a, one) & bit(b, one)],
         [
-          (result: Uint32Array) => intersectThree(a, b, c, result),
+          (first: Uint32Array, second: Uint32Array, result: Uint32Array) => intersectThree(first, second, c, result),
           (one: number) => bit(a, one) & bit(b, one) & bit(c, one),
         ],
-        [(result: Uint32Array) => subtract(a, b, result), (one: number) => bit(a, one) & ~bit(b, one)],
+        [subtract, (one: number) => bit(a, one) & ~bit(b, one)],
       ] as const;
       for (const [combine, expected] of cases) {
-        const result = new Uint32Array(12);
-        let count = 0;
-        const given = combine(result);
-        for (let one = 0; one < 12 * 32; one++) {
-          assert.equal(bit(result, one), expected(one));
-          count += expected(one);
+        for (const [first, result] of [
+          [a, new Uint32Array(12)],
+          ...[a.slice(), padded.slice()].map((same) => [same, same] as const),
+        ] as const) {
+          const given = combine(first, b, result);
+          let count = 0;
+          for (let one = 0; one < 12 * 32; one++) {
+            assert.equal(bit(result, one), expected(one));
+            count += expected(one);
+          }
+          assert.equal(given, count);
         }
-        assert.equal(given, count);
       }
     }),
     { numRuns: 200 },
@@ -101,66 +109,95 @@ test('the table of names behaves like a Map through thousands of additions and r
   assert.equal(filled.find('absent'), none);
 });
 
+/** Keys of a few thousand items, with what short keys cannot tell apart: long common parts, units beyond a byte, infinite numbers. */
+const keyKinds = {
+  number: (n: number) => (n === 7 ? Number.NEGATIVE_INFINITY : n === 9 ? Number.POSITIVE_INFINITY : n - 1.5),
+  text: (n: number) => `${['', 'the same beginning ', 'the same beginning of ', '\u00fe', '\ue000', '😀'][n % 6]}${n}`,
+};
+
 test('an order behaves like a sorted array through splits, merges and bulk fills', () => {
-  for (const keys of [1, 3, 500, 1_000_000]) {
-    const column = new NumberColumn();
-    const names: string[] = [];
-    const order = new Order(column, { names });
-    let live: number[] = [];
-    let state = keys;
-    const random = (n: number) => {
-      state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
-      return Math.floor((state / 2 ** 32) * n);
-    };
-    const check = () => {
-      const sorted = live.toSorted((a, b) => column.compare(a, b) || compareText(names[a]!, names[b]!));
-      assert.equal(order.size, sorted.length);
-      for (let rank = 0; rank < sorted.length; rank += 1 + random(20)) {
-        const item = sorted[rank]!;
-        assert.equal(order.at(rank), item);
-        const low = sorted.findIndex((other) => column.compare(other, item) === 0);
-        const high = sorted.findLastIndex((other) => column.compare(other, item) === 0) + 1;
-        assert.deepEqual(order.runOf(item), [low, high]);
-        const key = column.get(item);
-        if (key === undefined) continue;
-        assert.equal(order.rankOf(key, false), low);
-        assert.equal(order.rankOf(key, true), high);
-        assert.equal(order.rankAfter(key, names[item]!), rank + 1);
-      }
-    };
-    const add = (item: number) => {
-      names[item] = `n${random(1e9)}-${item}`;
-      column.set(item, random(10) === 0 ? undefined : random(keys));
-    };
-    for (let item = 0; item < 3000; item++) {
-      add(item);
-      live.push(item);
-    }
-    const sorted = Uint32Array.from(live).sort((a, b) => column.compare(a, b) || compareText(names[a]!, names[b]!));
-    order.fill(sorted, sorted.length);
-    check();
-    for (let item = 3000; item < 6000; item++) {
-      add(item);
-      live.push(item);
-      order.insert(item);
-    }
-    check();
-    for (const share of [0.7, 0.9, 1]) {
-      const gone = live.filter(() => random(1000) < share * 1000);
-      const left = new Set(live);
-      for (const item of gone) {
-        order.remove(item);
-        left.delete(item);
-      }
-      live = [...left];
-      check();
-    }
-    add(7);
-    order.insert(7);
-    live.push(7);
-    check();
+  for (const [kind, keyFor] of Object.entries(keyKinds)) {
+    for (const keys of [1, 3, 20, 500, 1_000_000]) checkOrder(kind === 'text', keys, keyFor);
   }
 });
+
+function checkOrder(isText: boolean, keys: number, keyFor: (n: number) => unknown): void {
+  const column = isText ? new ValueColumn(codecOf(String).compare, true) : new NumberColumn();
+  const names: string[] = [];
+  const byName = new Order(new ValueColumn(compareText as KeyCodec['compare'], true, names), { names });
+  const order = new Order(column, { names, byName: () => byName });
+  let live: number[] = [];
+  let state = keys;
+  const random = (n: number) => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+    return Math.floor((state / 2 ** 32) * n);
+  };
+  const compare = (a: number, b: number) => column.compare(a, b) || compareText(names[a]!, names[b]!);
+  const check = () => {
+    const sorted = live.toSorted(compare);
+    assert.equal(order.size, sorted.length);
+    for (let rank = 0; rank < sorted.length; rank += 1 + random(80)) {
+      const item = sorted[rank]!;
+      assert.equal(order.at(rank), item);
+      const low = sorted.findIndex((other) => column.compare(other, item) === 0);
+      const high = sorted.findLastIndex((other) => column.compare(other, item) === 0) + 1;
+      assert.deepEqual(order.runOf(item), [low, high]);
+      const key = column.get(item);
+      if (key === undefined) continue;
+      assert.equal(order.rankOf(key, false), low);
+      assert.equal(order.rankOf(key, true), high);
+      assert.equal(order.rankAfter(key, names[item]!), rank + 1);
+      const other = keyFor(random(keys * 2)) as string & number;
+      const before = sorted.filter((one) => column.compareTo(one, other) < 0).length;
+      assert.equal(order.rankOf(other, false), before);
+      assert.equal(order.rankOf(other, true), sorted.filter((one) => column.compareTo(one, other) <= 0).length);
+    }
+  };
+  const add = (item: number) => {
+    names[item] = `n${random(1e9)}-${item}`;
+    column.set(item, random(10) === 0 ? undefined : keyFor(random(keys)));
+  };
+  for (let item = 0; item < 3000; item++) {
+    add(item);
+    live.push(item);
+  }
+  const sorted = Uint32Array.from(live).sort(compare);
+  byName.fill(
+    Uint32Array.from(live).sort((a, b) => compareText(names[a]!, names[b]!)),
+    live.length,
+  );
+  order.fill(sorted, sorted.length);
+  check();
+  const known = new Set(live.map((item) => column.get(item)));
+  for (let item = 3000; item < 6000; item++) {
+    add(item);
+    live.push(item);
+    byName.insert(item);
+    order.insert(item);
+    const found = [order.previous, order.next].some((one) => one !== none && column.compare(one, item) === 0);
+    assert.equal(found, known.has(column.get(item)));
+    known.add(column.get(item));
+  }
+  check();
+  for (const share of [0.7, 0.9, 1]) {
+    const gone = live.filter(() => random(1000) < share * 1000);
+    const left = new Set(live);
+    for (const item of gone) {
+      order.remove(item);
+      byName.remove(item);
+      left.delete(item);
+    }
+    live = [...left];
+    check();
+  }
+  for (let item = 0; item < 2000; item++) {
+    add(item);
+    live.push(item);
+    byName.insert(item);
+    order.insert(item);
+  }
+  check();
+}
 
 test('bulk sorts are the sort by comparison, and stable', () => {
   const number = fc.oneof(fc.double({ noNaN: true }), fc.integer({ min: -3, max: 3 }));

@@ -342,6 +342,27 @@ test('contract 12: with names only these are held and counted', () => {
   assert.equal(ask(people, Queries.all(), [], { names: new Set() }).total, 0);
 });
 
+test('contract 4: a label that only earlier objects have takes the later ones out of a conjunction', () => {
+  const objects = Array.from({ length: 2000 }, (_, i) =>
+    entry(`o-${i}`, {
+      labels: { ...(i % 8 === 0 && { every: 'eighth' }), ...(i < 500 && { first: 'quarter' }) },
+    }),
+  );
+  const index = indexOf(objects);
+  const where = Queries.and(
+    Queries.notEqual('metadata.name', 'o-8'),
+    Queries.labelEqual('every', 'eighth'),
+    Queries.labelEqual('first', 'quarter'),
+  );
+  const found = ask(index, where);
+  assert.equal(found.total, 62);
+  const expected = Array.from({ length: 63 }, (_, i) => `o-${i * 8}`).filter((name) => name !== 'o-8');
+  assert.deepEqual(
+    found.refs.map((ref) => ref.name),
+    expected.sort(),
+  );
+});
+
 test('contract 3: a page past the end has no items and the true total', () => {
   assert.deepEqual(ask(people, Queries.all(), [], { offset: 20, limit: 20 }), { total: 4, refs: [] });
   assert.deepEqual(ask(people, Queries.all(), [], { offset: Number.MAX_SAFE_INTEGER, limit: 1000 }), {

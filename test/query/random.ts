@@ -163,6 +163,10 @@ export class RandomModel {
   /** Of each field the values to choose from: few make long runs. */
   readonly #pools: readonly (readonly Value[])[];
   readonly #names: number;
+  /** Objects made before the last that can have this label, and before the field gets the next value of its pool. */
+  readonly #labelEnds: ReadonlyMap<string, number>;
+  readonly #stretches: readonly number[];
+  #objects = 0;
 
   constructor(random: Random, names: number) {
     this.#random = random;
@@ -174,6 +178,10 @@ export class RandomModel {
     this.#pools = this.#fields.map(({ kind }) =>
       Array.from({ length: random.pick([1, 2, 5, 20, 200]) }, () => kind.values(random)),
     );
+    // Objects made together are alike: so that a set ends long before the last object, or has a single stretch of them.
+    const end = () => (random.chance(0.6) ? Number.POSITIVE_INFINITY : random.below(names));
+    this.#labelEnds = new Map(labelKeys.map((key) => [key, end()]));
+    this.#stretches = this.#fields.map(() => (random.chance(0.8) ? 0 : 1 + random.below(names)));
     this.definitions = this.#fields.map(({ name, codec, multi }) => ({
       name,
       codec,
@@ -193,13 +201,19 @@ export class RandomModel {
   object(name: string): RandomObject {
     const random = this.#random;
     const labels: Record<string, string> = {};
-    for (const key of labelKeys) if (random.chance(0.4)) labels[key] = random.pick(labelValues);
+    const before = this.#objects++;
+    for (const [key, end] of this.#labelEnds) {
+      if (before < end && random.chance(0.4)) labels[key] = random.pick(labelValues);
+    }
     const created = 1_600_000_000_000 + random.below(20) * 1000;
     const deleted = random.chance(0.15) ? created + random.below(5) : null;
     const members: string[] = [`"labels":${JSON.stringify(labels)}`, `"created":${created}`, `"deleted":${deleted}`];
     const keys = this.#fields.map(({ codec, multi }, i) => {
       const count = random.chance(0.25) ? 0 : multi ? 1 + random.below(4) : 1;
-      const values = Array.from({ length: count }, () => random.pick(this.#pools[i]!));
+      const pool = this.#pools[i]!;
+      const stretch = this.#stretches[i]!;
+      const common = stretch === 0 ? undefined : pool[Math.floor(before / stretch) % pool.length]!;
+      const values = Array.from({ length: count }, () => common ?? random.pick(pool));
       const distinct: unknown[] = [];
       for (const { value } of values) {
         const key = codec.key(value);
@@ -219,6 +233,7 @@ export class RandomModel {
     const parts: { where: Condition; sql: Sql }[] = [];
     if (random.chance(0.85)) parts.push(this.#condition(random.below(4)));
     if (random.chance(0.3)) parts.push(this.#selector());
+    if (random.chance(0.2)) parts.push(...this.#sets());
     const names = random.chance(0.08)
       ? new Set(Array.from({ length: random.below(12) }, () => this.name()))
       : undefined;
@@ -294,6 +309,15 @@ export class RandomModel {
     }
     if (random.chance(0.2)) return this.#labelCondition();
     return this.#fieldCondition();
+  }
+
+  /** Conditions of which the index may have sets already, some of them negated: what a conjunction does with bitmaps. */
+  #sets(): { where: Condition; sql: Sql }[] {
+    const random = this.#random;
+    return Array.from({ length: 2 + random.below(4) }, () => {
+      const one = random.chance(0.6) ? this.#labelCondition() : this.#fieldCondition();
+      return random.chance(0.3) ? { where: one.where.not(), sql: negated(one.sql) } : one;
+    });
   }
 
   #labelCondition(): { where: Condition; sql: Sql } {
