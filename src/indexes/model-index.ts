@@ -113,8 +113,13 @@ export class ModelIndex {
   }
 
   find(name: string): Place | undefined {
-    const slot = this.#table.find(name);
-    return slot === none ? undefined : { slot, id: this.ids[slot]!, revision: this.revisions[slot]! };
+    const slot = this.slotOf(name);
+    return slot === undefined ? undefined : this.at(slot);
+  }
+
+  /** The object that has a slot. */
+  at(slot: number): Place {
+    return { slot, id: this.ids[slot]!, revision: this.revisions[slot]! };
   }
 
   /** Slot of an object; undefined when there is none of this name. */

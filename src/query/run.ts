@@ -66,10 +66,17 @@ interface Answer {
  * Throws (or rejects with) InvalidSelector, InvalidParameter, QueryLimit.
  */
 export function run(index: ModelIndex, query: Query, limits: QueryLimits): QueryResult | Promise<QueryResult> {
-  return then(answer(index, query, limits), ({ total, slots }) => ({
-    total,
-    refs: slots.map((slot) => refOf(index, slot)),
-  }));
+  return runSlots(index, query, limits, (total, slots) => ({ total, refs: refsOf(index, slots) }));
+}
+
+/** As `run`, with the slots of the page for a callback in the turn in which they were found: the next change may make them others'. */
+export function runSlots<T>(
+  index: ModelIndex,
+  query: Query,
+  limits: QueryLimits,
+  use: (total: number, slots: readonly number[]) => T,
+): T | Promise<Awaited<T>> {
+  return then(answer(index, query, limits), ({ total, slots }) => use(total, slots));
 }
 
 /** Answers the query and tells how. */
@@ -87,12 +94,17 @@ export function runIds(
   return then(answer(index, everything, limits), ({ slots }) => Float64Array.from(slots, (slot) => index.ids[slot]!));
 }
 
-function refOf(index: ModelIndex, slot: number): Ref {
-  return { slot, id: index.ids[slot]!, revision: index.revisions[slot]!, name: index.names[slot]! };
+export function refsOf(index: ModelIndex, slots: readonly number[]): Ref[] {
+  return slots.map((slot) => ({
+    slot,
+    id: index.ids[slot]!,
+    revision: index.revisions[slot]!,
+    name: index.names[slot]!,
+  }));
 }
 
 /** The callback runs in the same turn as the answer is found: slots are only good until the next change. */
-function then<T>(answer: Answer | Pending, use: (answer: Answer) => T): T | Promise<T> {
+function then<T>(answer: Answer | Pending, use: (answer: Answer) => T): T | Promise<Awaited<T>> {
   return answer instanceof Pending ? answer.finish(use) : use(answer);
 }
 
@@ -213,7 +225,7 @@ class Pending {
     this.#work = new Work(limits, false, started);
   }
 
-  async finish<T>(use: (answer: Answer) => T): Promise<T> {
+  async finish<T>(use: (answer: Answer) => T): Promise<Awaited<T>> {
     const index = this.#index;
     const prepared = new Map<KeyCondition, SlotSet>();
     const observer = index.observe();
@@ -241,7 +253,7 @@ class Pending {
       prepared,
     );
     for (const { words } of prepared.values()) if (words) index.scratch.giveBack(words);
-    return use(answer);
+    return await use(answer);
   }
 
   /** Everything that satisfies the condition, but for what changes while this goes on. */

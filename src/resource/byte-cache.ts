@@ -69,15 +69,21 @@ export class ByteCache {
     return new Shelf(this);
   }
 
-  /** For shelves: a view of what is at a place, if it is this object in just this revision. */
-  view(place: number, id: number, revision: number): Buffer | undefined {
+  /** For shelves: a view of the bytes at a place. */
+  view(place: number): Buffer {
     const { bytes, numbers } = this.#segmentOf(place);
     const start = this.#startOf(place);
     const head = start / 8;
-    if (numbers[head + header.revision] !== revision || numbers[head + header.id] !== id) return undefined;
     const mark = numbers[head + header.mark]!;
     if (mark % 2 === 0) numbers[head + header.mark] = mark + 1;
     return bytes.subarray(start + header.bytes, start + header.bytes + numbers[head + header.length]!);
+  }
+
+  /** For shelves: what is at a place. */
+  object(place: number): Cached {
+    const { numbers } = this.#segmentOf(place);
+    const head = this.#startOf(place) / 8;
+    return { id: numbers[head + header.id]!, revision: numbers[head + header.revision]!, bytes: this.view(place) };
   }
 
   /** For shelves: copies an object, and gives its place; 0 for one that is larger than the whole cache. */
@@ -195,7 +201,10 @@ class Spared {
   }
 }
 
-/** The cached objects of one model by slot of its index. */
+/**
+ * The cached objects of one model by slot of its index. What is here is what the index has: whoever changes an object in the
+ * index sets or deletes its slot in the same turn.
+ */
 export class Shelf {
   readonly #cache: ByteCache;
   /** Of each slot; 0: not here. */
@@ -205,10 +214,14 @@ export class Shelf {
     this.#cache = cache;
   }
 
-  /** The object's bytes if it is here in just this revision; a slot may have become that of another one. */
-  get(slot: number, id: number, revision: number): Buffer | undefined {
+  get(slot: number): Cached | undefined {
     const place = this.#places[slot];
-    return place ? this.#cache.view(place, id, revision) : undefined;
+    return place ? this.#cache.object(place) : undefined;
+  }
+
+  bytes(slot: number): Buffer | undefined {
+    const place = this.#places[slot];
+    return place ? this.#cache.view(place) : undefined;
   }
 
   set(slot: number, object: Cached): void {

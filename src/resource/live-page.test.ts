@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import fc from 'fast-check';
 import { difference } from './live-page.ts';
-import type { Page } from './resource.ts';
+import type { Window } from './resource.ts';
 
 /** A page of objects given as [id, revision]. */
-function pageOf(rows: readonly (readonly [number, number])[], total: number): Page {
+function pageOf(rows: readonly (readonly [number, number])[], total: number): Window {
   return {
     revision: 1,
     total,
@@ -14,7 +14,7 @@ function pageOf(rows: readonly (readonly [number, number])[], total: number): Pa
   };
 }
 
-const texts = (page: Page) => page.items.map(String);
+const texts = (page: Window) => page.items.map(String);
 
 it('contract 13: removed, inserted and updated, applied in this order, turn the window into the one of the new revision', () => {
   const rows = fc.uniqueArray(fc.tuple(fc.integer({ min: 0, max: 12 }), fc.integer({ min: 0, max: 2 })), {

@@ -5,7 +5,7 @@
 import { bind } from '../query/bind.ts';
 import { matches } from '../query/match.ts';
 import type { AppliedChange } from './feed.ts';
-import type { ListRequest, ModelResource, Page } from './resource.ts';
+import type { ListRequest, ModelResource, Page, Window } from './resource.ts';
 import type { Watches } from './watch.ts';
 import { isAway } from './watch.ts';
 
@@ -45,7 +45,7 @@ export function openLivePage(
   sink: LivePageSink,
 ): () => void {
   const bound = bind(request.where, resource.scheme.indexes);
-  let page: Page | undefined;
+  let page: Window | undefined;
   let isDirty = true;
   let isRunning = false;
   let isClosed = false;
@@ -65,7 +65,7 @@ export function openLivePage(
     try {
       while (isDirty && !isClosed) {
         isDirty = false;
-        const next = await resource.list(request);
+        const next = await resource.window(request);
         if (isClosed) return;
         const change = page && difference(page, next);
         if (!page) sink.snapshot(next);
@@ -116,7 +116,7 @@ export function openLivePage(
 }
 
 /** What turns one page into the other; undefined when nothing does. */
-export function difference(before: Page, now: Page): WindowChange | undefined {
+export function difference(before: Window, now: Window): WindowChange | undefined {
   const placeBefore = new Map(before.refs.map((ref, place) => [ref.id, place]));
   const stayed = now.refs.flatMap((ref, index) => {
     const place = placeBefore.get(ref.id);

@@ -9,7 +9,7 @@ import type { ExtensionObject } from '../model/object.ts';
 import type { Scheme } from '../model/scheme.ts';
 import type { Condition, Query, SortTerm } from '../query/query.ts';
 import type { Plan, QueryResult, Ref } from '../query/run.ts';
-import { explain, run, runIds } from '../query/run.ts';
+import { explain, refsOf, run, runIds, runSlots } from '../query/run.ts';
 import type { CommitQueue } from '../store/batch.ts';
 import type { MaybePromise, Row, Snapshot, Store } from '../store/store.ts';
 import type { Caller } from './access.ts';
@@ -65,6 +65,10 @@ export interface Page {
   readonly revision: number;
   readonly total: number;
   readonly items: readonly Buffer[];
+}
+
+/** A page of which is known what each item is. */
+export interface Window extends Page {
   readonly refs: readonly Ref[];
 }
 
@@ -104,6 +108,8 @@ const texts = {
 
 /** Milliseconds that an export may go on without giving the event loop back. */
 const exportSlice = 5;
+
+const noRefs: readonly Ref[] = [];
 
 export class ModelResource {
   readonly scheme: Scheme;
@@ -328,10 +334,11 @@ export class ModelResource {
   #read(name: string): MaybePromise<{ revision: number; stored: Stored }> {
     this.assertReady();
     const revision = this.#parts.feed.applied;
-    const ref = this.#index.find(name);
-    if (!ref) throw this.#absent(name);
-    const bytes = this.#shelf.get(ref.slot, ref.id, ref.revision);
-    if (bytes) return { revision, stored: { id: ref.id, revision: ref.revision, name, bytes } };
+    const slot = this.#index.slotOf(name);
+    if (slot === undefined) throw this.#absent(name);
+    const cached = this.#shelf.get(slot);
+    if (cached) return { revision, stored: { id: cached.id, revision: cached.revision, name, bytes: cached.bytes } };
+    const ref = this.#index.at(slot);
     const rows = this.#parts.store.get(this.#number, [ref.id]);
     return rows instanceof Promise
       ? rows.then((found) => this.#readRow(name, ref, found, revision))
@@ -353,7 +360,8 @@ export class ModelResource {
   #keep(ref: Place, row: Row | undefined): Stored | undefined {
     if (!row || row.revision !== ref.revision) return undefined;
     const stored = { id: row.id, revision: row.revision, name: row.name, bytes: asBuffer(row.bytes) };
-    if (this.isReady) this.#shelf.set(ref.slot, stored);
+    const now = this.#index.at(ref.slot);
+    if (this.isReady && now.id === ref.id && now.revision === ref.revision) this.#shelf.set(ref.slot, stored);
     return stored;
   }
 
@@ -374,9 +382,18 @@ export class ModelResource {
 
   /** One page and the exact total, of one revision. @throws NotReady, QueryLimit, InvalidSelector, InvalidParameter */
   list(request: ListRequest): MaybePromise<Page> {
+    return this.#listed(request, false);
+  }
+
+  /** As `list`, with what the items are. */
+  window(request: ListRequest): MaybePromise<Window> {
+    return this.#listed(request, true);
+  }
+
+  #listed(request: ListRequest, isWindow: boolean): MaybePromise<Window> {
     this.assertReady();
     const behind = this.#parts.feed.current();
-    const listed = behind ? behind.then(() => this.#list(request)) : this.#list(request);
+    const listed = behind ? behind.then(() => this.#list(request, isWindow)) : this.#list(request, isWindow);
     if (!this.#behaviour?.show) return listed;
     return Promise.resolve(listed).then((page) => ({
       ...page,
@@ -384,12 +401,16 @@ export class ModelResource {
     }));
   }
 
-  #list(request: ListRequest): MaybePromise<Page> {
+  #list(request: ListRequest, isWindow: boolean): MaybePromise<Window> {
+    this.assertReady();
     const { where, sort, names, page, size } = request;
-    const result = this.#query({ where, sort, names, offset: (page - 1) * size, limit: size });
-    return result instanceof Promise
-      ? result.then(({ total, refs }) => this.#page(request, this.#parts.feed.applied, total, refs))
-      : this.#page(request, this.#parts.feed.applied, result.total, result.refs);
+    const query = { where, sort, names, offset: (page - 1) * size, limit: size };
+    const index = this.#index;
+    return runSlots(index, query, this.#queryLimits(), (total, slots) => {
+      this.assertReady();
+      // Built anew while the query was answered in slices.
+      return index === this.#index ? this.#page(request, isWindow, total, slots) : this.#list(request, isWindow);
+    });
   }
 
   /** @throws NotReady when the indexes are built anew by now: those that were asked are of an older state than the memory */
@@ -408,24 +429,26 @@ export class ModelResource {
     return { now: this.#parts.monotonicNow, timeLimit: this.#parts.limits.queryTimeout };
   }
 
-  #page(request: ListRequest, revision: number, total: number, refs: readonly Ref[]): MaybePromise<Page> {
+  #page(request: ListRequest, isWindow: boolean, total: number, slots: readonly number[]): MaybePromise<Window> {
+    const revision = this.#parts.feed.applied;
     const items: (Buffer | undefined)[] = [];
-    const missing: Ref[] = [];
-    for (let i = 0; i < refs.length; i++) {
-      const ref = refs[i]!;
-      const bytes = this.#shelf.get(ref.slot, ref.id, ref.revision);
+    let isComplete = true;
+    for (let i = 0; i < slots.length; i++) {
+      const bytes = this.#shelf.bytes(slots[i]!);
       items.push(bytes);
-      if (!bytes) missing.push(ref);
+      isComplete &&= bytes !== undefined;
     }
-    if (missing.length === 0) return { revision, total, refs, items: items as Buffer[] };
-    const fill = (rows: readonly Row[]): MaybePromise<Page> => {
+    const refs = isComplete && !isWindow ? noRefs : refsOf(this.#index, slots);
+    if (isComplete) return { revision, total, refs, items: items as Buffer[] };
+    const fill = (rows: readonly Row[]): MaybePromise<Window> => {
       const byId = new Map(rows.map((row) => [row.id, row]));
       for (const [i, ref] of refs.entries()) {
         items[i] ??= this.#keep(ref, byId.get(ref.id))?.bytes;
-        if (!items[i]) return this.#overtaken(byId.get(ref.id)?.revision).then(() => this.#list(request));
+        if (!items[i]) return this.#overtaken(byId.get(ref.id)?.revision).then(() => this.#list(request, isWindow));
       }
       return { revision, total, refs, items: items as Buffer[] };
     };
+    const missing = refs.filter((_, i) => !items[i]);
     const rows = this.#parts.store.get(
       this.#number,
       missing.map((ref) => ref.id),
