@@ -1,7 +1,7 @@
 /**
  * What knowing the caller and asking the authoriser adds to a request, with few roles and with many.
  *
- * `node --import tsx bench/auth.ts`
+ * `node bench/auth.ts`
  */
 
 import { Authenticator } from '../src/auth/authenticator.ts';

@@ -89,7 +89,7 @@ async function everything(): Promise<void> {
   const queryFile = join(results, smoke ? 'smoke-query.json' : 'query.json');
   const querySizes = smoke ? '2000' : options.queries;
   const script = join(import.meta.dirname, 'query.ts');
-  execFileSync(process.execPath, ['--import', 'tsx', script, '--sizes', querySizes, '--out', queryFile], {
+  execFileSync(process.execPath, [script, '--sizes', querySizes, '--out', queryFile], {
     stdio: ['ignore', 'ignore', 'inherit'],
   });
   const query = JSON.parse(readFileSync(queryFile, 'utf8')) as Results['query'];

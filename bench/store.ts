@@ -1,6 +1,6 @@
 /**
  * Durable writes of each store beside the database's own ceiling, in pairs in the same run:
- *   node --import tsx bench/store.ts [--rounds 5] [--batches 60] [--out bench/results/store.json]
+ *   node bench/store.ts [--rounds 5] [--batches 60] [--out bench/results/store.json]
  * `DATABASES=sqlite,postgres,mariadb` narrows it.
  * The ceiling is the same bytes put straight into a table (id, name, bytes) of the same database by one process, one
  * durable transaction for a batch of the same size. A row of the store is an object, a line of the change log with the
