@@ -112,8 +112,9 @@ export class Writer {
   async #insert(object: ExtensionObject, options: WriteOptions): Promise<Answer | undefined> {
     const name = object.metadata.name;
     if (this.#parts.place(name) && !this.#parts.store.shared) return undefined;
-    const entry = strictEntry(this.#scheme, object);
+    // Before the object is frozen, which takes it off the quick way of `JSON.stringify`.
     const bytes = bytesOf(object);
+    const entry = strictEntry(this.#scheme, object);
     const claim = claimsOf(this.#uniques, this.#scheme.indexes, entry);
     const write: ModelWrite = {
       type: 'create',
@@ -263,12 +264,12 @@ export class Writer {
     const { name, id } = stored;
     const metadata = { ...next.metadata, version: (stored.object.metadata.version ?? 0) + 1 };
     const object = { ...next, metadata };
+    const bytes = bytesOf(object);
     const gone = isReclaimable(metadata);
     const entryBefore = storedEntry(this.#scheme, stored.object, name).entry;
     // What needs no valid object needs no key in every index either.
     const isLenient = metadata.deletionTimestamp !== undefined || onlyFinalizersWent(stored.object, next);
     const entry = isLenient ? storedEntry(this.#scheme, object, name).entry : strictEntry(this.#scheme, object);
-    const bytes = bytesOf(object);
     const claims = this.#claims(name, entryBefore, gone ? undefined : entry);
     const write: ModelWrite = {
       type: gone ? 'delete' : 'update',
