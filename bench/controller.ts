@@ -2,7 +2,7 @@
  * The controller of examples/atlas while 135,233 cities are imported: how long the import takes, how many names wait at
  * most, and how long after its end the status of all 250 countries is right.
  *
- * `node bench/controller.ts`
+ * `npm run build && node bench/controller.ts`
  */
 import assert from 'node:assert/strict';
 import { resolve } from 'node:path';

@@ -1,6 +1,6 @@
 /**
  * Watches of one process, over HTTP on loopback: the service in a process of its own, its watchers in another.
- * `node bench/watch.ts [--watchers 10000] [--busy 1000] [--rate 1000] [--seconds 10] [--database sqlite::memory:]
+ * `npm run build && node bench/watch.ts [--watchers 10000] [--busy 1000] [--rate 1000] [--seconds 10] [--database sqlite::memory:]
  * [--out bench/results/watch.json]`. Each watcher needs a file descriptor in both processes (`ulimit -n`).
  */
 import { mkdirSync, writeFileSync } from 'node:fs';

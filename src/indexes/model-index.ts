@@ -107,6 +107,7 @@ export class ModelIndex {
     // The name last: the other orders look at the names of what they hold.
     for (let field = this.fields.length - 1; field >= 0; field--) this.fields[field]!.remove(slot);
     this.names[slot] = '';
+    this.ids[slot] = 0;
     this.#free.push(slot);
     this.#touch(slot);
     return slot;
@@ -117,7 +118,7 @@ export class ModelIndex {
     return slot === undefined ? undefined : this.at(slot);
   }
 
-  /** The object that has a slot. */
+  /** The object that has a slot; with id 0 when there is none. */
   at(slot: number): Place {
     return { slot, id: this.ids[slot]!, revision: this.revisions[slot]! };
   }

@@ -95,13 +95,11 @@ export function createLocalClient(parts: LocalClientParts): ExtensionClient {
 
   async function names(type: ModelType, options?: ListOptions, sort?: Sort): Promise<string[]> {
     const { resource, decision } = await open(type, 'list');
-    return (
-      await resource.names({
-        where: whereOf(options),
-        sort: sortTerms(sort ?? [], indexNames(resource)),
-        names: decision.names,
-      })
-    ).names;
+    return resource.names({
+      where: whereOf(options),
+      sort: sortTerms(sort ?? [], indexNames(resource)),
+      names: decision.names,
+    });
   }
 
   return {
@@ -136,7 +134,7 @@ export function createLocalClient(parts: LocalClientParts): ExtensionClient {
 
     async count(type: ModelType, options?: ListOptions): Promise<number> {
       const { resource, decision } = await open(type, 'list');
-      return (await resource.count({ where: whereOf(options), names: decision.names })).total;
+      return resource.count({ where: whereOf(options), names: decision.names });
     },
 
     async create<T>(type: ModelType<T>, object: unknown): Promise<T> {

@@ -1,8 +1,13 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
-import { difference } from './live-page.ts';
-import type { Window } from './resource.ts';
+import { Queries } from '../query/condition.ts';
+import { difference, openLivePage } from './live-page.ts';
+import type { ListRequest, ModelResource, Window } from './resource.ts';
+import type { Watches } from './watch.ts';
 
 /** A page of objects given as [id, revision]. */
 function pageOf(rows: readonly (readonly [number, number])[], total: number): Window {
@@ -76,4 +81,33 @@ it('one object that moves is one removal and one insertion', () => {
 it('equal pages differ in nothing', () => {
   const page = pageOf([[1, 1]], 1);
   assert.equal(difference(page, pageOf([[1, 1]], 1)), undefined);
+});
+
+it('between two events the objects of the page are not kept', async () => {
+  setFlagsFromString('--expose-gc');
+  const collectGarbage = runInNewContext('gc') as () => void;
+  const kept: WeakRef<Buffer>[] = [];
+  const resource = {
+    scheme: { indexes: [] },
+    window: async () => {
+      const page = pageOf([[1, 1]], 1);
+      kept.push(new WeakRef(page.items[0]!));
+      return page;
+    },
+  } as unknown as ModelResource;
+  const watches = { join: () => () => {} } as unknown as Watches;
+  const request: ListRequest = { where: Queries.all(), sort: [], page: 1, size: 20 };
+  let snapshots = 0;
+  const close = openLivePage(watches, resource, request, {
+    snapshot: () => snapshots++,
+    window: () => {},
+    bookmark: () => {},
+    drained: () => undefined,
+    end: (error) => assert.ifError(error),
+  });
+  for (let i = 0; i < 3; i++) await nextTurn();
+  collectGarbage();
+  assert.equal(snapshots, 1);
+  assert.equal(kept[0]!.deref(), undefined);
+  close();
 });

@@ -23,6 +23,9 @@ export interface WindowChange {
   readonly updated: readonly Buffer[];
 }
 
+/** What is kept of a page until the next one. */
+type Outline = Pick<Window, 'total' | 'refs'>;
+
 export interface LivePageSink {
   snapshot(page: Page): void;
   window(revision: number, change: WindowChange): void;
@@ -45,7 +48,8 @@ export function openLivePage(
   sink: LivePageSink,
 ): () => void {
   const bound = bind(request.where, resource.scheme.indexes);
-  let page: Window | undefined;
+  // Without its items, which would keep memory of the byte cache.
+  let page: Outline | undefined;
   let isDirty = true;
   let isRunning = false;
   let isClosed = false;
@@ -71,7 +75,7 @@ export function openLivePage(
         if (!page) sink.snapshot(next);
         else if (change) sink.window(next.revision, change);
         isBusy ||= !page || change !== undefined;
-        page = next;
+        page = { total: next.total, refs: next.refs };
         await sink.drained();
       }
     } catch (error) {
@@ -116,7 +120,7 @@ export function openLivePage(
 }
 
 /** What turns one page into the other; undefined when nothing does. */
-export function difference(before: Window, now: Window): WindowChange | undefined {
+export function difference(before: Outline, now: Window): WindowChange | undefined {
   const placeBefore = new Map(before.refs.map((ref, place) => [ref.id, place]));
   const stayed = now.refs.flatMap((ref, index) => {
     const place = placeBefore.get(ref.id);

@@ -456,19 +456,19 @@ export class ModelResource {
     return rows instanceof Promise ? rows.then(fill) : fill(rows);
   }
 
-  /** Names of all matches, in order, and the revision they are of. */
-  async names(selection: Selection): Promise<{ revision: number; names: string[] }> {
+  /** Names of all matches, in order. */
+  async names(selection: Selection): Promise<string[]> {
     this.assertReady();
     await this.#parts.feed.current();
     const result = await this.#query({ ...selection, offset: 0, limit: this.#index.size });
-    return { revision: this.#parts.feed.applied, names: result.refs.map((ref) => ref.name) };
+    return result.refs.map((ref) => ref.name);
   }
 
-  async count(selection: Omit<Selection, 'sort'>): Promise<{ revision: number; total: number }> {
+  async count(selection: Omit<Selection, 'sort'>): Promise<number> {
     this.assertReady();
     await this.#parts.feed.current();
     const { total } = await this.#query({ ...selection, sort: [], offset: 0, limit: 0 });
-    return { revision: this.#parts.feed.applied, total };
+    return total;
   }
 
   /** How a list would be answered. */

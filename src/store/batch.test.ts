@@ -61,42 +61,6 @@ function withCode(code: string): (error: unknown) => boolean {
 }
 
 describe('CommitQueue', () => {
-  it('begins a commit before the I/O at hand is dealt with once sixteen wait, unless the commit before it was slow', async () => {
-    const { store, batches } = manualStore();
-    const time = manualTime();
-    let afterIo: (() => void) | undefined;
-    const timers = {
-      ...time.timers,
-      setImmediate: (callback: () => void) => {
-        afterIo = callback;
-      },
-    };
-    const queue = new CommitQueue(store, { now: time.now, timers });
-    const round = async (expected: readonly number[], milliseconds: number) => {
-      const writes = [];
-      for (let i = 0; i < 20; i++) {
-        writes.push(queue.commit(write(`${i}`)));
-        await Promise.resolve();
-      }
-      afterIo!();
-      for (const size of expected) {
-        await turn();
-        const batch = batches.at(-1)!;
-        assert.equal(batch.writes.length, size);
-        time.pass(milliseconds);
-        batch.answer();
-      }
-      await Promise.all(writes);
-      await turn();
-    };
-    await round([16, 4], 6);
-    await round([16, 4], 7);
-    await round([20], 9);
-    await round([20], 1);
-    await round([16, 4], 1);
-    await queue.stop();
-  });
-
   it('gathers what arrives while a commit is under way into the next one', async () => {
     const { store, batches } = manualStore();
     const queue = new CommitQueue(store, { now: () => 5 });

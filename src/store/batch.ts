@@ -53,15 +53,6 @@ interface Waiting {
 /** Writes that are told about in one turn of the event loop: each is brought into the indexes, answered, and followed by the next of its caller. */
 const slice = 64;
 
-/**
- * With so many waiting and no commit under way one begins at once, so that the store works while the rest of the requests
- * that came in together are computed: 32 clients that write one after the other would else wait for the store with one
- * another, and the store for them.
- */
-const early = 16;
-/** Only while a commit took at most so many milliseconds for each write, of at least `early`: a slow disk is better asked half as often. */
-const quickEnough = 0.4;
-
 const processTimers: Timers = {
   setTimeout: (callback, milliseconds) => setTimeout(callback, milliseconds),
   clearTimeout: (timer) => clearTimeout(timer as NodeJS.Timeout),
@@ -75,9 +66,6 @@ export class CommitQueue {
   #waitingBytes = 0;
   #underWay: Waiting[] = [];
   #running: Promise<void> | undefined;
-  /** Begins the commit that waits for the I/O at hand. */
-  #begin: (() => void) | undefined;
-  #isQuick = true;
   #timer: unknown;
   #stopped = false;
 
@@ -123,8 +111,9 @@ export class CommitQueue {
       this.#waiting.push({ write, deadline, resolve, reject, answered: false });
       this.#waitingBytes = bytes;
       this.#timer ??= this.#options.timers.setTimeout(() => this.#expire(), this.#options.timeout);
-      this.#running ??= this.#started().then(() => this.#run());
-      if (this.#waiting.length === early && this.#isQuick) this.#begin?.();
+      this.#running ??= new Promise<void>((started) => this.#options.timers.setImmediate(started)).then(() =>
+        this.#run(),
+      );
     });
   }
 
@@ -134,20 +123,11 @@ export class CommitQueue {
     await this.#running;
   }
 
-  #started(): Promise<void> {
-    return new Promise((resolve) => {
-      this.#begin = resolve;
-      this.#options.timers.setImmediate(resolve);
-    });
-  }
-
   async #run(): Promise<void> {
-    this.#begin = undefined;
     let sent = this.#send();
     while (sent) {
       const { batch, time, outcome } = sent;
       const answer = await outcome;
-      this.#isQuick = this.#options.now() - time <= quickEnough * Math.max(batch.length, early);
       sent = undefined;
       if ('results' in answer) {
         for (let at = 0; at < batch.length; at += slice) {

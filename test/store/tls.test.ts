@@ -211,7 +211,10 @@ for (const { kind, name } of reason ? [] : kinds) {
     it('shows a certificate of its own to a server that asks for one', async () => {
       const own = `sslcert=${file('mutual.pem')}&sslkey=${file('mutual.key')}`;
       if (kind === 'postgres') await running.query('CREATE ROLE mutual LOGIN SUPERUSER');
-      else await running.query("GRANT ALL ON *.* TO mutual@'127.0.0.1' IDENTIFIED BY '' REQUIRE X509");
+      else {
+        await running.query("CREATE USER mutual@'127.0.0.1' REQUIRE X509");
+        await running.query("GRANT ALL ON *.* TO mutual@'127.0.0.1'");
+      }
       const as = (query: string): string => url(query).replace(/\/\/[^@]*@/, '//mutual@');
       await assert.rejects(openStore(as(`sslmode=verify-full&${ca}`)), /cannot be reached/);
       await (await openStore(as(`sslmode=verify-full&${ca}&${own}`))).close();
