@@ -1,6 +1,12 @@
 /** Bytes that the cache takes at once, and the least when it may not take sixteen times as many. */
 const segmentBytes = { most: 256 * 1024, least: 512 };
 
+/**
+ * Up to which part a new segment is filled with what others had: with what is still found in one that has been replaced for
+ * the rest (the larger, the more of the cache is of use, and the more is copied), and with what was used in the oldest.
+ */
+const share = { tidied: 3 / 4, used: 1 / 2 };
+
 /** Objects begin at multiples of this many bytes, so that their places fit into 32 bits for 64 GiB, the most that is kept. */
 const unit = 32;
 
@@ -54,8 +60,8 @@ export class ByteCache {
   /** @param maxBytes of all segments; about 16 bytes for each object come on top */
   constructor(maxBytes: number) {
     this.#maxBytes = Math.min(maxBytes, 2 ** 31 * unit);
-    const share = 2 ** Math.floor(Math.log2(Math.max(maxBytes / 16, 1)));
-    this.#segmentBytes = Math.min(Math.max(share, segmentBytes.least), segmentBytes.most);
+    const sixteenth = 2 ** Math.floor(Math.log2(Math.max(maxBytes / 16, 1)));
+    this.#segmentBytes = Math.min(Math.max(sixteenth, segmentBytes.least), segmentBytes.most);
     this.#unitBits = Math.log2(this.#segmentBytes / unit);
   }
 
@@ -136,12 +142,13 @@ export class ByteCache {
   /** A segment to write an object of this size to. */
   #open(size: number): Segment {
     const capacity = Math.max(this.#segmentBytes, size);
-    const spared = new Spared(Math.min(this.#segmentBytes / 2, capacity - size));
     const isFull = () => this.#bytes + capacity > this.#maxBytes;
     const isMuchReplaced = this.#bytes > 2 * this.#live;
-    const emptiest = this.#queue.toSorted((a, b) => a.live - b.live)[0];
-    const isTidied = emptiest && (emptiest.live === 0 || isMuchReplaced || isFull());
-    if (isTidied && emptiest.live <= spared.room) this.#giveUp(emptiest, spared, true);
+    const emptiest = this.#emptiest();
+    const isWorthTidying = emptiest && (emptiest.live === 0 || isMuchReplaced || isFull());
+    const isTidied = isWorthTidying && emptiest.live <= Math.min(this.#segmentBytes * share.tidied, capacity - size);
+    const spared = new Spared(Math.min(this.#segmentBytes * (isTidied ? share.tidied : share.used), capacity - size));
+    if (isTidied) this.#giveUp(emptiest, spared, true);
     while (isFull()) this.#giveUp(this.#queue[0]!, spared, false);
     const free = this.#segments.indexOf(undefined, 1);
     const segment = new Segment(free < 0 ? this.#segments.length : free, capacity);
@@ -152,6 +159,12 @@ export class ByteCache {
       owner.move(slot, this.#write(segment, owner, slot, object));
     }
     return segment;
+  }
+
+  #emptiest(): Segment | undefined {
+    let emptiest = this.#queue[0];
+    for (const segment of this.#queue) if (segment.live < emptiest!.live) emptiest = segment;
+    return emptiest;
   }
 
   #giveUp(segment: Segment, spared: Spared, isWhole: boolean): void {
