@@ -231,7 +231,7 @@ class MysqlStore implements Store {
     description: Readonly<Record<string, string>>,
   ) {
     this.#description = description;
-    // All values are in the text: the driver need not search it for placeholders.
+    // All values are in the text: the driver need not search it for question marks.
     const pool = (connectionLimit: number): Pool =>
       driver.createPool({ ...config, connectionLimit, queryFormat: (sql) => sql });
     this.#pool = pool(options.poolSize ?? 10);
