@@ -1,6 +1,9 @@
 /** The one error class, its codes (contract section 5) and localised texts. Everything may import this file; it imports nothing of ours. */
 
-/** A message in every language of the service. `{name}` stands for the parameter `name`. */
+/**
+ * A message in every language of the service. `{name}` stands for the parameter `name`, `{name|item|items}` for the first
+ * word when that parameter is 1 and for the second otherwise.
+ */
 export interface Text {
   readonly en: string;
   readonly zh: string;
@@ -77,8 +80,14 @@ export interface ProblemMembers {
 const violationTexts = new WeakMap<Violation, Text>();
 const brand = Symbol.for('kindred.error');
 
+const placeholder = /\{(\w+)(?:\|([^|{}]*)\|([^|{}]*))?\}/g;
+
 export function formatText(text: Text, params: Parameters, locale: Locale = 'en'): string {
-  return text[locale].replace(/\{(\w+)\}/g, (whole, name: string) => (name in params ? printed(params[name]) : whole));
+  return text[locale].replace(placeholder, (whole, name: string, one?: string, many?: string) => {
+    if (!(name in params)) return whole;
+    if (one === undefined) return printed(params[name]);
+    return params[name] === 1 ? one : many!;
+  });
 }
 
 function printed(value: unknown): string {
@@ -182,7 +191,7 @@ export function messageOf(one: Violation): Text {
 }
 
 const invalidText: Text = {
-  en: 'The object does not satisfy the model: {count} violation(s), the first at "{first}"',
+  en: 'The object does not satisfy the model: {count} {count|violation|violations}, the first at "{first}"',
   zh: '对象不符合模型：共 {count} 处问题，第一处位于 "{first}"',
 };
 

@@ -110,6 +110,7 @@ export type { CheckReport } from './resource/check.ts';
 /** Copies of a database: a SQLite file at one moment, and back; from one database into another. */
 export { afterRestore, backup, restore } from './store/backup.ts';
 export { type MigrateProgress, migrate } from './store/migrate.ts';
+export { shownUrl } from './store/shown-url.ts';
 
 const version: string = (
   JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string }

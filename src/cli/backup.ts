@@ -8,10 +8,10 @@ export function backupCommand(io: Io): Command {
     .requiredOption('-o, --output <file>', 'file to write; it must not be there')
     .option('--database <url>', 'the database (default: KINDRED_DATABASE, or sqlite:./kindred.db)')
     .action(async (flags: { output: string; database?: string }) => {
-      const { backup } = await import('../service.ts');
+      const { backup, shownUrl } = await import('../service.ts');
       const database = flags.database ?? (io.env.KINDRED_DATABASE || 'sqlite:./kindred.db');
       const percent = 100;
-      const progress = startProgress(io, `Copying ${database}`, percent);
+      const progress = startProgress(io, `Copying ${shownUrl(database)}`, percent);
       try {
         await backup(database, flags.output, (done, total) => {
           const part = Math.floor((done / Math.max(total, 1)) * percent);

@@ -23,8 +23,8 @@ export function checkCommand(io: Io): Command {
     .option('--plugins <dir>', 'folder whose sub-folders are plugin packages')
     .addOption(formatOption('table'))
     .action(async ({ database, plugin, plugins, output }: Flags) => {
-      const { check } = await import('../service.ts');
-      const progress = startProgress(io, `Checking ${database}`, undefined);
+      const { check, shownUrl } = await import('../service.ts');
+      const progress = startProgress(io, `Checking ${shownUrl(database)}`, undefined);
       const report = await check(
         { database, ...(plugin && { plugins: plugin }), ...(plugins !== undefined && { pluginFolder: plugins }) },
         (done, total) => progress.update(done, `${done} of ${total} objects`),

@@ -1,6 +1,5 @@
 import { Command } from 'commander';
 import type { MigrateProgress } from '../service.ts';
-import { shownUrl } from './database-url.ts';
 import type { Io } from './io.ts';
 import { write } from './io.ts';
 import { startProgress } from './progress.ts';
@@ -18,7 +17,7 @@ export function migrateCommand(io: Io): Command {
     .requiredOption('--from <url>', 'the database to read; no service may use it meanwhile')
     .requiredOption('--to <url>', 'the database to fill; empty, or what an interrupted run left')
     .action(async ({ from, to }: { from: string; to: string }) => {
-      const { migrate } = await import('../service.ts');
+      const { migrate, shownUrl } = await import('../service.ts');
       const progress = startProgress(io, `Moving ${shownUrl(from)} to ${shownUrl(to)}`, undefined);
       const result = await migrate(from, to, {
         onProgress: ({ step, done, total }) =>

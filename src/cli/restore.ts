@@ -1,5 +1,4 @@
 import { Command } from 'commander';
-import { shownUrl } from './database-url.ts';
 import type { Io } from './io.ts';
 import { UsageError, write } from './io.ts';
 
@@ -13,7 +12,7 @@ export function restoreCommand(io: Io): Command {
       if ((file === undefined) !== (after === true)) {
         throw new UsageError('restore takes a file, or --after for a database that its own tools have put back');
       }
-      const { afterRestore, restore } = await import('../service.ts');
+      const { afterRestore, restore, shownUrl } = await import('../service.ts');
       const revision = file === undefined ? await afterRestore(database) : (await restore(file, database)).revision;
       await write(io.stdout, `${shownUrl(database)} goes on after revision ${revision}\n`);
     });

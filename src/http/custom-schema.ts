@@ -106,7 +106,7 @@ function invalidBody(errors: readonly Violation[]): KindredError {
   return new KindredError(
     'Invalid',
     {
-      en: 'The request body is not what the route takes: {count} violation(s), the first at "{first}"',
+      en: 'The request body is not what the route takes: {count} {count|violation|violations}, the first at "{first}"',
       zh: '请求体不符合此路由的要求：共 {count} 处问题，第一处位于 "{first}"',
     },
     { count: errors.length, first: errors[0]?.pointer ?? '' },

@@ -14,8 +14,8 @@ export interface ProblemContext {
 }
 
 const internal: Text = {
-  en: 'The service failed unexpectedly; the request id finds the reason in its log',
-  zh: '服务发生意外错误；可凭请求编号在日志中查找原因',
+  en: 'An unexpected error in the service. Its log has the reason under the request id of this answer',
+  zh: '服务发生意外错误。可凭此应答的请求编号在服务日志中查找原因',
 };
 
 /** What the caller is told: a KindredError itself, anything else as InternalError without its text. */

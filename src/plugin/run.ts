@@ -317,7 +317,10 @@ export class PluginRun {
       const { problems } = this.#run.parts.resources.model(scheme).state();
       const [first] = problems;
       if (!first) continue;
-      const message = `${problems.length} object(s) of ${kind} need repair, "${first.name}" for one: ${first.reason}`;
+      const message =
+        problems.length === 1
+          ? `1 object of ${kind} needs repair, "${first.name}": ${first.reason}`
+          : `${problems.length} objects of ${kind} need repair, "${first.name}" for one: ${first.reason}`;
       this.#run.onTrouble(`model ${kind}`, { reason: 'Degraded', message });
     }
   }

@@ -10,7 +10,7 @@ const texts = {
   mergeNotAnObject: { en: 'A merge patch must be a JSON object', zh: '合并补丁必须是 JSON 对象' },
   notAList: { en: 'A JSON patch must be a list of operations', zh: 'JSON 补丁必须是操作列表' },
   tooMany: {
-    en: 'A JSON patch may have at most {limit} operations, this one has {count}',
+    en: 'A JSON patch may have at most {limit} {limit|operation|operations}, this one has {count}',
     zh: 'JSON 补丁最多 {limit} 个操作，实际 {count} 个',
   },
   notAnOperation: { en: 'Operation {index} is no object', zh: '操作 {index} 不是对象' },

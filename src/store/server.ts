@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import { notReady, unknownOutcome } from './failure.ts';
 import { maxSnapshots } from './layout.ts';
 import type { StoreOptions } from './open.ts';
+import { shownUrl } from './shown-url.ts';
 import type { Row, Snapshot } from './store.ts';
 
 /** Milliseconds after which a database that does not answer counts as away. */
@@ -170,9 +171,11 @@ function advice(message: string): string {
 }
 
 export function unreachable(url: string, cause: unknown): Error {
-  const shown = url.replace(/\/\/[^@/]*@/, '//');
   const { message } = cause as Error;
-  return new Error(`the database ${shown} cannot be reached: ${message}${advice(message)}`, { cause });
+  // What a server itself says has a severity (PostgreSQL) or an SQL state (MySQL).
+  const isAnswer = 'severity' in (cause as object) || 'sqlState' in (cause as object);
+  const failure = isAnswer ? 'refuses the connection' : 'cannot be reached';
+  return new Error(`the database ${shownUrl(url)} ${failure}: ${message}${advice(message)}`, { cause });
 }
 
 /** The rows in the order of the ids, those that are there. */

@@ -400,7 +400,7 @@ describe('hostile plugins', () => {
     await alone.restart([plugin(Indexed(true))]);
     const { status } = await pluginOf(alone, 'indexed');
     assert.partialDeepStrictEqual(status, { state: 'STARTED', reason: 'Degraded' });
-    assert.match(status!.message!, /1 object\(s\) of Indexed need repair, "n-13"/);
+    assert.match(status!.message!, /1 object of Indexed needs repair, "n-13"/);
     const path = '/apis/hostile.example.com/v1/indexeds';
     assert.equal((await alone.fetch(`${path}/n-13`)).status, 200);
     const refused = await alone.fetch(path, { method: 'POST', json: { metadata: { name: 'again' }, spec: { n: 13 } } });

@@ -11,11 +11,11 @@ export const messages = {
     zh: '不是模型的字段；此处已知的字段为：{allowed}',
   },
   minLength: {
-    en: 'must have at least {limit} characters, has {length}',
+    en: 'must have at least {limit} {limit|character|characters}, has {length}',
     zh: '至少需要 {limit} 个字符，实际为 {length} 个',
   },
   maxLength: {
-    en: 'must have at most {limit} characters, has {length}',
+    en: 'must have at most {limit} {limit|character|characters}, has {length}',
     zh: '最多 {limit} 个字符，实际为 {length} 个',
   },
   pattern: { en: 'must match the pattern {pattern}', zh: '必须匹配模式 {pattern}' },
@@ -25,26 +25,35 @@ export const messages = {
   exclusiveMinimum: { en: 'must be greater than {limit}', zh: '必须大于 {limit}' },
   exclusiveMaximum: { en: 'must be less than {limit}', zh: '必须小于 {limit}' },
   multipleOf: { en: 'must be a multiple of {limit}', zh: '必须为 {limit} 的倍数' },
-  minItems: { en: 'must have at least {limit} items, has {count}', zh: '至少需要 {limit} 项，实际为 {count} 项' },
-  maxItems: { en: 'must have at most {limit} items, has {count}', zh: '最多 {limit} 项，实际为 {count} 项' },
+  minItems: {
+    en: 'must have at least {limit} {limit|item|items}, has {count}',
+    zh: '至少需要 {limit} 项，实际为 {count} 项',
+  },
+  maxItems: {
+    en: 'must have at most {limit} {limit|item|items}, has {count}',
+    zh: '最多 {limit} 项，实际为 {count} 项',
+  },
   uniqueItems: {
     en: 'must not have equal items: {first} and {second} are equal',
     zh: '不能包含相同的项：第 {first} 项与第 {second} 项相同',
   },
   contains: {
-    en: 'must have at least {limit} items of the kind it has to contain, has {count}',
+    en: 'must have at least {limit} {limit|item|items} of the kind it has to contain, has {count}',
     zh: '至少需要包含 {limit} 个符合要求的项，实际为 {count} 个',
   },
   maxContains: {
-    en: 'must have at most {limit} items of the kind it has to contain, has {count}',
+    en: 'must have at most {limit} {limit|item|items} of the kind it has to contain, has {count}',
     zh: '最多只能包含 {limit} 个符合要求的项，实际为 {count} 个',
   },
   unevaluatedItems: { en: 'is an item that the model does not allow', zh: '是模型不允许的项' },
   minProperties: {
-    en: 'must have at least {limit} members, has {count}',
+    en: 'must have at least {limit} {limit|member|members}, has {count}',
     zh: '至少需要 {limit} 个成员，实际为 {count} 个',
   },
-  maxProperties: { en: 'must have at most {limit} members, has {count}', zh: '最多 {limit} 个成员，实际为 {count} 个' },
+  maxProperties: {
+    en: 'must have at most {limit} {limit|member|members}, has {count}',
+    zh: '最多 {limit} 个成员，实际为 {count} 个',
+  },
   propertyNames: { en: 'is not an allowed name: {reason}', zh: '不是允许的名称：{reason}' },
   dependentRequired: { en: 'is required beside "{name}"', zh: '存在 "{name}" 时为必填项' },
   anyOf: { en: 'must satisfy at least one of the alternatives', zh: '必须至少符合其中一个备选模式' },

@@ -1,0 +1,26 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { formatText, invalid, violation } from './errors.ts';
+import { messages } from './model/json-schema/messages.ts';
+
+const counted: [number, string][] = [
+  [0, 'must have at least 0 items, has 7'],
+  [1, 'must have at least 1 item, has 7'],
+  [2, 'must have at least 2 items, has 7'],
+];
+for (const [limit, expected] of counted) {
+  test(`contract 5: a message has its noun in the singular for 1 alone - ${limit}`, () => {
+    assert.equal(formatText(messages.minItems, { limit, count: 7 }), expected);
+  });
+}
+
+test('contract 5: the number of violations is a sentence', () => {
+  const one = violation('/spec/a', 'required', messages.required);
+  assert.match(invalid([one]).message, / 1 violation, the first at "\/spec\/a"$/);
+  assert.match(invalid([one, one]).message, / 2 violations, the first at "\/spec\/a"$/);
+});
+
+test('contract 5: braces in a text that are no parameter stay as they are', () => {
+  const text = { en: 'got {a|b|c} and {name} and {other}', zh: '' };
+  assert.equal(formatText(text, { name: '{other}' }), 'got {a|b|c} and {other} and {other}');
+});
