@@ -83,6 +83,7 @@ export { createService, type Service } from './service.ts';
 export type { StoreOpener, StoreOptions } from './store/open.ts';
 export type {
   Change,
+  ChangesNarrowing,
   Claim,
   HeldClaim,
   Lease,

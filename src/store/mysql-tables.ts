@@ -26,6 +26,16 @@ const migrations: readonly (readonly string[])[] = [
     ) ENGINE = InnoDB`,
     `CREATE TABLE IF NOT EXISTS kindred_jumps (target BIGINT PRIMARY KEY, origin BIGINT NOT NULL) ENGINE = InnoDB`,
   ],
+  [
+    // MySQL has no CREATE INDEX IF NOT EXISTS.
+    `SET @step = IF(
+      EXISTS (SELECT 1 FROM information_schema.statistics WHERE table_schema = DATABASE()
+        AND table_name = 'kindred_changes' AND index_name = 'kindred_changes_by_model'),
+      'DO 0', 'CREATE INDEX kindred_changes_by_model ON kindred_changes (model, revision)')`,
+    'PREPARE step FROM @step',
+    'EXECUTE step',
+    'DEALLOCATE PREPARE step',
+  ],
 ];
 
 const migrationLock = 'kindred_migration';

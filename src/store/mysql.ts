@@ -39,6 +39,7 @@ import {
 } from './server.ts';
 import type {
   Change,
+  ChangesNarrowing,
   Claim,
   HeldClaim,
   Lease,
@@ -512,14 +513,23 @@ class MysqlStore implements Store {
     }, longQuery);
   }
 
-  async changes(since: number, limit: number): Promise<readonly Change[]> {
+  async changes(
+    since: number,
+    limit: number,
+    { model, bytes = changesBytes }: ChangesNarrowing = {},
+  ): Promise<readonly Change[]> {
+    // Left to itself the server may read the whole log in the order of the primary key.
+    const table =
+      model === undefined
+        ? 'kindred_changes WHERE'
+        : `kindred_changes FORCE INDEX (kindred_changes_by_model) WHERE model = ${model} AND`;
     const rows = await this.#read<ChangeRow>(
       `SELECT m.value AS oldest, c.revision, c.time, c.type, c.model, c.id, c.name, c.bytes, c.old_bytes
         FROM kindred_meta m LEFT JOIN (
           SELECT next.*, sum(octet_length(bytes) + coalesce(octet_length(old_bytes), 0)) OVER (ORDER BY revision) AS total,
             row_number() OVER (ORDER BY revision) AS place
-          FROM (SELECT * FROM kindred_changes WHERE revision > ${since} ORDER BY revision LIMIT ${limit}) AS next
-        ) AS c ON c.total <= ${changesBytes} OR c.place = 1
+          FROM (SELECT * FROM ${table} revision > ${since} ORDER BY revision LIMIT ${limit}) AS next
+        ) AS c ON c.total <= ${Math.min(bytes, changesBytes)} OR c.place = 1
         WHERE m.id = 'oldest' ORDER BY c.revision`,
       longQuery,
     );

@@ -26,6 +26,7 @@ const migrations: readonly string[] = [
   );
   CREATE TABLE kindred_jumps (target bigint PRIMARY KEY, origin bigint NOT NULL);
   `,
+  'CREATE INDEX kindred_changes_by_model ON kindred_changes (model, revision)',
 ];
 
 /** Any constant that nobody else is likely to take. */

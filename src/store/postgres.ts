@@ -47,6 +47,7 @@ import {
 } from './server.ts';
 import type {
   Change,
+  ChangesNarrowing,
   Claim,
   HeldClaim,
   Lease,
@@ -438,17 +439,22 @@ class PostgresStore implements Store {
     }, longQuery);
   }
 
-  async changes(since: number, limit: number): Promise<readonly Change[]> {
+  async changes(
+    since: number,
+    limit: number,
+    { model, bytes = changesBytes }: ChangesNarrowing = {},
+  ): Promise<readonly Change[]> {
+    const ofModel = model === undefined ? '' : 'AND model = $4';
     const rows = await this.#read<ChangeRow & { oldest: number }>(
       `SELECT m.value AS oldest, c.revision, c.time, c.type, c.model, c.id, c.name, c.bytes, c.before
         FROM kindred_meta m LEFT JOIN (
           SELECT revision, time, type, model, id, name, bytes, before,
             sum(octet_length(bytes) + coalesce(octet_length(before), 0)) OVER (ORDER BY revision) AS total,
             row_number() OVER (ORDER BY revision) AS position
-          FROM (SELECT * FROM kindred_changes WHERE revision > $1 ORDER BY revision LIMIT $2) AS next
+          FROM (SELECT * FROM kindred_changes WHERE revision > $1 ${ofModel} ORDER BY revision LIMIT $2) AS next
         ) AS c ON c.total <= $3 OR c.position = 1
         WHERE m.key = 'oldest' ORDER BY c.revision`,
-      [since, limit, changesBytes],
+      [since, limit, Math.min(bytes, changesBytes), ...(model === undefined ? [] : [model])],
       longQuery,
     );
     const { oldest } = rows[0]!;

@@ -3,7 +3,7 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { expired } from './failure.ts';
 import { changesBytes, changeTypes } from './layout.ts';
 import { firstToken } from './sqlite-tables.ts';
-import type { Change, Claim, ModelRow, Row, TextRow, Tokens } from './store.ts';
+import type { Change, ChangesNarrowing, Claim, ModelRow, Row, TextRow, Tokens } from './store.ts';
 
 type ChangeRow = Omit<Change, 'type' | 'before'> & { type: number; before: Uint8Array | null };
 
@@ -13,6 +13,7 @@ export class SqliteReader {
   readonly #meta: StatementSync;
   readonly #scan: StatementSync;
   readonly #changes: StatementSync;
+  readonly #changesOfModel: StatementSync;
 
   constructor(db: DatabaseSync) {
     this.#db = db;
@@ -21,8 +22,10 @@ export class SqliteReader {
     this.#scan = db.prepare(
       'SELECT id, revision, name, bytes FROM objects WHERE model = ? AND id > ? ORDER BY id LIMIT ?',
     );
-    this.#changes = db.prepare(
-      'SELECT revision, time, type, model, id, name, bytes, before FROM changes WHERE revision > ? ORDER BY revision LIMIT ?',
+    const changes = 'SELECT revision, time, type, model, id, name, bytes, before FROM changes';
+    this.#changes = db.prepare(`${changes} WHERE revision > ? ORDER BY revision LIMIT ?`);
+    this.#changesOfModel = db.prepare(
+      `${changes} INDEXED BY changes_by_model WHERE model = ? AND revision > ? ORDER BY revision LIMIT ?`,
     );
   }
 
@@ -95,15 +98,18 @@ export class SqliteReader {
     }));
   }
 
-  changes(since: number, limit: number): Change[] {
+  changes(since: number, limit: number, { model, bytes = changesBytes }: ChangesNarrowing = {}): Change[] {
     return this.#view(() => {
       const oldest = this.meta('oldest');
       if (since < oldest) throw expired(since, oldest);
+      const rows =
+        model === undefined ? this.#changes.iterate(since, limit) : this.#changesOfModel.iterate(model, since, limit);
+      const most = Math.min(bytes, changesBytes);
       const changes: Change[] = [];
-      let bytes = 0;
-      for (const row of this.#changes.iterate(since, limit) as unknown as Iterable<ChangeRow>) {
-        bytes += row.bytes.byteLength + (row.before?.byteLength ?? 0);
-        if (changes.length > 0 && bytes > changesBytes) break;
+      let total = 0;
+      for (const row of rows as unknown as Iterable<ChangeRow>) {
+        total += row.bytes.byteLength + (row.before?.byteLength ?? 0);
+        if (changes.length > 0 && total > most) break;
         const { before, type, ...rest } = row;
         changes.push({ ...rest, type: changeTypes[type]!, ...(before && { before }) });
       }

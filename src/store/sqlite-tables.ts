@@ -27,6 +27,7 @@ const migrations: readonly string[] = [
   ) WITHOUT ROWID, STRICT;
   CREATE TABLE jumps (target INTEGER PRIMARY KEY, origin INTEGER NOT NULL) STRICT;
   `,
+  'CREATE INDEX changes_by_model ON changes (model)',
 ];
 
 const oldestSqlite = [3, 51, 3];

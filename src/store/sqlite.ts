@@ -14,6 +14,7 @@ import { checkSqlite, openForReading, sqliteVersion } from './sqlite-tables.ts';
 import { primary, resultCodes, translate, WriterThread } from './sqlite-thread.ts';
 import type {
   Change,
+  ChangesNarrowing,
   Claim,
   HeldClaim,
   Lease,
@@ -196,8 +197,8 @@ class SqliteStore implements Store {
     return this.#parts.writer.request('mendClaims', { model, add: add.map(detached), remove: remove.map(detached) });
   }
 
-  changes(since: number, limit: number): readonly Change[] {
-    return this.#read(() => this.#reader.changes(since, limit));
+  changes(since: number, limit: number, narrow?: ChangesNarrowing): readonly Change[] {
+    return this.#read(() => this.#reader.changes(since, limit, narrow));
   }
 
   oldest(): number {

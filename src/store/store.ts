@@ -83,6 +83,14 @@ export interface Change {
   readonly time: number;
 }
 
+/** Which of the changes are read, and how many at once. */
+export interface ChangesNarrowing {
+  /** Only those of this model. */
+  readonly model?: number;
+  /** Bytes of content, at most (but at least one change); never more than without it. */
+  readonly bytes?: number;
+}
+
 /** A view of the store at one revision. */
 export interface Snapshot {
   readonly revision: number;
@@ -179,9 +187,9 @@ export interface Store {
 
   /**
    * Changes with revision > since, in order, at most `limit` (and at most about 4 MiB of bytes, but at least one).
-   * Throws Expired when something after `since` is no longer kept.
+   * Throws Expired when something after `since` is no longer kept, of whatever model.
    */
-  changes(since: number, limit: number): MaybePromise<readonly Change[]>;
+  changes(since: number, limit: number, narrow?: ChangesNarrowing): MaybePromise<readonly Change[]>;
 
   /** The smallest `since` that `changes` still answers completely. */
   oldest(): MaybePromise<number>;

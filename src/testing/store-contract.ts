@@ -600,6 +600,50 @@ const cases: Readonly<Record<string, Case>> = {
     assert.deepEqual(await store.changes(99, 10), []);
   },
 
+  'changes of one model are those of the log, without the others': async ({ store, model }) => {
+    const other = await store.modelNumber('demo.example.com', 'Other');
+    const empty = await store.modelNumber('demo.example.com', 'Empty');
+    for (let i = 0; i < 9; i++) {
+      await committed(store, creation(i % 3 === 0 ? model : other, `n${i}`));
+    }
+    await committed(store, {
+      type: 'delete',
+      model,
+      name: 'n3',
+      expected: { id: 4, revision: 4 },
+      bytes: bytesOf('gone'),
+    });
+    const named = async (since: number, limit: number, of: number) =>
+      (await store.changes(since, limit, { model: of })).map(({ revision, name }) => `${revision} ${name}`);
+    assert.deepEqual(await named(0, 10, model), ['1 n0', '4 n3', '7 n6', '10 n3']);
+    assert.deepEqual(await named(1, 2, model), ['4 n3', '7 n6']);
+    assert.deepEqual(await named(7, 10, model), ['10 n3']);
+    assert.deepEqual(await named(10, 10, model), []);
+    assert.deepEqual(await named(5, 2, other), ['6 n5', '8 n7']);
+    assert.deepEqual(await named(0, 10, empty), []);
+    const [first] = await store.changes(6, 1, { model });
+    assert.deepEqual(first, (await store.changes(6, 1))[0]);
+    await compactAll(store, 5, time + 100);
+    await assert.rejects(async () => store.changes(4, 10, { model: empty }), withCode('Expired'));
+    assert.deepEqual(await named(5, 10, model), ['7 n6', '10 n3']);
+  },
+
+  'a call of changes returns no more bytes than it is asked for, and at least one change': async ({ store, model }) => {
+    for (let i = 0; i < 6; i++) await committed(store, creation(model, `n${i}`, 'x'.repeat(1_000)));
+    const count = async (bytes: number, of?: number) =>
+      (await store.changes(1, 10, { bytes, ...(of !== undefined && { model: of }) })).length;
+    assert.deepEqual(await Promise.all([1, 999, 1_999, 2_000, 3_500].map((bytes) => count(bytes))), [1, 1, 1, 2, 3]);
+    assert.equal(await count(2_000, model), 2);
+    await committed(store, {
+      type: 'update',
+      model,
+      name: 'n1',
+      expected: { id: 2, revision: 2 },
+      bytes: bytesOf('new'),
+    });
+    assert.equal((await store.changes(5, 10, { bytes: 2_000 })).length, 1, 'the content before counts too');
+  },
+
   'a call of changes returns about 4 MiB, and at least one change': async ({ store, model }) => {
     const megabyte = 'm'.repeat(2 ** 20);
     for (let i = 0; i < 6; i++) await committed(store, creation(model, `n${i}`, megabyte));

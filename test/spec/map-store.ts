@@ -1,6 +1,7 @@
 /** A store as somebody else could write it, with the public names alone: maps in memory, shared by all who open the same medium. */
 import type {
   Change,
+  ChangesNarrowing,
   Claim,
   HeldClaim,
   Lease,
@@ -189,7 +190,7 @@ class MapStore implements Store {
     return [...add, ...remove].filter((one) => !isAsRead(one)).length;
   }
 
-  changes(since: number, limit: number): readonly Change[] {
+  changes(since: number, limit: number, narrow: ChangesNarrowing = {}): readonly Change[] {
     const { changes, oldest } = this.#open;
     if (since < oldest) {
       const text = {
@@ -200,11 +201,11 @@ class MapStore implements Store {
     }
     let bytes = 0;
     return changes
-      .filter(({ revision }) => revision > since)
+      .filter(({ revision, model }) => revision > since && (narrow.model === undefined || model === narrow.model))
       .slice(0, limit)
       .filter((change, place) => {
         bytes += change.bytes.byteLength + (change.before?.byteLength ?? 0);
-        return place === 0 || bytes <= changesBytes;
+        return place === 0 || bytes <= Math.min(narrow.bytes ?? changesBytes, changesBytes);
       });
   }
 
