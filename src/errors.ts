@@ -75,6 +75,7 @@ export interface ProblemMembers {
   line?: number;
   progress?: number;
   models?: readonly unknown[];
+  plugins?: readonly unknown[];
 }
 
 const violationTexts = new WeakMap<Violation, Text>();

@@ -64,7 +64,7 @@ export async function handleCustom(
   options: CustomHandlerOptions = {},
 ): Promise<CustomAnswer> {
   const { route } = match;
-  routes.assertReady(route);
+  routes.assertOpen(route);
   const limit = new AbortController();
   const request = new ReceivedRequest(match, call, AbortSignal.any([call.signal, limit.signal]), options.maxListSize);
   route.checks.parameters(request);

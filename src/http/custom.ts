@@ -69,7 +69,6 @@ export class CustomRoutes {
   readonly #options: CustomRoutesOptions;
   /** By method and path with nameless parameters: two routes of one key would clash. */
   readonly #routes = new Map<string, CustomRoute>();
-  readonly #paused = new Map<string, () => number>();
   readonly #enclosures = new Map<string, (handle: () => unknown) => unknown>();
   readonly #listeners = new Set<() => void>();
   /** Built at the first request after a change, so that a start with many plugins builds it once. */
@@ -127,33 +126,12 @@ export class CustomRoutes {
   remove(owner: string): void {
     this.#enclosures.delete(owner);
     for (const [key, route] of this.#routes) if (route.owner === owner) this.#routes.delete(key);
-    this.#paused.delete(owner);
     this.#changed();
   }
 
-  /** Until `ready`, requests to the owner's routes get 503 with what `progress` gives (0 to 1). May be called before `register`. */
-  pause(owner: string, progress: () => number): void {
-    this.#paused.set(owner, progress);
-  }
-
-  ready(owner: string): void {
-    this.#paused.delete(owner);
-  }
-
-  /** @throws NotReady while the owner's routes are paused. */
-  assertReady(route: CustomRoute): void {
-    const progress = this.#paused.get(route.owner)?.();
-    if (progress === undefined) return;
-    throw new KindredError(
-      'NotReady',
-      {
-        en: 'The plugin {plugin} is not started yet: its indexes are being built',
-        zh: '插件 {plugin} 尚未启动：正在构建索引',
-      },
-      { plugin: route.owner },
-      { progress },
-      { headers: { 'Retry-After': '1' } },
-    );
+  /** @throws NotReady while the route's owner is starting */
+  assertOpen({ owner }: CustomRoute): void {
+    this.#options.registry.starting.assertDone(owner);
   }
 
   /**

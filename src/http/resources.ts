@@ -151,6 +151,7 @@ export class ResourceRoutes {
     const { model, name, status } = found;
     if (name === undefined && (method === 'GET' || method === 'HEAD')) return this.#list(exchange, model);
     this.#parts.authorise(exchange, this.access(method, found));
+    this.#parts.registry.assertOpen(model.resource.scheme);
     if (status && !model.hasStatus) throw noRoute(exchange.path);
     const offered: readonly string[] = allowed[name === undefined ? 'list' : status ? 'status' : 'one'];
     if (!offered.includes(method)) throw methodNotAllowed(method, exchange.path, offered);
@@ -219,6 +220,7 @@ export class ResourceRoutes {
       ? both(decision.names, this.#parts.authorise(exchange, listAccess(model, 'watch')).names)
       : decision.names;
     const { resource } = model;
+    this.#parts.registry.assertOpen(resource.scheme);
     resource.assertReady();
     if (watching && this.#parts.watch) {
       if (explain) throw conflictingParameters('explain', 'watch');

@@ -6,6 +6,7 @@ import { apiVersionOf, describeGvk, isReservedGroup } from './gvk.ts';
 import type { IndexSpecs } from './index-spec.ts';
 import { invalidModel } from './invalid-model.ts';
 import { Scheme } from './scheme.ts';
+import { Starting } from './starting.ts';
 
 /** What a plugin sees of the registry. */
 export interface SchemeManager {
@@ -32,6 +33,7 @@ interface Entry {
 }
 
 export class SchemeRegistry {
+  readonly starting = new Starting();
   readonly #reservedDomain: string;
   readonly #warn: (message: string) => void;
   readonly #byKind = new Map<string, Entry>();
@@ -163,6 +165,13 @@ export class SchemeRegistry {
     const { group, kind } = scheme.groupVersionKind;
     const entry = this.#byKind.get(`${group}/${kind}`);
     return entry && entry.scheme.groupVersionKind.version === scheme.groupVersionKind.version ? entry.owner : undefined;
+  }
+
+  /** @throws NotReady while the model's owner is starting, for everybody else */
+  assertOpen(scheme: Scheme, caller?: string): void {
+    if (this.starting.none) return;
+    const owner = this.ownerOf(scheme);
+    if (owner !== undefined && owner !== caller) this.starting.assertDone(owner);
   }
 
   /** Called synchronously after a registration; gives back what ends it. */

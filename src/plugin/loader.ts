@@ -10,6 +10,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import type { Text } from '../errors.ts';
 import { KindredError } from '../errors.ts';
 import type { Manifest } from './manifest.ts';
+import { syntaxProblem, transformProblem } from './syntax-problem.ts';
 
 type NextResolve = (specifier: string, context?: Partial<ResolveHookContext>) => ResolveFnOutput;
 
@@ -26,15 +27,6 @@ const texts = {
   noEntry: {
     en: '{folder}: the package\'s "main" or "exports" leads to no file: {reason}',
     zh: '{folder}：包的 "main" 或 "exports" 未指向任何文件：{reason}',
-  },
-  noTransform: {
-    en: '{file} cannot be loaded: {reason}. TypeScript that is more than types (decorators, enums) needs the package "esbuild" (or "tsx"), which is not installed; run "npm install --save-dev esbuild" beside the plugin or compile it to JavaScript',
-    zh: '无法加载 {file}：{reason}。TypeScript 中超出类型的语法（装饰器、枚举）需要 "esbuild"（或 "tsx"）包，但尚未安装；请在插件目录运行 "npm install --save-dev esbuild"，或先编译为 JavaScript',
-  },
-  syntax: { en: '{file} cannot be loaded: {reason}', zh: '无法加载 {file}：{reason}' },
-  needsDev: {
-    en: '{file} cannot be loaded: {reason}. Plugins in TypeScript run with --dev; otherwise compile them to JavaScript',
-    zh: '无法加载 {file}：{reason}。TypeScript 插件需使用 --dev 运行；否则请先编译为 JavaScript',
   },
 } satisfies Record<string, Text>;
 
@@ -85,15 +77,16 @@ export class PluginLoader {
   readonly #hooks: { deregister(): void };
   /** Undefined until it is looked for; null: not installed, then Node strips the types by itself. */
   #transform: Transform | null | undefined;
-  /** Node compiles a module as soon as it is loaded, so a syntax error is in this one. */
-  #loadedLast: string | undefined;
+  /** Of each plugin's folder the module that was loaded last. */
+  readonly #loadedLast = new Map<string, string>();
 
   constructor(options: LoaderOptions) {
     this.#options = options;
     this.#hooks = registerHooks({
       resolve: (specifier, context, next) => this.#resolve(specifier, context, next),
       load: (url, context, next) => {
-        if (this.#rootOf(url)) this.#loadedLast = fileURLToPath(url.split('?')[0]!);
+        const root = this.#rootOf(url);
+        if (root !== undefined) this.#loadedLast.set(root, fileURLToPath(url.split('?')[0]!));
         const file = this.#options.dev ? this.#sourceFile(url) : undefined;
         const transform = file === undefined ? null : this.#transformer(file);
         if (file === undefined || transform === null) return next(url, context);
@@ -115,10 +108,8 @@ export class PluginLoader {
     try {
       return ((await import(url.href)) as { default?: unknown }).default;
     } catch (error) {
-      if (!isSyntaxProblem(error)) throw error;
-      const file = this.#placeOf(error) ?? fileURLToPath(entry);
-      const params = { file, reason: (error as Error).message.split('\n')[0] };
-      throw new KindredError('InvalidPlugin', this.#syntaxText(file), params, {}, { cause: error });
+      const file = this.#loadedLast.get(root) ?? fileURLToPath(entry);
+      throw syntaxProblem(error, { file, dev: this.#options.dev, transforms: Boolean(this.#transform) }) ?? error;
     }
   }
 
@@ -129,11 +120,14 @@ export class PluginLoader {
   #entry(folder: string, manifest: Manifest): string {
     const packageJson = join(folder, 'package.json');
     try {
-      if (!manifest.hasExports) return pathToFileURL(createRequire(packageJson).resolve(folder)).href;
+      // With a separator at its end the folder is asked for, not a file beside it of the same name (folder.js, folder.json).
+      if (!manifest.hasExports) return pathToFileURL(createRequire(packageJson).resolve(folder + sep)).href;
       // A package may import itself by its name: Node's own rules for "exports" and its conditions decide.
-      return import.meta.resolve(
+      const entry = import.meta.resolve(
         `${entryPrefix}${encodeURIComponent(manifest.packageName)}?${pathToFileURL(packageJson).href}`,
       );
+      if (!existsSync(fileURLToPath(entry))) throw new Error(`there is no ${fileURLToPath(entry)}`);
+      return entry;
     } catch (cause) {
       const reason = (cause as Error).message.split('\n')[0];
       throw new KindredError('InvalidPlugin', texts.noEntry, { folder, reason }, {}, { cause });
@@ -192,19 +186,6 @@ export class PluginLoader {
     if (this.#transform === undefined) this.#transform = findTransform(file) ?? null;
     return this.#transform;
   }
-
-  /** Of CommonJS Node says file and line, in front of the stack; of other modules nothing. */
-  #placeOf(error: unknown): string | undefined {
-    const { stack = '' } = error as Error;
-    const [place] = /^\/\S+:\d+(?=\n)/.exec(stack) ?? [];
-    return place ?? (stack.includes('compileSourceTextModule') ? this.#loadedLast : undefined);
-  }
-
-  #syntaxText(place: string): Text {
-    if (!typescript.test(place.replace(/:\d+$/, ''))) return texts.syntax;
-    if (!this.#options.dev) return texts.needsDev;
-    return this.#transform ? texts.syntax : texts.noTransform;
-  }
 }
 
 function formatOf(url: string): string {
@@ -226,22 +207,7 @@ function findTransform(file: string): Transform | undefined {
     for (const find of [() => near('esbuild'), () => createRequire(near.resolve('tsx/package.json'))('esbuild')]) {
       try {
         const { transformSync } = find() as { transformSync(source: string, options: object): { code: string } };
-        return (source, sourcefile) =>
-          transformSync(source, {
-            sourcefile,
-            loader: 'ts',
-            format: sourcefile.endsWith('.cts') ? 'cjs' : 'esm',
-            target: 'es2024',
-            sourcemap: 'inline',
-            sourcesContent: false,
-            tsconfigRaw: {
-              compilerOptions: {
-                experimentalDecorators: false,
-                useDefineForClassFields: true,
-                verbatimModuleSyntax: true,
-              },
-            },
-          }).code;
+        return (source, file) => transformed(transformSync, source, file);
       } catch {
         // Not installed there: the next place.
       }
@@ -250,12 +216,26 @@ function findTransform(file: string): Transform | undefined {
   return undefined;
 }
 
-function isSyntaxProblem(error: unknown): boolean {
-  const code = (error as { code?: string }).code ?? '';
-  return (
-    error instanceof SyntaxError ||
-    code.includes('TYPESCRIPT') ||
-    code.includes('STRIP') ||
-    code === 'ERR_UNKNOWN_FILE_EXTENSION'
-  );
+function transformed(
+  transformSync: (source: string, options: object) => { code: string },
+  source: string,
+  file: string,
+): string {
+  const options = {
+    sourcefile: file,
+    loader: 'ts',
+    format: file.endsWith('.cts') ? 'cjs' : 'esm',
+    target: 'es2024',
+    sourcemap: 'inline',
+    sourcesContent: false,
+    logLevel: 'silent',
+    tsconfigRaw: {
+      compilerOptions: { experimentalDecorators: false, useDefineForClassFields: true, verbatimModuleSyntax: true },
+    },
+  };
+  try {
+    return transformSync(source, options).code;
+  } catch (error) {
+    throw transformProblem(error, file);
+  }
 }

@@ -153,10 +153,10 @@ export class PluginRun {
    * @param lead resolves when it is known whether this replica applies the pre-declared objects: with its fence when it does
    */
   async start(lead: () => Promise<Fence | 'done elsewhere' | undefined>): Promise<void> {
-    const { custom, resources } = this.#run.parts;
+    const { custom, registry, resources } = this.#run.parts;
     const unlessEnding = <T>(work: Promise<T>) => Promise.race([work, this.#ending.promise]);
     try {
-      custom.pause(this.#name, () => this.#progress());
+      registry.starting.begin(this.#name, () => this.#progress());
       custom.enclose(this.#name, (handle) => this.#handle(handle));
       await unlessEnding(this.#callStart());
       await unlessEnding(Promise.all(this.#schemes().map((scheme) => resources.model(scheme).ready)));
@@ -167,9 +167,11 @@ export class PluginRun {
         this.#fence = led;
         await unlessEnding(this.#preDeclared.apply(led));
       }
-      custom.ready(this.#name);
+      // Whatever can fail comes before the routes open.
+      for (const controller of this.#controllers) controller.running = this.#controllerOf(controller);
+      registry.starting.end(this.#name);
       this.#controllersRun = true;
-      await Promise.all(this.#controllers.map((controller) => this.#startController(controller)));
+      await Promise.all(this.#controllers.map(({ running }) => running!.start()));
     } catch (error) {
       if (this.#alive) await this.#undo();
       throw error;
@@ -391,18 +393,18 @@ export class PluginRun {
     };
     this.#controllers.push(registered);
     if (!this.#controllersRun) return;
-    this.#startController(registered).catch((err: unknown) => {
-      this.#run.onTrouble(registered.id, {
-        reason: 'ControllerFailed',
-        message: messageOf(err),
-      });
+    Promise.try(() => {
+      registered.running = this.#controllerOf(registered);
+      return registered.running.start();
+    }).catch((err: unknown) => {
+      this.#run.onTrouble(registered.id, { reason: 'ControllerFailed', message: messageOf(err) });
     });
   }
 
-  async #startController(registered: Registered): Promise<void> {
+  /** @throws NotFound when one of its models is not registered */
+  #controllerOf({ spec, reconciler, id }: Registered): RunningController {
     const { parts, options, onTrouble } = this.#run;
-    const { spec, reconciler, id } = registered;
-    registered.running = new RunningController({
+    return new RunningController({
       spec,
       reconciler,
       id,
@@ -418,7 +420,6 @@ export class PluginRun {
       observe: parts.observe,
       onTrouble: (trouble) => onTrouble(id, trouble),
     });
-    await registered.running.start();
   }
 
   #forgetControllers(scheme: Scheme): void {
@@ -487,6 +488,7 @@ export class PluginRun {
     authenticators.remove(this.#name);
     rights.declare(this.#name, []);
     for (const scheme of this.#schemes()) registry.unregister(scheme, this.#name);
+    registry.starting.end(this.#name);
   }
 }
 

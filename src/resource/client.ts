@@ -55,6 +55,7 @@ export function createLocalClient(parts: LocalClientParts): ExtensionClient {
   ): Promise<{ resource: ModelResource; decision: Decision & { allowed: true } }> {
     const scheme = registry.schemeOf(type);
     const decision = permit(scheme, verb, name, subresource);
+    if (!parts.unchecked) registry.assertOpen(scheme, caller.plugin);
     const resource = resources.model(scheme);
     if (!resource.isReady) await resource.ready;
     return { resource, decision };

@@ -416,10 +416,10 @@ test('contract 9: routes go at once when their plugin stops', () => {
   assert.equal(changes, 1);
 });
 
-test('contract 7: while indexes are built the routes of the plugin answer 503 with Retry-After and the progress', async () => {
-  const { routes } = build();
+test('contract 9: while a plugin starts its routes answer 503 with Retry-After and the progress', async () => {
+  const { routes, registry } = build();
   let progress = 0.25;
-  routes.pause('demo', () => progress);
+  registry.starting.begin('demo', () => progress);
   routes.register(
     'demo',
     endpoint((r) => r.GET('/persons', () => [])),
@@ -430,7 +430,7 @@ test('contract 7: while indexes are built the routes of the plugin answer 503 wi
     [error.code, error.status, error.progress, error.headers],
     ['NotReady', 503, 0.5, { 'Retry-After': '1' }],
   );
-  routes.ready('demo');
+  registry.starting.end('demo');
   assert.deepEqual(await json(send(routes, `${base}/persons`)), []);
 });
 
