@@ -3,7 +3,15 @@ import type { Figure } from './figures.ts';
 import { figure, shown } from './figures.ts';
 import type { HttpResult, Work } from './http.ts';
 import { works } from './http.ts';
-import type { Results } from './run.ts';
+import type { Idle } from './idle.ts';
+
+export interface Results {
+  readonly machine: Readonly<Record<string, string | number>>;
+  readonly http: readonly HttpResult[];
+  readonly idle: readonly Idle[];
+  /** What bench/query.ts writes. */
+  readonly query: Readonly<Record<string, any>>;
+}
 
 export interface Row {
   readonly what: string;

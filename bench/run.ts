@@ -16,10 +16,9 @@ import { barChart } from './chart.ts';
 import { figure } from './figures.ts';
 import type { HttpResult } from './http.ts';
 import { measureHttp, works } from './http.ts';
-import type { Idle } from './idle.ts';
 import { measureIdle } from './idle.ts';
 import { measureOverload, printed } from './overload.ts';
-import type { Row, StoreResult, WatchResult } from './report.ts';
+import type { Results, Row, StoreResult, WatchResult } from './report.ts';
 import { goalRows, storeRows, table, watchRows } from './report.ts';
 import { soak } from './soak.ts';
 
@@ -41,14 +40,6 @@ const { values: options } = parseArgs({
 });
 const results = join(import.meta.dirname, 'results');
 mkdirSync(results, { recursive: true });
-
-export interface Results {
-  readonly machine: Readonly<Record<string, string | number>>;
-  readonly http: readonly HttpResult[];
-  readonly idle: readonly Idle[];
-  /** What bench/query.ts writes. */
-  readonly query: Readonly<Record<string, any>>;
-}
 
 function machine(): Results['machine'] {
   return {

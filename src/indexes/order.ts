@@ -5,6 +5,7 @@
 import { compareText } from '../model/key.ts';
 import { grown, none } from './arrays.ts';
 import type { Column, Keys } from './column.ts';
+import type { ItemNames } from './short-keys.ts';
 import { commonPrefix, lowerBound, ShortKeys, upperBound } from './short-keys.ts';
 
 export const leafSize = 512;
@@ -15,11 +16,7 @@ const merged = 320;
 /** Fill at which a shrinking leaf looks for a neighbour to join. */
 const sparse = new Set([128, 64, 32, 16, 8, 4, 2, 1, 0]);
 
-/** The name of the object an item belongs to. */
-export interface Names {
-  readonly names: readonly string[];
-  /** Slot by item; absent when items are slots. */
-  readonly owners?: Uint32Array | undefined;
+export interface Names extends ItemNames {
   /** All slots by name, where there is such an order; it holds a slot before any other order does. */
   byName?(): Order;
 }

@@ -9,7 +9,13 @@ import { compareText } from '../model/key.ts';
 import { grown } from './arrays.ts';
 import type { Column, Keys } from './column.ts';
 import { textNumber } from './column.ts';
-import type { Names } from './order.ts';
+
+/** The name of the object an item belongs to. */
+export interface ItemNames {
+  readonly names: readonly string[];
+  /** Slot by item; absent when items are slots. */
+  readonly owners?: Uint32Array | undefined;
+}
 
 const most = 0xffff;
 /** So many different keys in a leaf are few. */
@@ -28,7 +34,7 @@ export class ShortKeys {
   /** By place in the items of the order. */
   values = new Uint16Array(0);
   readonly #keys: Keys;
-  readonly #names: Names;
+  readonly #names: ItemNames;
   readonly #leafSize: number;
   /** By leaf: the number that stands for 0, and steps for each unit above it; 0 where all numbers are the same. */
   #bases = new Float64Array(1);
@@ -44,7 +50,7 @@ export class ShortKeys {
   /** These keys: `fewKeys` places for each leaf. */
   readonly #known: Column;
 
-  constructor(keys: Keys, names: Names, leafSize: number) {
+  constructor(keys: Keys, names: ItemNames, leafSize: number) {
     this.#keys = keys;
     this.#names = names;
     this.#leafSize = leafSize;
