@@ -16,6 +16,7 @@ import { barChart } from './chart.ts';
 import { figure } from './figures.ts';
 import type { HttpResult } from './http.ts';
 import { measureHttp, works } from './http.ts';
+import type { Idle } from './idle.ts';
 import { measureIdle } from './idle.ts';
 import { measureOverload, printed } from './overload.ts';
 import type { Results, Row, StoreResult, WatchResult } from './report.ts';
