@@ -77,6 +77,11 @@ export interface ServiceOptions {
   http?: Partial<HttpLimits>;
   /** Origins that browsers may call from, `*` for all. Default none. */
   cors?: readonly string[];
+  /**
+   * Without authentication: names by which clients may call the service besides `localhost`, `127.0.0.1`, `[::1]` and
+   * `host`, without a port; `*` for any. Requests for another name are refused. Default none.
+   */
+  hosts?: readonly string[];
   accessLog?: AccessLogOptions;
   /** Accept a database whose settings can lose acknowledged writes. Default false. */
   allowUnsafeDurability?: boolean;
@@ -111,6 +116,7 @@ export function resolveOptions(options: ServiceOptions) {
     timers: options.timers ?? systemTimers,
     http: { ...defaultHttpLimits, ...options.http },
     cors: options.cors ?? [],
+    hosts: options.hosts ?? [],
     accessLog: options.accessLog ?? {},
     allowUnsafeDurability: options.allowUnsafeDurability ?? false,
     logger: options.logger,

@@ -253,6 +253,7 @@ class RunningService implements Service {
       limits: options.http,
       maxListSize: list.maxSize,
       cors: options.cors,
+      ...(open && { hosts: [options.host, ...options.hosts] }),
       accessLog: options.accessLog,
       watch: createWatchRoute({
         watches: resources.watches,

@@ -30,6 +30,7 @@ export const settings = {
   reservedDomain: s('text', 'the domain of the service itself, platform.run by default'),
   auth: s('any', 'token issuers and their audience'),
   cors: s('texts', 'origins that may call from a browser'),
+  hosts: s('texts', 'with --insecure-no-auth, names besides localhost by which the service may be called'),
   'log.level': s('text', 'trace, debug, info, warn, error or silent'),
   'list.maxSize': s('count', 'largest page'),
   'query.timeout': s('duration', 'time limit of one query'),

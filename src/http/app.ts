@@ -19,6 +19,7 @@ import { AccessLog } from './access-log.ts';
 import { Admission } from './admission.ts';
 import { AnswerQueue } from './answer-queue.ts';
 import { readBody } from './body.ts';
+import { BrowserGuard } from './browser-guard.ts';
 import { Cors } from './cors.ts';
 import type { CustomMatch, CustomRoutes } from './custom.ts';
 import { serveCustom } from './custom-exchange.ts';
@@ -37,7 +38,6 @@ import type { ApiDocuments } from './openapi.ts';
 import { accessOfPath, segmentsOf } from './path.ts';
 import {
   methodNotAllowed,
-  noHost,
   noRoute,
   overloaded,
   queryTooLong,
@@ -45,6 +45,7 @@ import {
   unsupportedType,
   urlTooLong,
 } from './problem.ts';
+import { checkProtocol } from './protocol.ts';
 import type { ResourceTarget, WatchContext } from './resources.ts';
 import { ResourceRoutes } from './resources.ts';
 import { isSwaggerPath, swaggerFile } from './swagger.ts';
@@ -76,6 +77,8 @@ export interface AppParts {
   readonly maxListSize: number;
   /** Origins that browsers may call from, `*` for all; none: no CORS. */
   readonly cors?: readonly string[];
+  /** Without authentication: names besides those of the own machine by which the service may be called, `*` for any. */
+  readonly hosts?: readonly string[];
   readonly accessLog?: AccessLogOptions;
   readonly watch?: (context: WatchContext) => MaybePromise<void>;
   /** The answer to `POST /v3/can-i` with this body. */
@@ -136,6 +139,7 @@ class Handler implements ExchangeObserver {
   readonly #routes: ResourceRoutes;
   readonly #log: AccessLog;
   readonly #cors: Cors | undefined;
+  readonly #guard: BrowserGuard | undefined;
   readonly #admission: Admission;
   readonly #idPrefix: string;
   readonly #makeId = () => this.makeId();
@@ -150,6 +154,7 @@ class Handler implements ExchangeObserver {
     this.#routes = new ResourceRoutes({ registry, resources, limits, maxListSize, authorise, ...(watch && { watch }) });
     this.#log = new AccessLog(parts.logger, parts.accessLog);
     this.#cors = parts.cors && parts.cors.length > 0 ? new Cors(parts.cors) : undefined;
+    this.#guard = parts.hosts && new BrowserGuard(parts.hosts, this.#cors);
     this.#admission = new Admission({
       limits: admissionLimits,
       now: () => this.monotonicNow(),
@@ -228,7 +233,8 @@ class Handler implements ExchangeObserver {
     const { limits } = this.#parts;
     if (request.url!.length > limits.url) throw urlTooLong(limits.url);
     if (query.length > limits.query) throw queryTooLong(limits.query);
-    if (request.headers.host === undefined && request.httpVersionMinor === 1) throw noHost();
+    checkProtocol(request);
+    this.#guard?.admit(exchange, isPage);
     if (this.#cors?.answer(exchange)) return;
     if (path === '/livez') return this.#open(exchange, '/livez', () => exchange.sendJson(200, { status: 'ok' }));
     if (path === '/readyz') return this.#open(exchange, '/readyz', () => this.#ready(exchange));
@@ -280,8 +286,7 @@ class Handler implements ExchangeObserver {
   /** Routes that anybody may read. */
   #open(exchange: Exchange, route: string, serve: () => MaybePromise<void>): MaybePromise<void> {
     exchange.route = route;
-    if (exchange.method !== 'GET' && exchange.method !== 'HEAD')
-      throw methodNotAllowed(exchange.method, exchange.path, ['GET', 'HEAD']);
+    if (!isRead(exchange.method)) throw methodNotAllowed(exchange.method, exchange.path, ['GET', 'HEAD']);
     return serve();
   }
 
@@ -299,7 +304,7 @@ class Handler implements ExchangeObserver {
     }
     const serve = this.#page(path);
     if (!serve) return undefined;
-    return method === 'GET' || method === 'HEAD' ? { kind: 'page', serve } : { kind: 'method', allow: ['GET', 'HEAD'] };
+    return isRead(method) ? { kind: 'page', serve } : { kind: 'method', allow: ['GET', 'HEAD'] };
   }
 
   #answer(exchange: Exchange, match: Match, identity: Identity | undefined): MaybePromise<void> {
@@ -404,6 +409,15 @@ class Handler implements ExchangeObserver {
     }
     exchange.fail(new KindredError('NotReady', readinessTexts[status], {}, details));
   }
+}
+
+/** The page of the API description and its assets. */
+function isPage({ method, path }: Exchange): boolean {
+  return isSwaggerPath(path) && isRead(method);
+}
+
+function isRead(method: string): boolean {
+  return method === 'GET' || method === 'HEAD';
 }
 
 const noCredentials = { en: 'none was sent', zh: '请求中没有令牌' };

@@ -17,14 +17,23 @@ export class Cors {
     this.#origins = new Set(origins);
   }
 
+  /** Every origin, and so requests of which no origin is known. */
+  get allowsAll(): boolean {
+    return this.#origins.has('*');
+  }
+
+  allows(origin: string): boolean {
+    return this.allowsAll || this.#origins.has(origin);
+  }
+
   /** Adds the headers to the exchange; true when the request was a preflight and is answered. */
   answer(exchange: Exchange): boolean {
     const { headers } = exchange.request;
     const { origin } = headers;
-    const any = this.#origins.has('*');
+    const any = this.allowsAll;
     if (!any) exchange.extra.push('Vary', 'Origin');
     if (origin === undefined) return false;
-    const allowed = any || this.#origins.has(origin);
+    const allowed = this.allows(origin);
     if (allowed) exchange.extra.push('Access-Control-Allow-Origin', any ? '*' : origin);
     if (exchange.method === 'OPTIONS' && headers['access-control-request-method'] !== undefined) {
       exchange.route = 'preflight';

@@ -40,6 +40,8 @@ export class Exchange {
   readonly path: string;
   /** Query string as it came, without the question mark. */
   readonly query: string;
+  /** Host and port that the request is for: of an absolute target, else of the header Host. */
+  readonly authority: string | undefined;
   /** From a well-formed `X-Request-Id`, or made. */
   readonly id: string;
   readonly started: number;
@@ -63,7 +65,9 @@ export class Exchange {
     this.#observer = observer;
     this.started = observer.monotonicNow();
     const url = request.url!;
-    const target = url.charCodeAt(0) === 0x2f ? url : originForm(url);
+    let target = url;
+    this.authority = request.headers.host;
+    if (url.charCodeAt(0) !== 0x2f) [target, this.authority] = absoluteForm(url) ?? [url, this.authority];
     const mark = target.indexOf('?');
     this.path = mark < 0 ? target : target.slice(0, mark);
     this.query = mark < 0 ? '' : target.slice(mark + 1);
@@ -197,9 +201,10 @@ function hasHeader(headers: HeaderList, name: string): boolean {
   return false;
 }
 
-/** Path and query of an absolute request target (RFC 9112, section 3.2.2); `*` stays. */
-function originForm(url: string): string {
-  const match = /^[a-z][a-z0-9+.-]*:\/\/[^/?#]*(.*)$/i.exec(url);
-  if (!match) return url;
-  return match[1]!.startsWith('/') ? match[1]! : `/${match[1]}`;
+/** Path with query, and authority, of an absolute request target (RFC 9112, section 3.2.2); undefined for `*`. */
+function absoluteForm(url: string): [string, string] | undefined {
+  const match = /^[a-z][a-z0-9+.-]*:\/\/([^/?#]*)(.*)$/i.exec(url);
+  if (!match) return undefined;
+  const rest = match[2]!;
+  return [rest.startsWith('/') ? rest : `/${rest}`, match[1]!];
 }

@@ -30,7 +30,7 @@ export function verbOf(method: string, named: boolean): string {
 export function accessOfPath(method: string, path: string, segments: readonly string[]): Access {
   const core = segments[0] === 'api';
   const [group, version, resource, name, sub] = core ? ['', ...segments.slice(1)] : segments.slice(1);
-  if ((segments[0] !== 'apis' && !core) || group === undefined || !version || !resource) {
+  if ((segments[0] !== 'apis' && !core) || group === undefined || (group === '' && !core) || !version || !resource) {
     return { verb: method === 'HEAD' ? 'get' : method.toLowerCase(), path };
   }
   const named = name !== undefined && name !== '' && name !== '-';

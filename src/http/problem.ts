@@ -162,6 +162,24 @@ export function noHost(): KindredError {
   });
 }
 
+export function severalHosts(): KindredError {
+  return new KindredError('BadRequest', {
+    en: 'The request has more than one Host header',
+    zh: '请求包含多个 Host 头',
+  });
+}
+
+/** The connection ends with it: what else comes there follows other rules. */
+export function unsupportedVersion(version: string): KindredError {
+  return new KindredError(
+    'BadRequest',
+    { en: 'HTTP/{version} is not supported; use HTTP/1.1', zh: '不支持 HTTP/{version}；请使用 HTTP/1.1' },
+    { version },
+    {},
+    { headers: { Connection: 'close' } },
+  );
+}
+
 export function malformedRequest(reason: string): KindredError {
   return new KindredError(
     'BadRequest',

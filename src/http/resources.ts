@@ -123,8 +123,7 @@ export class ResourceRoutes {
     const base = path.slice(0, end);
     let model = this.#byBase.get(base);
     if (!model) {
-      const segments = base.split('/');
-      model = this.#model(plural === 3 ? segments[2]! : '', segments.at(-2)!, segments.at(-1)!);
+      model = this.#modelOf(base.split('/').slice(1), plural);
       if (!model) return undefined;
     }
     if (end === path.length) return { model, name: undefined, status: false };
@@ -167,9 +166,7 @@ export class ResourceRoutes {
 
   #findDecoded(segments: readonly string[], plural: number): ResourceTarget | undefined {
     if (segments.length <= plural) return undefined;
-    const group = plural === 3 ? segments[1]! : '';
-    const scheme = this.#parts.registry.find(group, segments[plural - 1]!, segments[plural]!);
-    const model = scheme && this.#model(group, segments[plural - 1]!, segments[plural]!);
+    const model = this.#modelOf(segments, plural);
     if (!model) return undefined;
     const [name, ...rest] = segments.slice(plural + 1);
     return name === undefined
@@ -177,10 +174,17 @@ export class ResourceRoutes {
       : target(model, name, rest.length > 0 ? rest.join('/') : undefined);
   }
 
-  #model(group: string, version: string, plural: string): ModelRoutes | undefined {
+  /** @param at place of the plural among the segments */
+  #modelOf(segments: readonly string[], at: number): ModelRoutes | undefined {
+    const isCore = at === 2;
+    // The empty group has its own place, `/api/<version>`, and no other.
+    if (!isCore && segments[1] === '') return undefined;
+    const group = isCore ? '' : segments[1]!;
+    const version = segments[at - 1]!;
+    const plural = segments[at]!;
     const resource = this.#parts.resources.find(group, version, plural);
     if (!resource) return undefined;
-    const base = group === '' ? `/api/${version}/${plural}` : `/apis/${group}/${version}/${plural}`;
+    const base = isCore ? `/api/${version}/${plural}` : `/apis/${group}/${version}/${plural}`;
     const known = this.#byBase.get(base);
     if (known) return known;
     const model: ModelRoutes = {

@@ -129,7 +129,7 @@ const problem = (status: number, code: string) =>
 
 describe('what never becomes a request is answered by a problem document too', () => {
   const api = withApi();
-  const host = 'Host: x\r\n';
+  const host = 'Host: localhost\r\n';
   const cases: { name: string; send: string; expected: RegExp }[] = [
     {
       name: 'limits: headers over 64 KiB are a 431',
@@ -198,7 +198,7 @@ describe('what never becomes a request is answered by a problem document too', (
     },
     {
       name: 'an absolute request target',
-      send: `GET http://x${persons}?size=7 HTTP/1.1\r\n${host}Connection: close\r\n\r\n`,
+      send: `GET http://127.0.0.1${persons}?size=7 HTTP/1.1\r\n${host}Connection: close\r\n\r\n`,
       expected: /^HTTP\/1\.1 200 [\s\S]*"size":7/,
     },
     {
@@ -207,6 +207,27 @@ describe('what never becomes a request is answered by a problem document too', (
       expected: /^HTTP\/1\.1 200 /,
     },
     { name: 'HTTP/1.0', send: `GET ${persons} HTTP/1.0\r\n\r\n`, expected: /^HTTP\/1\.1 200 / },
+    {
+      name: 'two Host headers are a 400',
+      send: `GET /livez HTTP/1.1\r\n${host}hOST: localhost\r\nConnection: close\r\n\r\n`,
+      expected: problem(400, 'BadRequest'),
+    },
+    {
+      name: 'two Host headers are a 400 in HTTP/1.0 too',
+      send: `GET /livez HTTP/1.0\r\n${host}Host: other\r\n\r\n`,
+      expected: problem(400, 'BadRequest'),
+    },
+    {
+      name: 'an empty Host counts as one',
+      send: 'GET /livez HTTP/1.1\r\nHost:\r\nHost:\r\nConnection: close\r\n\r\n',
+      expected: problem(400, 'BadRequest'),
+    },
+    { name: 'a request without a version is a 400', send: 'GET /livez\r\n\r\n', expected: problem(400, 'BadRequest') },
+    {
+      name: 'HTTP/2.0 is a 400, and the connection ends',
+      send: `GET /livez HTTP/2.0\r\n${host}\r\n`,
+      expected: problem(400, 'BadRequest'),
+    },
   ];
   before(() => api.send({ path: persons, body: person('many') }));
   for (const { name, send, expected } of cases) test(name, async () => assert.match(await api.raw(send), expected));
@@ -243,13 +264,13 @@ describe('slow clients', () => {
 
   test('limits: headers that do not arrive in time are a 408', async () => {
     const started = Date.now();
-    assert.match(await api.raw(`GET ${persons} HTTP/1.1\r\nHost: x\r\n`), problem(408, 'RequestTimeout'));
+    assert.match(await api.raw(`GET ${persons} HTTP/1.1\r\nHost: localhost\r\n`), problem(408, 'RequestTimeout'));
     assert.ok(Date.now() - started >= 300);
   });
 
   test('limits: a body that does not arrive in time is a 408', async () => {
     const text = await api.raw(
-      `POST ${persons} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 5\r\n\r\n{`,
+      `POST ${persons} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 5\r\n\r\n{`,
     );
     assert.match(text, problem(408, 'RequestTimeout'));
   });
@@ -259,7 +280,7 @@ describe('slow clients', () => {
     const chunk = (bytes: Buffer) =>
       Buffer.concat([Buffer.from(`${bytes.length.toString(16)}\r\n`), bytes, Buffer.from('\r\n')]);
     const pause = () => sleep(150);
-    const head = `POST ${persons} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: application/x-ndjson\r\nTransfer-Encoding: chunked\r\n\r\n`;
+    const head = `POST ${persons} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: application/x-ndjson\r\nTransfer-Encoding: chunked\r\n\r\n`;
     const text = await api.raw(
       head,
       chunk(line('a')),

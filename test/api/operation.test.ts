@@ -89,7 +89,7 @@ describe('start', () => {
 
 describe('graceful stop', () => {
   const head = (length: number) =>
-    `POST ${persons} HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Type: application/json\r\nContent-Length: ${length}\r\n\r\n`;
+    `POST ${persons} HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Type: application/json\r\nContent-Length: ${length}\r\n\r\n`;
   const body = JSON.stringify(person('late'));
 
   test('contract 14: requests finish, then everything is closed', async () => {
@@ -114,12 +114,12 @@ describe('graceful stop', () => {
     await api.start();
     let stopping: Promise<void> | undefined;
     const text = await api.raw(
-      `POST ${persons} HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-ndjson\r\nTransfer-Encoding: chunked\r\n\r\n`,
+      `POST ${persons} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-ndjson\r\nTransfer-Encoding: chunked\r\n\r\n`,
       (received) => until(() => received().includes('200 OK')),
       async () => {
         stopping = api.stop();
       },
-      `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\nGET ${persons} HTTP/1.1\r\nHost: x\r\n\r\n`,
+      `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\nGET ${persons} HTTP/1.1\r\nHost: localhost\r\n\r\n`,
     );
     assert.match(text, /"name":"late"/);
     assert.match(text, /HTTP\/1\.1 503 [\s\S]*Retry-After: \d+[\s\S]*Connection: close[\s\S]*"code":"NotReady"/);
@@ -130,13 +130,13 @@ describe('graceful stop', () => {
     const api = new Api();
     await api.start();
     let stopping: Promise<void> | undefined;
-    const bulk = `POST ${persons} HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-ndjson\r\nTransfer-Encoding: chunked\r\n\r\n`;
+    const bulk = `POST ${persons} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-ndjson\r\nTransfer-Encoding: chunked\r\n\r\n`;
     const ask = (path: string) =>
       api.raw(
         bulk,
         (received) => until(() => received().includes('200 OK')),
         () => until(() => stopping !== undefined),
-        `0\r\n\r\nGET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`,
+        `0\r\n\r\nGET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`,
       );
     const answers = [ask('/livez'), ask('/readyz')];
     const third = api.raw(

@@ -58,7 +58,7 @@ class Client {
   }
 
   get(path: string, headers = ''): void {
-    this.write(`GET ${path} HTTP/1.1\r\nHost: x\r\n${headers}\r\n`);
+    this.write(`GET ${path} HTTP/1.1\r\nHost: localhost\r\n${headers}\r\n`);
   }
 
   /** The next answer, which on a busy machine comes after hundreds of others. */
@@ -168,7 +168,7 @@ describe('overload', () => {
     const some = await open(crowd);
     const [whole, half] = (await open(2)) as [Client, Client];
     const head = (body: string) =>
-      `POST ${persons} HTTP/1.1\r\nHost: x\r\nAccept-Language: zh\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n`;
+      `POST ${persons} HTTP/1.1\r\nHost: localhost\r\nAccept-Language: zh\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n`;
     const bodies = ['whole', 'half'].map((name) => JSON.stringify(person(name))) as [string, string];
     press(some.slice(110));
     whole.write(head(bodies[0]) + bodies[0]);
