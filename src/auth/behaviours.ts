@@ -77,6 +77,7 @@ function tokenBehaviour({ rbac, checks, current, random }: BehaviourParts): Mode
 type Texts = Readonly<Record<string, string>>;
 
 const secretBehaviour: ModelBehaviour = {
+  hidesValues: true,
   prepareWrite(object) {
     const { stringData, ...rest } = object as ExtensionObject & { stringData?: Texts };
     if (stringData === undefined) return object;

@@ -151,7 +151,9 @@ class Handler implements ExchangeObserver {
     this.#parts = parts;
     const { registry, resources, limits, maxListSize, watch } = parts;
     const authorise = this.#authorise.bind(this);
-    this.#routes = new ResourceRoutes({ registry, resources, limits, maxListSize, authorise, ...(watch && { watch }) });
+    const mayUse = (exchange: Exchange, access: Access) => this.#mayUse(exchange, access);
+    const routes = { registry, resources, limits, maxListSize, authorise, mayUse };
+    this.#routes = new ResourceRoutes({ ...routes, ...(watch && { watch }) });
     this.#log = new AccessLog(parts.logger, parts.accessLog);
     this.#cors = parts.cors && parts.cors.length > 0 ? new Cors(parts.cors) : undefined;
     this.#guard = parts.hosts && new BrowserGuard(parts.hosts, this.#cors);
@@ -370,8 +372,8 @@ class Handler implements ExchangeObserver {
     exchange.send(200, ['Content-Type', metrics.contentType], text);
   }
 
-  #mayUse(exchange: Exchange): (access: Access) => boolean {
-    return (access) => this.#parts.authorizer.decide(exchange.identity!, access).allowed;
+  #mayUse(exchange: Exchange, access: Access): boolean {
+    return this.#parts.authorizer.decide(exchange.identity!, access).allowed;
   }
 
   #documents(exchange: Exchange): void {
@@ -382,14 +384,16 @@ class Handler implements ExchangeObserver {
       exchange.sendJson(200, { groups: documents.groups() });
       return;
     }
-    const document = documents.document(segmentsOf(exchange.path).slice(2).join('/'), this.#mayUse(exchange));
+    const document = documents.document(segmentsOf(exchange.path).slice(2).join('/'), (access) =>
+      this.#mayUse(exchange, access),
+    );
     if (!document) throw noRoute(exchange.path);
     exchange.route = '/v3/api-docs/{group}';
     exchange.sendTagged(document.etag, document.json);
   }
 
   #discovery(exchange: Exchange): void {
-    const found = discover(this.#parts.registry, exchange.path, this.#mayUse(exchange));
+    const found = discover(this.#parts.registry, exchange.path, (access) => this.#mayUse(exchange, access));
     if (!found) throw noRoute(exchange.path);
     exchange.route = exchange.path;
     exchange.sendJson(200, found);

@@ -76,8 +76,9 @@ function bounded(request: IncomingMessage, limit: number): ReadableStream<Uint8A
 async function send(exchange: Exchange, { status, headers, body }: CustomAnswer, timeout: number): Promise<void> {
   const list: HeaderList = [];
   for (const [name, value] of Object.entries(headers)) {
-    // The connection and the framing of the answer are the service's business.
-    if (/^(?:content-length|transfer-encoding|connection|keep-alive|x-request-id)$/i.test(name)) continue;
+    // The connection and the framing of the answer are the service's business, and what every answer carries.
+    if (/^(?:content-length|transfer-encoding|connection|keep-alive|x-request-id|x-content-type-options)$/i.test(name))
+      continue;
     for (const one of [value].flat()) list.push(name, one);
   }
   if (body === null || typeof body === 'string' || Buffer.isBuffer(body)) {

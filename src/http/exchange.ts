@@ -184,7 +184,7 @@ export class Exchange {
   }
 
   #head(status: number, headers: HeaderList): void {
-    headers.push('X-Request-Id', this.id);
+    headers.push('X-Request-Id', this.id, 'X-Content-Type-Options', 'nosniff');
     for (const text of this.extra) headers.push(text);
     if (this.#observer.closing && !hasHeader(headers, 'connection')) headers.push('Connection', 'close');
     this.response.writeHead(status, headers);

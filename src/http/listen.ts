@@ -104,6 +104,7 @@ function refuse(socket: Socket, error: KindredError, { now, makeId }: Connection
     'Content-Language: en',
     `Content-Length: ${body.length}`,
     `X-Request-Id: ${requestId}`,
+    'X-Content-Type-Options: nosniff',
     ...Object.entries({ ...error.headers, Connection: 'close' }).map(([name, value]) => `${name}: ${value}`),
   ];
   socket.write(`${head.join('\r\n')}\r\n\r\n`);

@@ -186,7 +186,7 @@ function describe(scheme: Scheme, name: string) {
   const object = { 'application/json': { schema: componentRef(name) } };
   const input = componentRef(`${name}.input`);
   const revised = (...names: readonly string[]): object => headersOf('Kindred-Revision', ...names);
-  const ok = { description: 'The object as it is stored', headers: revised('ETag'), content: object };
+  const ok = { description: 'The object as it is stored', headers: revised('ETag', 'Cache-Control'), content: object };
   const summary = (text: string): string => `${text} of the model ${scheme.groupVersionKind.kind}`;
   const written = errors(...anywhere, 409, 412, 413, 415, 422, 504, 507);
   const named = [parameter('name'), ...commonParameters];
@@ -235,7 +235,11 @@ function describe(scheme: Scheme, name: string) {
           headers: revised(),
           'x-streams': { [ndjson]: { item: componentRef('BulkResult').$ref } },
         },
-        201: { description: 'The created object', headers: revised('ETag', 'Location'), content: object },
+        201: {
+          description: 'The created object',
+          headers: revised('ETag', 'Location', 'Cache-Control'),
+          content: object,
+        },
         ...errors(...anywhere, 409, 413, 415, 422, 504, 507),
       },
     },

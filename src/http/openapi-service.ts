@@ -136,7 +136,7 @@ const routes: readonly ServiceRoute[] = [
     summary: 'The page that shows the API descriptions',
     content: { 'text/html': { schema: text } },
     open: true,
-    headers: ['Content-Security-Policy', 'Referrer-Policy', 'X-Content-Type-Options'],
+    headers: ['Content-Security-Policy', 'Referrer-Policy'],
   },
   {
     path: '/livez',

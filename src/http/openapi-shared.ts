@@ -9,7 +9,10 @@ const ref = (kind: string, name: string) => ({ $ref: `#/components/${kind}/${nam
 /** Headers by name, as an answer declares them; `Name.optional` is one that is not always there. */
 export function headersOf(...names: readonly string[]): Record<string, object> {
   return Object.fromEntries(
-    ['X-Request-Id', ...names].map((name) => [name.replace('.optional', ''), ref('headers', name)]),
+    ['X-Request-Id', 'X-Content-Type-Options', ...names].map((name) => [
+      name.replace('.optional', ''),
+      ref('headers', name),
+    ]),
   );
 }
 
@@ -237,7 +240,7 @@ const headers: Record<string, object> = {
   'Cache-Control': { schema: text },
   'Content-Security-Policy': { schema: text },
   'Referrer-Policy': { schema: text },
-  'X-Content-Type-Options': { schema: text },
+  'X-Content-Type-Options': { schema: { type: 'string', const: 'nosniff' }, required: true },
 };
 
 const query = (name: string, schema: object, description: string): object => ({

@@ -5,6 +5,7 @@ import type { ListParameters } from '../query/list-parameters.ts';
 import { parseListParameters } from '../query/list-parameters.ts';
 import type { Access, Decision } from '../resource/access.ts';
 import { etagOf, matchesEtag, parseEtags } from '../resource/etag.ts';
+import { answered, checkPatch } from '../resource/hidden.ts';
 import type { Answer, ModelResource, Page, Stored } from '../resource/resource.ts';
 import type { Resources } from '../resource/resources.ts';
 import type { MaybePromise } from '../store/store.ts';
@@ -46,6 +47,8 @@ export interface ResourceRoutesParts {
   readonly maxListSize: number;
   /** Throws Unauthenticated or Forbidden. */
   readonly authorise: (exchange: Exchange, access: Access) => Decision & { allowed: true };
+  /** Whether `authorise` would let it pass; nothing is written to the audit log. */
+  readonly mayUse: (exchange: Exchange, access: Access) => boolean;
   readonly watch?: (context: WatchContext) => MaybePromise<void>;
 }
 
@@ -159,9 +162,9 @@ export class ResourceRoutes {
     if (method === 'GET' || method === 'HEAD') return this.#get(exchange, resource, name!);
     resource.assertReady();
     if (method === 'POST') return this.#post(exchange, model);
-    if (method === 'PUT') return this.#put(exchange, resource, name!, status);
-    if (method === 'PATCH') return this.#patch(exchange, resource, name!, status);
-    return this.#delete(exchange, resource, name!);
+    if (method === 'PUT') return this.#put(exchange, model, name!, status);
+    if (method === 'PATCH') return this.#patch(exchange, model, name!, status);
+    return this.#delete(exchange, model, name!);
   }
 
   #findDecoded(segments: readonly string[], plural: number): ResourceTarget | undefined {
@@ -205,8 +208,8 @@ export class ResourceRoutes {
 
   #get(exchange: Exchange, resource: ModelResource, name: string): MaybePromise<void> {
     const found = resource.get(name);
-    if (found instanceof Promise) return found.then(({ revision, stored }) => sendRead(exchange, stored, revision));
-    sendRead(exchange, found.stored, found.revision);
+    if (found instanceof Promise) return found.then((answer) => sendRead(exchange, resource, answer));
+    sendRead(exchange, resource, found);
   }
 
   #list(exchange: Exchange, model: ModelRoutes): MaybePromise<void> {
@@ -285,24 +288,38 @@ export class ResourceRoutes {
     }
     const answer = await resource.create(await this.#body(exchange), { caller: exchange.caller });
     const location = `${model.base}/${encodeURIComponent(answer.stored.name)}`;
-    sendWritten(exchange, 201, answer, ['Location', location]);
+    this.#sendWritten(exchange, model, 201, answer, ['Location', location]);
   }
 
-  async #put(exchange: Exchange, resource: ModelResource, name: string, status: boolean): Promise<void> {
+  async #put(exchange: Exchange, model: ModelRoutes, name: string, status: boolean): Promise<void> {
     this.#bodyType(exchange, [json]);
     const options = { ...writeOptions(exchange), status };
-    sendWritten(exchange, 200, await resource.update(name, await this.#body(exchange), options));
+    this.#sendWritten(exchange, model, 200, await model.resource.update(name, await this.#body(exchange), options));
   }
 
-  async #patch(exchange: Exchange, resource: ModelResource, name: string, status: boolean): Promise<void> {
+  async #patch(exchange: Exchange, model: ModelRoutes, name: string, status: boolean): Promise<void> {
     const type = this.#bodyType(exchange, [mergePatch, jsonPatch], true);
     const kind = type === jsonPatch ? 'json' : 'merge';
     const options = { ...writeOptions(exchange), status, kind } as const;
-    sendWritten(exchange, 200, await resource.patch(name, await this.#body(exchange), options));
+    const patch = await this.#body(exchange);
+    checkPatch(model.resource, name, patch, this.#mayGet(exchange, model));
+    this.#sendWritten(exchange, model, 200, await model.resource.patch(name, patch, options));
   }
 
-  async #delete(exchange: Exchange, resource: ModelResource, name: string): Promise<void> {
-    sendWritten(exchange, 200, await resource.delete(name, writeOptions(exchange)));
+  async #delete(exchange: Exchange, model: ModelRoutes, name: string): Promise<void> {
+    this.#sendWritten(exchange, model, 200, await model.resource.delete(name, writeOptions(exchange)));
+  }
+
+  #mayGet(exchange: Exchange, { group, plural }: ModelRoutes): (name: string) => boolean {
+    return (name) => this.#parts.mayUse(exchange, { verb: 'get', group, resource: plural, name });
+  }
+
+  #sendWritten(exchange: Exchange, model: ModelRoutes, status: number, answer: Answer, headers: string[] = []): void {
+    const { resource } = model;
+    const { bytes } = answered(resource, answer.stored, this.#mayGet(exchange, model));
+    headers.push('Content-Type', json, 'ETag', etagOf(answer.stored), 'Kindred-Revision', String(answer.revision));
+    if (resource.isConfidential) headers.push(...unkept);
+    exchange.send(status, headers, bytes);
   }
 
   async #body(exchange: Exchange): Promise<unknown> {
@@ -352,19 +369,23 @@ function refuseParameters(query: string): void {
   for (const pair of query.split('&')) if (pair !== '') throw unknownParameter(pair.split('=')[0]!, []);
 }
 
-function sendRead(exchange: Exchange, stored: Stored, revision: number): void {
+/** For answers that may hold what nobody is to keep. */
+const unkept = ['Cache-Control', 'no-store'];
+
+function sendRead(
+  exchange: Exchange,
+  resource: ModelResource,
+  { stored, revision }: { readonly stored: Stored; readonly revision: number },
+): void {
   const etag = etagOf(stored);
   const ifNoneMatch = exchange.request.headers['if-none-match'];
   if (ifNoneMatch !== undefined && matchesEtag(parseEtags(ifNoneMatch), etag, 'weak')) {
     exchange.send(304, ['ETag', etag, 'Kindred-Revision', String(revision)]);
     return;
   }
-  exchange.send(200, ['Content-Type', json, 'ETag', etag, 'Kindred-Revision', String(revision)], stored.bytes);
-}
-
-function sendWritten(exchange: Exchange, status: number, { stored, revision }: Answer, headers: string[] = []): void {
-  headers.push('Content-Type', json, 'ETag', etagOf(stored), 'Kindred-Revision', String(revision));
-  exchange.send(status, headers, stored.bytes);
+  const headers = ['Content-Type', json, 'ETag', etag, 'Kindred-Revision', String(revision)];
+  if (resource.isConfidential) headers.push(...unkept);
+  exchange.send(200, headers, stored.bytes);
 }
 
 /** The list envelope, in the buffer that `allocate` gives for at least this many bytes. */

@@ -148,6 +148,6 @@ function file(body: Buffer, type: string, own: Record<string, string> = {}): Swa
   const etag = `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`;
   return {
     body,
-    headers: { 'content-type': type, 'x-content-type-options': 'nosniff', 'cache-control': 'no-cache', etag, ...own },
+    headers: { 'content-type': type, 'cache-control': 'no-cache', etag, ...own },
   };
 }

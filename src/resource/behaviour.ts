@@ -7,6 +7,8 @@ import type { Caller } from './access.ts';
 export type Showing = 'get' | 'list' | 'created';
 
 export interface ModelBehaviour {
+  /** Lists leave values out, and writes do not show them to who may not `get` the object (`hidden.ts`). */
+  readonly hidesValues?: true;
   /**
    * Called with the valid object about to be written, before the comparison that finds out whether anything changes;
    * `before` is the stored object, absent on creation. Gives the object to store (the same one when nothing is to be

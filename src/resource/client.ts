@@ -10,7 +10,8 @@ import type { Condition, ListOptions, Sort } from '../query/query.ts';
 import { Queries } from '../query/query.ts';
 import type { Authorizer, Caller, Decision } from './access.ts';
 import type { ExtensionClient, ListResult, WatchEvent } from './extension-client.ts';
-import type { ModelResource, Stored, WriteOptions } from './resource.ts';
+import { answered, checkPatch } from './hidden.ts';
+import type { Answer, ModelResource, Stored, WriteOptions } from './resource.ts';
 import type { Resources } from './resources.ts';
 import type { WatchEvent as ResourceEvent, Sink } from './watch.ts';
 import { followRights, seenNames } from './watch.ts';
@@ -75,6 +76,17 @@ export function createLocalClient(parts: LocalClientParts): ExtensionClient {
     };
     throw new KindredError('Forbidden', forbidden, params);
   }
+
+  const mayGet =
+    (resource: ModelResource) =>
+    (name: string): boolean => {
+      if (parts.unchecked) return true;
+      const { plural, groupVersionKind } = resource.scheme;
+      const access = { verb: 'get', group: groupVersionKind.group, resource: plural, name };
+      return authorizer.decide(caller.identity, access).allowed;
+    };
+  const written = <T>(resource: ModelResource, { stored }: Answer): T =>
+    objectOf<T>(answered(resource, stored, mayGet(resource)));
 
   const writeOptions = (): WriteOptions => ({ caller, fence: parts.fence?.() });
 
@@ -141,20 +153,20 @@ export function createLocalClient(parts: LocalClientParts): ExtensionClient {
     async create<T>(type: ModelType<T>, object: unknown): Promise<T> {
       const name = nameOf(object);
       const { resource } = await open(type, 'create', name);
-      return objectOf<T>((await resource.create(plain(object), writeOptions())).stored);
+      return written<T>(resource, await resource.create(plain(object), writeOptions()));
     },
 
     async update<T>(type: ModelType<T>, object: T): Promise<T> {
       const name = nameOf(object) ?? '';
       const { resource } = await open(type, 'update', name);
-      return objectOf<T>((await resource.update(name, plain(object), writeOptions())).stored);
+      return written<T>(resource, await resource.update(name, plain(object), writeOptions()));
     },
 
     async updateStatus<T>(type: ModelType<T>, object: T): Promise<T> {
       const name = nameOf(object) ?? '';
       const hasRoute = registry.schemeOf(type).subresources.status;
       const { resource } = await open(type, 'update', name, hasRoute ? 'status' : undefined);
-      return objectOf<T>((await resource.update(name, plain(object), { ...writeOptions(), status: true })).stored);
+      return written<T>(resource, await resource.update(name, plain(object), { ...writeOptions(), status: true }));
     },
 
     async patch<T>(
@@ -164,12 +176,13 @@ export function createLocalClient(parts: LocalClientParts): ExtensionClient {
       kind: 'merge' | 'json' = Array.isArray(patch) ? 'json' : 'merge',
     ): Promise<T> {
       const { resource } = await open(type, 'patch', name);
-      return objectOf<T>((await resource.patch(name, plain(patch), { ...writeOptions(), kind })).stored);
+      checkPatch(resource, name, patch, mayGet(resource));
+      return written<T>(resource, await resource.patch(name, plain(patch), { ...writeOptions(), kind }));
     },
 
     async delete<T>(type: ModelType<T>, name: string, options: { version?: number } = {}): Promise<T> {
       const { resource } = await open(type, 'delete', name);
-      return objectOf<T>((await resource.delete(name, { ...writeOptions(), version: options.version })).stored);
+      return written<T>(resource, await resource.delete(name, { ...writeOptions(), version: options.version }));
     },
 
     async *watch<T>(

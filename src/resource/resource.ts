@@ -173,6 +173,16 @@ export class ModelResource {
     return this.#parts.feed.applied;
   }
 
+  /** Only who may `get` an object sees its values. */
+  get hidesValues(): boolean {
+    return this.#behaviour?.hidesValues === true;
+  }
+
+  /** An object may be shown with what nobody is to keep: the values of a Secret, a token that was just made. */
+  get isConfidential(): boolean {
+    return this.#behaviour?.show !== undefined;
+  }
+
   /** What selectors and sorts can name. */
   get fieldNames(): readonly string[] {
     return fieldNames(this.scheme.indexes);

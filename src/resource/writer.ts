@@ -251,7 +251,7 @@ export class Writer {
         if (!next)
           return { revision: this.#parts.feed.applied, stored: this.#parts.shown(stored, 'get'), changed: false };
         const answer = await this.#store(stored, next, options);
-        if (answer) return { ...answer, stored: this.#parts.shown(answer.stored, 'get', next) };
+        if (answer) return { ...answer, stored: this.#parts.shown(answer.stored, 'get') };
       }
       throw new KindredError('NotReady', texts.contended, { name }, {}, { headers: { 'retry-after': '1' } });
     } finally {

@@ -266,7 +266,14 @@ test('contract 11: statuses, error bodies, headers, parameters, description and 
   assert.ok(list.parameters.find((one: any) => one.name === 'sort').schema.items.enum.includes('spec.name,desc'));
   for (const status of [201, 400, 401, 403, 404, 409, 413, 415, 422, 429, 500, 503, 504, 507])
     assert.ok(post.responses[status], `${status}`);
-  assert.deepEqual(Object.keys(post.responses[201].headers), ['X-Request-Id', 'Kindred-Revision', 'ETag', 'Location']);
+  assert.deepEqual(Object.keys(post.responses[201].headers), [
+    'X-Request-Id',
+    'X-Content-Type-Options',
+    'Kindred-Revision',
+    'ETag',
+    'Location',
+    'Cache-Control',
+  ]);
   const error = document.components.responses.Error422;
   assert.deepEqual(error.content['application/problem+json'].schema, { $ref: '#/components/schemas/Problem' });
   const { name } = document.components.schemas['Person.spec'].properties;

@@ -1,0 +1,46 @@
+/**
+ * Objects with hidden values (Secret): lists leave the values out, and only who may `get` an object sees them. Whoever may
+ * change an object and not `get` it learns nothing of its values by the change.
+ */
+import type { Text } from '../errors.ts';
+import { KindredError } from '../errors.ts';
+import type { ExtensionObject } from '../model/object.ts';
+import type { ModelResource, Stored } from './resource.ts';
+
+const reads: Text = {
+  en: 'Operation {operation}: whoever may not get "{name}" may test, copy and move its metadata alone',
+  zh: '操作 {operation}：无权获取 "{name}" 的调用者只能对其元数据执行 test、copy 和 move',
+};
+
+/** What a write answers: to who may not `get` the object, the metadata alone. */
+export function answered(resource: ModelResource, stored: Stored, mayGet: (name: string) => boolean): Stored {
+  if (!resource.hidesValues || mayGet(stored.name)) return stored;
+  const { apiVersion, kind, metadata } = JSON.parse(stored.bytes.toString()) as ExtensionObject;
+  return { ...stored, bytes: Buffer.from(JSON.stringify({ apiVersion, kind, metadata })) };
+}
+
+/**
+ * A JSON patch could show a value by copying it to an annotation, or by testing for it.
+ * @throws KindredError Forbidden for one that does, from who may not `get` the object
+ */
+export function checkPatch(
+  resource: ModelResource,
+  name: string,
+  patch: unknown,
+  mayGet: (name: string) => boolean,
+): void {
+  if (!resource.hidesValues || !Array.isArray(patch)) return;
+  const operation = patch.findIndex(readsValue);
+  if (operation >= 0 && !mayGet(name)) throw new KindredError('Forbidden', reads, { operation, name }, { operation });
+}
+
+/** What is no operation is refused later, for what it is. */
+function readsValue(operation: unknown): boolean {
+  const { op, path, from } = (operation ?? {}) as { op?: unknown; path?: unknown; from?: unknown };
+  if (op === 'test') return !isMetadata(path);
+  return (op === 'copy' || op === 'move') && !isMetadata(from);
+}
+
+function isMetadata(pointer: unknown): boolean {
+  return typeof pointer === 'string' && /^\/(?:apiVersion|kind|metadata)(?:\/|$)/.test(pointer);
+}
