@@ -89,6 +89,8 @@ export interface ServiceOptions {
   logger?: Logger;
 }
 
+const accessLevels: Required<AccessLogOptions> = { success: 'debug', refusal: 'info', failure: 'error' };
+
 export type ResolvedOptions = ReturnType<typeof resolveOptions>;
 
 const mebibyte = 2 ** 20;
@@ -106,7 +108,15 @@ export function resolveOptions(options: ServiceOptions) {
     list: { maxSize: 1_000, ...options.list },
     query: { timeout: second, ...options.query },
     watch: { bookmarkInterval: 15 * second, maxBufferBytes: mebibyte, ...options.watch },
-    webhook: options.webhook ?? {},
+    webhook: {
+      allowPrivateAddresses: false,
+      timeout: 10 * second,
+      minDelay: second,
+      maxDelay: 300 * second,
+      giveUpAfter: 86_400 * second,
+      concurrency: 8,
+      ...options.webhook,
+    },
     changeLog: { maxCount: 100_000, maxAge: 3_600 * second, ...options.changeLog },
     write: { timeout: 10 * second, ...options.write },
     cache: { maxBytes: Math.max(40 * mebibyte, Math.floor(usableMemory() / 256)), ...options.cache },
@@ -117,7 +127,7 @@ export function resolveOptions(options: ServiceOptions) {
     http: { ...defaultHttpLimits, ...options.http },
     cors: options.cors ?? [],
     hosts: options.hosts ?? [],
-    accessLog: options.accessLog ?? {},
+    accessLog: { ...accessLevels, ...options.accessLog },
     allowUnsafeDurability: options.allowUnsafeDurability ?? false,
     logger: options.logger,
   };

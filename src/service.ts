@@ -10,6 +10,7 @@ import type { Auth } from './auth/auth.ts';
 import { createAuth } from './auth/auth.ts';
 import type { Credentials } from './auth/authenticator.ts';
 import { pluginIdentity } from './auth/identity.ts';
+import { checkAuthOptions } from './auth/options.ts';
 import type { Fence } from './controller/lease.ts';
 import type { App } from './http/app.ts';
 import { createApp } from './http/app.ts';
@@ -29,6 +30,7 @@ import type { CheckProgress, CheckReport } from './resource/check.ts';
 import { checkStore } from './resource/check.ts';
 import { createLocalClient } from './resource/client.ts';
 import type { ExtensionClient } from './resource/extension-client.ts';
+import type { BuildProgress } from './resource/resource.ts';
 import { Resources } from './resource/resources.ts';
 import { startRetention } from './resource/retention.ts';
 import { openStore, sqliteFile } from './store/open.ts';
@@ -43,6 +45,8 @@ export interface Service {
   start(): Promise<{ url: string; administratorToken?: string }>;
   /** What `/readyz` says in full; also during the start. */
   readiness(): Readiness;
+  /** The last builds of the indexes of all models together: objects that are read, and all there are to read. */
+  building(): BuildProgress;
   /** Graceful: requests finish, watches are told, writes are flushed, the store is closed. */
   stop(): Promise<void>;
   /** Models of the embedding program itself. */
@@ -60,6 +64,8 @@ const everybody: Identity = { name: 'system:unauthenticated', roles: ['super-rol
  */
 export async function createService(options: ServiceOptions = {}): Promise<Service> {
   const resolved = resolveOptions(options);
+  // Before a database is made: a start that cannot succeed leaves nothing behind.
+  checkAuthOptions(resolved.auth || {});
   const logger = resolved.logger ?? pino({ level: 'warn' }, pino.destination({ dest: 2, sync: true }));
   const store = await openStore(resolved.database, {
     allowUnsafeDurability: resolved.allowUnsafeDurability,
@@ -82,7 +88,10 @@ export async function createService(options: ServiceOptions = {}): Promise<Servi
  * meanwhile. The plugins are started on an empty database in memory, which is how their models become known.
  */
 export async function check(
-  options: Pick<ServiceOptions, 'database' | 'plugins' | 'pluginFolder' | 'pluginConfig' | 'reservedDomain'>,
+  options: Pick<
+    ServiceOptions,
+    'database' | 'plugins' | 'pluginFolder' | 'pluginConfig' | 'pluginHost' | 'reservedDomain'
+  >,
   onProgress?: CheckProgress,
 ): Promise<CheckReport> {
   const { database } = resolveOptions(options);
@@ -106,6 +115,7 @@ export async function check(
   }
 }
 
+export { findPackage } from './plugin/loader.ts';
 export type { CheckReport } from './resource/check.ts';
 /** Copies of a database: a SQLite file at one moment, and back; from one database into another. */
 export { afterRestore, backup, restore } from './store/backup.ts';
@@ -320,6 +330,14 @@ class RunningService implements Service {
       status: isAway ? 'unavailable' : this.#status,
       models: this.#resources.state(),
       plugins: this.#plugins.states(),
+    };
+  }
+
+  building(): BuildProgress {
+    const all = this.#resources.all().map(({ building }) => building);
+    return {
+      done: all.reduce((sum, { done }) => sum + done, 0),
+      objects: all.reduce((sum, { objects }) => sum + objects, 0),
     };
   }
 

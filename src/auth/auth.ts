@@ -19,7 +19,7 @@ import type { RoleKeys } from './keys.ts';
 import { roleKeys } from './keys.ts';
 import { builtInModels, PersonalAccessToken, Role, RoleBinding, User } from './models.ts';
 import type { AuthOptions } from './options.ts';
-import { checkAuthOptions } from './options.ts';
+
 import type { OutageLog } from './outage.ts';
 import { Outage } from './outage.ts';
 import { RateLimiter } from './rate-limit.ts';
@@ -86,7 +86,6 @@ export class Auth {
   constructor(parts: AuthParts) {
     this.#parts = parts;
     const { options, now, logger } = parts;
-    checkAuthOptions(options);
     this.#outage = new Outage(logger, {
       begins: 'Roles, bindings, users and tokens cannot be read at the moment; trying until they can',
       over: 'Roles, bindings, users and tokens are read',

@@ -1,7 +1,9 @@
 import { KindredError } from '../errors.ts';
+import { UsageError } from './io.ts';
 
 /** An error for people: one line, the violations of an object below it, never a stack. `place`: what it is about. */
 export function describe(error: unknown, place = 'kindred'): string {
+  if (error instanceof UsageError) return error.mistakes.map((one) => `${place}: ${oneLine(one)}\n`).join('');
   const message = error instanceof Error ? error.message : String(error);
   const violations = error instanceof KindredError ? (error.errors ?? []) : [];
   const rest = violations.map((one) => `  ${one.pointer || '(object)'}: ${oneLine(one.message)}\n`);

@@ -6,3 +6,9 @@ export function parseDuration(value: unknown): number | undefined {
   const parts = typeof value === 'string' ? /^(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)?$/.exec(value.trim()) : null;
   return parts ? Number(parts[1]) * units[(parts[2] ?? 'ms') as keyof typeof units] : undefined;
 }
+
+/** The shortest text that `parseDuration` reads as so many milliseconds. */
+export function formatDuration(milliseconds: number): string {
+  const unit = (['d', 'h', 'm', 's'] as const).find((one) => milliseconds > 0 && milliseconds % units[one] === 0) ?? 'ms';
+  return `${milliseconds / units[unit]}${unit}`;
+}

@@ -10,8 +10,16 @@ export interface Io {
 
 export type Output = Writable & { readonly isTTY?: boolean; readonly columns?: number };
 
-/** Wrong use of the command line or a wrong setting: one line on stderr, exit code 2. */
-export class UsageError extends Error {}
+/** Wrong use of the command line, or wrong settings: one line on stderr for each mistake, exit code 2. */
+export class UsageError extends Error {
+  readonly mistakes: readonly string[];
+
+  constructor(mistakes: string | readonly string[]) {
+    const all = [mistakes].flat();
+    super(all.join('\n'));
+    this.mistakes = all;
+  }
+}
 
 /** The command said everything itself; only the exit code is left. */
 export class Exit extends Error {

@@ -49,15 +49,18 @@ function bar(io: Io, title: string, total: number | undefined): Progress {
 }
 
 function plainLines(io: Io, title: string, now: () => number): Progress {
+  const line = (text: string) => void io.stderr.write(`${text}\n`);
+  const seldom = atIntervals(line, now);
+  line(title);
+  return { update: (_done, text) => seldom(text), stop: line, abort: line };
+}
+
+/** Lets one text through every five seconds, the first after five. */
+export function atIntervals(tell: (text: string) => void, now: () => number = Date.now): (text: string) => void {
   let last = now();
-  io.stderr.write(`${title}\n`);
-  return {
-    update(_done, text) {
-      if (now() - last < lineInterval) return;
-      last = now();
-      io.stderr.write(`${text}\n`);
-    },
-    stop: (text) => void io.stderr.write(`${text}\n`),
-    abort: (text) => void io.stderr.write(`${text}\n`),
+  return (text) => {
+    if (now() - last < lineInterval) return;
+    last = now();
+    tell(text);
   };
 }

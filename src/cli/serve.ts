@@ -1,17 +1,23 @@
 import { BlockList, isIP } from 'node:net';
 import { setFlagsFromString } from 'node:v8';
 import { Command } from 'commander';
+import type { Logger } from 'pino';
 import type { ServiceOptions } from '../options.ts';
+import { resolveOptions } from '../options.ts';
 import type { Service } from '../service.ts';
+import type { Address } from './address.ts';
+import { listenError, tryAddress } from './address.ts';
+import { countOf } from './count.ts';
 import type { Io } from './io.ts';
 import { UsageError, write } from './io.ts';
 import { loading } from './loading.ts';
 import { openLog } from './log.ts';
 import type { Progress } from './progress.ts';
-import { startProgress } from './progress.ts';
+import { checkPluginFolder, checkPluginPaths } from './plugin-paths.ts';
+import { atIntervals, startProgress } from './progress.ts';
 import { repeatable } from './select.ts';
-import type { Resolved, SettingName, SettingValues } from './settings.ts';
-import { nested, parseAssignment, resolveSettings, settings, variableOf } from './settings.ts';
+import type { Resolved, SettingName } from './settings.ts';
+import { defaultOf, nested, resolveSettings, settings, variableOf } from './settings.ts';
 
 interface Flags {
   database?: string;
@@ -26,57 +32,76 @@ interface Flags {
   set?: string[];
 }
 
-const defaultHost = '127.0.0.1';
-const defaultDatabase = 'sqlite:./kindred.db';
 /** A stop that takes longer is cut off: what was acknowledged is durable at any moment. */
 const stopLimit = 9_500;
 
 export function serveCommand(io: Io): Command {
+  const flag = (name: SettingName) => `${settings[name].help} (default: ${defaultOf(name)})`;
   return new Command('serve')
     .description('run the service')
-    .option('--database <url>', `where objects are stored: ${settings.database.help} (default: ${defaultDatabase})`)
-    .addOption(repeatable('--plugin <path>', 'folder of a plugin package; repeatable'))
+    .option('--database <url>', `where objects are stored: ${flag('database')}`)
+    .addOption(repeatable('--plugin <path>', `${settings.plugin.help}; repeatable`))
     .option('--plugins <dir>', settings.pluginsDir.help)
-    .option('--host <address>', `${settings.host.help} (default: ${defaultHost})`)
-    .option('--port <number>', `${settings.port.help} (default: 8090)`)
-    .option('--workers <number>', `${settings.workers.help}; not with SQLite (default: 1)`)
+    .option('--host <address>', flag('host'))
+    .option('--port <number>', flag('port'))
+    .option('--workers <number>', `${settings.workers.help}; not with SQLite (default: ${defaultOf('workers')})`)
     .option('--insecure-no-auth', settings.insecureNoAuth.help)
     .option('--dev', settings.dev.help)
     .option('--config <file>', 'YAML or JSON file of settings, also KINDRED_CONFIG')
     .addOption(repeatable('--set <name=value>', 'any setting below; repeatable'))
     .addHelpText('after', settingsHelp)
-    .action(async (flags: Flags) => {
-      const config = flags.config ?? (io.env.KINDRED_CONFIG || undefined);
-      await serve(io, await resolveSettings(valuesOf(flags), io.env, config));
+    .action(async ({ config, set, plugins, ...flags }: Flags) => {
+      const file = config ?? (io.env.KINDRED_CONFIG || undefined);
+      const resolved = await resolveSettings({
+        flags: { ...flags, ...(plugins !== undefined && { pluginsDir: plugins }) },
+        ...(set && { assignments: set }),
+        env: io.env,
+        ...(file !== undefined && { file }),
+      });
+      await serve(io, resolved);
     });
 }
 
 function settingsHelp(): string {
   const names = Object.keys(settings) as SettingName[];
   const width = Math.max(...names.map((name) => name.length));
-  const lines = names.map((name) => `  ${name.padEnd(width)}  ${settings[name].help} (${variableOf(name)})`);
-  return `\nSettings, by --set, by environment and in the config file (a flag wins over the environment, that over the file;\ndurations are texts such as 15s or 1h, or milliseconds):\n${lines.join('\n')}\n  ${'plugins.<plugin>'.padEnd(width)}  what the plugin finds as its configuration (config file only)\n`;
-}
+  const lines = names.map((name) => {
+    const preset = defaultOf(name);
+    const shown = preset === '' ? '' : `; default ${preset}`;
+    return `  ${name.padEnd(width)}  ${settings[name].help} (${variableOf(name)}${shown})`;
+  });
+  return `
+Settings, by --set, by environment and in the config file (a flag wins over the environment, that over the file;
+durations are texts such as 15s or 1h, or milliseconds):
+${lines.join('\n')}
+  ${'plugins.<plugin>'.padEnd(width)}  what the plugin finds as its configuration (config file only)
 
-function valuesOf({ plugins, config, set, ...flags }: Flags): SettingValues {
-  const assigned = Object.assign({}, ...(set ?? []).map(parseAssignment)) as SettingValues;
-  return { ...assigned, ...flags, ...(plugins !== undefined && { pluginsDir: plugins }) };
+"auth" is YAML or JSON in a flag and a variable too. All of it is optional; for example, in the config file:
+  auth:
+    issuers:
+      - url: https://login.example.com
+        audience: kindred
+        claims: { user: preferred_username, roles: groups }
+    rateLimit: { perIdentity: { perSecond: 500, burst: 2000 }, perAddress: false }
+    audit: { file: ./audit.ndjson, reads: false }
+"cors" is a list, with commas in a flag and a variable: https://console.example.com,https://app.example.com; * is every origin.
+`;
 }
 
 async function serve(io: Io, resolved: Resolved): Promise<void> {
   const { values } = resolved;
-  const { host = defaultHost, insecureNoAuth } = values as { host?: string; insecureNoAuth?: boolean };
-  if (insecureNoAuth && !isLoopback(host)) {
+  const { host, port, database } = { ...resolveOptions({}), ...values } as Address & { database: string };
+  if (values.insecureNoAuth && !isLoopback(host)) {
     throw new UsageError(
       `--insecure-no-auth is for loopback addresses only (127.0.0.1, ::1, localhost), not for ${host}`,
     );
   }
   const workers = (values.workers as number | undefined) ?? 1;
-  if (workers > 1 && /^sqlite:/.test((values.database as string | undefined) ?? defaultDatabase)) {
+  if (workers > 1 && database.startsWith('sqlite:')) {
     throw new UsageError('--workers needs PostgreSQL or MySQL: a SQLite file is served by one process');
   }
   if (workers > 1) await (await import('./workers.ts')).serveWithWorkers(io, workers);
-  else await serveHere(io, optionsOf(resolved), String(values['log.level'] ?? 'info'));
+  else await serveHere(io, { host, port }, optionsOf(resolved), String(values['log.level'] ?? 'info'));
 }
 
 function optionsOf({ values, pluginConfigs }: Resolved): ServiceOptions {
@@ -91,17 +116,25 @@ function optionsOf({ values, pluginConfigs }: Resolved): ServiceOptions {
   } as ServiceOptions;
 }
 
-async function serveHere(io: Io, options: ServiceOptions, level: string): Promise<void> {
+async function serveHere(io: Io, address: Address, options: ServiceOptions, level: string): Promise<void> {
   // Loaded here, so that the other commands start without the service's libraries.
-  const { createService } = await loading(() => import('../service.ts'));
+  const { createService, findPackage } = await loading(() => import('../service.ts'));
+  const packages = (options.plugins ?? []) as readonly string[];
+  checkPluginPaths(packages, (source) => findPackage(source, process.cwd()));
+  if (options.pluginFolder !== undefined) checkPluginFolder(options.pluginFolder);
+  const refuse = (error: unknown): never => {
+    throw listenError(error, address, io.env);
+  };
+  // Before there is a database: a start that comes to nothing leaves no new file behind.
+  await tryAddress(address).catch(refuse);
   const stopping = stopSignal();
   const logger = openLog(io.stderr, level);
   const service = await createService({ ...options, logger });
   try {
-    const started = service.start();
+    const started = service.start().catch(refuse);
     // A signal during the start stops it; what the start then says no longer matters.
     started.catch(() => {});
-    const stopShowing = io.stderr.isTTY ? showBuilding(io, service) : () => undefined;
+    const stopShowing = showBuilding(service, io.stderr.isTTY ? (title) => startProgress(io, title, 1) : logged(logger));
     const ready = await Promise.race([started, stopping]).finally(stopShowing);
     if (ready === undefined) return;
     // By itself the heap may grow to several times what lives in it: after an import of 135,000 objects (bench/import.ts)
@@ -121,21 +154,35 @@ async function serveHere(io: Io, options: ServiceOptions, level: string): Promis
 }
 
 const look = 100;
+/** Milliseconds of a build after which it is shown. */
+const isLong = 500;
 
-/** A bar for the indexes while they are built, if that takes long enough to be seen. */
-function showBuilding(io: Io, service: Service): () => void {
+/** The indexes while they are built, all together, when that takes long enough to be seen. */
+function showBuilding(service: Service, open: (title: string) => Progress): () => void {
   let progress: Progress | undefined;
+  let since: number | undefined;
   const timer = setInterval(() => {
-    const { models } = service.readiness();
-    const building = models.filter(({ state }) => state === 'building');
-    if (building.length === 0) return;
-    progress ??= startProgress(io, 'Building indexes', 1);
-    const part = models.reduce((sum, model) => sum + model.progress, 0) / models.length;
-    progress.update(part, building.map(({ kind, progress }) => `${kind} ${Math.floor(progress * 100)} %`).join(', '));
+    const { done, objects } = service.building();
+    if (done === objects) return;
+    since ??= performance.now();
+    if (performance.now() - since < isLong) return;
+    const counted = countOf(objects, 'object');
+    progress ??= open(`Building the indexes of ${counted}…`);
+    const part = done / Math.max(objects, 1);
+    progress.update(part, `${Math.floor(part * 100)} % of the indexes of ${counted}`);
   }, look);
   return () => {
     clearInterval(timer);
-    progress?.stop('Indexes built');
+    progress?.stop(`The indexes of ${countOf(service.building().objects, 'object')} are built`);
+  };
+}
+
+/** Progress for those who read the log. */
+function logged(logger: Logger): (title: string) => Progress {
+  return (title) => {
+    const lines = atIntervals((text) => logger.info(text));
+    logger.info(title);
+    return { update: (_done, text) => lines(text), stop: (text) => logger.info(text), abort: (text) => logger.info(text) };
   };
 }
 

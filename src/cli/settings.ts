@@ -2,69 +2,90 @@
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { delimiter } from 'node:path';
-import { parseDuration } from './duration.ts';
+import { resolveOptions } from '../options.ts';
+import { databaseForms, databaseMistake } from './database.ts';
+import { formatDuration, parseDuration } from './duration.ts';
 import { UsageError } from './io.ts';
+import { nearest } from './nearest.ts';
 
 /** For what few starts need. */
 const require = createRequire(import.meta.url);
 
-type Kind = 'text' | 'count' | 'port' | 'database' | 'duration' | 'switch' | 'texts' | 'any';
+/** `count` and `duration` may be 0; `positive` and `period` may not: with 0 nothing would work any more. */
+type Kind =
+  | 'text'
+  | 'count'
+  | 'positive'
+  | 'port'
+  | 'database'
+  | 'duration'
+  | 'period'
+  | 'switch'
+  | 'level'
+  | 'texts'
+  | 'any';
 
 interface Setting {
   readonly kind: Kind;
   readonly help: string;
+  /** The default, where it is none of `resolveOptions`. */
+  readonly preset?: string;
 }
 
-const s = (kind: Kind, help: string): Setting => ({ kind, help });
+const s = (kind: Kind, help: string, preset?: string): Setting => ({
+  kind,
+  help,
+  ...(preset !== undefined && { preset }),
+});
 
 /** Every setting by its name in the config file; `a.b` is member `b` of `a`. In the environment `KINDRED_A_B`. */
 export const settings = {
-  database: s('database', 'sqlite:<file>, sqlite::memory:, postgres://… or mysql://…'),
-  plugin: s('texts', 'folders of plugin packages'),
-  pluginsDir: s('text', 'folder whose sub-folders are plugin packages (--plugins)'),
+  database: s('database', databaseForms),
+  plugin: s('texts', 'plugin packages: folders, or names of installed npm packages'),
+  pluginsDir: s('text', 'folder whose sub-folders are plugin packages'),
   host: s('text', 'address to listen on'),
   port: s('port', 'port to listen on, 0 for a free one'),
-  workers: s('count', 'processes that serve one port'),
-  insecureNoAuth: s('switch', 'no authentication; only on a loopback address'),
-  dev: s('switch', 'reload plugins when their sources change'),
-  reservedDomain: s('text', 'the domain of the service itself, platform.run by default'),
-  auth: s('any', 'token issuers and their audience'),
-  cors: s('texts', 'origins that may call from a browser'),
+  workers: s('positive', 'processes that serve one port', '1'),
+  insecureNoAuth: s('switch', 'no authentication; only on a loopback address', 'false'),
+  dev: s('switch', 'reload plugins when their sources change', 'false'),
+  reservedDomain: s('text', 'the domain of the service itself'),
+  auth: s('any', 'token issuers, rate limits, audit log; see below'),
+  cors: s('texts', 'origins that may call from a browser; see below'),
   hosts: s('texts', 'with --insecure-no-auth, names besides localhost by which the service may be called'),
-  'log.level': s('text', 'trace, debug, info, warn, error or silent'),
-  'list.maxSize': s('count', 'largest page'),
-  'query.timeout': s('duration', 'time limit of one query'),
-  'watch.bookmarkInterval': s('duration', 'longest silence of an idle watch'),
-  'watch.maxBufferBytes': s('count', 'bytes that wait for a slow watcher before it is cut off'),
+  'log.level': s('level', 'trace, debug, info, warn, error or silent', 'info'),
+  'list.maxSize': s('positive', 'largest page'),
+  'query.timeout': s('period', 'time limit of one query'),
+  'watch.bookmarkInterval': s('period', 'longest silence of an idle watch'),
+  'watch.maxBufferBytes': s('positive', 'bytes that wait for a slow watcher before it is cut off'),
   'webhook.allowPrivateAddresses': s('switch', 'deliver webhooks to private, loopback and link-local addresses too'),
-  'webhook.timeout': s('duration', 'time that the receiver of a webhook has to answer'),
+  'webhook.timeout': s('period', 'time that the receiver of a webhook has to answer'),
   'webhook.minDelay': s('duration', 'time before the second attempt at a delivery'),
   'webhook.maxDelay': s('duration', 'longest time between two attempts at a delivery'),
   'webhook.giveUpAfter': s('duration', 'how long a delivery is tried'),
-  'webhook.concurrency': s('count', 'attempts of one webhook at the same time'),
+  'webhook.concurrency': s('positive', 'attempts of one webhook at the same time'),
   'changeLog.maxCount': s('count', 'changes that are kept for watches to go on from'),
   'changeLog.maxAge': s('duration', 'how long they are kept at least'),
-  'write.timeout': s('duration', 'time until a write is answered even when the database does not'),
+  'write.timeout': s('period', 'time until a write is answered even when the database does not'),
   'cache.maxBytes': s('count', 'bytes of hot objects kept in memory'),
   'patch.maxOperations': s('count', 'operations of one JSON patch'),
   'patch.maxGrowth': s('count', 'bytes that one patch may add to an object'),
-  'http.body': s('count', 'bytes of a request body, and of a line of NDJSON'),
-  'http.depth': s('count', 'nesting of a JSON body'),
-  'http.members': s('count', 'members of all objects of a JSON body together'),
-  'http.url': s('count', 'bytes of a URL'),
-  'http.query': s('count', 'bytes of a query string'),
-  'http.headers': s('count', 'bytes of all header lines together'),
-  'http.headersTimeout': s('duration', 'time limit of the header lines of a request'),
-  'http.requestTimeout': s('duration', 'time limit of a request body; with NDJSON, without a byte'),
-  'http.keepAlive': s('duration', 'how long an idle connection is kept'),
-  'http.bulkConcurrency': s('count', 'objects of one bulk request that are written at the same time'),
-  'http.bulkBuffer': s('count', 'bytes of answers that wait for the client of a bulk request'),
+  'http.body': s('positive', 'bytes of a request body, and of a line of NDJSON'),
+  'http.depth': s('positive', 'nesting of a JSON body'),
+  'http.members': s('positive', 'members of all objects of a JSON body together'),
+  'http.url': s('positive', 'bytes of a URL'),
+  'http.query': s('positive', 'bytes of a query string'),
+  'http.headers': s('positive', 'bytes of all header lines together'),
+  'http.headersTimeout': s('period', 'time limit of the header lines of a request'),
+  'http.requestTimeout': s('period', 'time limit of a request body; with NDJSON, without a byte'),
+  'http.keepAlive': s('period', 'how long an idle connection is kept'),
+  'http.bulkConcurrency': s('positive', 'objects of one bulk request that are written at the same time'),
+  'http.bulkBuffer': s('positive', 'bytes of answers that wait for the client of a bulk request'),
   'http.stopTimeout': s('duration', 'how long a stop waits for requests under way'),
-  'accessLog.success': s('text', 'log level of answers below 400'),
-  'accessLog.refusal': s('text', 'log level of answers 4xx'),
-  'accessLog.failure': s('text', 'log level of answers 5xx'),
+  'accessLog.success': s('level', 'log level of answers below 400'),
+  'accessLog.refusal': s('level', 'log level of answers 4xx'),
+  'accessLog.failure': s('level', 'log level of answers 5xx'),
   allowUnsafeDurability: s('switch', 'accept a database whose settings can lose acknowledged writes'),
-  'plugins.startTimeout': s('duration', "time limit of a plugin's start()"),
+  'plugins.startTimeout': s('period', "time limit of a plugin's start()"),
   'plugins.stopTimeout': s('duration', "time limit of a plugin's stop()"),
 } as const satisfies Record<string, Setting>;
 
@@ -77,22 +98,54 @@ export interface Resolved {
   readonly pluginConfigs: Readonly<Record<string, unknown>>;
 }
 
-/** Flags win over the environment, the environment over the file. Values are checked and have their types. */
-export async function resolveSettings(
-  flags: SettingValues,
-  env: Readonly<Record<string, string | undefined>>,
-  file: string | undefined,
-): Promise<Resolved> {
-  const { values, pluginConfigs } = file === undefined ? { values: {}, pluginConfigs: {} } : await readConfig(file);
+/** The default as `--help` shows it, in the form in which it could be given; empty when there is none. */
+export function defaultOf(name: SettingName): string {
+  const { kind, preset }: Setting = settings[name];
+  if (preset !== undefined) return preset;
+  const [head = '', member] = name.replace(/^plugins\./, 'pluginHost.').split('.');
+  const group = (resolveOptions({}) as Readonly<Record<string, unknown>>)[head];
+  const value = member === undefined ? group : (group as Readonly<Record<string, unknown>>)[member];
+  if (kind === 'duration' || kind === 'period') return formatDuration(value as number);
+  return typeof value === 'object' || value === undefined ? '' : String(value);
+}
+
+export interface Given {
+  /** By the name of the setting, as commander parsed them. */
+  readonly flags?: SettingValues;
+  /** `name=value` of each `--set`. */
+  readonly assignments?: readonly string[];
+  readonly env?: Readonly<Record<string, string | undefined>>;
+  readonly file?: string;
+}
+
+/**
+ * Flags win over the environment, the environment over the file. Values are checked and have their types.
+ * @throws UsageError with every mistake
+ */
+export async function resolveSettings({ flags = {}, assignments = [], env = {}, file }: Given): Promise<Resolved> {
+  const mistakes: string[] = [];
+  const { values, pluginConfigs } =
+    file === undefined ? { values: {} as SettingValues, pluginConfigs: {} } : await readConfig(file, mistakes);
+  const assigned = assignedBy(assignments, mistakes);
   const merged: SettingValues = {};
   for (const name of Object.keys(settings) as SettingName[]) {
     const variable = variableOf(name);
-    const flag = flags[name];
     const fromEnv = env[variable];
-    if (flag !== undefined) merged[name] = checked(name, flag, 'the command line');
-    else if (fromEnv !== undefined && fromEnv !== '') merged[name] = checked(name, split(name, fromEnv), variable);
-    else if (values[name] !== undefined) merged[name] = checked(name, values[name], file!);
+    const given: [string, unknown] =
+      flags[name] !== undefined
+        ? [flagOf(name), flags[name]]
+        : assigned[name] !== undefined
+          ? [`--set ${name}`, split(name, assigned[name], mistakes)]
+          : fromEnv !== undefined && fromEnv !== ''
+            ? [variable, split(name, fromEnv, mistakes)]
+            : [`${file}: ${name}`, values[name]];
+    const [place, value] = given;
+    if (value === undefined) continue;
+    const checked = check(name, value);
+    if ('value' in checked) merged[name] = checked.value;
+    else mistakes.push(`${place} needs ${checked.expected}`);
   }
+  if (mistakes.length > 0) throw new UsageError(mistakes);
   return { values: merged, pluginConfigs };
 }
 
@@ -103,6 +156,11 @@ export function variableOf(name: SettingName): string {
     .replace(/[A-Z]/g, (letter) => `_${letter}`)
     .replaceAll('.', '_')
     .toUpperCase()}`;
+}
+
+function flagOf(name: SettingName): string {
+  if (name === 'pluginsDir') return '--plugins';
+  return `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 }
 
 /** The dotted names below `log`, `list` … as one nested object. */
@@ -116,90 +174,108 @@ export function nested(values: SettingValues): Record<string, unknown> {
   return result;
 }
 
-/** `name=value` of `--set`. */
-export function parseAssignment(text: string): SettingValues {
-  const at = text.indexOf('=');
-  const name = at < 0 ? text : text.slice(0, at);
-  if (at < 0 || !isSetting(name)) {
-    throw new UsageError(`--set needs <name>=<value> with one of ${Object.keys(settings).join(', ')}; got "${text}"`);
+function assignedBy(assignments: readonly string[], mistakes: string[]): { [name in SettingName]?: string } {
+  const assigned: { [name in SettingName]?: string } = {};
+  for (const text of assignments) {
+    const at = text.indexOf('=');
+    const name = text.slice(0, at);
+    if (at < 0) mistakes.push(`--set needs <name>=<value>, not "${text}"`);
+    else if (isSetting(name)) assigned[name] = text.slice(at + 1);
+    else mistakes.push(`--set: ${unknownName(name)}`);
   }
-  return { [name]: split(name, text.slice(at + 1)) };
+  return assigned;
+}
+
+function unknownName(name: string): string {
+  const meant = nearest(name, [...Object.keys(settings), 'plugins']);
+  return `unknown name ${name}; ${meant === undefined ? '"kindred serve --help" lists all names' : `did you mean ${meant}?`}`;
 }
 
 function isSetting(name: string): name is SettingName {
   return Object.hasOwn(settings, name);
 }
 
-function split(name: SettingName, text: string): unknown {
+function split(name: SettingName, text: string, mistakes: string[]): unknown {
   const { kind } = settings[name];
   if (kind === 'texts') return text.split(name === 'plugin' ? delimiter : ',').filter((one) => one !== '');
-  if (kind === 'any') return parseYaml(text, name);
-  return text;
+  if (kind !== 'any') return text;
+  const { value, mistake } = parseYaml(text, name);
+  if (mistake !== undefined) mistakes.push(mistake);
+  return value;
 }
 
-function checked(name: SettingName, value: unknown, from: string): unknown {
+const levels = ['trace', 'debug', 'info', 'warn', 'error', 'silent'];
+
+type Checked = { readonly value: unknown } | { readonly expected: string };
+
+function check(name: SettingName, value: unknown): Checked {
   const { kind } = settings[name];
-  const refuse = (expected: string, shown = JSON.stringify(value)): never => {
-    throw new UsageError(`${from}: ${name} needs ${expected}, not ${shown}`);
-  };
+  const accept = (one: unknown): Checked => ({ value: one });
+  const refuse = (expected: string): Checked => ({ expected: `${expected}, not ${JSON.stringify(value)}` });
   switch (kind) {
     case 'text':
-      return typeof value === 'string' && value !== '' ? value : refuse('a text');
-    case 'database':
-      // Not shown again: it may hold a password.
-      return typeof value === 'string' && /^(?:sqlite|postgres|postgresql|mysql|mariadb):/.test(value)
-        ? value
-        : refuse(settings.database.help, 'what was given');
+      return typeof value === 'string' && value !== '' ? accept(value) : refuse('a text');
+    case 'database': {
+      const mistake = databaseMistake(value);
+      return mistake === undefined ? accept(value) : { expected: mistake };
+    }
     case 'texts': {
       const list = [value].flat();
-      return list.every((one) => typeof one === 'string') ? list : refuse('a list of texts');
+      return list.every((one) => typeof one === 'string') ? accept(list) : refuse('a list of texts');
     }
-    case 'count': {
+    case 'count':
+    case 'positive': {
       const number = typeof value === 'string' && /^\d+$/.test(value) ? Number(value) : value;
-      return Number.isSafeInteger(number) && (number as number) >= 0 ? number : refuse('a whole number');
+      const least = kind === 'positive' ? 1 : 0;
+      return Number.isSafeInteger(number) && (number as number) >= least
+        ? accept(number)
+        : refuse(`a whole number${least > 0 ? ` of at least ${least}` : ''}`);
     }
     case 'port': {
       const port = typeof value === 'string' && /^\d+$/.test(value) ? Number(value) : value;
       return Number.isInteger(port) && (port as number) >= 0 && (port as number) <= 65_535
-        ? port
+        ? accept(port)
         : refuse('a whole number from 0 to 65535');
     }
     case 'duration':
-      return parseDuration(value) ?? refuse('a duration such as 15s or 1h, or milliseconds');
+    case 'period': {
+      const duration = parseDuration(value);
+      return duration !== undefined && (duration > 0 || kind === 'duration')
+        ? accept(duration)
+        : refuse(`a duration ${kind === 'period' ? 'above 0 ' : ''}such as 15s or 1h, or milliseconds`);
+    }
+    case 'level':
+      return levels.includes(value as string) ? accept(value) : refuse(`one of ${levels.join(', ')}`);
     case 'switch': {
-      if (typeof value === 'boolean') return value;
-      return value === 'true' || value === '1'
-        ? true
-        : value === 'false' || value === '0'
-          ? false
-          : refuse('true or false');
+      if (typeof value === 'boolean') return accept(value);
+      if (value === 'true' || value === '1') return accept(true);
+      return value === 'false' || value === '0' ? accept(false) : refuse('true or false');
     }
     case 'any':
-      return value;
+      return accept(value);
   }
 }
 
-async function readConfig(file: string): Promise<Resolved> {
+async function readConfig(file: string, mistakes: string[]): Promise<Resolved> {
   const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
     throw new UsageError(
       `the config file ${file} cannot be read: ${error.code === 'ENOENT' ? 'there is no such file' : error.message}`,
     );
   });
-  const content = parseYaml(text, file) ?? {};
-  if (!isRecord(content))
-    throw new UsageError(`${file}: the config file must hold names with values, not ${JSON.stringify(content)}`);
   const values: Record<string, unknown> = {};
   const pluginConfigs: Record<string, unknown> = {};
-  const unknown: string[] = [];
+  const { value: content = {}, mistake } = parseYaml(text, file);
+  if (mistake !== undefined) mistakes.push(mistake);
+  else if (!isRecord(content))
+    mistakes.push(`${file}: the config file must hold names with values, not ${JSON.stringify(content)}`);
   const take = (name: string, value: unknown): void => {
     if (isSetting(name)) values[name] = value;
-    else unknown.push(name);
+    else mistakes.push(`${file}: ${unknownName(name)}`);
   };
-  for (const [name, value] of Object.entries(content)) {
+  for (const [name, value] of isRecord(content) ? Object.entries(content) : []) {
     if (name === 'plugins' && typeof value === 'string') values.pluginsDir = value;
     else if (isSetting(name) || !isGroup(name)) take(name, value);
-    else if (!isRecord(value))
-      throw new UsageError(`${file}: ${name} needs names with values, not ${JSON.stringify(value)}`);
+    else if (!isRecord(value)) mistakes.push(`${file}: ${name} needs names with values, not ${JSON.stringify(value)}`);
     else {
       for (const [member, one] of Object.entries(value)) {
         // Names of plugins have no capital letters, so they cannot meet a setting's name.
@@ -207,11 +283,6 @@ async function readConfig(file: string): Promise<Resolved> {
         else take(`${name}.${member}`, one);
       }
     }
-  }
-  if (unknown.length > 0) {
-    throw new UsageError(
-      `${file}: unknown ${unknown.length === 1 ? 'name' : 'names'} ${unknown.join(', ')}; known are ${Object.keys(settings).join(', ')} and plugins.<plugin>`,
-    );
   }
   return { values, pluginConfigs };
 }
@@ -225,15 +296,14 @@ function isRecord(value: unknown): value is Record<string, unknown> {
 }
 
 /** JSON is YAML too. */
-function parseYaml(text: string, from: string): unknown {
+function parseYaml(text: string, from: string): { value?: unknown; mistake?: string } {
   const { parseDocument } = require('yaml') as typeof import('yaml');
   const document = parseDocument(text, { uniqueKeys: true });
   const problem = document.errors[0];
-  if (problem) {
-    const line = problem.linePos?.[0].line;
-    throw new UsageError(
-      `${from}${line === undefined ? '' : `:${line}`} is neither YAML nor JSON: ${problem.message.split('\n')[0]}`,
-    );
-  }
-  return document.toJS({ maxAliasCount: 100 });
+  if (!problem) return { value: document.toJS({ maxAliasCount: 100 }) ?? undefined };
+  const at = problem.linePos?.[0];
+  const place = at === undefined ? from : `${from}:${at.line}:${at.col}`;
+  // The library repeats the place, and shows the text below it.
+  const reason = problem.message.split('\n')[0]!.replace(/ at line \d+, column \d+:$/, '');
+  return { mistake: `${place} is neither YAML nor JSON: ${reason}` };
 }

@@ -20,11 +20,11 @@ export class AccessLog {
   readonly #refusal: AccessLevel;
   readonly #failure: AccessLevel;
 
-  constructor(logger: Logger, options: AccessLogOptions = {}) {
+  constructor(logger: Logger, { success, refusal, failure }: Required<AccessLogOptions>) {
     this.#logger = logger;
-    this.#success = options.success ?? 'debug';
-    this.#refusal = options.refusal ?? 'info';
-    this.#failure = options.failure ?? 'error';
+    this.#success = success;
+    this.#refusal = refusal;
+    this.#failure = failure;
   }
 
   /** @param ms milliseconds from the head of the request to its answer */

@@ -79,7 +79,7 @@ export interface AppParts {
   readonly cors?: readonly string[];
   /** Without authentication: names besides those of the own machine by which the service may be called, `*` for any. */
   readonly hosts?: readonly string[];
-  readonly accessLog?: AccessLogOptions;
+  readonly accessLog: Required<AccessLogOptions>;
   readonly watch?: (context: WatchContext) => MaybePromise<void>;
   /** The answer to `POST /v3/can-i` with this body. */
   readonly canI?: (identity: Identity, body: unknown) => object;

@@ -386,7 +386,11 @@ export class PluginHost {
     if (clash) entry.troubles.set('name', { reason: clash.reason!, message: clash.message! });
     try {
       if (entry.folder !== undefined) await this.#readAgain(entry);
-      if (entry.broken) return this.#set(entry, 'FAILED', entry.broken);
+      if (entry.broken) {
+        this.#set(entry, 'FAILED', entry.broken);
+        this.#parts.logger.error({ plugin: entry.name, ...entry.broken }, 'The plugin could not be started');
+        return;
+      }
       const manifest = entry.manifest!;
       checkEngine(manifest, this.#options.version);
       await this.#checkDependencies(entry);

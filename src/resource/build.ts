@@ -18,8 +18,8 @@ interface BuildParts {
   readonly uniques: readonly IndexDefinition[];
   /** Nobody waits for the result any more. */
   readonly isOver: () => boolean;
-  /** From 0 to 1. */
-  readonly onProgress: (progress: number) => void;
+  /** Objects that are read, and all there are to read. */
+  readonly onProgress: (done: number, total: number) => void;
 }
 
 interface IndexRow {
@@ -42,6 +42,7 @@ export async function buildIndexes(parts: BuildParts): Promise<{ index: ModelInd
   const problems = new Map<string, string>();
   const expected = new ClaimSum();
   const total = await store.count(number);
+  parts.onProgress(0, total);
   const index = new ModelIndex(scheme.indexes);
   const { apiVersion } = scheme;
 
@@ -71,7 +72,7 @@ export async function buildIndexes(parts: BuildParts): Promise<{ index: ModelInd
     }
   }
 
-  await index.build(rows(), { onProgress: (done) => parts.onProgress(total === 0 ? 1 : Math.min(done / total, 1)) });
+  await index.build(rows(), { onProgress: (done) => parts.onProgress(Math.min(done, total), total) });
   await mendClaims(parts, expected);
   return { index, problems };
 }

@@ -72,6 +72,12 @@ export interface Window extends Page {
   readonly refs: readonly Ref[];
 }
 
+/** Objects that a build of indexes has read, and those that it has to read. */
+export interface BuildProgress {
+  readonly done: number;
+  readonly objects: number;
+}
+
 /** Why an object of a model needs repair. */
 export interface Problem {
   readonly name: string;
@@ -128,7 +134,7 @@ export class ModelResource {
   #builds = 0;
   #ready = false;
   #closed = false;
-  #progress = 0;
+  #building: BuildProgress = { done: 0, objects: 0 };
   #backlog: AppliedChange[] | undefined;
   #problems = new Map<string, string>();
 
@@ -223,7 +229,17 @@ export class ModelResource {
     const problems: Problem[] = [...this.#problems].map(([name, reason]) => ({ name, reason }));
     if (this.#ready) problems.push(...this.#duplicates());
     const state = !this.#ready ? 'building' : problems.length > 0 ? 'degraded' : 'ready';
-    return { state, progress: this.#ready ? 1 : this.#progress, problems };
+    return { state, progress: this.#progress, problems };
+  }
+
+  get #progress(): number {
+    const { done, objects } = this.#building;
+    return this.#ready ? 1 : done / Math.max(objects, 1);
+  }
+
+  /** How far the build of the indexes is, or was when it ended. */
+  get building(): BuildProgress {
+    return this.#building;
   }
 
   /** The model is no longer registered: every later call is NotFound. */
@@ -278,8 +294,8 @@ export class ModelResource {
       scheme: this.scheme,
       uniques: this.#uniques,
       isOver,
-      onProgress: (progress) => {
-        this.#progress = progress;
+      onProgress: (done, objects) => {
+        this.#building = { done, objects };
       },
     });
     if (isOver()) return;

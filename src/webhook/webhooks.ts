@@ -35,15 +35,6 @@ export interface WebhookOptions extends Partial<WebhookRunOptions> {
   readonly concurrency?: number;
 }
 
-const defaults = {
-  allowPrivateAddresses: false,
-  timeout: 10_000,
-  minDelay: 1_000,
-  maxDelay: 300_000,
-  giveUpAfter: 24 * 3_600_000,
-  concurrency: 8,
-} satisfies Required<WebhookOptions>;
-
 export interface WebhooksParts {
   readonly registry: SchemeRegistry;
   readonly resources: Resources;
@@ -56,7 +47,7 @@ export interface WebhooksParts {
   readonly timers: Timers;
   readonly random: () => number;
   readonly logger: { warn(details: object, message: string): void };
-  readonly options: WebhookOptions;
+  readonly options: Required<WebhookOptions>;
   readonly leaseTimes?: Partial<LeaseTimes>;
   /** Stands in for the system's name resolution. */
   readonly lookup?: Lookup;
@@ -82,7 +73,7 @@ export class Webhooks {
 
   constructor(parts: WebhooksParts) {
     this.#parts = parts;
-    this.#options = { ...defaults, ...parts.options };
+    this.#options = parts.options;
     this.#model = webhookModel(parts.reservedDomain);
     parts.registry.register(this.#model, undefined, '');
     this.#leader = new Leader({

@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict';
 import type { ChildProcess } from 'node:child_process';
 import { spawn } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { once } from 'node:events';
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import type { AddressInfo } from 'node:net';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { after, test } from 'node:test';
@@ -95,7 +98,6 @@ test('contract 14: serve prints the token once and where it is ready, keeps what
 
 test('contract 14: a config file, the environment and flags, with the configuration of a plugin', async () => {
   const plugin = join(folder, 'plugins', 'echo');
-  const { mkdirSync } = await import('node:fs');
   mkdirSync(plugin, { recursive: true });
   writeFileSync(
     join(plugin, 'package.json'),
@@ -147,8 +149,89 @@ test('contract 14: an unknown key of the config file ends serve with exit code 2
   writeFileSync(file, '{"prot": 8080}');
   const service = start(['serve', '--config', file]);
   assert.equal(await service.ended, 2);
-  assert.match(service.output.stderr, /^kindred: .*unknown\.json: unknown name prot; known are database, .*\n$/);
+  assert.match(service.output.stderr, /^kindred: .*unknown\.json: unknown name prot; did you mean port\?\n$/);
 });
+
+test('contract 14: a plugin package that is not there ends serve with exit code 2 and a line for each, before a database is made', async () => {
+  const empty = join(folder, 'empty');
+  mkdirSync(empty);
+  const archive = join(folder, 'todolist-1.0.0.tgz');
+  writeFileSync(archive, '');
+  const database = join(folder, 'no-plugin.db');
+  const args = ['serve', '--database', `sqlite:${database}`, '--port', '0'];
+  const service = start([...args, '--plugin', atlas, '--plugin', './nope', '--plugin', empty, '--plugin', archive]);
+  assert.equal(await service.ended, 2);
+  const [missing, bare, file, ...more] = service.output.stderr.trimEnd().split('\n');
+  assert.match(missing!, /^kindred: --plugin \.\/nope: There is no plugin package "\.\/nope"/);
+  assert.match(bare!, /^kindred: --plugin \S+empty: the folder has no package\.json/);
+  assert.match(file!, /^kindred: --plugin \S+\.tgz is a file: unpack it, or install it with npm/);
+  assert.deepEqual([more, existsSync(database)], [[], false]);
+  const gone = start([...args, '--plugins', join(folder, 'gone')]);
+  assert.equal(await gone.ended, 2);
+  assert.match(gone.output.stderr, /^kindred: --plugins \S+gone: there is no such folder\n$/);
+});
+
+test('contract 9: a plugin package that cannot be read is in the log with the reason', async () => {
+  const broken = join(folder, 'broken');
+  mkdirSync(broken);
+  writeFileSync(join(broken, 'package.json'), '{ "name": 7 }');
+  const service = start(['serve', '--database', 'sqlite::memory:', '--port', '0', '--plugin', broken]);
+  await readyUrl(service);
+  service.child.kill('SIGTERM');
+  assert.equal(await service.ended, 0);
+  const lines = service.output.stderr.trimEnd().split('\n').map((line) => JSON.parse(line) as Record<string, unknown>);
+  assert.deepEqual(
+    lines.filter(({ level }) => level === 50).map(({ plugin, reason, msg }) => ({ plugin, reason, msg })),
+    [{ plugin: 'broken', reason: 'InvalidPackage', msg: 'The plugin could not be started' }],
+  );
+});
+
+interface Unusable {
+  readonly name: string;
+  readonly address: (taken: number) => string[];
+  readonly env?: Record<string, string>;
+  readonly message: RegExp;
+}
+
+const unusable: Unusable[] = [
+  {
+    name: 'a port that is taken',
+    address: (taken) => ['--port', String(taken)],
+    message: /^kindred: the port (\d+) of 127\.0\.0\.1 is taken by another program: .* with --port \d+\n$/,
+  },
+  {
+    name: 'a port that is taken, with npm start',
+    address: (taken) => ['--port', String(taken)],
+    env: { npm_lifecycle_event: 'start' },
+    message: /is taken by another program: .* with npm start -- --port \d+\n$/,
+  },
+  {
+    name: 'an address of another machine',
+    address: () => ['--host', '192.0.2.1', '--port', '0'],
+    message: /^kindred: this machine does not have the address 192\.0\.2\.1: --host 127\.0\.0\.1 .*\n$/,
+  },
+  {
+    name: 'a name that leads nowhere',
+    address: () => ['--host', 'nowhere.invalid', '--port', '0'],
+    message: /^kindred: the host name nowhere\.invalid (leads to no address|cannot be looked up .*): --host .*\n$/,
+  },
+];
+for (const { name, address, env, message } of unusable) {
+  test(`contract 14: what cannot be listened on is said in a sentence, and leaves no new database - ${name}`, async () => {
+    const other = createServer().listen(0, '127.0.0.1');
+    try {
+      await once(other, 'listening');
+      const { port } = other.address() as AddressInfo;
+      const database = join(folder, 'unusable.db');
+      const service = start(['serve', '--database', `sqlite:${database}`, ...address(port)], env);
+      assert.equal(await service.ended, 1);
+      assert.match(service.output.stderr, message);
+      assert.equal(existsSync(database), false);
+    } finally {
+      other.close();
+    }
+  });
+}
 
 test('contract 14: a second signal ends serve at once', async () => {
   const service = start([
@@ -171,7 +254,6 @@ test('contract 14: a second signal ends serve at once', async () => {
 /** A plugin whose stop() says so and never ends. */
 function hangingPlugin(): string {
   const plugin = join(folder, 'hanging');
-  const { mkdirSync } = process.getBuiltinModule('node:fs');
   mkdirSync(plugin);
   writeFileSync(
     join(plugin, 'package.json'),
