@@ -19,7 +19,11 @@ export async function tryAddress(address: Address): Promise<void> {
 const hosts = '--host 127.0.0.1 is for this machine alone, --host 0.0.0.0 for all of its addresses';
 
 /** A system's error from listening, as a sentence that says what can be done; any other error as it is. */
-export function listenError(error: unknown, { host, port }: Address, env: Readonly<Record<string, string | undefined>>) {
+export function listenError(
+  error: unknown,
+  { host, port }: Address,
+  env: Readonly<Record<string, string | undefined>>,
+) {
   const { code } = error as NodeJS.ErrnoException;
   const other = `${env.npm_lifecycle_event === 'start' ? 'npm start -- ' : ''}--port ${otherPort(port)}`;
   const sentences: Readonly<Record<string, string>> = {

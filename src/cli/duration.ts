@@ -9,6 +9,7 @@ export function parseDuration(value: unknown): number | undefined {
 
 /** The shortest text that `parseDuration` reads as so many milliseconds. */
 export function formatDuration(milliseconds: number): string {
-  const unit = (['d', 'h', 'm', 's'] as const).find((one) => milliseconds > 0 && milliseconds % units[one] === 0) ?? 'ms';
+  const unit =
+    (['d', 'h', 'm', 's'] as const).find((one) => milliseconds > 0 && milliseconds % units[one] === 0) ?? 'ms';
   return `${milliseconds / units[unit]}${unit}`;
 }

@@ -12,8 +12,8 @@ import type { Io } from './io.ts';
 import { UsageError, write } from './io.ts';
 import { loading } from './loading.ts';
 import { openLog } from './log.ts';
-import type { Progress } from './progress.ts';
 import { checkPluginFolder, checkPluginPaths } from './plugin-paths.ts';
+import type { Progress } from './progress.ts';
 import { atIntervals, startProgress } from './progress.ts';
 import { repeatable } from './select.ts';
 import type { Resolved, SettingName } from './settings.ts';
@@ -134,7 +134,10 @@ async function serveHere(io: Io, address: Address, options: ServiceOptions, leve
     const started = service.start().catch(refuse);
     // A signal during the start stops it; what the start then says no longer matters.
     started.catch(() => {});
-    const stopShowing = showBuilding(service, io.stderr.isTTY ? (title) => startProgress(io, title, 1) : logged(logger));
+    const stopShowing = showBuilding(
+      service,
+      io.stderr.isTTY ? (title) => startProgress(io, title, 1) : logged(logger),
+    );
     const ready = await Promise.race([started, stopping]).finally(stopShowing);
     if (ready === undefined) return;
     // By itself the heap may grow to several times what lives in it: after an import of 135,000 objects (bench/import.ts)
@@ -182,7 +185,11 @@ function logged(logger: Logger): (title: string) => Progress {
   return (title) => {
     const lines = atIntervals((text) => logger.info(text));
     logger.info(title);
-    return { update: (_done, text) => lines(text), stop: (text) => logger.info(text), abort: (text) => logger.info(text) };
+    return {
+      update: (_done, text) => lines(text),
+      stop: (text) => logger.info(text),
+      abort: (text) => logger.info(text),
+    };
   };
 }
 

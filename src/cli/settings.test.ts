@@ -53,7 +53,11 @@ const wrong = [
     text: 'list: { maxsize: 1 }',
     message: /unknown name list\.maxsize; did you mean list\.maxSize\?$/,
   },
-  { name: 'a name like no other', text: 'bogus: 1', message: /unknown name bogus; "kindred serve --help" lists all names$/ },
+  {
+    name: 'a name like no other',
+    text: 'bogus: 1',
+    message: /unknown name bogus; "kindred serve --help" lists all names$/,
+  },
   {
     name: 'a duration that is none',
     text: 'changeLog: { maxAge: soon }',
@@ -73,8 +77,16 @@ const wrong = [
   },
   { name: 'a switch that is none', text: 'dev: 3', message: /dev needs true or false, not 3$/ },
   { name: 'no process', text: 'workers: 0', message: /workers needs a whole number of at least 1, not 0$/ },
-  { name: 'no time', text: 'query: { timeout: 0 }', message: /query\.timeout needs a duration above 0 such as .*, not 0$/ },
-  { name: 'a level that is none', text: 'log: { level: loud }', message: /log\.level needs one of trace, .*, not "loud"$/ },
+  {
+    name: 'no time',
+    text: 'query: { timeout: 0 }',
+    message: /query\.timeout needs a duration above 0 such as .*, not 0$/,
+  },
+  {
+    name: 'a level that is none',
+    text: 'log: { level: loud }',
+    message: /log\.level needs one of trace, .*, not "loud"$/,
+  },
   { name: 'no names at all', text: '- 1', message: /must hold names with values/ },
   { name: 'a group without members', text: 'list: 3', message: /list needs names with values/ },
   { name: 'broken YAML', text: 'a: [', message: /config\.yaml:1:5 is neither YAML nor JSON: [^:]*[^:]$/ },
@@ -144,7 +156,14 @@ for (const name of Object.keys(settings) as SettingName[]) {
 }
 
 test('contract 14: the defaults that --help shows are those of the service', () => {
-  const shown = ['port', 'list.maxSize', 'changeLog.maxAge', 'webhook.giveUpAfter', 'http.keepAlive', 'plugins.startTimeout'];
+  const shown = [
+    'port',
+    'list.maxSize',
+    'changeLog.maxAge',
+    'webhook.giveUpAfter',
+    'http.keepAlive',
+    'plugins.startTimeout',
+  ];
   assert.deepEqual(
     shown.map((name) => defaultOf(name as SettingName)),
     ['8090', '1000', '1h', '1d', '72s', '1m'],

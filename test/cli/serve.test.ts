@@ -179,7 +179,10 @@ test('contract 9: a plugin package that cannot be read is in the log with the re
   await readyUrl(service);
   service.child.kill('SIGTERM');
   assert.equal(await service.ended, 0);
-  const lines = service.output.stderr.trimEnd().split('\n').map((line) => JSON.parse(line) as Record<string, unknown>);
+  const lines = service.output.stderr
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Record<string, unknown>);
   assert.deepEqual(
     lines.filter(({ level }) => level === 50).map(({ plugin, reason, msg }) => ({ plugin, reason, msg })),
     [{ plugin: 'broken', reason: 'InvalidPackage', msg: 'The plugin could not be started' }],
