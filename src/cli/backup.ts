@@ -1,4 +1,5 @@
 import { Command } from 'commander';
+import { databaseUrl } from './database.ts';
 import type { Io } from './io.ts';
 import { startProgress } from './progress.ts';
 
@@ -9,7 +10,10 @@ export function backupCommand(io: Io): Command {
     .option('--database <url>', 'the database (default: KINDRED_DATABASE, or sqlite:./kindred.db)')
     .action(async (flags: { output: string; database?: string }) => {
       const { backup, shownUrl } = await import('../service.ts');
-      const database = flags.database ?? (io.env.KINDRED_DATABASE || 'sqlite:./kindred.db');
+      const database = databaseUrl(
+        flags.database === undefined && io.env.KINDRED_DATABASE ? 'KINDRED_DATABASE' : '--database',
+        flags.database ?? (io.env.KINDRED_DATABASE || 'sqlite:./kindred.db'),
+      );
       const percent = 100;
       const progress = startProgress(io, `Copying ${shownUrl(database)}`, percent);
       try {

@@ -1,15 +1,20 @@
 import { Command } from 'commander';
+import { countOf } from './count.ts';
+import { databaseUrl } from './database.ts';
 import type { Io } from './io.ts';
 import { Exit } from './io.ts';
 import type { Format } from './output.ts';
 import { formatOption, print, table } from './output.ts';
+import { checkPluginFolder, checkPluginPaths } from './plugin-paths.ts';
 import { startProgress } from './progress.ts';
 import { repeatable } from './select.ts';
+import { settings } from './settings.ts';
 
 interface Flags {
   database: string;
   plugin?: string[];
   plugins?: string;
+  dev?: boolean;
   output: Format;
 }
 
@@ -19,21 +24,26 @@ export function checkCommand(io: Io): Command {
       'compare stored objects with the models of the plugins, and unique values with the objects; changes nothing',
     )
     .requiredOption('--database <url>', 'the database, which no service on SQLite may use meanwhile')
-    .addOption(repeatable('--plugin <path>', 'folder of a plugin package; repeatable'))
-    .option('--plugins <dir>', 'folder whose sub-folders are plugin packages')
+    .addOption(repeatable('--plugin <path>', `${settings.plugin.help}; repeatable`))
+    .option('--plugins <dir>', settings.pluginsDir.help)
+    .option('--dev', 'plugins in TypeScript that needs more than its types taken out: decorators, enums')
     .addOption(formatOption('table'))
-    .action(async ({ database, plugin, plugins, output }: Flags) => {
-      const { check, shownUrl } = await import('../service.ts');
+    .action(async ({ plugin = [], plugins, dev = false, output, ...flags }: Flags) => {
+      const database = databaseUrl('--database', flags.database);
+      const { check, findPackage, shownUrl } = await import('../service.ts');
+      checkPluginPaths(plugin, (source) => findPackage(source, process.cwd()));
+      if (plugins !== undefined) checkPluginFolder(plugins);
       const progress = startProgress(io, `Checking ${shownUrl(database)}`, undefined);
       const report = await check(
-        { database, ...(plugin && { plugins: plugin }), ...(plugins !== undefined && { pluginFolder: plugins }) },
-        (done, total) => progress.update(done, `${done} of ${total} objects`),
+        { database, plugins: plugin, ...(plugins !== undefined && { pluginFolder: plugins }), pluginHost: { dev } },
+        (done, total) => progress.update(done, `${done} of ${countOf(total, 'object')}`),
       ).catch((error: unknown) => {
         progress.abort('Stopped');
         throw error;
       });
       const { models, problems } = report;
-      progress.stop(`${models.reduce((sum, { objects }) => sum + objects, 0)} objects, ${problems.length} problems`);
+      const objects = models.reduce((sum, model) => sum + model.objects, 0);
+      progress.stop(`${countOf(objects, 'object')}, ${countOf(problems.length, 'problem')}`);
       await print(io, output, report, () => {
         const rows = models.map(({ group, kind, objects, known }) => [
           kind,

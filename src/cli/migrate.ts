@@ -1,5 +1,6 @@
 import { Command } from 'commander';
 import type { MigrateProgress } from '../service.ts';
+import { databaseUrl } from './database.ts';
 import type { Io } from './io.ts';
 import { write } from './io.ts';
 import { startProgress } from './progress.ts';
@@ -16,7 +17,9 @@ export function migrateCommand(io: Io): Command {
     .description('move everything from one database into another and compare both; goes on after an interruption')
     .requiredOption('--from <url>', 'the database to read; no service may use it meanwhile')
     .requiredOption('--to <url>', 'the database to fill; empty, or what an interrupted run left')
-    .action(async ({ from, to }: { from: string; to: string }) => {
+    .action(async (flags: { from: string; to: string }) => {
+      const from = databaseUrl('--from', flags.from);
+      const to = databaseUrl('--to', flags.to);
       const { migrate, shownUrl } = await import('../service.ts');
       const progress = startProgress(io, `Moving ${shownUrl(from)} to ${shownUrl(to)}`, undefined);
       const result = await migrate(from, to, {

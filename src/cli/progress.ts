@@ -10,20 +10,32 @@ export interface Progress {
   update(done: number, text: string): void;
   /** Ends it with a last line. */
   stop(text: string): void;
-  /** Ends it because of a failure that is reported elsewhere. */
+  /** Ends it because of a failure that is reported elsewhere; says nothing when nothing had begun. */
   abort(text: string): void;
 }
 
 const lineInterval = 5_000;
 
-/** @param total what `done` runs to; undefined when nobody knows */
+/**
+ * The title is shown when there is something to show: work that is refused at once has not begun.
+ * @param total what `done` runs to; undefined when nobody knows
+ */
 export function startProgress(
   io: Io,
   title: string,
   total: number | undefined,
   now: () => number = Date.now,
 ): Progress {
-  return io.stderr.isTTY ? bar(io, title, total) : plainLines(io, title, now);
+  let shown: Progress | undefined;
+  const begun = () => {
+    shown ??= io.stderr.isTTY ? bar(io, title, total) : plainLines(io, title, now);
+    return shown;
+  };
+  return {
+    update: (done, text) => begun().update(done, text),
+    stop: (text) => begun().stop(text),
+    abort: (text) => shown?.abort(text),
+  };
 }
 
 function bar(io: Io, title: string, total: number | undefined): Progress {

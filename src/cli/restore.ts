@@ -1,4 +1,5 @@
 import { Command } from 'commander';
+import { databaseUrl } from './database.ts';
 import type { Io } from './io.ts';
 import { UsageError, write } from './io.ts';
 
@@ -8,7 +9,8 @@ export function restoreCommand(io: Io): Command {
     .argument('[file]', 'a file that "kindred backup" made')
     .requiredOption('--database <url>', 'where the database is to be, and none is yet; with --after: where it is')
     .option('--after', 'instead of a file: the database was put back by its own tools; no service may use it meanwhile')
-    .action(async (file: string | undefined, { database, after }: { database: string; after?: boolean }) => {
+    .action(async (file: string | undefined, { after, ...flags }: { database: string; after?: boolean }) => {
+      const database = databaseUrl('--database', flags.database);
       if ((file === undefined) !== (after === true)) {
         throw new UsageError('restore takes a file, or --after for a database that its own tools have put back');
       }

@@ -68,7 +68,12 @@ const wrong = [
   {
     name: 'a database that is none',
     text: 'database: oracle://u:secret@h',
-    message: /database needs sqlite:<file>.*, not what was given$/,
+    message: /database needs sqlite:<file>.*, not oracle:\/\/$/,
+  },
+  {
+    name: 'a database without a kind',
+    text: 'database: u:secret@h',
+    message: /needs sqlite:<file>.*, not what was given$/,
   },
   {
     name: 'a file instead of a database URL',

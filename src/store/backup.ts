@@ -37,11 +37,12 @@ export async function restore(file: string, url: string): Promise<{ revision: nu
   const target = resolve(sqliteFile(url));
   if (sqliteFile(url) === ':memory:') throw new Error('there is nothing to restore into with sqlite::memory:');
   if (existsSync(target)) throw new Error(`${target} holds data already; move it away first`);
-  check(file);
+  if (!existsSync(file)) throw new Error(`there is no backup ${file}`);
   const partial = `${target}.partial`;
   try {
     copyFileSync(file, partial);
     sync(partial);
+    check(partial, file);
     for (const suffix of ['-wal', '-shm']) rmSync(target + suffix, { force: true });
     const revision = await jump(`sqlite:${partial}`, () => {});
     renameSync(partial, target);
@@ -75,10 +76,10 @@ async function jump(url: string, check: (store: Store) => void | Promise<void>):
   }
 }
 
-function check(file: string): void {
-  if (!existsSync(file)) throw new Error(`there is no backup ${file}`);
+/** Looks at a copy of the backup `file`: SQLite leaves files of its own beside the one it opens. */
+function check(copy: string, file: string): void {
   try {
-    const db = openForReading(file);
+    const db = openForReading(copy);
     try {
       readMeta(db, 'revision');
     } finally {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -114,9 +115,89 @@ test('contract 14: migrate moves everything to another database and compares bot
   assert.equal(moved.code, 0, moved.stderr);
   assert.match(moved.stdout, /^\d+ objects, \d+ unique values, \d+ changes, revision \d+, SHA-256 [0-9a-f]{64}\n$/);
   await opened(target, async ({ client }) => assert.equal(await client.count(Country), 250));
-  const wrong = await kindred(['migrate', '--from', database, '--to', 'mongodb://x']);
-  assert.equal(wrong.code, 1);
-  assert.match(wrong.stderr, /kindred: .*mongodb/);
+});
+
+const wrongUrls: { args: string[]; message: RegExp }[] = [
+  {
+    args: ['migrate', '--from', database, '--to', 'mongodb://u:secret@x'],
+    message: /^kindred: --to needs .*, not mongodb:\/\/\n$/,
+  },
+  {
+    args: ['migrate', '--from', './x.db', '--to', database],
+    message: /^kindred: --from needs .* write sqlite:\.\/x\.db\n$/,
+  },
+  { args: ['check', '--database', './x.db'], message: /^kindred: --database needs .* write sqlite:\.\/x\.db\n$/ },
+  { args: ['backup', '--database', 'x.db', '-o', join(folder, 'y.db')], message: /^kindred: --database needs .*\n$/ },
+  { args: ['restore', 'y.db', '--database', 'x.db'], message: /^kindred: --database needs .*\n$/ },
+  { args: ['check', '--database', database, '--plugin', './nope'], message: /^kindred: --plugin \.\/nope: .*\n$/ },
+];
+for (const { args, message } of wrongUrls) {
+  test(`contract 14: a database URL or a plugin that is none is wrong use, told in one line - ${args.join(' ')}`, async () => {
+    const { code, stderr } = await kindred(args);
+    assert.equal(code, 2);
+    assert.match(stderr, message);
+  });
+}
+
+test('contract 14: no command prints the password of a database', async () => {
+  const url = 'postgres://me:s@cret@127.0.0.1:1/x';
+  const commands: [string, ...string[]][] = [
+    ['check', '--database', url],
+    ['migrate', '--from', url, '--to', database],
+    ['restore', '--after', '--database', url],
+    ['backup', '--database', url, '-o', join(folder, 'y.db')],
+  ];
+  for (const args of commands) {
+    const { code, stdout, stderr } = await kindred(args);
+    assert.equal(code, 1);
+    assert.doesNotMatch(stdout + stderr, /cret/, args[0]);
+  }
+});
+
+test('contract 14: a backup is refused before anything is said to be copied', async () => {
+  const copy = join(folder, 'taken.db');
+  writeFileSync(copy, '');
+  const { code, stderr } = await kindred(['backup', '--database', database, '-o', copy]);
+  assert.equal(code, 1);
+  assert.match(stderr, /^kindred: \S+taken\.db is there already; move it away first\n$/);
+});
+
+test('contract 14: restore leaves the backup as it is, with nothing beside it', async () => {
+  const place = mkdtempSync(join(folder, 'beside-'));
+  const copy = join(place, 'backup.db');
+  assert.equal((await kindred(['backup', '--database', database, '-o', copy])).code, 0);
+  const before = readFileSync(copy);
+  const restored = await kindred(['restore', copy, '--database', `sqlite:${join(folder, 'beside.db')}`]);
+  assert.equal(restored.code, 0, restored.stderr);
+  assert.deepEqual(readdirSync(place), ['backup.db']);
+  assert.ok(readFileSync(copy).equals(before));
+});
+
+test('contract 14: check knows plugins whose TypeScript is more than types', async () => {
+  const plugin = join(folder, 'classes');
+  mkdirSync(plugin);
+  writeFileSync(
+    join(plugin, 'package.json'),
+    JSON.stringify({ name: 'classes', version: '1.0.0', type: 'module', main: 'plugin.ts' }),
+  );
+  writeFileSync(
+    join(plugin, 'plugin.ts'),
+    `import { definePlugin } from 'kindred';
+enum Level { Low = 'LOW' }
+export default definePlugin({ start({ logger }) { logger.debug(Level.Low); } });
+`,
+  );
+  // As it is installed: here, tsx would transform the plugin either way.
+  const main = join(import.meta.dirname, '../../src/cli/main.ts');
+  const check = (...more: string[]) =>
+    spawnSync(process.execPath, [main, 'check', '--database', database, '--plugin', plugin, ...more], {
+      encoding: 'utf8',
+    });
+  const plain = check();
+  assert.equal(plain.status, 1);
+  assert.match(plain.stderr, /^kindred: the plugin classes cannot be started: .*--dev/);
+  const transformed = check('--dev');
+  assert.equal(transformed.status, 0, transformed.stderr);
 });
 
 function columns(db: DatabaseSync, table: string): string[] {
