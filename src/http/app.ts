@@ -37,6 +37,7 @@ import type { Metrics } from './metrics.ts';
 import type { ApiDocuments } from './openapi.ts';
 import { accessOfPath, segmentsOf } from './path.ts';
 import {
+  asKindredError,
   methodNotAllowed,
   noRoute,
   overloaded,
@@ -285,6 +286,27 @@ class Handler implements ExchangeObserver {
     this.#parts.metrics.observe(exchange.method, exchange.route, overloaded.status, seconds);
   }
 
+  /**
+   * Nobody, when the credentials do not hold: counted and written to the audit log as at any other route.
+   * @throws KindredError TooManyRequests for credentials; a probe, which shows none, is answered however many there are
+   */
+  async #whoever(exchange: Exchange, access: Access): Promise<Identity> {
+    const { limiter, authenticate, answered } = this.#parts;
+    const { request, id: requestId, address } = exchange;
+    try {
+      limiter?.admitAddress(address ?? '');
+      const identity = (await authenticate(request)) ?? anonymous;
+      if (!isAnonymous(identity)) limiter?.admitIdentity(identity.name, address ?? '');
+      return identity;
+    } catch (error) {
+      const { status, code } = asKindredError(error);
+      if (code !== 'TooManyRequests') answered?.({ requestId, identity: anonymous, access, address, status, code });
+      else if (request.headers.authorization !== undefined) throw error;
+      if (code === 'InternalError') this.unexpected(exchange, error);
+      return anonymous;
+    }
+  }
+
   /** Routes that anybody may read. */
   #open(exchange: Exchange, route: string, serve: () => MaybePromise<void>): MaybePromise<void> {
     exchange.route = route;
@@ -399,11 +421,12 @@ class Handler implements ExchangeObserver {
     exchange.sendJson(200, found);
   }
 
-  /** Everybody sees the status; the rest is for those who may. */
+  /** Everybody sees the status, also who is not identified; the rest is for those who may. */
   async #ready(exchange: Exchange): Promise<void> {
-    const identity = await Promise.try(this.#parts.authenticate, exchange.request).catch(() => undefined);
-    exchange.identity = identity ?? anonymous;
-    const decision = this.#parts.authorizer.decide(exchange.identity, { verb: 'get', path: '/readyz' });
+    const access = { verb: 'get', path: '/readyz' };
+    exchange.identity = await this.#whoever(exchange, access);
+    if (!isAnonymous(exchange.identity)) exchange.access = access;
+    const decision = this.#parts.authorizer.decide(exchange.identity, access);
     const { models, plugins, ...known } = this.#parts.health();
     const status = this.#draining ? 'stopping' : known.status;
     const details = decision.allowed ? { models, plugins } : {};

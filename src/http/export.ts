@@ -15,11 +15,13 @@ export interface ExportLimits {
 /**
  * Holds one portion of objects in memory at a time and reads the next when the client took it. A failure midway resets
  * the connection: an answer that ends properly is complete.
+ * @param assertAllowed throws when the caller may no longer list the same objects; asked for each portion
  */
 export async function exportObjects(
   exchange: Exchange,
   resource: ModelResource,
   selection: Selection,
+  assertAllowed: () => void,
   limits: ExportLimits,
 ): Promise<void> {
   const { response } = exchange;
@@ -28,6 +30,7 @@ export async function exportObjects(
     exchange.open(200, ['Content-Type', ndjson, 'Kindred-Revision', String(revision)]);
     if (!exchange.isHead) {
       for await (const portion of objects) {
+        assertAllowed();
         const parts: Buffer[] = [];
         for (const bytes of portion) parts.push(bytes, lineEnd);
         if (!response.write(Buffer.concat(parts))) await drained(response, limits.requestTimeout);

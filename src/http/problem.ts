@@ -202,6 +202,14 @@ export function requestTimeout(milliseconds: number): KindredError {
   );
 }
 
+/** 403 in the middle of an export, which breaks off. */
+export function rightsChanged(): KindredError {
+  return new KindredError('Forbidden', {
+    en: 'What the caller may see has changed; export again',
+    zh: '调用者可见的内容已变化；请重新导出',
+  });
+}
+
 /** Nobody gets this as an answer: it ends the work of a request whose client is not there any more. */
 export function clientGone(): KindredError {
   return new KindredError('BadRequest', {

@@ -8,6 +8,7 @@ import { etagOf, matchesEtag, parseEtags } from '../resource/etag.ts';
 import { answered, checkPatch } from '../resource/hidden.ts';
 import type { Answer, ModelResource, Page, Stored } from '../resource/resource.ts';
 import type { Resources } from '../resource/resources.ts';
+import { sameNames } from '../resource/watch.ts';
 import type { MaybePromise } from '../store/store.ts';
 import { readBody } from './body.ts';
 import { BufferPool } from './buffer-pool.ts';
@@ -25,6 +26,7 @@ import {
   noRoute,
   notForExport,
   onlyWithWatch,
+  rightsChanged,
   unknownParameter,
   unsupportedEncoding,
   unsupportedType,
@@ -245,7 +247,11 @@ export class ResourceRoutes {
     const { accept } = exchange.request.headers;
     if (accept?.includes('ndjson') && preferredType(accept, [json, ndjson]) === ndjson) {
       if (parameters.paged) throw notForExport(/(?:^|&)page=/.test(exchange.query) ? 'page' : 'size');
-      return exportObjects(exchange, resource, selection, this.#parts.limits);
+      const assertAllowed = () => {
+        const decision = this.#parts.authorise(exchange, listAccess(model, 'list'));
+        if (!sameNames(decision.names, names)) throw rightsChanged();
+      };
+      return exportObjects(exchange, resource, selection, assertAllowed, this.#parts.limits);
     }
     const listed = resource.list(request);
     if (listed instanceof Promise) return listed.then((result) => this.#sendPage(exchange, page, size, result));

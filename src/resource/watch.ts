@@ -402,7 +402,8 @@ export function seenNames({ names: a }: Allowed, { names: b }: Allowed): Readonl
   return a && b ? a.intersection(b) : (a ?? b);
 }
 
-function sameNames(a: ReadonlySet<string> | undefined, b: ReadonlySet<string> | undefined): boolean {
+/** Whether two decisions show the same objects. */
+export function sameNames(a: ReadonlySet<string> | undefined, b: ReadonlySet<string> | undefined): boolean {
   return a === b || (a !== undefined && b !== undefined && a.size === b.size && a.isSubsetOf(b));
 }
 
