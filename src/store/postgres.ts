@@ -29,6 +29,7 @@ import {
   stepCall,
   texts,
 } from './postgres-statements.ts';
+import { Admission, certainly, refuseStandby } from './postgres-standby.ts';
 import { durabilityOf, migratePostgres } from './postgres-tables.ts';
 import {
   commitTimeout,
@@ -44,6 +45,7 @@ import {
   securityOf,
   shortQuery,
   unreachable,
+  unusable,
 } from './server.ts';
 import type {
   Change,
@@ -100,6 +102,9 @@ export async function openPostgres(url: string, options: StoreOptions): Promise<
   try {
     const { settings: durability, problems } = await durabilityOf(client);
     refuseUnsafeDurability(problems, options);
+    await refuseStandby(client).catch((cause: unknown) => {
+      throw unusable(url, cause);
+    });
     await migratePostgres(client);
     const { rows } = await client.query('SELECT version() AS version');
     const description = { database: 'postgres', version: (rows[0] as { version: string }).version, ...durability };
@@ -162,6 +167,7 @@ class PostgresStore implements Store {
   readonly #pool: Pool;
   /** Snapshots hold a connection for long; a pool of their own keeps them from starving the reads. */
   readonly #snapshotPool: Pool;
+  readonly #admission = new Admission();
   readonly #line = new Line();
   readonly #poller = new Poller(async () => this.revision());
   readonly #listeners = new Set<() => void>();
@@ -178,6 +184,10 @@ class PostgresStore implements Store {
     this.#description = description;
     this.#pool = connections.pool(options.poolSize ?? 10);
     this.#snapshotPool = connections.pool(maxSnapshots);
+  }
+
+  get connections(): number {
+    return this.#admission.count;
   }
 
   async modelNumber(group: string, kind: string): Promise<number> {
@@ -254,6 +264,7 @@ class PostgresStore implements Store {
 
   async #connect(): Promise<Client> {
     const client = await this.#connections.client();
+    await this.#admit(client, () => destroy(client));
     // Tables that were just made have no statistics: keep the planner from reading them whole.
     for (const setting of ['enable_hashjoin', 'enable_mergejoin', 'enable_seqscan']) {
       await ask(client, `SET ${setting} = off`, [], shortQuery).catch(() => undefined);
@@ -308,8 +319,9 @@ class PostgresStore implements Store {
     if (this.#notifies) calls.push({ name: 'tell', values: [`${plan.revision}`] });
     calls.push({ name: 'COMMIT' });
     const sequence = sequenceOf(calls);
-    const answers = await sequence.send(client).catch((cause: unknown) => {
-      if (sequence.answers.length < calls.length - 1) throw cause;
+    const isCommitting = (): boolean => sequence.answers.length >= calls.length - 1;
+    const answers = await certainly(client, () => sequence.send(client), isCommitting).catch((cause: unknown) => {
+      if (!isCommitting()) throw cause;
       throw new CommitFailure('the commit failed', { cause });
     });
     if (answers.at(-1)!.tag !== 'COMMIT') throw new Error('the server did not commit');
@@ -322,7 +334,8 @@ class PostgresStore implements Store {
 
   /**
    * Whether the batch that ends with this revision was committed. The lock on the revision waits for a transaction that
-   * the server may still be finishing.
+   * the server may still be finishing, and makes this one a transaction that writes: its COMMIT waits for the standbys,
+   * which then have the batch too. With a plain SELECT a batch would be acknowledged that a failover loses.
    */
   async #wasCommitted(revision: number, batch: number, cause: Error): Promise<boolean> {
     const ask = (): Promise<boolean> =>
@@ -665,9 +678,20 @@ class PostgresStore implements Store {
   async #client(pool: Pool): Promise<PoolClient> {
     if (this.#closed) throw notReady('the store is closed');
     try {
-      return await pool.connect();
+      const client = await pool.connect();
+      await this.#admit(client, (error) => client.release(error));
+      return client;
     } catch (error) {
       throw translate(error);
+    }
+  }
+
+  async #admit(client: ClientBase, giveUp: (error: Error) => void): Promise<void> {
+    try {
+      await this.#admission.admit(client);
+    } catch (error) {
+      giveUp(error as Error);
+      throw error;
     }
   }
 
@@ -694,7 +718,7 @@ class PostgresStore implements Store {
       try {
         await client.query('BEGIN ISOLATION LEVEL READ COMMITTED');
         const result = await body(client);
-        await client.query('COMMIT');
+        await certainly(client, () => client.query('COMMIT'));
         client.release();
         return result;
       } catch (error) {

@@ -178,6 +178,11 @@ export function unreachable(url: string, cause: unknown): Error {
   return new Error(`the database ${shownUrl(url)} ${failure}: ${message}${advice(message)}`, { cause });
 }
 
+/** It was reached, and is not what the service needs. */
+export function unusable(url: string, cause: unknown): Error {
+  return new Error(`the database ${shownUrl(url)} cannot be used: ${(cause as Error).message}`, { cause });
+}
+
 /** The rows in the order of the ids, those that are there. */
 export function inOrder(ids: readonly number[], rows: readonly Row[]): Row[] {
   const byId = new Map(rows.map((row) => [row.id, row]));

@@ -135,6 +135,13 @@ export interface Store {
   /** True when other processes may write to the same store: reads must then learn the newest revision first. */
   readonly shared: boolean;
 
+  /**
+   * Grows with every connection to the database, before anything is read through it: the server behind it may be another
+   * one, or may have lost what it showed. Whoever mirrors the store then asks for what it knows. Absent where there is
+   * no such thing.
+   */
+  readonly connections?: number;
+
   /** The store's number for a model, made at its first use. */
   modelNumber(group: string, kind: string): Promise<number>;
 

@@ -13,12 +13,13 @@ export interface Proxy {
   freeze(): void;
   /** As at first. */
   heal(): void;
+  /** Breaks the connections and passes further ones on to this database, as a proxy that follows the primary does. */
+  lead(databaseUrl: string): void;
   close(): Promise<void>;
 }
 
 export async function startProxy(databaseUrl: string): Promise<Proxy> {
-  const target = new URL(databaseUrl);
-  const port = Number(target.port);
+  let target = new URL(databaseUrl);
   const pairs = new Set<readonly [Socket, Socket]>();
   let state: 'open' | 'cut' | 'frozen' = 'open';
   let refused = 0;
@@ -28,7 +29,7 @@ export async function startProxy(databaseUrl: string): Promise<Proxy> {
       inner.destroy();
       return;
     }
-    const outer = connect(port, target.hostname);
+    const outer = connect(Number(target.port), target.hostname);
     const pair = [inner, outer] as const;
     pairs.add(pair);
     const end = (): void => {
@@ -64,6 +65,10 @@ export async function startProxy(databaseUrl: string): Promise<Proxy> {
     heal() {
       state = 'open';
       for (const pair of pairs) for (const socket of pair) socket.resume();
+    },
+    lead(next) {
+      target = new URL(next);
+      cutAll();
     },
     async close() {
       state = 'cut';

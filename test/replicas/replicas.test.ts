@@ -1,88 +1,15 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
-import type { Service, ServiceOptions } from 'kindred';
-import { createService, defineModel, Type } from 'kindred';
+import { createService } from 'kindred';
 import { until } from 'kindred/testing';
 import pino from 'pino';
 import { openStore } from '../../src/store/open.ts';
 import type { TestDatabase } from '../servers.ts';
 import { databaseAdapters } from '../servers.ts';
+import { atEnd, call, cleanUp, create, NextNote, Note, notes, replica, watch } from './notes.ts';
 import { startProxy } from './proxy.ts';
 
-const gvk = { group: 'replicas.example.com', version: 'v1', kind: 'Note', singular: 'note', plural: 'notes' };
-const spec = Type.Object({ text: Type.String(), code: Type.Optional(Type.String()) });
-const Note = defineModel({
-  gvk,
-  spec,
-  indexes: (index) => [index.single('spec.code', String, (note) => note.spec.code, { unique: true })],
-});
-/** The same model with another unique index in place of that one, as the next version of a plugin could have it. */
-const NextNote = defineModel({
-  gvk,
-  spec,
-  indexes: (index) => [index.single('spec.text', String, (note) => note.spec.text, { unique: true })],
-});
-
-const notes = '/apis/replicas.example.com/v1/notes';
-const cleanUps: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const one of cleanUps.splice(0).reverse()) await one();
-});
-
-interface Replica {
-  readonly service: Service;
-  readonly url: string;
-}
-
-async function replica(
-  database: string,
-  options: ServiceOptions = {},
-  model: typeof Note | typeof NextNote = Note,
-): Promise<Replica> {
-  const logger = pino({ level: 'silent' });
-  const service = await createService({ database, port: 0, auth: false, logger, ...options });
-  cleanUps.push(() => service.stop());
-  service.schemeManager.register(model);
-  return { service, url: (await service.start()).url };
-}
-
-interface Answer {
-  readonly status: number;
-  readonly revision: number;
-  readonly body: { readonly code?: string; readonly status?: unknown; readonly total?: number; readonly spec?: object };
-  readonly ms: number;
-}
-
-async function call({ url }: Replica, path: string, init?: RequestInit & { json?: unknown }): Promise<Answer> {
-  const started = performance.now();
-  const { json, ...rest } = init ?? {};
-  const headers = json === undefined ? {} : { 'content-type': 'application/json' };
-  const body = json === undefined ? undefined : JSON.stringify(json);
-  const response = await fetch(url + path, { headers, body, ...rest });
-  const answered = (await response.json()) as Answer['body'];
-  const revision = Number(response.headers.get('kindred-revision'));
-  return { status: response.status, revision, body: answered, ms: performance.now() - started };
-}
-
-const create = (at: Replica, name: string, spec: object): Promise<Answer> =>
-  call(at, notes, { method: 'POST', json: { metadata: { name }, spec } });
-
-interface Told {
-  readonly type: string;
-  readonly error?: { readonly code: string };
-}
-
-/** Resolves once the watch is open, to what gives its events when it has ended. */
-async function watch({ url }: Replica): Promise<() => Promise<Told[]>> {
-  const response = await fetch(`${url}${notes}?watch=true`);
-  assert.equal(response.status, 200);
-  const text = response.text();
-  return async () =>
-    (await text)
-      .trimEnd()
-      .split('\n')
-      .map((line) => JSON.parse(line) as Told);
-}
+afterEach(cleanUp);
 
 /** A read of a replica that cannot reach its database: longer than the promised 2 s by what a busy machine adds. */
 const readLimit = 2_000 + 1_500;
@@ -91,7 +18,7 @@ for (const adapter of databaseAdapters().filter(({ kind }) => kind !== 'sqlite')
   describe(`replicas over ${adapter.name}`, () => {
     async function database(): Promise<TestDatabase> {
       const made = await adapter.create();
-      cleanUps.push(() => made.drop());
+      atEnd(() => made.drop());
       return made;
     }
 
@@ -113,7 +40,7 @@ for (const adapter of databaseAdapters().filter(({ kind }) => kind !== 'sqlite')
     it('contract 3: a replica that the database does not answer says 503 within 2 s, /readyz too, and goes on by itself', async () => {
       const { url } = await database();
       const proxy = await startProxy(url);
-      cleanUps.push(() => proxy.close());
+      atEnd(() => proxy.close());
       const [near, far] = [await replica(url), await replica(proxy.url)];
       assert.equal((await create(far, 'a', { text: 'one' })).status, 201);
       for (const harm of ['cut', 'freeze'] as const) {
@@ -158,10 +85,10 @@ for (const adapter of databaseAdapters().filter(({ kind }) => kind !== 'sqlite')
     it('contract 14: a database that is away while the service starts delays the start; /readyz says 503 meanwhile', async () => {
       const { url } = await database();
       const proxy = await startProxy(url);
-      cleanUps.push(() => proxy.close());
+      atEnd(() => proxy.close());
       const logger = pino({ level: 'silent' });
       const service = await createService({ database: proxy.url, port: 0, auth: false, logger });
-      cleanUps.push(() => service.stop());
+      atEnd(() => service.stop());
       service.schemeManager.register(Note);
       proxy.cut();
       let isStarted = false;
@@ -181,7 +108,7 @@ for (const adapter of databaseAdapters().filter(({ kind }) => kind !== 'sqlite')
     it('contract 13: a watch hears of writes at another replica when the notices of the database are lost', async () => {
       const { url } = await database();
       const proxy = await startProxy(url);
-      cleanUps.push(() => proxy.close());
+      atEnd(() => proxy.close());
       const [near, far] = [await replica(url), await replica(proxy.url)];
       const response = await fetch(`${far.url}${notes}?watch=true`);
       const reader = response.body!.getReader();
@@ -197,7 +124,7 @@ for (const adapter of databaseAdapters().filter(({ kind }) => kind !== 'sqlite')
     it('contract 13: a replica behind the compacted log reads all again: no read of an empty index, watches end with Expired', async () => {
       const { url } = await database();
       const proxy = await startProxy(url);
-      cleanUps.push(() => proxy.close());
+      atEnd(() => proxy.close());
       const changeLog = { maxCount: 5, maxAge: 0 };
       const [near, far] = [await replica(url), await replica(proxy.url)];
       const first = await create(near, 'kept', { text: 'x' });
@@ -361,7 +288,7 @@ for (const adapter of databaseAdapters().filter(({ kind }) => kind !== 'sqlite')
       const { url } = await database();
       const logger = pino({ level: 'silent' });
       const services = await Promise.all([0, 1, 2].map(() => createService({ database: url, port: 0, logger })));
-      for (const service of services) cleanUps.push(() => service.stop());
+      for (const service of services) atEnd(() => service.stop());
       const started = await Promise.all(services.map((service) => service.start()));
       const tokens = started.flatMap(({ administratorToken }) => administratorToken ?? []);
       assert.equal(tokens.length, 1);
