@@ -362,6 +362,12 @@ class RunningService implements Service {
     metrics.gauge('kindred_oldest_revision', 'Oldest revision that a watch can resume after', [], async () => [
       { value: await this.#store.oldest() },
     ]);
+    metrics.counter(
+      'kindred_read_anew_total',
+      'Times that everything was read anew: the change log did not reach back, or the database had another history',
+      ['because'],
+      () => Object.entries(resources.feed.readAnew).map(([because, value]) => ({ labels: { because }, value })),
+    );
     metrics.gauge('kindred_writes_waiting', 'Writes that wait for a commit or are in one', [], () => [
       { value: resources.queue.length },
     ]);

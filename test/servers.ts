@@ -19,7 +19,7 @@ import mysql from 'mysql2/promise';
 import pg from 'pg';
 import { openStore } from '../src/store/open.ts';
 import type { StoreAdapter, StoreDatabase } from '../src/testing/store-contract.ts';
-import type { Proxy } from './replicas/proxy.ts';
+import type { DatabaseProxy } from './replicas/proxy.ts';
 import { startProxy } from './replicas/proxy.ts';
 
 export type DatabaseKind = 'sqlite' | 'postgres' | 'mariadb';
@@ -112,7 +112,8 @@ function serverAdapter(kind: ServerKind, name: string, server: () => Promise<Dat
         url,
         open: () => openStore(url),
         failTransactions: (failures) => failTransactions(running, database, failures),
-        drop: async () => void (await running.query(`DROP DATABASE ${database}${kind === 'postgres' ? ' WITH (FORCE)' : ''}`)),
+        drop: async () =>
+          void (await running.query(`DROP DATABASE ${database}${kind === 'postgres' ? ' WITH (FORCE)' : ''}`)),
       };
     },
   };
@@ -273,11 +274,14 @@ async function runPostgres({ folder, programs, data }: MadePostgres, options: Se
   });
 }
 
-/** A PostgreSQL whose commits wait for a standby, and the way on which that one is told of them. */
+/** A PostgreSQL whose commits wait for a standby. */
 export interface ReplicatedPostgres {
   readonly primary: DatabaseServer;
   readonly standby: DatabaseServer;
-  readonly link: Proxy;
+  /** The way on which the standby is told of commits. */
+  readonly link: DatabaseProxy;
+  /** Processes of the primary in which a COMMIT of the service waits for the standby. */
+  waiting(): Promise<readonly number[]>;
   stop(): Promise<void>;
 }
 
@@ -303,6 +307,12 @@ export async function replicatedPostgres(): Promise<ReplicatedPostgres> {
     primary,
     standby,
     link,
+    async waiting() {
+      const rows = await primary.query(
+        "SELECT pid FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND application_name = 'kindred'",
+      );
+      return rows.map((row) => (row as { pid: number }).pid);
+    },
     async stop() {
       standby.stop();
       await link.close();

@@ -120,6 +120,14 @@ const behind = {
   zh: '此副本暂时无法确认存储的最新状态',
 };
 
+const overtakenBy = {
+  log: 'The change log no longer reaches back; reading everything anew',
+  history: 'The database has another history than the one that was applied; reading everything anew',
+};
+
+/** By what a change is known again. */
+type Mark = Pick<Change, 'revision' | 'type' | 'id' | 'name' | 'time' | 'bytes'>;
+
 export class Feed {
   readonly #parts: FeedParts;
   readonly #subscribers = new Set<(change: AppliedChange) => void>();
@@ -130,6 +138,13 @@ export class Feed {
   #recentBytes = 0;
   #recentSince = 0;
   #applied = 0;
+  /** The change of `#applied`; undefined when the log had it no longer. */
+  #last: Mark | undefined;
+  /** Connections of the store when its log was last found to have `#last`. */
+  #recognisedAt: number | undefined;
+  /** The newest revision of the store went back. */
+  #isDoubted = false;
+  #readAnew = { log: 0, history: 0 };
   /** Newest revision known to be committed. */
   #target = 0;
   /** Nothing after it is applied while an export opens its snapshot. */
@@ -152,11 +167,18 @@ export class Feed {
     return this.#applied;
   }
 
+  /** Times that everything was read anew: the log did not reach back, or the store had another history. */
+  get readAnew(): { readonly log: number; readonly history: number } {
+    return this.#readAnew;
+  }
+
   async start(): Promise<void> {
-    this.#applied = await this.#parts.store.revision();
+    const { store } = this.#parts;
+    this.#recognisedAt = store.connections;
+    this.#applied = await store.revision();
+    this.#last = store.shared ? await changeOf(store, this.#applied) : undefined;
     this.#target = this.#applied;
     this.#recentSince = this.#applied;
-    const { store } = this.#parts;
     this.#unsubscribe = store.onCommit(() => void this.newest().catch(() => {}));
     if (store.shared) this.#heart = setTimeout(() => void this.#beat(), heartbeat).unref();
   }
@@ -212,7 +234,7 @@ export class Feed {
 
   /** Resolves when the memory reflects this revision. */
   at(revision: number): Promise<void> {
-    if (this.#applied >= revision) return Promise.resolve();
+    if (this.#applied >= revision && this.#isRecognised) return Promise.resolve();
     const reached = new Promise<void>((resolve) => this.#waiters.push({ revision, resolve }));
     if (revision > this.#target) this.#target = revision;
     void this.#pump();
@@ -267,7 +289,11 @@ export class Feed {
   }
 
   #ask(): Promise<number> {
-    const asked = Promise.try(() => this.#parts.store.revision());
+    const applied = this.#applied;
+    const asked = Promise.try(() => this.#parts.store.revision()).then((newest) => {
+      if (newest < applied) this.#isDoubted = true;
+      return newest;
+    });
     this.#asking = asked;
     this.#askingNext = undefined;
     asked.then(
@@ -301,7 +327,7 @@ export class Feed {
   }
 
   #applyOwn(): void {
-    for (;;) {
+    while (this.#isRecognised) {
       const next = this.#applied + 1;
       if (next > this.#ceiling) return;
       const own = this.#own.get(next);
@@ -317,9 +343,13 @@ export class Feed {
   #pump(): Promise<void> {
     this.#pumping ??= this.#catchUp().finally(() => {
       this.#pumping = undefined;
-      if (!this.#stopped && this.#applied < Math.min(this.#target, this.#ceiling)) void this.#pump();
+      if (!this.#stopped && !this.#isCaughtUp) void this.#pump();
     });
     return this.#pumping;
+  }
+
+  get #isCaughtUp(): boolean {
+    return this.#isRecognised && this.#applied >= Math.min(this.#target, this.#ceiling);
   }
 
   async #catchUp(): Promise<void> {
@@ -327,9 +357,9 @@ export class Feed {
     let told = '';
     for (;;) {
       this.#applyOwn();
-      if (this.#stopped || this.#applied >= Math.min(this.#target, this.#ceiling)) return;
+      if (this.#stopped || this.#isCaughtUp) return;
       try {
-        const isNew = await this.#readLog();
+        const isNew = this.#isRecognised ? await this.#readLog() : await this.#recognise();
         told = '';
         if (isNew) {
           pause = retryPause.shortest;
@@ -350,13 +380,35 @@ export class Feed {
   async #readLog(): Promise<boolean> {
     try {
       const changes = await this.#parts.store.changes(this.#applied, 1_000);
+      // What was read may be of the server before.
+      if (!this.#isRecognised) return true;
       for (const change of changes) this.#applyForeign(change);
       return changes.length > 0;
     } catch (error) {
-      if (!(error instanceof KindredError && error.code === 'Expired')) throw error;
-      await this.#overtaken();
+      if (!isExpired(error)) throw error;
+      await this.#overtaken('log');
       return true;
     }
+  }
+
+  /** True when the log of the store is, as far as it was applied, the one that was applied. */
+  get #isRecognised(): boolean {
+    return !this.#isDoubted && this.#recognisedAt === this.#parts.store.connections;
+  }
+
+  /**
+   * Behind a new connection may be a server with another history: after a failover or a restore that lost what had been
+   * shown, the change that was applied last is not in the log, or another one has its revision. @returns true
+   */
+  async #recognise(): Promise<true> {
+    const { store } = this.#parts;
+    const { connections } = store;
+    if (await hasApplied(store, this.#applied, this.#last)) {
+      this.#recognisedAt = connections;
+      this.#isDoubted = false;
+      this.#advance(this.#applied);
+    } else await this.#overtaken('history');
+    return true;
   }
 
   #applyForeign(change: Change): void {
@@ -370,7 +422,9 @@ export class Feed {
     // What was written before the model was registered anew counts for the model as it is now.
     const known = write && !write.resource.isClosed ? write : undefined;
     const resource = known?.resource ?? this.#parts.resourceOf(change.model);
-    if (resource) this.#apply(new AppliedChange(change, resource, known));
+    const applied = resource && new AppliedChange(change, resource, known);
+    this.#last = applied ?? change;
+    if (applied) this.#apply(applied);
     else this.#advance(change.revision);
   }
 
@@ -401,23 +455,67 @@ export class Feed {
     for (const waiter of due) waiter.resolve();
   }
 
-  /** This replica fell behind what the log keeps: the indexes are read anew. */
-  async #overtaken(): Promise<void> {
-    const newest = await this.#parts.store.revision();
-    this.#parts.logger.error(
-      { applied: this.#applied },
-      'The change log no longer reaches back; reading everything anew',
-    );
+  /** The memory is of no use any more: the indexes are read anew. */
+  async #overtaken(because: 'log' | 'history'): Promise<void> {
+    const { store, logger } = this.#parts;
+    const { connections } = store;
+    const newest = await store.revision();
+    const last = await changeOf(store, newest);
+    logger.error({ applied: this.#applied, newest }, overtakenBy[because]);
+    this.#readAnew[because]++;
     this.onOvertaken?.();
     this.#own.clear();
     this.#recent = [];
     this.#recentBytes = 0;
     this.#recentSince = newest;
+    this.#last = last;
+    this.#recognisedAt = connections;
+    this.#isDoubted = false;
+    this.#target = newest;
     this.#advance(newest);
   }
 
   /** Set by the owner: rebuilds every index and ends every watch. */
   onOvertaken: (() => void) | undefined;
+}
+
+/** The change with this revision; undefined when the log has none, or has it no longer. */
+async function changeOf(store: Store, revision: number): Promise<Mark | undefined> {
+  try {
+    const [change] = await store.changes(revision - 1, 1);
+    return change?.revision === revision ? change : undefined;
+  } catch (error) {
+    if (isExpired(error)) return undefined;
+    throw error;
+  }
+}
+
+/** False when the store certainly has not what was applied up to this revision; `last` is its change. */
+async function hasApplied(store: Store, revision: number, last: Mark | undefined): Promise<boolean> {
+  if (!last) return (await store.revision()) >= revision;
+  try {
+    const [found] = await store.changes(last.revision - 1, 1);
+    return found !== undefined && isSame(found, last);
+  } catch (error) {
+    // It was compacted, or the log was: then reading on tells.
+    if (isExpired(error)) return true;
+    throw error;
+  }
+}
+
+function isSame(a: Mark, b: Mark): boolean {
+  return (
+    a.revision === b.revision &&
+    a.type === b.type &&
+    a.id === b.id &&
+    a.name === b.name &&
+    a.time === b.time &&
+    asBuffer(a.bytes).equals(b.bytes)
+  );
+}
+
+function isExpired(error: unknown): boolean {
+  return error instanceof KindredError && error.code === 'Expired';
 }
 
 function sizeOf({ bytes, before }: AppliedChange): number {

@@ -13,6 +13,7 @@ import type { Plan } from './plan.ts';
 import { planBatch, planMending, questionsOf } from './plan.ts';
 import type { Call } from './postgres-sequence.ts';
 import { parser, prepare, sequenceOf } from './postgres-sequence.ts';
+import { Admission, certainly, refuseStandby } from './postgres-standby.ts';
 import type { ClaimRow } from './postgres-statements.ts';
 import {
   Bytes,
@@ -29,7 +30,6 @@ import {
   stepCall,
   texts,
 } from './postgres-statements.ts';
-import { Admission, certainly, refuseStandby } from './postgres-standby.ts';
 import { durabilityOf, migratePostgres } from './postgres-tables.ts';
 import {
   commitTimeout,

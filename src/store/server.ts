@@ -105,6 +105,9 @@ const securityModes = ['disable', 'require', 'verify-ca', 'verify-full'];
  * (PostgreSQL documentation, "SSL Support"). Throws a plain error of one line when they do not fit together.
  */
 export function securityOf(url: string): { url: URL; security: Security | undefined } {
+  if (/^\w+:\/\/(?:[^/]*@)?[^/@?]*,/.test(url)) {
+    throw new Error('the database URL names several hosts: name one, such as a proxy that leads to the primary');
+  }
   if (!URL.canParse(url))
     throw new Error('the database URL cannot be read, expected <scheme>://user:password@host/database');
   const rest = new URL(url);

@@ -6,14 +6,14 @@ import type { DatabaseServer, ReplicatedPostgres } from '../servers.ts';
 import { replicatedPostgres, selectedDatabases } from '../servers.ts';
 import type { Answer, Replica } from './notes.ts';
 import { atEnd, call, cleanUp, create, notes, replica, watch } from './notes.ts';
-import type { Proxy } from './proxy.ts';
+import type { DatabaseProxy } from './proxy.ts';
 import { startProxy } from './proxy.ts';
 
 afterEach(cleanUp);
 
 interface Cluster extends ReplicatedPostgres {
   /** Leads to the primary, as HAProxy beside Patroni does. */
-  readonly proxy: Proxy;
+  readonly proxy: DatabaseProxy;
   /** Two replicas of the service, behind the proxy. */
   readonly replicas: readonly [Replica, Replica];
   /** The primary is gone, the standby takes its place. */
@@ -37,14 +37,6 @@ async function cluster(): Promise<Cluster> {
       proxy.lead(servers.standby.url('live'));
     },
   };
-}
-
-/** The processes of the server whose COMMIT of ours waits for the standby. */
-async function waiting(server: DatabaseServer): Promise<number[]> {
-  const rows = await server.query(
-    "SELECT pid FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND application_name = 'kindred'",
-  );
-  return rows.map((row) => (row as { pid: number }).pid);
 }
 
 /** One process of the server is killed, as by the kernel that is out of memory; the server starts again in place. */
@@ -94,22 +86,24 @@ const skip = selectedDatabases().includes('postgres') ? false : 'PostgreSQL is n
 describe('contract 3, 14: failover of PostgreSQL', { skip }, () => {
   it('what the standby does not have is not shown after the primary started again in place, and is nowhere after a failover', async () => {
     const all = await cluster();
-    const { primary, link, replicas } = all;
+    const { primary, link, replicas, waiting } = all;
     const [a, b] = replicas;
     const told = await watch(b);
     assert.equal((await create(a, 'before', { text: 'x' })).status, 201);
     await answered(b, `${notes}/before`);
     link.freeze();
     const phantom = create(a, 'phantom', { text: 'x' });
-    await until(async () => (await waiting(primary)).length > 0, { what: 'the commit waits for the standby' });
+    await until(async () => (await waiting()).length > 0, { what: 'the commit waits for the standby' });
     await crashInPlace(primary);
-    await until(async () => (await waiting(primary)).length > 0, { what: 'the service waits for the standby' });
-    for (const path of [`${notes}/phantom`, notes, `${notes}/before`]) {
-      for (const at of replicas) assert.equal((await call(at, path)).status, 503, path);
-    }
+    await until(async () => (await waiting()).length > 0, { what: 'the service waits for the standby' });
+    const paths = [`${notes}/phantom`, notes, `${notes}/before`];
+    const reads = await Promise.all(replicas.flatMap((at) => paths.map((path) => call(at, path))));
+    assert.deepEqual(
+      reads.map(({ status }) => status),
+      reads.map(() => 503),
+    );
     await all.failOver();
-    const real = await created(a, 'real');
-    assert.equal(real.status, 201);
+    assert.equal((await created(a, 'real')).status, 201);
     assert.ok((await phantom).status >= 500);
     await assertTruth(all, ['before', 'real'], ['phantom']);
     await b.service.stop();
@@ -117,5 +111,54 @@ describe('contract 3, 14: failover of PostgreSQL', { skip }, () => {
     const names = events.flatMap((event) => event.object?.metadata.name ?? []);
     assert.ok(!names.includes('phantom'), `${names}`);
     if (events.at(-1)!.error!.code !== 'Expired') assert.deepEqual(names, ['before', 'real']);
+  });
+
+  it('a primary that started again in place shows everything once the standby has it', async () => {
+    const all = await cluster();
+    const { primary, link, replicas, waiting } = all;
+    link.freeze();
+    const write = create(replicas[0], 'late', { text: 'x' });
+    await until(async () => (await waiting()).length > 0, { what: 'the commit waits for the standby' });
+    await crashInPlace(primary);
+    link.heal();
+    // Its author learns that it is there, or that nobody can tell.
+    assert.ok([201, 503, 504].includes((await write).status));
+    await assertTruth(all, ['late'], []);
+    assert.equal((await created(replicas[1], 'next')).status, 201);
+    await all.failOver();
+    await assertTruth(all, ['late', 'next'], []);
+  });
+
+  it('a commit whose wait was cancelled is not acknowledged; a replica that has shown it forgets it after the failover', async () => {
+    const all = await cluster();
+    const { primary, standby, link, replicas, waiting } = all;
+    const [a, b] = replicas;
+    assert.equal((await create(a, 'before', { text: 'x' })).status, 201);
+    const told = await watch(b);
+    link.freeze();
+    const write = create(a, 'phantom', { text: 'x' });
+    const [pid] = await until(async () => {
+      const pids = await waiting();
+      return pids.length > 0 ? pids : undefined;
+    });
+    await primary.query(`SELECT pg_cancel_backend(${pid})`);
+    // The server shows it now, though it is on no standby.
+    const shown = await answered(b, `${notes}/phantom`);
+    assert.equal(shown.status, 200);
+    await until(async () => (await waiting()).some((other) => other !== pid), {
+      what: 'its author waits all the same',
+    });
+    await all.failOver();
+    const real = await created(a, 'real');
+    assert.deepEqual([real.status, real.revision], [201, shown.revision]);
+    assert.equal((await write).status, 503);
+    await assertTruth(all, ['before', 'real'], ['phantom']);
+    assert.deepEqual(await standby.query("SELECT 1 FROM kindred_objects WHERE name = 'phantom'", 'live'), []);
+    assert.equal((await told()).at(-1)?.error?.code, 'Expired');
+    const metrics = await (await fetch(`${b.url}/metrics`)).text();
+    assert.match(metrics, /^kindred_read_anew_total\{because="history"\} 1$/m);
+    const changed = await call(a, `${notes}/real`, { method: 'PUT', json: { spec: { text: 'y' } } });
+    assert.equal(changed.status, 200);
+    assert.deepEqual((await call(b, `${notes}/real`)).body.spec, { text: 'y' });
   });
 });

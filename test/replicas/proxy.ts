@@ -2,7 +2,7 @@
 import type { Socket } from 'node:net';
 import { connect, createServer } from 'node:net';
 
-export interface Proxy {
+export interface DatabaseProxy {
   /** The URL with the proxy's address in place of the database's. */
   readonly url: string;
   /** Connections that were refused so far. */
@@ -18,7 +18,7 @@ export interface Proxy {
   close(): Promise<void>;
 }
 
-export async function startProxy(databaseUrl: string): Promise<Proxy> {
+export async function startProxy(databaseUrl: string): Promise<DatabaseProxy> {
   let target = new URL(databaseUrl);
   const pairs = new Set<readonly [Socket, Socket]>();
   let state: 'open' | 'cut' | 'frozen' = 'open';

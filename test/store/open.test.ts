@@ -22,14 +22,47 @@ describe('openStore', () => {
     await assert.rejects(openStore('mysql://u@127.0.0.1:1/x?sslmode=maybe'), /sslmode=maybe/);
   });
 
-  it('says in one line when a server cannot be reached, without the password', async () => {
-    for (const url of ['postgres://me:secret@127.0.0.1:1/x', 'mysql://me:secret@127.0.0.1:1/x']) {
-      await assert.rejects(openStore(url), (error: Error) => {
-        assert.match(error.message, /127\.0\.0\.1:1\/x cannot be reached/);
-        assert.doesNotMatch(error.message, /secret|\n/);
-        return true;
-      });
+  it('names no server of several hosts', async () => {
+    const several = /^the database URL names several hosts: name one, such as a proxy that leads to the primary$/;
+    for (const hosts of ['a,b', 'a:1,b:2', 'a:1,b:2,c']) {
+      await assert.rejects(openStore(`postgres://me:secret@${hosts}/x`), { message: several });
+      await assert.rejects(openStore(`mysql://${hosts}/x?sslmode=require`), { message: several });
     }
+  });
+
+  it('no message has the password of the URL in it, and each is one line', async () => {
+    const urls = ['postgres', 'mysql'].flatMap((scheme) => [
+      `${scheme}://me:sec-ret@127.0.0.1:1/x`,
+      `${scheme}://me:sec-ret@127.0.0.1:1/x?sslmode=maybe`,
+      `${scheme}://me:sec-ret@127.0.0.1:1/x?sslmode=verify-ca`,
+      `${scheme}://me:sec-ret@127.0.0.1:1/x?sslrootcert=/nowhere`,
+      `${scheme}://me:sec-ret@127.0.0.1:1/x?sslmode=require&sslrootcert=/nowhere`,
+      `${scheme}://me:sec-ret@127.0.0.1:1/x?sslwhatever=1`,
+      `${scheme}://me:sec-ret@127.0.0.1:1,127.0.0.1:2/x`,
+      `${scheme}://me:sec-ret@127.0.0.1:1:1/x`,
+      `${scheme}://me:sec-ret@sec-ret@127.0.0.1:1/x`,
+      `${scheme}://me:sec-ret/sec-ret@127.0.0.1:1/x`,
+      `${scheme}s://me:sec-ret@127.0.0.1:1/x`,
+      `${scheme}://me:sec-ret%zz@127.0.0.1:1/x`,
+      `me:sec-ret@127.0.0.1:1/x`,
+      `//me:sec-ret@127.0.0.1:1/x`,
+    ]);
+    const uses = [
+      (url: string) => openStore(url),
+      (url: string) => openStore(url, { allowUnsafeDurability: true }),
+      (url: string) => afterRestore(url),
+      (url: string) => restore(join(folder, 'any.db'), url),
+      (url: string) => backup(url, join(folder, 'any.db')),
+    ];
+    for (const url of urls) {
+      for (const use of uses) {
+        await assert.rejects(use(url), ({ message }: Error) => {
+          assert.doesNotMatch(message, /sec-ret|\n/, url);
+          return true;
+        });
+      }
+    }
+    await assert.rejects(openStore('postgres://me:sec-ret@127.0.0.1:1/x'), /me:…@127\.0\.0\.1:1\/x cannot be reached/);
   });
 
   it('contract 14: a second process on the same SQLite file is refused in one line', async () => {
