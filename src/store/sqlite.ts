@@ -2,7 +2,7 @@
  * The store in one SQLite file, for one process: one connection writes, in a worker thread; reads are synchronous on a
  * connection of the main thread; a snapshot is a connection of its own with an open read transaction.
  */
-import { realpathSync, renameSync, rmSync, statSync } from 'node:fs';
+import { readFileSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { backup, DatabaseSync } from 'node:sqlite';
 import { notReady } from './failure.ts';
@@ -90,19 +90,44 @@ function realPath(file: string): string {
   }
 }
 
-/** The lock on a side file lasts as long as the connection; the kernel gives it back however the process ends. */
-function lockFile(path: string): DatabaseSync {
+/**
+ * The lock on a side file lasts as long as the connection; the kernel gives it back however the process ends. Another file
+ * beside it tells whoever is refused which process that is.
+ */
+function lockFile(path: string): { close(): void } {
+  const holder = `${path}-pid`;
   let lock: DatabaseSync | undefined;
   try {
     lock = new DatabaseSync(`${path}-lock`);
     lock.exec('PRAGMA busy_timeout = 0; BEGIN EXCLUSIVE');
-    return lock;
   } catch (cause) {
     lock?.close();
-    if (primary(cause as Failure) === resultCodes.busy) {
-      throw new Error(`another process has the SQLite file ${path} open; one service uses it at a time`, { cause });
-    }
-    throw unopened(path, cause);
+    if (primary(cause as Failure) !== resultCodes.busy) throw unopened(path, cause);
+    throw new Error(
+      `another process has the SQLite file ${path} open${processIn(holder)}; one service uses it at a time`,
+      { cause },
+    );
+  }
+  ignored(() => writeFileSync(holder, `${process.pid}\n`, { mode: 0o600 }));
+  return {
+    close: () => {
+      ignored(() => rmSync(holder, { force: true }));
+      lock.close();
+    },
+  };
+}
+
+function processIn(holder: string): string {
+  const text = ignored(() => readFileSync(holder, 'utf8').trim());
+  return text === undefined ? '' : ` (process ${text})`;
+}
+
+/** For what only helps: a full disk must not keep a service from starting. */
+function ignored<T>(work: () => T): T | undefined {
+  try {
+    return work();
+  } catch {
+    return undefined;
   }
 }
 

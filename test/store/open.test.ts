@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -75,11 +75,14 @@ describe('openStore', () => {
       const file = join(folder, 'second.mts');
       writeFileSync(file, program);
       const { stdout } = spawnSync(process.execPath, ['--import', 'tsx', file], { encoding: 'utf8' });
-      assert.match(stdout, /^another process has the SQLite file [^\n]*one\.db open; one service uses it at a time\n$/);
+      const expected =
+        /^another process has the SQLite file [^\n]*one\.db open \(process (\d+)\); one service uses it at a time\n$/;
+      assert.equal(expected.exec(stdout)?.[1], String(process.pid), stdout);
     } finally {
       await store.close();
     }
     await (await openStore(url)).close();
+    assert.equal(existsSync(join(folder, 'one.db-pid')), false);
   });
 
   it('refuses a SQLite file of something else, one of a newer program, and a folder that is not there', async () => {

@@ -1,0 +1,81 @@
+import assert from 'node:assert/strict';
+import { dirname, join } from 'node:path';
+import { Writable } from 'node:stream';
+import { test } from 'node:test';
+import { pathToFileURL } from 'node:url';
+import { framesOf, openLog } from './log.ts';
+
+const root = dirname(import.meta.dirname);
+const own = (file: string) => `at ${file} (${pathToFileURL(join(root, file)).href}:1:2)`;
+const foreign = (name: string) => `at ${name} (file:///plugins/shop/${name}.js:1:2)`;
+const node = 'at process.processTicksAndRejections (node:internal/process/task_queues:104:5)';
+const stackOf = (...frames: string[]) => ['Error: two\nlines', ...frames.map((frame) => `    ${frame}`)].join('\n');
+
+const stacks: { name: string; frames: string[]; shown: string[] }[] = [
+  {
+    name: 'an error in a plugin, with the frame that called it',
+    frames: [
+      foreign('a'),
+      foreign('b'),
+      node,
+      own('http/custom.ts'),
+      own('http/app.ts'),
+      foreign('router'),
+      own('z.ts'),
+    ],
+    shown: [foreign('a'), foreign('b'), own('http/custom.ts')],
+  },
+  {
+    name: 'an error of the service about what a plugin did',
+    frames: [own('model/names.ts'), own('model/define.ts'), foreign('a'), node, own('plugin/run.ts')],
+    shown: [own('model/define.ts'), foreign('a')],
+  },
+  { name: 'an error in a timer of a plugin', frames: [foreign('a'), node], shown: [foreign('a')] },
+  {
+    name: 'an error of the service alone',
+    frames: [own('a.ts'), own('b.ts'), node],
+    shown: [own('a.ts'), own('b.ts')],
+  },
+  { name: 'no frames at all', frames: [], shown: [] },
+];
+for (const { name, frames, shown } of stacks) {
+  test(`contract 14: of a stack the log shows what helps - ${name}`, () => {
+    assert.deepEqual(framesOf(stackOf(...frames)), shown);
+  });
+}
+
+test('contract 14: the causes of an error follow with their frames', () => {
+  const stack = `${stackOf(foreign('a'), own('a.ts'))}\ncaused by: Error: deeper\n    ${foreign('b')}\n    ${own('b.ts')}`;
+  assert.deepEqual(framesOf(stack), [foreign('a'), own('a.ts'), 'caused by: Error: deeper', foreign('b'), own('b.ts')]);
+});
+
+function shownOnTerminal(log: (logger: ReturnType<typeof openLog>) => void): string {
+  let shown = '';
+  const terminal = Object.assign(
+    new Writable({
+      write(chunk, _encoding, done) {
+        shown += chunk;
+        done();
+      },
+    }),
+    { isTTY: true },
+  );
+  log(openLog(terminal, 'info'));
+  return shown.replace(/^\d\d:\d\d:\d\d /gm, '');
+}
+
+test('contract 14: on a terminal an error has its place below it, indented; a warning only when it is of a plugin', () => {
+  const err = Object.assign(new Error('no'), { stack: stackOf(foreign('a')) });
+  assert.equal(
+    shownOnTerminal((logger) => logger.error({ err, path: '/x' }, 'unexpected error')),
+    `ERROR unexpected error path=/x error=no\n    ${foreign('a')}\n`,
+  );
+  assert.equal(
+    shownOnTerminal((logger) => logger.warn({ err, plugin: 'shop' }, 'reconcile failed')),
+    `WARN  reconcile failed plugin=shop error=no\n    ${foreign('a')}\n`,
+  );
+  assert.equal(
+    shownOnTerminal((logger) => logger.warn({ err }, 'The database is away')),
+    'WARN  The database is away error=no\n',
+  );
+});
