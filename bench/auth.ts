@@ -20,6 +20,7 @@ for (const roles of [10, 1_000, 10_000]) {
     timers: { after: () => () => {} },
     isAlive: (credential) => tokens.isAlive(credential),
     owned: () => [],
+    logger: { warn: () => {} },
   });
   const tokens = new Tokens(() => rbac, Date.now);
   const object = (kind: string, name: string, rest: object) => ({

@@ -1,5 +1,6 @@
 /** Everything about who may do what, put together: what `service.ts` wires. */
 import { randomBytes } from 'node:crypto';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { ModelType } from '../model/define.ts';
 import type { ExtensionObject } from '../model/object.ts';
 import type { SchemeRegistry } from '../model/registry.ts';
@@ -97,6 +98,7 @@ export class Auth {
       timers: parts.timers,
       isAlive: (credential) => this.#tokens.isAlive(credential),
       owned: (plugin) => this.#owned(plugin),
+      logger,
     });
     this.#tokens = new Tokens(() => this.authorizer, now);
     const current = (): Promise<void> | undefined => this.#runtime?.feed.current();
@@ -257,11 +259,16 @@ export class Auth {
   }
 
   async *#stored(type: ModelType): AsyncGenerator<{ id: number; object: ExtensionObject }> {
+    const { monotonicNow } = this.#parts;
+    let sliceEnd = monotonicNow() + slice;
     for (let after = 0; ; ) {
       const rows = await this.#runtime!.scan(type, after, scanLimit);
       for (const { id, bytes } of rows) {
         yield { id, object: JSON.parse(Buffer.from(bytes).toString()) as ExtensionObject };
         after = id;
+        if (monotonicNow() < sliceEnd) continue;
+        await nextTurn();
+        sliceEnd = monotonicNow() + slice;
       }
       if (rows.length === 0) return;
     }
@@ -276,6 +283,8 @@ export class Auth {
 }
 
 const scanLimit = 1_000;
+/** Milliseconds for which reading stored objects may hold the event loop at once. */
+const slice = 10;
 const reloadDelay = 1_000;
 
 /** Users before what refers to them. */

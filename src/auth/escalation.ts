@@ -7,11 +7,14 @@ import type { Text, Violation } from '../errors.ts';
 import { escapeToken, invalid, KindredError, violation } from '../errors.ts';
 import type { ExtensionObject } from '../model/object.ts';
 import type { Caller } from '../resource/access.ts';
+import { TooMuchToCompare } from './coverage.ts';
 import { isPrincipal, isReservedName, superRole } from './identity.ts';
 import type { RoleKeys } from './keys.ts';
-import { inWords, Policy } from './policy.ts';
+import { Policy } from './policy.ts';
 import type { Rbac } from './rbac.ts';
-import { namesIn } from './rbac.ts';
+import { grantsOfRole, hasSameRules, namesIn, roleBounds } from './role.ts';
+import type { Grant } from './rule.ts';
+import { inWords } from './rule.ts';
 import type { TokenSpec } from './tokens.ts';
 
 /** `before` is the stored object, absent on creation. */
@@ -28,6 +31,18 @@ const texts = {
   lacks: {
     en: '"{who}" may not do this: it would allow "{what}", and nobody can grant what they do not have',
     zh: '"{who}" 无权执行此操作：这将授予 "{what}"，而任何人都不能授予自己没有的权限',
+  },
+  tooMuch: {
+    en: '"{who}" may not do this: it allows too much at once to be compared with what they may do themselves; take fewer or smaller roles',
+    zh: '"{who}" 无权执行此操作：一次授予的权限过多，无法与其自身权限比较；请减少角色或缩小角色',
+  },
+  grants: {
+    en: 'allow {count} grants together (verbs × (groups × resources × names + paths)); a role has at most {limit}: divide it',
+    zh: '合计授予 {count} 项权限（动词 ×（组 × 资源 × 名称 + 路径））；一个角色最多 {limit} 项：请拆分',
+  },
+  manyDependencies: {
+    en: 'must name at most {limit} roles; it names {count}',
+    zh: '最多列出 {limit} 个角色；实际为 {count} 个',
   },
   unknownRole: {
     en: '"{who}" may not do this: the role "{role}" does not exist, so what it will allow is not known; create it first',
@@ -64,7 +79,13 @@ export function writeChecks(rbac: Rbac, keys: RoleKeys, open: boolean): WriteChe
   const isExempt = (caller: Caller): boolean => open || caller.origin === 'host';
 
   function mustHave(caller: Caller, policy: Policy): void {
-    const missing = rbac.policyOf(caller.identity).lacks(policy);
+    let missing: Grant | undefined;
+    try {
+      missing = rbac.policyOf(caller.identity).lacks(policy);
+    } catch (error) {
+      if (error instanceof TooMuchToCompare) throw refused(texts.tooMuch, caller);
+      throw error;
+    }
     if (missing) throw refused(texts.lacks, caller, { what: inWords(missing) });
   }
 
@@ -81,20 +102,15 @@ export function writeChecks(rbac: Rbac, keys: RoleKeys, open: boolean): WriteChe
 
   return {
     role(caller, before, next) {
-      const annotation = next.metadata.annotations?.[keys.dependencies];
-      if (namesIn(annotation) === undefined) {
-        const pointer = `/metadata/annotations/${escapeToken(keys.dependencies)}`;
-        throw invalid([violation(pointer, 'format', texts.dependencies)]);
-      }
+      const wrong = violationsOf(next, keys);
+      if (wrong.length > 0) throw invalid(wrong);
       if (isExempt(caller)) return;
       const name = next.metadata.name;
       const was = before && rbac.roleRecord(before);
       const is = rbac.roleRecord(next);
-      const sameRules =
-        was !== undefined &&
-        JSON.stringify([was.rules, was.dependencies]) === JSON.stringify([is.rules, is.dependencies]);
+      const sameRules = was !== undefined && hasSameRules(was, is);
       if (name === superRole && !sameRules) throw new KindredError('Forbidden', texts.superRole);
-      if (sameRules && is.aggregatesTo.every((role) => was.aggregatesTo.includes(role))) return;
+      if (sameRules && isWithin(is.aggregatesTo, was.aggregatesTo)) return;
       mustHaveRoles(caller, [name], { name, role: next });
     },
 
@@ -103,7 +119,7 @@ export function writeChecks(rbac: Rbac, keys: RoleKeys, open: boolean): WriteChe
       const was = before && grantsOfBinding(before);
       const is = grantsOfBinding(next);
       if (is.subjects.length === 0) return;
-      if (was && was.role === is.role && is.subjects.every((subject) => was.subjects.includes(subject))) return;
+      if (was && was.role === is.role && isWithin(is.subjects, was.subjects)) return;
       mustHaveRoles(caller, [is.role]);
     },
 
@@ -144,7 +160,28 @@ export function writeChecks(rbac: Rbac, keys: RoleKeys, open: boolean): WriteChe
   };
 }
 
-function refused(text: Text, caller: Caller, params: Record<string, string>): KindredError {
+/** What is wrong with a role whoever writes it, beside what its schema says. */
+function violationsOf(role: ExtensionObject, keys: RoleKeys): Violation[] {
+  const found: Violation[] = [];
+  const pointer = `/metadata/annotations/${escapeToken(keys.dependencies)}`;
+  const dependencies = namesIn(role.metadata.annotations?.[keys.dependencies]);
+  if (!dependencies) found.push(violation(pointer, 'format', texts.dependencies));
+  else if (dependencies.length > roleBounds.dependencies) {
+    const params = { limit: roleBounds.dependencies, count: dependencies.length };
+    found.push(violation(pointer, 'maxItems', texts.manyDependencies, params));
+  }
+  const grants = grantsOfRole(role);
+  if (grants > roleBounds.grants) {
+    found.push(violation('/rules', 'maxGrants', texts.grants, { limit: roleBounds.grants, count: grants }));
+  }
+  return found;
+}
+
+function isWithin(some: readonly string[], all: readonly string[]): boolean {
+  return new Set(some).isSubsetOf(new Set(all));
+}
+
+function refused(text: Text, caller: Caller, params: Record<string, string> = {}): KindredError {
   return new KindredError('Forbidden', text, { who: caller.identity.name, ...params });
 }
 

@@ -3,6 +3,7 @@
 import type { ObjectOf } from '../model/define.ts';
 import { defineModel } from '../model/define.ts';
 import { Type } from '../model/type.ts';
+import { roleBounds } from './role.ts';
 
 const name = Type.String({ minLength: 1, maxLength: 253 });
 const version = 'v1alpha1';
@@ -24,6 +25,9 @@ export const User = defineModel({
   ],
 });
 
+const entries = (description: string, maxItems: number = roleBounds.entries) =>
+  Type.Optional(Type.Array(Type.String(), { maxItems, uniqueItems: true, description }));
+
 /** Rules with the meaning that Kubernetes gives them; each either for resources or for paths. */
 export const Role = defineModel({
   gvk: { group: '', version, kind: 'Role', singular: 'role', plural: 'roles' },
@@ -31,28 +35,22 @@ export const Role = defineModel({
     rules: Type.Optional(
       Type.Array(
         Type.Object({
-          apiGroups: Type.Optional(
-            Type.Array(Type.String(), { description: '`*` for every group, "" for the empty one.' }),
+          apiGroups: entries('`*` for every group, "" for the empty one.'),
+          resources: entries(
+            'Plurals, `persons/status` for a sub-resource, `*/status` for that of every resource, `*` for all.',
           ),
-          resources: Type.Optional(
-            Type.Array(Type.String(), {
-              description:
-                'Plurals, `persons/status` for a sub-resource, `*/status` for that of every resource, `*` for all.',
-            }),
+          resourceNames: entries('Only these objects; none: every object.', roleBounds.resourceNames),
+          verbs: entries(
+            'get, list, watch, create, update, patch, delete, explain, or `*`; on users also impersonate: making tokens for them.',
           ),
-          resourceNames: Type.Optional(
-            Type.Array(Type.String(), { description: 'Only these objects; none: every object.' }),
-          ),
-          verbs: Type.Optional(
-            Type.Array(Type.String(), { description: 'get, list, watch, create, update, patch, delete, or `*`.' }),
-          ),
-          nonResourceURLs: Type.Optional(
-            Type.Array(Type.String(), {
-              description:
-                'Paths of no resource; a `*` at the end stands for any rest. The verbs are HTTP methods in lower case.',
-            }),
+          nonResourceURLs: entries(
+            'Paths of no resource; a `*` at the end stands for any rest. The verbs are HTTP methods in lower case.',
           ),
         }),
+        {
+          maxItems: roleBounds.rules,
+          description: `At most ${roleBounds.grants} grants together: verbs × (groups × resources × names + paths).`,
+        },
       ),
     ),
   }),
@@ -91,6 +89,8 @@ export const PersonalAccessToken = defineModel({
     user: Type.String({ minLength: 1, maxLength: 1024 }),
     roles: Type.Optional(
       Type.Array(name, {
+        maxItems: roleBounds.entries,
+        uniqueItems: true,
         description: 'The token allows only what these roles allow too; none: all that the user may do.',
       }),
     ),

@@ -8,9 +8,13 @@ import type { Access, Authorizer, Decision, Identity } from '../resource/access.
 import type { SubjectKind } from './identity.ts';
 import { anonymousRole, authenticatedRole, isAnonymous, isPrincipal, superRole } from './identity.ts';
 import type { RoleKeys } from './keys.ts';
-import type { Explanation, SourcedRule } from './policy.ts';
+import type { OutageLog } from './outage.ts';
+import type { Explanation, Source } from './policy.ts';
 import { Layer, Policy } from './policy.ts';
+import type { RoleRecord } from './role.ts';
+import { isSameRole, roleRecord } from './role.ts';
 import type { Rule } from './rule.ts';
+import { everything, everythingRule, RuleSet } from './rule-set.ts';
 
 /** What a plugin may do without any role: everything with what it declared. */
 export interface OwnedResource {
@@ -28,17 +32,12 @@ export interface RbacParts {
   readonly isAlive: (credential: string) => boolean;
   /** What belongs to a plugin. */
   readonly owned: (plugin: string) => readonly OwnedResource[];
+  readonly logger: OutageLog;
 }
 
 export interface Timers {
   /** Runs once after so many milliseconds, unless the returned function is called before; keeps no process alive. */
   after(milliseconds: number, run: () => void): () => void;
-}
-
-interface RoleRecord {
-  readonly rules: readonly Rule[];
-  readonly dependencies: readonly string[];
-  readonly aggregatesTo: readonly string[];
 }
 
 interface BindingRecord {
@@ -59,7 +58,7 @@ interface Seen {
   readonly until: number;
 }
 
-const everything: Rule = { apiGroups: ['*'], resources: ['*'], verbs: ['*'], nonResourceURLs: ['*'] };
+const noRules = new RuleSet([]);
 const nothing = (reason: string): Policy => new Policy([], reason);
 const rememberedPolicies = 5_000;
 /** setTimeout takes no longer delay than this. */
@@ -128,12 +127,12 @@ export class Rbac implements Authorizer {
   ): { policy: Policy; missing: string[] } {
     const missing: string[] = [];
     const override = as && { name: as.name, record: this.roleRecord(as.role) };
-    const rules = this.#collect(
+    const sources = this.#collect(
       names.map((name) => ({ name })),
       missing,
       override,
     );
-    return { policy: new Policy([new Layer(rules)]), missing };
+    return { policy: new Policy([new Layer(sources)]), missing };
   }
 
   /** Names of the roles that bindings give to a subject, sorted. */
@@ -192,7 +191,11 @@ export class Rbac implements Authorizer {
   setRole(name: string, object: ExtensionObject | undefined): void {
     const before = this.#roles.get(name);
     const next = object && this.roleRecord(object);
-    if (JSON.stringify(before) === JSON.stringify(next)) return;
+    if (isSameRole(before, next)) return;
+    if (next?.cuts.length) {
+      const message = 'A stored role is larger than a role may be; what is beyond the bounds gives nothing';
+      this.#parts.logger.warn({ role: name, beyond: next.cuts }, message);
+    }
     for (const target of before?.aggregatesTo ?? []) remove(this.#aggregated, target, name);
     if (next) this.#roles.set(name, next);
     else this.#roles.delete(name);
@@ -245,14 +248,7 @@ export class Rbac implements Authorizer {
   }
 
   roleRecord(object: ExtensionObject): RoleRecord {
-    const { labels = {}, annotations = {} } = object.metadata;
-    const prefix = this.#parts.keys.aggregateTo;
-    const targets = Object.keys(labels).filter((key) => key.startsWith(prefix) && labels[key] === 'true');
-    return {
-      rules: (object.rules as readonly Rule[] | undefined) ?? [],
-      dependencies: namesIn(annotations[this.#parts.keys.dependencies]) ?? [],
-      aggregatesTo: targets.map((key) => key.slice(prefix.length)),
-    };
+    return roleRecord(object, this.#parts.keys);
   }
 
   #look(identity: Identity): Seen {
@@ -299,9 +295,10 @@ export class Rbac implements Authorizer {
     let layer = this.#layers.get(key);
     if (!layer) {
       const roots = [...granted.map((name) => ({ name })), ...this.#boundTo(kind, subject)];
-      const rules = this.#collect(roots, []);
-      if (kind === 'Plugin') rules.push(...this.#parts.owned(subject).map(ownRule));
-      layer = new Layer(rules);
+      const sources = this.#collect(roots, []);
+      if (kind === 'Plugin')
+        sources.push({ role: 'owner', rules: new RuleSet(this.#parts.owned(subject).map(ownRule)) });
+      layer = new Layer(sources);
       this.#layers.set(key, layer);
     }
     return layer;
@@ -320,33 +317,31 @@ export class Rbac implements Authorizer {
     return found;
   }
 
-  /** The rules of roles and of all that is reached from them; each role once, so rings do no harm. */
+  /** The roles and all that is reached from them; each role once, so rings do no harm. */
   #collect(
     roots: readonly { name: string; binding?: string }[],
     missing: string[],
     override?: { name: string; record: RoleRecord },
-  ): SourcedRule[] {
-    const rules: SourcedRule[] = [];
-    const reached = new Set<string>();
-    const queue = roots.map(({ name, binding }) => ({ name, binding, before: [] as readonly string[] }));
-    // The loop goes on to what is pushed meanwhile.
-    for (const { name, binding, before } of queue) {
-      if (reached.has(name)) continue;
-      reached.add(name);
-      const roles = [...before, name];
-      const source = binding === undefined ? { roles } : { roles, binding };
-      if (name === superRole) {
-        rules.push({ rule: everything, ...source });
-        continue;
-      }
-      const record = override?.name === name ? override.record : this.#roles.get(name);
-      if (!record) missing.push(name);
-      for (const rule of record?.rules ?? []) rules.push({ rule, ...source });
-      const further = [...(record?.dependencies ?? []), ...(this.#aggregated.get(name) ?? [])];
-      if (override?.record.aggregatesTo.includes(name)) further.push(override.name);
-      for (const one of further) queue.push({ name: one, binding, before: roles });
+  ): Source[] {
+    const reached = new Map<string, Source>();
+    const record = (role: string) => (override?.name === role ? override.record : this.#roles.get(role));
+    const reach = (role: string, way: Pick<Source, 'binding' | 'via'>): void => {
+      if (reached.has(role)) return;
+      const rules = role === superRole ? everything : record(role)?.rules;
+      if (!rules) missing.push(role);
+      reached.set(role, { role, rules: rules ?? noRules, ...way });
+    };
+    const aggregated = new Set(override?.record.aggregatesTo);
+    for (const { name, binding } of roots) reach(name, { binding });
+    // The loop goes on to what is reached meanwhile.
+    for (const [role, source] of reached) {
+      if (role === superRole) continue;
+      const way = { via: source, binding: source.binding };
+      for (const name of record(role)?.dependencies ?? []) reach(name, way);
+      for (const name of this.#aggregated.get(role) ?? []) reach(name, way);
+      if (aggregated.has(role)) reach(override!.name, way);
     }
-    return rules;
+    return [...reached.values()].filter(({ rules }) => rules.rules.length > 0);
   }
 
   /** An open watch ends when its token does: the listeners are told at the first expiry among those who acted. */
@@ -364,7 +359,7 @@ export class Rbac implements Authorizer {
 }
 
 export const builtInRoles: readonly { name: string; rules: readonly Rule[] }[] = [
-  { name: superRole, rules: [everything] },
+  { name: superRole, rules: [everythingRule] },
   {
     name: authenticatedRole,
     rules: [
@@ -377,17 +372,6 @@ export const builtInRoles: readonly { name: string; rules: readonly Rule[] }[] =
   },
   { name: anonymousRole, rules: [] },
 ];
-
-/** A JSON list of names; undefined when it is none. */
-export function namesIn(text: string | undefined): string[] | undefined {
-  if (text === undefined) return [];
-  try {
-    const list: unknown = JSON.parse(text);
-    return Array.isArray(list) && list.every((one) => typeof one === 'string') ? list : undefined;
-  } catch {
-    return undefined;
-  }
-}
 
 /** A subject that had this role here before keeps its revision: touching a binding does not renew it. */
 function bindingRecord(object: ExtensionObject, revision: number, before: BindingRecord | undefined): BindingRecord {
@@ -413,14 +397,13 @@ function userRecord(object: ExtensionObject): UserRecord {
   return { created: object.metadata.creationTimestamp ?? '', disabled: spec?.disabled === true };
 }
 
-function ownRule(owned: OwnedResource): SourcedRule {
-  const rule: Rule = {
+function ownRule(owned: OwnedResource): Rule {
+  return {
     apiGroups: [owned.group],
     resources: [owned.resource, `${owned.resource}/status`],
     verbs: ['*'],
     ...(owned.names && { resourceNames: owned.names }),
   };
-  return { rule, roles: ['owner'] };
 }
 
 /** `User/ada`. */

@@ -17,7 +17,14 @@ function newRbac(
 ) {
   const timers = { after: () => () => {} };
   const now = options.now ?? (() => 0);
-  return new Rbac({ keys, now, timers, isAlive: () => true, owned: options.owned ?? (() => []) });
+  return new Rbac({
+    keys,
+    now,
+    timers,
+    isAlive: () => true,
+    logger: { warn: () => {} },
+    owned: options.owned ?? (() => []),
+  });
 }
 
 function roleObject(role: OracleRole): ExtensionObject {
@@ -369,7 +376,14 @@ test('contract 12: a credential ends at its expiry, and open watches are told th
       return () => {};
     },
   };
-  const rbac = new Rbac({ keys, now: () => now, timers, isAlive: () => true, owned: () => [] });
+  const rbac = new Rbac({
+    keys,
+    now: () => now,
+    timers,
+    isAlive: () => true,
+    logger: { warn: () => {} },
+    owned: () => [],
+  });
   const limited: Principal = { ...ada, granted: ['super-role'], expiresAt: 5_000 };
   assert.equal(rbac.decide(limited, person('list')).allowed, true);
   assert.equal(delay, 4_000);

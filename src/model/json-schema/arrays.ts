@@ -26,12 +26,14 @@ export function arrayCheck(
     if (minItems !== undefined && value.length < minItems) {
       ok = context.report('minItems', messages.minItems, { limit: minItems, count: value.length });
     }
-    if (maxItems !== undefined && value.length > maxItems) {
+    const isTooLong = maxItems !== undefined && value.length > maxItems;
+    if (isTooLong) {
       ok = context.report('maxItems', messages.maxItems, { limit: maxItems, count: value.length });
     }
     if (!ok && context.silent) return false;
     const checked = items ? value.length : Math.min(prefix.length, value.length);
-    for (let i = 0; i < checked; i++) {
+    // A list that is too long is refused for that; what it holds beyond is not looked at, however much it is.
+    for (let i = 0; i < (isTooLong ? Math.min(checked, maxItems) : checked); i++) {
       const check = i < prefix.length ? prefix[i]! : items!;
       if (!context.below(i, check, value[i], mode === 'shared' ? marks : undefined)) {
         if (context.silent) return false;
@@ -40,7 +42,7 @@ export function arrayCheck(
     }
     if (marks) marks.items = Math.max(marks.items, checked);
     if (contains !== undefined && !contains(value, context, marks)) ok = false;
-    if (uniqueItems && !allDistinct(value, context)) ok = false;
+    if (uniqueItems && !isTooLong && !allDistinct(value, context)) ok = false;
     return ok;
   };
 }
