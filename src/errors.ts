@@ -142,18 +142,23 @@ export class KindredError extends Error {
   readonly #params: Parameters;
   readonly #members: ProblemMembers;
 
+  /**
+   * @param text in every language, or one text for all of them
+   * @param params what stands for `{name}` in it
+   */
   constructor(
     code: ErrorCode,
-    text: Text,
+    text: Text | string,
     params: Parameters = {},
     members: ProblemMembers = {},
     options?: { cause?: unknown; revision?: number; headers?: Readonly<Record<string, string>> },
   ) {
-    super(formatText(text, params), options?.cause === undefined ? undefined : { cause: options.cause });
+    const texts = typeof text === 'string' ? { en: text, zh: text } : text;
+    super(formatText(texts, params), options?.cause === undefined ? undefined : { cause: options.cause });
     this.name = 'KindredError';
     this.code = code;
     this.status = errorCodes[code].status;
-    this.#text = text;
+    this.#text = texts;
     this.#params = params;
     this.#members = members;
     Object.assign(this, members);
@@ -192,16 +197,17 @@ export function messageOf(one: Violation): Text {
 }
 
 const invalidText: Text = {
-  en: 'The object does not satisfy the model: {count} {count|violation|violations}, the first at "{first}"',
-  zh: '对象不符合模型：共 {count} 处问题，第一处位于 "{first}"',
+  en: 'The object does not satisfy the model: {count} {count|violation|violations}, the first at "{pointer}": {en}',
+  zh: '对象不符合模型：共 {count} 处问题，第一处位于 "{pointer}"：{zh}',
 };
 
 /** 422 with every violation. */
 export function invalid(errors: readonly Violation[]): KindredError {
-  return new KindredError(
-    'Invalid',
-    invalidText,
-    { count: errors.length, first: errors[0]?.pointer ?? '' },
-    { errors },
-  );
+  return new KindredError('Invalid', invalidText, countedParams(errors), { errors });
+}
+
+/** For a text that counts violations and says the first: `count`, `pointer`, and its message as `en` and `zh`. */
+export function countedParams(errors: readonly Violation[]): Parameters {
+  const [first] = errors;
+  return { count: errors.length, pointer: first?.pointer ?? '', ...(first && messageOf(first)) };
 }

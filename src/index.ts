@@ -13,7 +13,7 @@ export {
   Result,
 } from './controller/reconciler.ts';
 /** The error of the whole service; its code decides the status. */
-export { type ErrorCode, KindredError, type Violation } from './errors.ts';
+export { type ErrorCode, KindredError, type Text, type Violation } from './errors.ts';
 export { SortableRequest } from './http/custom-list.ts';
 export {
   ApiVersion,

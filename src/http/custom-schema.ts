@@ -3,7 +3,7 @@
  * checked by the validator of the models, or Standard Schema validators (https://standardschema.dev) such as Zod's.
  */
 import type { Text, Violation } from '../errors.ts';
-import { escapeToken, KindredError, messageOf, violation } from '../errors.ts';
+import { countedParams, escapeToken, KindredError, messageOf, violation } from '../errors.ts';
 import type { ModelType } from '../model/define.ts';
 import { modelDeclaration } from '../model/define.ts';
 import { SchemaDocument } from '../model/json-schema/document.ts';
@@ -106,10 +106,10 @@ function invalidBody(errors: readonly Violation[]): KindredError {
   return new KindredError(
     'Invalid',
     {
-      en: 'The request body is not what the route takes: {count} {count|violation|violations}, the first at "{first}"',
-      zh: '请求体不符合此路由的要求：共 {count} 处问题，第一处位于 "{first}"',
+      en: 'The request body is not what the route takes: {count} {count|violation|violations}, the first at "{pointer}": {en}',
+      zh: '请求体不符合此路由的要求：共 {count} 处问题，第一处位于 "{pointer}"：{zh}',
     },
-    { count: errors.length, first: errors[0]?.pointer ?? '' },
+    countedParams(errors),
     { errors },
   );
 }
