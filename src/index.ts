@@ -31,6 +31,7 @@ export {
   GroupVersion,
   type Handler,
   type OperationBuilder,
+  pageOf,
   type RouteBuilder,
   type RouterFunction,
   route,

@@ -67,7 +67,7 @@ export async function handleCustom(
   routes.assertOpen(route);
   const limit = new AbortController();
   const request = new ReceivedRequest(match, call, AbortSignal.any([call.signal, limit.signal]), options.maxListSize);
-  route.checks.parameters(request);
+  request.parameters = route.checks.parameters(request);
   request.body = await bodyOf(route, call, options.json);
   const timer = setTimeout(() => limit.abort(tooSlow(route)), options.timeLimit ?? 30_000);
   let result: unknown;
@@ -88,6 +88,7 @@ class ReceivedRequest implements CustomRequest {
   readonly locale: Locale;
   readonly client: ExtensionClient;
   readonly [listLimits]: { readonly maxSize: number };
+  parameters: Readonly<Record<string, any>> = {};
   body: any;
   readonly #call: CustomCall;
   #headers: Headers | undefined;

@@ -21,6 +21,11 @@ export interface CustomRequest {
   /** Values of the `{name}` segments, decoded. */
   readonly params: Readonly<Record<string, string>>;
   readonly query: URLSearchParams;
+  /**
+   * Values of the declared parameters by name, as their schemas have them: a number for an integer, a list for an array, the
+   * `default` where none was given. Where two have one name, that of the path.
+   */
+  readonly parameters: Readonly<Record<string, any>>;
   /** The parsed JSON body when there is one, else undefined; validated when the route declares a schema. */
   readonly body: any;
   /** The same request as a web-standard one, for streams and forms. */
@@ -52,7 +57,7 @@ export interface Parameter {
   description?: string;
   /**
    * JSON Schema. The text is converted by its `type` before it is checked; with `array`, each time that the parameter is
-   * given is one item. The handler still sees the text.
+   * given is one item. `request.parameters` has the value, `query`, `params` and `headers` the text.
    */
   schema: object;
 }
@@ -126,7 +131,10 @@ export class GroupVersion {
 export class OperationBuilder {
   readonly operation: OperationDescription = { tags: [], parameters: [], responses: [] };
 
-  /** Name in generated clients, recommended in capitalised camel case. Without one it is made of method and path. */
+  /**
+   * Name in generated clients, recommended in capitalised camel case. Without one it is made of method and path. One that
+   * differs from another only in case, such as that of a generated route, gets version and group appended in the API description.
+   */
   operationId(id: string): this {
     this.operation.operationId = id;
     return this;
@@ -161,11 +169,28 @@ export class OperationBuilder {
     return this;
   }
 
-  /** `status` is 200 by default; a model type stands for its objects. */
+  /** `status` is 200 by default; a model type stands for its objects, `pageOf(type)` for a page of them. */
   response(schema: object | ModelType, options: { status?: number; description?: string } = {}): this {
     this.operation.responses.push({ schema, status: options.status ?? 200, description: options.description });
     return this;
   }
+}
+
+// Symbol.for: a plugin may have another copy of this module.
+const pageBrand = Symbol.for('kindred.page-of');
+
+/**
+ * Stands for a page of a model's objects in the description of a route: the list envelope, as `client.list` gives it.
+ *
+ *     route().GET('/links', (request) => request.client.list(Link), (d) => d.response(pageOf(Link)))
+ */
+export function pageOf(type: ModelType): object {
+  return Object.freeze({ [pageBrand]: type });
+}
+
+/** The model type of what `pageOf` gave; undefined for anything else. */
+export function pagedType(schema: object): ModelType | undefined {
+  return (schema as { [pageBrand]?: ModelType })[pageBrand];
 }
 
 type Describe = (d: OperationBuilder) => void;

@@ -10,10 +10,11 @@ import { SchemaDocument } from '../model/json-schema/document.ts';
 import { normalizeSchema } from '../model/schema.ts';
 import { Scheme } from '../model/scheme.ts';
 import type { CustomRequest, OperationDescription, Parameter } from './custom-route.ts';
+import { pagedType } from './custom-route.ts';
 
 export interface RouteChecks {
-  /** @throws InvalidParameter */
-  parameters(request: Pick<CustomRequest, 'query' | 'headers' | 'params'>): void;
+  /** The values by name. @throws InvalidParameter */
+  parameters(request: Pick<CustomRequest, 'query' | 'headers' | 'params'>): Record<string, unknown>;
   /** The body, with defaults and what a Standard Schema made of it. @throws Invalid; undefined: no schema is declared. */
   readonly body: ((value: unknown) => unknown) | undefined;
 }
@@ -44,12 +45,16 @@ interface StandardSchema {
 
 /** @param where the route, for messages. @throws InvalidPlugin, InvalidModel for a schema that cannot be checked or described */
 export function compileChecks(where: string, operation: OperationDescription): RouteChecks {
-  for (const { schema } of operation.responses) if (!schemeOf(schema)) jsonSchemaOf(where, schema, 'output');
-  const parameters = operation.parameters.map((one) => compileParameter(where, one));
+  for (const { schema } of operation.responses) if (!answeredModel(schema)) jsonSchemaOf(where, schema, 'output');
+  const parameters = operation.parameters
+    .map((one) => ({ name: one.name, in: one.in, read: compileParameter(where, one) }))
+    // Of two with one name the value of the later is kept.
+    .sort((a, b) => Number(a.in === 'path') - Number(b.in === 'path'));
   const { body } = operation;
   return {
     parameters: (request) => {
-      for (const check of parameters) check(request);
+      const values = parameters.map(({ name, read }) => [name, read(request)] as const);
+      return Object.fromEntries(values.filter(([, value]) => value !== undefined));
     },
     body: body && (isStandard(body.schema) ? standardBody(body.schema) : jsonBody(compile(where, 'body', body.schema))),
   };
@@ -65,6 +70,13 @@ export function jsonSchemaOf(where: string, schema: object, direction: Direction
 export function schemeOf(type: object | ModelType): Scheme | undefined {
   if (isStandard(type) || (typeof type !== 'function' && !modelDeclaration(type))) return undefined;
   return Scheme.buildFromType(type as ModelType);
+}
+
+/** The model that an answer is an object or a page of; undefined for any other schema. @throws as `schemeOf` */
+export function answeredModel(schema: object | ModelType): { scheme: Scheme; paged: boolean } | undefined {
+  const type = pagedType(schema);
+  const scheme = schemeOf(type ?? schema);
+  return scheme && { scheme, paged: type !== undefined };
 }
 
 function isStandard(schema: object): schema is StandardSchema {
@@ -180,10 +192,12 @@ const places: Readonly<Record<Parameter['in'], Text>> = {
   header: { en: 'header', zh: '请求头' },
 };
 
-function compileParameter(where: string, parameter: Parameter): (request: Request) => void {
+/** Reads and checks one parameter; undefined: it was not given and has no default. */
+function compileParameter(where: string, parameter: Parameter): (request: Request) => unknown {
   const document = compile(where, `parameters/${parameter.name}`, parameter.schema);
   const types = typesOf(parameter.schema);
   const many = types.includes('array');
+  const { default: byDefault } = parameter.schema as { default?: unknown };
   const refuse = (reason: Text): never => {
     const place = places[parameter.in];
     throw new KindredError(
@@ -197,12 +211,13 @@ function compileParameter(where: string, parameter: Parameter): (request: Reques
     const texts = valuesOf(request, parameter, many);
     if (texts.length === 0) {
       if (parameter.required) refuse({ en: 'is required', zh: '为必填项' });
-      return;
+      return structuredClone(byDefault);
     }
     if (texts.length > 1 && !many) refuse({ en: 'is given twice', zh: '重复给出' });
-    const candidates = many ? [texts.map((text) => itemOf(text, parameter.schema))] : conversions(texts[0]!, types);
+    const candidates = many ? listsOf(texts, parameter.schema) : conversions(texts[0]!, types);
     const found = candidates.map((value) => document.validate(value, ''));
-    if (found.every((violations) => violations.length > 0)) refuse(messageOf(found[0]![0]!));
+    const holds = found.findIndex((violations) => violations.length === 0);
+    return holds < 0 ? refuse(messageOf(found[0]![0]!)) : candidates[holds];
   };
 }
 
@@ -214,16 +229,17 @@ function valuesOf(request: Request, { name, in: place }: Parameter, many: boolea
   return many ? header.split(',').map((item) => item.trim()) : [header];
 }
 
-/** Without a `type` anything that a text can stand for. */
+/** None without a `type`. */
 function typesOf(schema: object): readonly string[] {
   const { type } = schema as { type?: string | string[] };
-  return type === undefined ? ['number', 'boolean', 'string'] : [type].flat();
+  return [type ?? []].flat();
 }
 
 const numberSyntax = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 
-/** The values that a text can be for a schema of these types; the text itself when there is no other. */
+/** The values that a text can be for a schema of these types, the likeliest first; the text itself when there is no other. */
 function conversions(text: string, types: readonly string[]): unknown[] {
+  if (types.length === 0) return [text, ...conversions(text, ['number', 'boolean']).filter((value) => value !== text)];
   const values: unknown[] = [];
   if ((types.includes('number') || types.includes('integer')) && numberSyntax.test(text)) values.push(Number(text));
   if (types.includes('boolean') && (text === 'true' || text === 'false')) values.push(text === 'true');
@@ -231,7 +247,9 @@ function conversions(text: string, types: readonly string[]): unknown[] {
   return values;
 }
 
-function itemOf(text: string, schema: object): unknown {
+/** The lists that texts can be: the likeliest values of all of them, and the least likely ones. */
+function listsOf(texts: readonly string[], schema: object): unknown[][] {
   const { items } = schema as { items?: object | boolean };
-  return typeof items === 'object' ? conversions(text, typesOf(items))[0] : text;
+  const types = typeof items === 'object' ? typesOf(items) : ['string'];
+  return [0, -1].map((place) => texts.map((text) => conversions(text, types).at(place)));
 }

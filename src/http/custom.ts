@@ -10,6 +10,7 @@ import type { CustomEndpoint, CustomMethod, Handler, OperationDescription, Route
 import { customMethods, GroupVersion } from './custom-route.ts';
 import type { RouteChecks } from './custom-schema.ts';
 import { compileChecks } from './custom-schema.ts';
+import { operationIds } from './openapi-model.ts';
 
 export type { CustomEndpoint } from './custom-route.ts';
 
@@ -83,6 +84,7 @@ export class CustomRoutes {
           options.warn(`${nameOf(route)} is hidden: its path now belongs to the generated API of ${kindOf(scheme)}`);
         }
       }
+      this.#warnOfIds([...this.#routes.values()], [scheme]);
       this.#changed();
     });
     options.registry.onUnregister(() => this.#changed());
@@ -99,6 +101,7 @@ export class CustomRoutes {
     const declared = isEndpoint(endpoint) ? this.#readEndpoint(owner, endpoint) : this.#readController(owner, endpoint);
     if (!declared) return;
     const fresh = new Map<string, CustomRoute>();
+    this.#warnOfGroup(declared.place);
     for (const one of declared.routes) {
       const route = this.#enclosed(resolve(declared.place, one));
       const key = `${route.method} ${route.path.replaceAll(/\{[^}]*\}/g, '{}')}`;
@@ -109,7 +112,36 @@ export class CustomRoutes {
       fresh.set(key, route);
     }
     for (const [key, route] of fresh) this.#routes.set(key, route);
+    this.#warnOfIds([...fresh.values()], this.#options.registry.schemes());
     this.#changed();
+  }
+
+  /** Generators of clients ignore case, so the API description gives other names to operations that differ in nothing else. */
+  #warnOfIds(routes: readonly CustomRoute[], schemes: readonly Scheme[]): void {
+    const others = new Map<string, string>();
+    for (const scheme of schemes) {
+      for (const id of operationIds(scheme, '')) others.set(id.toLowerCase(), `"${id}" of ${kindOf(scheme)}`);
+    }
+    for (const route of routes) {
+      const id = route.operation.operationId;
+      const other = id === undefined ? undefined : others.get(id.toLowerCase());
+      if (other === undefined) continue;
+      this.#options.warn(
+        `${nameOf(route)}: its operationId "${id}" is the generated ${other} but for case, which generators of clients ignore; the API description appends version and group to it`,
+      );
+    }
+  }
+
+  #warnOfGroup({ owner, group }: Place): void {
+    if (owner === '' || audienceOf(group) !== undefined || group === this.#pluginGroup) return;
+    this.#options.warn(
+      `The routes of the group "${group}"${by(owner)} are in the aggregated API description alone: groups for an audience are console.api.<group>, uc.api.<group> and api.<group>`,
+    );
+  }
+
+  /** Of annotated controllers with a version alone. */
+  get #pluginGroup(): string {
+    return `plugin.api.${this.#options.reservedDomain}`;
   }
 
   /** Handlers that this owner registers from now on are called by `run`; the plugin host knows by that whose code it is. */
@@ -186,7 +218,7 @@ export class CustomRoutes {
       const { group, version } = GroupVersion.parse(apiVersion);
       return { place: this.#place(owner, group, version), routes };
     }
-    const group = `plugin.api.${this.#options.reservedDomain}`;
+    const group = this.#pluginGroup;
     return {
       place: { owner, group, version: apiVersion, prefix: `/apis/${group}/${apiVersion}/plugins/${owner}` },
       routes,
@@ -232,6 +264,15 @@ export class CustomRoutes {
     this.#router = undefined;
     for (const listener of this.#listeners) listener();
   }
+}
+
+export type Audience = 'console' | 'uc' | 'public';
+
+/** By the form of the group (specification, "Custom API" 2); undefined for another form. */
+export function audienceOf(group: string): Audience | undefined {
+  if (group.startsWith('console.api.')) return 'console';
+  if (group.startsWith('uc.api.')) return 'uc';
+  return group.startsWith('api.') ? 'public' : undefined;
 }
 
 /** The names of the `{name}` segments of a path, in order. */

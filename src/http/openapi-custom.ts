@@ -4,9 +4,9 @@ import type { SchemeRegistry } from '../model/registry.ts';
 import type { Scheme } from '../model/scheme.ts';
 import type { CustomRoute } from './custom.ts';
 import { parameterNames } from './custom.ts';
-import { jsonSchemaOf, schemeOf } from './custom-schema.ts';
+import { answeredModel, jsonSchemaOf } from './custom-schema.ts';
 import type { Fragment } from './openapi-model.ts';
-import { camelCase, modelSchemas } from './openapi-model.ts';
+import { camelCase, listSchema, modelSchemas } from './openapi-model.ts';
 import type { ComponentOptions, JsonSchema } from './openapi-schema.ts';
 import { componentRef, componentsOf } from './openapi-schema.ts';
 import { anywhere, commonParameters, errors, headersOf } from './openapi-shared.ts';
@@ -41,16 +41,15 @@ export function describeRoute(
     return componentRef(name);
   };
   const answered = (schema: object | ModelType, name: string): { type: string; schema: object } => {
-    const own = schemeOf(schema);
-    answersModels ||= own !== undefined;
-    const scheme = own && registry.fetch(own.groupVersionKind);
-    if (scheme) {
-      models.push(scheme);
-      return { type: 'application/json', schema: componentRef(modelName(scheme)) };
-    }
+    const own = answeredModel(schema);
     if (own) {
-      for (const [key, one] of modelSchemas(own, name)) schemas.set(key, one);
-      return { type: 'application/json', schema: componentRef(name) };
+      answersModels = true;
+      const scheme = registry.fetch(own.scheme.groupVersionKind);
+      if (scheme) models.push(scheme);
+      else for (const [key, one] of modelSchemas(own.scheme, name)) schemas.set(key, one);
+      const component = scheme ? modelName(scheme) : name;
+      if (!scheme && own.paged) schemas.set(`${name}.list`, listSchema(name));
+      return { type: 'application/json', schema: componentRef(own.paged ? `${component}.list` : component) };
     }
     const plain = jsonSchemaOf(where, schema, 'output') ?? {};
     const type = (plain as JsonSchema).type === 'string' ? 'text/plain' : 'application/json';

@@ -34,6 +34,7 @@ export interface ModelName {
 
 const ndjson = 'application/x-ndjson';
 const sse = 'text/event-stream';
+const count = { type: 'integer', minimum: 0 };
 
 /** `v1alpha1` as `V1alpha1`, `demo.example.com` as `DemoExampleCom`. */
 export function camelCase(text: string): string {
@@ -130,22 +131,25 @@ export function describeModel(scheme: Scheme, name: ModelName): Fragment {
   return { operations, schemas: texts, tags: [tag] };
 }
 
-/** The list envelope, events of a watch. */
-function answerSchemas(name: string): Map<string, JsonSchema> {
-  const object = componentRef(name);
-  const count = { type: 'integer', minimum: 0 };
+/** The list envelope. @param name of the objects' schema */
+export function listSchema(name: string): JsonSchema {
   const flag = { type: 'boolean' };
-  const envelope = {
+  return closed({
     page: { type: 'integer', minimum: 1 },
     size: { type: 'integer', minimum: 1 },
     total: { ...count, description: 'All matches, of the same revision as the items' },
-    items: { type: 'array', items: object },
+    items: { type: 'array', items: componentRef(name) },
     first: flag,
     last: flag,
     hasNext: flag,
     hasPrevious: flag,
     totalPages: { ...count, description: '0 when total is 0' },
-  };
+  });
+}
+
+/** The list envelope, events of a watch. */
+function answerSchemas(name: string): Map<string, JsonSchema> {
+  const object = componentRef(name);
   const objects = { type: 'array', items: object };
   const inserted = {
     type: 'object',
@@ -167,7 +171,7 @@ function answerSchemas(name: string): Map<string, JsonSchema> {
     error: componentRef('Problem'),
   };
   return new Map([
-    [`${name}.list`, closed(envelope)],
+    [`${name}.list`, listSchema(name)],
     [`${name}.event`, closed(event, ['type', 'revision'])],
   ]);
 }

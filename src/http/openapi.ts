@@ -7,7 +7,8 @@ import { LRUCache } from 'lru-cache';
 import type { SchemeRegistry } from '../model/registry.ts';
 import type { Scheme } from '../model/scheme.ts';
 import type { Access } from '../resource/access.ts';
-import type { CustomRoute, CustomRoutes } from './custom.ts';
+import type { Audience, CustomRoute, CustomRoutes } from './custom.ts';
+import { audienceOf } from './custom.ts';
 import type { CustomFragment } from './openapi-custom.ts';
 import { defaultOperationId, describeRoute } from './openapi-custom.ts';
 import type { DescribedOperation, Fragment, ModelName } from './openapi-model.ts';
@@ -44,9 +45,9 @@ export interface ApiDocumentsOptions {
   maxListSize?: number;
 }
 
-type Audience = 'aggregated' | 'extension' | 'console' | 'uc' | 'public';
+type Content = 'aggregated' | 'extension' | Audience;
 
-const titles: Readonly<Record<Audience, string>> = {
+const titles: Readonly<Record<Content, string>> = {
   aggregated: 'Aggregated API V1alpha1',
   extension: 'Extension API V1alpha1',
   console: 'Console API V1alpha1',
@@ -54,10 +55,10 @@ const titles: Readonly<Record<Audience, string>> = {
   public: 'Public API V1alpha1',
 };
 
-const documentGroups: readonly (DocumentGroup & { audience: Audience })[] = Object.entries(titles).map(
+const documentGroups: readonly (DocumentGroup & { audience: Content })[] = Object.entries(titles).map(
   ([audience, displayName]) => {
     const name = `apis_${audience}.api_v1alpha1`;
-    return { audience: audience as Audience, name, displayName, url: `/v3/api-docs/${name}` };
+    return { audience: audience as Content, name, displayName, url: `/v3/api-docs/${name}` };
   },
 );
 
@@ -79,7 +80,7 @@ export class ApiDocuments {
   readonly #stopListening: (() => void)[];
   /** What the documents are made of, until the next change. */
   #names: ReadonlyMap<Scheme, ModelName> | undefined;
-  readonly #fragments = new Map<Audience, readonly Fragment[]>();
+  readonly #fragments = new Map<Content, readonly Fragment[]>();
 
   constructor(options: ApiDocumentsOptions) {
     this.#options = options;
@@ -122,7 +123,7 @@ export class ApiDocuments {
     return document;
   }
 
-  #fragmentsOf(audience: Audience): readonly Fragment[] {
+  #fragmentsOf(audience: Content): readonly Fragment[] {
     const known = this.#fragments.get(audience);
     if (known) return known;
     const made = this.#describe(audience);
@@ -130,7 +131,7 @@ export class ApiDocuments {
     return made;
   }
 
-  #describe(audience: Audience): readonly Fragment[] {
+  #describe(audience: Content): readonly Fragment[] {
     const { registry, custom } = this.#options;
     this.#names ??= nameModels(registry.schemes());
     const names = this.#names;
@@ -138,7 +139,7 @@ export class ApiDocuments {
     const models =
       all || audience === 'extension' ? [...names.keys()].map((scheme) => this.#describeModel(scheme)) : [];
     const service = all ? [this.#service] : [];
-    const taken = new Set([...models, ...service].flatMap(operationIdsOf));
+    const taken = new Set([...models, ...service].flatMap(operationIdsOf).map((id) => id.toLowerCase()));
     const routes = custom
       .all()
       .filter((route) => all || audienceOf(route.group) === audience)
@@ -221,7 +222,10 @@ function operationIdsOf(fragment: Fragment): string[] {
   return fragment.operations.map((one) => one.operationId);
 }
 
-/** Where two models share a kind, the later by (group, version) gets `<Version><GroupInCamelCase>` appended. */
+/**
+ * Where two models share a kind, the later by (group, version) gets `<Version><GroupInCamelCase>` appended. Names are compared
+ * without case: generators of clients ignore it.
+ */
 function nameModels(schemes: readonly Scheme[]): Map<Scheme, ModelName> {
   const taken = new Set<string>();
   const order = (scheme: Scheme): string => `${scheme.groupVersionKind.group}/${scheme.groupVersionKind.version}/`;
@@ -234,30 +238,24 @@ function nameModels(schemes: readonly Scheme[]): Map<Scheme, ModelName> {
     let suffix = '';
     for (
       let count = 1;
-      components.has(`${kind}${suffix}`) || operationIds(scheme, suffix).some((id) => taken.has(id));
+      components.has(`${kind}${suffix}`.toLowerCase()) ||
+      operationIds(scheme, suffix).some((id) => taken.has(id.toLowerCase()));
       count++
     ) {
       suffix = count === 1 ? full : `${full}${count}`;
     }
-    components.add(`${kind}${suffix}`);
-    for (const id of operationIds(scheme, suffix)) taken.add(id);
+    components.add(`${kind}${suffix}`.toLowerCase());
+    for (const id of operationIds(scheme, suffix)) taken.add(id.toLowerCase());
     names.set(scheme, { component: `${kind}${suffix}`, suffix });
   }
   return names;
 }
 
-/** As for models: what is taken gets `<Version><GroupInCamelCase>` appended. */
+/** As for models: what is taken, in whatever case, gets `<Version><GroupInCamelCase>` appended. */
 function freeName(wish: string, { group, version }: CustomRoute, taken: Set<string>): string {
   const full = `${wish}${camelCase(version)}${camelCase(group)}`;
   let name = wish;
-  for (let count = 1; taken.has(name); count++) name = count === 1 ? full : `${full}${count}`;
-  taken.add(name);
+  for (let count = 1; taken.has(name.toLowerCase()); count++) name = count === 1 ? full : `${full}${count}`;
+  taken.add(name.toLowerCase());
   return name;
-}
-
-/** By the form of the group (specification, "Custom API" 2); another form is in the aggregated document alone. */
-function audienceOf(group: string): Audience | undefined {
-  if (group.startsWith('console.api.')) return 'console';
-  if (group.startsWith('uc.api.')) return 'uc';
-  return group.startsWith('api.') ? 'public' : undefined;
 }

@@ -133,6 +133,51 @@ test('spec: Custom API - 3, 4: functional route functions; group and version of 
   assert.deepEqual(await json(send(routes, `${base}/persons/a%20b/friends`)), { name: 'a b' });
 });
 
+test('contract 10: a group of another form is served, and a warning says which forms have an audience', () => {
+  const { routes, warnings } = build();
+  const register = (group: string, owner: string) =>
+    routes.register(
+      owner,
+      endpoint((r) => r.GET('/persons', () => 1), `${group}/v1`),
+    );
+  for (const audience of ['console.api', 'uc.api', 'api']) register(`${audience}.demo.example.com`, 'demo');
+  assert.deepEqual(warnings, []);
+  register('demo.example.com', 'demo');
+  assert.ok(routes.find('GET', '/apis/demo.example.com/v1/persons'));
+  assert.equal(warnings.length, 1);
+  assert.match(warnings[0]!, /"demo\.example\.com" of the plugin demo.*console\.api\.<group>, uc\.api\.<group> and api\.<group>/);
+});
+
+test('contract 11: an operationId that is a generated one but for case is told, whichever is registered first', () => {
+  for (const modelFirst of [true, false]) {
+    const { routes, registry, warnings } = build();
+    const Moment = defineModel({
+      gvk: { group: 'demo.example.com', version: 'v1alpha1', kind: 'Moment', singular: 'moment', plural: 'moments' },
+      spec: Type.Object({}),
+    });
+    if (modelFirst) registry.register(Moment, undefined, 'demo');
+    routes.register(
+      'demo',
+      endpoint((r) =>
+        r
+          .POST(
+            '/moments',
+            () => 1,
+            (d) => d.operationId('CreateMoment'),
+          )
+          .GET(
+            '/moments',
+            () => 1,
+            (d) => d.operationId('FindMoments'),
+          ),
+      ),
+    );
+    if (!modelFirst) registry.register(Moment, undefined, 'demo');
+    assert.equal(warnings.length, 1, String(modelFirst));
+    assert.match(warnings[0]!, /POST .*\/moments of the plugin demo: its operationId "CreateMoment".*"createMoment" of Moment/);
+  }
+});
+
 test('spec: Custom API - 2: groups by audience: console, personal centre, public', () => {
   const { routes } = build();
   for (const group of ['console.api.demo.example.com', 'uc.api.demo.example.com', 'api.demo.example.com']) {
@@ -809,6 +854,63 @@ test('contract 5: a declared path, query or header parameter that does not hold 
     assert.ok(error.message.includes(parameter), error.message);
     assert.match(String(error.problem('zh').detail), /\p{Script=Han}/u);
   }
+});
+
+test('contract 10: declared parameters are there as values: converted, with defaults, the path before all others', async () => {
+  const { routes } = build();
+  routes.register(
+    'demo',
+    endpoint((r) =>
+      r.GET(
+        '/persons/{id}',
+        ({ parameters }) => parameters,
+        (d) =>
+          d
+            .parameter({ name: 'id', in: 'path', schema: Type.Integer() })
+            .parameter({ name: 'id', in: 'query', schema: Type.String() })
+            .parameter({ name: 'limit', in: 'query', schema: Type.Integer({ default: 10 }) })
+            .parameter({ name: 'flag', in: 'query', schema: Type.Boolean() })
+            .parameter({ name: 'tag', in: 'query', schema: Type.Array(Type.String(), { default: ['a'] }) })
+            .parameter({ name: 'n', in: 'query', schema: { type: 'array', items: { enum: [1, 2] } } })
+            .parameter({ name: 'code', in: 'query', schema: { pattern: '^\\d+$' } })
+            .parameter({ name: 'either', in: 'query', schema: { enum: [1, 'two', true] } })
+            .parameter({ name: '__proto__', in: 'query', schema: Type.Integer() })
+            .parameter({ name: 'x-limit', in: 'header', schema: { type: ['integer', 'string'] } }),
+      ),
+    ),
+  );
+  assert.deepEqual(await json(send(routes, `${base}/persons/7?id=8`)), { id: 7, limit: 10, tag: ['a'] });
+  const query = 'limit=2&flag=false&tag=b&tag=1&n=2&n=1&code=042&either=1&__proto__=5&other=x';
+  const values = await json(send(routes, `${base}/persons/7?${query}`, { headers: { 'x-limit': '3' } }));
+  assert.deepEqual(
+    Object.entries(values as object),
+    Object.entries({
+      limit: 2,
+      flag: false,
+      tag: ['b', '1'],
+      n: [2, 1],
+      code: '042',
+      either: 1,
+      ['__proto__']: 5,
+      'x-limit': 3,
+      id: 7,
+    }),
+  );
+});
+
+test('contract 10: a default of a parameter is a new value for every request', async () => {
+  const { routes } = build();
+  routes.register(
+    'demo',
+    endpoint((r) =>
+      r.GET(
+        '/persons',
+        ({ parameters }) => [...parameters.tag, parameters.tag.push('b')],
+        (d) => d.parameter({ name: 'tag', in: 'query', schema: Type.Array(Type.String(), { default: ['a'] }) }),
+      ),
+    ),
+  );
+  for (let i = 0; i < 2; i++) assert.deepEqual(await json(send(routes, `${base}/persons`)), ['a', 2]);
 });
 
 // ── answers ──────────────────────────────────────────────────────────────────────────────────────────────

@@ -9,7 +9,7 @@ import { Validator } from '@seriousme/openapi-schema-validator';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { Type } from 'typebox';
 import { CustomRoutes } from '../../src/http/custom.ts';
-import { GroupVersion, route } from '../../src/http/custom-route.ts';
+import { GroupVersion, pageOf, route } from '../../src/http/custom-route.ts';
 import { ApiDocuments } from '../../src/http/openapi.ts';
 import { GVK, Schema } from '../../src/model/decorators.ts';
 import { defineModel } from '../../src/model/define.ts';
@@ -371,6 +371,80 @@ test('spec: API description - operationId, description, tag, response type of a 
   assert.deepEqual(post.responses[201].content['application/json'].schema, { $ref: '#/components/schemas/Person' });
   assert.ok(document.components.schemas['Person.spec'], 'the model comes with the route that answers with it');
   assert.deepEqual(post.responses[422], { $ref: '#/components/responses/Error422' });
+});
+
+test('contract 11: operationIds and schemas differ in more than case', () => {
+  const { registry, custom, read } = example();
+  const shout = defineModel({
+    gvk: { group: 'shout.example.com', version: 'v1', kind: 'PERSON', singular: 'person', plural: 'persons' },
+    spec: Type.Object({}),
+  });
+  registry.register(shout, undefined, 'shout');
+  custom.register('moments', {
+    groupVersion: () => GroupVersion.parse('console.api.moments.example.com/v1alpha1'),
+    endpoint: () =>
+      route()
+        .POST(
+          '/persons',
+          () => 1,
+          (d) => d.operationId('CreatePerson'),
+        )
+        .GET(
+          '/persons',
+          () => 1,
+          (d) => d.operationId('listfriends'),
+        )
+        .build(),
+  });
+  const document = read(aggregated);
+  const folded = operationsOf(document).map(({ operation }) => operation.operationId.toLowerCase());
+  assert.equal(new Set(folded).size, folded.length);
+  const { post } = document.paths['/apis/console.api.moments.example.com/v1alpha1/persons'];
+  assert.equal(post.operationId, 'CreatePersonV1alpha1ConsoleApiMomentsExampleCom');
+  const names = Object.keys(document.components.schemas).map((name) => name.toLowerCase());
+  assert.equal(new Set(names).size, names.length);
+});
+
+test('contract 10: a route answers with a page of a model, registered or not', async () => {
+  const { custom, read } = example();
+  const Loose = defineModel({
+    gvk: { group: 'loose.example.com', version: 'v1', kind: 'Loose', singular: 'loose', plural: 'looses' },
+    spec: Type.Object({ text: Type.String() }),
+  });
+  custom.register('demo', {
+    groupVersion: () => GroupVersion.parse('api.pages.example.com/v1'),
+    endpoint: () =>
+      route()
+        .GET(
+          '/persons',
+          () => 1,
+          (d) => d.operationId('FindPersons').response(pageOf(Person)),
+        )
+        .GET(
+          '/looses',
+          () => 1,
+          (d) => d.operationId('FindLooses').response(pageOf(Loose)),
+        )
+        .build(),
+  });
+  const document = read(open);
+  assert.deepEqual(await new Validator().validate(structuredClone(document)), { valid: true });
+  assertReferences(document);
+  const schemaOf = (path: string) => {
+    const { schema } = document.paths[`/apis/api.pages.example.com/v1/${path}`].get.responses[200].content['application/json'];
+    return [schema.$ref, document.components.schemas[schema.$ref.split('/').at(-1)]];
+  };
+  const [registered, ofPersons] = schemaOf('persons');
+  assert.equal(registered, '#/components/schemas/Person.list');
+  assert.deepEqual(ofPersons.properties.items, { type: 'array', items: { $ref: '#/components/schemas/Person' } });
+  const [unregistered, ofLooses] = schemaOf('looses');
+  assert.equal(unregistered, '#/components/schemas/FindLooses.response.list');
+  assert.deepEqual(ofLooses.properties.items.items, { $ref: '#/components/schemas/FindLooses.response' });
+  assert.ok(document.components.schemas['FindLooses.response.spec'].properties.text);
+  assert.throws(() => custom.register('demo', {
+    groupVersion: () => GroupVersion.parse('api.pages.example.com/v2'),
+    endpoint: () => route().GET('/x', () => 1, (d) => d.response(pageOf(class Nothing {}))).build(),
+  }), { code: 'InvalidModel' });
 });
 
 test('contract 11: documents are always current, and an entity tag names each state', () => {
