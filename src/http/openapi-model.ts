@@ -183,8 +183,8 @@ export function closed(properties: object, required: readonly string[] = Object.
 
 /**
  * The operations without operationId and tag. Streams stand in `x-streams` (media type → reference to the schema of one item, or of one
- * event of a watch) rather than in `content`: there they would be texts, and a generated client would give "an object or a
- * text" for every answer.
+ * event of a watch) rather than in `content`, and bulk creation in `x-bulk`: there they would be texts, and a generated client
+ * would take and give "an object or a text" everywhere.
  */
 function describe(scheme: Scheme, name: string) {
   const object = { 'application/json': { schema: componentRef(name) } };
@@ -230,21 +230,25 @@ function describe(scheme: Scheme, name: string) {
         required: true,
         content: {
           'application/json': { schema: componentRef(`${name}.new`) },
-          [ndjson]: { schema: { type: 'string', contentMediaType: ndjson, description: 'One object a line' } },
         },
       },
       responses: {
-        200: {
-          description: 'One line for each line of an NDJSON body',
-          headers: revised(),
-          'x-streams': { [ndjson]: { item: componentRef('BulkResult').$ref } },
-        },
         201: {
           description: 'The created object',
           headers: revised('ETag', 'Location', 'Cache-Control'),
           content: object,
         },
         ...errors(...anywhere, 409, 413, 415, 422, 504, 507),
+      },
+      'x-bulk': {
+        requestBody: { required: true, content: { [ndjson]: { item: componentRef(`${name}.new`).$ref } } },
+        responses: {
+          200: {
+            description: 'One line for each line of the body',
+            headers: revised(),
+            'x-streams': { [ndjson]: { item: componentRef('BulkResult').$ref } },
+          },
+        },
       },
     },
     get: (text: string) => ({

@@ -19,8 +19,8 @@ export interface ComponentOptions {
   /** Whether objects with `properties` that do not say `additionalProperties` admit no other members. */
   readonly closed: boolean;
   /**
-   * For what clients send: `default` is told in the description, because generators of clients take what has a default
-   * for something that is always there.
+   * For what clients send: what has a default is not required, and `default` is told in the description, because generators
+   * of clients take what has one for something that is always there.
    */
   readonly sent?: boolean;
   /** The `properties` of the whole do not close it: others apply beside them that may. */
@@ -99,6 +99,8 @@ class Cutter {
   readonly #names = new Map<string, string>();
   /** Pointers that a schema beside others refers to: these must not close themselves. */
   readonly #shared = new Set<string>();
+  /** With `sent`, by pointer the names of members that defaults fill in at a place to which the schema applies. */
+  readonly #filled = new Map<string, ReadonlySet<string>>();
 
   constructor(document: JsonSchema, name: string, options: ComponentOptions) {
     this.#options = options;
@@ -111,6 +113,7 @@ class Cutter {
       if (target !== undefined) targets.add(target);
     }
     this.#findShared(false, this.#nodes.get('')!, new Set());
+    if (options.sent) this.#findFilled(this.#nodes.get('')!, this.#filledIn(this.#nodes.get('')!));
     this.#nameAll(name, [...targets]);
     for (const [pointer, own] of this.#names) this.result.set(own, this.#copy(this.#nodes.get(pointer)!, false, true));
   }
@@ -159,9 +162,23 @@ class Cutter {
     if (shared) this.#shared.add(node.pointer);
     const target = this.#targetOf(node);
     if (target !== undefined) this.#findShared(shared || !isAlone(node.schema), this.#nodes.get(target)!, seen);
+    const others = [...this.#beside(node)];
     for (const { keyword, node: child } of below(node)) {
       if (definitions.includes(keyword)) continue;
-      this.#findShared(shared || inPlace.has(keyword), this.#nodes.get(child.pointer)!, seen);
+      const several = inPlace.has(keyword) || others.some((other) => describes(other, keyword, child.pointer, node));
+      this.#findShared(shared || several, this.#nodes.get(child.pointer)!, seen);
+    }
+  }
+
+  /** The schema and all that apply to the same place because of it. */
+  *#beside(node: Node, seen = new Set<string>()): Generator<Node> {
+    if (seen.has(node.pointer)) return;
+    seen.add(node.pointer);
+    yield node;
+    const target = this.#targetOf(node);
+    if (target !== undefined) yield* this.#beside(this.#nodes.get(target)!, seen);
+    for (const { keyword, node: child } of below(node)) {
+      if (inPlace.has(keyword)) yield* this.#beside(this.#nodes.get(child.pointer)!, seen);
     }
   }
 
@@ -185,12 +202,16 @@ class Cutter {
     const name = this.#names.get(node.pointer);
     if (name !== undefined && !whole) return this.#refer(node.pointer, shared);
     const open = shared || this.#shared.has(node.pointer);
+    const filled = this.#filled.get(node.pointer);
     const result: JsonSchema = {};
     const target = this.#targetOf(node);
     for (const [key, value] of Object.entries(node.schema)) {
       if (dropped.has(key) || (key === 'default' && this.#options.sent)) continue;
       if (key === '$ref' || key === '$dynamicRef') {
         if (target !== undefined) Object.assign(result, this.#refer(target, open || !isAlone(node.schema)));
+      } else if (key === 'required' && filled) {
+        const names = (value as string[]).filter((name) => !filled.has(name));
+        if (names.length > 0) result[key] = names;
       } else result[key] = value;
     }
     for (const { keyword, node: child } of below(node)) {
@@ -208,6 +229,48 @@ class Cutter {
       result.description = node.schema.description === undefined ? told : `${node.schema.description}. ${told}`;
     }
     return this.#options.closed && !open ? this.#close(node, result) : result;
+  }
+
+  #findFilled(node: Node, filled: ReadonlySet<string>): void {
+    const before = this.#filled.get(node.pointer);
+    if (before && [...filled].every((name) => before.has(name))) return;
+    this.#filled.set(node.pointer, new Set([...(before ?? []), ...filled]));
+    const target = this.#targetOf(node);
+    if (target !== undefined) this.#findFilled(this.#nodes.get(target)!, filled);
+    for (const { keyword, node: child } of below(node)) {
+      const next = this.#nodes.get(child.pointer)!;
+      this.#findFilled(next, inPlace.has(keyword) ? filled : this.#filledIn(next));
+    }
+  }
+
+  /** The members that are there after defaults were set, whatever was sent: by the rule of `model/json-schema/defaults.ts`. */
+  #filledIn(node: Node, seen = new Set<string>()): Set<string> {
+    if (seen.has(node.pointer)) return new Set();
+    seen.add(node.pointer);
+    const names = Object.keys((node.schema.properties as object | undefined) ?? {}).filter((name) =>
+      this.#hasDefault(this.#nodes.get(`${node.pointer}/properties/${escapeToken(name)}`)!),
+    );
+    return new Set([...names, ...this.#always(node).flatMap((one) => [...this.#filledIn(one, seen)])]);
+  }
+
+  #hasDefault(node: Node, seen = new Set<string>()): boolean {
+    if (seen.has(node.pointer)) return false;
+    seen.add(node.pointer);
+    return node.schema.default !== undefined || this.#always(node).some((one) => this.#hasDefault(one, seen));
+  }
+
+  /** What applies to the same value unconditionally; of "this or null" it is this. */
+  #always(node: Node): Node[] {
+    const children = [...below(node)];
+    const branches = (keyword: string) =>
+      children.filter((child) => child.keyword === keyword).map((child) => child.node);
+    const alternatives = ['anyOf', 'oneOf'].flatMap((keyword) => {
+      const others = branches(keyword).filter(({ schema }) => schema.type !== 'null');
+      return others.length === 1 ? others : [];
+    });
+    const target = this.#targetOf(node);
+    const pointers = [...branches('allOf'), ...alternatives].map(({ pointer }) => pointer);
+    return [...pointers, ...(target === undefined ? [] : [target])].map((pointer) => this.#nodes.get(pointer)!);
   }
 
   #refer(pointer: string, shared: boolean): JsonSchema {
@@ -243,6 +306,17 @@ class Cutter {
     if (['anyOf', 'oneOf'].some((keyword) => all(wanting(keyword, true)))) return true;
     return all(wanting('then')) && all(wanting('else'));
   }
+}
+
+/** Whether a schema says something of what another one at its place describes at `pointer`, below `keyword`. */
+function describes({ schema, pointer: own }: Node, keyword: string, pointer: string, of: Node): boolean {
+  if (own === of.pointer) return false;
+  if (keyword !== 'properties') return [...single, ...maps, 'prefixItems'].some((one) => one in schema);
+  const member = unescapeToken(pointer.slice(pointer.lastIndexOf('/') + 1));
+  const { properties = {}, patternProperties, additionalProperties } = schema;
+  return (
+    Object.hasOwn(properties as object, member) || patternProperties !== undefined || isSchema(additionalProperties)
+  );
 }
 
 function all(answers: readonly boolean[]): boolean {

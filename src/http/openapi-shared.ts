@@ -141,6 +141,8 @@ const schemas: Record<string, JsonSchema> = {
   MetadataInput: {
     type: 'object',
     description: 'What the service sets itself may be left out; null counts as absent',
+    // Pages that try an API out send it as it stands.
+    example: { name: 'my-object' },
     properties: Object.fromEntries(
       Object.entries({ ...metadataProperties, name: nameInput }).map(([name, schema]) => [name, nullable(schema)]),
     ),

@@ -145,7 +145,10 @@ test('contract 10: a group of another form is served, and a warning says which f
   register('demo.example.com', 'demo');
   assert.ok(routes.find('GET', '/apis/demo.example.com/v1/persons'));
   assert.equal(warnings.length, 1);
-  assert.match(warnings[0]!, /"demo\.example\.com" of the plugin demo.*console\.api\.<group>, uc\.api\.<group> and api\.<group>/);
+  assert.match(
+    warnings[0]!,
+    /"demo\.example\.com" of the plugin demo.*console\.api\.<group>, uc\.api\.<group> and api\.<group>/,
+  );
 });
 
 test('contract 11: an operationId that is a generated one but for case is told, whichever is registered first', () => {
@@ -174,7 +177,10 @@ test('contract 11: an operationId that is a generated one but for case is told, 
     );
     if (!modelFirst) registry.register(Moment, undefined, 'demo');
     assert.equal(warnings.length, 1, String(modelFirst));
-    assert.match(warnings[0]!, /POST .*\/moments of the plugin demo: its operationId "CreateMoment".*"createMoment" of Moment/);
+    assert.match(
+      warnings[0]!,
+      /POST .*\/moments of the plugin demo: its operationId "CreateMoment".*"createMoment" of Moment/,
+    );
   }
 });
 

@@ -431,7 +431,8 @@ test('contract 10: a route answers with a page of a model, registered or not', a
   assert.deepEqual(await new Validator().validate(structuredClone(document)), { valid: true });
   assertReferences(document);
   const schemaOf = (path: string) => {
-    const { schema } = document.paths[`/apis/api.pages.example.com/v1/${path}`].get.responses[200].content['application/json'];
+    const { schema } =
+      document.paths[`/apis/api.pages.example.com/v1/${path}`].get.responses[200].content['application/json'];
     return [schema.$ref, document.components.schemas[schema.$ref.split('/').at(-1)]];
   };
   const [registered, ofPersons] = schemaOf('persons');
@@ -441,10 +442,21 @@ test('contract 10: a route answers with a page of a model, registered or not', a
   assert.equal(unregistered, '#/components/schemas/FindLooses.response.list');
   assert.deepEqual(ofLooses.properties.items.items, { $ref: '#/components/schemas/FindLooses.response' });
   assert.ok(document.components.schemas['FindLooses.response.spec'].properties.text);
-  assert.throws(() => custom.register('demo', {
-    groupVersion: () => GroupVersion.parse('api.pages.example.com/v2'),
-    endpoint: () => route().GET('/x', () => 1, (d) => d.response(pageOf(class Nothing {}))).build(),
-  }), { code: 'InvalidModel' });
+  assert.throws(
+    () =>
+      custom.register('demo', {
+        groupVersion: () => GroupVersion.parse('api.pages.example.com/v2'),
+        endpoint: () =>
+          route()
+            .GET(
+              '/x',
+              () => 1,
+              (d) => d.response(pageOf(class Nothing {})),
+            )
+            .build(),
+      }),
+    { code: 'InvalidModel' },
+  );
 });
 
 test('contract 11: documents are always current, and an entity tag names each state', () => {

@@ -8,6 +8,7 @@ import { promisify } from 'node:util';
 import { Type } from 'typebox';
 import type { CustomRequest } from '../../src/http/custom-route.ts';
 import { GroupVersion, route } from '../../src/http/custom-route.ts';
+import { defineModel } from '../../src/model/define.ts';
 import type { PluginContext } from '../../src/plugin/plugin.ts';
 import { definePlugin } from '../../src/plugin/plugin.ts';
 import { createService } from '../../src/service.ts';
@@ -67,6 +68,22 @@ const done = await client.PATCH('/apis/demo.example.com/v1alpha1/jobs/{name}/sta
   headers: { 'Content-Type': 'application/json-patch+json' },
   body: [{ op: 'add', path: '/status', value: { phase: 'done' } }],
 });
+// What has a default may be left out, and is there in the answer.
+const todo = await client.POST('/apis/todo.example.com/v1/todos', {
+  body: { metadata: { name: 'milk' }, spec: { title: 'Milk', by: { name: 'ada' } } },
+});
+const isDone: boolean = todo.data!.spec.done;
+const priority: number = todo.data!.spec.by.priority;
+const redone = await client.PUT('/apis/todo.example.com/v1/todos/{name}', {
+  params: { path: { name: 'milk' } },
+  body: { metadata: { name: 'milk' }, spec: { title: 'Milk again', by: { name: 'ada' } } },
+});
+// @ts-expect-error a title has no default
+const untitled = { spec: { by: { name: 'ada' } }, metadata: {} } satisfies components['schemas']['Todo.new'];
+// One kind of body and one kind of success: streams and bulk bodies are out of the way.
+type Create = paths['/apis/todo.example.com/v1/todos']['post'];
+const bodies: 'application/json' = null! as keyof Create['requestBody']['content'];
+const successes: 201 = null! as Extract<keyof Create['responses'], 200 | 201 | 204>;
 const removed = await client.DELETE(\`/apis/demo.example.com/v1alpha1/persons/{name}\`, { params: { path: { name: 'ada' } } });
 console.log(JSON.stringify({
   age, version, base,
@@ -78,9 +95,19 @@ console.log(JSON.stringify({
   keywords: invalid.error!.errors!.map((one) => [one.pointer, one.keyword]),
   said,
   phase: done.data!.status!.phase,
+  todo: [isDone, priority, redone.data!.spec.title, redone.data!.spec.done],
   deleted: removed.data!.metadata.deletionTimestamp !== undefined,
 }));
 `;
+
+const Todo = defineModel({
+  gvk: { group: 'todo.example.com', version: 'v1', kind: 'Todo', singular: 'todo', plural: 'todos' },
+  spec: Type.Object({
+    title: Type.String({ minLength: 1 }),
+    done: Type.Boolean({ default: false }),
+    by: Type.Object({ name: Type.String(), priority: Type.Integer({ default: 3 }) }),
+  }),
+});
 
 const Greeting = Type.Object({ text: Type.String({ minLength: 1 }) });
 
@@ -116,6 +143,7 @@ test('contract 11: a TypeScript client generated from the description compiles u
   try {
     service.schemeManager.register(Person);
     service.schemeManager.register(Job);
+    service.schemeManager.register(Todo);
     const { url } = await service.start();
     const document = await (await fetch(`${url}/v3/api-docs/apis_aggregated.api_v1alpha1`)).text();
     await writeFile(join(folder, 'api.json'), document);
@@ -158,6 +186,7 @@ test('contract 11: a TypeScript client generated from the description compiles u
       keywords: [['/spec/age', 'type']],
       said: 'Hello, ada',
       phase: 'done',
+      todo: [false, 3, 'Milk again', false],
       deleted: true,
     });
   } finally {
