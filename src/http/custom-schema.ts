@@ -67,7 +67,7 @@ export function jsonSchemaOf(where: string, schema: object, direction: Direction
 }
 
 /** The scheme of a model type; undefined for any other schema. @throws InvalidModel for a class that is no model */
-export function schemeOf(type: object | ModelType): Scheme | undefined {
+function schemeOf(type: object | ModelType): Scheme | undefined {
   if (isStandard(type) || (typeof type !== 'function' && !modelDeclaration(type))) return undefined;
   return Scheme.buildFromType(type as ModelType);
 }
