@@ -4,6 +4,7 @@ import type { ExtensionObject } from '../model/object.ts';
 import type { Caller } from '../resource/access.ts';
 import type { ModelBehaviour } from '../resource/behaviour.ts';
 import type { WriteCheck, WriteChecks } from './escalation.ts';
+import { isOwn } from './escalation.ts';
 import type { Rbac } from './rbac.ts';
 import type { TokenSpec, TokenStatus } from './tokens.ts';
 import { digestOf, newToken } from './tokens.ts';
@@ -40,12 +41,14 @@ const untold = { max: 1_000, ttl: 60_000 };
 function tokenBehaviour({ rbac, checks, current, random }: BehaviourParts): ModelBehaviour {
   const told = new LRUCache<string, string>(untold);
 
-  function created(object: ExtensionObject): ExtensionObject {
+  function created(object: ExtensionObject, caller: Caller): ExtensionObject {
     const token = newToken(random);
     const hash = digestOf(token);
     told.set(hash, token);
-    const user = rbac.user((object.spec as TokenSpec).user);
-    const status: TokenStatus = { hash, ...(user && { userCreated: user.created }) };
+    const name = (object.spec as TokenSpec).user;
+    const user = rbac.user(name);
+    const maker = isOwn(caller, name) ? 'user' : 'impersonator';
+    const status: TokenStatus = { hash, ...(user && { userCreated: user.created }), maker };
     return { ...object, status };
   }
 
@@ -61,7 +64,7 @@ function tokenBehaviour({ rbac, checks, current, random }: BehaviourParts): Mode
     async prepareWrite(object, before, caller) {
       await current();
       checks.token(caller, before, object);
-      return before ? updated(object, before, caller) : created(object);
+      return before ? updated(object, before, caller) : created(object, caller);
     },
     show(object, how) {
       const { status, ...rest } = object;

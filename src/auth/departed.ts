@@ -20,6 +20,8 @@ export interface DepartedParts {
 }
 
 const retryDelay = 1_000;
+const unknownMakers =
+  'Some tokens are from before it was kept who made them; revoke those that nobody knows, and make the others anew';
 
 export class Departed {
   readonly #parts: DepartedParts;
@@ -47,27 +49,35 @@ export class Departed {
     });
   }
 
-  /** A user of this name exists now: tokens that were made for the name before belong to it from here on. */
+  /**
+   * A user of this name exists now. Tokens that somebody made who could impersonate the name belong to it from here on; those
+   * that somebody of the same name made for themselves, known by a JWT then, go.
+   */
   came(user: string): void {
     const created = this.#parts.rbac.user(user)?.created;
-    const unbound = this.#parts.tokens.ofUser(user).filter((token) => token.userCreated === undefined);
-    for (const token of unbound) {
-      const bind = { status: { userCreated: created } };
-      if (this.#parts.tokens.isAlive(token.hash)) {
+    for (const token of this.#parts.tokens.ofUser(user)) {
+      if (token.userCreated !== undefined) continue;
+      if (token.maker !== 'impersonator') this.#run(() => this.#delete(token.name));
+      else if (this.#parts.tokens.isAlive(token.hash)) {
+        const bind = { status: { userCreated: created } };
         this.#run(() => ignoreGone(this.#parts.client.patch(PersonalAccessToken, token.name, bind)));
       }
     }
   }
 
-  /** After a start: what a process that died left undone. */
+  /** After a start: what a process that died left undone, and tokens from before it was known who made them. */
   resume(): void {
-    const { rbac, tokens } = this.#parts;
+    const { rbac, tokens, logger } = this.#parts;
     const users = new Set<string>();
+    const unknown: string[] = [];
     for (const token of tokens.all()) {
-      if (token.userCreated === undefined) users.add(token.user);
-      else if (rbac.user(token.user)?.created !== token.userCreated) this.#run(() => this.#delete(token.name));
+      if (token.userCreated === undefined && token.maker !== undefined) users.add(token.user);
+      else if (token.userCreated === undefined || rbac.user(token.user)?.created !== token.userCreated) {
+        this.#run(() => this.#delete(token.name));
+      } else if (token.maker === undefined) unknown.push(token.name);
     }
     for (const user of users) if (rbac.user(user)) this.came(user);
+    if (unknown.length > 0) logger.warn({ count: unknown.length, tokens: unknown.slice(0, 20) }, unknownMakers);
   }
 
   /** Resolves when nothing is under way. */

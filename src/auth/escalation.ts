@@ -52,6 +52,10 @@ const texts = {
     en: 'The role "super-role" allows everything and cannot be changed; bind another role instead',
     zh: '角色 "super-role" 允许一切操作且不可更改；请改用其他角色',
   },
+  impersonate: {
+    en: '"{who}" may not do this: a token for another user needs the right to impersonate users "{user}"',
+    zh: '"{who}" 无权执行此操作：为其他用户创建令牌需要对 users "{user}" 执行 impersonate 的权限',
+  },
   outlives: {
     en: '"{who}" may not do this: a token that is made with a token cannot outlive it; "expiresAt" must be at most {limit}',
     zh: '"{who}" 无权执行此操作：用令牌创建的令牌不能比其更晚过期；"expiresAt" 最晚为 {limit}',
@@ -100,6 +104,11 @@ export function writeChecks(rbac: Rbac, keys: RoleKeys, open: boolean): WriteChe
     }
   }
 
+  function mustImpersonate(caller: Caller, user: string): void {
+    const access = { verb: 'impersonate', group: '', resource: 'users', name: user };
+    if (!rbac.decide(caller.identity, access).allowed) throw refused(texts.impersonate, caller, { user });
+  }
+
   return {
     role(caller, before, next) {
       const wrong = violationsOf(next, keys);
@@ -131,6 +140,8 @@ export function writeChecks(rbac: Rbac, keys: RoleKeys, open: boolean): WriteChe
         throw invalid([violation('/spec/user', 'reserved', texts.reservedName, { name: is.user })]);
       }
       if (isExempt(caller) || (was && JSON.stringify(was) === JSON.stringify(is))) return;
+      // What the other user may do today is not compared: they may get more later, or not be there yet.
+      if (!isOwn(caller, is.user)) mustImpersonate(caller, is.user);
       const unknown: Violation[] = [];
       is.roles?.forEach((role, i) => {
         if (!rbac.hasRole(role)) unknown.push(violation(`/spec/roles/${i}`, 'role', texts.noSuchRole, { role }));
@@ -138,10 +149,10 @@ export function writeChecks(rbac: Rbac, keys: RoleKeys, open: boolean): WriteChe
       if (unknown.length > 0) throw invalid(unknown);
       const { identity } = caller;
       const principal = isPrincipal(identity) ? identity : undefined;
-      const own = (principal?.kind ?? 'User') === 'User' && (principal?.subject ?? identity.name) === is.user;
-      const user = rbac.policyOfSubject('User', is.user);
-      const scope = is.roles?.length ? rbac.policyOfRoles(is.roles).policy.layers : [];
-      mustHave(caller, own ? new Policy([...user.layers, ...scope]) : user);
+      if (isOwn(caller, is.user)) {
+        const scope = is.roles?.length ? rbac.policyOfRoles(is.roles).policy.layers : [];
+        mustHave(caller, new Policy([...rbac.policyOfSubject('User', is.user).layers, ...scope]));
+      }
       const limit = principal?.credential === undefined ? undefined : principal.expiresAt;
       if (limit !== undefined && !(is.expiresAt !== undefined && Date.parse(is.expiresAt) <= limit)) {
         throw refused(texts.outlives, caller, { limit: new Date(limit).toISOString() });
@@ -158,6 +169,12 @@ export function writeChecks(rbac: Rbac, keys: RoleKeys, open: boolean): WriteChe
       if (!isDisabled(next) && (!before || isDisabled(before))) mustHave(caller, rbac.policyOfSubject('User', name));
     },
   };
+}
+
+/** Whether the caller is this user. */
+export function isOwn({ identity, origin }: Caller, user: string): boolean {
+  if (origin === 'host') return false;
+  return isPrincipal(identity) ? identity.kind === 'User' && identity.subject === user : identity.name === user;
 }
 
 /** What is wrong with a role whoever writes it, beside what its schema says. */

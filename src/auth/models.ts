@@ -101,7 +101,12 @@ export const PersonalAccessToken = defineModel({
       token: Type.Optional(Type.String({ description: 'Only in the answer to the creation.' })),
       hash: Type.Optional(Type.String({ description: 'Never shown.' })),
       userCreated: Type.Optional(
-        Type.String({ description: 'creationTimestamp of the User that the token is bound to.' }),
+        Type.String({ description: 'creationTimestamp of the User that the token is bound to. Never shown.' }),
+      ),
+      maker: Type.Optional(
+        Type.Enum(['user', 'impersonator'], {
+          description: 'Who made it: the user, or somebody who could impersonate the user. Never shown.',
+        }),
       ),
     }),
   ),

@@ -20,7 +20,7 @@ export interface TemplateParts {
   readonly logger: OutageLog;
 }
 
-/** `view`: get, list, watch; `manage`: everything. */
+/** `view`: get, list, watch; `manage`: everything that is done to the objects. */
 export type TemplateKind = 'view' | 'manage';
 
 const kinds: readonly TemplateKind[] = ['view', 'manage'];
@@ -37,8 +37,12 @@ export function templateName(plural: string, group: string, kind: TemplateKind, 
   return base.slice(0, longestName - end.length) + end;
 }
 
+const looking = ['get', 'list', 'watch'];
+/** Everything but `impersonate`: whoever manages users need not be able to act as each of them. */
+const managingUsers = [...looking, 'create', 'update', 'patch', 'delete', 'explain'];
+
 function templateRules(plural: string, group: string, kind: TemplateKind): Rule[] {
-  const verbs = kind === 'view' ? ['get', 'list', 'watch'] : ['*'];
+  const verbs = kind === 'view' ? looking : group === '' && plural === 'users' ? managingUsers : ['*'];
   return [{ apiGroups: [group], resources: [plural, `${plural}/status`], verbs }];
 }
 

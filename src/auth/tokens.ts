@@ -21,7 +21,11 @@ export interface TokenStatus {
   readonly hash?: string;
   /** creationTimestamp of the User, when there was one: the token dies with that User, also when the name is used again. */
   readonly userCreated?: string;
+  readonly maker?: TokenMaker;
 }
+
+/** Who made a token: its user, or somebody with the right to impersonate the user. Absent on tokens from before that right was asked for. */
+type TokenMaker = 'user' | 'impersonator';
 
 export interface StoredToken {
   readonly name: string;
@@ -29,6 +33,7 @@ export interface StoredToken {
   readonly roles: readonly string[];
   readonly hash: string;
   readonly userCreated?: string;
+  readonly maker?: TokenMaker;
   /** Milliseconds since the epoch; Infinity without a limit. */
   readonly expiresAt: number;
   /** Store revision of its creation; 0 for what was there at the start. */
@@ -115,6 +120,8 @@ export class Tokens {
     const user = this.#rbac().user(token.user);
     if (user?.disabled) return false;
     if (token.userCreated !== undefined) return user?.created === token.userCreated;
+    // Made for a name without a User: whoever gets the name later is somebody else, unless the maker could impersonate them too.
+    if (token.maker === undefined || (user && token.maker === 'user')) return false;
     const departed = this.#rbac().departedAt(token.user);
     return departed === undefined || token.id > departed;
   }
@@ -152,5 +159,6 @@ function stored(name: string, object: ExtensionObject, id: number): StoredToken 
     expiresAt: spec.expiresAt === undefined ? Number.POSITIVE_INFINITY : Date.parse(spec.expiresAt),
     id,
     ...(status.userCreated !== undefined && { userCreated: status.userCreated }),
+    ...(status.maker !== undefined && { maker: status.maker }),
   };
 }

@@ -18,7 +18,7 @@ export function authCommand(io: Io): Command {
 function canICommand(io: Io): Command {
   const command = new Command('can-i')
     .description('say whether the caller may do something, and why; exit code 0 for yes, 1 for no')
-    .argument('<verb>', 'get, list, watch, create, update, patch or delete')
+    .argument('<verb>', 'get, list, watch, create, update, patch or delete; on users also impersonate')
     .argument('<type>', 'plural, plural.group or plural.version.group, also with a sub-resource: cities/status')
     .argument('[name]', 'name of one object')
     .addOption(formatOption('table'))

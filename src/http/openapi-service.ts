@@ -30,7 +30,8 @@ const accessReview = {
   properties: {
     verb: {
       type: 'string',
-      description: 'get, list, watch, create, update, patch, delete; for a path an HTTP method in lower case',
+      description:
+        'get, list, watch, create, update, patch, delete, on users impersonate; for a path an HTTP method in lower case',
     },
     type: {
       type: 'string',

@@ -20,8 +20,9 @@ const managePersons: Rule = { apiGroups: ['a.example'], resources: ['persons', '
 const writeRoles: Rule = {
   apiGroups: [''],
   resources: ['roles', 'rolebindings', 'personalaccesstokens', 'users'],
-  verbs: ['*'],
+  verbs: ['get', 'list', 'watch', 'create', 'update', 'patch', 'delete'],
 };
+const impersonate: Rule = { apiGroups: [''], resources: ['users'], verbs: ['impersonate'] };
 
 interface RoleOptions {
   dependencies?: string[] | string;
@@ -65,7 +66,10 @@ function token(spec: { user: string; roles?: string[]; expiresAt?: string }): Ex
   return { apiVersion: 'v1alpha1', kind: 'PersonalAccessToken', metadata: { name: 't' }, spec };
 }
 
-/** `editor` manages persons and may write roles; `viewer` sees persons; `root` has super-role; `nobody` nothing. */
+/**
+ * `editor` manages persons and may write roles; `viewer` sees persons; `root` has super-role; `deputy` may write roles and
+ * impersonate `root`; `keeper` everything with users; `nobody` nothing.
+ */
 function world(): { rbac: Rbac; checks: WriteChecks } {
   const timers = { after: () => () => {} };
   const owned = () => [{ group: 'plugin.example', resource: 'things' }];
@@ -76,6 +80,8 @@ function world(): { rbac: Rbac; checks: WriteChecks } {
     role('editors', [managePersons, writeRoles]),
     role('secrets-view', [{ apiGroups: [''], resources: ['secrets'], verbs: ['get'] }]),
     role('one-person', [{ ...managePersons, resourceNames: ['ada'] }]),
+    role('deputies', [writeRoles, { ...impersonate, resourceNames: ['root'] }]),
+    role('keepers', [writeRoles, { apiGroups: [''], resources: ['users'], verbs: ['*'] }]),
   ];
   for (const one of roles) rbac.setRole(one.metadata.name, one);
   for (const [name, one] of [
@@ -83,6 +89,8 @@ function world(): { rbac: Rbac; checks: WriteChecks } {
     ['b2', binding('persons-view', 'viewer')],
     ['b3', binding('super-role', 'root')],
     ['b4', binding('one-person', 'narrow')],
+    ['b5', binding('deputies', 'deputy')],
+    ['b6', binding('keepers', 'keeper')],
   ] as const) {
     rbac.setBinding(name, one, 1);
   }
@@ -113,6 +121,12 @@ const lacks = (what: string): Case['refused'] => ({
 const editor = caller('editor');
 const root = caller('root');
 const viewer = caller('viewer');
+const deputy = caller('deputy');
+const keeper = caller('keeper');
+const needsImpersonate = (user: string): Case['refused'] => ({
+  code: 'Forbidden',
+  message: new RegExp(`needs the right to impersonate users "${user}"`),
+});
 
 const cases: Case[] = [
   { name: 'a role within the own rights', check: 'role', caller: editor, next: role('r', [viewPersons]) },
@@ -326,16 +340,125 @@ const cases: Case[] = [
     check: 'token',
     caller: editor,
     next: token({ user: 'root' }),
-    refused: lacks('\\* \\*'),
+    refused: needsImpersonate('root'),
   },
   {
     name: 'a narrow token of somebody with more',
     check: 'token',
     caller: editor,
     next: token({ user: 'root', roles: ['persons-view'] }),
-    refused: lacks('\\* \\*'),
+    refused: needsImpersonate('root'),
   },
-  { name: 'a token of somebody with less', check: 'token', caller: editor, next: token({ user: 'viewer' }) },
+  {
+    name: 'a token of somebody with less, who may have more later',
+    check: 'token',
+    caller: editor,
+    next: token({ user: 'viewer' }),
+    refused: needsImpersonate('viewer'),
+  },
+  {
+    name: 'a token of somebody who is not there yet',
+    check: 'token',
+    caller: editor,
+    next: token({ user: 'boss@corp' }),
+    refused: needsImpersonate('boss@corp'),
+  },
+  {
+    name: 'a token of the user whom somebody may impersonate',
+    check: 'token',
+    caller: deputy,
+    next: token({ user: 'root' }),
+  },
+  {
+    name: 'a token of another user than the one whom somebody may impersonate',
+    check: 'token',
+    caller: deputy,
+    next: token({ user: 'viewer' }),
+    refused: needsImpersonate('viewer'),
+  },
+  {
+    name: 'a token of a user, with a token narrowed to roles without that right',
+    check: 'token',
+    caller: caller('deputy', { scope: ['persons-view'], credential: 'x' }),
+    next: token({ user: 'root' }),
+    refused: needsImpersonate('root'),
+  },
+  {
+    name: 'a token of anybody, by who may do everything with users',
+    check: 'token',
+    caller: keeper,
+    next: token({ user: 'root' }),
+  },
+  { name: 'a token of anybody, by who has everything', check: 'token', caller: root, next: token({ user: 'nobody' }) },
+  {
+    name: 'a role to impersonate',
+    check: 'role',
+    caller: editor,
+    next: role('r', [{ ...impersonate, resourceNames: ['viewer'] }]),
+    refused: lacks('impersonate users "viewer"'),
+  },
+  {
+    name: 'a role to impersonate whom one may impersonate',
+    check: 'role',
+    caller: deputy,
+    next: role('r', [{ ...impersonate, resourceNames: ['root'] }]),
+  },
+  {
+    name: 'a role to impersonate others too',
+    check: 'role',
+    caller: deputy,
+    next: role('r', [{ ...impersonate, resourceNames: ['root', 'viewer'] }]),
+    refused: lacks('impersonate users "viewer"'),
+  },
+  {
+    name: 'a role to impersonate everybody, without names',
+    check: 'role',
+    caller: deputy,
+    next: role('r', [impersonate]),
+    refused: lacks('impersonate users"'),
+  },
+  {
+    name: 'every verb on users, by who has all but one of them',
+    check: 'role',
+    caller: deputy,
+    next: role('r', [{ ...impersonate, verbs: ['*'] }]),
+    refused: lacks('\\* users'),
+  },
+  {
+    name: 'impersonating on every resource',
+    check: 'role',
+    caller: keeper,
+    next: role('r', [{ ...impersonate, resources: ['*'] }]),
+    refused: lacks('impersonate \\*'),
+  },
+  {
+    name: 'a role to impersonate, by who may do everything with users',
+    check: 'role',
+    caller: keeper,
+    next: role('r', [impersonate]),
+  },
+  {
+    name: 'a dependency on a role to impersonate',
+    check: 'role',
+    caller: editor,
+    next: role('r', [], { dependencies: ['deputies'] }),
+    refused: lacks('impersonate users "root"'),
+  },
+  {
+    name: 'aggregating a role to impersonate into the own one',
+    check: 'role',
+    caller: editor,
+    before: role('deputies', [{ ...impersonate, resourceNames: ['root'] }]),
+    next: role('deputies', [{ ...impersonate, resourceNames: ['root'] }], { aggregatesTo: ['editors'] }),
+    refused: lacks('impersonate users "root"'),
+  },
+  {
+    name: 'binding a role to impersonate to oneself',
+    check: 'binding',
+    caller: editor,
+    next: binding('deputies', 'editor'),
+    refused: lacks('impersonate users "root"'),
+  },
   {
     name: 'a token with a role that does not exist',
     check: 'token',
@@ -383,7 +506,15 @@ const cases: Case[] = [
     caller: editor,
     before: token({ user: 'root', roles: ['persons-view'] }),
     next: token({ user: 'root' }),
-    refused: lacks('\\* \\*'),
+    refused: needsImpersonate('root'),
+  },
+  {
+    name: 'a longer life for a token of somebody else',
+    check: 'token',
+    caller: editor,
+    before: token({ user: 'viewer', expiresAt: '2026-01-01T00:00:00Z' }),
+    next: token({ user: 'viewer' }),
+    refused: needsImpersonate('viewer'),
   },
   {
     name: 'a label on a token of somebody with more',
@@ -475,12 +606,12 @@ test('contract 12: rights that are bound to a name do not let a stale binding gi
 });
 
 test('contract 12: whatever sequence of allowed writes a group of callers makes, they never have more than they had together', () => {
-  const resources = ['persons', 'persons/status', 'books', 'secrets'];
+  const resources = ['persons', 'persons/status', 'books', 'secrets', 'users'];
   const some = <T>(values: readonly T[], max = 2) => fc.array(fc.constantFrom(...values), { maxLength: max });
   const anyRule = fc.record({
     apiGroups: some(['', 'a.example', '*']),
     resources: some([...resources, '*', '*/status']),
-    verbs: some(['get', 'create', '*']),
+    verbs: some(['get', 'create', 'impersonate', '*']),
     resourceNames: fc.constantFrom<string[]>([], ['ada']),
   });
   const roleName = fc.constantFrom('r1', 'r2', 'persons-view', 'editors', 'secrets-view', 'one-person');
@@ -503,7 +634,7 @@ test('contract 12: whatever sequence of allowed writes a group of callers makes,
   );
   const atoms: Access[] = ['', 'a.example', 'other.example'].flatMap((group) =>
     [...resources, 'books/status'].flatMap((resource) =>
-      ['get', 'create', 'delete'].flatMap((verb) => [
+      ['get', 'create', 'delete', 'impersonate'].flatMap((verb) => [
         { verb, group, resource, name: 'ada' },
         { verb, group, resource, name: 'bob' },
       ]),
@@ -511,7 +642,7 @@ test('contract 12: whatever sequence of allowed writes a group of callers makes,
   );
   let accepted = 0;
   fc.assert(
-    fc.property(fc.array(write, { minLength: 5, maxLength: 25 }), (writes) => {
+    fc.property(fc.array(write, { minLength: 5, maxLength: 40, size: 'max' }), (writes) => {
       const { rbac, checks } = world();
       const people = ['editor', 'viewer', 'narrow'].map((name) => caller(name).identity);
       const together = (identities: Identity[]) =>
