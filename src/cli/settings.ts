@@ -80,6 +80,7 @@ export const settings = {
   'http.keepAlive': s('period', 'how long an idle connection is kept'),
   'http.bulkConcurrency': s('positive', 'objects of one bulk request that are written at the same time'),
   'http.bulkBuffer': s('positive', 'bytes of answers that wait for the client of a bulk request'),
+  'http.bulkRefusals': s('count', 'refused lines after which a bulk request ends'),
   'http.stopTimeout': s('duration', 'how long a stop waits for requests under way'),
   'accessLog.success': s('level', 'log level of answers below 400'),
   'accessLog.refusal': s('level', 'log level of answers 4xx'),

@@ -32,9 +32,15 @@ function admission(cost = 0, refusalCost = 0) {
     warn: (count) => warnings.push(count),
   });
   const socket = { destroyed: false };
-  const come = (id: string, method = 'GET', connection = socket): boolean => {
+  const come = (id: string, method = 'GET', connection = socket, headers = {}): boolean => {
     const finish = () => gone.push(id);
-    const isBegun = one.admits({ id, method, started: time, request: { socket: connection }, finish } as never);
+    const isBegun = one.admits({
+      id,
+      method,
+      started: time,
+      request: { socket: connection, headers },
+      finish,
+    } as never);
     if (isBegun) begun.push(id);
     return isBegun;
   };
@@ -154,6 +160,16 @@ describe('waiting writes', () => {
     assert.equal(come('late', 'POST'), true);
     Object.assign(writes, { length: 3, age: 501 });
     assert.equal(come('few', 'POST'), true);
+  });
+
+  test('refuse no request of many lines, which waits by itself', () => {
+    const { come, writes, refused } = admission();
+    Object.assign(writes, { length: 4, age: 501 });
+    const ndjson = { 'content-type': 'application/x-ndjson; charset=utf-8' };
+    assert.equal(come('lines', 'POST', undefined, ndjson), true);
+    assert.equal(come('no lines', 'PUT', undefined, ndjson), false);
+    assert.equal(come('one', 'POST', undefined, { 'content-type': 'application/json' }), false);
+    assert.deepEqual(refused, ['no lines', 'one']);
   });
 });
 

@@ -5,7 +5,9 @@
  * Jacobson, RFC 8289; with two fixed limits as in Maurer, "Fail at Scale", ACM Queue 13, 8).
  */
 import type { Exchange } from './exchange.ts';
+import { ndjson } from './exchange.ts';
 import type { AdmissionLimits } from './limits.ts';
+import { mediaType } from './negotiate.ts';
 
 export interface AdmissionParts {
   readonly limits: AdmissionLimits;
@@ -130,7 +132,7 @@ export class Admission {
 
   #isWriteTooMany(exchange: Exchange, now: number): boolean {
     const { limits, writes } = this.#parts;
-    if (writes.length <= limits.crowd || !isWrite(exchange.method) || writes.age <= limits.writes) return false;
+    if (writes.length <= limits.crowd || !isWrite(exchange) || writes.age <= limits.writes) return false;
     this.#refuse(exchange, 'writes', now);
     return true;
   }
@@ -181,6 +183,8 @@ function isGone({ request }: Exchange): boolean {
   return request.socket.destroyed;
 }
 
-function isWrite(method: string): boolean {
-  return method !== 'GET' && method !== 'HEAD';
+/** One that cannot wait once it has begun: the lines of a bulk request can (`line-gate.ts`). */
+function isWrite({ method, request }: Exchange): boolean {
+  if (method === 'GET' || method === 'HEAD') return false;
+  return method !== 'POST' || mediaType(request.headers['content-type']) !== ndjson;
 }

@@ -75,6 +75,11 @@ export class Exchange {
     this.id = typeof given === 'string' && wellFormedId.test(given) ? given : makeId();
   }
 
+  /** Milliseconds, never going back. */
+  get time(): number {
+    return this.#observer.monotonicNow();
+  }
+
   get locale(): Locale {
     this.#locale ??= preferredLocale(this.request.headers['accept-language']);
     return this.#locale;

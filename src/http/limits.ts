@@ -1,3 +1,5 @@
+import type { LineGateLimits } from './line-gate.ts';
+
 /** Limits of the HTTP side; each is an option (contract section 3). */
 export interface HttpLimits {
   /** Largest request body, and largest line of an NDJSON body, in bytes. Over it: 413. Default 1 MiB. */
@@ -22,6 +24,8 @@ export interface HttpLimits {
   readonly bulkConcurrency: number;
   /** Bytes of answers that wait for the client of a bulk request before no more of its lines are read. Default 8 MiB. */
   readonly bulkBuffer: number;
+  /** Refused lines of one bulk request after which no more of it is read; names that are taken do not count. Default 1,000. */
+  readonly bulkRefusals: number;
   /** Milliseconds that a stop waits for requests under way. Default 10 s. */
   readonly stopTimeout: number;
 }
@@ -42,6 +46,9 @@ export interface AdmissionLimits {
 
 export const admissionLimits: AdmissionLimits = { slice: 20, burst: 1_000, standing: 500, writes: 1_000, crowd: 64 };
 
+/** How much of bulk requests is worked on at the same time. No options: see docs/decisions/overload.md. */
+export const lineGateLimits: LineGateLimits = { lines: 2_000, bytes: 16 * 1024 * 1024, few: 64, age: 500 };
+
 export const defaultHttpLimits: HttpLimits = {
   body: 1024 * 1024,
   depth: 64,
@@ -54,5 +61,6 @@ export const defaultHttpLimits: HttpLimits = {
   keepAlive: 72_000,
   bulkConcurrency: 512,
   bulkBuffer: 8 * 1024 * 1024,
+  bulkRefusals: 1_000,
   stopTimeout: 10_000,
 };

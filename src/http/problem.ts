@@ -120,6 +120,18 @@ export function lineTooLarge(limit: number): KindredError {
   );
 }
 
+/** 400: the last line of a bulk answer that ends before its body does. */
+export function tooManyRefused(count: number): KindredError {
+  return new KindredError(
+    'BadRequest',
+    {
+      en: 'The request ends here: {count} lines were refused. This line and those after it were not read, nothing of them was done',
+      zh: '请求到此结束：已有 {count} 行被拒绝。未读取该行及其后各行，也未对其执行任何操作',
+    },
+    { count },
+  );
+}
+
 export function urlTooLong(limit: number): KindredError {
   return new KindredError(
     'UriTooLong',

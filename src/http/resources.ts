@@ -18,6 +18,8 @@ import { json, ndjson } from './exchange.ts';
 import { exportObjects } from './export.ts';
 import { parseJson } from './json.ts';
 import type { HttpLimits } from './limits.ts';
+import { lineGateLimits } from './limits.ts';
+import { LineGate } from './line-gate.ts';
 import { mediaType, preferredType } from './negotiate.ts';
 import { segmentsOf, verbOf } from './path.ts';
 import {
@@ -95,11 +97,14 @@ export class ResourceRoutes {
   readonly #jsonLimits: { maxDepth: number; maxMembers: number };
   readonly #byBase = new Map<string, ModelRoutes>();
   readonly #buffers = new BufferPool(pageBuffers.size, pageBuffers.most);
+  readonly #gate: LineGate;
   readonly #stopListening: (() => void)[];
 
   constructor(parts: ResourceRoutesParts) {
     this.#parts = parts;
     this.#jsonLimits = { maxDepth: parts.limits.depth, maxMembers: parts.limits.members };
+    const lines = Math.max(lineGateLimits.lines, parts.limits.bulkConcurrency);
+    this.#gate = new LineGate({ ...lineGateLimits, lines }, parts.resources.queue);
     const forget = (): void => this.#byBase.clear();
     this.#stopListening = [parts.registry.onRegister(forget), parts.registry.onUnregister(forget)];
   }
@@ -289,8 +294,8 @@ export class ResourceRoutes {
         this.#parts.authorise(exchange, access);
         return resource.create(parseJson(line, this.#jsonLimits), { caller: exchange.caller });
       };
-      const revision = this.#parts.resources.feed.applied;
-      return bulkCreate(exchange, create, revision, this.#parts.limits);
+      const { limits, resources } = this.#parts;
+      return bulkCreate(exchange, resources.feed.applied, { create, limits, gate: this.#gate });
     }
     const answer = await resource.create(await this.#body(exchange), { caller: exchange.caller });
     const location = `${model.base}/${encodeURIComponent(answer.stored.name)}`;

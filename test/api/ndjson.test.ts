@@ -2,6 +2,8 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { request as httpRequest } from 'node:http';
 import { describe, test } from 'node:test';
+import { openStore } from '../../src/store/open.ts';
+import { until } from '../../src/testing/until.ts';
 import type { Api } from './harness.ts';
 import { check, notes, person, persons, withApi } from './harness.ts';
 
@@ -118,6 +120,100 @@ describe('bulk POST', () => {
       status: 400,
       body: { code: 'InvalidParameter' },
     });
+  });
+});
+
+describe('bulk POST: refused lines', () => {
+  const bulkRefusals = 20;
+  // One line at a time, so that it is known which is the last.
+  const api = withApi({ http: { bulkRefusals, bulkConcurrency: 1, bulkBuffer: 2_000 } });
+  const wrong = (i: number) => ({ metadata: { name: `wrong-${i}` }, spec: { name: '' } });
+  const statuses = (answers: readonly any[]) => answers.map(({ status, code }) => code ?? status);
+
+  test('contract 3: a body of more refused bytes than may be worked on is answered to its last line', async () => {
+    const long = Array.from({ length: bulkRefusals - 1 }, (_, i) => `${i}${' '.repeat(1_990)}`);
+    const answers = await bulk(api, [...long, person('behind')]);
+    assert.deepEqual(statuses(answers), [...long.map(() => 'Invalid'), 201]);
+  });
+
+  test('contract 3: as many as are allowed do not end it', async () => {
+    const answers = await bulk(
+      api,
+      Array.from({ length: bulkRefusals }, (_, i) => wrong(i)),
+    );
+    assert.deepEqual(statuses(answers), Array(bulkRefusals).fill('Invalid'));
+  });
+
+  test('after so many it ends with a line that says so, and nothing behind is done', async () => {
+    const lines = Array.from({ length: 10_000 }, (_, i) => (i < 5 ? person(`before-${i}`) : wrong(i)));
+    lines[5 + bulkRefusals] = person('not-read');
+    const answers = await bulk(api, lines);
+    assert.deepEqual(statuses(answers), [...Array(5).fill(201), ...Array(bulkRefusals).fill('Invalid'), 'BadRequest']);
+    assert.match(answers.at(-1).detail, /20 lines were refused.*not read, nothing of them was done/);
+    assert.equal((await api.send({ path: `${persons}/before-4` })).status, 200);
+    assert.equal((await api.send({ path: `${persons}/not-read` })).status, 404);
+  });
+
+  test('names that are taken do not count: who was cut off sends all of it again', async () => {
+    const taken = Array.from({ length: 3 * bulkRefusals }, () => person('behind'));
+    const answers = await bulk(api, [...taken, person('last', { name: 'last of all' })]);
+    assert.deepEqual(statuses(answers), [...taken.map(() => 'AlreadyExists'), 201]);
+  });
+
+  test('the rest of the body is dropped, and the connection serves on', async () => {
+    const chunk = (text: string) => `${text.length.toString(16)}\r\n${text}\r\n`;
+    const head = `POST ${persons} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-ndjson\r\nTransfer-Encoding: chunked\r\n\r\n`;
+    const text = await api.raw(
+      head + chunk('5\n'.repeat(bulkRefusals + 1)),
+      (received) => until(() => received().endsWith('\r\n0\r\n\r\n')),
+      chunk('5\n'.repeat(1_000)),
+      `0\r\n\r\nGET /livez HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`,
+    );
+    assert.equal(text.match(/"code":"Invalid"/g)?.length, bulkRefusals);
+    assert.match(text, /"code":"BadRequest"[\s\S]*\r\n0\r\n\r\nHTTP\/1\.1 200 OK/);
+  });
+});
+
+describe('bulk POST: more than the store can take at once', () => {
+  const commits = Promise.withResolvers<void>();
+  const database = async (options: object) => {
+    const store = await openStore('sqlite::memory:', options);
+    const commit = store.commit.bind(store);
+    // Once it holds notes, for as long as the test wants.
+    store.commit = async (writes, time) => {
+      if (writes.some(({ name }) => name.startsWith('large-'))) await commits.promise;
+      return commit(writes, time);
+    };
+    return store;
+  };
+  const api = withApi({ database });
+
+  test('lines are read later, and none is answered with a refusal', async () => {
+    const note = (name: string) => ({ metadata: { name }, text: 'x'.repeat(900_000) });
+    const requests = Array.from({ length: 10 }, (_, i) =>
+      bulk(
+        api,
+        Array.from({ length: 9 }, (_, j) => note(`large-${i}-${j}`)),
+        notes,
+      ),
+    );
+    const waiting = async () => {
+      const { text } = await api.send({ path: '/metrics' });
+      return Number(/^kindred_writes_waiting (\d+)$/m.exec(text)?.[1]);
+    };
+    try {
+      // Of 90 lines with 81 MB as many as have 16 MiB; it stays like this.
+      await until(async () => (await waiting()) >= 18);
+      for (let i = 0; i < 5; i++) assert.ok((await waiting()) <= 19, `${await waiting()} writes wait`);
+    } finally {
+      commits.resolve();
+      await Promise.allSettled(requests);
+    }
+    const answers = (await Promise.all(requests)).flat();
+    assert.deepEqual(
+      answers.map(({ status }) => status),
+      Array(90).fill(201),
+    );
   });
 });
 
