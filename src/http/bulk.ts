@@ -9,7 +9,7 @@ import { ndjson } from './exchange.ts';
 import type { LineGate } from './line-gate.ts';
 import { asKindredError, lineTooLarge, requestTimeout, tooManyRefused } from './problem.ts';
 
-export interface BulkLimits {
+interface BulkLimits {
   /** Bytes of one line. */
   readonly body: number;
   /** Milliseconds without a byte in either direction while the client is the one waited for. */
