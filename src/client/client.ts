@@ -15,7 +15,7 @@ import type { ExtensionObject, Metadata } from '../model/object.ts';
 import type { ListOptions, PageRequest, Sort } from '../query/query.ts';
 import type { ExtensionClient, ListResult, WatchEvent, WatchOptions } from '../resource/extension-client.ts';
 import type { Call, ConnectionOptions } from './connection.ts';
-import { Connection } from './connection.ts';
+import { Connection, Silence } from './connection.ts';
 import type { ImportOptions, ImportResult } from './import.ts';
 import { importObjects } from './import.ts';
 import { lines } from './ndjson.ts';
@@ -32,7 +32,7 @@ export type { ExtensionClient, ListResult, WatchEvent } from '../resource/extens
 export type { ConnectionOptions } from './connection.ts';
 export type { ImportOptions, ImportResult } from './import.ts';
 export type { Comparison, FieldFilters, LabelFilters, ListQuery, SelectQuery, SortKey } from './parameters.ts';
-export { type RetryOptions, retryOnConflict } from './retry.ts';
+export { type BackoffOptions, Patience, type RetryOptions, type RetryPolicy, retryOnConflict } from './retry.ts';
 export type { ResumeOptions } from './watch.ts';
 
 /** Names of the indexes that a model's type declares; any text where it does not say. */
@@ -47,18 +47,29 @@ export interface CallOptions {
   signal?: AbortSignal;
 }
 
-/** `ExtensionClient` over HTTP. Every failure is a `KindredError` with the code and the members of the service's answer. */
+/**
+ * `ExtensionClient` over HTTP. Every failure is a `KindredError` with the code and the members of the service's answer;
+ * a call that a signal ended throws the signal's reason. What certainly was not applied is sent again (option `retry`).
+ */
 export interface KindredClient extends ExtensionClient {
+  /**
+   * The same client with other options, such as a signal, a `timeout` or no `retry` for some of the calls.
+   *
+   * ```ts
+   * await client.with({ signal: AbortSignal.timeout(5_000) }).create(City, city);
+   * ```
+   */
+  with(options: Partial<Omit<ConnectionOptions, 'url'>>): KindredClient;
   /** The same operations for one model, with its selectors, sort keys and index names typed. */
   for<M extends ModelType>(type: M): ModelClient<ObjectOf<M>, IndexNames<M>>;
   watch<T>(type: ModelType<T>, options?: WatchOptions & ResumeOptions): AsyncIterable<WatchEvent<T>>;
-  /** Bulk creation; takes objects or their JSON texts. Results in the order of the objects, refused ones among them. */
+  /** Bulk creation; takes objects or their JSON texts. One result for each in their order, refused ones among them. */
   import(
     type: ModelType,
     objects: Iterable<object | string> | AsyncIterable<object | string>,
     options?: ImportOptions,
   ): AsyncIterable<ImportResult>;
-  /** As `listAll`, each object as the JSON text that is stored: nothing is lost in numbers, nothing is parsed. */
+  /** As `listAll`, each object as the JSON text that is stored: nothing is lost in numbers, nothing is parsed. Complete, or it throws. */
   exportLines(type: ModelType, options?: SelectQuery | ListOptions): AsyncIterable<string>;
   /**
    * Any other route: custom API, discovery. JSON in and out; undefined for 204.
@@ -93,6 +104,7 @@ const differs: Text = {
   en: '{kind} "{name}" has version {current}, not {version}',
   zh: '{kind} "{name}" 的版本是 {current}，而不是 {version}',
 };
+const absent: Text = { en: 'There is no {kind} "{name}"', zh: '不存在名为 "{name}" 的 {kind}' };
 const unnamed: Text = { en: 'The object has no metadata.name', zh: '对象缺少 metadata.name' };
 
 /** Opens no connection before the first call. */
@@ -107,6 +119,10 @@ class HttpClient implements KindredClient {
 
   constructor(connection: Connection) {
     this.#connection = connection;
+  }
+
+  with(options: Partial<Omit<ConnectionOptions, 'url'>>): KindredClient {
+    return new HttpClient(this.#connection.with(options));
   }
 
   for<M extends ModelType>(type: M): ModelClient<ObjectOf<M>, IndexNames<M>> {
@@ -201,11 +217,14 @@ class HttpClient implements KindredClient {
     const { version } = options;
     if (version === undefined) return this.#connection.json('DELETE', path);
     // The route knows entity tags only, so the version is compared with the state whose tag is sent along.
-    const response = await this.#connection.send('GET', path);
-    const { metadata } = (await response.json()) as ExtensionObject;
+    const { object, tag } = await this.#connection.retrying(async () => {
+      const response = await this.#connection.send('GET', path);
+      return { object: (await response.json()) as ExtensionObject, tag: response.headers.get('etag')! };
+    });
+    const { metadata } = object;
     if (metadata.version !== version) throw this.#differs(type, name, metadata.version!, version);
     try {
-      return await this.#connection.json('DELETE', path, { headers: { 'if-match': response.headers.get('etag')! } });
+      return await this.#connection.json('DELETE', path, { headers: { 'if-match': tag } });
     } catch (error) {
       if (!(error instanceof KindredError) || error.code !== 'PreconditionFailed') throw error;
       const now = (await this.get(type, name)) as ExtensionObject;
@@ -242,21 +261,29 @@ class HttpClient implements KindredClient {
 
   /** The NDJSON export of a list: complete when it ends, otherwise it throws. */
   async *#lines(type: ModelType, query: URLSearchParams): AsyncGenerator<string, void, undefined> {
-    const response = await this.#connection.send('GET', listPath(type), {
-      query,
-      headers: { accept: 'application/x-ndjson' },
+    const { signal, timeout } = this.#connection;
+    const headers = { accept: 'application/x-ndjson' };
+    const { response, silence } = await this.#connection.retrying(async () => {
+      const silence = new Silence(timeout);
+      return { response: await this.#connection.send('GET', listPath(type), { query, headers, silence }), silence };
     });
-    const found = lines(response.body!);
+    const total = response.headers.get('kindred-total');
+    const found = lines(response.body!, silence);
+    let count = 0;
     try {
       for (;;) {
         const next = await found.next().catch((error: unknown) => {
-          throw this.#connection.signal?.aborted ? error : this.#connection.broken(error);
+          throw signal?.aborted ? signal.reason : this.#connection.broken(error);
         });
-        if (next.done) return;
+        if (next.done) break;
+        count++;
         yield next.value;
       }
     } finally {
       await found.return();
+    }
+    if (total !== null && count !== Number(total)) {
+      throw this.#connection.broken(new Error(`${count} of ${total} objects arrived`));
     }
   }
 
@@ -284,6 +311,8 @@ function listPath(type: ModelType): string {
 }
 
 function objectPath(type: ModelType, name: string): string {
+  // In a URL these are no names: they lead to other paths.
+  if (['', '.', '..'].includes(name)) throw new KindredError('NotFound', absent, { kind: gvkOf(type).kind, name });
   return `${listPath(type)}/${encodeURIComponent(name)}`;
 }
 

@@ -1,25 +1,67 @@
+/**
+ * Bulk creation (contract section 3), so that every object has one answer in the end. What certainly was not applied is
+ * sent again. A connection that breaks leaves objects of which nobody knows whether they are stored: those with a name
+ * are sent again too, and when the name is taken then, what is stored under it tells whether it is this import's own.
+ */
+import type { Text } from '../errors.ts';
 import { KindredError } from '../errors.ts';
 import type { Connection } from './connection.ts';
-import { errorFrom } from './connection.ts';
+import { errorFrom, Silence } from './connection.ts';
 import { lines } from './ndjson.ts';
+import type { RetryPolicy } from './retry.ts';
+import { isNotApplied, Patience } from './retry.ts';
+import type { Stored } from './written.ts';
+import { isWritten } from './written.ts';
 
 /** What became of one object: acknowledged, or refused with the reason. `index` counts the objects from 0. */
 export type ImportResult =
   | { readonly index: number; readonly ok: true; readonly name: string; readonly version: number }
-  | { readonly index: number; readonly ok: false; readonly object: object | string; readonly error: KindredError };
+  | {
+      readonly index: number;
+      readonly ok: false;
+      readonly object: object | string;
+      /** `UnknownOutcome`: the object may be stored, or not. */
+      readonly error: KindredError;
+    };
 
 export interface ImportOptions {
-  /** Objects in one request; default 1,000. */
+  /** Objects in one request; default 1,000. Requests of more than 4 MiB are sent in parts. */
   batch?: number;
   /** Requests under way at once; default 2. */
   concurrency?: number;
+  /** Cuts off what is under way: the import throws the signal's reason, and objects without a result may be stored or not. */
   signal?: AbortSignal;
+  /**
+   * How objects that were not applied, or whose outcome is unknown, are sent again; a `Patience` that several imports
+   * share ends for all of them at once. Default: until none succeeded for 2 minutes. False: never.
+   */
+  retry?: RetryPolicy | Patience | false;
 }
 
-/**
- * Bulk creation (contract section 3): objects, or their JSON texts as they are, in requests of many; results in the
- * order of the objects. What a broken connection left open is answered `UnknownOutcome`.
- */
+const texts: Record<'lost' | 'gone' | 'changed' | 'empty', Text> = {
+  lost: {
+    en: 'Whether the object was stored could not be learnt, and without a name it cannot be looked for ({reason})',
+    zh: '无法确定对象是否已存储，且没有名称无法查找（{reason}）',
+  },
+  gone: {
+    en: 'Whether "{name}" was stored could not be learnt ({reason})',
+    zh: '无法确定 "{name}" 是否已存储（{reason}）',
+  },
+  changed: {
+    en: 'There is a "{name}" already; this import may have created it and lost the answer, but it has been changed since',
+    zh: '"{name}" 已存在；可能由本次导入创建但丢失了应答，且之后已被修改',
+  },
+  empty: { en: 'The text holds no object', zh: '文本中没有对象' },
+};
+
+/** Statuses of an object that is not stored, whatever became of it before: it can never be, or its name is free. */
+const saysNotStored = new Set([400, 409, 413, 422]);
+
+const defaultPatience = 120_000;
+const bytesAtOnce = 4 * 2 ** 20;
+const readsAtOnce = 16;
+
+/** Results in the order of the objects, one for each that was taken from `objects`, also when that fails midway. */
 export async function* importObjects(
   connection: Connection,
   path: string,
@@ -27,60 +69,219 @@ export async function* importObjects(
   options: ImportOptions = {},
 ): AsyncGenerator<ImportResult, void, undefined> {
   const { batch: size = 1000, concurrency = 2 } = options;
+  const left = new AbortController();
+  const bulk = new Bulk(connection, path, options, left.signal);
   const underWay: Promise<ImportResult[]>[] = [];
-  let batch: (object | string)[] = [];
-  let first = 0;
+  let batch: Line[] = [];
+  let length = 0;
+  let read = 0;
   const start = () => {
-    const sent = send(connection, path, batch, first, options.signal);
+    const sent = bulk.send(batch);
     // Handled where it is awaited; a failure of a later one must not count as unhandled before that.
     sent.catch(() => {});
     underWay.push(sent);
-    first += batch.length;
     batch = [];
+    length = 0;
   };
-  for await (const object of objects) {
-    batch.push(object);
-    if (batch.length < size) continue;
-    start();
-    if (underWay.length >= concurrency) yield* await underWay.shift()!;
+  let failure: { reason: unknown } | undefined;
+  try {
+    try {
+      for await (const object of objects) {
+        const line = new Line(read++, object);
+        batch.push(line);
+        length += line.text.length;
+        if (batch.length < size && length < bytesAtOnce) continue;
+        start();
+        if (underWay.length >= concurrency) yield* await underWay.shift()!;
+      }
+    } catch (reason) {
+      failure = { reason };
+    }
+    if (batch.length > 0) start();
+    while (underWay.length > 0) yield* await underWay.shift()!;
+  } finally {
+    // A consumer that stops early leaves nothing under way.
+    left.abort();
   }
-  if (batch.length > 0) start();
-  for (const sent of underWay) yield* await sent;
+  if (failure) throw failure.reason;
 }
 
-async function send(
-  connection: Connection,
-  path: string,
-  batch: readonly (object | string)[],
-  first: number,
-  signal: AbortSignal | undefined,
-): Promise<ImportResult[]> {
-  const results: ImportResult[] = [];
-  const refuse = (error: KindredError) => {
-    const object = batch[results.length]!;
-    results.push({ index: first + results.length, ok: false, object, error });
-  };
-  let body = '';
-  for (const object of batch) body += `${typeof object === 'string' ? object : JSON.stringify(object)}\n`;
-  try {
-    const response = await connection.send('POST', path, {
-      headers: { 'content-type': 'application/x-ndjson', accept: 'application/x-ndjson' },
-      body,
-      ...(signal && { signal }),
-    });
-    for await (const line of lines(response.body!)) {
-      const answer = JSON.parse(line) as Record<string, unknown>;
-      if (Number(answer.status) >= 400) refuse(errorFrom(answer));
-      else {
-        const { name, version } = answer as { name: string; version: number };
-        results.push({ index: first + results.length, ok: true, name, version });
+/** One object on its way. */
+class Line {
+  readonly index: number;
+  readonly object: object | string;
+  /** One line of NDJSON. */
+  readonly text: string;
+  /** An answer was lost: the object may be stored already. */
+  unsure = false;
+  result: ImportResult | undefined;
+  #parsed: Stored | undefined;
+
+  constructor(index: number, object: object | string) {
+    this.index = index;
+    this.object = object;
+    // Line ends stand between the tokens of a JSON text, never inside one.
+    this.text = typeof object === 'string' ? object.replace(/[\r\n]+/g, ' ').trim() : String(JSON.stringify(object));
+  }
+
+  /** Undefined for a text that is no JSON object, which the service never stores. */
+  get parsed(): Stored | undefined {
+    if (this.#parsed) return this.#parsed;
+    try {
+      const value: unknown = JSON.parse(this.text);
+      if (typeof value === 'object' && value !== null) this.#parsed = value as Stored;
+    } catch {}
+    return this.#parsed;
+  }
+
+  get name(): string | undefined {
+    return this.parsed?.metadata?.name || undefined;
+  }
+
+  /** Sent twice it is stored at most once. */
+  get isRepeatable(): boolean {
+    return this.name !== undefined || this.parsed?.metadata?.generateName === undefined;
+  }
+
+  accept(name: string, version: number): void {
+    this.result = { index: this.index, ok: true, name, version };
+  }
+
+  refuse(error: KindredError): void {
+    this.result = { index: this.index, ok: false, object: this.object, error };
+  }
+
+  /** The end of a line for which there is no further attempt. */
+  giveUp(error: KindredError): void {
+    if (!this.unsure || error.code === 'UnknownOutcome') return this.refuse(error);
+    const { name } = this;
+    const text = name === undefined ? texts.lost : texts.gone;
+    this.refuse(new KindredError('UnknownOutcome', text, { name, reason: error.message }, {}, { cause: error }));
+  }
+}
+
+class Bulk {
+  readonly #connection: Connection;
+  readonly #path: string;
+  readonly #signal: AbortSignal;
+  readonly #patience: Patience;
+  /** When the first object may have been created at the earliest, by this machine's clock. */
+  readonly #began = Date.now();
+
+  constructor(connection: Connection, path: string, { retry, signal }: ImportOptions, left: AbortSignal) {
+    this.#connection = connection;
+    this.#path = path;
+    this.#signal = AbortSignal.any([left, connection.signal, signal].filter((one) => one !== undefined));
+    if (retry instanceof Patience) this.#patience = retry;
+    else this.#patience = new Patience({ patience: retry === false ? 0 : defaultPatience, ...(retry || undefined) });
+  }
+
+  /** Resolves when each line has its result. @throws the signal's reason */
+  async send(batch: readonly Line[]): Promise<ImportResult[]> {
+    for (const line of batch) if (line.text === '') line.refuse(new KindredError('BadRequest', texts.empty));
+    for (let open = batch.filter((line) => !line.result); open.length > 0; ) {
+      const failure = await this.#attempt(open, batch);
+      const rest = open.filter((line) => !line.result);
+      if (rest.length < open.length) this.#patience.progress();
+      if (failure && rest.length > 0) await this.#wait(failure, rest);
+      open = rest.filter((line) => !line.result);
+    }
+    return batch.map((line) => line.result!);
+  }
+
+  /** When there is to be no further attempt, the lines have their results. */
+  async #wait(failure: KindredError, rest: readonly Line[]): Promise<void> {
+    const isOver = isNotApplied(failure) && !this.#connection.isWorthAnother(failure);
+    try {
+      if (isOver) throw failure;
+      await this.#patience.wait(failure, this.#signal);
+    } catch (error) {
+      if (error !== failure) throw error;
+      for (const line of rest) line.giveUp(failure);
+    }
+  }
+
+  /** Sends lines once and gives those their results that need no further attempt; the others are left because of the failure. */
+  async #attempt(open: readonly Line[], batch: readonly Line[]): Promise<KindredError | undefined> {
+    const taken: Line[] = [];
+    let failure: KindredError | undefined;
+    let answered = 0;
+    const silence = new Silence(this.#connection.timeout);
+    try {
+      const response = await this.#connection.send('POST', this.#path, {
+        headers: { 'content-type': 'application/x-ndjson', accept: 'application/x-ndjson' },
+        body: open.map((line) => `${line.text}\n`).join(''),
+        signal: this.#signal,
+        silence,
+      });
+      for await (const text of lines(response.body!, silence)) {
+        const line = open[answered];
+        if (!line) throw new Error('the answer has more lines than the request');
+        const answer = JSON.parse(text) as Record<string, unknown>;
+        answered++;
+        if (Number(answer.status) < 400) line.accept(String(answer.name), Number(answer.version));
+        else failure = this.#refused(line, errorFrom(answer), taken) ?? failure;
+      }
+      if (answered < open.length) throw new Error('the answer ended early');
+    } catch (error) {
+      if (this.#signal.aborted) throw this.#signal.reason;
+      const reason = error instanceof KindredError ? error : this.#connection.broken(error, true);
+      for (const line of open.slice(answered)) failure = this.#refused(line, reason, taken) ?? failure;
+    }
+    if (taken.length > 0) failure = (await this.#settle(taken, batch)) ?? failure;
+    return failure;
+  }
+
+  /** Gives the line its result, puts it among those whose name is `taken`, or returns why it has to be sent again. */
+  #refused(line: Line, error: KindredError, taken: Line[]): KindredError | undefined {
+    if (isNotApplied(error)) return error;
+    if (error.code === 'UnknownOutcome') {
+      line.unsure = true;
+      if (line.isRepeatable) return error;
+      line.giveUp(new KindredError('UnknownOutcome', texts.lost, { reason: error.message }, {}, { cause: error }));
+    } else if (line.unsure && error.code === 'AlreadyExists') taken.push(line);
+    else if (saysNotStored.has(error.status)) line.refuse(error);
+    else line.giveUp(error);
+    return undefined;
+  }
+
+  /** Of lines that may be stored, and whose names are taken: whether what is stored there is theirs. */
+  async #settle(taken: readonly Line[], batch: readonly Line[]): Promise<KindredError | undefined> {
+    const stored = new Map<Line, Stored | KindredError>();
+    const next = taken.values();
+    const readRest = async () => {
+      for (const line of next) {
+        const path = `${this.#path}/${encodeURIComponent(line.name!)}`;
+        const read = () => this.#connection.json<Stored>('GET', path, { signal: this.#signal });
+        stored.set(
+          line,
+          await read().catch((error: unknown) => {
+            if (!(error instanceof KindredError)) throw error;
+            return error;
+          }),
+        );
+      }
+    };
+    await Promise.all(Array.from({ length: readsAtOnce }, readRest));
+    let failure: KindredError | undefined;
+    const names = new Set(batch.map(({ result }) => (result?.ok ? result.name : undefined)));
+    const { clockAhead } = this.#connection;
+    const began = clockAhead === undefined ? undefined : this.#began + clockAhead;
+    for (const line of taken) {
+      const name = line.name!;
+      const found = stored.get(line)!;
+      if (found instanceof KindredError) {
+        if (isNotApplied(found)) failure = found;
+        else line.giveUp(found);
+      } else if (!names.has(name) && isWritten(line.parsed!, found, began)) {
+        names.add(name);
+        line.accept(name, found.metadata?.version ?? 0);
+      } else {
+        const isChanged = (found.metadata?.version ?? 0) > 0;
+        const exists: Text = isChanged ? texts.changed : { en: 'There is a "{name}" already', zh: '"{name}" 已存在' };
+        line.refuse(new KindredError('AlreadyExists', exists, { name }));
       }
     }
-    if (results.length < batch.length) throw new Error('the answer ended early');
-  } catch (error) {
-    if (signal?.aborted || connection.signal?.aborted) throw error;
-    const reason = error instanceof KindredError ? error : connection.broken(error, true);
-    while (results.length < batch.length) refuse(reason);
+    return failure;
   }
-  return results;
 }

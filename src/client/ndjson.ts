@@ -1,11 +1,21 @@
-/** The lines of a body, without their ends, as they arrive; a last line without an end counts, empty lines do not. */
-export async function* lines(body: ReadableStream<Uint8Array>): AsyncGenerator<string, void, undefined> {
+import type { Silence } from './connection.ts';
+
+/**
+ * The lines of a body, without their ends, as they arrive; a last line without an end counts, empty lines do not.
+ * While the consumer works on a line the clock of `silence` stands still.
+ */
+export async function* lines(
+  body: ReadableStream<Uint8Array>,
+  silence?: Silence,
+): AsyncGenerator<string, void, undefined> {
   const reader = body.getReader();
   const decoder = new TextDecoder('utf-8', { fatal: true });
   let rest = '';
   try {
     for (;;) {
+      silence?.begin();
       const { done, value } = await reader.read();
+      silence?.end();
       rest += done ? decoder.decode() : decoder.decode(value, { stream: true });
       const parts = rest.split('\n');
       rest = done ? '' : parts.pop()!;
@@ -13,6 +23,7 @@ export async function* lines(body: ReadableStream<Uint8Array>): AsyncGenerator<s
       if (done) return;
     }
   } finally {
+    silence?.end();
     // Reached by a consumer that stops early too: the connection is not worth keeping then.
     await reader.cancel().catch(() => {});
   }

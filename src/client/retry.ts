@@ -1,4 +1,84 @@
+/** Trying again: how long to wait, for how long in all, and after which failures. */
 import { KindredError } from '../errors.ts';
+
+/** Waits between attempts: doubled after each failure, each with jitter, on top of what the service asks for (`Retry-After`). */
+export interface BackoffOptions {
+  /** Milliseconds before the second attempt; default 250. */
+  minDelay?: number;
+  /** Default 10,000. */
+  maxDelay?: number;
+  /** Default `Math.random`. */
+  random?: () => number;
+}
+
+export interface RetryPolicy extends BackoffOptions {
+  /** Milliseconds from a failure on, without any success, after which the last failure is thrown; 0: there is no second attempt. */
+  patience?: number;
+  /** When it aborts, no further attempt is made and the last failure is thrown; what is under way goes on. */
+  stop?: AbortSignal;
+  /** Told of each wait, with the failure before it and how many milliseconds it takes. */
+  onWait?: (error: KindredError, milliseconds: number) => void;
+}
+
+/** Milliseconds to wait after so many failures in a row, the last of them being `error`. */
+export function delayAfter(failures: number, options: BackoffOptions, error?: unknown): number {
+  const { minDelay = 250, maxDelay = 10_000, random = Math.random } = options;
+  return retryAfterOf(error) + Math.min(maxDelay, minDelay * 2 ** (failures - 1)) * (0.5 + random() / 2);
+}
+
+/** Milliseconds that an answer asks to wait (RFC 9110, 10.2.3: seconds or a date); 0 when it does not say. */
+export function retryAfterOf(error: unknown, now = Date.now()): number {
+  const headers = error instanceof KindredError ? (error.headers ?? {}) : {};
+  const [, text] = Object.entries(headers).find(([name]) => name.toLowerCase() === 'retry-after') ?? [];
+  if (text === undefined) return 0;
+  const milliseconds = /^\d+$/.test(text) ? Number(text) * 1000 : Date.parse(text) - now;
+  return milliseconds > 0 ? milliseconds : 0;
+}
+
+/** Whether the service certainly did nothing, so that the same request may be sent again (contract section 5). */
+export function isNotApplied(error: unknown): error is KindredError & { code: 'NotReady' | 'TooManyRequests' } {
+  return error instanceof KindredError && (error.code === 'NotReady' || error.code === 'TooManyRequests');
+}
+
+/**
+ * The waits of attempts that belong together, such as the requests of one import: they go on as long as one of them
+ * succeeds now and then, and end together when none did for `patience`.
+ */
+export class Patience {
+  readonly #policy: RetryPolicy;
+  #failures = 0;
+  /** When the first of these failures was. */
+  #since = 0;
+
+  /** @param policy `patience` is 30 seconds when it is not given */
+  constructor(policy: RetryPolicy = {}) {
+    this.#policy = policy;
+  }
+
+  /** An attempt succeeded: waits are short again, and the time counts from the next failure. */
+  progress(): void {
+    this.#failures = 0;
+  }
+
+  /**
+   * Resolves when the next attempt is due.
+   * @throws `error` when patience is at its end, or would be before the time that the service asks to wait is over; the
+   * signal's reason when it aborts
+   */
+  async wait(error: KindredError, signal?: AbortSignal): Promise<void> {
+    const { patience = 30_000, stop, onWait } = this.#policy;
+    if (this.#failures++ === 0) this.#since = performance.now();
+    const left = this.#since + patience - performance.now();
+    if (left <= 0 || retryAfterOf(error) > left || stop?.aborted) throw error;
+    const delay = Math.min(delayAfter(this.#failures, this.#policy, error), left);
+    onWait?.(error, delay);
+    await sleep(delay, stop ? AbortSignal.any([stop, ...(signal ? [signal] : [])]) : signal).catch(
+      (reason: unknown) => {
+        throw signal?.aborted ? reason : error;
+      },
+    );
+  }
+}
 
 export interface RetryOptions {
   /** How often `attempt` is called at most; default 5. */
@@ -24,12 +104,12 @@ export interface RetryOptions {
  */
 export async function retryOnConflict<R>(attempt: () => Promise<R>, options: RetryOptions = {}): Promise<R> {
   const { attempts = 5, delay = 10, random = Math.random, signal } = options;
-  for (let left = attempts - 1, wait = delay; ; left--, wait *= 2) {
+  for (let failures = 1; ; failures++) {
     try {
       return await attempt();
     } catch (error) {
-      if (left <= 0 || !(error instanceof KindredError) || error.code !== 'VersionConflict') throw error;
-      await sleep(wait * (0.5 + random()), signal);
+      if (failures >= attempts || !(error instanceof KindredError) || error.code !== 'VersionConflict') throw error;
+      await sleep(delayAfter(failures, { minDelay: delay, random }), signal);
     }
   }
 }

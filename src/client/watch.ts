@@ -3,19 +3,14 @@ import type { WatchEvent } from '../resource/extension-client.ts';
 import type { Connection } from './connection.ts';
 import { errorFrom } from './connection.ts';
 import { lines } from './ndjson.ts';
-import { sleep } from './retry.ts';
+import type { BackoffOptions } from './retry.ts';
+import { delayAfter, sleep } from './retry.ts';
 
-export interface ResumeOptions {
+export interface ResumeOptions extends BackoffOptions {
   /** False: whatever ends the stream is thrown. Default true: it goes on from the last revision seen, on any replica. */
   resume?: boolean;
-  /** Milliseconds before the first new attempt, doubled for each further one; default 250. */
-  minDelay?: number;
-  /** Default 10,000. */
-  maxDelay?: number;
   /** A stream without a byte for so many milliseconds counts as broken (the service sends a bookmark every 15 s); default 60,000. */
   idleTimeout?: number;
-  /** Default `Math.random`. */
-  random?: () => number;
 }
 
 /** What one watch asks for, as the query string has it. */
@@ -49,11 +44,12 @@ export async function* watch<T>(
   connection: Connection,
   request: WatchRequest,
 ): AsyncGenerator<WatchEvent<T>, void, undefined> {
-  const { resume = true, minDelay = 250, maxDelay = 10_000, random = Math.random, signal } = request;
+  const { resume = true, signal } = request;
   let since = request.since;
   let listing = request.sendInitial ? new InitialList() : undefined;
   let failures = 0;
   for (;;) {
+    let failure: unknown;
     try {
       for await (const event of stream(connection, request, since, listing !== undefined)) {
         if ('opened' in event) {
@@ -78,14 +74,14 @@ export async function* watch<T>(
       }
       if (!resume) return;
     } catch (error) {
+      failure = error;
       if (signal?.aborted || connection.signal?.aborted) return;
       const isListedAnew = listing !== undefined && error instanceof KindredError && error.code === 'Expired';
       if (!resume || !(isListedAnew || passing(error))) throw error;
     }
     if (signal?.aborted || connection.signal?.aborted) return;
     listing?.restart();
-    const wait = Math.min(maxDelay, minDelay * 2 ** failures++) * (0.5 + random() / 2);
-    const stopped = await sleep(wait, signal).then(
+    const stopped = await sleep(delayAfter(++failures, request, failure), signal).then(
       () => false,
       () => true,
     );
