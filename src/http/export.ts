@@ -25,9 +25,10 @@ export async function exportObjects(
   limits: ExportLimits,
 ): Promise<void> {
   const { response } = exchange;
-  const { revision, objects } = await resource.export(selection);
+  const { revision, total, objects } = await resource.export(selection);
   try {
-    exchange.open(200, ['Content-Type', ndjson, 'Kindred-Revision', String(revision)]);
+    const counts = ['Kindred-Revision', String(revision), 'Kindred-Total', String(total)];
+    exchange.open(200, ['Content-Type', ndjson, ...counts]);
     if (!exchange.isHead) {
       for await (const portion of objects) {
         assertAllowed();

@@ -210,7 +210,7 @@ function describe(scheme: Scheme, name: string) {
       responses: {
         200: {
           description: 'A page; or all matches; or, with watch=true, changes as they happen',
-          headers: revised('Cache-Control', 'X-Accel-Buffering'),
+          headers: revised('Kindred-Total', 'Cache-Control', 'X-Accel-Buffering'),
           content: {
             'application/json': { schema: componentRef(`${name}.list`), 'x-explain-schema': componentRef('Plan').$ref },
           },

@@ -227,6 +227,7 @@ const revision = {
 const headers: Record<string, object> = {
   'Kindred-Revision': { ...revision, required: true },
   'Kindred-Revision.optional': revision,
+  'Kindred-Total': { description: 'Of an NDJSON export: the number of its lines', schema: count },
   'X-Request-Id': { description: 'As sent, or made by the service', schema: text, required: true },
   'Content-Language': { description: 'Of the texts', schema: { type: 'string', enum: ['en', 'zh'] } },
   'X-Accel-Buffering': { description: 'Tells proxies not to hold a stream back', schema: text },

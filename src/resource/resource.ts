@@ -505,7 +505,9 @@ export class ModelResource {
   }
 
   /** Every match in order at one revision, read in portions while writes go on. */
-  async export(selection: Selection): Promise<{ revision: number; objects: AsyncGenerator<readonly Buffer[]> }> {
+  async export(
+    selection: Selection,
+  ): Promise<{ revision: number; total: number; objects: AsyncGenerator<readonly Buffer[]> }> {
     this.assertReady();
     await this.#parts.feed.current();
     let snapshot: Snapshot | undefined;
@@ -520,7 +522,7 @@ export class ModelResource {
           return runIds(this.#index, selection, this.#queryLimits());
         },
       );
-      return { revision: snapshot!.revision, objects: this.#portions(snapshot!, ids) };
+      return { revision: snapshot!.revision, total: ids.length, objects: this.#portions(snapshot!, ids) };
     } catch (error) {
       await snapshot?.close();
       throw error;

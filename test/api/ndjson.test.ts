@@ -230,6 +230,7 @@ describe('export', () => {
     assert.equal(reply.status, 200);
     assert.equal(reply.headers.get('content-type'), 'application/x-ndjson');
     assert.equal(Number(reply.headers.get('kindred-revision')), api.firstRevision + 1200);
+    assert.equal(reply.headers.get('kindred-total'), '1200');
     const lines = reply.text.split('\n');
     assert.equal(lines.pop(), '');
     assert.deepEqual(
