@@ -2,10 +2,13 @@ import { createWriteStream } from 'node:fs';
 import { rename, rm } from 'node:fs/promises';
 import { finished } from 'node:stream/promises';
 import { Command } from 'commander';
+import type { KindredClient } from '../client/client.ts';
 import type { ConnectionFlags } from './connection.ts';
 import { connect, withConnection } from './connection.ts';
+import { countOf } from './count.ts';
+import { onInterrupt } from './interrupt.ts';
 import type { Io, Output } from './io.ts';
-import { write } from './io.ts';
+import { closedPipe, Exit, write } from './io.ts';
 import { startProgress } from './progress.ts';
 import { repeatable } from './select.ts';
 import type { ResourceType } from './types.ts';
@@ -22,37 +25,46 @@ export function exportCommand(io: Io): Command {
     .addOption(repeatable('--type <type>', 'only this type; repeatable; without it every type of the plugins'))
     .option('-o, --output <file>', 'file to write; it appears when the export is complete (default: standard output)')
     .action(async (flags: Flags) => {
-      const client = connect(flags, io);
-      const types = new Types(client);
-      const chosen = flags.type
-        ? await Promise.all(flags.type.map((text) => types.resolve(text)))
-        : await typesOfPlugins(types);
-      const counts = await Promise.all(chosen.map(({ model }) => client.count(model)));
-      const total = counts.reduce((sum, count) => sum + count, 0);
-      const progress = startProgress(io, `Exporting ${total} objects of ${chosen.length} types`, total);
-      let done = 0;
-      const writeTo = async (output: Output): Promise<void> => {
-        let lines = '';
-        for (const { model, label } of chosen) {
-          for await (const line of client.exportLines(model, { sort: ['metadata.name,asc'] })) {
-            lines += `${line}\n`;
-            if (++done % 500 !== 0) continue;
-            await write(output, lines);
-            lines = '';
-            progress.update(done, `${done} of ${total}, ${label}`);
-          }
-        }
-        await write(output, lines);
-      };
+      const interrupt = onInterrupt();
       try {
-        await (flags.output === undefined ? writeTo(io.stdout) : intoFile(flags.output, writeTo));
-      } catch (error) {
-        progress.abort(`stopped after ${done} of ${total} objects`);
-        throw error;
+        await run(io, flags, connect(flags, io, { signal: interrupt.stop }));
+      } finally {
+        interrupt.release();
       }
-      progress.stop(`Exported ${done} objects`);
     });
   return withConnection(command, io);
+}
+
+async function run(io: Io, flags: Flags, client: KindredClient): Promise<void> {
+  const types = new Types(client);
+  const chosen = flags.type
+    ? await Promise.all(flags.type.map((text) => types.resolve(text)))
+    : await typesOfPlugins(types);
+  const counts = await Promise.all(chosen.map(({ model }) => client.count(model)));
+  const total = counts.reduce((sum, count) => sum + count, 0);
+  const title = `Exporting ${countOf(total, 'object')} of ${countOf(chosen.length, 'type')}`;
+  const progress = startProgress(io, title, total);
+  let done = 0;
+  const writeTo = async (output: Output): Promise<void> => {
+    let lines = '';
+    for (const { model, label } of chosen) {
+      for await (const line of client.exportLines(model, { sort: ['metadata.name,asc'] })) {
+        lines += `${line}\n`;
+        if (++done % 500 !== 0) continue;
+        await write(output, lines);
+        lines = '';
+        progress.update(done, `${done} of ${total}, ${label}`);
+      }
+    }
+    await write(output, lines);
+  };
+  try {
+    await (flags.output === undefined ? writeTo(io.stdout) : intoFile(flags.output, writeTo));
+  } catch (error) {
+    progress.abort(`Stopped after ${done} of ${countOf(total, 'object')}`);
+    throw error instanceof Exit ? new Exit(closedPipe) : error;
+  }
+  progress.stop(`Exported ${countOf(done, 'object')}`);
 }
 
 /** The service's own types stay with the service: what it makes by itself, and what it never shows in a list. */

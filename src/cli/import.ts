@@ -1,30 +1,31 @@
 import { stat } from 'node:fs/promises';
+import { addAbortSignal } from 'node:stream';
 import { Command, Option } from 'commander';
-import type { KindredClient } from '../client/client.ts';
-import { KindredError } from '../client/client.ts';
+import type { ImportResult, KindredClient } from '../client/client.ts';
+import { KindredError, Patience } from '../client/client.ts';
 import type { ExtensionObject } from '../model/object.ts';
-import type { ConnectionFlags } from './connection.ts';
-import { connect, withConnection } from './connection.ts';
-import { describe } from './describe.ts';
+import type { ConnectionFlags, RetryFlags } from './connection.ts';
+import { connect, withConnection, withRetry } from './connection.ts';
 import type { Document } from './documents.ts';
 import { documents, filesOf, open } from './documents.ts';
+import type { Interrupt } from './interrupt.ts';
+import { onInterrupt } from './interrupt.ts';
 import type { Io } from './io.ts';
 import { Exit, UsageError } from './io.ts';
+import { Ledger } from './ledger.ts';
 import { startProgress } from './progress.ts';
 import type { ResourceType } from './types.ts';
 import { Types } from './types.ts';
 
 type OnConflict = 'fail' | 'skip' | 'replace';
 
-interface Flags extends ConnectionFlags {
+interface Flags extends ConnectionFlags, RetryFlags {
   onConflict: OnConflict;
 }
 
 const batchSize = 1000;
 const batchesUnderWay = 3;
 const replacesUnderWay = 32;
-/** Refused objects that are reported one by one; the rest is counted. */
-const reportLimit = 100;
 
 export function importCommand(io: Io): Command {
   const command = new Command('import')
@@ -40,24 +41,38 @@ export function importCommand(io: Io): Command {
       if (more.length > 0 || only === undefined || only !== file)
         throw new UsageError(`${file} is a folder; import takes one file, apply a folder`);
       const size = file === '-' ? undefined : (await stat(file)).size;
-      const task = new Import(io, connect(flags, io), flags.onConflict);
-      const progress = startProgress(io, `Importing ${file === '-' ? 'standard input' : file}`, size);
+      const interrupt = onInterrupt();
       try {
-        for await (const document of documents(open(file, io), file)) {
-          await task.add(document);
-          progress.update(document.offset, `${task.done} imported`);
-        }
-        await task.finish();
-      } catch (error) {
-        progress.abort(`Stopped: ${task.summary()}; "--on-conflict skip" goes on from there`);
-        task.report();
-        throw error;
+        await run(io, file, size, flags, interrupt);
+      } finally {
+        interrupt.release();
       }
-      progress.stop(task.summary());
-      task.report();
-      if (task.refused > 0) throw new Exit(1);
     });
-  return withConnection(command, io);
+  return withRetry(withConnection(command, io));
+}
+
+/** @throws Exit when not every object was acknowledged or skipped */
+async function run(io: Io, file: string, size: number | undefined, flags: Flags, interrupt: Interrupt): Promise<void> {
+  const progress = startProgress(io, `Importing ${file === '-' ? 'standard input' : file}`, size);
+  const task = new Import(io, flags, interrupt, ({ message }) => progress.notice(`${message}; trying again`));
+  const input = addAbortSignal(task.stop, open(file, io));
+  try {
+    for await (const document of documents(input, file)) {
+      await task.add(document);
+      progress.update(document.offset, `${task.ledger.acknowledged} imported`);
+    }
+    await task.finish();
+  } catch (error) {
+    // What was read before a line that is no JSON is sent all the same.
+    if (error instanceof UsageError) await task.finish().catch(() => {});
+    await task.end();
+    progress.abort(`Stopped: ${task.summary()}; "--on-conflict skip" goes on from there`);
+    task.ledger.report(io);
+    throw interrupt.stop.aborted ? new Exit(1) : (task.failure ?? error);
+  }
+  progress.stop(task.summary());
+  task.ledger.report(io);
+  if (!task.ledger.isComplete) throw new Exit(1);
 }
 
 interface Batch {
@@ -67,68 +82,79 @@ interface Batch {
 
 /** One import: objects gathered by type, a few batches of them under way at once. */
 class Import {
-  done = 0;
-  refused = 0;
-  #skipped = 0;
-  #replaced = 0;
-  readonly #io: Io;
+  readonly ledger = new Ledger();
+  /** Aborts when nothing more is to be read: at an interrupt or a failure. */
+  readonly stop: AbortSignal;
+  /** What went wrong for all objects: the service away, full, or closed to this caller. */
+  failure: unknown;
   readonly #client: KindredClient;
   readonly #types: Types;
   readonly #onConflict: OnConflict;
+  readonly #retry: Patience;
+  readonly #failed = new AbortController();
   readonly #open = new Map<string, Batch>();
   readonly #underWay = new Set<Promise<void>>();
-  readonly #reports: string[] = [];
+  #replaced = 0;
 
-  constructor(io: Io, client: KindredClient, onConflict: OnConflict) {
-    this.#io = io;
-    this.#client = client;
-    this.#types = new Types(client);
-    this.#onConflict = onConflict;
+  constructor(io: Io, flags: Flags, interrupt: Interrupt, onWait: (error: KindredError) => void) {
+    this.stop = AbortSignal.any([interrupt.stop, this.#failed.signal]);
+    const retry = { patience: flags.retryFor, stop: this.stop, onWait };
+    this.#client = connect(flags, io, { signal: interrupt.cut, retry });
+    this.#types = new Types(this.#client);
+    this.#onConflict = flags.onConflict;
+    this.#retry = new Patience(retry);
   }
 
   async add(document: Document): Promise<void> {
+    this.ledger.add(document);
     let type: ResourceType;
     try {
       type = await this.#types.of((document.value ?? {}) as object);
     } catch (error) {
       if (!(error instanceof KindredError) || (error.code !== 'Invalid' && error.code !== 'NotFound')) throw error;
-      this.#refuse(document, error);
+      this.ledger.refuse(document, error);
       return;
     }
     const batch = this.#open.get(type.label) ?? { type, documents: [] };
     this.#open.set(type.label, batch);
     batch.documents.push(document);
-    if (batch.documents.length < batchSize) return;
-    this.#open.delete(type.label);
-    await this.#start(batch);
+    if (batch.documents.length === batchSize) await this.#start(batch);
   }
 
+  /** Sends what was read and waits for every answer. @throws what went wrong for all objects */
   async finish(): Promise<void> {
-    for (const batch of this.#open.values()) await this.#start(batch);
+    for (const batch of [...this.#open.values()]) await this.#start(batch);
+    await this.end();
+    if (this.failure) throw this.failure;
+  }
+
+  /** Waits for the answers to what is under way. */
+  async end(): Promise<void> {
     await Promise.all(this.#underWay);
   }
 
   summary(): string {
+    const { acknowledged, skipped, refused, left, read } = this.ledger;
     const parts = [
-      `${this.done} imported`,
+      `${acknowledged} imported`,
       this.#replaced > 0 && `${this.#replaced} of them replaced`,
-      this.#skipped > 0 && `${this.#skipped} skipped`,
-      this.refused > 0 && `${this.refused} refused`,
+      skipped > 0 && `${skipped} skipped`,
+      refused > 0 && `${refused} refused`,
+      left > 0 && `${left} of ${read} without an answer`,
     ];
     return parts.filter((part) => part !== false).join(', ');
   }
 
-  /** Writes why objects were refused. */
-  report(): void {
-    for (const text of this.#reports) this.#io.stderr.write(text);
-    const more = this.refused - this.#reports.length;
-    if (more > 0) this.#io.stderr.write(`… and ${more} more\n`);
-  }
-
-  /** Waits while enough is under way; what fails there as a whole is thrown here. */
+  /** Waits while enough is under way. @throws what went wrong for all objects */
   async #start(batch: Batch): Promise<void> {
-    const sent = this.#send(batch).finally(() => this.#underWay.delete(sent));
-    sent.catch(() => {});
+    if (this.failure) throw this.failure;
+    this.#open.delete(batch.type.label);
+    const sent = this.#send(batch)
+      .catch((error: unknown) => {
+        this.failure ??= error;
+        this.#failed.abort();
+      })
+      .finally(() => this.#underWay.delete(sent));
     this.#underWay.add(sent);
     if (this.#underWay.size >= batchesUnderWay) await Promise.race(this.#underWay);
   }
@@ -137,44 +163,66 @@ class Import {
     const texts = documents.map(({ text, value }) => text ?? JSON.stringify(value));
     const taken: Document[] = [];
     let fatal: KindredError | undefined;
-    const results = this.#client.import(type.model, texts, { batch: batchSize });
+    for (const document of documents) this.ledger.send(document);
+    const results = this.#client.import(type.model, texts, { batch: batchSize, retry: this.#retry });
     for await (const result of results) {
       const document = documents[result.index]!;
-      if (result.ok) this.done++;
-      else if (isFatal(result.error)) fatal = result.error;
-      else if (result.error.code !== 'AlreadyExists' || this.#onConflict === 'fail')
-        this.#refuse(document, result.error);
-      else if (this.#onConflict === 'skip') this.#skipped++;
-      else taken.push(document);
+      if (result.ok) this.ledger.acknowledge(document);
+      else if (this.#isForReplace(result, document)) taken.push(document);
+      else fatal = this.#refused(document, result.error) ?? fatal;
     }
     const next = taken.values();
     const replaceRest = async () => {
-      for (const document of next) await this.#replace(type, document);
+      for (const document of next) fatal = (await this.#replace(type, document)) ?? fatal;
     };
     await Promise.all(Array.from({ length: replacesUnderWay }, replaceRest));
     if (fatal) throw fatal;
   }
 
-  async #replace({ model }: ResourceType, document: Document): Promise<void> {
-    const { metadata, ...object } = document.value as ExtensionObject;
-    const { version, ...rest } = metadata;
-    try {
-      await this.#client.update(model, { ...object, metadata: rest } as ExtensionObject);
-      this.done++;
-      this.#replaced++;
-    } catch (error) {
-      if (!(error instanceof KindredError) || isFatal(error)) throw error;
-      this.#refuse(document, error);
-    }
+  /** A name that is taken, or an object that may be stored: put in its place it certainly is. */
+  #isForReplace({ error }: Extract<ImportResult, { ok: false }>, { value }: Document): boolean {
+    if (this.#onConflict !== 'replace' || !(value as Partial<ExtensionObject>).metadata?.name) return false;
+    return error.code === 'AlreadyExists' || error.code === 'UnknownOutcome';
   }
 
-  #refuse(document: Document, error: KindredError): void {
-    this.refused++;
-    if (this.#reports.length < reportLimit) this.#reports.push(describe(error, document.place));
+  /** Enters what became of an object; returns the error when the next object would meet it too. */
+  #refused(document: Document, error: KindredError): KindredError | undefined {
+    if (error.code === 'UnknownOutcome') this.ledger.lose(document, error);
+    else if (isFatal(error)) {
+      this.ledger.keep(document);
+      return error;
+    } else if (error.code === 'AlreadyExists' && this.#onConflict === 'skip') {
+      this.ledger.skip(document);
+    } else this.ledger.refuse(document, error);
+    return undefined;
+  }
+
+  async #replace({ model }: ResourceType, document: Document): Promise<KindredError | undefined> {
+    const { metadata, ...object } = document.value as ExtensionObject;
+    const { version, ...rest } = metadata;
+    for (;;) {
+      try {
+        await this.#client.update(model, { ...object, metadata: rest } as ExtensionObject);
+        this.#retry.progress();
+        this.#replaced++;
+        this.ledger.acknowledge(document);
+        return undefined;
+      } catch (error) {
+        if (!(error instanceof KindredError)) throw error;
+        if (error.code !== 'UnknownOutcome') return this.#refused(document, error);
+        // Put there twice, it is the same.
+        const isOver = await this.#retry.wait(error).then(
+          () => false,
+          () => true,
+        );
+        if (isOver) return this.#refused(document, error);
+      }
+    }
   }
 }
 
 /** What the next object would meet too: the service away, full, or closed to this caller. */
-function isFatal({ status }: KindredError): boolean {
-  return status >= 500 || status === 401 || status === 403 || status === 429;
+function isFatal({ code }: KindredError): boolean {
+  const codes = ['NotReady', 'TooManyRequests', 'StorageFull', 'Unauthenticated', 'Forbidden'];
+  return codes.includes(code);
 }

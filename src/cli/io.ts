@@ -31,6 +31,9 @@ export class Exit extends Error {
   }
 }
 
+/** As a shell counts a program that a closed pipe ended, for commands whose 0 says that they did everything. */
+export const closedPipe = 141;
+
 /** Writes and waits until the other end takes more; a closed pipe (`| head`) ends the command quietly. */
 export function write(output: Output, text: string | Uint8Array): Promise<void> {
   return new Promise((resolve, reject) => {

@@ -7,6 +7,12 @@ if (major < 24 || (major === 24 && minor < 15)) {
 } else {
   import('./loading.ts').then(async ({ loading }) => {
     const { run } = await loading(() => import('./program.ts'));
+    // A reader that went away (`| head`): an error of a write that nobody waits for would end the process with a stack.
+    for (const output of [process.stdout, process.stderr]) {
+      output.on('error', (error: NodeJS.ErrnoException) => {
+        if (error.code !== 'EPIPE') throw error;
+      });
+    }
     process.exitCode = await run(process.argv.slice(2), {
       stdin: process.stdin,
       stdout: process.stdout,

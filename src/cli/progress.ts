@@ -8,6 +8,8 @@ const require = createRequire(import.meta.url);
 export interface Progress {
   /** `done` of the total given at the start; `text` says it in words. */
   update(done: number, text: string): void;
+  /** Says why it does not go on for the moment. */
+  notice(text: string): void;
   /** Ends it with a last line. */
   stop(text: string): void;
   /** Ends it because of a failure that is reported elsewhere; says nothing when nothing had begun. */
@@ -33,6 +35,7 @@ export function startProgress(
   };
   return {
     update: (done, text) => begun().update(done, text),
+    notice: (text) => begun().notice(text),
     stop: (text) => begun().stop(text),
     abort: (text) => shown?.abort(text),
   };
@@ -50,6 +53,9 @@ function bar(io: Io, title: string, total: number | undefined): Progress {
       shown.advance(next - position, text);
       position = next;
     },
+    notice(text) {
+      shown.advance(0, text);
+    },
     stop(text) {
       shown.advance(steps - position);
       shown.stop(text);
@@ -64,7 +70,12 @@ function plainLines(io: Io, title: string, now: () => number): Progress {
   const line = (text: string) => void io.stderr.write(`${text}\n`);
   const seldom = atIntervals(line, now);
   line(title);
-  return { update: (_done, text) => seldom(text), stop: line, abort: line };
+  let isNoticed = false;
+  const notice = (text: string) => {
+    (isNoticed ? seldom : line)(text);
+    isNoticed = true;
+  };
+  return { update: (_done, text) => seldom(text), notice, stop: line, abort: line };
 }
 
 /** Lets one text through every five seconds, the first after five. */

@@ -187,6 +187,7 @@ function logged(logger: Logger): (title: string) => Progress {
     logger.info(title);
     return {
       update: (_done, text) => lines(text),
+      notice: (text) => logger.info(text),
       stop: (text) => logger.info(text),
       abort: (text) => logger.info(text),
     };

@@ -59,14 +59,16 @@ export class Types {
     );
   }
 
-  /** The model that an object says it is of. Throws UsageError without apiVersion and kind, NotFound for an unknown one. */
+  /** The model that an object says it is of. Throws Invalid without apiVersion or kind, NotFound for an unknown one. */
   async of(object: { apiVersion?: unknown; kind?: unknown }): Promise<ResourceType> {
     const { apiVersion, kind } = object;
     if (typeof apiVersion !== 'string' || typeof kind !== 'string') {
-      throw new KindredError('Invalid', {
-        en: 'The object has no apiVersion and kind',
-        zh: '对象缺少 apiVersion 和 kind',
-      });
+      const missing = [typeof apiVersion !== 'string' && 'apiVersion', typeof kind !== 'string' && 'kind'];
+      throw new KindredError(
+        'Invalid',
+        { en: 'The object has no {missing}', zh: '对象缺少 {missing}' },
+        { missing: missing.filter((one) => one !== false).join(' and no ') },
+      );
     }
     const slash = apiVersion.indexOf('/');
     const group = slash < 0 ? '' : apiVersion.slice(0, slash);
@@ -124,6 +126,8 @@ export class Types {
             })),
         (error: unknown) => {
           if (isMissing(error)) return [];
+          // Whoever asks next may be luckier.
+          this.#lists.delete(path);
           throw error;
         },
       );

@@ -7,10 +7,10 @@ export interface Outcome {
   readonly stderr: string;
 }
 
-/** Runs one command in this process, as a shell without a terminal would. */
+/** Runs one command in this process, as a shell without a terminal would. `stdin`: text, or portions of it as they come. */
 export async function kindred(
   args: readonly string[],
-  { env = {}, stdin = '' }: { env?: Record<string, string | undefined>; stdin?: string } = {},
+  { env = {}, stdin = '' }: { env?: Record<string, string | undefined>; stdin?: string | AsyncIterable<string> } = {},
 ): Promise<Outcome> {
   const texts = { stdout: '', stderr: '' };
   const sink = (name: 'stdout' | 'stderr') =>
@@ -21,11 +21,15 @@ export async function kindred(
       },
     });
   const io = {
-    stdin: Readable.from(stdin === '' ? [] : [Buffer.from(stdin)]),
+    stdin: Readable.from(typeof stdin === 'string' ? [Buffer.from(stdin)] : portions(stdin)),
     stdout: sink('stdout'),
     stderr: sink('stderr'),
     env,
   };
   const code = await run(args, io);
   return { code, ...texts };
+}
+
+async function* portions(texts: AsyncIterable<string>): AsyncGenerator<Buffer> {
+  for await (const text of texts) yield Buffer.from(text);
 }
