@@ -1,73 +1,45 @@
-import { Command } from 'commander';
-import type { KindredClient } from '../client/client.ts';
-import { KindredError } from '../client/client.ts';
+import type { Command } from 'commander';
 import type { ExtensionObject } from '../model/object.ts';
-import type { ConnectionFlags } from './connection.ts';
-import { connect, withConnection } from './connection.ts';
-import { describe } from './describe.ts';
-import type { Document } from './documents.ts';
-import { documents, filesOf, open } from './documents.ts';
 import type { Io } from './io.ts';
-import { Exit, write } from './io.ts';
-import type { Format } from './output.ts';
-import { formatOption, print } from './output.ts';
-import { Types } from './types.ts';
-
-interface Flags extends ConnectionFlags {
-  filename: string[];
-  output: Format;
-}
+import { writeCommand } from './write-documents.ts';
 
 export function applyCommand(io: Io): Command {
-  const command = new Command('apply')
-    .description('create the objects of files, or replace those that are there already')
-    .requiredOption(
-      '-f, --filename <file...>',
-      'file or folder of YAML or JSON documents, or - for standard input; repeatable',
-    )
-    .addOption(formatOption('table'))
-    .action(async (flags: Flags) => {
-      const client = connect(flags, io);
-      const types = new Types(client);
-      let refused = 0;
-      for (const path of flags.filename) {
-        for (const file of await filesOf(path)) {
-          for await (const document of documents(open(file, io), file)) {
-            try {
-              await applyOne(io, client, types, document, flags.output);
-            } catch (error) {
-              if (!(error instanceof KindredError)) throw error;
-              refused++;
-              io.stderr.write(describe(error, document.place));
-            }
-          }
-        }
-      }
-      if (refused > 0) throw new Exit(1);
-    });
-  return withConnection(command, io);
+  const description = 'create the objects of files, or change what the files say of those that are there already';
+  return writeCommand(io, 'apply', description, (client, model, object, before) =>
+    client.patch(model, before.metadata.name, patchFor(object, before), 'merge'),
+  );
 }
 
-async function applyOne(
-  io: Io,
-  client: KindredClient,
-  types: Types,
-  document: Document,
-  format: Format,
-): Promise<void> {
-  const object = document.value as ExtensionObject;
-  const { model, label } = await types.of((object ?? {}) as object);
-  const name = object.metadata?.name as string | undefined;
-  const before = name ? await client.fetch(model, name) : undefined;
-  const stored = before
-    ? await client.update(model, object)
-    : await client.create(model, object).catch((error: unknown) => {
-        // Somebody else created it in between.
-        if (name && error instanceof KindredError && error.code === 'AlreadyExists')
-          return client.update(model, object);
-        throw error;
-      });
-  const done = !before ? 'created' : stored.metadata.version === before.metadata.version ? 'unchanged' : 'updated';
-  if (format === 'yaml') await write(io.stdout, '---\n');
-  await print(io, format, stored, () => `${label}/${stored.metadata.name} ${done}\n`);
+/**
+ * The merge patch (RFC 7396) that makes an object what a file says: members that the file does not mention stay, lists
+ * are replaced whole, `null` takes a member away. Finalizers are added to those that are there; the patch is conditional
+ * then, so that one that somebody adds in between is not lost.
+ */
+export function patchFor(file: ExtensionObject, before: ExtensionObject): object {
+  const { apiVersion, kind, metadata, ...members } = file;
+  const { name, generateName, creationTimestamp, deletionTimestamp, finalizers, ...rest } = metadata;
+  // In metadata `null` counts as absent.
+  const said = Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== null));
+  const { finalizers: there = [], version } = before.metadata;
+  const isUnion = Array.isArray(finalizers) && finalizers.some((one) => !there.includes(one));
+  const added = isUnion && { version, finalizers: [...new Set([...there, ...finalizers])] };
+  // What is no list is for the service to refuse.
+  const wrong = finalizers && !Array.isArray(finalizers) && { finalizers };
+  return { metadata: { ...added, ...wrong, ...said }, ...(withoutKnownNulls(members, before) as object) };
+}
+
+/** Without `null` where `null` is stored: a patch would take the member away. */
+function withoutKnownNulls(patch: unknown, stored: unknown): unknown {
+  if (!isObject(patch) || !isObject(stored)) return patch;
+  const changes = Object.entries(patch).filter(([member, value]) => value !== null || stored[member] !== null);
+  return Object.fromEntries(changes.map(([member, value]) => [member, withoutKnownNulls(value, stored[member])]));
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && !isRawNumber(value);
+}
+
+/** A number kept as it was written, see `parseExact`. */
+function isRawNumber(value: object): boolean {
+  return (JSON as unknown as { isRawJSON(value: unknown): boolean }).isRawJSON(value);
 }

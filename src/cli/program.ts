@@ -11,6 +11,7 @@ const commands: Readonly<Record<string, () => Promise<(io: Io) => Command>>> = {
   list: async () => (await import('./list.ts')).listCommand,
   watch: async () => (await import('./watch.ts')).watchCommand,
   apply: async () => (await import('./apply.ts')).applyCommand,
+  replace: async () => (await import('./replace.ts')).replaceCommand,
   delete: async () => (await import('./delete.ts')).deleteCommand,
   export: async () => (await import('./export.ts')).exportCommand,
   import: async () => (await import('./import.ts')).importCommand,

@@ -116,7 +116,7 @@ test('contract 14: list takes sort, selectors, page and size', async () => {
   assert.equal(table.stderr, '2 of 2\n');
 });
 
-test('contract 14: apply creates, replaces and leaves alone, from a file, a folder and standard input', async () => {
+test('contract 14: apply creates, changes and leaves alone, from a file, a folder and standard input', async () => {
   const sources = join(folder, 'sources');
   const { mkdirSync } = await import('node:fs');
   mkdirSync(sources);
@@ -305,6 +305,7 @@ const commands = [
   'delete',
   'watch',
   'apply',
+  'replace',
   'export',
   'import',
   'token create',

@@ -1,0 +1,172 @@
+/** What `apply` and `replace` have in common: the objects of files, one after the other, each with one answer. */
+import { Command } from 'commander';
+import type { KindredClient } from '../client/client.ts';
+import { KindredError, Patience } from '../client/client.ts';
+import type { ExtensionObject } from '../model/object.ts';
+import type { ConnectionFlags, RetryFlags } from './connection.ts';
+import { connect, sayOnce, withConnection, withRetry } from './connection.ts';
+import { countOf } from './count.ts';
+import { describe } from './describe.ts';
+import type { Document } from './documents.ts';
+import { documents, filesOf, open } from './documents.ts';
+import { onInterrupt } from './interrupt.ts';
+import type { Io } from './io.ts';
+import { closedPipe, Exit, write } from './io.ts';
+import type { Format } from './output.ts';
+import { formatOption, print } from './output.ts';
+import type { ResourceType } from './types.ts';
+import { Types } from './types.ts';
+
+/** Writes an object that is there already, as it was read a moment ago. */
+export type Change = (
+  client: KindredClient,
+  model: ResourceType['model'],
+  object: ExtensionObject,
+  before: ExtensionObject,
+) => Promise<ExtensionObject>;
+
+interface Flags extends ConnectionFlags, RetryFlags {
+  filename: string[];
+  output: Format;
+}
+
+interface Done {
+  readonly stored: ExtensionObject;
+  /** `plural.group` */
+  readonly label: string;
+  readonly what: 'created' | 'updated' | 'unchanged';
+}
+
+const versionHint =
+  '  It was changed after the file was made. Take metadata.version out of the file to write it all the same, or begin again from what "kindred get" prints.\n';
+
+/** Races with others who create, change or delete the same object, after which its last failure is reported. */
+const raceLimit = 10;
+
+export function writeCommand(io: Io, name: string, description: string, change: Change): Command {
+  const command = new Command(name)
+    .description(description)
+    .requiredOption(
+      '-f, --filename <file...>',
+      'file or folder of YAML or JSON documents, or - for standard input; repeatable',
+    )
+    .addOption(formatOption('table'))
+    .action(async (flags: Flags) => {
+      const interrupt = onInterrupt();
+      try {
+        await new Writing(io, flags, change, interrupt.stop, interrupt.cut).run();
+      } finally {
+        interrupt.release();
+      }
+    });
+  return withRetry(withConnection(command, io));
+}
+
+class Writing {
+  readonly #io: Io;
+  readonly #flags: Flags;
+  readonly #change: Change;
+  readonly #stop: AbortSignal;
+  readonly #client: KindredClient;
+  readonly #types: Types;
+  readonly #retry: Patience;
+  #read = 0;
+  #written = 0;
+  #refused = 0;
+
+  constructor(io: Io, flags: Flags, change: Change, stop: AbortSignal, cut: AbortSignal) {
+    this.#io = io;
+    this.#flags = flags;
+    this.#change = change;
+    this.#stop = stop;
+    const retry = { patience: flags.retryFor, stop, onWait: sayOnce(io) };
+    this.#client = connect(flags, io, { signal: cut, retry });
+    this.#types = new Types(this.#client);
+    this.#retry = new Patience(retry);
+  }
+
+  /** @throws Exit unless every object that was read is written */
+  async run(): Promise<void> {
+    for (const path of this.#flags.filename) {
+      for (const file of await filesOf(path)) {
+        for await (const document of documents(open(file, this.#io), file)) {
+          if (this.#stop.aborted) this.#end(`interrupted; ${document.place} and what follows it were left alone`);
+          await this.#writeOne(document);
+        }
+      }
+    }
+    if (this.#written !== this.#read) throw new Exit(1);
+  }
+
+  async #writeOne(document: Document): Promise<void> {
+    this.#read++;
+    try {
+      await this.#print(await this.#put(document));
+      this.#written++;
+    } catch (error) {
+      if (!(error instanceof KindredError)) throw error;
+      this.#io.stderr.write(describe(error, document.place));
+      if (error.code === 'VersionConflict') this.#io.stderr.write(versionHint);
+      if (isFatal(error)) this.#end(`stopped at ${document.place}; what follows it was left alone`);
+      this.#refused++;
+    }
+  }
+
+  /** Creates the object, or changes the one that is there; again when others change it at the same time. */
+  async #put(document: Document): Promise<Done> {
+    const object = (document.value ?? {}) as ExtensionObject;
+    const { model, label } = await this.#types.of(object);
+    const name = object.metadata?.name;
+    const version = object.metadata?.version ?? undefined;
+    if (!name) return { stored: await this.#client.create(model, object), label, what: 'created' };
+    /** As it was before this command may have changed it. */
+    let before: ExtensionObject | undefined;
+    let isUnsure = false;
+    for (let races = 0; ; ) {
+      const now = await this.#client.fetch(model, name);
+      if (!isUnsure) before = now;
+      try {
+        const stored = now
+          ? await this.#change(this.#client, model, object, now)
+          : await this.#client.create(model, object);
+        this.#retry.progress();
+        const isSame = before?.metadata.version === stored.metadata.version;
+        return { stored, label, what: !before ? 'created' : isSame ? 'unchanged' : 'updated' };
+      } catch (error) {
+        if (!(error instanceof KindredError)) throw error;
+        if (error.code === 'UnknownOutcome' && version === undefined) {
+          // Written twice, it is the same.
+          isUnsure = true;
+          await this.#retry.wait(error);
+        } else if (!isRace(error, now, version) || ++races === raceLimit) throw error;
+      }
+    }
+  }
+
+  async #print({ stored, label, what }: Done): Promise<void> {
+    const { stdout } = this.#io;
+    try {
+      if (this.#flags.output === 'yaml') await write(stdout, '---\n');
+      await print(this.#io, this.#flags.output, stored, () => `${label}/${stored.metadata.name} ${what}\n`);
+    } catch (error) {
+      throw error instanceof Exit ? new Exit(closedPipe) : error;
+    }
+  }
+
+  #end(why: string): never {
+    const refused = this.#refused > 0 ? `, ${this.#refused} refused` : '';
+    this.#io.stderr.write(`kindred: ${why} (${countOf(this.#written, 'object')} written${refused})\n`);
+    throw new Exit(1);
+  }
+}
+
+/** Others created, deleted or changed it after it was read. With a version of its own the file asks to be told. */
+function isRace({ code }: KindredError, read: ExtensionObject | undefined, version: number | undefined): boolean {
+  if (!read) return code === 'AlreadyExists';
+  return code === 'NotFound' || (code === 'VersionConflict' && version === undefined);
+}
+
+/** What the next object would meet too. */
+function isFatal({ code }: KindredError): boolean {
+  return ['NotReady', 'TooManyRequests', 'StorageFull', 'Unauthenticated'].includes(code);
+}

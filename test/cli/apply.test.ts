@@ -1,0 +1,360 @@
+/** `apply` changes what a file says and nothing else; `replace` puts the file in the place of what is there. */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { defineModel, definePlugin, Type } from 'kindred';
+import type { Harness } from 'kindred/testing';
+import { startHarness } from 'kindred/testing';
+import type { Fault, ProxiedRequest } from '../client/fault-proxy.ts';
+import { startFaultProxy } from '../client/fault-proxy.ts';
+import type { Outcome } from './command.ts';
+import { kindred } from './command.ts';
+
+const group = 'gardens.example.com';
+const spec = Type.Object({
+  size: Type.Integer(),
+  tags: Type.Optional(Type.Array(Type.String())),
+  owner: Type.Optional(Type.Object({ name: Type.String(), phone: Type.Optional(Type.String()) })),
+  note: Type.Optional(Type.Union([Type.String(), Type.Null()])),
+  open: Type.Boolean({ default: true }),
+});
+const status = Type.Optional(Type.Object({ plants: Type.Integer() }));
+const Garden = defineModel({
+  gvk: { group, version: 'v1', kind: 'Garden', singular: 'garden', plural: 'gardens' },
+  spec,
+  status,
+});
+const Park = defineModel({
+  gvk: { group, version: 'v1', kind: 'Park', singular: 'park', plural: 'parks' },
+  subresources: { status: true },
+  spec,
+  status,
+});
+
+let harness: Harness;
+before(async () => {
+  const plugin = definePlugin({
+    start({ schemeManager }) {
+      schemeManager.register(Garden);
+      schemeManager.register(Park);
+    },
+  });
+  harness = await startHarness({ plugins: [{ name: 'gardens', plugin }] });
+});
+after(() => harness.stop());
+
+type Body = Record<string, any>;
+
+function garden(name: string, members: Body = {}, metadata: Body = {}, kind = 'Garden'): Body {
+  const { status, ...more } = members;
+  return {
+    apiVersion: `${group}/v1`,
+    kind,
+    metadata: { name, ...metadata },
+    spec: { size: 1, ...more },
+    ...(status && { status }),
+  };
+}
+
+function run(command: 'apply' | 'replace', object: unknown, ...flags: string[]): Promise<Outcome> {
+  const stdin = typeof object === 'string' ? object : JSON.stringify(object);
+  return kindred([command, '-f', '-', '--server', harness.url, ...flags], { stdin });
+}
+
+/** Through a proxy that is asked what happens to each request. */
+async function through(
+  faultOf: (request: ProxiedRequest) => Fault | undefined | Promise<Fault | undefined>,
+  object: unknown,
+  ...flags: string[]
+): Promise<Outcome> {
+  const proxy = await startFaultProxy(harness.url, faultOf);
+  try {
+    return await run('apply', object, ...flags, '--server', proxy.url);
+  } finally {
+    await proxy.close();
+  }
+}
+
+async function call(method: string, path: string, body?: object): Promise<Body> {
+  const contentType = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json';
+  const answer = await harness.fetch(`/apis/${group}/v1/${path}`, {
+    method,
+    headers: { 'content-type': contentType },
+    ...(body && { body: JSON.stringify(body) }),
+  });
+  assert.ok(answer.ok, `${method} ${path}: ${answer.status}`);
+  return (await answer.json()) as Body;
+}
+
+for (const [kind, plural] of [
+  ['Garden', 'gardens'],
+  ['Park', 'parks'],
+] as const) {
+  test(`contract 14: applying an unchanged file changes nothing that others put there - ${kind}`, async () => {
+    const file = garden('kept', { tags: ['a'] }, { labels: { mine: '1' } }, kind);
+    assert.equal((await run('apply', file)).stdout, `${plural}.${group}/kept created\n`);
+    const others = {
+      metadata: { finalizers: ['example.com/cleanup'], labels: { theirs: '2' }, annotations: { 'example.com/x': 'y' } },
+      spec: { owner: { name: 'Ada' } },
+    };
+    await call('PATCH', `${plural}/kept`, others);
+    const statusPath = kind === 'Park' ? `${plural}/kept/status` : `${plural}/kept`;
+    const touched = await call('PATCH', statusPath, { status: { plants: 7 } });
+    const again = await run('apply', file);
+    assert.deepEqual(again, { code: 0, stdout: `${plural}.${group}/kept unchanged\n`, stderr: '' });
+    assert.deepEqual(await call('GET', `${plural}/kept`), touched);
+    assert.deepEqual(touched.status, { plants: 7 });
+  });
+}
+
+const merges: { name: string; before: Body; file: Body; after?: Body; what?: string }[] = [
+  {
+    name: 'members that the file does not mention stay',
+    before: garden('m', { owner: { name: 'Ada', phone: '1' }, note: 'x' }, { labels: { a: '1' } }),
+    file: garden('m', { size: 2, owner: { name: 'Bob' } }, { labels: { b: '2' } }),
+    after: garden('m', { size: 2, owner: { name: 'Bob', phone: '1' }, note: 'x' }, { labels: { a: '1', b: '2' } }),
+  },
+  {
+    name: 'lists are replaced whole',
+    before: garden('m', { tags: ['a', 'b'] }),
+    file: garden('m', { tags: ['b', 'c'] }),
+    after: garden('m', { tags: ['b', 'c'] }),
+  },
+  {
+    name: 'finalizers are added to those there',
+    before: garden('m', {}, { finalizers: ['a.com/1', 'a.com/2'] }),
+    file: garden('m', {}, { finalizers: ['a.com/2', 'a.com/3'] }),
+    after: garden('m', {}, { finalizers: ['a.com/1', 'a.com/2', 'a.com/3'] }),
+  },
+  {
+    name: 'finalizers that are all there change nothing',
+    before: garden('m', {}, { finalizers: ['a.com/1', 'a.com/2'] }),
+    file: garden('m', {}, { finalizers: ['a.com/2'] }),
+    what: 'unchanged',
+  },
+  {
+    name: 'null takes a member away',
+    before: garden('m', { owner: { name: 'Ada', phone: '1' } }, { labels: { a: '1', b: '2' } }),
+    file: garden('m', { owner: { phone: null } }, { labels: { a: null } }),
+    after: garden('m', { owner: { name: 'Ada' } }, { labels: { b: '2' } }),
+  },
+  {
+    name: 'null where null is stored',
+    before: garden('m', { note: null }),
+    file: garden('m', { note: null }),
+    what: 'unchanged',
+  },
+  {
+    name: 'null in metadata counts as absent',
+    before: garden('m', {}, { labels: { a: '1' }, finalizers: ['a.com/1'] }),
+    file: garden('m', {}, { labels: null, finalizers: null, annotations: null, version: null }),
+    what: 'unchanged',
+  },
+  {
+    name: 'a default that the file leaves out stays as it was changed',
+    before: garden('m', { open: false }),
+    file: garden('m'),
+    what: 'unchanged',
+  },
+  {
+    name: 'status, when the file says it and the model has it as a member',
+    before: garden('m', { status: { plants: 1 } }),
+    file: garden('m', { status: { plants: 2 } }),
+    after: garden('m', { status: { plants: 2 } }),
+  },
+  {
+    name: 'status of a model with the sub-resource is nothing that a file can say',
+    before: garden('m', {}, {}, 'Park'),
+    file: garden('m', { status: { plants: 2 } }, {}, 'Park'),
+    what: 'unchanged',
+  },
+  {
+    name: 'timestamps and generateName in a file say nothing',
+    before: garden('m'),
+    file: garden(
+      'm',
+      {},
+      { creationTimestamp: '2020-01-01T00:00:00.000Z', generateName: 'x-', deletionTimestamp: null },
+    ),
+    what: 'unchanged',
+  },
+];
+for (const [i, { name, before, file, after: expected, what = 'updated' }] of merges.entries()) {
+  test(`contract 14: apply owns only what the file says - ${name}`, async () => {
+    const plural = before.kind === 'Park' ? 'parks' : 'gardens';
+    const named = (object: Body) => ({ ...object, metadata: { ...object.metadata, name: `merge-${i}` } });
+    const first = await call('POST', plural, named(before));
+    const { code, stdout, stderr } = await run('apply', named(file));
+    assert.deepEqual([code, stdout], [0, `${plural}.${group}/merge-${i} ${what}\n`], stderr);
+    const { version, creationTimestamp, ...metadata } = (await call('GET', `${plural}/merge-${i}`)).metadata;
+    const { open, ...spec } = (await call('GET', `${plural}/merge-${i}`)).spec;
+    assert.equal(version, what === 'updated' ? 1 : 0);
+    assert.equal(creationTimestamp, first.metadata.creationTimestamp);
+    if (!expected) return;
+    const { status } = await call('GET', `${plural}/merge-${i}`);
+    assert.deepEqual([metadata, spec, status], [named(expected).metadata, expected.spec, expected.status]);
+  });
+}
+
+test('contract 14: a version in the file makes apply conditional, and the refusal says what to do', async () => {
+  await call('POST', 'gardens', garden('versioned'));
+  const edited = garden('versioned', { size: 2 }, { version: 0 });
+  assert.match((await run('apply', edited)).stdout, /updated/);
+  for (const command of ['apply', 'replace'] as const) {
+    const { code, stderr } = await run(command, edited);
+    assert.equal(code, 1);
+    assert.match(
+      stderr,
+      /^stdin:1: The version .* 0, .* 1\n {2}It was changed .* Take metadata\.version out of the file .*\n$/,
+    );
+  }
+  const { version, ...metadata } = edited.metadata;
+  assert.match((await run('apply', { ...edited, metadata })).stdout, /unchanged/);
+});
+
+test('contract 14: two applies of a new object at once: one creates it, the other finds it unchanged', async () => {
+  let others = 0;
+  const { code, stdout } = await through(async ({ method }) => {
+    if (method === 'POST' && others++ === 0) assert.match((await run('apply', garden('race'))).stdout, /created/);
+    return undefined;
+  }, garden('race'));
+  assert.deepEqual([code, stdout], [0, `gardens.${group}/race unchanged\n`]);
+});
+
+test('contract 14: a finalizer that somebody adds while apply adds one is not lost', async () => {
+  await call('POST', 'gardens', garden('both', {}, { finalizers: ['a.com/1'] }));
+  let patches = 0;
+  const { code, stdout } = await through(
+    async ({ method }) => {
+      if (method !== 'PATCH' || patches++ > 0) return undefined;
+      await call('PATCH', 'gardens/both', { metadata: { finalizers: ['a.com/1', 'a.com/2'] } });
+      return undefined;
+    },
+    garden('both', {}, { finalizers: ['a.com/3'] }),
+  );
+  assert.deepEqual([code, stdout, patches], [0, `gardens.${group}/both updated\n`, 2]);
+  assert.deepEqual((await call('GET', 'gardens/both')).metadata.finalizers, ['a.com/1', 'a.com/2', 'a.com/3']);
+});
+
+test('contract 14: an object that somebody deletes while it is applied is created', async () => {
+  await call('POST', 'gardens', garden('gone'));
+  let patches = 0;
+  const { stdout } = await through(
+    async ({ method }) => {
+      if (method === 'PATCH' && patches++ === 0) await call('DELETE', 'gardens/gone');
+      return undefined;
+    },
+    garden('gone', { size: 3 }),
+  );
+  assert.equal(stdout, `gardens.${group}/gone created\n`);
+});
+
+const retried: { name: string; fault: Fault; method: string; stored: boolean; what: string }[] = [
+  {
+    name: 'a create that was refused',
+    fault: { kind: 'refuse', status: 503, retryAfter: '0', problem: true },
+    method: 'POST',
+    stored: false,
+    what: 'created',
+  },
+  {
+    name: 'a create whose answer is lost',
+    fault: { kind: 'cutAnswer', part: 0.5 },
+    method: 'POST',
+    stored: false,
+    what: 'created',
+  },
+  {
+    name: 'a patch that was refused',
+    fault: { kind: 'refuse', status: 429, retryAfter: '0' },
+    method: 'PATCH',
+    stored: true,
+    what: 'updated',
+  },
+  {
+    name: 'a patch whose answer is lost',
+    fault: { kind: 'hide', status: 504 },
+    method: 'PATCH',
+    stored: true,
+    what: 'updated',
+  },
+  { name: 'a patch that never arrives', fault: { kind: 'cutBefore' }, method: 'PATCH', stored: true, what: 'updated' },
+  { name: 'a read that breaks', fault: { kind: 'cutAnswer', part: 0.5 }, method: 'GET', stored: true, what: 'updated' },
+];
+for (const [i, { name, fault, method, stored, what }] of retried.entries()) {
+  test(`contract 14: apply goes on after ${name}`, async () => {
+    if (stored) await call('POST', 'gardens', garden(`retried-${i}`));
+    let faults = 0;
+    const { code, stdout, stderr } = await through(
+      (request) =>
+        request.method === method && request.path.includes('gardens') && faults++ === 0 ? fault : undefined,
+      garden(`retried-${i}`, { size: 5 }),
+    );
+    assert.deepEqual([code, stdout], [0, `gardens.${group}/retried-${i} ${what}\n`], stderr);
+    assert.equal((await call('GET', `gardens/retried-${i}`)).spec.size, 5);
+  });
+}
+
+test('contract 14: apply stops when the service never takes an object, and says where', async () => {
+  const files = ['first', 'second', 'third'].map((name) => `${JSON.stringify(garden(`stop-${name}`))}\n`).join('');
+  const { code, stdout, stderr } = await through(
+    ({ method, body }) =>
+      method === 'POST' && body.includes('stop-second')
+        ? { kind: 'refuse', status: 503, retryAfter: '0', problem: true }
+        : undefined,
+    files,
+    '--retry-for',
+    '200ms',
+  );
+  assert.deepEqual([code, stdout], [1, `gardens.${group}/stop-first created\n`]);
+  assert.match(
+    stderr,
+    /stdin:2: line answered 503\nkindred: stopped at stdin:2; what follows it was left alone \(1 object written\)\n$/,
+  );
+});
+
+test('contract 14: an object without a name is created each time', async () => {
+  const { name, ...metadata } = garden('x', {}, { generateName: 'each-' }).metadata;
+  for (let i = 0; i < 2; i++) {
+    assert.match((await run('apply', { ...garden('x'), metadata })).stdout, /^gardens\.\S+\/each-\w{8} created\n$/);
+  }
+});
+
+test('contract 14: replace puts the file in the place of what is there', async () => {
+  const file = garden('whole', { tags: ['a'] });
+  assert.equal((await run('replace', file)).stdout, `gardens.${group}/whole created\n`);
+  await call('PATCH', 'gardens/whole', {
+    metadata: { finalizers: ['a.com/1'], labels: { a: '1' } },
+    spec: { note: 'x' },
+    status: { plants: 1 },
+  });
+  assert.equal((await run('replace', file)).stdout, `gardens.${group}/whole updated\n`);
+  assert.equal((await run('replace', file)).stdout, `gardens.${group}/whole unchanged\n`);
+  const { metadata, spec, status } = await call('GET', 'gardens/whole');
+  assert.deepEqual(
+    [metadata.finalizers, metadata.labels, spec, status],
+    [undefined, undefined, { size: 1, tags: ['a'], open: true }, undefined],
+  );
+});
+
+const incomplete: { name: string; document: string; message: RegExp }[] = [
+  { name: 'kind alone', document: 'kind: Garden', message: /^stdin:1: The object has no apiVersion\n$/ },
+  { name: 'apiVersion alone', document: `apiVersion: ${group}/v1`, message: /^stdin:1: The object has no kind\n$/ },
+  {
+    name: 'neither',
+    document: 'metadata: { name: a }',
+    message: /^stdin:1: The object has no apiVersion and no kind\n$/,
+  },
+];
+for (const { name, document, message } of incomplete) {
+  test(`contract 14: apply says which member of a document is missing - ${name}`, async () => {
+    const { code, stderr } = await run('apply', document);
+    assert.equal(code, 1);
+    assert.match(stderr, message);
+  });
+}
+
+test('contract 14: a name that leads elsewhere in a URL is refused as a name', async () => {
+  const { code, stderr } = await run('apply', garden('..'));
+  assert.equal(code, 1);
+  assert.match(stderr, /\/metadata\/name: /);
+});
