@@ -43,7 +43,7 @@ for (const roles of [10, 1_000, 10_000]) {
   tokens.set('t', object('PersonalAccessToken', 't', { spec: { user: 'ada' }, status: { hash: digestOf(token) } }), 1);
   const authenticator = new Authenticator({
     tokens,
-    jwt: new JwtAuthenticator([], Date.now),
+    jwt: new JwtAuthenticator([], Date.now, () => false),
     current: () => undefined,
     logger: { error: () => {} },
   });

@@ -20,7 +20,6 @@ import type { RoleKeys } from './keys.ts';
 import { roleKeys } from './keys.ts';
 import { builtInModels, PersonalAccessToken, Role, RoleBinding, User } from './models.ts';
 import type { AuthOptions } from './options.ts';
-
 import type { OutageLog } from './outage.ts';
 import { Outage } from './outage.ts';
 import { RateLimiter } from './rate-limit.ts';
@@ -104,7 +103,7 @@ export class Auth {
     const current = (): Promise<void> | undefined => this.#runtime?.feed.current();
     this.#authenticator = new Authenticator({
       tokens: this.#tokens,
-      jwt: new JwtAuthenticator(options.issuers ?? [], now),
+      jwt: new JwtAuthenticator(options.issuers ?? [], now, (name) => this.authorizer.user(name) !== undefined),
       current,
       logger,
     });

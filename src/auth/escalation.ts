@@ -60,6 +60,10 @@ const texts = {
     en: '"{who}" may not do this: a token that is made with a token cannot outlive it; "expiresAt" must be at most {limit}',
     zh: '"{who}" 无权执行此操作：用令牌创建的令牌不能比其更晚过期；"expiresAt" 最晚为 {limit}',
   },
+  endless: {
+    en: '"{who}" may not do this: a token that is made with a JWT must end; "expiresAt" must be at most {limit}',
+    zh: '"{who}" 无权执行此操作：用 JWT 创建的令牌必须有期限；"expiresAt" 最晚为 {limit}',
+  },
   dependencies: {
     en: 'must be a JSON list of role names, such as ["persons-view"]',
     zh: '必须是角色名称的 JSON 列表，例如 ["persons-view"]',
@@ -140,22 +144,22 @@ export function writeChecks(rbac: Rbac, keys: RoleKeys, open: boolean): WriteChe
         throw invalid([violation('/spec/user', 'reserved', texts.reservedName, { name: is.user })]);
       }
       if (isExempt(caller) || (was && JSON.stringify(was) === JSON.stringify(is))) return;
+      const own = isOwn(caller, is.user);
       // What the other user may do today is not compared: they may get more later, or not be there yet.
-      if (!isOwn(caller, is.user)) mustImpersonate(caller, is.user);
+      if (!own) mustImpersonate(caller, is.user);
       const unknown: Violation[] = [];
       is.roles?.forEach((role, i) => {
         if (!rbac.hasRole(role)) unknown.push(violation(`/spec/roles/${i}`, 'role', texts.noSuchRole, { role }));
       });
       if (unknown.length > 0) throw invalid(unknown);
-      const { identity } = caller;
-      const principal = isPrincipal(identity) ? identity : undefined;
-      if (isOwn(caller, is.user)) {
+      if (own) {
         const scope = is.roles?.length ? rbac.policyOfRoles(is.roles).policy.layers : [];
         mustHave(caller, new Policy([...rbac.policyOfSubject('User', is.user).layers, ...scope]));
       }
-      const limit = principal?.credential === undefined ? undefined : principal.expiresAt;
+      const limit = rbac.tokenLimit(caller.identity);
       if (limit !== undefined && !(is.expiresAt !== undefined && Date.parse(is.expiresAt) <= limit)) {
-        throw refused(texts.outlives, caller, { limit: new Date(limit).toISOString() });
+        const isByToken = isPrincipal(caller.identity) && caller.identity.credential !== undefined;
+        throw refused(isByToken ? texts.outlives : texts.endless, caller, { limit: new Date(limit).toISOString() });
       }
     },
 

@@ -22,6 +22,10 @@ export interface Principal extends Identity {
   readonly credential?: string;
   /** Milliseconds since the epoch after which the principal can do nothing. */
   readonly expiresAt?: number;
+  /** The name comes from elsewhere, and is nobody's when a User here has it. */
+  readonly isForeign?: boolean;
+  /** Milliseconds for which a personal access token that the principal makes may be valid. */
+  readonly tokenMaxAge?: number;
 }
 
 /** Contract section 12: roles that every service has. */

@@ -22,8 +22,14 @@ export interface IssuerOptions {
     /** A list of roles, or a text with spaces between them; a path with dots for a nested claim. Default none. */
     readonly roles?: string;
   };
+  /** With the claim `email` as the name, `email_verified` beside it must be true. Default true. */
+  readonly requireVerifiedEmail?: boolean;
   /** Put before the user's name, so that two issuers, or an issuer and local users, cannot share names. Default ''. */
   readonly userPrefix?: string;
+  /** Without `userPrefix`: a token may name a User of this service, and is that user then. Default false. */
+  readonly localUsers?: boolean;
+  /** How long a personal access token may be valid that is made with a token of the issuer, milliseconds; false: for ever. Default 30 days. */
+  readonly tokenMaxAge?: number | false;
   /** Only these values of the roles claim count, as the roles named here. Default: each value is the name of a role. */
   readonly roleMapping?: Readonly<Record<string, readonly string[]>>;
   /** How far the clocks may differ, milliseconds. Default 30 s. */
@@ -51,8 +57,11 @@ const asymmetric = [
   'EdDSA',
   'Ed25519',
 ];
+/** Media types of the header `typ`, without `application/`: a JWT of no special kind, and an access token (RFC 9068). */
+const acceptedTypes = [undefined, 'jwt', 'at+jwt'];
 const discoveryMaxAge = 3_600_000;
 const verifiedMaxAge = 60_000;
+const thirtyDays = 30 * 24 * 3_600_000;
 const rememberedTokens = 10_000;
 
 const issuerText: Text = {
@@ -63,12 +72,15 @@ const issuerText: Text = {
 export class JwtAuthenticator {
   readonly #issuers: ReadonlyMap<string, Issuer>;
   readonly #now: () => number;
+  readonly #isLocalUser: (name: string) => boolean;
   /** By SHA-256 of the token, so that no token is kept; for a minute at most, so that a withdrawn key counts soon. */
   readonly #verified = new LRUCache<string, { principal: Principal; until: number }>({ max: rememberedTokens });
 
-  constructor(options: readonly IssuerOptions[], now: () => number) {
+  /** @param isLocalUser whether this service has a User of the name */
+  constructor(options: readonly IssuerOptions[], now: () => number, isLocalUser: (name: string) => boolean) {
     this.#issuers = new Map(options.map((one) => [one.url, new Issuer(one, now)]));
     this.#now = now;
+    this.#isLocalUser = isLocalUser;
   }
 
   /** Whether the text is a JWT that names one of the issuers. Nothing else is ever fetched from. */
@@ -85,12 +97,22 @@ export class JwtAuthenticator {
   authenticate(token: string): Principal | Promise<Principal> {
     const digest = hash('sha256', token, 'base64url');
     const known = this.#verified.get(digest);
-    if (known && known.until > this.#now()) return known.principal;
+    if (known && known.until > this.#now()) return this.#admitted(known.principal);
     const issuer = this.#issuers.get(decodeJwt(token).iss ?? '')!;
     return issuer.verify(token).then((principal) => {
       const until = Math.min(principal.expiresAt ?? Number.POSITIVE_INFINITY, this.#now() + verifiedMaxAge);
       this.#verified.set(digest, { principal, until });
-      return principal;
+      return this.#admitted(principal);
+    });
+  }
+
+  /** A User of the name may have been made since the token was verified. */
+  #admitted(principal: Principal): Principal {
+    const { name, isForeign } = principal;
+    if (!isForeign || !this.#isLocalUser(name)) return principal;
+    throw invalidToken({
+      en: `the name "${name}" belongs to a User of this service`,
+      zh: `名称 "${name}" 属于本服务中的 User`,
     });
   }
 }
@@ -121,7 +143,7 @@ class Issuer {
     const { url, audience, clockSkew = 30_000, algorithms = asymmetric } = this.#options;
     const [keys, { jwtVerify }] = await Promise.all([this.#keySet(), import('jose/jwt/verify')]);
     try {
-      const { payload } = await jwtVerify(token, keys, {
+      const { payload, protectedHeader } = await jwtVerify(token, keys, {
         issuer: url,
         audience: audience as string | string[],
         algorithms: [...algorithms],
@@ -129,6 +151,7 @@ class Issuer {
         currentDate: new Date(this.#now()),
         requiredClaims: ['exp'],
       });
+      checkType(protectedHeader.typ);
       return this.#principal(payload, clockSkew);
     } catch (error) {
       throw this.#translated(error);
@@ -136,12 +159,13 @@ class Issuer {
   }
 
   #principal(payload: JWTPayload, clockSkew: number): Principal {
-    const { claims = {}, userPrefix = '', roleMapping } = this.#options;
+    const { claims = {}, userPrefix = '', roleMapping, localUsers = false, tokenMaxAge = thirtyDays } = this.#options;
     const claim = claims.user ?? 'sub';
     const user = claimAt(payload, claim);
     if (typeof user !== 'string' || user === '') {
       throw invalidToken({ en: `its claim "${claim}" is no name`, zh: `其声明 "${claim}" 不是名称` });
     }
+    if (this.#options.requireVerifiedEmail !== false) checkEmail(payload, claim);
     const name = userPrefix + user;
     if (isReservedName(name)) {
       throw invalidToken({
@@ -154,7 +178,16 @@ class Issuer {
       ? values.flatMap((value) => (Object.hasOwn(roleMapping, value) ? roleMapping[value]! : []))
       : values;
     const granted = [...new Set([...roles, authenticatedRole])];
-    return { name, roles: granted, kind: 'User', subject: name, granted, expiresAt: payload.exp! * 1000 + clockSkew };
+    return {
+      name,
+      roles: granted,
+      kind: 'User',
+      subject: name,
+      granted,
+      expiresAt: payload.exp! * 1000 + clockSkew,
+      ...(userPrefix === '' && !localUsers && { isForeign: true }),
+      ...(tokenMaxAge !== false && { tokenMaxAge: tokenMaxAge + clockSkew }),
+    };
   }
 
   #translated(error: unknown): unknown {
@@ -220,6 +253,21 @@ class Issuer {
 
 function invalidToken(reason: Text): KindredError {
   return unauthenticated(reason, 'invalid_token');
+}
+
+/** Tokens for other purposes are signed with the same keys (RFC 8725, section 3.11): a `logout+jwt` logs nobody in. */
+function checkType(typ: string | undefined): void {
+  if (acceptedTypes.includes(typ?.toLowerCase().replace(/^application\//, ''))) return;
+  throw invalidToken({ en: `its type "${typ}" is not for access`, zh: `其类型 "${typ}" 不用于访问` });
+}
+
+/** Anybody can claim an address; `email_verified` says that the issuer has seen that it is theirs (OpenID Connect Core, section 5.1). */
+function checkEmail(payload: JWTPayload, claim: string): void {
+  if (!/(?:^|\.)email$/.test(claim) || claimAt(payload, `${claim}_verified`) === true) return;
+  throw invalidToken({
+    en: `its claim "${claim}_verified" is not true`,
+    zh: `其声明 "${claim}_verified" 不为 true`,
+  });
 }
 
 /** `realm.roles` as `payload.realm.roles`, unless a claim has that very name. */

@@ -7,6 +7,8 @@ test('contract 14: the option auth takes what it documents', () => {
   checkAuthOptions({
     issuers: [
       { url: 'https://a.example', audience: ['a'], claims: { user: 'email' }, roleMapping: { a: ['b'] }, clockSkew: 1 },
+      { url: 'https://b.example', audience: 'b', requireVerifiedEmail: false, localUsers: true, tokenMaxAge: 0 },
+      { url: 'https://c.example', audience: 'c', tokenMaxAge: false },
     ],
     rateLimit: { perIdentity: false, perAddress: { perSecond: 1, burst: 2 }, exemptLoopback: false, buckets: 3 },
     audit: { file: '-', reads: true },
@@ -28,6 +30,12 @@ const wrong: readonly [string, unknown, RegExp][] = [
     /auth\.issuers\.0\.claim is not known/,
   ],
   ['an empty audience', { issuers: [{ url: 'x', audience: [] }] }, /auth\.issuers\.0\.audience/],
+  ['a token age below 0', { issuers: [{ url: 'x', audience: 'a', tokenMaxAge: -1 }] }, /auth\.issuers\.0\.tokenMaxAge/],
+  [
+    'a text for the check of e-mail addresses',
+    { issuers: [{ url: 'x', audience: 'a', requireVerifiedEmail: 'no' }] },
+    /auth\.issuers\.0\.requireVerifiedEmail must be boolean/,
+  ],
   ['a text for a switch', { audit: { reads: 'no' } }, /auth\.audit\.reads must be boolean/],
 ];
 for (const [name, options, message] of wrong) {

@@ -37,7 +37,10 @@ const schema = Type.Object(
             claims: Type.Optional(
               Type.Object({ user: Type.Optional(Type.String()), roles: Type.Optional(Type.String()) }, closed),
             ),
+            requireVerifiedEmail: Type.Optional(Type.Boolean()),
             userPrefix: Type.Optional(Type.String()),
+            localUsers: Type.Optional(Type.Boolean()),
+            tokenMaxAge: Type.Optional(Type.Union([Type.Literal(false), Type.Number({ minimum: 0 })])),
             roleMapping: Type.Optional(Type.Record(Type.String(), Type.Array(Type.String()))),
             clockSkew: milliseconds,
             algorithms: Type.Optional(texts),

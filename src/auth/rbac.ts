@@ -94,6 +94,14 @@ export class Rbac implements Authorizer {
     return seen.policy.decide(access);
   }
 
+  /** When a token that somebody makes must end at the latest, milliseconds since the epoch; undefined: whenever they like. */
+  tokenLimit(identity: Identity): number | undefined {
+    if (!isPrincipal(identity)) return undefined;
+    const { credential, expiresAt, tokenMaxAge } = identity;
+    if (credential !== undefined) return expiresAt;
+    return tokenMaxAge === undefined ? undefined : this.#parts.now() + tokenMaxAge;
+  }
+
   onChange(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
@@ -267,6 +275,7 @@ export class Rbac implements Authorizer {
     if (principal?.credential !== undefined && !this.#parts.isAlive(principal.credential)) {
       return nothing('the token was revoked');
     }
+    if (principal?.isForeign && this.#users.has(subject)) return nothing(`"${subject}" is a User of this service`);
     if (kind === 'User' && this.#users.get(subject)?.disabled) return nothing(`the user "${subject}" is disabled`);
     const granted = [...(principal?.granted ?? identity.roles)];
     if (!isAnonymous(identity) && !granted.includes(authenticatedRole)) granted.push(authenticatedRole);

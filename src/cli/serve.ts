@@ -82,6 +82,7 @@ ${lines.join('\n')}
       - url: https://login.example.com
         audience: kindred
         claims: { user: preferred_username, roles: groups }
+        userPrefix: "sso:"
     rateLimit: { perIdentity: { perSecond: 500, burst: 2000 }, perAddress: false }
     audit: { file: ./audit.ndjson, reads: false }
 "cors" is a list, with commas in a flag and a variable: https://console.example.com,https://app.example.com; * is every origin.

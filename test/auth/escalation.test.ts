@@ -501,6 +501,36 @@ const cases: Case[] = [
     next: token({ user: 'viewer', expiresAt: '1970-01-01T00:00:01.000Z' }),
   },
   {
+    name: 'a token without end, made with a JWT',
+    check: 'token',
+    caller: caller('viewer', { expiresAt: 300_000, tokenMaxAge: 5_000 }),
+    next: token({ user: 'viewer' }),
+    refused: {
+      code: 'Forbidden',
+      message: /made with a JWT must end; "expiresAt" must be at most 1970-01-01T00:00:05.000Z/,
+    },
+  },
+  {
+    name: 'a token for longer than a JWT can make one',
+    check: 'token',
+    caller: caller('viewer', { expiresAt: 300_000, tokenMaxAge: 5_000 }),
+    next: token({ user: 'viewer', expiresAt: '1970-01-01T00:00:05.001Z' }),
+    refused: { code: 'Forbidden', message: /must end/ },
+  },
+  {
+    name: 'a token for as long as a JWT can make one',
+    check: 'token',
+    caller: caller('viewer', { expiresAt: 300_000, tokenMaxAge: 5_000 }),
+    next: token({ user: 'viewer', expiresAt: '1970-01-01T00:00:05.000Z' }),
+  },
+  {
+    name: 'a token for somebody else without end, made with a JWT',
+    check: 'token',
+    caller: caller('deputy', { tokenMaxAge: 5_000 }),
+    next: token({ user: 'root' }),
+    refused: { code: 'Forbidden', message: /must end/ },
+  },
+  {
     name: 'widening a token of somebody with more',
     check: 'token',
     caller: editor,

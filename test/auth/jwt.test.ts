@@ -8,6 +8,7 @@ import { exportJWK, generateKeyPair, importJWK, SignJWT } from 'jose';
 import Provider from 'oidc-provider';
 import { JwtAuthenticator } from '../../src/auth/jwt.ts';
 import { KindredError } from '../../src/errors.ts';
+import { expect, live } from './live.ts';
 
 /** A real OpenID Connect provider; its keys can be changed and it can be taken away, as its operator would. */
 class IssuerProcess {
@@ -48,7 +49,11 @@ class IssuerProcess {
           }),
         },
       },
-      extraTokenClaims: () => ({ email: 'robot@example.com', realm: { roles: ['reader', 'writer'] } }),
+      extraTokenClaims: () => ({
+        email: 'robot@example.com',
+        email_verified: true,
+        realm: { roles: ['reader', 'writer'] },
+      }),
       clientBasedCORS: () => false,
     });
     const handle = provider.callback();
@@ -100,14 +105,19 @@ before(async () => {
 after(() => issuer.stop());
 
 const options = { audience: 'urn:kindred', keysCooldown: 0 };
-const authenticator = (more: object = {}, now = () => Date.now()) =>
-  new JwtAuthenticator([{ url: issuer.url, ...options, ...more }], now);
+const authenticator = (more: object = {}, now = () => Date.now(), isLocalUser = (_name: string) => false) =>
+  new JwtAuthenticator([{ url: issuer.url, ...options, ...more }], now, isLocalUser);
 
 /** Signed by the issuer's own key: what a real issuer might send but oidc-provider does not. */
-async function signed(claims: Record<string, unknown>, key: JWK = firstKey, alg = 'ES256'): Promise<string> {
+async function signed(
+  claims: Record<string, unknown>,
+  key: JWK = firstKey,
+  alg = 'ES256',
+  header: object = {},
+): Promise<string> {
   const now = Math.floor(Date.now() / 1000);
   const payload = { iss: issuer.url, aud: 'urn:kindred', sub: 'ada', iat: now, exp: now + 300, ...claims };
-  return new SignJWT(payload).setProtectedHeader({ alg, kid: key.kid! }).sign(await importJWK(key, alg));
+  return new SignJWT(payload).setProtectedHeader({ alg, kid: key.kid!, ...header }).sign(await importJWK(key, alg));
 }
 
 async function refused(promise: Promise<unknown> | unknown, message: RegExp): Promise<void> {
@@ -189,6 +199,115 @@ test('contract 12: no token can carry a name of the service itself, or none', as
   await refused(authenticator({ claims: { user: 'nobody' } }).authenticate(await signed({})), /no name/);
 });
 
+const emails: readonly { name: string; claims: object; options?: object; refused?: RegExp }[] = [
+  { name: 'one that the issuer has verified', claims: { email: 'a@corp', email_verified: true } },
+  {
+    name: 'one that it has not',
+    claims: { email: 'ceo@corp', email_verified: false },
+    refused: /"email_verified" is not true/,
+  },
+  { name: 'one of which it says nothing', claims: { email: 'ceo@corp' }, refused: /"email_verified" is not true/ },
+  { name: 'a text instead of true', claims: { email: 'ceo@corp', email_verified: 'true' }, refused: /is not true/ },
+  {
+    name: 'one that is not, where the option says so',
+    claims: { email: 'a@corp', email_verified: false },
+    options: { requireVerifiedEmail: false },
+  },
+  {
+    name: 'a nested one, verified beside it',
+    claims: { profile: { email: 'a@corp', email_verified: true } },
+    options: { claims: { user: 'profile.email' } },
+  },
+  {
+    name: 'a nested one, verified elsewhere',
+    claims: { profile: { email: 'a@corp' }, email_verified: true },
+    options: { claims: { user: 'profile.email' } },
+    refused: /"profile.email_verified" is not true/,
+  },
+  {
+    name: 'another claim as the name',
+    claims: { upn: 'a@corp', email_verified: false },
+    options: { claims: { user: 'upn' } },
+  },
+];
+for (const one of emails) {
+  test(`contract 12: an e-mail address as the name of a user: ${one.name} is ${one.refused ? 'refused' : 'accepted'}`, async () => {
+    const jwt = authenticator({ claims: { user: 'email' }, ...one.options });
+    const answer = Promise.resolve(jwt.authenticate(await signed({ ...one.claims })));
+    if (one.refused) await refused(answer, one.refused);
+    else assert.equal((await answer).name, 'a@corp');
+  });
+}
+
+test('contract 12: a token for another purpose, which its type tells, is refused', async () => {
+  const of = async (typ: unknown) => authenticator().authenticate(await signed({}, firstKey, 'ES256', { typ }));
+  for (const typ of ['JWT', 'jwt', 'at+jwt', 'application/at+jwt']) assert.equal((await of(typ)).name, 'ada', typ);
+  for (const typ of ['logout+jwt', 'application/logout+jwt', 'secevent+jwt', 'dpop+jwt', 'JOSE', '']) {
+    await refused(of(typ), /type .* is not for access/);
+  }
+});
+
+test('contract 12: a token does not name a User of this service, unless a prefix keeps them apart or an option allows it', async () => {
+  const local = new Set(['admin', 'oidc:ada']);
+  const has = (name: string) => local.has(name);
+  const token = await signed({ sub: 'admin' });
+  await refused(authenticator({}, Date.now, has).authenticate(token), /"admin" belongs to a User/);
+  const prefixed = authenticator({ userPrefix: 'oidc:' }, Date.now, has);
+  assert.equal((await prefixed.authenticate(token)).name, 'oidc:admin');
+  assert.equal((await prefixed.authenticate(await signed({}))).name, 'oidc:ada');
+  assert.equal((await authenticator({ localUsers: true }, Date.now, has).authenticate(token)).name, 'admin');
+});
+
+test('contract 12: a token that was verified a moment ago is refused once its name belongs to a User', async () => {
+  const local = new Set<string>();
+  const jwt = authenticator({}, Date.now, (name) => local.has(name));
+  const token = await signed({});
+  assert.equal((await jwt.authenticate(token)).name, 'ada');
+  local.add('ada');
+  await refused(
+    Promise.try(() => jwt.authenticate(token)),
+    /belongs to a User/,
+  );
+  local.delete('ada');
+  assert.equal((await jwt.authenticate(token)).name, 'ada');
+});
+
+/** Ways to have a token checked with a key of one's own. */
+const ownKeys: readonly { name: string; header: (key: JWK) => object }[] = [
+  { name: 'jwk', header: ({ d: _secret, ...jwk }) => ({ jwk }) },
+  { name: 'jku', header: () => ({ jku: `${issuer.url}/own-keys` }) },
+  { name: 'x5u', header: () => ({ x5u: `${issuer.url}/own-certificate` }) },
+  { name: 'x5c', header: () => ({ x5c: ['MIIB'] }) },
+];
+for (const { name, header } of ownKeys) {
+  test(`contract 12: a key that the token itself brings in "${name}" is not believed, nor fetched`, async () => {
+    const own = await newKey('first');
+    const jwt = authenticator();
+    await jwt.authenticate(await signed({}));
+    const before = issuer.requests;
+    await refused(jwt.authenticate(await signed({}, own, 'ES256', header(own))), /signature/);
+    assert.equal(issuer.requests, before);
+  });
+}
+
+test('contract 12: a header that must be understood and is not ("crit") makes a token worthless', async () => {
+  const [, payload] = (await signed({})).split('.');
+  const head = { alg: 'ES256', kid: 'first', crit: ['exp2'], exp2: 1 };
+  const text = `${Buffer.from(JSON.stringify(head)).toString('base64url')}.${payload}.${'A'.repeat(86)}`;
+  await refused(authenticator().authenticate(text), /signature/);
+});
+
+test('contract 12: tokens with keys that nobody knows cause no more than one fetch in the cooldown', async () => {
+  const jwt = authenticator({ keysCooldown: 60_000 });
+  await jwt.authenticate(await signed({}));
+  const before = issuer.requests;
+  const stranger = await newKey('x');
+  for (let i = 0; i < 50; i++) {
+    await refused(jwt.authenticate(await signed({}, { ...stranger, kid: `unknown-${i}` })), /signature/);
+  }
+  assert.equal(issuer.requests, before);
+});
+
 test('contract 12: only tokens of the issuers that are named are looked at; nothing is fetched for others', async () => {
   const jwt = authenticator();
   const before = issuer.requests;
@@ -247,8 +366,47 @@ test('contract 12: while the issuer is away its tokens are answered 503 with Ret
 
 test('contract 12: an issuer without audience, or over plain http from afar, is refused at once', () => {
   assert.throws(
-    () => new JwtAuthenticator([{ url: 'https://a.example', audience: [] }], Date.now),
+    () => new JwtAuthenticator([{ url: 'https://a.example', audience: [] }], Date.now, () => false),
     /needs an audience/,
   );
-  assert.throws(() => new JwtAuthenticator([{ url: 'http://a.example', audience: 'x' }], Date.now), /https/);
+  assert.throws(
+    () => new JwtAuthenticator([{ url: 'http://a.example', audience: 'x' }], Date.now, () => false),
+    /https/,
+  );
+});
+
+const core = '/api/v1alpha1';
+const throughIssuer = (more: object = {}) =>
+  live({ auth: { issuers: [{ url: issuer.url, ...options, claims: { roles: 'roles' }, ...more }] } });
+
+test('contract 12: a token that is made with a JWT ends within 30 days, or within what the option says', async () => {
+  await using world = await throughIssuer();
+  const send = world.as(await signed({ roles: ['personalaccesstokens-manage'] }));
+  const make = (sender: typeof send, expiresAt?: number) =>
+    sender('POST', `${core}/personalaccesstokens`, {
+      metadata: { generateName: 't-' },
+      spec: { user: 'ada', ...(expiresAt && { expiresAt: new Date(expiresAt).toISOString() }) },
+    });
+  const day = 24 * 3_600_000;
+  assert.match((await expect(403, make(send))).body.detail, /made with a JWT must end/);
+  await expect(403, make(send, Date.now() + 31 * day));
+  const made = await expect(201, make(send, Date.now() + 30 * day));
+  const token = world.as(made.body.status.token);
+  assert.equal((await expect(200, token('GET', '/apis'))).status, 200);
+  await using free = await throughIssuer({ tokenMaxAge: false });
+  await expect(201, make(free.as(await signed({ roles: ['personalaccesstokens-manage'] }))));
+});
+
+test('contract 12: who is known by a JWT may do nothing under a name from the moment a User has it', async () => {
+  await using world = await throughIssuer();
+  const token = await signed({ roles: ['users-view'] });
+  const response = await fetch(`${world.url}${core}/users?watch=true`, {
+    headers: { authorization: `Bearer ${token}` },
+  });
+  assert.equal(response.status, 200);
+  await expect(201, world.admin('POST', `${core}/users`, { metadata: { name: 'ada' } }));
+  const last = JSON.parse((await response.text()).trim().split('\n').at(-1)!);
+  assert.equal(last.error.code, 'Forbidden');
+  const refusal = await expect(401, world.as(token)('GET', `${core}/users`));
+  assert.match(refusal.body.detail, /belongs to a User of this service/);
 });
