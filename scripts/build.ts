@@ -1,6 +1,6 @@
 // Builds dist/ from nothing, so that a file deleted from src/ can never linger in the published package.
 import { spawnSync } from 'node:child_process';
-import { chmodSync, copyFileSync, existsSync, mkdirSync, rmSync } from 'node:fs';
+import { chmodSync, copyFileSync, cpSync, existsSync, mkdirSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join, resolve } from 'node:path';
 
@@ -18,6 +18,10 @@ if (compiler.status !== 0) process.exit(compiler.status ?? 1);
 
 const command = join(dist, 'cli', 'main.js');
 if (existsSync(command)) chmodSync(command, 0o755);
+
+cpSync(join(root, 'src/model/json-schema/meta-schemas'), join(dist, 'model/json-schema/meta-schemas'), {
+  recursive: true,
+});
 
 // The API page's assets: the package they come from runs a script at installation, which users are to be spared.
 const assets = join(dist, 'http', 'swagger-ui');

@@ -139,7 +139,7 @@ export class References {
   /** The published meta-schemas of the dialect, for models whose fields hold schemas. */
   #published(uri: string): Resource | undefined {
     if (!/^https:\/\/json-schema\.org\/draft\/2020-12\/(?:schema|meta\/[a-z-]+)$/.test(uri)) return undefined;
-    const file = `ajv/dist/refs/json-schema-2020-12/${uri.slice(dialect.length)}.json`;
+    const file = `./meta-schemas/${uri.slice(dialect.length)}.json`;
     try {
       return this.#add(createRequire(import.meta.url)(file) as SchemaObject, uri, '');
     } catch {
