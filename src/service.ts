@@ -55,6 +55,9 @@ export interface Service {
   readonly client: ExtensionClient;
 }
 
+/** That it was ever taken tells that there was a start with authentication: the store keeps this, and nobody can delete it. */
+const firstStartLease = 'first-start';
+
 /** Who everybody is without authentication. */
 const everybody: Identity = { name: 'system:unauthenticated', roles: ['super-role'] };
 
@@ -135,6 +138,7 @@ class RunningService implements Service {
   readonly #registry: SchemeRegistry;
   readonly #resources: Resources;
   readonly #auth: Auth;
+  readonly #replica: string;
   readonly #plugins: PluginHost;
   readonly #webhooks: Webhooks;
   readonly #metrics = new Metrics();
@@ -202,6 +206,7 @@ class RunningService implements Service {
     this.schemeManager = registry.manager('');
     this.client = client;
     const replica = randomUUID();
+    this.#replica = replica;
     this.#webhooks = new Webhooks({
       registry,
       resources,
@@ -281,6 +286,12 @@ class RunningService implements Service {
     await this.#auth.start({
       feed,
       client: this.client,
+      firstStart: {
+        isPast: async () => (await this.#store.tokens()).leases.some(({ name }) => name === firstStartLease),
+        remember: async () => {
+          await this.#store.acquireLease(firstStartLease, this.#replica, 1, this.#options.timers.now());
+        },
+      },
       scan: async (type, after, limit) => {
         const resource = this.#resources.model(this.#registry.schemeOf(type));
         await resource.ready;

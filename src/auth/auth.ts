@@ -56,6 +56,11 @@ export interface AuthRuntime {
   readonly feed: Feed;
   /** Acts as the service itself: origin `host`, nothing is checked. */
   readonly client: ExtensionClient;
+  /** What the store keeps, and no API changes: that this service was started with authentication before. */
+  readonly firstStart: {
+    isPast(): Promise<boolean>;
+    remember(): Promise<void>;
+  };
   /** Stored objects of a model with an id above `after`, by id, at most `limit`. */
   scan(type: ModelType, after: number, limit: number): readonly StoredRow[] | Promise<readonly StoredRow[]>;
 }
@@ -79,7 +84,8 @@ export class Auth {
   #runtime: AuthRuntime | undefined;
   #templates: Templates | undefined;
   #departed: Departed | undefined;
-  #isFirstStart = false;
+  #hadFirstStart = false;
+  #needsAdministrator = false;
   /** Changes that arrive while the stored state is read. */
   #waiting: AppliedChange[] | undefined = [];
 
@@ -136,7 +142,8 @@ export class Auth {
     const common = { client: runtime.client, timers, logger };
     this.#departed = new Departed({ ...common, rbac: this.authorizer, tokens: this.#tokens });
     await this.#reload();
-    this.#isFirstStart = needsAdministrator(this.authorizer, this.#tokens);
+    this.#hadFirstStart = await runtime.firstStart.isPast();
+    this.#needsAdministrator = !this.#hadFirstStart && needsAdministrator(this.authorizer, this.#tokens);
     await createBuiltInRoles(runtime.client);
     this.#templates = new Templates({ ...common, keys: this.#keys, registry });
   }
@@ -169,10 +176,20 @@ export class Auth {
     this.#departed!.resume();
   }
 
-  /** The first administrator's token, once; undefined when there was an administrator at `start`. */
+  /** The first administrator's token, once; undefined when there was a start with authentication before. */
   async bootstrap(): Promise<string | undefined> {
-    if (!this.#isFirstStart || this.#parts.open || this.#parts.options.administratorToken === false) return undefined;
-    return createAdministrator(this.#runtime!.client);
+    const { open, options, logger } = this.#parts;
+    if (open) return undefined;
+    const { client, firstStart } = this.#runtime!;
+    const isWanted = this.#needsAdministrator && options.administratorToken !== false;
+    const token = isWanted ? await createAdministrator(client) : undefined;
+    if (!this.#hadFirstStart) {
+      // Without it the token must be told all the same; the next start remembers, as long as anybody has a token.
+      await firstStart.remember().catch((err: unknown) => {
+        logger.warn({ err }, 'That there was a first start could not be stored; the next start tries again');
+      });
+    }
+    return token;
   }
 
   /** Resolves when the role templates of all registered models are stored, and deleted users' grants are gone. */

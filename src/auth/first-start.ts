@@ -19,7 +19,8 @@ export async function createBuiltInRoles(client: ExtensionClient): Promise<void>
 
 /**
  * Whether nobody can come in yet: there is no token, and no user but `admin` has `super-role`. To be asked before plugins
- * start, so that nothing they bring along keeps the administrator out.
+ * start, so that nothing they bring along keeps the administrator out; and only where no first start is remembered: later
+ * somebody may have taken all this away on purpose.
  */
 export function needsAdministrator(rbac: Rbac, tokens: Tokens): boolean {
   const others = rbac

@@ -12,7 +12,7 @@ export interface AuthOptions {
   readonly issuers?: readonly IssuerOptions[];
   readonly rateLimit?: RateLimitOptions;
   readonly audit?: AuditOptions;
-  /** Whether a first start makes an administrator with a token. Default true. */
+  /** Whether a first start makes an administrator with a token. Default true. With false nobody does later: roles come with the tokens of an issuer. */
   readonly administratorToken?: boolean;
 }
 

@@ -211,7 +211,6 @@ export interface Store {
   acquireLease(name: string, holder: string, ttl: number, now: number): Promise<Lease | undefined>;
   /** Gives a lease back; does nothing when it was taken by another meanwhile. */
   releaseLease(lease: Lease): Promise<void>;
-  /** For `migrate` alone. */
   tokens(): MaybePromise<Tokens>;
 
   /**
