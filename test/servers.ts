@@ -274,19 +274,23 @@ async function runPostgres({ folder, programs, data }: MadePostgres, options: Se
   });
 }
 
-/** A PostgreSQL whose commits wait for a standby. */
-export interface ReplicatedPostgres {
+/** A server whose commits wait for a standby. */
+export interface ReplicatedServer {
   readonly primary: DatabaseServer;
   readonly standby: DatabaseServer;
   /** The way on which the standby is told of commits. */
   readonly link: DatabaseProxy;
-  /** Processes of the primary in which a COMMIT of the service waits for the standby. */
+  /** Connections of the primary in which a COMMIT of the service waits for the standby, as the server names them. */
   waiting(): Promise<readonly number[]>;
   stop(): Promise<void>;
 }
 
-/** For the caller alone, who stops them. The standby has everything that the primary has when the promise resolves. */
-export async function replicatedPostgres(): Promise<ReplicatedPostgres> {
+/** For the caller alone, who stops it. */
+export function replicatedServer(kind: ServerKind): Promise<ReplicatedServer> {
+  return kind === 'postgres' ? replicatedPostgres() : replicatedMariadb();
+}
+
+async function replicatedPostgres(): Promise<ReplicatedServer> {
   const made = await makePostgres({});
   const folder = serverFolder('postgres');
   const copy = { ...made, folder, data: join(folder, 'data') };
@@ -302,6 +306,7 @@ export async function replicatedPostgres(): Promise<ReplicatedPostgres> {
   const standby = await runPostgres(copy, {
     settings: ['-c', `primary_conninfo=${source}`, '-c', 'wal_retrieve_retry_interval=100ms'],
   });
+  // Resolves when the standby follows.
   await primary.query('CREATE TABLE is_replicated ()');
   return {
     primary,
@@ -312,6 +317,45 @@ export async function replicatedPostgres(): Promise<ReplicatedPostgres> {
         "SELECT pid FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND application_name = 'kindred'",
       );
       return rows.map((row) => (row as { pid: number }).pid);
+    },
+    async stop() {
+      standby.stop();
+      await link.close();
+      primary.stop();
+    },
+  };
+}
+
+/** Semi-synchronous, `AFTER_SYNC`. */
+async function replicatedMariadb(): Promise<ReplicatedServer> {
+  const log = ['--log-bin=binlog', '--sync-binlog=1', '--binlog-format=ROW'];
+  const primary = await startMariadb({
+    settings: [
+      ...log,
+      '--server-id=1',
+      '--rpl-semi-sync-master-enabled=ON',
+      '--rpl-semi-sync-master-wait-point=AFTER_SYNC',
+      '--rpl-semi-sync-master-timeout=3600000',
+    ],
+  });
+  const standby = await startMariadb({
+    settings: [...log, '--server-id=2', '--rpl-semi-sync-slave-enabled=ON', '--read-only=ON'],
+  });
+  const link = await startProxy(primary.url('mysql'));
+  await standby.query(
+    `CHANGE MASTER TO master_host = '127.0.0.1', master_port = ${new URL(link.url).port}, master_user = 'test',
+      master_password = 'test', master_use_gtid = slave_pos, master_connect_retry = 1, master_heartbeat_period = 1`,
+  );
+  await standby.query('START SLAVE');
+  return {
+    primary,
+    standby,
+    link,
+    async waiting() {
+      const rows = await primary.query(
+        "SELECT id FROM information_schema.processlist WHERE state LIKE '%semi-sync ACK%' AND command <> 'Binlog Dump'",
+      );
+      return rows.map((row) => (row as { id: number }).id);
     },
     async stop() {
       standby.stop();
@@ -349,7 +393,7 @@ async function startMariadb(options: ServerOptions): Promise<DatabaseServer> {
   const grants = join(folder, 'init.sql');
   writeFileSync(
     grants,
-    "CREATE OR REPLACE USER test@'127.0.0.1' IDENTIFIED BY 'test';\nGRANT ALL ON *.* TO test@'127.0.0.1' WITH GRANT OPTION;\n",
+    "SET sql_log_bin = 0;\nCREATE OR REPLACE USER test@'127.0.0.1' IDENTIFIED BY 'test';\nGRANT ALL ON *.* TO test@'127.0.0.1' WITH GRANT OPTION;\n",
   );
   const url = (database: string): string => `mysql://test:test@127.0.0.1:${port}/${database}`;
   const query = async (sql: string, database = 'mysql'): Promise<readonly object[]> => {
@@ -375,7 +419,7 @@ async function startMariadb(options: ServerOptions): Promise<DatabaseServer> {
       `--init-file=${grants}`,
       '--innodb-buffer-pool-size=128M',
       '--max-allowed-packet=64M',
-      '--skip-log-bin',
+      ...(options.settings?.some((setting) => setting.startsWith('--log-bin')) ? [] : ['--skip-log-bin']),
       '--skip-name-resolve',
       ...(options.settings ?? []),
     ],

@@ -6,8 +6,10 @@ import { randomInt } from 'node:crypto';
 import type { Socket } from 'node:net';
 import { isIP } from 'node:net';
 import type { ConnectionOptions, Pool, PoolConnection, RowDataPacket, SslOptions } from 'mysql2/promise';
+import { Admission } from './admission.ts';
 import { expired, notReady, storageFull, unknownOutcome } from './failure.ts';
 import { changesBytes, changeTypes, compactRows, jumpLength, maxSnapshots } from './layout.ts';
+import { mysqlGate, touch } from './mysql-standby.ts';
 import {
   byModel,
   bytesOf,
@@ -36,6 +38,7 @@ import {
   securityOf,
   shortQuery,
   unreachable,
+  unusable,
 } from './server.ts';
 import type {
   Change,
@@ -77,6 +80,9 @@ export async function openMysql(url: string, options: StoreOptions): Promise<Sto
     const { settings: durability, problems, warnings } = await durabilityOf(connection);
     refuseUnsafeDurability(problems, options);
     for (const warning of warnings) options.warn?.(warning);
+    await mysqlGate.refuseStandby(connection).catch((cause: unknown) => {
+      throw unusable(url, cause);
+    });
     await migrateMysql(connection);
     const [rows] = await connection.query<RowDataPacket[]>('SELECT version() AS version');
     const description = { database: 'mysql', version: String(rows[0]!.version), ...durability };
@@ -220,7 +226,8 @@ class MysqlStore implements Store {
   readonly #line = new Line();
   readonly #poller = new Poller(() => this.revision());
   readonly #numbers = new Map<string, number>();
-  /** Connections whose session is set up. */
+  readonly #admission = new Admission(mysqlGate);
+  /** Connections whose session is set up, and which were admitted. */
   readonly #prepared = new WeakSet<object>();
   readonly #snapshots = new Snapshots();
   #closed = false;
@@ -238,6 +245,10 @@ class MysqlStore implements Store {
     this.#pool = pool(options.poolSize ?? 10);
     this.#snapshotPool = pool(maxSnapshots);
     this.#writers = pool(1);
+  }
+
+  get connections(): number {
+    return this.#admission.count;
   }
 
   async modelNumber(group: string, kind: string): Promise<number> {
@@ -395,7 +406,8 @@ class MysqlStore implements Store {
 
   /**
    * Whether the batch that ends with this revision was committed. The lock on the revision waits for a transaction that
-   * the server may still be finishing.
+   * the server may still be finishing. What is changed here makes this COMMIT wait for the replicas, which then have the
+   * batch too.
    */
   async #wasCommitted(revision: number, batch: number, cause: Error): Promise<boolean> {
     const ask = (): Promise<boolean> =>
@@ -404,7 +416,9 @@ class MysqlStore implements Store {
         if ((newest!.value as number) < revision) return false;
         const [found] = await query(`SELECT batch FROM kindred_changes WHERE revision = ${revision}`);
         if (!found) throw unknownOutcome('the change log was compacted meanwhile', cause);
-        return found.batch === batch;
+        if (found.batch !== batch) return false;
+        await query(touch);
+        return true;
       }, resolveTimeout);
     return learnOutcome(ask, () => this.#closed, cause);
   }
@@ -636,6 +650,7 @@ class MysqlStore implements Store {
       // A literal is read the same way whatever the server's own mode is.
       const sql = "SET SESSION sql_mode = 'STRICT_ALL_TABLES'; SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED";
       await connection.query({ sql, timeout: shortQuery });
+      await this.#admission.admit(connection);
     } catch (error) {
       discard(connection);
       throw translate(error);

@@ -6,6 +6,7 @@
  */
 import { randomInt } from 'node:crypto';
 import type { Client, ClientBase, Pool, PoolClient, QueryResultRow } from 'pg';
+import { Admission } from './admission.ts';
 import { expired, notReady, storageFull, unknownOutcome } from './failure.ts';
 import { changesBytes, changeTypes, compactRows, jumpLength, maxSnapshots } from './layout.ts';
 import type { StoreOptions } from './open.ts';
@@ -13,7 +14,7 @@ import type { Plan } from './plan.ts';
 import { planBatch, planMending, questionsOf } from './plan.ts';
 import type { Call } from './postgres-sequence.ts';
 import { parser, prepare, sequenceOf } from './postgres-sequence.ts';
-import { Admission, certainly, refuseStandby } from './postgres-standby.ts';
+import { certainly, postgresGate } from './postgres-standby.ts';
 import type { ClaimRow } from './postgres-statements.ts';
 import {
   Bytes,
@@ -102,7 +103,7 @@ export async function openPostgres(url: string, options: StoreOptions): Promise<
   try {
     const { settings: durability, problems } = await durabilityOf(client);
     refuseUnsafeDurability(problems, options);
-    await refuseStandby(client).catch((cause: unknown) => {
+    await postgresGate.refuseStandby(client).catch((cause: unknown) => {
       throw unusable(url, cause);
     });
     await migratePostgres(client);
@@ -167,7 +168,8 @@ class PostgresStore implements Store {
   readonly #pool: Pool;
   /** Snapshots hold a connection for long; a pool of their own keeps them from starving the reads. */
   readonly #snapshotPool: Pool;
-  readonly #admission = new Admission();
+  readonly #admission = new Admission(postgresGate);
+  readonly #admitted = new WeakSet<ClientBase>();
   readonly #line = new Line();
   readonly #poller = new Poller(async () => this.revision());
   readonly #listeners = new Set<() => void>();
@@ -687,8 +689,10 @@ class PostgresStore implements Store {
   }
 
   async #admit(client: ClientBase, giveUp: (error: Error) => void): Promise<void> {
+    if (this.#admitted.has(client)) return;
     try {
       await this.#admission.admit(client);
+      this.#admitted.add(client);
     } catch (error) {
       giveUp(error as Error);
       throw error;

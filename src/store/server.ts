@@ -11,6 +11,8 @@ import type { Row, Snapshot } from './store.ts';
 export const connectTimeout = 1_500;
 export const shortQuery = 1_800;
 export const longQuery = 30_000;
+/** Milliseconds for which the server itself keeps up the wait for a lock that nobody may be waiting for any more. */
+export const lockWait = 1_500;
 export const commitTimeout = 9_000;
 /** Milliseconds for learning what became of a batch whose connection broke. */
 export const resolveTimeout = 8_000;

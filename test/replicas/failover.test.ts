@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
 import { until } from 'kindred/testing';
 import pg from 'pg';
-import type { DatabaseServer, ReplicatedPostgres } from '../servers.ts';
-import { replicatedPostgres, selectedDatabases } from '../servers.ts';
+import type { DatabaseServer, ReplicatedServer } from '../servers.ts';
+import { databaseAdapters, mariadbServer, postgresServer, replicatedServer, selectedDatabases } from '../servers.ts';
 import type { Answer, Replica } from './notes.ts';
 import { atEnd, call, cleanUp, create, notes, replica, watch } from './notes.ts';
 import type { DatabaseProxy } from './proxy.ts';
@@ -11,7 +11,7 @@ import { startProxy } from './proxy.ts';
 
 afterEach(cleanUp);
 
-interface Cluster extends ReplicatedPostgres {
+interface Cluster extends ReplicatedServer {
   /** Leads to the primary, as HAProxy beside Patroni does. */
   readonly proxy: DatabaseProxy;
   /** Two replicas of the service, behind the proxy. */
@@ -21,7 +21,7 @@ interface Cluster extends ReplicatedPostgres {
 }
 
 async function cluster(): Promise<Cluster> {
-  const servers = await replicatedPostgres();
+  const servers = await replicatedServer('postgres');
   atEnd(() => servers.stop());
   await servers.primary.query('CREATE DATABASE live');
   const proxy = await startProxy(servers.primary.url('live'));
@@ -72,7 +72,11 @@ async function created(at: Replica, name: string): Promise<Answer> {
 }
 
 /** Both replicas show what the database has. */
-async function assertTruth({ replicas }: Cluster, there: readonly string[], absent: readonly string[]): Promise<void> {
+async function assertTruth(
+  { replicas }: Pick<Cluster, 'replicas'>,
+  there: readonly string[],
+  absent: readonly string[],
+): Promise<void> {
   for (const [i, at] of replicas.entries()) {
     for (const name of there) assert.equal((await answered(at, `${notes}/${name}`)).status, 200, `${name} at ${i}`);
     for (const name of absent) assert.equal((await answered(at, `${notes}/${name}`)).status, 404, `${name} at ${i}`);
@@ -162,3 +166,50 @@ describe('contract 3, 14: failover of PostgreSQL', { skip }, () => {
     assert.deepEqual((await call(b, `${notes}/real`)).body.spec, { text: 'y' });
   });
 });
+
+for (const adapter of databaseAdapters().filter(({ kind }) => kind !== 'sqlite')) {
+  describe(`contract 3: a database that lost writes under running replicas, on ${adapter.name}`, () => {
+    /** Replicas that have shown a write which their database then loses, as with a failover that was not synchronous. */
+    async function afterLoss() {
+      const database = await adapter.create();
+      atEnd(() => database.drop());
+      const proxy = await startProxy(database.url);
+      atEnd(() => proxy.close());
+      const replicas = [await replica(proxy.url), await replica(proxy.url)] as const;
+      assert.equal((await create(replicas[0], 'before', { text: 'x' })).status, 201);
+      const { revision: lost } = await create(replicas[0], 'phantom', { text: 'x', code: 'taken' });
+      for (const at of replicas) assert.equal((await call(at, `${notes}/phantom`)).status, 200);
+      const told = await Promise.all(replicas.map(watch));
+      proxy.cut();
+      const server = await (adapter.kind === 'postgres' ? postgresServer() : mariadbServer());
+      const newest = adapter.kind === 'postgres' ? "key = 'revision'" : "id = 'revision'";
+      for (const sql of [
+        `DELETE FROM kindred_objects WHERE id = ${lost}`,
+        `DELETE FROM kindred_claims WHERE id = ${lost}`,
+        `DELETE FROM kindred_changes WHERE revision = ${lost}`,
+        `UPDATE kindred_meta SET value = ${lost - 1} WHERE ${newest}`,
+      ]) {
+        await server.query(sql, new URL(database.url).pathname.slice(1));
+      }
+      return { replicas, lost, proxy, told };
+    }
+
+    it('they forget it at their next connection, before anything is written', async () => {
+      const { replicas, proxy } = await afterLoss();
+      proxy.heal();
+      await assertTruth({ replicas }, ['before'], ['phantom']);
+    });
+
+    it('they forget it when its revision is given to another write; what it took is free', async () => {
+      const { replicas, lost, proxy, told } = await afterLoss();
+      proxy.heal();
+      const real = await until(async () => {
+        const answer = await create(replicas[0], 'real', { text: 'y', code: 'taken' });
+        return answer.status === 503 ? undefined : answer;
+      });
+      assert.deepEqual([real.status, real.revision], [201, lost]);
+      await assertTruth({ replicas }, ['before', 'real'], ['phantom']);
+      for (const events of told) assert.equal((await events()).at(-1)?.error?.code, 'Expired');
+    });
+  });
+}
