@@ -1,4 +1,5 @@
 /** Every option of the service with its default, in one place (contract section 14 and the limits of the HTTP side). */
+import { readFileSync } from 'node:fs';
 import { totalmem } from 'node:os';
 import type { Logger } from 'pino';
 import type { AuthOptions } from './auth/options.ts';
@@ -6,7 +7,7 @@ import type { Timers } from './controller/queue.ts';
 import { systemTimers } from './controller/queue.ts';
 import type { AccessLogOptions } from './http/access-log.ts';
 import type { HttpLimits } from './http/limits.ts';
-import { defaultHttpLimits } from './http/limits.ts';
+import { httpLimits } from './http/limits.ts';
 import type { PluginSource } from './plugin/host.ts';
 import type { StoreOpener } from './store/open.ts';
 import type { WebhookOptions } from './webhook/webhooks.ts';
@@ -124,13 +125,23 @@ export function resolveOptions(options: ServiceOptions) {
     pluginHost: { startTimeout: 60 * second, stopTimeout: 10 * second, dev: false, ...options.pluginHost },
     pluginConfig: options.pluginConfig ?? {},
     timers: options.timers ?? systemTimers,
-    http: { ...defaultHttpLimits, ...options.http },
+    http: httpLimits(options.http, openFiles()),
     cors: options.cors ?? [],
     hosts: options.hosts ?? [],
     accessLog: { ...accessLevels, ...options.accessLog },
     allowUnsafeDurability: options.allowUnsafeDurability ?? false,
     logger: options.logger,
   };
+}
+
+/** Files that the process may open; undefined where the system does not say so in a file. */
+function openFiles(): number | undefined {
+  try {
+    const limit = /^Max open files +(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8'));
+    return limit ? Number(limit[1]) : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 /** Bytes of the machine, or of the container when that has less. */

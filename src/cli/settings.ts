@@ -78,6 +78,8 @@ export const settings = {
   'http.headersTimeout': s('period', 'time limit of the header lines of a request'),
   'http.requestTimeout': s('period', 'time limit of a request body; with NDJSON, without a byte'),
   'http.keepAlive': s('period', 'how long an idle connection is kept'),
+  'http.connections': s('count', 'connections at the same time'),
+  'http.connectionsPerAddress': s('count', 'connections of one address at the same time, loopback not counted'),
   'http.bulkConcurrency': s('positive', 'objects of one bulk request that are written at the same time'),
   'http.bulkBuffer': s('positive', 'bytes of answers that wait for the client of a bulk request'),
   'http.bulkRefusals': s('count', 'refused lines after which a bulk request ends'),

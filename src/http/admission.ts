@@ -8,6 +8,7 @@ import type { Exchange } from './exchange.ts';
 import { ndjson } from './exchange.ts';
 import type { AdmissionLimits } from './limits.ts';
 import { mediaType } from './negotiate.ts';
+import { Refusals } from './refusals.ts';
 
 export interface AdmissionParts {
   readonly limits: AdmissionLimits;
@@ -24,9 +25,6 @@ export interface AdmissionParts {
   readonly warn: (refused: number) => void;
 }
 
-/** Milliseconds between two warnings. */
-const warningInterval = 10_000;
-
 /** Requests that are begun one after the other, and how often in a turn: enough to fill a slice with the cheapest. */
 const portion = 16;
 const mostPortions = 128;
@@ -36,10 +34,7 @@ const mostLeft = 1_024;
 
 export class Admission {
   readonly #parts: AdmissionParts;
-  readonly #refused = { requests: 0, writes: 0 };
-  /** Of them, those that `warn` was told of. */
-  #told = 0;
-  #toldAt = Number.NEGATIVE_INFINITY;
+  readonly #refusals: Refusals<'requests' | 'writes'>;
   /** When the first request of this turn came; undefined before that. */
   #turnBegan: number | undefined;
   readonly #line = new Line();
@@ -53,6 +48,7 @@ export class Admission {
 
   constructor(parts: AdmissionParts) {
     this.#parts = parts;
+    this.#refusals = new Refusals(['requests', 'writes'], parts.warn);
   }
 
   /** Requests in line. */
@@ -62,7 +58,7 @@ export class Admission {
 
   /** Refused since the start: because there were too many `requests` at once, or too many `writes` waited for the store. */
   get refused(): Readonly<Record<'requests' | 'writes', number>> {
-    return this.#refused;
+    return this.#refusals.counts;
   }
 
   /** True: begin it now. False: it waits in line, or is refused already. */
@@ -138,14 +134,8 @@ export class Admission {
   }
 
   #refuse(exchange: Exchange, tooMany: 'requests' | 'writes', now: number): void {
-    const { refuse, warn } = this.#parts;
-    refuse(exchange);
-    this.#refused[tooMany]++;
-    if (now - this.#toldAt < warningInterval) return;
-    const all = this.#refused.requests + this.#refused.writes;
-    warn(all - this.#told);
-    this.#told = all;
-    this.#toldAt = now;
+    this.#parts.refuse(exchange);
+    this.#refusals.add(tooMany, now);
   }
 }
 

@@ -20,6 +20,7 @@ import { Admission } from './admission.ts';
 import { AnswerQueue } from './answer-queue.ts';
 import { readBody } from './body.ts';
 import { BrowserGuard } from './browser-guard.ts';
+import { Connections } from './connections.ts';
 import { Cors } from './cors.ts';
 import type { CustomMatch, CustomRoutes } from './custom.ts';
 import { serveCustom } from './custom-exchange.ts';
@@ -112,6 +113,19 @@ export function createApp(parts: AppParts): App {
   };
   const server = createServer(options, (request, response) => handler.handle(request, response));
   const connection = { limits, now: () => parts.clock.now(), makeId: () => handler.makeId(), answers: handler.answers };
+  const connections = new Connections(
+    server,
+    limits,
+    () => parts.clock.monotonicNow(),
+    (refused, address) => parts.logger.warn({ refused, address }, 'Too many connections: new ones are closed'),
+  );
+  parts.metrics.gauge('kindred_connections', 'Open connections', [], () => [{ value: connections.open }]);
+  parts.metrics.counter(
+    'kindred_connections_refused_total',
+    'Connections that were closed at once, because there were too many of all or of one address',
+    ['of'],
+    () => Object.entries(connections.refusals.counts).map(([of, value]) => ({ labels: { of }, value })),
+  );
   server.on('clientError', clientErrorHandler(connection));
   // The bytes of all headers are bounded; a bound on their number would drop the last ones silently, If-Match among them.
   server.maxHeadersCount = 0;

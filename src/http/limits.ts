@@ -20,6 +20,16 @@ export interface HttpLimits {
   readonly requestTimeout: number;
   /** Milliseconds that an idle connection is kept. Default 72 s. */
   readonly keepAlive: number;
+  /**
+   * Connections at the same time; one more is closed at once. Default three quarters of the files that the process may
+   * open, at most 10,000.
+   */
+  readonly connections: number;
+  /**
+   * The same of one address, an IPv6 network of 64 bits counting as one; loopback addresses are not counted, because a
+   * proxy may be there. Default half of `connections`.
+   */
+  readonly connectionsPerAddress: number;
   /** Objects of one bulk request that are written at the same time. Default 512. */
   readonly bulkConcurrency: number;
   /** Bytes of answers that wait for the client of a bulk request before no more of its lines are read. Default 8 MiB. */
@@ -49,7 +59,13 @@ export const admissionLimits: AdmissionLimits = { slice: 20, burst: 1_000, stand
 /** How much of bulk requests is worked on at the same time. No options: see docs/decisions/overload.md. */
 export const lineGateLimits: LineGateLimits = { lines: 2_000, bytes: 16 * 1024 * 1024, few: 64, age: 500 };
 
-export const defaultHttpLimits: HttpLimits = {
+/** @param files that the process may open; undefined: not known */
+export function httpLimits(given: Partial<HttpLimits> = {}, files = Number.POSITIVE_INFINITY): HttpLimits {
+  const connections = given.connections ?? Math.min(Math.floor((files * 3) / 4), 10_000);
+  return { ...defaults, connections, connectionsPerAddress: Math.ceil(connections / 2), ...given };
+}
+
+const defaults: Omit<HttpLimits, 'connections' | 'connectionsPerAddress'> = {
   body: 1024 * 1024,
   depth: 64,
   members: 10_000,

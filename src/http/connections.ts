@@ -1,0 +1,94 @@
+/**
+ * How many connections there may be: of all, since each takes one of the files that the process may open, and of one
+ * address, so that nobody keeps the others out. One more is closed at once.
+ */
+import type { Server } from 'node:net';
+import { Refusals } from './refusals.ts';
+
+export interface ConnectionLimits {
+  readonly connections: number;
+  readonly connectionsPerAddress: number;
+}
+
+export class Connections {
+  readonly refusals: Refusals<'all' | 'address'>;
+  readonly #limit: number;
+  readonly #now: () => number;
+  readonly #byAddress = new Map<string, number>();
+  #open = 0;
+  #lastRefused: string | undefined;
+
+  /**
+   * @param now milliseconds, never going back
+   * @param warn told now and then how many were refused, and the address of the last one
+   */
+  constructor(
+    server: Server,
+    limits: ConnectionLimits,
+    now: () => number,
+    warn: (refused: number, address: string | undefined) => void,
+  ) {
+    this.refusals = new Refusals(['all', 'address'], (refused) => warn(refused, this.#lastRefused));
+    this.#limit = limits.connectionsPerAddress;
+    this.#now = now;
+    server.maxConnections = limits.connections;
+    server.on('drop', (dropped) => this.#refuse('all', dropped?.remoteAddress));
+    server.on('connection', (socket) => {
+      this.#open++;
+      const leave = this.#enter(socket.remoteAddress);
+      socket.once('close', () => {
+        this.#open--;
+        leave?.();
+      });
+      if (!leave) socket.destroy();
+    });
+  }
+
+  get open(): number {
+    return this.#open;
+  }
+
+  /** Undefined: there are too many of this address. */
+  #enter(address: string | undefined): (() => void) | undefined {
+    // The connections of a proxy on the same machine are those of everybody.
+    if (address === undefined || isLoopback(address)) return () => {};
+    const source = sourceOf(address);
+    const count = this.#byAddress.get(source) ?? 0;
+    if (count >= this.#limit) {
+      this.#refuse('address', address);
+      return undefined;
+    }
+    this.#byAddress.set(source, count + 1);
+    return () => this.#leave(source);
+  }
+
+  #refuse(tooMany: 'all' | 'address', address: string | undefined): void {
+    this.#lastRefused = address;
+    this.refusals.add(tooMany, this.#now());
+  }
+
+  #leave(source: string): void {
+    const count = this.#byAddress.get(source)! - 1;
+    if (count === 0) this.#byAddress.delete(source);
+    else this.#byAddress.set(source, count);
+  }
+}
+
+const mapped = /^::ffff:(?=\d+\.)/;
+
+function isLoopback(address: string): boolean {
+  return address === '::1' || address.replace(mapped, '').startsWith('127.');
+}
+
+/** Whose address it is: an IPv6 host has all the addresses of its 64 bits of network. */
+export function sourceOf(address: string): string {
+  const plain = address.replace(mapped, '');
+  if (!plain.includes(':')) return plain;
+  const [left = '', right] = plain.split('::');
+  const groups = left === '' ? [] : left.split(':');
+  if (right !== undefined) {
+    const last = right === '' ? [] : right.split(':');
+    groups.push(...Array<string>(8 - groups.length - last.length).fill('0'), ...last);
+  }
+  return `${groups.slice(0, 4).join(':')}::/64`;
+}
