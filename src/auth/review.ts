@@ -2,6 +2,7 @@
 import type { Text, Violation } from '../errors.ts';
 import { invalid, violation } from '../errors.ts';
 import type { SchemeRegistry } from '../model/registry.ts';
+import type { Scheme } from '../model/scheme.ts';
 import type { Access, Identity } from '../resource/access.ts';
 import type { Principal } from './identity.ts';
 import { anonymous, forbidden } from './identity.ts';
@@ -40,10 +41,6 @@ const texts = {
     en: 'exactly one of "type", "resource" and "path" says what it is about',
     zh: '"type"、"resource"、"path" 三者必须且只能有一个',
   },
-  noSuchType: {
-    en: 'no model has the type "{type}"; write plural or plural.group',
-    zh: '没有类型为 "{type}" 的模型；请写 plural 或 plural.group',
-  },
   severalTypes: {
     en: '"{type}" is a plural of several groups: {known}',
     zh: '"{type}" 是多个组的复数名：{known}',
@@ -70,15 +67,20 @@ export function parseReview(body: unknown): ReviewRequest {
   return request;
 }
 
-/** @throws Invalid when there is no such type, Forbidden when the caller may not ask about others */
+/** @throws Invalid when several types that the caller may use have the plural, Forbidden when the caller may not ask about others */
 export function review(rbac: Rbac, registry: SchemeRegistry, caller: Identity, request: ReviewRequest): ReviewAnswer {
-  const access = accessOf(registry, request);
-  if (request.user === undefined || request.user === caller.name) return rbac.explain(caller, access);
-  for (const resource of ['roles', 'rolebindings']) {
-    const decision = rbac.decide(caller, { verb: 'list', group: '', resource });
-    if (!decision.allowed || decision.names) throw forbidden(caller, `it needs to list ${resource}`);
+  const isOther = request.user !== undefined && request.user !== caller.name;
+  if (isOther) {
+    for (const resource of ['roles', 'rolebindings']) {
+      const decision = rbac.decide(caller, { verb: 'list', group: '', resource });
+      if (!decision.allowed || decision.names) throw forbidden(caller, `it needs to list ${resource}`);
+    }
   }
-  return rbac.explain(somebody(rbac, request.user), access);
+  // Who sees all roles sees the templates of all types.
+  const access = accessOf(registry, request, (scheme, asked) => isOther || mayUse(rbac, caller, scheme, asked));
+  // The same whether there is such a type or not.
+  if (!access) return { allowed: false, reason: `there is no type "${request.type}" that you may use`, because: [] };
+  return rbac.explain(isOther ? somebody(rbac, request.user!) : caller, access);
 }
 
 /** As a user of this name is after logging in. */
@@ -87,27 +89,41 @@ function somebody(rbac: Rbac, user: string): Principal {
   return { name: user, roles: rbac.boundRoles('User', user), kind: 'User', subject: user, granted: [] };
 }
 
-function accessOf(registry: SchemeRegistry, request: ReviewRequest): Access {
+const verbs = ['get', 'list', 'watch', 'create', 'update', 'patch', 'delete'];
+
+/** Whether the caller may do what they ask about, or anything by which discovery shows them the type. */
+function mayUse(rbac: Rbac, caller: Identity, { groupVersionKind: { group }, plural }: Scheme, asked: Access): boolean {
+  const accesses = [plural, `${plural}/status`].flatMap((resource) =>
+    verbs.map((verb): Access => ({ verb, group, resource })),
+  );
+  return [asked, ...accesses].some((access) => rbac.decide(caller, access).allowed);
+}
+
+/** Undefined when no type that may be used has the name. */
+function accessOf(
+  registry: SchemeRegistry,
+  request: ReviewRequest,
+  isUsable: (scheme: Scheme, access: Access) => boolean,
+): Access | undefined {
   const { verb, type, group, resource, name, path } = request;
   if (path !== undefined) return { verb, path };
   if (resource !== undefined) return { verb, group: group ?? '', resource, ...(name !== undefined && { name }) };
   const [plainType, ...sub] = type!.split('/');
+  const accessTo = ({ plural, groupVersionKind }: Scheme): Access => ({
+    verb,
+    group: groupVersionKind.group,
+    resource: [plural, ...sub].join('/'),
+    ...(name !== undefined && { name }),
+  });
   const known = registry.schemes().filter((scheme) => {
     const gvk = scheme.groupVersionKind;
     const names = [scheme.plural, `${scheme.plural}.${gvk.group}`, `${scheme.plural}.${gvk.version}.${gvk.group}`];
-    return names.includes(plainType!);
+    return names.includes(plainType!) && isUsable(scheme, accessTo(scheme));
   });
-  if (known.length === 0) throw invalid([violation('/type', 'type', texts.noSuchType, { type })]);
   // The built-in models keep their short names, whatever plugins bring.
-  const scheme = known.length === 1 ? known[0]! : known.find((one) => one.groupVersionKind.group === '');
-  if (!scheme) {
-    const choices = known.map((one) => `${one.plural}.${one.groupVersionKind.group}`).join(', ');
-    throw invalid([violation('/type', 'type', texts.severalTypes, { type, known: choices })]);
-  }
-  return {
-    verb,
-    group: scheme.groupVersionKind.group,
-    resource: [scheme.plural, ...sub].join('/'),
-    ...(name !== undefined && { name }),
-  };
+  const scheme = known.length > 1 ? known.find((one) => one.groupVersionKind.group === '') : known[0];
+  if (scheme) return accessTo(scheme);
+  if (known.length === 0) return undefined;
+  const choices = known.map((one) => `${one.plural}.${one.groupVersionKind.group}`).join(', ');
+  throw invalid([violation('/type', 'type', texts.severalTypes, { type, known: choices })]);
 }

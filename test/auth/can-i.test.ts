@@ -1,0 +1,73 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Type } from 'typebox';
+import { defineModel } from '../../src/model/define.ts';
+import { expect, live } from './live.ts';
+import { Book, Shelf } from './models.ts';
+
+const core = '/api/v1alpha1';
+
+/** Another model with the plural of `Shelf`. */
+const Rack = defineModel({
+  gvk: { group: 'garage.example', version: 'v1', kind: 'Shelf', singular: 'shelf', plural: 'shelves' },
+  spec: Type.Object({ title: Type.String() }),
+});
+
+const world = (...models: (typeof Book | typeof Shelf | typeof Rack)[]) =>
+  live({}, (service) => {
+    for (const model of models) service.schemeManager.register(model as typeof Book);
+  });
+
+test('contract 12: can-i tells nobody which types exist beside those they may use', async () => {
+  await using without = await world(Book);
+  await using withOne = await world(Book, Shelf);
+  await using withTwo = await world(Book, Shelf, Rack);
+  const answers = await Promise.all(
+    [without, withOne, withTwo].map(async (one) => {
+      const { send } = await one.person('ada', ['books-library-example-view']);
+      const told: unknown[] = [];
+      for (const type of ['shelves', 'shelves.library.example', 'shelves.v1.garage.example', 'shelves/status', 'x']) {
+        for (const more of [{}, { name: 'a' }, { user: 'ada' }]) {
+          const { status, body } = await send('POST', '/v3/can-i', { verb: 'get', type, ...more });
+          told.push([status, body]);
+        }
+      }
+      return told;
+    }),
+  );
+  assert.deepEqual(answers[1], answers[0]);
+  assert.deepEqual(answers[2], answers[0]);
+  const [status, body] = answers[0]![0] as [number, object];
+  assert.deepEqual(
+    [status, body],
+    [200, { allowed: false, reason: 'there is no type "shelves" that you may use', because: [] }],
+  );
+});
+
+test('contract 12: of types with the same plural, can-i means the one that the caller may use', async () => {
+  await using one = await world(Shelf, Rack);
+  const ask = { verb: 'get', type: 'shelves' };
+  const { send } = await one.person('ada', ['shelves-garage-example-view']);
+  assert.equal((await expect(200, send('POST', '/v3/can-i', ask))).body.allowed, true);
+  const { body } = await expect(422, one.admin('POST', '/v3/can-i', ask));
+  assert.match(body.errors[0].message, /shelves\.library\.example, shelves\.garage\.example/);
+});
+
+test('contract 12: who may do a single thing with a type is told so, whatever they do not see of it', async () => {
+  await using one = await world(Book);
+  const rules = [{ apiGroups: [''], resources: ['users'], verbs: ['impersonate'], resourceNames: ['bob'] }];
+  await expect(201, one.admin('POST', `${core}/roles`, { metadata: { name: 'deputy' }, rules }));
+  const { send } = await one.person('ada', ['deputy']);
+  const ask = async (name: string) =>
+    (await expect(200, send('POST', '/v3/can-i', { verb: 'impersonate', type: 'users', name }))).body.allowed;
+  assert.deepEqual([await ask('bob'), await ask('eve')], [true, false]);
+});
+
+test('contract 12: who may list roles and bindings asks about others, for every type there is', async () => {
+  await using one = await world(Book, Shelf);
+  await one.person('bob', ['shelves-library-example-view']);
+  const { send } = await one.person('auditor', ['roles-view', 'rolebindings-view']);
+  const ask = async (type: string) =>
+    (await expect(200, send('POST', '/v3/can-i', { verb: 'get', type, user: 'bob' }))).body.allowed;
+  assert.deepEqual([await ask('shelves'), await ask('books'), await ask('planets')], [true, false, false]);
+});
