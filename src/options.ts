@@ -39,8 +39,10 @@ export interface ServiceOptions {
   watch?: {
     /** Milliseconds between bookmarks on an idle stream, at most. Default 15 s. */
     bookmarkInterval?: number;
-    /** Bytes that may wait for a client before it is cut off. Default 1 MiB. */
+    /** Bytes that may wait for a client; with more it is sent the rest at its own pace, from the change log. Default 1 MiB. */
     maxBufferBytes?: number;
+    /** Milliseconds for which a client may take nothing of what waits for it before it is cut off. Default 60 s. */
+    stallTimeout?: number;
   };
   webhook?: WebhookOptions;
   changeLog?: {
@@ -108,7 +110,7 @@ export function resolveOptions(options: ServiceOptions) {
     reservedDomain: options.reservedDomain ?? 'platform.run',
     list: { maxSize: 1_000, ...options.list },
     query: { timeout: second, ...options.query },
-    watch: { bookmarkInterval: 15 * second, maxBufferBytes: mebibyte, ...options.watch },
+    watch: { bookmarkInterval: 15 * second, maxBufferBytes: mebibyte, stallTimeout: 60 * second, ...options.watch },
     webhook: {
       allowPrivateAddresses: false,
       timeout: 10 * second,

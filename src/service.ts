@@ -274,6 +274,7 @@ class RunningService implements Service {
         watches: resources.watches,
         authorizer,
         maxBufferBytes: watch.maxBufferBytes,
+        stallTimeout: watch.stallTimeout,
       }),
     });
     this.#measure();

@@ -16,8 +16,10 @@ import { pageBytes } from './resources.ts';
 export interface WatchRouteParts {
   readonly watches: Watches;
   readonly authorizer: Authorizer;
-  /** Bytes that may wait for a client (option `watch.maxBufferBytes`). */
+  /** Bytes that may wait for a client before it goes on at its own pace (option `watch.maxBufferBytes`). */
   readonly maxBufferBytes: number;
+  /** Milliseconds for which a client may take nothing of what waits for it (option `watch.stallTimeout`). */
+  readonly stallTimeout: number;
 }
 
 const texts = {
@@ -29,21 +31,15 @@ const texts = {
     en: '"sendInitial" is true or false, not "{value}"',
     zh: '"sendInitial" 应为 true 或 false，而不是 "{value}"',
   },
-  slow: {
-    en: 'The client does not read quickly enough: more than {limit} bytes are waiting for it',
-    zh: '客户端读取过慢：等待发送的数据超过 {limit} 字节',
-  },
   stalled: {
-    en: 'The client has not read what was sent to it for {seconds} s',
-    zh: '客户端在 {seconds} 秒内未读取已发送的数据',
+    en: 'The client has taken nothing of what waits for it for {seconds} s',
+    zh: '客户端在 {seconds} 秒内未读取任何等待发送的数据',
   },
 };
 
 const eventStream = 'text/event-stream';
 /** Milliseconds that a client has to take the last event of its stream; the second when the service stops. */
 const farewell = { usual: 20_000, stopping: 4_000 };
-/** Milliseconds for which a client that is being sent older changes, or the list, may take nothing. */
-const stallLimit = 60_000;
 
 type Format = 'sse' | 'ndjson';
 
@@ -64,7 +60,8 @@ export function createWatchRoute(parts: WatchRouteParts): (context: WatchContext
       const close = openLivePage(parts.watches, resource, request, new LivePage(stream, request));
       stream.onClose({ close });
     } else {
-      const watch = await parts.watches.open(resource, { where, sort, names, since, sendInitial }, stream);
+      const identity = exchange.identity!.name;
+      const watch = await parts.watches.open(resource, { where, sort, names, identity, since, sendInitial }, stream);
       if (!stream.open(watch.revision)) return;
       watch.start();
       stream.onClose(watch);
@@ -128,6 +125,8 @@ class EventStream implements Sink {
   #isClosed = false;
   /** Revision of the last event. */
   #delivered = 0;
+  /** While the client has to take what waits for it. */
+  #draining: { readonly promise: Promise<void>; stop(): void } | undefined;
 
   constructor(exchange: Exchange, format: Format, parts: WatchRouteParts & { readonly frames: Frames }) {
     this.#exchange = exchange;
@@ -166,30 +165,39 @@ class EventStream implements Sink {
 
   send(frame: Buffer, revision: number): void {
     if (this.#isClosed) return;
-    const { response } = this.#exchange;
-    const limit = this.#parts.maxBufferBytes;
-    if (response.writableLength > limit) return this.end(new KindredError('SlowConsumer', texts.slow, { limit }));
     this.#delivered = revision;
-    response.write(frame);
+    if (!this.#exchange.response.write(frame)) this.#awaitDrain();
   }
 
-  drained(): Promise<void> | undefined {
+  get isBehind(): boolean {
+    return !this.#isClosed && this.#exchange.response.writableNeedDrain;
+  }
+
+  get isFull(): boolean {
+    return !this.#isClosed && this.#exchange.response.writableLength >= this.#parts.maxBufferBytes;
+  }
+
+  async drained(): Promise<void> {
+    if (this.isBehind) await this.#draining?.promise;
+  }
+
+  /** Ends the stream when its client takes nothing for too long of what waits for it. */
+  #awaitDrain(): void {
+    if (this.#draining) return;
     const { response } = this.#exchange;
-    if (this.#isClosed || !response.writableNeedDrain) return undefined;
-    return new Promise((resolve) => {
-      const done = () => {
-        clearTimeout(stalled);
-        response.off('drain', done);
-        response.off('close', done);
-        resolve();
-      };
-      const stalled = setTimeout(() => {
-        this.end(new KindredError('SlowConsumer', texts.stalled, { seconds: stallLimit / 1_000 }));
-        done();
-      }, stallLimit).unref();
-      response.on('drain', done);
-      response.on('close', done);
-    });
+    const { stallTimeout } = this.#parts;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const stalled = () => {
+      this.end(new KindredError('SlowConsumer', texts.stalled, { seconds: stallTimeout / 1_000 }));
+    };
+    const stop = () => {
+      this.#draining = undefined;
+      response.setTimeout(0).off('timeout', stalled).off('drain', stop);
+      resolve();
+    };
+    this.#draining = { promise, stop };
+    // While something is being written, a socket times out when not one byte of it was taken for so long.
+    response.setTimeout(stallTimeout, stalled).on('drain', stop);
   }
 
   /** One event as a frame. `id`: a client may resume after it. */
@@ -221,6 +229,7 @@ class EventStream implements Sink {
   #close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
+    this.#draining?.stop();
     for (const closing of this.#atClose) closing.close();
     this.#atClose = [];
     this.#exchange.finish(200);
@@ -260,7 +269,7 @@ class LivePage implements LivePageSink {
     this.#stream.send(this.#stream.frame('BOOKMARK', bookmark(revision), revision), revision);
   }
 
-  drained(): Promise<void> | undefined {
+  drained(): Promise<void> {
     return this.#stream.drained();
   }
 

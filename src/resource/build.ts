@@ -8,6 +8,7 @@ import type { Claim, HeldClaim, Store, TextRow } from '../store/store.ts';
 import { claimsOf } from './claims.ts';
 import { storedEntry } from './entries.ts';
 import { asBuffer } from './feed.ts';
+import { Turns } from './turns.ts';
 
 interface BuildParts {
   readonly store: Store;
@@ -37,6 +38,8 @@ const handful = 16;
 /** Milliseconds that index functions may hold the event loop at once. */
 const slice = 10;
 
+const monotonicNow = () => performance.now();
+
 export async function buildIndexes(parts: BuildParts): Promise<{ index: ModelIndex; problems: Map<string, string> }> {
   const { store, number, scheme } = parts;
   const problems = new Map<string, string>();
@@ -52,7 +55,7 @@ export async function buildIndexes(parts: BuildParts): Promise<{ index: ModelInd
       if (page.length === 0) return;
       after = page.at(-1)!.id;
       let built: IndexRow[] = [];
-      const turns = new Turns();
+      const turns = new Turns(monotonicNow, slice);
       for (const row of page) {
         const object = parse(row.text);
         const { entry, problem } = storedEntry(scheme, object ?? unreadable(scheme, row.name), row.name);
@@ -86,20 +89,6 @@ async function rowsAfter({ store, number, newest }: BuildParts, after: number): 
       text: asBuffer(bytes).toString(),
     }));
   return page.filter((row) => row.id <= newest);
-}
-
-/** Other work of the process gets its turn every few milliseconds. */
-class Turns {
-  #end = performance.now() + slice;
-
-  get isDue(): boolean {
-    return performance.now() >= this.#end;
-  }
-
-  async take(): Promise<void> {
-    await nextTurn();
-    this.#end = performance.now() + slice;
-  }
 }
 
 function parse(text: string): ExtensionObject | undefined {
@@ -156,7 +145,7 @@ async function mendOnce(parts: BuildParts): Promise<number> {
     const page = await rowsAfter(parts, after);
     if (page.length === 0) break;
     after = page.at(-1)!.id;
-    const turns = new Turns();
+    const turns = new Turns(monotonicNow, slice);
     for (const row of page) {
       revisions.set(row.id, row.revision);
       const { entry } = storedEntry(scheme, parse(row.text) ?? unreadable(scheme, row.name), row.name);

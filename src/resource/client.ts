@@ -203,6 +203,7 @@ export function createLocalClient(parts: LocalClientParts): ExtensionClient {
           where: whereOf(options.select),
           sort: [],
           names,
+          identity: caller.identity.name,
           since: since === undefined ? undefined : Number(since),
           sendInitial: options.sendInitial,
         },
@@ -233,15 +234,10 @@ export function createLocalClient(parts: LocalClientParts): ExtensionClient {
   };
 }
 
-/** Bytes that may wait for a reader inside the process. */
-const queueLimit = 64 * 2 ** 20;
-/** Events that a replay puts in before it waits for the reader. */
-const queuePortion = 256;
-
-const slow = {
-  en: 'The watch is not read quickly enough: more than {limit} bytes are waiting',
-  zh: '监视读取过慢：等待的数据超过 {limit} 字节',
-};
+/** What may wait for a reader inside the process before its watch goes on by a replay, which waits for the reader. */
+const queueLimit = { events: 1_024, bytes: 8 * 2 ** 20 };
+/** What a replay puts in before it waits. */
+const replayLimit = { events: 256, bytes: 2 ** 20 };
 
 /** Holds the events of a watch until its reader asks for them. */
 class QueueSink implements Sink {
@@ -256,13 +252,20 @@ class QueueSink implements Sink {
     if (this.#error) return;
     this.#events.push(event);
     if (event.type !== 'BOOKMARK') this.#bytes += event.bytes.byteLength;
-    if (this.#bytes > queueLimit) this.#error = new KindredError('SlowConsumer', slow, { limit: queueLimit });
     this.#wake?.();
   }
 
-  drained(): Promise<void> | undefined {
-    if (this.#events.length < queuePortion) return undefined;
-    return new Promise((resolve) => {
+  get isBehind(): boolean {
+    return this.#holds(replayLimit);
+  }
+
+  get isFull(): boolean {
+    return this.#holds(queueLimit);
+  }
+
+  async drained(): Promise<void> {
+    if (!this.isBehind || this.#closed || this.#error) return;
+    await new Promise<void>((resolve) => {
       this.#taken = resolve;
     });
   }
@@ -270,6 +273,7 @@ class QueueSink implements Sink {
   end(error: KindredError): void {
     this.#error ??= error;
     this.#wake?.();
+    this.#taken?.();
   }
 
   close(): void {
@@ -291,6 +295,10 @@ class QueueSink implements Sink {
     const event = this.#events.shift()!;
     if (event.type !== 'BOOKMARK') this.#bytes -= event.bytes.byteLength;
     return this.#closed ? undefined : event;
+  }
+
+  #holds({ events, bytes }: typeof queueLimit): boolean {
+    return this.#events.length >= events || this.#bytes >= bytes;
   }
 }
 

@@ -2,13 +2,15 @@
  * The one change feed. The *log* is what the store keeps; the *memory* is what the indexes of this process reflect.
  * Every change, own or another replica's, is applied to memory in revision order and then told to the subscribers.
  */
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { KindredError } from '../errors.ts';
 import type { IndexEntry } from '../model/index-entry.ts';
 import type { ExtensionObject } from '../model/object.ts';
 import type { CommittedWrite } from '../store/batch.ts';
-import type { Change, Store, Write } from '../store/store.ts';
+import type { Change, ChangesNarrowing, Store, Write } from '../store/store.ts';
 import type { Caller } from './access.ts';
 import type { ModelResource } from './resource.ts';
+import { Turns } from './turns.ts';
 
 /** A write with what its author already knows, so that applying it parses nothing. */
 export interface ModelWrite extends Write {
@@ -93,11 +95,37 @@ export class AppliedChange {
   }
 }
 
+interface Timers {
+  /**
+   * Runs once after so many milliseconds; the returned function cancels it.
+   * @param isIdle nobody waits for it: it keeps no process alive
+   */
+  after(milliseconds: number, run: () => void, isIdle?: boolean): () => void;
+}
+
 export interface FeedParts {
   readonly store: Store;
   readonly resourceOf: (model: number) => ModelResource | undefined;
-  readonly now: () => number;
+  /** Milliseconds, never going back. */
+  readonly monotonicNow: () => number;
   readonly logger: { error(details: object, message: string): void };
+  /** Default: those of the process. */
+  readonly timers?: Timers;
+}
+
+const processTimers: Timers = {
+  after(milliseconds, run, isIdle = false) {
+    const timer = setTimeout(run, milliseconds);
+    if (isIdle) timer.unref();
+    return () => clearTimeout(timer);
+  },
+};
+
+/** A part of the log as it was read. */
+export interface LogPortion {
+  readonly changes: readonly AppliedChange[];
+  /** There are no other changes up to this revision. */
+  readonly through: number;
 }
 
 /** How long a read may wait for the newest revision on a shared store, milliseconds: 2 s in all (contract section 3). */
@@ -130,6 +158,7 @@ type Mark = Pick<Change, 'revision' | 'type' | 'id' | 'name' | 'time' | 'bytes'>
 
 export class Feed {
   readonly #parts: FeedParts;
+  readonly #timers: Timers;
   readonly #subscribers = new Set<(change: AppliedChange) => void>();
   readonly #own = new Map<number, { write: ModelWrite; id: number; time: number }>();
   #waiters: { revision: number; resolve: () => void }[] = [];
@@ -152,7 +181,7 @@ export class Feed {
   #pumping: Promise<void> | undefined;
   #asking: Promise<number> | undefined;
   #askingNext: Promise<number> | undefined;
-  #heart: NodeJS.Timeout | undefined;
+  #cancelBeat: (() => void) | undefined;
   #reachable = true;
   #held: Promise<unknown> = Promise.resolve();
   #unsubscribe: (() => void) | undefined;
@@ -160,6 +189,7 @@ export class Feed {
 
   constructor(parts: FeedParts) {
     this.#parts = parts;
+    this.#timers = parts.timers ?? processTimers;
   }
 
   /** The revision that the memory reflects. */
@@ -180,12 +210,12 @@ export class Feed {
     this.#target = this.#applied;
     this.#recentSince = this.#applied;
     this.#unsubscribe = store.onCommit(() => void this.newest().catch(() => {}));
-    if (store.shared) this.#heart = setTimeout(() => void this.#beat(), heartbeat).unref();
+    if (store.shared) this.#awaitBeat();
   }
 
   stop(): void {
     this.#stopped = true;
-    clearTimeout(this.#heart);
+    this.#cancelBeat?.();
     this.#unsubscribe?.();
     this.#subscribers.clear();
   }
@@ -259,7 +289,8 @@ export class Feed {
         if (this.#applied < this.#target) void this.#pump();
       }
     });
-    this.#held = turn.catch(() => {});
+    // What is done inside may take a while: other work of the process has its turn before the next.
+    this.#held = turn.then(...twice(() => nextTurn()));
     return turn;
   }
 
@@ -270,15 +301,21 @@ export class Feed {
     return first < 0 ? [] : this.#recent.slice(first);
   }
 
-  /** Changes of registered models after `since`, from the log, at most `limit` of them. @throws Expired */
-  async changes(since: number, limit: number): Promise<{ changes: AppliedChange[]; through: number }> {
-    const log = await this.#parts.store.changes(since, limit);
+  /**
+   * Changes of registered models after `since`, from the log, at most `limit` of them; there are no others up to `through`.
+   * @param narrow one model, or fewer bytes
+   * @throws Expired
+   */
+  async changes(since: number, limit: number, narrow?: ChangesNarrowing): Promise<LogPortion> {
+    // Everything that is applied is in the log already.
+    const inLog = this.#applied;
+    const log = await this.#parts.store.changes(since, limit, narrow);
     const changes: AppliedChange[] = [];
     for (const change of log) {
       const resource = this.#parts.resourceOf(change.model);
       if (resource) changes.push(new AppliedChange(change, resource));
     }
-    return { changes, through: log.at(-1)?.revision ?? since };
+    return { changes, through: log.at(-1)?.revision ?? Math.max(since, inLog) };
   }
 
   /** The newest revision of the store, asked after this call and shared by all who ask meanwhile. */
@@ -309,20 +346,22 @@ export class Feed {
       () => true,
       () => false,
     );
-    if (!this.#stopped) this.#heart = setTimeout(() => void this.#beat(), heartbeat).unref();
+    if (!this.#stopped) this.#awaitBeat();
+  }
+
+  #awaitBeat(): void {
+    this.#cancelBeat = this.#timers.after(heartbeat, () => void this.#beat(), true);
   }
 
   async #inTime<T>(work: Promise<T>): Promise<T> {
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => {
-        reject(new KindredError('NotReady', behind, {}, {}, { headers: { 'retry-after': '1' } }));
-      }, currentTimeout);
+    const { promise: late, reject } = Promise.withResolvers<never>();
+    const cancel = this.#timers.after(currentTimeout, () => {
+      reject(new KindredError('NotReady', behind, {}, {}, { headers: { 'retry-after': '1' } }));
     });
     try {
       return await Promise.race([work, late]);
     } finally {
-      clearTimeout(timer);
+      cancel();
     }
   }
 
@@ -371,7 +410,7 @@ export class Feed {
         if (reason !== told) this.#parts.logger.error({ err: error }, 'The change log could not be read; trying again');
         told = reason;
       }
-      await new Promise((resolve) => setTimeout(resolve, pause));
+      await new Promise<void>((resolve) => this.#timers.after(pause, resolve));
       pause = Math.min(pause * 2, retryPause.longest);
     }
   }
@@ -380,9 +419,13 @@ export class Feed {
   async #readLog(): Promise<boolean> {
     try {
       const changes = await this.#parts.store.changes(this.#applied, 1_000);
-      // What was read may be of the server before.
-      if (!this.#isRecognised) return true;
-      for (const change of changes) this.#applyForeign(change);
+      const turns = new Turns(this.#parts.monotonicNow);
+      for (const change of changes) {
+        if (turns.isDue) await turns.take();
+        // What was read may be of the server before.
+        if (!this.#isRecognised || this.#stopped) return true;
+        this.#applyForeign(change);
+      }
       return changes.length > 0;
     } catch (error) {
       if (!isExpired(error)) throw error;

@@ -102,7 +102,7 @@ it('between two events the objects of the page are not kept', async () => {
     snapshot: () => snapshots++,
     window: () => {},
     bookmark: () => {},
-    drained: () => undefined,
+    drained: async () => {},
     end: (error) => assert.ifError(error),
   });
   for (let i = 0; i < 3; i++) await nextTurn();

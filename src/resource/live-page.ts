@@ -5,9 +5,9 @@
 import { bind } from '../query/bind.ts';
 import { matches } from '../query/match.ts';
 import type { AppliedChange } from './feed.ts';
+import { isAway } from './replay.ts';
 import type { ListRequest, ModelResource, Page, Window } from './resource.ts';
 import type { Watches } from './watch.ts';
-import { isAway } from './watch.ts';
 
 /** Milliseconds between two attempts to read the page while the database is away. */
 const awayPause = 500;
@@ -32,7 +32,7 @@ export interface LivePageSink {
   /** The window is still that of the list at this revision. */
   bookmark(revision: number): void;
   /** As `Sink.drained` of a watch. */
-  drained(): Promise<void> | undefined;
+  drained(): Promise<void>;
   end(error: unknown): void;
 }
 

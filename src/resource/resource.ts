@@ -1,5 +1,5 @@
 /** One model's objects: its memory, reads from it and from the store; writes are those of `writer.ts`. */
-import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises';
+import { setTimeout as pause } from 'node:timers/promises';
 import { KindredError } from '../errors.ts';
 import { fieldNames } from '../indexes/field.ts';
 import type { Place } from '../indexes/model-index.ts';
@@ -20,6 +20,7 @@ import { storedEntry } from './entries.ts';
 import type { AppliedChange, Feed } from './feed.ts';
 import { asBuffer } from './feed.ts';
 import type { PatchLimits } from './patch.ts';
+import { Turns } from './turns.ts';
 import { Writer } from './writer.ts';
 
 /** An object as it is stored and sent. */
@@ -112,8 +113,8 @@ const texts = {
   absent: { en: 'There is no {kind} "{name}"', zh: '不存在名为 "{name}" 的 {kind}' },
 };
 
-/** Milliseconds that an export may go on without giving the event loop back. */
-const exportSlice = 5;
+/** Rows that an export reads at once: at first, then at most, and of what size about if they are as large as those before. */
+const exportPortion = { first: 16, most: 256, bytes: 2 ** 20 };
 
 const noRefs: readonly Ref[] = [];
 
@@ -530,20 +531,20 @@ export class ModelResource {
   }
 
   async *#portions(snapshot: Snapshot, ids: Float64Array): AsyncGenerator<readonly Buffer[]> {
-    const portion = 256;
     const { monotonicNow } = this.#parts;
     try {
       // A store that answers at once would let a reader who never waits keep the event loop to himself.
-      for (let at = 0, sliceEnd = monotonicNow() + exportSlice; at < ids.length; at += portion) {
-        if (monotonicNow() >= sliceEnd) {
-          await nextTurn();
-          sliceEnd = monotonicNow() + exportSlice;
-        }
-        const wanted = [...ids.subarray(at, at + portion)];
+      const turns = new Turns(monotonicNow);
+      for (let at = 0, count = exportPortion.first; at < ids.length; ) {
+        if (turns.isDue) await turns.take();
+        const wanted = [...ids.subarray(at, at + count)];
         const rows = await snapshot.get(this.#number, wanted);
         if (rows.length !== wanted.length)
           throw new Error(`snapshot of ${this.kind}: ${wanted.length - rows.length} rows missing`);
         yield rows.map((row) => this.shownInList(asBuffer(row.bytes)));
+        at += wanted.length;
+        const bytes = rows.reduce((sum, row) => sum + row.bytes.byteLength, 0) / rows.length;
+        count = Math.max(1, Math.min(exportPortion.most, Math.floor(exportPortion.bytes / bytes)));
       }
     } finally {
       await snapshot.close();

@@ -5,6 +5,7 @@ import type { SchemeRegistry } from '../model/registry.ts';
 import type { Scheme } from '../model/scheme.ts';
 import { CommitQueue } from '../store/batch.ts';
 import type { Store } from '../store/store.ts';
+import { Background } from './background.ts';
 import type { ModelBehaviour } from './behaviour.ts';
 import { ByteCache } from './byte-cache.ts';
 import { Feed } from './feed.ts';
@@ -46,6 +47,7 @@ export class Resources {
   readonly feed: Feed;
   readonly queue: CommitQueue;
   readonly watches: Watches;
+  readonly background: Background;
   /** Called when this replica fell behind what the change log keeps: whoever follows the feed reads everything anew. */
   onOvertaken: (() => void) | undefined;
   readonly #parts: ResourcesParts;
@@ -56,8 +58,13 @@ export class Resources {
   constructor(parts: ResourcesParts) {
     this.#parts = parts;
     const { store, registry, now, monotonicNow, limits, reservedDomain, logger } = parts;
-    this.feed = new Feed({ store, now, logger, resourceOf: (number) => this.#byNumber(number) });
-    this.watches = new Watches({ feed: this.feed, bookmarkInterval: limits.bookmarkInterval });
+    this.feed = new Feed({ store, monotonicNow, logger, resourceOf: (number) => this.#byNumber(number) });
+    this.background = new Background({ width: 2, now: monotonicNow });
+    this.watches = new Watches({
+      feed: this.feed,
+      background: this.background,
+      bookmarkInterval: limits.bookmarkInterval,
+    });
     this.feed.onOvertaken = () => {
       this.watches.endOvertaken();
       for (const resource of this.#byScheme.values()) resource.rebuild();
@@ -65,6 +72,7 @@ export class Resources {
     };
     this.queue = new CommitQueue(store, {
       now,
+      monotonicNow,
       timeout: limits.writeTimeout,
       onCommitted: (batch, time) => this.feed.committed(batch, time),
       onUnknown: () => this.feed.newest().catch(() => {}),

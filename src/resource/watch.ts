@@ -1,18 +1,22 @@
 /**
  * Watches (contract section 13): every change that a selection sees, once, in order. A *watch* is one client's request,
- * its *sink* is where its events go; a *replay* brings a watch from a revision in the log up to the memory.
+ * its *sink* is where its events go. A watch is *live* when it is told of each change as it is applied; before that, and
+ * whenever its client is too far behind, it goes on by a replay (`replay.ts`).
  */
 import { KindredError } from '../errors.ts';
-import { fieldAt, keysOf } from '../indexes/field.ts';
-import type { IndexDefinition, IndexEntry } from '../model/index-entry.ts';
-import type { Bound, KeyRange } from '../query/bind.ts';
+import type { Bound } from '../query/bind.ts';
 import { bind, bindSort } from '../query/bind.ts';
 import { matches } from '../query/match.ts';
 import type { Access, Authorizer, Decision, Identity } from './access.ts';
+import type { Background } from './background.ts';
+import { Fanout } from './fanout.ts';
 import type { AppliedChange, Feed } from './feed.ts';
+import { Replays } from './replay.ts';
 import type { ModelResource, Selection } from './resource.ts';
 
 export interface WatchRequest extends Selection {
+  /** Who watches: where many wait for a replay, every identity has its turn. */
+  readonly identity: string;
   /** Exclusive; undefined: from now. */
   readonly since?: number;
   /** The list first; not together with `since`. */
@@ -38,8 +42,12 @@ export type WatchEvent = ChangeEvent | Bookmark;
 
 export interface Sink {
   event(event: WatchEvent): void;
-  /** Resolves when the client has taken enough for more; undefined when it may go on at once. */
-  drained(): Promise<void> | undefined;
+  /** The client has not taken yet what a replay waits for. */
+  readonly isBehind: boolean;
+  /** So much waits for the client that nothing may be added. */
+  readonly isFull: boolean;
+  /** Resolves when the client is no longer behind, or is gone. */
+  drained(): Promise<void>;
   /** The service ends the watch: no more events come. */
   end(error: KindredError): void;
 }
@@ -64,6 +72,7 @@ export interface Reader {
 
 export interface WatchesParts {
   readonly feed: Feed;
+  readonly background: Background;
   /** Milliseconds between bookmarks on an idle watch, at most. */
   readonly bookmarkInterval: number;
 }
@@ -71,26 +80,20 @@ export interface WatchesParts {
 const texts = {
   future: { en: 'The revision {since} is greater than the newest, {newest}', zh: '修订号 {since} 大于最新的 {newest}' },
   expired: { en: 'This replica fell behind the change log; list again', zh: '此副本落后于变更日志；请重新列出' },
-  unlisted: {
-    en: 'The database went away while the list was being sent; list again',
-    zh: '发送列表期间数据库不可用；请重新列出',
-  },
   unregistered: { en: 'The model {kind} is no longer registered', zh: '模型 {kind} 已注销' },
   stopping: { en: 'The service is shutting down', zh: '服务正在关闭' },
   rights: { en: 'What "{identity}" may see has changed; watch again', zh: '"{identity}" 可见的内容已变化；请重新监视' },
   failed: { en: 'The watch failed', zh: '监视失败' },
 };
 
-const replayPortion = 500;
 /** Bookmarks that are sent before other work of the process gets its turn. */
 const bookmarksInARow = 250;
-/** Milliseconds between two attempts to read while the database is away. */
-const awayPause = { shortest: 50, longest: 1_000 };
 /** Part of the bookmark interval between two rounds: an idle stream waits for at most two of them. */
 const bookmarkRound = 0.45;
 
 export class Watches {
   readonly #parts: WatchesParts;
+  readonly #replays: Replays;
   readonly #byResource = new Map<ModelResource, Fanout>();
   readonly #open = new Set<Watch>();
   readonly #atStop = new Set<() => void>();
@@ -101,6 +104,7 @@ export class Watches {
 
   constructor(parts: WatchesParts) {
     this.#parts = parts;
+    this.#replays = new Replays(parts.feed, parts.background);
     this.#unsubscribe = parts.feed.subscribe((change) => this.#deliver(change));
   }
 
@@ -118,14 +122,23 @@ export class Watches {
     const { since } = request;
     if (since !== undefined) await this.#checkSince(since);
     const revision = since ?? this.#parts.feed.applied;
-    return new Watch(this, { resource, bound, names: request.names, sink, revision }, request);
+    const { names, identity } = request;
+    return new Watch(this, { resource, bound, names, identity, sink, revision }, request);
   }
 
   /** Used by `Watch` alone. */
   start(watch: Watch, request: WatchRequest): void {
     this.#open.add(watch);
     this.#startBookmarks();
-    this.#run(watch, request).catch((error: unknown) => this.#end(watch, asEnd(error)));
+    this.#endOnFailure(watch, this.#begin(watch, request));
+  }
+
+  /** Used by `Watch` alone: it goes on by a replay. */
+  fallBehind(watch: Watch): void {
+    this.#byResource.get(watch.resource)?.remove(watch);
+    this.#tidy(watch.resource);
+    watch.isLive = false;
+    this.#endOnFailure(watch, this.#catchUp(watch));
   }
 
   /** Used by `Watch` alone. */
@@ -175,6 +188,7 @@ export class Watches {
   }
 
   endOvertaken(): void {
+    this.#replays.forget();
     this.endAll(new KindredError('Expired', texts.expired));
   }
 
@@ -208,96 +222,22 @@ export class Watches {
     }
   }
 
-  async #run(watch: Watch, request: WatchRequest): Promise<void> {
+  async #begin(watch: Watch, request: WatchRequest): Promise<void> {
     // The model, or the service, may have gone since the watch was opened.
     this.#assertOpen(watch.resource);
-    await this.#catchUp(watch, request.sendInitial ? await this.#sendInitial(watch, request) : watch.revision);
+    if (request.sendInitial) await this.#replays.sendInitial(watch, request);
+    await this.#catchUp(watch);
   }
 
-  async #sendInitial(watch: Watch, request: WatchRequest): Promise<number> {
-    const { sink } = watch;
-    let isSent = false;
-    const send = async (): Promise<number> => {
-      const { revision, objects } = await watch.resource.export(request);
-      for await (const portion of objects) {
-        for (const bytes of portion) {
-          if (watch.closed) return revision;
-          isSent = true;
-          sink.event({ type: 'ADDED', revision, bytes, initial: true });
-          const full = sink.drained();
-          if (full) await full;
-        }
-      }
-      if (!watch.closed) sink.event({ type: 'BOOKMARK', revision, initial: true });
-      return revision;
-    };
-    return this.#patiently(watch, send, (error) => {
-      // What is left can only be had at another revision.
-      if (isSent) throw new KindredError('Expired', texts.unlisted, {}, {}, { cause: error });
+  #catchUp(watch: Watch): Promise<void> {
+    return this.#replays.catchUp(watch, () => {
+      watch.isLive = true;
+      this.#fanoutOf(watch.resource).add(watch);
     });
   }
 
-  /**
-   * Reads again while the database is away: a watch that is live waits for it in the same way.
-   * @param away called before each pause with how long it will be, in milliseconds; may throw to give up
-   */
-  async #patiently<T>(watch: Watch, read: () => Promise<T>, away: (error: unknown, pause: number) => void): Promise<T> {
-    for (let pause = awayPause.shortest; ; pause = Math.min(pause * 2, awayPause.longest)) {
-      try {
-        return await read();
-      } catch (error) {
-        if (!isAway(error) || watch.closed) throw error;
-        away(error, pause);
-        await new Promise<void>((resolve) => setTimeout(resolve, pause).unref());
-      }
-    }
-  }
-
-  /**
-   * Replays the log, then what the feed still has in memory, and joins the live watches in the same turn. As long as it
-   * replays, the watch goes at its client's pace.
-   */
-  async #catchUp(watch: Watch, from: number): Promise<void> {
-    const { feed, bookmarkInterval } = this.#parts;
-    const { resource, sink } = watch;
-    let silent = 0;
-    for (let cursor = from; !watch.closed; ) {
-      // In memory, changes from before the model was registered (again) are missing, or belong to its former self.
-      const recent = cursor >= resource.followedSince ? feed.recent(cursor) : undefined;
-      const replayed = recent
-        ? { changes: recent, through: feed.applied }
-        : await this.#patiently(
-            watch,
-            () => feed.changes(cursor, replayPortion),
-            (_, pause) => {
-              silent += pause;
-              if (silent < bookmarkInterval * bookmarkRound) return;
-              sink.event({ type: 'BOOKMARK', revision: cursor });
-              silent = 0;
-            },
-          );
-      // The log may be ahead of the memory; nothing is told that a read would not show as well.
-      if (replayed.through > feed.applied) await feed.at(replayed.through);
-      let full: Promise<void> | undefined;
-      for (const change of replayed.changes) {
-        if (watch.closed) return;
-        if (change.resource === resource) watch.deliver(change);
-        cursor = change.revision;
-        full = sink.drained();
-        if (!full) continue;
-        if (recent) break;
-        await full;
-      }
-      if (full) {
-        await full;
-        continue;
-      }
-      if (recent) {
-        this.#fanoutOf(resource).add(watch);
-        return;
-      }
-      cursor = replayed.through;
-    }
+  #endOnFailure(watch: Watch, work: Promise<void>): void {
+    work.catch((error: unknown) => this.#end(watch, asEnd(error)));
   }
 
   #fanoutOf(resource: ModelResource): Fanout {
@@ -339,25 +279,21 @@ export class Watches {
 
   async #sendBookmarks(): Promise<void> {
     let sent = 0;
-    for (const fanout of this.#byResource.values()) {
-      for (const reader of fanout.all()) {
-        // Whatever is applied was delivered in the same turn.
-        reader.bookmark(this.#parts.feed.applied);
-        if (++sent % bookmarksInARow === 0) await new Promise((resolve) => setImmediate(resolve));
-        if (this.#stopped) return;
-      }
+    for (const stream of this.#streams()) {
+      stream.bookmark(this.#parts.feed.applied);
+      if (++sent % bookmarksInARow === 0) await new Promise((resolve) => setImmediate(resolve));
+      if (this.#stopped) return;
     }
+  }
+
+  *#streams(): Generator<Watch | Reader> {
+    yield* this.#open;
+    for (const { readers } of this.#byResource.values()) yield* readers;
   }
 }
 
-/** True while the database is away, or the indexes are being built: what was asked for can be had later. */
-export function isAway(error: unknown): boolean {
-  return error instanceof KindredError && error.code === 'NotReady';
-}
-
-/** How a watch ends that can neither go on nor wait: its client lists again, and is told there when it can. */
+/** How a watch ends that cannot go on. */
 function asEnd(error: unknown): KindredError {
-  if (isAway(error)) return new KindredError('Expired', texts.expired, {}, {}, { cause: error });
   if (error instanceof KindredError) return error;
   return new KindredError('InternalError', texts.failed, {}, {}, { cause: error });
 }
@@ -411,29 +347,40 @@ interface WatchParts {
   readonly resource: ModelResource;
   readonly bound: Bound;
   readonly names: ReadonlySet<string> | undefined;
+  readonly identity: string;
   readonly sink: Sink;
   readonly revision: number;
 }
 
-class Watch implements OpenWatch {
+export class Watch implements OpenWatch {
   readonly resource: ModelResource;
   readonly bound: Bound;
   readonly names: ReadonlySet<string> | undefined;
+  readonly identity: string;
   readonly sink: Sink;
   readonly revision: number;
   closed = false;
+  isLive = false;
+  /** While it is not live: everything up to this revision was told; -1 as long as the list is not complete. */
+  position: number;
   /** Had an event since the last round of bookmarks. */
   #busy = false;
   readonly #watches: Watches;
   /** Until it is started: there may be many watches, and each is kept for long. */
   #request: WatchRequest | undefined;
 
-  constructor(watches: Watches, { resource, bound, names, sink, revision }: WatchParts, request: WatchRequest) {
+  constructor(
+    watches: Watches,
+    { resource, bound, names, identity, sink, revision }: WatchParts,
+    request: WatchRequest,
+  ) {
     this.resource = resource;
     this.bound = bound;
     this.names = names;
+    this.identity = identity;
     this.sink = sink;
     this.revision = revision;
+    this.position = request.sendInitial ? -1 : revision;
     this.#watches = watches;
     this.#request = request;
   }
@@ -448,17 +395,35 @@ class Watch implements OpenWatch {
     this.#watches.remove(this);
   }
 
+  /** A change that was just applied. */
   deliver(change: AppliedChange): void {
-    if (this.names && !this.names.has(change.name)) return;
-    const type = eventTypeOf(this.bound, change);
+    const type = this.#typeOf(change);
     if (!type) return;
-    this.#busy = true;
-    this.sink.event({ type, revision: change.revision, bytes: change.shown(), change });
+    if (!this.sink.isFull) return this.#send(type, change);
+    this.position = change.revision - 1;
+    this.#watches.fallBehind(this);
   }
 
-  bookmark(revision: number): void {
-    if (!this.#busy) this.sink.event({ type: 'BOOKMARK', revision });
+  /** The next change of a replay. */
+  tell(change: AppliedChange): void {
+    const type = this.#typeOf(change);
+    if (type) this.#send(type, change);
+  }
+
+  bookmark(applied: number): void {
+    // Whatever is applied was delivered to live watches in the same turn.
+    const revision = this.isLive ? applied : this.position;
+    if (!this.#busy && revision >= 0 && !this.sink.isFull) this.sink.event({ type: 'BOOKMARK', revision });
     this.#busy = false;
+  }
+
+  #typeOf(change: AppliedChange): ChangeEvent['type'] | undefined {
+    return this.names && !this.names.has(change.name) ? undefined : eventTypeOf(this.bound, change);
+  }
+
+  #send(type: ChangeEvent['type'], change: AppliedChange): void {
+    this.#busy = true;
+    this.sink.event({ type, revision: change.revision, bytes: change.shown(), change });
   }
 }
 
@@ -470,151 +435,4 @@ export function eventTypeOf(bound: Bound, change: AppliedChange): ChangeEvent['t
   const isMatch = matchesAll || matches(bound, change.entry());
   if (isMatch) return matched ? 'MODIFIED' : 'ADDED';
   return matched ? 'DELETED' : undefined;
-}
-
-/**
- * Finds the watches that a change could concern without asking each: a watch whose condition demands one of a few
- * names, labels or keys is filed under these (its *anchors*), all others are asked every time.
- */
-class Fanout {
-  readonly readers = new Set<Reader>();
-  readonly #definitions: readonly IndexDefinition[];
-  readonly #anchors = new Map<Watch, readonly string[]>();
-  readonly #unanchored = new Set<Watch>();
-  readonly #anchored = new Map<string, Set<Watch>>();
-  /** How many anchors there are for each label key, and for each field. */
-  readonly #labels = new Map<string, number>();
-  readonly #fields = new Map<number, number>();
-
-  constructor(definitions: readonly IndexDefinition[]) {
-    this.#definitions = definitions;
-  }
-
-  get isEmpty(): boolean {
-    return this.#anchors.size === 0 && this.#unanchored.size === 0 && this.readers.size === 0;
-  }
-
-  *all(): Generator<Watch | Reader> {
-    yield* this.#unanchored;
-    yield* this.#anchors.keys();
-    yield* this.readers;
-  }
-
-  add(watch: Watch): void {
-    const anchors = this.#anchorsOf(watch);
-    if (!anchors) {
-      this.#unanchored.add(watch);
-      return;
-    }
-    const files = anchors.map((anchor) => anchor.file);
-    this.#anchors.set(watch, files);
-    for (const file of files) {
-      const filed = this.#anchored.get(file);
-      if (filed) filed.add(watch);
-      else this.#anchored.set(file, new Set([watch]));
-    }
-    this.#count(anchors, 1);
-  }
-
-  remove(watch: Watch): void {
-    this.#unanchored.delete(watch);
-    const files = this.#anchors.get(watch);
-    if (!files) return;
-    this.#anchors.delete(watch);
-    for (const file of files) {
-      const filed = this.#anchored.get(file);
-      filed?.delete(watch);
-      if (filed?.size === 0) this.#anchored.delete(file);
-    }
-    this.#count(this.#anchorsOf(watch)!, -1);
-  }
-
-  deliver(change: AppliedChange): void {
-    for (const reader of this.readers) reader.change(change);
-    for (const watch of this.#unanchored) watch.deliver(change);
-    if (this.#anchored.size === 0) return;
-    const found = new Set(this.#anchored.get(nameFile(change.name)));
-    for (const entry of [change.entry(), change.entryBefore()]) {
-      if (!entry) continue;
-      for (const file of this.#filesOf(entry)) for (const watch of this.#anchored.get(file) ?? []) found.add(watch);
-    }
-    for (const watch of found) watch.deliver(change);
-  }
-
-  #anchorsOf({ names, bound }: Watch): readonly Anchor[] | undefined {
-    if (names) return [...names].map((name) => ({ file: nameFile(name) }));
-    return anchorsOf(bound, this.#definitions);
-  }
-
-  #count(anchors: readonly Anchor[], by: number): void {
-    for (const { label, field } of anchors) {
-      if (label !== undefined) count(this.#labels, label, by);
-      if (field !== undefined) count(this.#fields, field, by);
-    }
-  }
-
-  *#filesOf(entry: IndexEntry): Generator<string> {
-    for (const label of this.#labels.keys()) {
-      if (Object.hasOwn(entry.labels, label)) yield labelFile(label, entry.labels[label]!);
-    }
-    for (const field of this.#fields.keys()) {
-      const { codec } = fieldAt(this.#definitions, field);
-      for (const key of keysOf(entry, field)) yield fieldFile(field, codec.format(key));
-    }
-  }
-}
-
-/** Where a watch is filed, and the label key or field that leads there. */
-interface Anchor {
-  readonly file: string;
-  readonly label?: string;
-  readonly field?: number;
-}
-
-/** Whatever the condition holds for has one of these; undefined when there are no such few. */
-function anchorsOf(bound: Bound, definitions: readonly IndexDefinition[]): readonly Anchor[] | undefined {
-  switch (bound.op) {
-    case 'and': {
-      const found = bound.of.flatMap((one) => {
-        const anchors = anchorsOf(one, definitions);
-        return anchors ? [anchors] : [];
-      });
-      return found.toSorted((a, b) => a.length - b.length)[0];
-    }
-    case 'or': {
-      const found = bound.of.map((one) => anchorsOf(one, definitions));
-      return found.some((anchors) => !anchors) ? undefined : found.flatMap((anchors) => anchors!);
-    }
-    case 'label':
-      return (
-        bound.values && [...bound.values].map((value) => ({ file: labelFile(bound.key, value), label: bound.key }))
-      );
-    case 'keys': {
-      const { codec } = fieldAt(definitions, bound.field);
-      const isPoint = ({ from, to }: KeyRange) =>
-        from !== undefined && to !== undefined && codec.compare(from, to) === 0;
-      if (bound.text || !bound.ranges.every(isPoint)) return undefined;
-      return bound.ranges.map(({ from }) => ({ file: fieldFile(bound.field, codec.format(from)), field: bound.field }));
-    }
-    default:
-      return undefined;
-  }
-}
-
-function nameFile(name: string): string {
-  return `n${name}`;
-}
-
-function labelFile(key: string, value: string): string {
-  return `l${key}=${value}`;
-}
-
-function fieldFile(field: number, key: string): string {
-  return `f${field}=${key}`;
-}
-
-function count<K>(counts: Map<K, number>, key: K, by: number): void {
-  const now = (counts.get(key) ?? 0) + by;
-  if (now === 0) counts.delete(key);
-  else counts.set(key, now);
 }

@@ -21,6 +21,8 @@ interface Timers {
 export interface CommitQueueOptions {
   /** Milliseconds since the epoch, for the change log and the time-out. */
   readonly now: () => number;
+  /** Milliseconds, never going back. Default `performance.now`. */
+  readonly monotonicNow?: () => number;
   /** Writes in one transaction, at most. Default 1,000. */
   readonly maxWrites?: number;
   /** Bytes of content in one transaction, at most (a single write may have more). Default 4 MiB. */
@@ -50,8 +52,13 @@ interface Waiting {
   answered: boolean;
 }
 
-/** Writes that are told about in one turn of the event loop: each is brought into the indexes, answered, and followed by the next of its caller. */
-const slice = 64;
+/**
+ * Writes that are told about in one turn of the event loop, and after how many milliseconds it ends all the same: each is
+ * brought into the indexes, sent to whoever watches, answered, and followed by the next of its caller.
+ */
+const slice = { writes: 64, time: 5 };
+/** Writes that are told about at once. */
+const handful = 8;
 
 const processTimers: Timers = {
   setTimeout: (callback, milliseconds) => setTimeout(callback, milliseconds),
@@ -78,6 +85,7 @@ export class CommitQueue {
       maxWaitingBytes: 64 * 2 ** 20,
       timeout: 10_000,
       timers: processTimers,
+      monotonicNow: () => performance.now(),
       ...options,
     };
   }
@@ -130,11 +138,15 @@ export class CommitQueue {
       const answer = await outcome;
       sent = undefined;
       if ('results' in answer) {
-        for (let at = 0; at < batch.length; at += slice) {
+        let sliceEnd = this.#options.monotonicNow() + slice.time;
+        for (let at = 0; at < batch.length; at += handful) {
           // The store works on the next batch while this one is told about.
           sent ??= this.#send();
-          if (at > 0) await new Promise<void>((resolve) => this.#options.timers.setImmediate(resolve));
-          this.#settle(batch.slice(at, at + slice), answer.results.slice(at, at + slice), time);
+          if (at > 0 && (at % slice.writes === 0 || this.#options.monotonicNow() >= sliceEnd)) {
+            await new Promise<void>((resolve) => this.#options.timers.setImmediate(resolve));
+            sliceEnd = this.#options.monotonicNow() + slice.time;
+          }
+          this.#settle(batch.slice(at, at + handful), answer.results.slice(at, at + handful), time);
         }
       } else await this.#fail(batch, answer.failure);
       sent ??= this.#send();

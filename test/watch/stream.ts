@@ -28,6 +28,11 @@ export class Frames {
   }
 
   take(text: string): StreamEvent[] {
+    // A large frame comes in many pieces.
+    if (!text.includes('\n')) {
+      this.#rest += text;
+      return [];
+    }
     const parts = (this.#rest + text).split(this.#sse ? '\n\n' : '\n');
     this.#rest = parts.pop()!;
     return parts.map((part) => (this.#sse ? fromFrame(part) : (JSON.parse(part) as StreamEvent)));

