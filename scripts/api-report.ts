@@ -70,6 +70,10 @@ function declarationsOf(file: string): Declarations {
           others.set(`re-export ${name}`, { name: local, file: fileOf(node.source.value) });
         else own.set(`re-export ${name}`, `{ ${local} } from '${node.source.value}';`);
       }
+    } else if (node.type === 'ExportAllDeclaration' && node.exported) {
+      const name = nameOf(node.exported);
+      exported.set(name, name);
+      own.set(name, `* as ${name} from '${node.source.value}';`);
     } else if (/Declaration$/.test(node.type) && (node.id || node.declarations)) {
       declare(node, node.start, node.end, false);
     }

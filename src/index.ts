@@ -1,7 +1,7 @@
 /** The public names of the package `kindred`, one by one. */
 
 /** TypeBox: `Type` makes JSON Schemas, `Static` gives their TypeScript types. */
-export { type Static, Type } from 'typebox';
+export type { Static } from 'typebox';
 /** The built-in models, for clients. */
 export { ConfigMap, PersonalAccessToken, Role, RoleBinding, Secret, User } from './auth/models.ts';
 /** Controllers. */
@@ -44,6 +44,7 @@ export {
   type ModelDeclaration,
   type ModelType,
   type New,
+  type NewOf,
   type ObjectOf,
 } from './model/define.ts';
 export type { GroupVersionKind, GVKAttributes } from './model/gvk.ts';
@@ -63,6 +64,7 @@ export type { Key, KeyOf, KeyType } from './model/key.ts';
 export { AbstractExtension, type ExtensionObject, type Metadata } from './model/object.ts';
 export type { SchemeManager } from './model/registry.ts';
 export { Scheme } from './model/scheme.ts';
+export * as Type from './model/typebox.ts';
 export type { ServiceOptions } from './options.ts';
 export type { PluginSource } from './plugin/host.ts';
 /** Plugins. */

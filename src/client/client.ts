@@ -9,8 +9,9 @@
  */
 import type { Text } from '../errors.ts';
 import { KindredError } from '../errors.ts';
-import type { Model, ModelType, New, ObjectOf } from '../model/define.ts';
+import type { Model, ModelType, New, NewOf, ObjectOf } from '../model/define.ts';
 import type { GVKAttributes } from '../model/gvk.ts';
+import type { ValuesOf } from '../model/key.ts';
 import type { ExtensionObject, Metadata } from '../model/object.ts';
 import type { ListOptions, PageRequest, Sort } from '../query/query.ts';
 import type { ExtensionClient, ListResult, WatchEvent, WatchOptions } from '../resource/extension-client.ts';
@@ -27,7 +28,7 @@ import { watch } from './watch.ts';
 
 export type { ErrorCode, Violation } from '../errors.ts';
 export { KindredError } from '../errors.ts';
-export type { New } from '../model/define.ts';
+export type { New, NewOf, ObjectOf } from '../model/define.ts';
 export type { ExtensionClient, ListResult, WatchEvent } from '../resource/extension-client.ts';
 export type { ConnectionOptions } from './connection.ts';
 export type { ImportOptions, ImportResult } from './import.ts';
@@ -37,6 +38,9 @@ export type { ResumeOptions } from './watch.ts';
 
 /** Names of the indexes that a model's type declares; any text where it does not say. */
 export type IndexNames<M> = M extends { readonly $indexes?: infer I extends string } ? I : string;
+
+/** By name, the types of the values of the indexes that a model's type declares; any value where it does not say. */
+export type IndexValues<M> = M extends { $keys?(keys: infer K): void } ? K : ValuesOf<string>;
 
 /** Of `request`. */
 export interface CallOptions {
@@ -61,7 +65,7 @@ export interface KindredClient extends ExtensionClient {
    */
   with(options: Partial<Omit<ConnectionOptions, 'url'>>): KindredClient;
   /** The same operations for one model, with its selectors, sort keys and index names typed. */
-  for<M extends ModelType>(type: M): ModelClient<ObjectOf<M>, IndexNames<M>>;
+  for<M extends ModelType>(type: M): ModelClient<ObjectOf<M>, IndexNames<M>, NewOf<M>, IndexValues<M>>;
   watch<T>(type: ModelType<T>, options?: WatchOptions & ResumeOptions): AsyncIterable<WatchEvent<T>>;
   /** Bulk creation; takes objects or their JSON texts. One result for each in their order, refused ones among them. */
   import(
@@ -78,24 +82,24 @@ export interface KindredClient extends ExtensionClient {
   request<R>(method: string, path: string, options?: CallOptions): Promise<R>;
 }
 
-/** What `client.for(type)` gives. `I`: the names of the model's indexes. */
-export interface ModelClient<T, I extends string = string> {
+/** What `client.for(type)` gives. `I`: the names of the model's indexes, `N`: an object to be created, `K`: the values of the indexes. */
+export interface ModelClient<T, I extends string = string, N = New<T>, K = ValuesOf<I>> {
   get(name: string): Promise<T>;
   fetch(name: string): Promise<T | undefined>;
-  list(options?: ListQuery<I> | ListOptions, page?: PageRequest): Promise<ListResult<T>>;
-  listAll(options?: SelectQuery<I> | ListOptions, sort?: Sort): AsyncIterable<T>;
-  listNames(options?: SelectQuery<I> | ListOptions, sort?: Sort): Promise<string[]>;
-  count(options?: SelectQuery<I> | ListOptions): Promise<number>;
-  create(object: New<T>): Promise<T>;
+  list(options?: ListQuery<I, K> | ListOptions, page?: PageRequest): Promise<ListResult<T>>;
+  listAll(options?: SelectQuery<I, K> | ListOptions, sort?: Sort): AsyncIterable<T>;
+  listNames(options?: SelectQuery<I, K> | ListOptions, sort?: Sort): Promise<string[]>;
+  count(options?: SelectQuery<I, K> | ListOptions): Promise<number>;
+  create(object: N): Promise<T>;
   update(object: T): Promise<T>;
   updateStatus(object: T): Promise<T>;
   patch(name: string, patch: object | readonly object[], kind?: 'merge' | 'json'): Promise<T>;
   delete(name: string, options?: { version?: number }): Promise<T>;
   watch(
-    options?: Omit<WatchOptions, 'select'> & ResumeOptions & { select?: SelectQuery<I> | ListOptions },
+    options?: Omit<WatchOptions, 'select'> & ResumeOptions & { select?: SelectQuery<I, K> | ListOptions },
   ): AsyncIterable<WatchEvent<T>>;
   import(
-    objects: Iterable<New<T> | string> | AsyncIterable<New<T> | string>,
+    objects: Iterable<N | string> | AsyncIterable<N | string>,
     options?: ImportOptions,
   ): AsyncIterable<ImportResult>;
 }
@@ -125,7 +129,7 @@ class HttpClient implements KindredClient {
     return new HttpClient(this.#connection.with(options));
   }
 
-  for<M extends ModelType>(type: M): ModelClient<ObjectOf<M>, IndexNames<M>> {
+  for<M extends ModelType>(type: M): ModelClient<ObjectOf<M>, IndexNames<M>, NewOf<M>, IndexValues<M>> {
     type T = ObjectOf<M>;
     const bound: ModelClient<T> = {
       get: (name) => this.get<T>(type, name),
@@ -142,7 +146,7 @@ class HttpClient implements KindredClient {
       watch: (options) => this.watch<T>(type, options as WatchOptions),
       import: (objects, options) => this.import(type, objects as Iterable<object>, options),
     };
-    return bound as ModelClient<T, IndexNames<M>>;
+    return bound as unknown as ModelClient<T, IndexNames<M>, NewOf<M>, IndexValues<M>>;
   }
 
   get<T = ExtensionObject>(type: ModelType<T>, name: string): Promise<T> {
@@ -181,7 +185,7 @@ class HttpClient implements KindredClient {
     return total;
   }
 
-  create<T>(type: ModelType<T>, object: New<T>): Promise<T> {
+  create<T, N = New<T>>(type: ModelType<T, N>, object: NoInfer<N>): Promise<T> {
     return this.#write('POST', listPath(type), object);
   }
 
@@ -300,9 +304,17 @@ class HttpClient implements KindredClient {
   }
 }
 
-/** A model for what is known of it only by name, as the discovery routes describe it. */
-export function modelOf(gvk: GVKAttributes): Model<ExtensionObject> {
-  return { gvk, schema: { type: 'object' } } as Model<ExtensionObject>;
+/**
+ * A model for what is known of it only by name, as the discovery routes describe it. With the type of the model it is typed as
+ * that one, while nothing of the module that declares it is loaded: for browsers.
+ *
+ *     import type { City } from './city.ts';
+ *     const city = modelOf<typeof City>({ group: 'atlas.example.com', version: 'v1alpha1', kind: 'City', singular: 'city', plural: 'cities' });
+ */
+export function modelOf<M extends ModelType = Model<ExtensionObject>>(
+  gvk: GVKAttributes,
+): M extends Model<any, any, any, any> ? M : Model<ObjectOf<M>> {
+  return { gvk, schema: { type: 'object' } } as Model<ExtensionObject> as any;
 }
 
 function listPath(type: ModelType): string {

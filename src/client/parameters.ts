@@ -1,18 +1,18 @@
 /** What a list is asked for, as the query string of contract section 4 has it. */
 import type { Text } from '../errors.ts';
 import { KindredError } from '../errors.ts';
-import type { Key } from '../model/key.ts';
+import type { Key, ValuesOf } from '../model/key.ts';
 import type { Condition, ConditionData } from '../query/condition.ts';
 import type { ListOptions, PageRequest, Sort } from '../query/query.ts';
 
-/** Operators as in a field selector; all of one comparison must hold. */
-export interface Comparison {
-  '='?: Key | readonly Key[];
-  '!='?: Key | readonly Key[];
-  '>'?: Key;
-  '>='?: Key;
-  '<'?: Key;
-  '<='?: Key;
+/** Operators as in a field selector; all of one comparison must hold. `K`: the values of the index. */
+export interface Comparison<K = Key> {
+  '='?: K | readonly K[];
+  '!='?: K | readonly K[];
+  '>'?: K;
+  '>='?: K;
+  '<'?: K;
+  '<='?: K;
   /** Starts with. */
   '^='?: string;
   /** Ends with. */
@@ -22,7 +22,7 @@ export interface Comparison {
 }
 
 /** One of these values; present (`true` on a label) or absent (`null`); or comparisons. */
-type FieldFilter = Key | readonly Key[] | null | Comparison;
+type FieldFilter<K = Key> = K | readonly K[] | null | Comparison<K>;
 type LabelFilter =
   | string
   | readonly string[]
@@ -30,17 +30,30 @@ type LabelFilter =
   | null
   | { '='?: string | readonly string[]; '!='?: string | readonly string[] };
 
-type BuiltInField = 'name' | 'metadata.name' | 'metadata.creationTimestamp' | 'metadata.deletionTimestamp';
+interface BuiltInFields {
+  name?: string;
+  'metadata.name'?: string;
+  'metadata.creationTimestamp'?: Date | string;
+  'metadata.deletionTimestamp'?: Date | string;
+}
+type BuiltInField = keyof BuiltInFields;
 
-/** Filters by the name of an index, ANDed. `null`: objects without a value. */
-export type FieldFilters<I extends string = string> = { readonly [F in I | BuiltInField]?: FieldFilter };
+/** Filters by the name of an index, ANDed. `null`: objects without a value. `K`: by name the values of the indexes. */
+export type FieldFilters<I extends string = string, K = ValuesOf<I>> = {
+  readonly [F in I | BuiltInField]?: FieldFilter<ValueAt<F, K>>;
+};
+type ValueAt<F, K> = F extends BuiltInField
+  ? NonNullable<BuiltInFields[F]>
+  : F extends keyof K
+    ? NonNullable<K[F]>
+    : Key;
 
 /** Filters by the key of a label, ANDed. `true`: present, `false` or `null`: absent. */
 export type LabelFilters = Readonly<Record<string, LabelFilter>>;
 
 /** Which objects; everything given must hold. */
-export interface SelectQuery<I extends string = string> {
-  fields?: FieldFilters<I>;
+export interface SelectQuery<I extends string = string, K = ValuesOf<I>> {
+  fields?: FieldFilters<I, K>;
   labels?: LabelFilters;
   /** As in the query string. */
   fieldSelector?: string | readonly string[];
@@ -53,7 +66,7 @@ export interface SelectQuery<I extends string = string> {
 export type SortKey<I extends string = string> = `${I | Exclude<BuiltInField, 'name'>}${'' | ',asc' | ',desc'}`;
 
 /** Which page of them. Default: page 1 of 20. */
-export interface ListQuery<I extends string = string> extends SelectQuery<I> {
+export interface ListQuery<I extends string = string, K = ValuesOf<I>> extends SelectQuery<I, K> {
   page?: number;
   size?: number;
 }

@@ -9,6 +9,8 @@ import { modelDeclaration } from '../model/define.ts';
 import { SchemaDocument } from '../model/json-schema/document.ts';
 import { normalizeSchema } from '../model/schema.ts';
 import { Scheme } from '../model/scheme.ts';
+import type { Direction, StandardIssue, StandardSchema } from '../model/standard-schema.ts';
+import { isStandard } from '../model/standard-schema.ts';
 import type { CustomRequest, OperationDescription, Parameter } from './custom-route.ts';
 import { pagedType } from './custom-route.ts';
 
@@ -17,30 +19,6 @@ export interface RouteChecks {
   parameters(request: Pick<CustomRequest, 'query' | 'headers' | 'params'>): Record<string, unknown>;
   /** The body, with defaults and what a Standard Schema made of it. @throws Invalid; undefined: no schema is declared. */
   readonly body: ((value: unknown) => unknown) | undefined;
-}
-
-interface StandardIssue {
-  readonly message: string;
-  readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[];
-  /** Zod's. */
-  readonly code?: unknown;
-  /** Zod's, of `unrecognized_keys`. */
-  readonly keys?: unknown;
-}
-
-type StandardResult =
-  | { readonly value: unknown; readonly issues?: undefined }
-  | { readonly issues: readonly StandardIssue[] };
-
-/** What comes in, or what it becomes: they differ where a schema transforms. */
-type Direction = 'input' | 'output';
-
-interface StandardSchema {
-  readonly '~standard': {
-    readonly validate: (value: unknown) => StandardResult | Promise<StandardResult>;
-    /** Standard JSON Schema, where the library has it. */
-    readonly jsonSchema?: Record<Direction, (options: { target: string; libraryOptions?: object }) => object>;
-  };
 }
 
 /** @param where the route, for messages. @throws InvalidPlugin, InvalidModel for a schema that cannot be checked or described */
@@ -77,10 +55,6 @@ export function answeredModel(schema: object | ModelType): { scheme: Scheme; pag
   const type = pagedType(schema);
   const scheme = schemeOf(type ?? schema);
   return scheme && { scheme, paged: type !== undefined };
-}
-
-function isStandard(schema: object): schema is StandardSchema {
-  return '~standard' in schema;
 }
 
 function standardJsonSchema(schema: StandardSchema, direction: Direction): object | undefined {
@@ -195,9 +169,9 @@ const places: Readonly<Record<Parameter['in'], Text>> = {
 /** Reads and checks one parameter; undefined: it was not given and has no default. */
 function compileParameter(where: string, parameter: Parameter): (request: Request) => unknown {
   const document = compile(where, `parameters/${parameter.name}`, parameter.schema);
-  const types = typesOf(parameter.schema);
+  const schema = typeof document.root === 'object' ? document.root : {};
+  const types = typesOf(schema);
   const many = types.includes('array');
-  const { default: byDefault } = parameter.schema as { default?: unknown };
   const refuse = (reason: Text): never => {
     const place = places[parameter.in];
     throw new KindredError(
@@ -211,10 +185,10 @@ function compileParameter(where: string, parameter: Parameter): (request: Reques
     const texts = valuesOf(request, parameter, many);
     if (texts.length === 0) {
       if (parameter.required) refuse({ en: 'is required', zh: '为必填项' });
-      return structuredClone(byDefault);
+      return structuredClone(schema.default);
     }
     if (texts.length > 1 && !many) refuse({ en: 'is given twice', zh: '重复给出' });
-    const candidates = many ? listsOf(texts, parameter.schema) : conversions(texts[0]!, types);
+    const candidates = many ? listsOf(texts, schema) : conversions(texts[0]!, types);
     const found = candidates.map((value) => document.validate(value, ''));
     const holds = found.findIndex((violations) => violations.length === 0);
     return holds < 0 ? refuse(messageOf(found[0]![0]!)) : candidates[holds];

@@ -5,11 +5,18 @@ import { declare } from './declaration.ts';
 import type { GVKAttributes } from './gvk.ts';
 import type { IndexFactory, ValueIndexSpec } from './index-spec.ts';
 import { indexFactory } from './index-spec.ts';
+import type { HasDefault, InputOf } from './input.ts';
 import { invalidModel } from './invalid-model.ts';
+import type { Key, ValuesOf } from './key.ts';
 import type { Metadata } from './object.ts';
+import type { StandardTypes } from './standard-schema.ts';
+import { takesNothing } from './standard-schema.ts';
 
-/** A model in schema form. */
-export interface Model<T, I extends string = string> {
+/**
+ * A model in schema form: the type of its objects, the names of the indexes that its declaration names, the type of an object
+ * to be created, and the type of the values of each index.
+ */
+export interface Model<T, I extends string = string, N = New<T>, K = ValuesOf<I>> {
   readonly gvk: GVKAttributes;
   /** The whole object as JSON Schema 2020-12. */
   readonly schema: object;
@@ -17,13 +24,18 @@ export interface Model<T, I extends string = string> {
   readonly $object?: T;
   /** Never there: carries the names of the indexes that the declaration names. */
   readonly $indexes?: I;
+  /** Never there: carries the type of an object to be created. A method, so that a model is one of `Model<T>` too. */
+  $new?(object: N): void;
+  /** Never there: carries the types of the indexes' values by name. */
+  $keys?(keys: K): void;
 }
 
 /** The type of a model's objects, of either form. */
-export type ObjectOf<M> = M extends Model<infer T> ? T : M extends abstract new (...a: any[]) => infer C ? C : never;
+export type ObjectOf<M> =
+  M extends Model<infer T, any, any, any> ? T : M extends abstract new (...a: any[]) => infer C ? C : never;
 
 /** Everywhere a "type" is asked for: a model or a decorated class. */
-export type ModelType<T = any> = Model<T> | (new (...a: any[]) => T);
+export type ModelType<T = any, N = any> = Model<T, any, N, any> | (new (...a: any[]) => T);
 
 /** An object to be created: `apiVersion`, `kind` and the server-owned metadata may be left out; `name` or `generateName` is given. */
 export type New<T> = Omit<T, 'apiVersion' | 'kind' | 'metadata'> & {
@@ -31,6 +43,14 @@ export type New<T> = Omit<T, 'apiVersion' | 'kind' | 'metadata'> & {
   kind?: string;
   metadata: Partial<Metadata>;
 };
+
+/**
+ * As `New`, from the model: members with a default may be left out at every depth, as far as the declaration's types tell them
+ * (schemas by `Type` of `kindred`, plain ones, Standard Schemas; in the class form a field with `?`).
+ *
+ *     const task: NewOf<typeof Task> = { metadata: { name: 'one' }, spec: { title: 'One' } };
+ */
+export type NewOf<M> = M extends Model<any, any, infer N, any> ? N : New<ObjectOf<M>>;
 
 /** Members that every object has. */
 interface ObjectBase {
@@ -41,19 +61,55 @@ interface ObjectBase {
 
 type Flat<T> = { [K in keyof T]: T[K] } & {};
 type IsUnknown<T> = unknown extends T ? true : false;
-type StaticOf<S> = S extends TSchema ? (IsUnknown<Static<S>> extends true ? any : Static<S>) : any;
-type SpecMember<S> =
+type StaticOf<S> =
+  IsUnknown<S> extends true
+    ? any
+    : S extends StandardTypes<any, infer O>
+      ? O
+      : S extends TSchema
+        ? IsUnknown<Static<S>> extends true
+          ? any
+          : Static<S>
+        : any;
+/** Whether a member with this schema may be absent: by TypeBox's mark, or because it may be undefined. */
+type IsOptional<S, T> = S extends { '~optional': true }
+  ? true
+  : IsUnknown<T> extends true
+    ? false
+    : undefined extends T
+      ? true
+      : false;
+type Member<Name extends string, T, Optional> = Optional extends true
+  ? { [N in Name]?: Exclude<T, undefined> }
+  : { [N in Name]: T };
+type SpecMember<S> = IsUnknown<S> extends true ? unknown : Member<'spec', StaticOf<S>, IsOptional<S, StaticOf<S>>>;
+type StatusMember<S> = IsUnknown<S> extends true ? unknown : Member<'status', StaticOf<S>, true>;
+type SentOf<S> = InputOf<S, StaticOf<S>>;
+type SentSpec<S> =
   IsUnknown<S> extends true
     ? unknown
-    : S extends { '~optional': true }
-      ? { spec?: StaticOf<S> }
-      : { spec: StaticOf<S> };
-type StatusMember<S> = IsUnknown<S> extends true ? unknown : { status?: StaticOf<S> };
+    : Member<'spec', SentOf<S>, S extends HasDefault ? true : IsOptional<S, SentOf<S>>>;
+type SentStatus<S> = IsUnknown<S> extends true ? unknown : Member<'status', SentOf<S>, true>;
+
+/** What every object to be created may have. */
+interface NewBase {
+  apiVersion?: string;
+  kind?: string;
+  metadata: Partial<Metadata>;
+}
 
 /** The type of the objects of a model declared with `spec` and `status`. */
 export type SpecObject<Spec, Status> = Flat<ObjectBase & SpecMember<Spec> & StatusMember<Status>>;
 /** The type of the objects of a model declared with `schema`. */
 export type FieldsObject<Fields> = Flat<ObjectBase & StaticOf<Fields>>;
+
+/** The type of an object to be created of such a model. */
+export type NewSpecObject<Spec, Status> = Flat<NewBase & SentSpec<Spec> & SentStatus<Status>>;
+export type NewFieldsObject<Fields> = Flat<NewBase & SentOf<Fields>>;
+
+/** By name, the values of the indexes that are declared. */
+type KeysOf<S extends ValueIndexSpec> = { readonly [One in S as One['name']]?: FilterKey<One> };
+type FilterKey<S> = S extends { readonly $key?: infer K } ? K : Key;
 
 interface CommonDeclaration<T, S> {
   gvk: GVKAttributes;
@@ -95,12 +151,14 @@ const declarationKey = Symbol.for('kindred.model');
  */
 export function defineModel<const Fields extends object, S extends ValueIndexSpec = ValueIndexSpec>(
   declaration: FieldsDeclaration<Fields, S>,
-): Model<FieldsObject<Fields>, S['name']>;
+): Model<FieldsObject<Fields>, S['name'], NewFieldsObject<Fields>, KeysOf<S>>;
 export function defineModel<
   const Spec extends object = any,
   const Status extends object = any,
   S extends ValueIndexSpec = ValueIndexSpec,
->(declaration: SpecDeclaration<Spec, Status, S>): Model<SpecObject<Spec, Status>, S['name']>;
+>(
+  declaration: SpecDeclaration<Spec, Status, S>,
+): Model<SpecObject<Spec, Status>, S['name'], NewSpecObject<Spec, Status>, KeysOf<S>>;
 export function defineModel(declaration: ModelDeclaration): Model<any> {
   checkMembers(declaration);
   const { gvk, spec, status, schema, subresources, indexes } = declaration;
@@ -109,7 +167,7 @@ export function defineModel(declaration: ModelDeclaration): Model<any> {
     spec,
     status,
     schema,
-    specRequired: (spec as { '~optional'?: true } | undefined)?.['~optional'] !== true,
+    specRequired: (spec as { '~optional'?: true } | undefined)?.['~optional'] !== true && !takesNothing(spec),
     indexSpecs: declaredIndexes(indexes),
   });
   const model = { gvk: declared.gvk, schema: declared.jsonSchema };

@@ -9,7 +9,7 @@ import type { ModelType } from './define.ts';
 import type { IndexDefinition, IndexEntry, Order } from './index-entry.ts';
 import { builtInIndexes } from './index-entry.ts';
 import { invalidModel } from './invalid-model.ts';
-import type { KeyCodec, KeyOf, KeyType } from './key.ts';
+import type { FilterValue, KeyCodec, KeyOf, KeyType } from './key.ts';
 import { codecOf, parseInstant } from './key.ts';
 import type { ExtensionObject } from './object.ts';
 
@@ -62,19 +62,21 @@ export interface IndexFactory<T = any> {
     keyType: Y,
     of: (object: T) => KeyOf<Y> | null | undefined,
     options?: { unique?: boolean; nullable?: boolean; order?: Order },
-  ): NamedIndexSpec<N>;
+  ): NamedIndexSpec<N, FilterValue<Y>>;
   /** A set of values of each object, 10,000 at most. */
   multi<Y extends KeyType<any>, const N extends string = string>(
     name: N,
     keyType: Y,
     of: (object: T) => Iterable<KeyOf<Y>> | null | undefined,
     options?: { unique?: boolean; nullable?: boolean; order?: Order },
-  ): NamedIndexSpec<N>;
+  ): NamedIndexSpec<N, FilterValue<Y>>;
 }
 
-/** Its name is part of the type, so that a typed client knows it. */
-interface NamedIndexSpec<N extends string> extends ValueIndexSpec {
+/** Its name and the type of its values are part of the type, so that a typed client knows them. */
+interface NamedIndexSpec<N extends string, K> extends ValueIndexSpec {
   readonly name: N;
+  /** Never there. */
+  readonly $key?: K;
 }
 
 class IndexBuilder {
@@ -214,9 +216,9 @@ export class IndexSpecs {
 /** The one factory behind `indexes` of `defineModel`. */
 export const indexFactory: IndexFactory = {
   single: (name, keyType, of, options) =>
-    built(new IndexBuilder(name, keyType, false), of, options) as NamedIndexSpec<typeof name>,
+    built(new IndexBuilder(name, keyType, false), of, options) as NamedIndexSpec<typeof name, any>,
   multi: (name, keyType, of, options) =>
-    built(new IndexBuilder(name, keyType, true), of, options) as NamedIndexSpec<typeof name>,
+    built(new IndexBuilder(name, keyType, true), of, options) as NamedIndexSpec<typeof name, any>,
 };
 
 function built(

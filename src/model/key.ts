@@ -37,6 +37,16 @@ export type KeyOf<T> = T extends StringConstructor
             ? K
             : never;
 
+/** What a filter on such an index is given: a whole number does for `BigInt`, and a key type of one's own takes its text. */
+export type FilterValue<T> = T extends BigIntConstructor
+  ? bigint | number
+  : T extends StringConstructor | NumberConstructor | BooleanConstructor | DateConstructor
+    ? KeyOf<T>
+    : string;
+
+/** By name of an index, its values; without anything known of the model every kind. */
+export type ValuesOf<I extends string> = { readonly [Name in I]?: Key };
+
 /** What an index knows of its keys. `key`, `parse` throw a `TypeError` that says what was expected. */
 export interface KeyCodec {
   readonly type: 'string' | 'number' | 'boolean' | 'bigint' | 'date' | 'own';

@@ -1,5 +1,5 @@
 /**
- * Reading a declared schema (contract section 1): JSON Schema 2020-12 or OpenAPI 3.1, from TypeBox, Zod or by hand, OpenAPI
+ * Reading a declared schema (contract section 1): JSON Schema 2020-12 or OpenAPI 3.1, from TypeBox, Zod or by hand, Standard Schemas that give theirs, OpenAPI
  * 3.0's `nullable` and boolean `exclusiveMinimum`/`exclusiveMaximum` too. What comes out is plain, frozen JSON Schema
  * 2020-12; what the service cannot enforce exactly is an error that names its path.
  */
@@ -10,6 +10,8 @@ import { invalidModel } from './invalid-model.ts';
 import type { JsonSchema } from './json-schema/keywords.ts';
 import { isObject } from './json-schema/keywords.ts';
 import { compilePattern, PatternError } from './pattern.ts';
+import type { StandardSchema } from './standard-schema.ts';
+import { exactJsonSchema, isStandard } from './standard-schema.ts';
 
 export interface SchemaSource {
   /** The model, for messages. */
@@ -61,7 +63,8 @@ class SchemaReader {
     );
   }
 
-  schema(value: unknown, path: string, depth = this.#depth + 1): JsonSchema {
+  schema(given: unknown, path: string, depth = this.#depth + 1): JsonSchema {
+    const value = isStandard(given) ? this.#standard(given, path) : given;
     if (typeof value === 'boolean') return value;
     if (!isObject(value))
       return this.expect(path, { en: 'a schema: an object, true or false', zh: '模式：对象、true 或 false' }, value);
@@ -93,6 +96,18 @@ class SchemaReader {
     }
     this.#depth = before;
     return Object.freeze(this.#withoutOpenApi30(out, path));
+  }
+
+  #standard(schema: StandardSchema, path: string): object {
+    const written = exactJsonSchema(schema, (text, params) => this.refuse(path, text, params));
+    // References begin at the root of the schema that they are written in.
+    if (path !== '' && JSON.stringify(written).includes('"$ref":')) {
+      this.refuse(path, {
+        en: 'refers to itself, which it can only as the whole of "spec", "status" or "schema"',
+        zh: '引用了自身，这只能用于整个 "spec"、"status" 或 "schema"',
+      });
+    }
+    return written;
   }
 
   #withoutOpenApi30(schema: Out, path: string): Out {

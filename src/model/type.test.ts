@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import type { Static } from 'typebox';
 import { Type as TypeBox } from 'typebox';
 import { Type } from './type.ts';
+import * as Exported from './typebox.ts';
 
 const described = { description: 'what it is' };
 const declared = (make: typeof Type) =>
@@ -30,6 +31,18 @@ test('an optional schema is one for TypeBox too', () => {
   assert.deepEqual(whole.required, ['required']);
   const typed: Static<typeof whole> = { required: 'there' };
   assert.equal(typed.mine, undefined);
+});
+
+test('Type of the package is TypeBox at run time, every builder of it', () => {
+  for (const [name, builder] of Object.entries(TypeBox)) {
+    assert.equal((Exported as Record<string, unknown>)[name], builder, name);
+  }
+  const given = Exported.Object({ done: Exported.Boolean({ default: false }) });
+  assert.deepEqual(JSON.parse(JSON.stringify(given)), {
+    type: 'object',
+    required: ['done'],
+    properties: { done: { type: 'boolean', default: false } },
+  });
 });
 
 /** What reading a declared schema keeps. */

@@ -47,8 +47,8 @@ export interface ExtensionClient {
   listAll<T>(type: ModelType<T>, options?: ListOptions, sort?: Sort): AsyncIterable<T>;
   listNames(type: ModelType, options?: ListOptions, sort?: Sort): Promise<string[]>;
   count(type: ModelType, options?: ListOptions): Promise<number>;
-  /** @throws AlreadyExists, UniqueViolation, Invalid */
-  create<T>(type: ModelType<T>, object: New<T>): Promise<T>;
+  /** What has a default may be left out, as `NewOf` of the model says. @throws AlreadyExists, UniqueViolation, Invalid */
+  create<T, N = New<T>>(type: ModelType<T, N>, object: NoInfer<N>): Promise<T>;
   /** Full replace; with `metadata.version` in the object the current version must be that one. @throws VersionConflict, NotFound, Deleting, UniqueViolation, Invalid */
   update<T>(type: ModelType<T>, object: T): Promise<T>;
   /** Replaces `status` alone. On a model without the status sub-resource: of the stored object all else stays too. */

@@ -881,12 +881,13 @@ test('contract 10: declared parameters are there as values: converted, with defa
             .parameter({ name: 'code', in: 'query', schema: { pattern: '^\\d+$' } })
             .parameter({ name: 'either', in: 'query', schema: { enum: [1, 'two', true] } })
             .parameter({ name: '__proto__', in: 'query', schema: Type.Integer() })
+            .parameter({ name: 'zod', in: 'query', schema: z.int().max(9).default(1) })
             .parameter({ name: 'x-limit', in: 'header', schema: { type: ['integer', 'string'] } }),
       ),
     ),
   );
-  assert.deepEqual(await json(send(routes, `${base}/persons/7?id=8`)), { id: 7, limit: 10, tag: ['a'] });
-  const query = 'limit=2&flag=false&tag=b&tag=1&n=2&n=1&code=042&either=1&__proto__=5&other=x';
+  assert.deepEqual(await json(send(routes, `${base}/persons/7?id=8`)), { id: 7, limit: 10, tag: ['a'], zod: 1 });
+  const query = 'zod=3&limit=2&flag=false&tag=b&tag=1&n=2&n=1&code=042&either=1&__proto__=5&other=x';
   const values = await json(send(routes, `${base}/persons/7?${query}`, { headers: { 'x-limit': '3' } }));
   assert.deepEqual(
     Object.entries(values as object),
@@ -898,6 +899,7 @@ test('contract 10: declared parameters are there as values: converted, with defa
       code: '042',
       either: 1,
       ['__proto__']: 5,
+      zod: 3,
       'x-limit': 3,
       id: 7,
     }),
