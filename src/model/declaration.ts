@@ -8,6 +8,7 @@ import { apiVersionOf, checkGvk, describeGvk } from './gvk.ts';
 import type { IndexDefinition } from './index-entry.ts';
 import type { ValueIndexSpec } from './index-spec.ts';
 import { checkIndexes } from './index-spec.ts';
+import type { Mistakes } from './invalid-model.ts';
 import { invalidModel } from './invalid-model.ts';
 import { SchemaDocument } from './json-schema/document.ts';
 import type { SchemaObject } from './json-schema/keywords.ts';
@@ -34,20 +35,23 @@ export interface Declaration {
 }
 
 export interface RawDeclaration {
+  /** What was found wrong before. */
+  mistakes: Mistakes;
   gvk: GVKAttributes;
   spec?: unknown;
   status?: unknown;
   schema?: unknown;
   specRequired: boolean;
-  indexSpecs: readonly ValueIndexSpec[];
+  indexSpecs: () => readonly ValueIndexSpec[];
 }
 
-/** Throws `InvalidModel`: GVK attributes, schemas, indexes. */
+/** Throws `InvalidModel` with every mistake in GVK attributes, schemas, indexes. */
 export function declare(raw: RawDeclaration): Declaration {
-  const gvk = Object.freeze(checkGvk(raw.gvk));
-  const model = describeGvk(gvk);
+  const { mistakes } = raw;
+  const checked = mistakes.in(() => Object.freeze(checkGvk(raw.gvk)));
+  const model = checked ? describeGvk(checked) : `The model ${shownKind(raw.gvk)}`;
   const warnings: string[] = [];
-  const read = (schema: unknown, path: string): SchemaDocument => {
+  const readDocument = (schema: unknown, path: string): SchemaDocument => {
     const document = new SchemaDocument(normalizeSchema(schema, { model, path, warnings }), {
       model,
       path,
@@ -56,48 +60,62 @@ export function declare(raw: RawDeclaration): Declaration {
     document.checkDefaults();
     return document;
   };
+  const read = (name: 'spec' | 'status' | 'schema', path: string) =>
+    raw[name] === undefined ? undefined : mistakes.in(() => readDocument(raw[name], path));
 
   if (raw.schema !== undefined && (raw.spec !== undefined || raw.status !== undefined)) {
-    invalidModel(
-      {
-        en: '{model} declares "schema" besides "spec" or "status": use one form',
-        zh: '{model} 同时声明了 "schema" 和 "spec" 或 "status"：只能使用其中一种形式',
-      },
-      { model },
+    mistakes.in(() =>
+      invalidModel(
+        {
+          en: '{model} declares "schema" besides "spec" or "status": use one form',
+          zh: '{model} 同时声明了 "schema" 和 "spec" 或 "status"：只能使用其中一种形式',
+        },
+        { model },
+      ),
     );
   }
-  const documents: Documents =
-    raw.schema !== undefined
-      ? { fields: checkedFields(read(raw.schema, ''), model) }
-      : {
-          ...(raw.spec !== undefined && { spec: read(raw.spec, '/spec') }),
-          ...(raw.status !== undefined && { status: read(raw.status, '/status') }),
-        };
-  if (gvk.subresources?.status && !documents.status && !declaresStatus(documents.fields)) {
-    invalidModel(
-      {
-        en: '{model} has the sub-resource status but no field "status"',
-        zh: '{model} 声明了 status 子资源，但没有 "status" 字段',
-      },
-      { model },
-    );
+  const [spec, status, fields] = [read('spec', '/spec'), read('status', '/status'), read('schema', '')];
+  if (fields) mistakes.in(() => checkFields(fields, model));
+  if (checked?.subresources?.status && raw.status === undefined && raw.schema === undefined) {
+    mistakes.in(() => lacksStatus(model));
+  } else if (checked?.subresources?.status && fields && !declaresStatus(fields)) {
+    mistakes.in(() => lacksStatus(model));
   }
-  const specRequired = raw.specRequired && documents.spec !== undefined;
+  const indexSpecs = mistakes.in(raw.indexSpecs);
+  const indexes = indexSpecs && mistakes.in(() => checkIndexes(indexSpecs));
+  mistakes.throw();
+  const gvk = checked!;
+  const documents: Documents = { ...(spec && { spec }), ...(status && { status }), ...(fields && { fields }) };
+  const specRequired = raw.specRequired && spec !== undefined;
   return {
     gvk,
     documents,
     specRequired,
-    indexes: checkIndexes(raw.indexSpecs),
-    indexSpecs: raw.indexSpecs,
+    indexes: indexes!,
+    indexSpecs: indexSpecs!,
     jsonSchema: deepFreeze(wholeSchema(gvk, documents, specRequired)),
     warnings,
   };
 }
 
+/** The kind of attributes that do not hold, as far as there is one. */
+function shownKind(gvk: Partial<GVKAttributes> | undefined): string {
+  return typeof gvk?.kind === 'string' && gvk.kind !== '' ? `"${gvk.kind}"` : 'without a kind';
+}
+
+function lacksStatus(model: string): never {
+  return invalidModel(
+    {
+      en: '{model} has the sub-resource status but no field "status"',
+      zh: '{model} 声明了 status 子资源，但没有 "status" 字段',
+    },
+    { model },
+  );
+}
+
 const baseMembers = ['apiVersion', 'kind', 'metadata'] as const;
 
-function checkedFields(document: SchemaDocument, model: string): SchemaDocument {
-  const { root } = document;
+function checkFields({ root }: SchemaDocument, model: string): void {
   const types = typeof root === 'object' ? root.type : undefined;
   if (root === false || (types !== undefined && types !== 'object' && !(types as string[]).includes('object'))) {
     invalidModel(
@@ -119,11 +137,9 @@ function checkedFields(document: SchemaDocument, model: string): SchemaDocument 
       );
     }
   }
-  return document;
 }
 
-function declaresStatus(fields: SchemaDocument | undefined): boolean {
-  const root = fields?.root;
+function declaresStatus({ root }: SchemaDocument): boolean {
   return typeof root === 'object' && Object.hasOwn((root.properties as object | undefined) ?? {}, 'status');
 }
 

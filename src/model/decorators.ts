@@ -3,7 +3,7 @@ import type { Declaration } from './declaration.ts';
 import { declare } from './declaration.ts';
 import type { GVKAttributes } from './gvk.ts';
 import { apiVersionOf } from './gvk.ts';
-import { invalidModel } from './invalid-model.ts';
+import { invalidModel, Mistakes } from './invalid-model.ts';
 import { metadataSchema } from './metadata.ts';
 import type { AbstractExtension } from './object.ts';
 import { isExtensionClass } from './object.ts';
@@ -87,23 +87,31 @@ export function classDeclaration(type: unknown): Declaration | undefined {
       { type: type.name },
     );
   }
+  const mistakes = new Mistakes();
   const fields = metadataOf(type)?.[fieldsKey] ?? new Map<string, SchemaAttributes>();
   const spec = fields.get('spec');
   const specRequired = spec?.requiredMode !== 'NOT_REQUIRED';
   if ([...fields.keys()].every((name) => name === 'spec' || name === 'status')) {
     const status = fields.get('status');
     return declare({
+      mistakes,
       gvk,
-      ...(spec && { spec: documentOf(spec, `${type.name}.spec`) }),
-      ...(status && { status: documentOf(status, `${type.name}.status`) }),
+      ...(spec && { spec: documentOf(spec, `${type.name}.spec`, mistakes) }),
+      ...(status && { status: documentOf(status, `${type.name}.status`, mistakes) }),
       specRequired,
-      indexSpecs: [],
+      indexSpecs: () => [],
     });
   }
-  const converter = new ClassConverter(undefined);
+  const converter = new ClassConverter(undefined, mistakes);
   const schema = converter.fieldsOf(type, { except: ['apiVersion', 'kind', 'metadata'], optional: ['status'] });
   if (spec && specRequired) schema.required = [...new Set([...((schema.required as string[]) ?? []), 'spec'])];
-  return declare({ gvk, schema: converter.withDefinitions(schema), specRequired: false, indexSpecs: [] });
+  return declare({
+    mistakes,
+    gvk,
+    schema: converter.withDefinitions(schema),
+    specRequired: false,
+    indexSpecs: () => [],
+  });
 }
 
 /** The class's own `@GVK`; heirs have theirs. */
@@ -121,11 +129,14 @@ function metadataOf(type: unknown): ClassMetadata | undefined {
 type PlainSchema = Record<string, unknown>;
 
 /** The class of a field becomes the root of the document, so that a class that leads back to itself is `#` there. */
-function documentOf(attributes: SchemaAttributes, where: string): PlainSchema {
-  const type = resolveType(attributes.type, where);
-  const root = typeof type === 'function' && !attributes.nullable ? type : undefined;
-  const converter = new ClassConverter(root);
-  return converter.withDefinitions(converter.schemaOf(attributes, where, root));
+function documentOf(attributes: SchemaAttributes, where: string, mistakes: Mistakes): PlainSchema {
+  const converted = mistakes.in(() => {
+    const type = resolveType(attributes.type, where);
+    const root = typeof type === 'function' && !attributes.nullable ? type : undefined;
+    const converter = new ClassConverter(root, mistakes);
+    return converter.withDefinitions(converter.schemaOf(attributes, where, root));
+  });
+  return converted ?? {};
 }
 
 const typeNames: readonly unknown[] = ['string', 'integer', 'number', 'boolean', 'array', 'object'];
@@ -160,9 +171,11 @@ class ClassConverter {
   /** Names of the classes that became definitions, with their schemas. */
   readonly #names = new Map<unknown, string>();
   readonly #definitions: PlainSchema = {};
+  readonly #mistakes: Mistakes;
 
-  constructor(root: unknown) {
+  constructor(root: unknown, mistakes: Mistakes) {
     this.#root = root;
+    this.#mistakes = mistakes;
   }
 
   withDefinitions(schema: PlainSchema): PlainSchema {
@@ -171,7 +184,7 @@ class ClassConverter {
 
   /** @param inline a class that is written out here, not referred to */
   schemaOf(attributes: SchemaAttributes, where: string, inline?: unknown): PlainSchema {
-    checkAttributes(attributes, where);
+    checkAttributes(attributes, where, this.#mistakes);
     const type = resolveType(attributes.type, where);
     const schema: PlainSchema = {};
     if (typeof type === 'function') checkDecorated(type, where);
@@ -223,7 +236,7 @@ class ClassConverter {
         );
       }
       Object.defineProperty(properties, name, {
-        value: this.schemaOf(attributes, `${type.name}.${name}`),
+        value: this.#mistakes.in(() => this.schemaOf(attributes, `${type.name}.${name}`)) ?? {},
         enumerable: true,
         configurable: true,
         writable: true,
@@ -332,36 +345,39 @@ function valuesOf(values: readonly (string | number)[] | Record<string, string |
     .map((name) => names[name]);
 }
 
-function checkAttributes(attributes: SchemaAttributes, where: string): void {
-  const { type, requiredMode } = attributes;
-  for (const name of Object.keys(attributes)) {
-    if (!attributeNames.includes(name)) {
-      invalidModel(
-        {
-          en: '@Schema on {where} knows no attribute "{name}"; it knows {names}',
-          zh: '{where} 上的 @Schema 不支持属性 "{name}"；支持的属性为 {names}',
-        },
-        { where, name, names: attributeNames.join(', ') },
-      );
-    }
-    const types = keywordTypes[name];
-    if (types && typeof type === 'string' && !types.includes(type)) {
-      invalidModel(
-        {
-          en: '@Schema on {where}: "{name}" applies to {types}, the type is "{type}"',
-          zh: '{where} 上的 @Schema："{name}" 适用于 {types}，而类型为 "{type}"',
-        },
-        { where, name, types: types.join(', '), type },
-      );
-    }
-  }
-  if (requiredMode !== undefined && !['REQUIRED', 'NOT_REQUIRED', 'AUTO'].includes(requiredMode)) {
+function checkAttributes(attributes: SchemaAttributes, where: string, mistakes: Mistakes): void {
+  for (const name of Object.keys(attributes)) mistakes.in(() => checkAttribute(name, attributes.type, where));
+  const { requiredMode } = attributes;
+  if (requiredMode === undefined || ['REQUIRED', 'NOT_REQUIRED', 'AUTO'].includes(requiredMode)) return;
+  mistakes.in(() =>
     invalidModel(
       {
         en: '@Schema on {where}: requiredMode must be REQUIRED, NOT_REQUIRED or AUTO; got {requiredMode}',
         zh: '{where} 上的 @Schema：requiredMode 必须为 REQUIRED、NOT_REQUIRED 或 AUTO；实际为 {requiredMode}',
       },
       { where, requiredMode },
+    ),
+  );
+}
+
+function checkAttribute(name: string, type: SchemaType | undefined, where: string): void {
+  if (!attributeNames.includes(name)) {
+    invalidModel(
+      {
+        en: '@Schema on {where} knows no attribute "{name}"; it knows {names}',
+        zh: '{where} 上的 @Schema 不支持属性 "{name}"；支持的属性为 {names}',
+      },
+      { where, name, names: attributeNames.join(', ') },
+    );
+  }
+  const types = keywordTypes[name];
+  if (types && typeof type === 'string' && !types.includes(type)) {
+    invalidModel(
+      {
+        en: '@Schema on {where}: "{name}" applies to {types}, the type is "{type}"',
+        zh: '{where} 上的 @Schema："{name}" 适用于 {types}，而类型为 "{type}"',
+      },
+      { where, name, types: types.join(', '), type },
     );
   }
 }

@@ -6,7 +6,7 @@ import type { GVKAttributes } from './gvk.ts';
 import type { IndexFactory, ValueIndexSpec } from './index-spec.ts';
 import { indexFactory } from './index-spec.ts';
 import type { HasDefault, InputOf } from './input.ts';
-import { invalidModel } from './invalid-model.ts';
+import { invalidModel, Mistakes } from './invalid-model.ts';
 import type { Key, ValuesOf } from './key.ts';
 import type { Metadata } from './object.ts';
 import type { StandardTypes } from './standard-schema.ts';
@@ -147,7 +147,7 @@ const declarationKey = Symbol.for('kindred.model');
  *     const Person = defineModel({ gvk, spec: Type.Object({ name: Type.String({ minLength: 1 }) }) });
  *     type Person = ObjectOf<typeof Person>;
  *
- * Throws KindredError `InvalidModel` that names the rule and the value, for a schema its path.
+ * Throws KindredError `InvalidModel` with every mistake: the rule and the value, for a schema its path.
  */
 export function defineModel<const Fields extends object, S extends ValueIndexSpec = ValueIndexSpec>(
   declaration: FieldsDeclaration<Fields, S>,
@@ -160,15 +160,17 @@ export function defineModel<
   declaration: SpecDeclaration<Spec, Status, S>,
 ): Model<SpecObject<Spec, Status>, S['name'], NewSpecObject<Spec, Status>, KeysOf<S>>;
 export function defineModel(declaration: ModelDeclaration): Model<any> {
-  checkMembers(declaration);
+  const mistakes = new Mistakes();
+  checkMembers(declaration, mistakes);
   const { gvk, spec, status, schema, subresources, indexes } = declaration;
   const declared = declare({
+    mistakes,
     gvk: subresources === undefined ? gvk : { ...gvk, subresources },
     spec,
     status,
     schema,
     specRequired: (spec as { '~optional'?: true } | undefined)?.['~optional'] !== true && !takesNothing(spec),
-    indexSpecs: declaredIndexes(indexes),
+    indexSpecs: () => declaredIndexes(indexes),
   });
   const model = { gvk: declared.gvk, schema: declared.jsonSchema };
   Object.defineProperty(model, declarationKey, { value: declared });
@@ -197,7 +199,7 @@ export function modelDeclaration(type: unknown): Declaration | undefined {
 
 const members = ['gvk', 'spec', 'status', 'schema', 'subresources', 'indexes'];
 
-function checkMembers(declaration: ModelDeclaration): void {
+function checkMembers(declaration: ModelDeclaration, mistakes: Mistakes): void {
   if (typeof declaration !== 'object' || declaration === null) {
     invalidModel(
       {
@@ -209,12 +211,14 @@ function checkMembers(declaration: ModelDeclaration): void {
   }
   for (const name of Object.keys(declaration)) {
     if (members.includes(name)) continue;
-    invalidModel(
-      {
-        en: 'defineModel knows no member "{name}"; it knows {members}',
-        zh: 'defineModel 不支持成员 "{name}"；支持的成员为 {members}',
-      },
-      { name, members: members.join(', ') },
+    mistakes.in(() =>
+      invalidModel(
+        {
+          en: 'defineModel knows no member "{name}"; it knows {members}',
+          zh: 'defineModel 不支持成员 "{name}"；支持的成员为 {members}',
+        },
+        { name, members: members.join(', ') },
+      ),
     );
   }
 }

@@ -1,5 +1,6 @@
 /** Group, version and kind: the identity of a model, its rules (specification, "Model definition"; contract section 1). */
-import { invalidModel } from './invalid-model.ts';
+import type { Text } from '../errors.ts';
+import { invalidModel, Mistakes } from './invalid-model.ts';
 import { isSubdomain } from './names.ts';
 
 /** Which model an object is of. */
@@ -26,6 +27,10 @@ const versionSyntax = /^v[1-9]\d*(?:(?:alpha|beta)[1-9]\d*)?$/;
 const kindSyntax = /^[A-Z][A-Za-z0-9]*$/;
 const resourceSyntax = /^[a-z][a-z0-9-]*$/;
 const takenPlurals: readonly string[] = ['namespaces', 'proxy', 'watch'];
+const resourceText: Text = {
+  en: 'The GVK attribute "{name}" must consist of lower-case letters, digits and "-", start with a letter, and have at most 63 characters; got "{value}"',
+  zh: 'GVK 属性 "{name}" 只能由小写字母、数字和 "-" 组成，以字母开头，最多 63 个字符；实际为 "{value}"',
+};
 const attributeNames = ['group', 'version', 'kind', 'singular', 'plural'] as const;
 
 /** `v1`, `v1alpha1`, `v2beta3`. */
@@ -48,7 +53,7 @@ export function isReservedGroup(group: string, reservedDomain: string): boolean 
   return group === '' || group === reservedDomain || group.endsWith(`.${reservedDomain}`);
 }
 
-/** A checked copy of the attributes. Throws `InvalidModel` that names the attribute, its rule and the value. */
+/** A checked copy of the attributes. Throws `InvalidModel` that names each mistaken attribute, its rule and the value. */
 export function checkGvk(attributes: GVKAttributes): GVKAttributes {
   if (typeof attributes !== 'object' || attributes === null) {
     invalidModel({
@@ -56,67 +61,65 @@ export function checkGvk(attributes: GVKAttributes): GVKAttributes {
       zh: '模型需要 group、version、kind、singular 和 plural 属性',
     });
   }
-  for (const name of attributeNames) {
-    if (typeof attributes[name] !== 'string') {
-      invalidModel(
-        {
-          en: 'The GVK attribute "{name}" is missing: group, version, kind, singular and plural are all needed, each a string',
-          zh: '缺少 GVK 属性 "{name}"：group、version、kind、singular 和 plural 都是必需的字符串',
-        },
-        { name },
-      );
-    }
-  }
-  const { group, version, kind, singular, plural, subresources } = attributes;
-  if (group !== '' && !isSubdomain(group)) {
+  const mistakes = new Mistakes();
+  for (const name of attributeNames) mistakes.in(() => checkAttribute(name, attributes[name]));
+  const subresources = mistakes.in(() => checkSubresources(attributes.subresources));
+  mistakes.throw();
+  const { group, version, kind, singular, plural } = attributes;
+  return { group, version, kind, singular, plural, subresources };
+}
+
+const rules: Readonly<Record<(typeof attributeNames)[number], { holds(value: string): boolean; text: Text }>> = {
+  group: {
+    holds: (group) => group === '' || isSubdomain(group),
+    text: {
+      en: 'The GVK attribute "{name}" must be a DNS sub-domain of at most 253 characters, such as "demo.example.com"; got "{value}"',
+      zh: 'GVK 属性 "{name}" 必须是最多 253 个字符的 DNS 子域名，例如 "demo.example.com"；实际为 "{value}"',
+    },
+  },
+  version: {
+    holds: (version) => isVersion(version) && version.length <= 63,
+    text: {
+      en: 'The GVK attribute "{name}" must be of the form v1, v1alpha1 or v2beta3; got "{value}"',
+      zh: 'GVK 属性 "{name}" 的形式必须为 v1、v1alpha1 或 v2beta3；实际为 "{value}"',
+    },
+  },
+  kind: {
+    holds: (kind) => kindSyntax.test(kind) && kind.length <= 63,
+    text: {
+      en: 'The GVK attribute "{name}" must be in upper camel case, such as "Person", of at most 63 letters and digits; got "{value}"',
+      zh: 'GVK 属性 "{name}" 必须为大驼峰形式（例如 "Person"），最多 63 个字母或数字；实际为 "{value}"',
+    },
+  },
+  singular: { holds: isResourceName, text: resourceText },
+  plural: { holds: isResourceName, text: resourceText },
+};
+
+function isResourceName(name: string): boolean {
+  return resourceSyntax.test(name) && name.length <= 63;
+}
+
+function checkAttribute(name: (typeof attributeNames)[number], value: unknown): void {
+  if (typeof value !== 'string') {
     invalidModel(
       {
-        en: 'The GVK attribute "group" must be a DNS sub-domain of at most 253 characters, such as "demo.example.com"; got "{group}"',
-        zh: 'GVK 属性 "group" 必须是最多 253 个字符的 DNS 子域名，例如 "demo.example.com"；实际为 "{group}"',
+        en: 'The GVK attribute "{name}" is missing: group, version, kind, singular and plural are all needed, each a string',
+        zh: '缺少 GVK 属性 "{name}"：group、version、kind、singular 和 plural 都是必需的字符串',
       },
-      { group },
+      { name },
     );
   }
-  if (!isVersion(version) || version.length > 63) {
+  const { holds, text } = rules[name];
+  if (!holds(value)) invalidModel(text, { name, value });
+  if (name === 'plural' && takenPlurals.includes(value)) {
     invalidModel(
       {
-        en: 'The GVK attribute "version" must be of the form v1, v1alpha1 or v2beta3; got "{version}"',
-        zh: 'GVK 属性 "version" 的形式必须为 v1、v1alpha1 或 v2beta3；实际为 "{version}"',
+        en: 'The GVK attribute "plural" must not be one of {taken}; got "{value}"',
+        zh: 'GVK 属性 "plural" 不能是 {taken} 之一；实际为 "{value}"',
       },
-      { version },
+      { taken: takenPlurals.join(', '), value },
     );
   }
-  if (!kindSyntax.test(kind) || kind.length > 63) {
-    invalidModel(
-      {
-        en: 'The GVK attribute "kind" must be in upper camel case, such as "Person", of at most 63 letters and digits; got "{kind}"',
-        zh: 'GVK 属性 "kind" 必须为大驼峰形式（例如 "Person"），最多 63 个字母或数字；实际为 "{kind}"',
-      },
-      { kind },
-    );
-  }
-  for (const name of ['singular', 'plural'] as const) {
-    const value = attributes[name];
-    if (!resourceSyntax.test(value) || value.length > 63) {
-      invalidModel(
-        {
-          en: 'The GVK attribute "{name}" must consist of lower-case letters, digits and "-", start with a letter, and have at most 63 characters; got "{value}"',
-          zh: 'GVK 属性 "{name}" 只能由小写字母、数字和 "-" 组成，以字母开头，最多 63 个字符；实际为 "{value}"',
-        },
-        { name, value },
-      );
-    }
-  }
-  if (takenPlurals.includes(plural)) {
-    invalidModel(
-      {
-        en: 'The GVK attribute "plural" must not be one of {taken}; got "{plural}"',
-        zh: 'GVK 属性 "plural" 不能是 {taken} 之一；实际为 "{plural}"',
-      },
-      { taken: takenPlurals.join(', '), plural },
-    );
-  }
-  return { group, version, kind, singular, plural, subresources: checkSubresources(subresources) };
 }
 
 function checkSubresources(subresources: unknown): { status: boolean } {

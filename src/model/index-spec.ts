@@ -8,7 +8,7 @@ import { invalid, violation } from '../errors.ts';
 import type { ModelType } from './define.ts';
 import type { IndexDefinition, IndexEntry, Order } from './index-entry.ts';
 import { builtInIndexes } from './index-entry.ts';
-import { invalidModel } from './invalid-model.ts';
+import { invalidModel, Mistakes } from './invalid-model.ts';
 import type { FilterValue, KeyCodec, KeyOf, KeyType } from './key.ts';
 import { codecOf, parseInstant } from './key.ts';
 import type { ExtensionObject } from './object.ts';
@@ -231,10 +231,11 @@ function built(
 
 const indexNameSyntax = /^[A-Za-z0-9_.-]{1,253}$/;
 
-/** Checks the declared indexes of one model. Throws `InvalidModel` that names the index and the rule. */
+/** Checks the declared indexes of one model. Throws `InvalidModel` that names each mistaken index and the rule. */
 export function checkIndexes(specs: readonly ValueIndexSpec[]): readonly IndexDefinition[] {
   const seen = new Set<string>();
-  return specs.map((spec) => {
+  const mistakes = new Mistakes();
+  const check = (spec: ValueIndexSpec): IndexDefinition => {
     const define = (spec as { [definitionOf]?: () => IndexDefinition } | null | undefined)?.[definitionOf];
     if (typeof define !== 'function') {
       invalidModel(
@@ -258,7 +259,10 @@ export function checkIndexes(specs: readonly ValueIndexSpec[]): readonly IndexDe
     }
     seen.add(definition.name);
     return Object.freeze(definition);
-  });
+  };
+  const definitions = specs.map((spec) => mistakes.in(() => check(spec))!);
+  mistakes.throw();
+  return definitions;
 }
 
 function checkDefinition({ name, order, unique, nullable, indexFunc }: IndexDefinition): void {

@@ -6,7 +6,7 @@
 import type { Text } from '../errors.ts';
 import { escapeToken } from '../errors.ts';
 import { formats } from './formats.ts';
-import { invalidModel } from './invalid-model.ts';
+import { invalidModel, Mistakes } from './invalid-model.ts';
 import type { JsonSchema } from './json-schema/keywords.ts';
 import { isObject } from './json-schema/keywords.ts';
 import { compilePattern, PatternError } from './pattern.ts';
@@ -25,9 +25,12 @@ export interface SchemaSource {
 type Out = Record<string, unknown>;
 type Rule = (value: unknown, path: string, reader: SchemaReader) => unknown;
 
-/** A plain, frozen copy in JSON Schema 2020-12. Throws `InvalidModel` that names the path. */
+/** A plain, frozen copy in JSON Schema 2020-12. Throws `InvalidModel` that names the path of each mistake. */
 export function normalizeSchema(schema: unknown, source: SchemaSource): JsonSchema {
-  return new SchemaReader(source).schema(schema, '', 0);
+  const mistakes = new Mistakes();
+  const read = new SchemaReader(source, mistakes).schema(schema, '', 0);
+  mistakes.throw();
+  return read;
 }
 
 const dialectUri = 'https://json-schema.org/draft/2020-12/schema';
@@ -36,10 +39,12 @@ const typeNames = ['string', 'number', 'integer', 'boolean', 'null', 'array', 'o
 
 class SchemaReader {
   readonly #source: SchemaSource;
+  readonly #mistakes: Mistakes;
   #depth = 0;
 
-  constructor(source: SchemaSource) {
+  constructor(source: SchemaSource, mistakes: Mistakes) {
     this.#source = source;
+    this.#mistakes = mistakes;
   }
 
   refuse(path: string, rule: Text, params: Readonly<Record<string, unknown>> = {}): never {
@@ -64,6 +69,10 @@ class SchemaReader {
   }
 
   schema(given: unknown, path: string, depth = this.#depth + 1): JsonSchema {
+    return this.#mistakes.in(() => this.#read(given, path, depth)) ?? true;
+  }
+
+  #read(given: unknown, path: string, depth: number): JsonSchema {
     const value = isStandard(given) ? this.#standard(given, path) : given;
     if (typeof value === 'boolean') return value;
     if (!isObject(value))
@@ -85,17 +94,20 @@ class SchemaReader {
         out[keyword] = this.json(given, at);
         continue;
       }
-      const rule = Object.hasOwn(rules, keyword) ? rules[keyword]! : undefined;
-      if (!rule) {
-        this.refuse(at, {
-          en: 'is not a keyword of JSON Schema 2020-12 or OpenAPI that the service can enforce',
-          zh: '不是服务可以执行的 JSON Schema 2020-12 或 OpenAPI 关键字',
-        });
-      }
-      out[keyword] = rule(given, at, this);
+      this.#mistakes.in(() => {
+        out[keyword] = this.#ruleOf(keyword, at)(given, at, this);
+      });
     }
     this.#depth = before;
     return Object.freeze(this.#withoutOpenApi30(out, path));
+  }
+
+  #ruleOf(keyword: string, at: string): Rule {
+    if (Object.hasOwn(rules, keyword)) return rules[keyword]!;
+    return this.refuse(at, {
+      en: 'is not a keyword of JSON Schema 2020-12 or OpenAPI that the service can enforce',
+      zh: '不是服务可以执行的 JSON Schema 2020-12 或 OpenAPI 关键字',
+    });
   }
 
   #standard(schema: StandardSchema, path: string): object {
