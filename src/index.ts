@@ -66,9 +66,9 @@ export type { SchemeManager } from './model/registry.ts';
 export { Scheme } from './model/scheme.ts';
 export * as Type from './model/typebox.ts';
 export type { ServiceOptions } from './options.ts';
-export type { PluginSource } from './plugin/host.ts';
 /** Plugins. */
-export { definePlugin, Plugin, type PluginContext } from './plugin/plugin.ts';
+export { type DefinedPlugin, definePlugin, Plugin, type PluginContext } from './plugin/plugin.ts';
+export type { PluginSource } from './plugin/source.ts';
 /** Queries and the client. */
 export {
   type Condition,

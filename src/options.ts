@@ -8,7 +8,7 @@ import { systemTimers } from './controller/queue.ts';
 import type { AccessLogOptions } from './http/access-log.ts';
 import type { HttpLimits } from './http/limits.ts';
 import { httpLimits } from './http/limits.ts';
-import type { PluginSource } from './plugin/host.ts';
+import type { PluginSource } from './plugin/source.ts';
 import type { StoreOpener } from './store/open.ts';
 import type { WebhookOptions } from './webhook/webhooks.ts';
 
@@ -99,7 +99,13 @@ export type ResolvedOptions = ReturnType<typeof resolveOptions>;
 const mebibyte = 2 ** 20;
 const second = 1_000;
 
+/** @throws a plain error that names every option that is not known */
 export function resolveOptions(options: ServiceOptions) {
+  checkNames(options);
+  return withDefaults(options);
+}
+
+function withDefaults(options: ServiceOptions) {
   return {
     database: options.database ?? 'sqlite:./kindred.db',
     plugins: options.plugins ?? [],
@@ -149,4 +155,41 @@ function openFiles(): number | undefined {
 /** Bytes of the machine, or of the container when that has less. */
 function usableMemory(): number {
   return Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY);
+}
+
+/** Settings of the command line that have other names here. */
+const otherNames: Readonly<Record<string, string>> = {
+  insecureNoAuth: '"auth: false" switches authentication off',
+  plugin: 'plugins are given as "plugins"',
+  pluginsDir: 'a folder of plugins is given as "pluginFolder"',
+  dev: 'it is "pluginHost: { dev: true }"',
+  log: 'the level is that of the "logger"',
+  workers: 'the command line alone starts several processes',
+};
+
+/** With members that are no options of ours, or that are checked elsewhere. */
+const unchecked = ['auth', 'pluginConfig', 'timers'];
+
+/** A name that is not known could be a typing error that opens a door. */
+function checkNames(options: ServiceOptions): void {
+  const known = withDefaults({}) as Readonly<Record<string, unknown>>;
+  const mistakes: string[] = [];
+  const check = (name: string, among: object): void => {
+    if (Object.hasOwn(among, name.slice(name.indexOf('.') + 1))) return;
+    const hint = Object.hasOwn(otherNames, name) ? `: ${otherNames[name]}` : '';
+    mistakes.push(`there is no option "${name}"${hint}`);
+  };
+  for (const [name, value] of Object.entries(options)) {
+    if (value === undefined) continue;
+    check(name, known);
+    const group = known[name];
+    if (!isGroup(group) || unchecked.includes(name)) continue;
+    if (!isGroup(value)) mistakes.push(`the option "${name}" needs an object`);
+    else for (const member of Object.keys(value)) check(`${name}.${member}`, group);
+  }
+  if (mistakes.length > 0) throw new TypeError(mistakes.join('; '));
+}
+
+function isGroup(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

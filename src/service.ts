@@ -24,6 +24,8 @@ import { SchemeRegistry } from './model/registry.ts';
 import type { ResolvedOptions, ServiceOptions } from './options.ts';
 import { resolveOptions } from './options.ts';
 import { PluginHost } from './plugin/host.ts';
+import type { CodePlugin } from './plugin/source.ts';
+import { readSource } from './plugin/source.ts';
 import type { Caller, Identity } from './resource/access.ts';
 import { allowAll, system } from './resource/access.ts';
 import type { CheckProgress, CheckReport } from './resource/check.ts';
@@ -69,6 +71,7 @@ export async function createService(options: ServiceOptions = {}): Promise<Servi
   const resolved = resolveOptions(options);
   // Before a database is made: a start that cannot succeed leaves nothing behind.
   checkAuthOptions(resolved.auth || {});
+  const sources = resolved.plugins.map((source, i) => readSource(source, `plugins[${i}]`));
   const logger = resolved.logger ?? pino({ level: 'warn' }, pino.destination({ dest: 2, sync: true }));
   const store = await openStore(resolved.database, {
     allowUnsafeDurability: resolved.allowUnsafeDurability,
@@ -76,7 +79,7 @@ export async function createService(options: ServiceOptions = {}): Promise<Servi
   });
   let service: RunningService | undefined;
   try {
-    service = new RunningService(resolved, store, logger);
+    service = new RunningService({ ...resolved, sources }, store, logger);
     await service.open();
     return service;
   } catch (error) {
@@ -129,10 +132,14 @@ const version: string = (
   JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string }
 ).version;
 
+interface ServiceParts extends ResolvedOptions {
+  readonly sources: readonly (string | CodePlugin)[];
+}
+
 class RunningService implements Service {
   readonly schemeManager: SchemeManager;
   readonly client: ExtensionClient;
-  readonly #options: ResolvedOptions;
+  readonly #options: ServiceParts;
   readonly #store: Store;
   readonly #logger: Logger;
   readonly #registry: SchemeRegistry;
@@ -147,7 +154,7 @@ class RunningService implements Service {
   #status: Readiness['status'] = 'starting';
   #stopping: Promise<void> | undefined;
 
-  constructor(options: ResolvedOptions, store: Store, logger: Logger) {
+  constructor(options: ServiceParts, store: Store, logger: Logger) {
     this.#options = options;
     this.#store = store;
     this.#logger = logger;
@@ -241,7 +248,7 @@ class RunningService implements Service {
       },
       {
         ...pluginHost,
-        sources: options.plugins,
+        sources: options.sources,
         folder: options.pluginFolder,
         base: process.cwd(),
         version,

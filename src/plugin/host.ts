@@ -28,27 +28,12 @@ import { Refusal, reasonOf } from './refusal.ts';
 import { reloadEndpoint } from './reload.ts';
 import type { RunOptions, RunParts, Trouble } from './run.ts';
 import { PluginRun } from './run.ts';
-
-/** A package's folder or the name of an installed npm package, or a plugin that is there in code (tests, embedders). */
-export type PluginSource = string | CodePlugin;
-
-interface CodePlugin {
-  readonly name: string;
-  /** A class extending `Plugin`, or what `definePlugin` gives. */
-  readonly plugin: object;
-  /** Default "0.0.0". */
-  readonly version?: string;
-  readonly displayName?: string;
-  /** Names of other plugins, each with its range of versions. */
-  readonly dependencies?: Readonly<Record<string, string>>;
-  /** Default true; a plugin that is not enabled is known and not started. */
-  readonly enabled?: boolean;
-}
+import type { CodePlugin } from './source.ts';
 
 export interface PluginHostParts extends RunParts {}
 
 export interface PluginHostOptions extends RunOptions {
-  readonly sources: readonly PluginSource[];
+  readonly sources: readonly (string | CodePlugin)[];
   /** Every folder in it that has a `package.json` is a plugin. */
   readonly folder?: string;
   /** Relative sources start here. */
@@ -105,7 +90,7 @@ const leadInterval = 250;
 
 interface Entry {
   readonly name: string;
-  readonly source: PluginSource;
+  readonly source: string | CodePlugin;
   /** Undefined for plugins in code. */
   folder: string | undefined;
   manifest: Manifest | undefined;
@@ -261,7 +246,7 @@ export class PluginHost {
 
   // ── finding ────────────────────────────────────────────────────────────────────────────────────────────
 
-  async #sources(): Promise<PluginSource[]> {
+  async #sources(): Promise<(string | CodePlugin)[]> {
     const { sources, folder, base } = this.#options;
     if (folder === undefined) return [...sources];
     const found: string[] = [];
@@ -275,7 +260,7 @@ export class PluginHost {
     return [...sources, ...found];
   }
 
-  async #add(source: PluginSource): Promise<void> {
+  async #add(source: string | CodePlugin): Promise<void> {
     let folder: string | undefined;
     let manifest: Manifest | undefined;
     let broken: Trouble | undefined;
@@ -740,7 +725,7 @@ function codeManifest({ name, version, displayName, dependencies, enabled }: Cod
 }
 
 /** A name for a package that has none: as much of its folder's as a name can have. */
-function nameOfBroken(source: PluginSource): string {
+function nameOfBroken(source: string | CodePlugin): string {
   const text = typeof source === 'string' ? basename(source) : String(source.name);
   const name = nameFromPackage(text)
     .slice(0, 63)
@@ -748,7 +733,7 @@ function nameOfBroken(source: PluginSource): string {
   return name === '' ? 'plugin' : name;
 }
 
-function placeOf(source: PluginSource): string {
+function placeOf(source: string | CodePlugin): string {
   return typeof source === 'string' ? source : 'code';
 }
 

@@ -36,7 +36,7 @@ export interface PluginContext {
   registerAuthenticator(authenticate: Authenticate): void;
 }
 
-const brand = Symbol.for('kindred.plugin');
+const brand: unique symbol = Symbol.for('kindred.plugin') as never;
 
 export interface Plugin extends PluginContext {}
 
@@ -61,15 +61,23 @@ export abstract class Plugin {
   stop(): void | Promise<void> {}
 }
 
-/** The two functions of a plugin. */
+/** The functions of a plugin. */
 export interface PluginFunctions {
+  /** For plugins that are handed in as code (`createService({ plugins: [todo] })`); a package has its own. */
+  readonly name?: string;
   start(context: PluginContext): void | Promise<void>;
   stop?(context: PluginContext): void | Promise<void>;
 }
 
+/** What `definePlugin` gives. */
+export interface DefinedPlugin {
+  readonly [brand]: true;
+  readonly name?: string;
+}
+
 /** The default export of a plugin package, without a class. */
-export function definePlugin(plugin: PluginFunctions): object {
-  return Object.defineProperty({ start: plugin.start, stop: plugin.stop }, brand, { value: true });
+export function definePlugin({ name, start, stop }: PluginFunctions): DefinedPlugin {
+  return Object.defineProperty({ name, start, stop }, brand, { value: true }) as unknown as DefinedPlugin;
 }
 
 const notAPlugin = {
@@ -80,18 +88,19 @@ const notAPlugin = {
 /** One plugin's functions, bound to its context, from what its package exports by default. */
 export function instantiate(exported: unknown, context: PluginContext): { start(): unknown; stop(): unknown } {
   // A CommonJS package that was compiled from ES modules has its default export one level down.
-  const candidate = isBranded(exported) ? exported : (exported as { default?: unknown } | undefined)?.default;
-  if (!isBranded(candidate)) throw new KindredError('InvalidPlugin', notAPlugin, { value: described(exported) });
+  const candidate = isPlugin(exported) ? exported : (exported as { default?: unknown } | undefined)?.default;
+  if (!isPlugin(candidate)) throw new KindredError('InvalidPlugin', notAPlugin, { value: described(exported) });
   if (typeof candidate !== 'function') {
-    const { start, stop } = candidate as PluginFunctions;
+    const { start, stop } = candidate as unknown as PluginFunctions;
     return { start: () => start(context), stop: () => stop?.(context) };
   }
-  const plugin = new (candidate as unknown as new () => Plugin)();
+  const plugin = new candidate();
   Object.defineProperties(plugin, Object.getOwnPropertyDescriptors(context));
   return { start: () => plugin.start(), stop: () => plugin.stop() };
 }
 
-function isBranded(value: unknown): value is object {
+/** True for those of another copy of this module too. */
+export function isPlugin(value: unknown): value is DefinedPlugin | (new () => Plugin) {
   return ((typeof value === 'object' && value !== null) || typeof value === 'function') && brand in value;
 }
 
