@@ -3,6 +3,7 @@ import { addAbortSignal } from 'node:stream';
 import { Command, Option } from 'commander';
 import type { ImportResult, KindredClient } from '../client/client.ts';
 import { KindredError, Patience } from '../client/client.ts';
+import { retrying } from '../client/retry.ts';
 import type { ExtensionObject } from '../model/object.ts';
 import type { ConnectionFlags, RetryFlags } from './connection.ts';
 import { connect, withConnection, withRetry } from './connection.ts';
@@ -200,23 +201,16 @@ class Import {
   async #replace({ model }: ResourceType, document: Document): Promise<KindredError | undefined> {
     const { metadata, ...object } = document.value as ExtensionObject;
     const { version, ...rest } = metadata;
-    for (;;) {
-      try {
-        await this.#client.update(model, { ...object, metadata: rest } as ExtensionObject);
-        this.#retry.progress();
-        this.#replaced++;
-        this.ledger.acknowledge(document);
-        return undefined;
-      } catch (error) {
-        if (!(error instanceof KindredError)) throw error;
-        if (error.code !== 'UnknownOutcome') return this.#refused(document, error);
-        // Put there twice, it is the same.
-        const isOver = await this.#retry.wait(error).then(
-          () => false,
-          () => true,
-        );
-        if (isOver) return this.#refused(document, error);
-      }
+    const put = () => this.#client.update(model, { ...object, metadata: rest } as ExtensionObject);
+    try {
+      // Put there twice, it is the same.
+      await retrying(put, ({ code }) => code === 'UnknownOutcome', this.#retry);
+      this.#replaced++;
+      this.ledger.acknowledge(document);
+      return undefined;
+    } catch (error) {
+      if (error instanceof KindredError) return this.#refused(document, error);
+      throw error;
     }
   }
 }

@@ -1,8 +1,14 @@
 import { Command } from 'commander';
+import type { KindredError } from '../client/client.ts';
+import { Patience } from '../client/client.ts';
+import { retrying } from '../client/retry.ts';
 import type { MigrateProgress } from '../service.ts';
+import type { RetryFlags } from './connection.ts';
+import { withRetry } from './connection.ts';
 import { databaseUrl } from './database.ts';
+import { onInterrupt } from './interrupt.ts';
 import type { Io } from './io.ts';
-import { write } from './io.ts';
+import { Exit, write } from './io.ts';
 import { startProgress } from './progress.ts';
 
 const stepTexts: Readonly<Record<MigrateProgress['step'], string>> = {
@@ -13,22 +19,29 @@ const stepTexts: Readonly<Record<MigrateProgress['step'], string>> = {
 };
 
 export function migrateCommand(io: Io): Command {
-  return new Command('migrate')
+  const command = new Command('migrate')
     .description('move everything from one database into another and compare both; goes on after an interruption')
     .requiredOption('--from <url>', 'the database to read; no service may use it meanwhile')
     .requiredOption('--to <url>', 'the database to fill; empty, or what an interrupted run left')
-    .action(async (flags: { from: string; to: string }) => {
+    .action(async (flags: { from: string; to: string } & RetryFlags) => {
       const from = databaseUrl('--from', flags.from);
       const to = databaseUrl('--to', flags.to);
       const { migrate, shownUrl } = await import('../service.ts');
       const progress = startProgress(io, `Moving ${shownUrl(from)} to ${shownUrl(to)}`, undefined);
+      const interrupt = onInterrupt();
+      const onWait = ({ message }: KindredError) => progress.notice(`${message}; trying again`);
+      const patience = new Patience({ patience: flags.retryFor, stop: interrupt.stop, onWait });
       const result = await migrate(from, to, {
         onProgress: ({ step, done, total }) =>
           progress.update(done, `${done}${total > 0 ? ` of ${total}` : ''} ${stepTexts[step]}`),
-      }).catch((error: unknown) => {
-        progress.abort('Stopped; the same command goes on from there');
-        throw error;
-      });
+        attempt: (call) => retrying(call, isPassing, patience),
+        signal: interrupt.stop,
+      })
+        .catch((error: unknown) => {
+          progress.abort('Stopped; the same command goes on from there');
+          throw interrupt.stop.aborted ? new Exit(1) : error;
+        })
+        .finally(interrupt.release);
       progress.stop('Both are equal');
       const { rows, claims, changes, revision, hash } = result;
       await write(
@@ -36,4 +49,10 @@ export function migrateCommand(io: Io): Command {
         `${rows} objects, ${claims} unique values, ${changes} changes, revision ${revision}, SHA-256 ${hash}\n`,
       );
     });
+  return withRetry(command);
+}
+
+/** The database was away for a moment; what was written twice is the same. */
+function isPassing({ code }: KindredError): boolean {
+  return code === 'NotReady' || code === 'UnknownOutcome';
 }

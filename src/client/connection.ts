@@ -1,7 +1,7 @@
 import type { ErrorCode, ProblemMembers, Text } from '../errors.ts';
 import { errorCodes, KindredError } from '../errors.ts';
 import type { RetryPolicy } from './retry.ts';
-import { isNotApplied, Patience } from './retry.ts';
+import { isNotApplied, Patience, retrying } from './retry.ts';
 
 export interface ConnectionOptions {
   /** Where the service is, `http://127.0.0.1:8090`; a path in it is kept as a prefix. */
@@ -173,28 +173,19 @@ export class Connection {
     }
   }
 
-  /** Calls `attempt` until it does not fail as what may be sent again does, or patience is at its end. */
-  async retrying<R>(
-    attempt: () => Promise<R>,
-    signal?: AbortSignal,
-    patience = new Patience(this.#options.retry || { patience: this.#options.retry === false ? 0 : 30_000 }),
-  ): Promise<R> {
-    const signals = [this.signal, signal].filter((one) => one !== undefined);
-    for (;;) {
-      try {
-        return await attempt();
-      } catch (error) {
-        if (!this.isWorthAnother(error)) throw error;
-        await patience.wait(error, signals.length > 0 ? AbortSignal.any(signals) : undefined);
-      }
-    }
+  /** Calls `attempt` again as long as it fails as what may be sent again does, within the patience of this client. */
+  retrying<R>(attempt: () => Promise<R>, signal?: AbortSignal): Promise<R> {
+    const { retry } = this.#options;
+    const patience = new Patience(retry === false ? { patience: 0 } : retry);
+    const either = this.signal && signal ? AbortSignal.any([this.signal, signal]) : (this.signal ?? signal);
+    return retrying(attempt, (error) => this.isWorthAnother(error), patience, either);
   }
 
   /**
    * Whether the same request may be sent again, and it is of use: an address at which nothing ever answered is more
    * likely wrong than away for the moment.
    */
-  isWorthAnother(error: unknown): error is KindredError {
+  isWorthAnother(error: KindredError): boolean {
     if (!isNotApplied(error)) return false;
     return error.cause === undefined || this.#service.answered || wasCut(error.cause);
   }

@@ -80,6 +80,28 @@ export class Patience {
   }
 }
 
+/**
+ * Calls `attempt` until it succeeds, or fails in a way that another attempt cannot mend.
+ * @throws that failure, or the last one when patience is at its end; the signal's reason when it aborts
+ */
+export async function retrying<R>(
+  attempt: () => Promise<R>,
+  isWorthAnother: (error: KindredError) => boolean,
+  patience: Patience,
+  signal?: AbortSignal,
+): Promise<R> {
+  for (;;) {
+    try {
+      const result = await attempt();
+      patience.progress();
+      return result;
+    } catch (error) {
+      if (!(error instanceof KindredError && isWorthAnother(error))) throw error;
+      await patience.wait(error, signal);
+    }
+  }
+}
+
 export interface RetryOptions {
   /** How often `attempt` is called at most; default 5. */
   attempts?: number;

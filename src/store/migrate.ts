@@ -3,11 +3,11 @@ import type { Hash } from 'node:crypto';
 import { createHash } from 'node:crypto';
 import type { StoreOptions } from './open.ts';
 import { openStore } from './open.ts';
-import type { Change, Claim, LoadPart, ModelRow, Row, Store } from './store.ts';
+import type { Change, Claim, LoadPart, MaybePromise, ModelRow, Row, Store } from './store.ts';
 
 export interface MigrateProgress {
   readonly step: 'rows' | 'claims' | 'changes' | 'verify';
-  /** Rows, claims or changes of this step that are done. */
+  /** Rows, claims or changes of this step that are done; in `verify` all of them in both databases. */
   readonly done: number;
   /** How many there are; 0 when that is not known before the end. */
   readonly total: number;
@@ -18,6 +18,10 @@ export interface MigrateOptions {
   /** Rows that are read and written at once, at most. Default 500. */
   readonly batch?: number;
   readonly store?: StoreOptions;
+  /** Makes a call to either database, again when it fails for the moment: every call may be made twice. Default: once. */
+  readonly attempt?: <R>(call: () => Promise<R>) => Promise<R>;
+  /** Stops before the next call, with the signal's reason. */
+  readonly signal?: AbortSignal;
 }
 
 export interface MigrateResult {
@@ -31,6 +35,9 @@ export interface MigrateResult {
 
 type LoadClaim = Claim & { id: number };
 
+/** What of a store is used here. */
+type Side = Pick<Store, 'revision' | 'oldest' | 'models' | 'count' | 'scan' | 'claims' | 'changes' | 'tokens' | 'load'>;
+
 /**
  * Copies `from` into `to` and compares both by count and content. No service may use either meanwhile. After an
  * interruption the same call goes on where it stopped. Throws a plain error when `to` holds data of its own, when
@@ -41,7 +48,7 @@ export async function migrate(from: string, to: string, options: MigrateOptions 
   try {
     const target = await openStore(to, options.store);
     try {
-      return await copy(source, target, options);
+      return await copy(patient(source, options), patient(target, options), options);
     } finally {
       await target.close();
     }
@@ -50,7 +57,27 @@ export async function migrate(from: string, to: string, options: MigrateOptions 
   }
 }
 
-async function copy(source: Store, target: Store, options: MigrateOptions): Promise<MigrateResult> {
+/** The store, each call as the options say. */
+function patient(store: Store, { attempt = (call) => call(), signal }: MigrateOptions): Side {
+  const make = <R>(call: () => MaybePromise<R>): Promise<R> =>
+    attempt(async () => {
+      signal?.throwIfAborted();
+      return call();
+    });
+  return {
+    revision: () => make(() => store.revision()),
+    oldest: () => make(() => store.oldest()),
+    models: () => make(() => store.models()),
+    count: (model) => make(() => store.count(model)),
+    scan: (model, after, limit) => make(() => store.scan(model, after, limit)),
+    claims: (model, after, limit) => make(() => store.claims(model, after, limit)),
+    changes: (since, limit) => make(() => store.changes(since, limit)),
+    tokens: () => make(() => store.tokens()),
+    load: (part) => make(() => store.load(part)),
+  };
+}
+
+async function copy(source: Side, target: Side, options: MigrateOptions): Promise<MigrateResult> {
   const { batch = 500, onProgress = () => undefined } = options;
   const revision = await source.revision();
   const oldest = await source.oldest();
@@ -96,23 +123,47 @@ async function copy(source: Store, target: Store, options: MigrateOptions): Prom
   await target.load({ tokens: await source.tokens() });
   await target.load({ revision, oldest });
 
-  const count = { rows, claims, changes };
-  const [left, right] = [await contents(source, models, oldest, batch), await contents(target, models, oldest, batch)];
-  onProgress({ step: 'verify', done: total, total });
-  for (const what of ['rows', 'claims', 'changes'] as const) {
-    if (left[what] !== right[what] || left[what] !== count[what]) {
-      throw new Error(
-        `after copying the databases differ: ${left[what]} ${what} in the source, ${right[what]} in the target`,
-      );
-    }
-  }
-  if (left.hash !== right.hash)
-    throw new Error('after copying the databases differ in content: remove the target and copy again');
-  return { revision, ...count, hash: left.hash };
+  let compared = 0;
+  const compare = async (side: Side): Promise<Contents> =>
+    contents(side, models, oldest, batch, (count) => {
+      compared += count;
+      onProgress({ step: 'verify', done: compared, total: 2 * (rows + claims + changes) });
+    });
+  const [left, right] = [await compare(source), await compare(target)];
+  const difference = differenceOf(models, left, right, { rows, claims, changes });
+  if (difference)
+    throw new Error(`after copying the databases differ: ${difference}; remove the target and copy again`);
+  return { revision, rows, claims, changes, hash: left.hash };
 }
 
+interface Contents extends Omit<MigrateResult, 'revision'> {
+  /** Rows of each model, in the order of the models. */
+  readonly rowsOf: readonly number[];
+}
+
+/** The first thing in which the source, the target and what was copied do not agree. */
+function differenceOf(
+  models: readonly ModelRow[],
+  left: Contents,
+  right: Contents,
+  copied: Readonly<Record<'rows' | 'claims' | 'changes', number>>,
+): string | undefined {
+  for (const [i, { group, kind }] of models.entries()) {
+    const [there, here] = [left.rowsOf[i], right.rowsOf[i]];
+    if (there !== here) return `${there} objects of ${kind} (${group}) in the source, ${here} in the target`;
+  }
+  for (const [what, noun] of Object.entries(nouns) as [keyof typeof nouns, string][]) {
+    const [there, here, moved] = [left[what], right[what], copied[what]];
+    if (there !== here) return `${there} ${noun} in the source, ${here} in the target`;
+    if (there !== moved) return `${there} ${noun} in both, ${moved} copied`;
+  }
+  return left.hash === right.hash ? undefined : 'their contents are not the same';
+}
+
+const nouns = { rows: 'objects', claims: 'unique values', changes: 'changes' } as const;
+
 /** A target with data is ours when it is an interrupted copy: never finished, and with the source's models alone. */
-async function assertOurs(source: Store, target: Store, models: readonly ModelRow[], revision: number): Promise<void> {
+async function assertOurs(source: Side, target: Side, models: readonly ModelRow[], revision: number): Promise<void> {
   const there = await target.models();
   const known = new Set(models.map((model) => `${model.number} ${model.group}/${model.kind}`));
   const foreign = there.find((model) => !known.has(`${model.number} ${model.group}/${model.kind}`));
@@ -128,7 +179,7 @@ async function assertOurs(source: Store, target: Store, models: readonly ModelRo
   }
 }
 
-async function lastId(store: Store, model: number, batch: number): Promise<number> {
+async function lastId(store: Side, model: number, batch: number): Promise<number> {
   let last = 0;
   for (;;) {
     const rows = await store.scan(model, last, batch);
@@ -139,7 +190,7 @@ async function lastId(store: Store, model: number, batch: number): Promise<numbe
 
 /** Loads in pieces of about 4 MiB. */
 async function loadBySize<T>(
-  target: Store,
+  target: Side,
   list: readonly T[],
   partOf: (piece: readonly T[]) => LoadPart,
   sizeOf: (one: T) => number,
@@ -158,7 +209,7 @@ async function loadBySize<T>(
   if (piece.length > 0) await target.load(partOf(piece));
 }
 
-async function* claimParts(store: Store, model: number, batch: number): AsyncGenerator<readonly LoadClaim[]> {
+async function* claimParts(store: Side, model: number, batch: number): AsyncGenerator<readonly LoadClaim[]> {
   let after: Uint8Array | undefined;
   for (;;) {
     const part = await store.claims(model, after, batch);
@@ -168,7 +219,7 @@ async function* claimParts(store: Store, model: number, batch: number): AsyncGen
   }
 }
 
-async function* changeParts(store: Store, since: number, batch: number): AsyncGenerator<readonly Change[]> {
+async function* changeParts(store: Side, since: number, batch: number): AsyncGenerator<readonly Change[]> {
   let last = since;
   for (;;) {
     const part = await store.changes(last, batch);
@@ -179,24 +230,30 @@ async function* changeParts(store: Store, since: number, batch: number): AsyncGe
 }
 
 async function contents(
-  store: Store,
+  store: Side,
   models: readonly ModelRow[],
   oldest: number,
   batch: number,
-): Promise<Omit<MigrateResult, 'revision'>> {
+  onRead: (count: number) => void,
+): Promise<Contents> {
   const hash = createHash('sha256');
   const count = { rows: 0, claims: 0, changes: 0 };
+  const rowsOf: number[] = [];
   for (const { number: model } of models) {
+    const before = count.rows;
     for (let last = 0; ; ) {
       const rows: readonly Row[] = await store.scan(model, last, batch);
       if (rows.length === 0) break;
       for (const { id, revision, name, bytes } of rows) add(hash, [model, id, revision, name], bytes);
       count.rows += rows.length;
       last = rows.at(-1)!.id;
+      onRead(rows.length);
     }
+    rowsOf.push(count.rows - before);
     for await (const part of claimParts(store, model, batch)) {
       for (const claim of part) add(hash, [model, claim.index, claim.key, claim.id], claim.hash);
       count.claims += part.length;
+      onRead(part.length);
     }
   }
   for await (const part of changeParts(store, oldest, batch)) {
@@ -204,10 +261,11 @@ async function contents(
       add(hash, [revision, time, type, model, id, name], bytes, before);
     }
     count.changes += part.length;
+    onRead(part.length);
   }
   const { first, leases } = await store.tokens();
   add(hash, [first, ...leases.flatMap(({ name, token }) => [name, token])]);
-  return { ...count, hash: hash.digest('hex') };
+  return { ...count, rowsOf, hash: hash.digest('hex') };
 }
 
 /** Every part with its length, so that no two contents give the same stream. */

@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
+import { DatabaseSync } from 'node:sqlite';
 import { describe, it } from 'node:test';
+import type { KindredError } from '../../src/errors.ts';
 import type { MigrateProgress } from '../../src/store/migrate.ts';
 import { migrate } from '../../src/store/migrate.ts';
 import { openStore } from '../../src/store/open.ts';
+import { startProxy } from '../replicas/proxy.ts';
 import type { TestAdapter } from '../servers.ts';
 import { databaseAdapters } from '../servers.ts';
 
@@ -40,6 +43,7 @@ async function filled(adapter: TestAdapter) {
 }
 
 const adapters = databaseAdapters();
+const sqlite = adapters.find(({ kind }) => kind === 'sqlite');
 const pairs = adapters.map((from, i) => [from, adapters[(i + 1) % adapters.length]!] as const);
 
 for (const [from, to] of pairs) {
@@ -54,6 +58,8 @@ for (const [from, to] of pairs) {
         { revision, rows: 238, claims: 238, changes: 244, hash: undefined },
       );
       assert.deepEqual(steps.filter((step) => step.step === 'rows').at(-1), { step: 'rows', done: 238, total: 238 });
+      const all = 2 * (238 + 238 + 244);
+      assert.deepEqual(steps.at(-1), { step: 'verify', done: all, total: all });
       const store = await openStore(target.url);
       const model = await store.modelNumber('demo.example.com', 'Author');
       assert.equal(await store.revision(), revision);
@@ -74,6 +80,49 @@ for (const [from, to] of pairs) {
       await target.drop();
     });
 
+    it('waits while a database is away, and goes on', {
+      skip: to.kind === 'sqlite' && 'a SQLite file is never away',
+    }, async () => {
+      const { database } = await filled(from);
+      const target = await to.create();
+      const proxy = await startProxy(target.url);
+      const failures: string[] = [];
+      let steps = 0;
+      // Twice, once while rows are copied and once while both are compared.
+      const cut = ({ step }: MigrateProgress): void => {
+        if (steps++ === 3 || (step === 'verify' && failures.length === 1)) proxy.cut();
+      };
+      const attempt = async <R>(call: () => Promise<R>): Promise<R> => {
+        try {
+          return await call();
+        } catch (error) {
+          const { code } = error as KindredError;
+          assert.ok(code === 'NotReady' || code === 'UnknownOutcome', String(error));
+          failures.push(code);
+          proxy.heal();
+          return call();
+        }
+      };
+      const result = await migrate(database.url, proxy.url, { batch: 16, onProgress: cut, attempt });
+      assert.ok(failures.length >= 2, failures.join());
+      const other = await to.create();
+      assert.deepEqual(result, await migrate(database.url, other.url));
+      await proxy.close();
+      for (const one of [database, target, other]) await one.drop();
+    });
+
+    it('stops at a signal, and goes on later', async () => {
+      const { database } = await filled(from);
+      const target = await to.create();
+      const stop = new AbortController();
+      let steps = 0;
+      const onProgress = () => void (++steps === 5 && stop.abort(new Error('enough')));
+      const stopped = migrate(database.url, target.url, { batch: 16, onProgress, signal: stop.signal });
+      await assert.rejects(stopped, /enough/);
+      assert.equal((await migrate(database.url, target.url)).rows, 238);
+      for (const one of [database, target]) await one.drop();
+    });
+
     it('goes on after an interruption, with the same result', async () => {
       const { database } = await filled(from);
       const target = await to.create();
@@ -88,5 +137,43 @@ for (const [from, to] of pairs) {
       assert.deepEqual(result, whole);
       for (const one of [database, target, other]) await one.drop();
     });
+  });
+}
+
+const losses = [
+  {
+    name: 'an object',
+    table: 'objects',
+    when: "NEW.name = 'n77'",
+    message: /119 objects of \w+ \(demo\.example\.com\) in the source, 118 in the target/,
+  },
+  {
+    name: 'a unique value',
+    table: 'claims',
+    when: "NEW.key = 'n77'",
+    message: /238 unique values in the source, 236 in the target/,
+  },
+  {
+    name: 'a change',
+    table: 'changes',
+    when: 'NEW.revision = 200',
+    message: /244 changes in the source, 243 in the target/,
+  },
+  { name: 'content', table: 'objects', when: '', message: /their contents are not the same/ },
+];
+for (const { name, table, when, message } of losses) {
+  it(`migrate names what the target lacks in the end: ${name}`, { skip: !sqlite && 'only in SQLite' }, async () => {
+    const { database } = await filled(sqlite!);
+    const target = await sqlite!.create();
+    await (await openStore(target.url)).close();
+    const db = new DatabaseSync(target.url.slice('sqlite:'.length));
+    db.exec(
+      when
+        ? `CREATE TRIGGER lose BEFORE INSERT ON ${table} WHEN ${when} BEGIN SELECT RAISE(IGNORE); END`
+        : `CREATE TRIGGER change AFTER INSERT ON ${table} WHEN NEW.name = 'n77' BEGIN UPDATE ${table} SET bytes = x'30' WHERE id = NEW.id; END`,
+    );
+    db.close();
+    await assert.rejects(migrate(database.url, target.url), message);
+    for (const one of [database, target]) await one.drop();
   });
 }
