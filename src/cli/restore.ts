@@ -1,4 +1,5 @@
 import { Command } from 'commander';
+import { countOf } from './count.ts';
 import { databaseUrl } from './database.ts';
 import type { Io } from './io.ts';
 import { UsageError, write } from './io.ts';
@@ -15,7 +16,12 @@ export function restoreCommand(io: Io): Command {
         throw new UsageError('restore takes a file, or --after for a database that its own tools have put back');
       }
       const { afterRestore, restore, shownUrl } = await import('../service.ts');
-      const revision = file === undefined ? await afterRestore(database) : (await restore(file, database)).revision;
-      await write(io.stdout, `${shownUrl(database)} goes on after revision ${revision}\n`);
+      if (file === undefined) {
+        await write(io.stdout, `${shownUrl(database)} goes on after revision ${await afterRestore(database)}\n`);
+        return;
+      }
+      const { revision, objects } = await restore(file, database);
+      const holds = `${shownUrl(database)} holds ${countOf(objects, 'object')}`;
+      await write(io.stdout, `${holds} and goes on after revision ${revision}\n`);
     });
 }

@@ -25,10 +25,11 @@ export async function backup(url: string, file: string, progress?: CopyProgress)
 
 /**
  * Puts a file that `backup` or `Store.backup` made at the place that a `sqlite:` URL names, and moves the revision forward. Refuses
- * a place where there is a database. Resolves to the revision from which the store goes on; earlier ones are Expired.
+ * a place where there is a database, and a backup that is damaged. Resolves to the revision from which the store goes on
+ * (earlier ones are Expired), and the number of its objects.
  * @param file the backup
  */
-export async function restore(file: string, url: string): Promise<{ revision: number }> {
+export async function restore(file: string, url: string): Promise<{ revision: number; objects: number }> {
   if (!url.startsWith('sqlite:')) {
     throw new Error(
       'only a SQLite file can be restored here; put a server back with its own tools, then run kindred restore --after',
@@ -42,12 +43,16 @@ export async function restore(file: string, url: string): Promise<{ revision: nu
   try {
     copyFileSync(file, partial);
     sync(partial);
-    check(partial, file);
+    const saved = check(partial, file);
     for (const suffix of ['-wal', '-shm']) rmSync(target + suffix, { force: true });
-    const revision = await jump(`sqlite:${partial}`, () => {});
+    let objects = 0;
+    const revision = await jump(`sqlite:${partial}`, async (store) => {
+      for (const { number } of await store.models()) objects += await store.count(number);
+    });
+    if (objects !== saved) throw new Error(`${saved} objects are in the backup, ${objects} in what was restored`);
     renameSync(partial, target);
     sync(resolve(target, '..'));
-    return { revision };
+    return { revision, objects };
   } finally {
     for (const suffix of ['', '-wal', '-shm', '-lock']) rmSync(partial + suffix, { force: true });
   }
@@ -76,12 +81,24 @@ async function jump(url: string, check: (store: Store) => void | Promise<void>):
   }
 }
 
-/** Looks at a copy of the backup `file`: SQLite leaves files of its own beside the one it opens. */
-function check(copy: string, file: string): void {
+/**
+ * Looks at a copy of the backup `file`, since SQLite leaves files of its own beside the one it opens, and counts its
+ * objects.
+ */
+function check(copy: string, file: string): number {
+  const { damage, objects } = look(copy, file);
+  if (damage !== 'ok') throw new Error(`${file} is damaged: ${damage.replace(/\s*\n\s*/g, ' ')}`);
+  return objects;
+}
+
+function look(copy: string, file: string): { damage: string; objects: number } {
   try {
     const db = openForReading(copy);
     try {
       readMeta(db, 'revision');
+      const { quick_check: damage } = db.prepare('PRAGMA quick_check(1)').get() as { quick_check: string };
+      const { objects } = db.prepare('SELECT count(*) AS objects FROM objects').get() as { objects: number };
+      return { damage, objects };
     } finally {
       db.close();
     }

@@ -1,6 +1,16 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -51,6 +61,10 @@ test('contract 14: backup copies a SQLite database while a service writes to it,
   const target = `sqlite:${join(folder, 'restored.db')}`;
   const restored = await kindred(['restore', copy, '--database', target]);
   assert.equal(restored.code, 0, restored.stderr);
+  const db = new DatabaseSync(copy, { readOnly: true });
+  const { count } = db.prepare('SELECT count(*) AS count FROM objects').get() as { count: number };
+  db.close();
+  assert.match(restored.stdout, new RegExp(`restored\\.db holds ${count} objects and goes on after revision \\d+\n$`));
   assert.equal((await kindred(['restore', copy, '--database', target])).code, 1);
   assert.equal((await kindred(['restore', join(folder, 'nothing.db'), '--database', `sqlite:${folder}/x.db`])).code, 1);
   await opened(target, async ({ client }, url) => {
@@ -58,6 +72,17 @@ test('contract 14: backup copies a SQLite database while a service writes to it,
     const answer = await fetch(`${url}/apis/atlas.example.com/v1alpha1/cities`);
     assert.ok(Number(answer.headers.get('kindred-revision')) > before);
   });
+});
+
+test('contract 14: a backup that lost its end is not restored', async () => {
+  const file = join(folder, 'short.db');
+  assert.equal((await kindred(['backup', '-o', file, '--database', database])).code, 0);
+  truncateSync(file, Math.floor(statSync(file).size / 4096 / 2) * 4096);
+  const target = join(folder, 'short-restored.db');
+  const { code, stderr } = await kindred(['restore', file, '--database', `sqlite:${target}`]);
+  assert.equal(code, 1);
+  assert.match(stderr, /^kindred: .*short\.db is (damaged|no backup of this service): .*\n$/);
+  assert.equal(existsSync(target), false);
 });
 
 test('contract 14: check finds nothing in a sound database, and changes nothing', async () => {
