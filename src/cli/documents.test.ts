@@ -39,7 +39,7 @@ const cases = [
     expected: [{ place: 'file:1', value: { a: 1 }, text: undefined }],
   },
   {
-    name: 'a list of JSON objects, and a page of a list',
+    name: 'a list of JSON objects',
     text: '[{"a":1},{"a":2}]',
     expected: [
       { place: 'file:1', value: { a: 1 }, text: undefined },
@@ -48,8 +48,11 @@ const cases = [
   },
   {
     name: 'a page of a list',
-    text: 'page: 1\ntotal: 1\nitems:\n  - a: 1\n',
-    expected: [{ place: 'file:1', value: { a: 1 }, text: undefined }],
+    text: 'page: 1\ntotal: 2\nitems:\n  - a: 1\n  - a: 2\n',
+    expected: [
+      { place: 'file:4', value: { a: 1 }, text: undefined },
+      { place: 'file:5', value: { a: 2 }, text: undefined },
+    ],
   },
 ];
 
@@ -61,7 +64,12 @@ for (const { name, text, expected } of cases) {
 
 const broken = [
   { name: 'a broken line of NDJSON', text: '{"a":1}\n{"a":\n', message: /^file:2 is no JSON/ },
-  { name: 'broken YAML', text: 'a: 1\nb: [\n', message: /^file:\d+ is neither YAML nor JSON/ },
+  { name: 'broken YAML', text: 'a: 1\nb: [\n', message: /^file:\d+ is neither YAML nor JSON: .*[^:]$/ },
+  {
+    name: 'a broken document after a good one',
+    text: 'a: 1\n---\n{ a: [ }\n',
+    message: /^file:3 is neither YAML nor JSON: [^:]+$/,
+  },
   { name: 'a key given twice', text: 'a: 1\na: 2\n', message: /^file:\d+ is neither YAML nor JSON/ },
   { name: 'too many aliases', text: `a: &a x\nb: [${'*a,'.repeat(101)}]\n`, message: /more than 100 aliases/ },
 ];

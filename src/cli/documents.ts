@@ -3,7 +3,8 @@ import { createReadStream } from 'node:fs';
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
-import { isAlias, LineCounter, parseAllDocuments, visit } from 'yaml';
+import type { Node } from 'yaml';
+import { isAlias, isMap, isSeq, LineCounter, parseAllDocuments, visit } from 'yaml';
 import { exactIntegers, parseExact } from './exact-json.ts';
 import type { Io } from './io.ts';
 import { UsageError } from './io.ts';
@@ -105,19 +106,25 @@ function* yaml(text: string, place: string): Generator<Document, void, undefined
   const parsed = parseAllDocuments(text, { intAsBigInt: true, lineCounter, uniqueKeys: true, merge: true });
   let aliases = 0;
   for (const document of 'empty' in parsed ? [] : parsed) {
-    const line = lineCounter.linePos(document.contents?.range?.[0] ?? document.range[0]).line;
+    const lineOf = (node: Node | null) => lineCounter.linePos((node ?? document).range?.[0] ?? 0).line;
     const problem = document.errors[0];
     if (problem) {
-      const at = problem.linePos?.[0].line ?? line;
-      throw new UsageError(`${place}:${at} is neither YAML nor JSON: ${problem.message.split('\n')[0]}`);
+      const at = problem.linePos?.[0].line ?? lineOf(document.contents);
+      // The message ends with the place, and a drawing of it below.
+      const reason = problem.message.split('\n')[0]!.replace(/ at line \d+, column \d+:?$/, '');
+      throw new UsageError(`${place}:${at} is neither YAML nor JSON: ${reason}`);
     }
     visit(document, (_key, node) => {
       if (isAlias(node) && ++aliases > aliasLimit) {
-        throw new UsageError(`${place}:${line} has more than ${aliasLimit} aliases`);
+        throw new UsageError(`${place}:${lineOf(document.contents)} has more than ${aliasLimit} aliases`);
       }
     });
     const value: unknown = exactIntegers(document.toJS({ maxAliasCount: aliasLimit }));
-    for (const one of objectsIn(value)) yield { place: `${place}:${line}`, value: one, offset: document.range[2] };
+    const nodes = nodesIn(document.contents);
+    for (const [i, one] of objectsIn(value).entries()) {
+      const line = lineOf(nodes[i] ?? document.contents);
+      yield { place: `${place}:${line}`, value: one, offset: document.range[2] };
+    }
   }
 }
 
@@ -126,4 +133,10 @@ function objectsIn(value: unknown): readonly unknown[] {
   if (Array.isArray(value)) return value;
   const { items, kind } = value as { items?: unknown; kind?: unknown };
   return Array.isArray(items) && kind === undefined ? items : [value];
+}
+
+/** The nodes of what `objectsIn` finds. */
+function nodesIn(contents: Node | null): readonly Node[] {
+  const list = isMap(contents) && !contents.has('kind') ? contents.get('items', true) : contents;
+  return isSeq<Node>(list) ? list.items : [];
 }
