@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, request as requestTo } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { setTimeout } from 'node:timers/promises';
 
 export type Fault =
   /** Answered here; the service sees nothing of it. `problem`: with the document that the service itself would send. */
@@ -15,6 +16,8 @@ export type Fault =
   | { kind: 'cutRequest'; part: number }
   /** The service does the work; the client gets the first `part` of the answer, then its connection breaks. */
   | { kind: 'cutAnswer'; part: number }
+  /** The client gets the first `part` of the answer, cut at a line, as if that were all. */
+  | { kind: 'truncate'; part: number }
   /** Bulk only: the lines for which this is true never reach the service and are answered NotReady or TooManyRequests. */
   | { kind: 'refuseLines'; status: 429 | 503; of: (index: number) => boolean }
   /** Bulk only: the service does the work, and these lines are answered UnknownOutcome. */
@@ -25,6 +28,7 @@ export interface ProxiedRequest {
   readonly method: string;
   readonly path: string;
   readonly isBulk: boolean;
+  readonly headers: IncomingMessage['headers'];
   readonly body: Buffer;
 }
 
@@ -44,13 +48,14 @@ export async function startFaultProxy(
   faultOf: (request: ProxiedRequest) => Fault | undefined | Promise<Fault | undefined>,
 ): Promise<FaultProxy> {
   const requests: ProxiedRequest[] = [];
+  const closed = new AbortController();
   const server = createServer((incoming, response) => {
     serve(incoming, response).catch(() => response.destroy());
   });
   const serve = async (incoming: IncomingMessage, response: ServerResponse): Promise<void> => {
     const body = await bytesOf(incoming);
     const isBulk = incoming.method === 'POST' && incoming.headers['content-type'] === ndjson;
-    const seen = { method: incoming.method!, path: incoming.url!, isBulk, body };
+    const seen = { method: incoming.method!, path: incoming.url!, isBulk, headers: incoming.headers, body };
     requests.push(seen);
     const fault = await faultOf(seen);
     if (fault?.kind === 'cutBefore') return void incoming.socket.destroy();
@@ -59,7 +64,7 @@ export async function startFaultProxy(
       await sendPart(target, incoming, body.subarray(0, Math.floor(body.length * fault.part)));
       return void incoming.socket.destroy();
     }
-    if (fault?.kind === 'delay') await new Promise((resolve) => setTimeout(resolve, fault.milliseconds));
+    if (fault?.kind === 'delay') await setTimeout(fault.milliseconds, undefined, { signal: closed.signal });
     const lines = linesOf(body);
     const sent =
       fault?.kind === 'refuseLines'
@@ -73,6 +78,7 @@ export async function startFaultProxy(
     const answer = await pass(target, incoming, sent);
     if (fault?.kind === 'hide') return refuse(response, { kind: 'refuse', status: fault.status });
     const passed = linesOf(answer.body);
+    if (fault?.kind === 'truncate') answer.body = joined(passed.slice(0, Math.floor(passed.length * fault.part)));
     if (fault?.kind === 'refuseLines') {
       answer.body = joined(lines.map((_, i) => (fault.of(i) ? problemLine(fault.status) : passed.shift()!)));
     }
@@ -89,6 +95,7 @@ export async function startFaultProxy(
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     requests,
     close: async () => {
+      closed.abort();
       server.closeAllConnections();
       server.close();
       await once(server, 'close');
@@ -163,6 +170,6 @@ async function sendPart(target: string, incoming: IncomingMessage, part: Buffer)
   outgoing.on('error', () => {});
   outgoing.on('response', (answer) => answer.on('error', () => {}).resume());
   outgoing.write(part);
-  await new Promise((resolve) => setTimeout(resolve, 10));
+  await setTimeout(10);
   outgoing.destroy();
 }
