@@ -1,23 +1,28 @@
 import { readFileSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { isSubdomain } from '../model/names.ts';
 import { UsageError } from './io.ts';
 
 /**
  * Writes the package of a new plugin into a folder of its name in the current one: a model with indexes, a controller,
  * an endpoint, a pre-declared object, and a test that starts the service with it.
+ * @param group of the model; its routes are below `api.<group>`
  * @returns the files, as paths from the current folder
  */
-export async function newPlugin(name: string): Promise<string[]> {
+export async function newPlugin(name: string, group = `${name}.example.com`): Promise<string[]> {
   if (!/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/.test(name)) {
     throw new UsageError(
       `"${name}" is no plugin name: at most 63 lower-case letters, digits and "-", beginning and ending with a letter or digit`,
     );
   }
+  if (group === '' || !isSubdomain(group) || `api.${group}`.length > 253) {
+    throw new UsageError(`"${group}" is no group: it is a domain name in lower case, such as "tasks.example.com"`);
+  }
   await mkdir(name).catch((error: NodeJS.ErrnoException) => {
     throw new UsageError(error.code === 'EEXIST' ? `the folder ${name} is there already` : error.message);
   });
-  const files = Object.entries(filesOf(name, `${name}.example.com`));
+  const files = Object.entries(filesOf(name, group));
   for (const [path, content] of files) {
     await mkdir(dirname(join(name, path)), { recursive: true });
     await writeFile(join(name, path), content);
@@ -130,6 +135,7 @@ spec:
 `,
     'plugin.test.ts': `import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import type { NewOf } from 'kindred';
 import { type Harness, startHarness } from 'kindred/testing';
 import { Task } from './task.ts';
 
@@ -154,8 +160,8 @@ test('a task without a title is refused with the field', async () => {
 });
 
 test('the controller sets the phase, and the endpoint counts it', async () => {
-  const create = (name: string, spec: Omit<Task['spec'], 'done'> & { done?: boolean }) =>
-    harness.client.create(Task, { metadata: { name }, spec: spec as Task['spec'] });
+  const create = (name: string, spec: NewOf<typeof Task>['spec']) =>
+    harness.client.create(Task, { metadata: { name }, spec });
   await create('late', { title: 'Late', due: '2020-01-01T00:00:00Z' });
   await create('finished', { title: 'Finished', done: true });
   await harness.until(async () => {
@@ -183,8 +189,34 @@ test('the controller sets the phase, and the endpoint counts it', async () => {
   }
 }
 `,
-    '.gitignore': 'node_modules\n*.db\n*.db-*\n',
+    'README.md': readme(name, group),
+    '.gitignore': 'node_modules\ndist\n*.db\n*.db-*\n',
   };
+}
+
+function readme(name: string, group: string): string {
+  return `# ${name}
+
+A plugin for Kindred: tasks at \`/apis/${group}/v1alpha1/tasks\`, counted at \`/apis/api.${group}/v1alpha1/tasks/-/summary\`.
+
+\`\`\`
+npm install
+npm test              # builds the plugin and starts the service with it
+npm start             # the service with this plugin, loaded again whenever a source changes
+npm run typecheck
+npm run build         # dist/plugin.js, which is what runs where the package is installed
+npm pack              # the package, ready to be installed or published
+\`\`\`
+
+| | |
+|---|---|
+| \`plugin.ts\` | what is registered when the plugin starts |
+| \`task.ts\` | the model |
+| \`controller.ts\` | what follows from a change of a task |
+| \`endpoint.ts\` | a route of its own |
+| \`extensions/\` | objects that come along |
+| \`plugin.test.ts\` | the tests |
+`;
 }
 
 function packageJson(name: string): string {
@@ -197,16 +229,26 @@ function packageJson(name: string): string {
     version: '0.1.0',
     private: true,
     type: 'module',
-    main: 'plugin.ts',
+    main: 'dist/plugin.js',
+    exports: {
+      '.': { development: './plugin.ts', default: './dist/plugin.js' },
+      './package.json': './package.json',
+    },
+    files: ['dist', 'extensions'],
     engines: { kindred: `>=${own.version}` },
     kindred: { name },
     scripts: {
       start: 'kindred serve --plugin . --insecure-no-auth --dev',
-      test: 'node --test',
+      build:
+        'esbuild plugin.ts --bundle --packages=external --platform=node --format=esm --target=node24 --sourcemap --outfile=dist/plugin.js',
+      prepack: 'npm run build',
+      test: 'npm run build && node --test',
       typecheck: 'tsc',
     },
     devDependencies: {
       '@types/node': `^${own.devDependencies['@types/node']}`,
+      // What tsx brings, of the version that the service is tested with.
+      esbuild: '^0.28.2',
       kindred: `^${own.version}`,
       typescript: `^${own.devDependencies.typescript}`,
     },

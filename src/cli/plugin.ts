@@ -35,9 +35,11 @@ function newCommand(io: Io): Command {
   return new Command('new')
     .description('make the folder of a new plugin: model, index, controller, endpoint, object and test')
     .argument('<name>', 'lower-case letters, digits and "-", at most 63; also the name of the folder')
-    .action(async (name: string) => {
-      const files = await newPlugin(name);
-      await write(io.stdout, `${files.map((file) => `${file}\n`).join('')}\nkindred serve --plugin ${name}\n`);
+    .option('--group <group>', 'group of its model (default: <name>.example.com)')
+    .action(async (name: string, { group }: { group?: string }) => {
+      const files = await newPlugin(name, group);
+      const next = [`cd ${name}`, 'npm install', 'npm test', 'npm start'];
+      await write(io.stdout, `${[...files, '', ...next].join('\n')}\n`);
     });
 }
 

@@ -117,17 +117,25 @@ export class PluginLoader {
     this.#hooks.deregister();
   }
 
+  /**
+   * What `main` or `exports` lead to. The condition `development` of `exports` names the source: it is run with `dev`, and
+   * while the package is not built yet.
+   */
   #entry(folder: string, manifest: Manifest): string {
     const packageJson = join(folder, 'package.json');
     try {
       // With a separator at its end the folder is asked for, not a file beside it of the same name (folder.js, folder.json).
       if (!manifest.hasExports) return pathToFileURL(createRequire(packageJson).resolve(folder + sep)).href;
       // A package may import itself by its name: Node's own rules for "exports" and its conditions decide.
-      const entry = import.meta.resolve(
-        `${entryPrefix}${encodeURIComponent(manifest.packageName)}?${pathToFileURL(packageJson).href}`,
-      );
-      if (!existsSync(fileURLToPath(entry))) throw new Error(`there is no ${fileURLToPath(entry)}`);
-      return entry;
+      const [built, source] = ['', 'development'].map((condition) =>
+        import.meta.resolve(
+          `${entryPrefix}${encodeURIComponent(manifest.packageName)}?${condition}?${pathToFileURL(packageJson).href}`,
+        ),
+      ) as [string, string];
+      const wanted = this.#options.dev ? [source, built] : [built, source];
+      const found = wanted.find((entry) => existsSync(fileURLToPath(entry)));
+      if (found === undefined) throw new Error(`there is no ${fileURLToPath(built)}`);
+      return found;
     } catch (cause) {
       const reason = (cause as Error).message.split('\n')[0];
       throw new KindredError('InvalidPlugin', texts.noEntry, { folder, reason }, {}, { cause });
@@ -138,8 +146,10 @@ export class PluginLoader {
     const own = this.#own.get(specifier);
     if (own) return { url: own, shortCircuit: true, format: formatOf(own) };
     if (specifier.startsWith(entryPrefix)) {
-      const [name, parentURL] = specifier.slice(entryPrefix.length).split('?') as [string, string];
-      return next(decodeURIComponent(name), { ...context, parentURL });
+      const [name, condition, parentURL] = specifier.slice(entryPrefix.length).split('?') as [string, string, string];
+      const conditions = [...(context.conditions ?? []), ...(condition === '' ? [] : [condition])];
+      // Node.js keeps what a name led to for each parent, whatever the conditions were.
+      return next(decodeURIComponent(name), { ...context, conditions, parentURL: `${parentURL}?${condition}` });
     }
     const root = context.parentURL && this.#rootOf(context.parentURL);
     if (!root) return next(specifier, context);

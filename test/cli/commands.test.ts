@@ -333,29 +333,3 @@ test('contract 14: plugin list, disable and enable', async () => {
   const listed = await call('plugin', 'list');
   assert.match(listed.stdout, /^NAME +VERSION +ENABLED +STATE +REASON\natlas +0\.1\.0 +true +STARTED/);
 });
-
-test('contract 14: plugin new makes a plugin that starts as it is', async () => {
-  const home = process.cwd();
-  process.chdir(folder);
-  try {
-    const made = await kindred(['plugin', 'new', 'garden']);
-    assert.equal(made.code, 0, made.stderr);
-    assert.match(made.stdout, /^garden\/package\.json\n/);
-    assert.equal((await kindred(['plugin', 'new', 'garden'])).code, 2);
-    assert.equal((await kindred(['plugin', 'new', 'Garden'])).code, 2);
-  } finally {
-    process.chdir(home);
-  }
-  const started = await startHarness({ plugins: [join(folder, 'garden')] });
-  try {
-    const task = await started.fetch('/apis/garden.example.com/v1alpha1/tasks/welcome');
-    assert.equal(task.status, 200);
-    await started.until(async () => {
-      const summary = await started.fetch('/apis/api.garden.example.com/v1alpha1/tasks/-/summary');
-      assert.deepEqual(await summary.json(), { Open: 1, Overdue: 0, Done: 0 });
-      return true;
-    });
-  } finally {
-    await started.stop();
-  }
-});
