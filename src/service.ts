@@ -190,7 +190,7 @@ class RunningService implements Service {
       },
       reservedDomain,
       logger,
-      behaviours: new Map([...auth.behaviours, ...webhookBehaviours(reservedDomain, authorizer)]),
+      behaviours: new Map([...auth.behaviours, ...webhookBehaviours(reservedDomain, authorizer, auth.authors)]),
     });
     resources.onOvertaken = () => {
       auth.overtaken();
@@ -220,6 +220,8 @@ class RunningService implements Service {
       store,
       clientOf: (fence) =>
         createLocalClient({ resources, registry, authorizer, caller: system, unchecked: true, fence }),
+      authors: auth.authors,
+      onRightsChange: (listener) => authorizer.onChange(listener),
       reservedDomain,
       replica,
       timers: options.timers,

@@ -4,7 +4,8 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { ModelType } from '../model/define.ts';
 import type { ExtensionObject } from '../model/object.ts';
 import type { SchemeRegistry } from '../model/registry.ts';
-import type { Identity } from '../resource/access.ts';
+import type { Authors, Identity } from '../resource/access.ts';
+import { allowAll, system } from '../resource/access.ts';
 import type { ModelBehaviour } from '../resource/behaviour.ts';
 import type { ExtensionClient } from '../resource/extension-client.ts';
 import type { AppliedChange, Feed } from '../resource/feed.ts';
@@ -68,6 +69,8 @@ export interface AuthRuntime {
 export class Auth {
   /** The one authoriser. */
   readonly authorizer: Rbac;
+  /** What authors may do while what they made goes on. */
+  readonly authors: Authors;
   /** To be registered with owner '' before `start`. */
   readonly models = builtInModels;
   /** What the built-in models do at writes and how they are shown, by `<kind>.<group>`. */
@@ -105,6 +108,11 @@ export class Auth {
       owned: (plugin) => this.#owned(plugin),
       logger,
     });
+    this.authors = {
+      of: (caller) => this.authorizer.authorOf(caller),
+      decide: (author, access) =>
+        parts.open ? allowAll.decide(system.identity, access) : this.authorizer.decideFor(author, access),
+    };
     this.#tokens = new Tokens(() => this.authorizer, now);
     const current = (): Promise<void> | undefined => this.#runtime?.feed.current();
     this.#authenticator = new Authenticator({

@@ -4,7 +4,7 @@
  */
 import { LRUCache } from 'lru-cache';
 import type { ExtensionObject } from '../model/object.ts';
-import type { Access, Authorizer, Decision, Identity } from '../resource/access.ts';
+import type { Access, Author, Authorizer, Caller, Decision, Identity } from '../resource/access.ts';
 import type { SubjectKind } from './identity.ts';
 import { anonymousRole, authenticatedRole, isAnonymous, isPrincipal, superRole } from './identity.ts';
 import type { RoleKeys } from './keys.ts';
@@ -122,7 +122,23 @@ export class Rbac implements Authorizer {
 
   /** What a user or plugin of this name may do by bindings and as somebody who has logged in, whatever the credential. */
   policyOfSubject(kind: SubjectKind, name: string): Policy {
-    return new Policy([this.#layer(kind, name, [authenticatedRole])]);
+    return this.#policyOf(kind, name, [authenticatedRole]);
+  }
+
+  /** Who it is that acts, for a time when the credential is gone. */
+  authorOf({ identity, origin }: Caller): Author {
+    if (origin === 'host') return { kind: 'System', name: identity.name };
+    const { kind, subject } = isPrincipal(identity) ? identity : { kind: 'User' as const, subject: identity.name };
+    const created = kind === 'User' ? this.#users.get(subject)?.created : undefined;
+    return { kind, name: subject, ...(created !== undefined && { created }) };
+  }
+
+  decideFor({ kind, name, created }: Author, access: Access): Decision {
+    if (kind === 'System') return { allowed: true, reason: 'it is the service itself' };
+    const user = kind === 'User' ? this.#users.get(name) : undefined;
+    if (user?.created !== created) return { allowed: false, reason: `the user "${name}" of then is gone` };
+    if (user?.disabled) return { allowed: false, reason: `the user "${name}" is disabled` };
+    return this.policyOfSubject(kind, name).decide(access);
   }
 
   /**
@@ -279,20 +295,18 @@ export class Rbac implements Authorizer {
     if (kind === 'User' && this.#users.get(subject)?.disabled) return nothing(`the user "${subject}" is disabled`);
     const granted = [...(principal?.granted ?? identity.roles)];
     if (!isAnonymous(identity) && !granted.includes(authenticatedRole)) granted.push(authenticatedRole);
-    const scope = principal?.scope;
+    return this.#policyOf(kind, subject, granted, principal?.scope);
+  }
+
+  #policyOf(kind: SubjectKind, subject: string, granted: readonly string[], scope?: readonly string[]): Policy {
     const key = JSON.stringify([kind, subject, granted, scope]);
     let policy = this.#policies.get(key);
     if (!policy) {
       const layers = [this.#layer(kind, subject, granted)];
-      if (scope)
-        layers.push(
-          new Layer(
-            this.#collect(
-              [...scope, authenticatedRole].map((name) => ({ name })),
-              [],
-            ),
-          ),
-        );
+      if (scope) {
+        const roots = [...scope, authenticatedRole].map((name) => ({ name }));
+        layers.push(new Layer(this.#collect(roots, [])));
+      }
       policy = new Policy(layers);
       this.#policies.set(key, policy);
     }

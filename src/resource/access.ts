@@ -39,6 +39,20 @@ export interface Authorizer {
   onChange(listener: () => void): () => void;
 }
 
+/** Somebody who caused what goes on without them, as it is kept with it. */
+export interface Author {
+  readonly kind: 'User' | 'Plugin' | 'System';
+  readonly name: string;
+  /** creationTimestamp of the User, when there was one: another User of the name is somebody else. */
+  readonly created?: string;
+}
+
+export interface Authors {
+  of(caller: Caller): Author;
+  /** What the author may do now, by the roles that are bound to the name: no credential is at hand. */
+  decide(author: Author, access: Access): Decision;
+}
+
 export const system: Caller = { identity: { name: 'system', roles: ['super-role'] }, origin: 'host' };
 
 /** Everything is allowed: the service without authentication. */

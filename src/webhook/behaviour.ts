@@ -2,9 +2,9 @@
 import type { Text, Violation } from '../errors.ts';
 import { invalid, KindredError, violation } from '../errors.ts';
 import { parseLabelSelector } from '../query/selector.ts';
-import type { Access, Authorizer, Caller } from '../resource/access.ts';
+import type { Access, Author, Authorizer, Authors, Caller, Decision, Identity } from '../resource/access.ts';
 import type { ModelBehaviour } from '../resource/behaviour.ts';
-import type { WebhookObject, WebhookSpec } from './model.ts';
+import type { WebhookObject, WebhookSpec, WebhookStatus } from './model.ts';
 
 const texts = {
   url: {
@@ -16,6 +16,10 @@ const texts = {
     en: '"{identity}" may not make a webhook for this, lacking the right to {verb} {resource}: {reason}',
     zh: '"{identity}" 无权为此创建 Webhook，缺少对 {resource} 执行 {verb} 的权限：{reason}',
   },
+  passing: {
+    en: '"{identity}" may {verb} {resource} only as long as the credential lasts, and a webhook goes on without it: bind a role with this right to the name',
+    zh: '"{identity}" 对 {resource} 执行 {verb} 的权限仅随凭据有效，而 Webhook 会在此后继续运行：请将含该权限的角色绑定到该名称',
+  },
 } satisfies Record<string, Text>;
 
 /** `persons.demo.example.com` as plural and group; the empty group has no dot. */
@@ -24,19 +28,69 @@ function resourceOf(text: string): { readonly plural: string; readonly group: st
   return dot < 0 ? { plural: text, group: '' } : { plural: text.slice(0, dot), group: text.slice(dot + 1) };
 }
 
-export function webhookBehaviour(authorizer: Authorizer): ModelBehaviour {
+/** @param authorizer decides by the credential of whoever writes  @param authors without one, as deliveries do later */
+export function webhookBehaviour(authorizer: Authorizer, authors: Authors): ModelBehaviour {
+  /** @throws Forbidden */
+  function checkRights({ identity }: Caller, author: Author, spec: WebhookSpec): void {
+    const missing = missingRight((access) => authorizer.decide(identity, access), spec);
+    if (missing) throw refused(texts.rights, identity, missing);
+    const passing = missingRight((access) => authors.decide(author, access), spec);
+    if (passing) throw refused(texts.passing, identity, passing);
+  }
+
+  /** Whoever made the specification what it is. Who changes labels, or the service its status, gives nothing away. */
+  function authorOf(caller: Caller, spec: WebhookSpec, before: WebhookObject | undefined): Author | undefined {
+    if (before && JSON.stringify(before.spec) === JSON.stringify(spec)) return before.status?.author;
+    const violations = violationsOf(spec);
+    if (violations.length > 0) throw invalid(violations);
+    const author = authors.of(caller);
+    if (caller.origin !== 'host') checkRights(caller, author, spec);
+    return author;
+  }
+
   return {
     prepareWrite(object, before, caller) {
-      const { spec } = object as unknown as WebhookObject;
-      const known = (before as WebhookObject | undefined)?.spec;
-      // Whoever changes labels, or the service its status, gives nothing away.
-      if (JSON.stringify(known) === JSON.stringify(spec)) return object;
-      const violations = violationsOf(spec);
-      if (violations.length > 0) throw invalid(violations);
-      if (caller.origin !== 'host') checkRights(authorizer, caller, spec);
-      return object;
+      const { spec, status = nothingDelivered } = object as unknown as WebhookObject;
+      const author = authorOf(caller, spec, before as WebhookObject | undefined);
+      // Whatever the status in the request says.
+      const { author: _given, ...rest } = status;
+      return { ...object, status: author ? { author, ...rest } : rest };
     },
   };
+}
+
+const nothingDelivered: WebhookStatus = { lastRevision: 0, failures: 0, dropped: 0, conditions: [] };
+
+/** A right that a webhook with this specification needs and that is not there. */
+export function missingRight(
+  decide: (access: Access) => Decision,
+  { resources, secretName }: WebhookSpec,
+): MissingRight | undefined {
+  for (const access of neededFor(resources, secretName)) {
+    const decision = decide(access);
+    // A right to some objects is none to all of them.
+    if (!decision.allowed || decision.names) return { ...access, reason: decision.reason };
+  }
+  return undefined;
+}
+
+interface MissingRight {
+  readonly verb: string;
+  readonly resource: string;
+  /** Why it is not there. */
+  readonly reason: string;
+}
+
+function* neededFor(resources: readonly string[], secretName: string): Generator<Access & { resource: string }> {
+  for (const text of resources) {
+    const { plural, group } = resourceOf(text);
+    for (const verb of ['list', 'watch']) yield { verb, group, resource: plural };
+  }
+  yield { verb: 'get', group: '', resource: 'secrets', name: secretName };
+}
+
+function refused(text: Text, { name }: Identity, { verb, resource, reason }: MissingRight): KindredError {
+  return new KindredError('Forbidden', text, { identity: name, verb, resource, reason });
 }
 
 function violationsOf({ url, labelSelector }: WebhookSpec): Violation[] {
@@ -53,26 +107,4 @@ function violationsOf({ url, labelSelector }: WebhookSpec): Violation[] {
     violations.push(violation('/spec/labelSelector', 'format', texts.selector, { problem }));
   }
   return violations;
-}
-
-/** @throws Forbidden */
-function checkRights(authorizer: Authorizer, { identity }: Caller, { resources, secretName }: WebhookSpec): void {
-  const needed: Access[] = resources.flatMap((text) => {
-    const { plural, group } = resourceOf(text);
-    return ['list', 'watch'].map((verb) => ({ verb, group, resource: plural }));
-  });
-  needed.push({ verb: 'get', group: '', resource: 'secrets', name: secretName });
-  for (const access of needed) {
-    const decision = authorizer.decide(identity, access);
-    // A right to some objects is none to all of them.
-    if (decision.allowed && !decision.names) continue;
-    const resource = 'resource' in access ? access.resource : '';
-    const { verb } = access;
-    throw new KindredError('Forbidden', texts.rights, {
-      identity: identity.name,
-      verb,
-      resource,
-      reason: decision.reason,
-    });
-  }
 }

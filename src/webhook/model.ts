@@ -4,6 +4,7 @@ import type { Model } from '../model/define.ts';
 import { defineModel } from '../model/define.ts';
 import type { Metadata } from '../model/object.ts';
 import { Type } from '../model/type.ts';
+import type { Author } from '../resource/access.ts';
 
 export type WebhookEvent = 'ADDED' | 'MODIFIED' | 'DELETED';
 
@@ -24,6 +25,8 @@ export interface WebhookCondition {
 }
 
 export interface WebhookStatus {
+  /** Absent on webhooks from before it was kept. */
+  author?: Author;
   lastRevision: number;
   failures: number;
   dropped: number;
@@ -83,6 +86,16 @@ export function webhookModel(reservedDomain: string): Model<WebhookObject> {
     }),
     status: Type.Optional(
       Type.Object({
+        author: Type.Optional(
+          Type.Object(
+            {
+              kind: Type.Enum(['User', 'Plugin', 'System']),
+              name: Type.String(),
+              created: moment('When this User was made; another User of the name is somebody else.'),
+            },
+            { description: 'Who made it, or changed its specification last: it delivers what they may see.' },
+          ),
+        ),
         lastRevision: Type.Integer({ minimum: 0, description: 'Every change up to this revision is delivered.' }),
         failures: Type.Integer({ minimum: 0, description: 'Attempts that failed since the last that did not.' }),
         dropped: Type.Integer({ minimum: 0, description: 'Changes that were given up.' }),

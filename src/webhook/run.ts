@@ -8,10 +8,11 @@ import { KindredError } from '../errors.ts';
 import type { Bound } from '../query/bind.ts';
 import { bind } from '../query/bind.ts';
 import { parseLabelSelector } from '../query/selector.ts';
+import type { Author } from '../resource/access.ts';
 import type { AppliedChange, Feed } from '../resource/feed.ts';
 import { eventTypeOf } from '../resource/watch.ts';
 import { AddressNotAllowed } from './address.ts';
-import type { WebhookCondition, WebhookEvent, WebhookSpec, WebhookStatus } from './model.ts';
+import type { WebhookCondition, WebhookEvent, WebhookObject, WebhookSpec, WebhookStatus } from './model.ts';
 import type { Sender } from './send.ts';
 import { Refused } from './send.ts';
 import { signatureOf } from './signature.ts';
@@ -45,6 +46,8 @@ export interface WebhookRunParts {
   readonly keys: (secretName: string) => Promise<readonly Uint8Array[]>;
   /** True for a change that is never told: the state of deliveries itself. */
   readonly isSilent: (change: AppliedChange) => boolean;
+  /** Why the author may not be shown what the specification asks for; undefined: they may. */
+  readonly forbids: (author: Author | undefined, spec: WebhookSpec) => string | undefined;
   readonly save: (status: WebhookStatus) => Promise<void>;
   readonly timers: Timers;
   /** From 0 (included) to 1 (excluded). */
@@ -62,6 +65,9 @@ export class KeyMissing extends Error {
     this.reason = reason;
   }
 }
+
+/** The author may not see what would be delivered. */
+class Forbidden extends Error {}
 
 interface Delivery {
   readonly revision: number;
@@ -87,6 +93,9 @@ export class WebhookRun {
   readonly #parts: WebhookRunParts;
   readonly #abort = new AbortController();
   #spec: WebhookSpec;
+  #author: Author | undefined;
+  /** The last attempt failed for want of the author's rights. */
+  #isForbidden = false;
   #bound: Bound;
   #cursor: number;
   #status: WebhookStatus;
@@ -105,16 +114,20 @@ export class WebhookRun {
 
   constructor(parts: WebhookRunParts) {
     this.#parts = parts;
-    this.#spec = parts.spec;
-    this.#bound = selectionOf(parts.spec);
-    this.#cursor = parts.status?.lastRevision ?? parts.created;
-    this.#status = parts.status ?? { lastRevision: this.#cursor, failures: 0, dropped: 0, conditions: [] };
-    if (!parts.status) this.#touch();
+    const { spec, status, created } = parts;
+    this.#spec = spec;
+    this.#author = status?.author;
+    this.#bound = selectionOf(spec);
+    // Nothing from before the webhook was there, whatever its status says.
+    this.#cursor = Math.max(status?.lastRevision ?? 0, created);
+    this.#status = { failures: 0, dropped: 0, conditions: [], ...status, lastRevision: this.#cursor };
+    if (status?.lastRevision !== this.#cursor) this.#touch();
   }
 
   /** What is read from now on follows the new specification; what is left goes to the new address. */
-  update(spec: WebhookSpec): void {
+  update({ spec, status }: WebhookObject): void {
     this.#spec = spec;
+    this.#author = status?.author;
     this.#bound = selectionOf(spec);
     this.#retryNow();
   }
@@ -122,6 +135,11 @@ export class WebhookRun {
   /** There are new changes. */
   wake(): void {
     if (!this.#stopped && this.#parts.feed.applied > this.#cursor) this.#read();
+  }
+
+  /** What anybody may do could have changed. */
+  rightsChanged(): void {
+    if (this.#isForbidden && this.#parts.forbids(this.#author, this.#spec) === undefined) this.#retryNow();
   }
 
   secretChanged(name: string): void {
@@ -225,6 +243,9 @@ export class WebhookRun {
     delivery.began ||= timers.now();
     try {
       const signing = await keys(this.#spec.secretName);
+      const forbidden = this.#parts.forbids(this.#author, this.#spec);
+      this.#isForbidden = forbidden !== undefined;
+      if (forbidden !== undefined) throw new Forbidden(forbidden);
       const body = bodyOf(delivery);
       const id = `${this.#parts.name}-${delivery.revision}`;
       const timestamp = Math.floor(timers.now() / 1_000);
@@ -348,6 +369,7 @@ function bodyOf({ type, revision, time, resource, content }: Delivery): Buffer {
 
 function reasonOf(error: unknown): string {
   if (error instanceof KeyMissing) return error.reason;
+  if (error instanceof Forbidden) return 'Forbidden';
   if (error instanceof AddressNotAllowed) return 'AddressNotAllowed';
   return error instanceof Refused ? 'Refused' : 'Unreachable';
 }

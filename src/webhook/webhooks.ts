@@ -4,15 +4,15 @@ import { Leader } from '../controller/lease.ts';
 import { KindredError } from '../errors.ts';
 import type { Model } from '../model/define.ts';
 import type { SchemeRegistry } from '../model/registry.ts';
-import type { Authorizer } from '../resource/access.ts';
+import type { Author, Authorizer, Authors } from '../resource/access.ts';
 import type { ModelBehaviour } from '../resource/behaviour.ts';
 import type { ExtensionClient } from '../resource/extension-client.ts';
 import type { AppliedChange } from '../resource/feed.ts';
 import type { ModelResource } from '../resource/resource.ts';
 import type { Resources } from '../resource/resources.ts';
 import type { Lookup } from './address.ts';
-import { webhookBehaviour } from './behaviour.ts';
-import type { WebhookObject, WebhookStatus } from './model.ts';
+import { missingRight, webhookBehaviour } from './behaviour.ts';
+import type { WebhookObject, WebhookSpec, WebhookStatus } from './model.ts';
 import { webhookGroup, webhookModel } from './model.ts';
 import type { Timers, WebhookRunOptions } from './run.ts';
 import { KeyMissing, WebhookRun } from './run.ts';
@@ -41,6 +41,10 @@ export interface WebhooksParts {
   readonly store: LeaseStore;
   /** Acts as the service; its writes carry the fence. */
   readonly clientOf: (fence: () => Fence | undefined) => ExtensionClient;
+  /** What the authors of webhooks may do by now. */
+  readonly authors: Authors;
+  /** Calls back when what anybody may do could have changed. */
+  readonly onRightsChange: (listener: () => void) => () => void;
   readonly reservedDomain: string;
   /** Names this process among the replicas. */
   readonly replica: string;
@@ -54,8 +58,12 @@ export interface WebhooksParts {
 }
 
 /** The entry of `ResourcesParts.behaviours` for the model. */
-export function webhookBehaviours(reservedDomain: string, authorizer: Authorizer): ReadonlyMap<string, ModelBehaviour> {
-  return new Map([[`Webhook.${webhookGroup(reservedDomain)}`, webhookBehaviour(authorizer)]]);
+export function webhookBehaviours(
+  reservedDomain: string,
+  authorizer: Authorizer,
+  authors: Authors,
+): ReadonlyMap<string, ModelBehaviour> {
+  return new Map([[`Webhook.${webhookGroup(reservedDomain)}`, webhookBehaviour(authorizer, authors)]]);
 }
 
 /** Entries of a Secret that sign: the second while receivers change over from it. */
@@ -129,6 +137,7 @@ class Term {
   readonly #runs = new Map<string, { readonly run: WebhookRun; readonly created: number }>();
   /** Changes of webhooks are followed one by one. */
   #work: Promise<void> = Promise.resolve();
+  readonly #stopListening: () => void;
   #isWaking = false;
   #ended = false;
 
@@ -143,6 +152,9 @@ class Term {
     this.#resource = resource;
     this.#client = parts.clientOf(() => fence);
     this.#sender = new Sender({ ...options, ...(parts.lookup && { lookup: parts.lookup }) });
+    this.#stopListening = parts.onRightsChange(() => {
+      for (const { run } of this.#runs.values()) run.rightsChanged();
+    });
   }
 
   async start(): Promise<void> {
@@ -159,6 +171,7 @@ class Term {
 
   async end(save: boolean): Promise<void> {
     this.#ended = true;
+    this.#stopListening();
     await this.#work;
     await Promise.all([...this.#runs.values()].map(({ run }) => run.stop(save)));
     this.#sender.close();
@@ -204,7 +217,7 @@ class Term {
     if (current && current.created !== wanted?.created) {
       this.#runs.delete(name);
       await current.run.stop(false);
-    } else current?.run.update(wanted!.object.spec);
+    } else current?.run.update(wanted!.object);
     if (!wanted || this.#runs.has(name) || this.#ended) return;
     const run = this.#run(wanted.object, wanted.created);
     this.#runs.set(name, { run, created: wanted.created });
@@ -228,6 +241,7 @@ class Term {
       name,
       spec,
       status,
+      forbids: (author, wanted) => this.#forbids(author, wanted),
       created,
       feed: resources.feed,
       sender: this.#sender,
@@ -239,6 +253,13 @@ class Term {
       options: this.#options,
       logger,
     });
+  }
+
+  /** Why the author of a webhook may not see what it delivers. */
+  #forbids(author: Author | undefined, spec: WebhookSpec): string | undefined {
+    if (!author) return 'it is not known who made it; whoever changes its specification becomes its author';
+    const missing = missingRight((access) => this.#parts.authors.decide(author, access), spec);
+    return missing && `its author "${author.name}" may not ${missing.verb} ${missing.resource}: ${missing.reason}`;
   }
 
   async #save(name: string, status: WebhookStatus): Promise<void> {
