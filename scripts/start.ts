@@ -31,11 +31,22 @@ const service = spawn(
   ],
   { stdio: ['inherit', 'pipe', 'inherit'], env: { KINDRED_LOG_LEVEL: 'warn', ...process.env } },
 );
+if (existsSync(importedFile) && !process.stderr.isTTY) {
+  // On a terminal the service shows a bar.
+  console.log(`Building the indexes of ${(cityCount + countryCount).toLocaleString('en')} objects…`);
+}
 service.on('exit', (code, signal) => process.exit(code ?? (signal ? 1 : 0)));
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-  // From a terminal the service gets the signal too; it ends at the first one, and this process with it.
-  process.on(signal, () => service.exitCode === null && signal === 'SIGTERM' && service.kill(signal));
+  // From a terminal the service gets an interrupt too; it ends at the first one, and this process with it.
+  process.on(signal, () => service.exitCode === null && signal !== 'SIGINT' && service.kill('SIGTERM'));
 }
+// npm may end without a word to its children: then nobody could stop the service any more.
+const parent = process.ppid;
+const lookForParent = setInterval(() => {
+  if (process.ppid === parent || process.env.npm_lifecycle_event === undefined) return;
+  clearInterval(lookForParent);
+  service.kill('SIGTERM');
+}, 500);
 
 for await (const line of createInterface({ input: service.stdout })) {
   console.log(line);
@@ -51,16 +62,24 @@ async function ready(url: string): Promise<void> {
     await importAll(createClient({ url, ...(token && { token }) }));
     writeFileSync(importedFile, `${new Date().toISOString()}\n`);
   }
-  const header = token ? ` -H "Authorization: Bearer ${token}"` : '';
-  const path = `${url}/apis/${own.group}/${own.version}`;
+  const lines = [
+    ...variables(url, token !== undefined),
+    'npx kindred list cities --field-selector spec.country=FR --sort spec.population,desc --size 10',
+  ];
+  // The token was printed when it was made, and is not repeated: what is on a screen is soon in a log.
   console.log(`
 The ten largest cities of France:
-  curl -s${header} '${path}/cities?fieldSelector=spec.country=FR&sort=spec.population,desc&size=10'
-The countries of Europe by area, with their capitals:
-  curl -s${header} '${path}/countries?labelSelector=atlas.example.com/region=Europe&sort=spec.area,desc'
+${lines.map((line) => `  ${line}`).join('\n')}
 Everything the service offers, described (it asks for the token):
   ${url}/swagger-ui.html
 `);
+}
+
+/** Who is asking, and where: for the shell, PowerShell on Windows. */
+function variables(url: string, withToken: boolean): string[] {
+  const file = join('.atlas', 'token');
+  const [set, read] = process.platform === 'win32' ? ['$env:', `(Get-Content ${file})`] : ['export ', `$(cat ${file})`];
+  return [...(withToken ? [`${set}KINDRED_TOKEN=${read}`] : []), `${set}KINDRED_SERVER="${url}"`];
 }
 
 /** What was imported before an interruption is there already, which is as good. */

@@ -4,11 +4,12 @@ import { databaseUrl } from './database.ts';
 import type { Io } from './io.ts';
 import { Exit } from './io.ts';
 import type { Format } from './output.ts';
-import { formatOption, print, table } from './output.ts';
+import { formatOption, print, valueFormats } from './output.ts';
 import { checkPluginFolder, checkPluginPaths } from './plugin-paths.ts';
 import { startProgress } from './progress.ts';
 import { repeatable } from './select.ts';
 import { settings } from './settings.ts';
+import { table } from './table.ts';
 
 interface Flags {
   database: string;
@@ -27,7 +28,7 @@ export function checkCommand(io: Io): Command {
     .addOption(repeatable('--plugin <path>', `${settings.plugin.help}; repeatable`))
     .option('--plugins <dir>', settings.pluginsDir.help)
     .option('--dev', 'plugins in TypeScript that needs more than its types taken out: decorators, enums')
-    .addOption(formatOption('table'))
+    .addOption(formatOption(valueFormats, 'table'))
     .action(async ({ plugin = [], plugins, dev = false, output, ...flags }: Flags) => {
       const database = databaseUrl('--database', flags.database);
       const { check, findPackage, shownUrl } = await import('../service.ts');

@@ -7,7 +7,13 @@ export function describe(error: unknown, place = 'kindred'): string {
   const message = error instanceof Error ? error.message : String(error);
   const violations = error instanceof KindredError ? (error.errors ?? []) : [];
   const rest = violations.map((one) => `  ${one.pointer || '(object)'}: ${oneLine(one.message)}\n`);
-  return `${place}: ${oneLine(message)}\n${rest.join('')}`;
+  return `${place}: ${oneLine(message)}${wayOut(error)}\n${rest.join('')}`;
+}
+
+/** What can be done on the command line about an error of the service, where its text cannot know of a command line. */
+function wayOut(error: unknown): string {
+  const isUnknown = error instanceof KindredError && error.code === 'Unauthenticated';
+  return isUnknown ? '; --token, or the variable KINDRED_TOKEN, says who is asking' : '';
 }
 
 function oneLine(text: string): string {

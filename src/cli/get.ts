@@ -1,26 +1,69 @@
 import { Command } from 'commander';
 import type { ConnectionFlags } from './connection.ts';
 import { connect, withConnection } from './connection.ts';
+import { eachObject } from './each-object.ts';
 import type { Io } from './io.ts';
-import type { Format } from './output.ts';
-import { formatOption, objectTable, print } from './output.ts';
+import { Exit, UsageError } from './io.ts';
+import { printLists } from './list.ts';
+import type { ObjectFormat } from './output.ts';
+import { formatOption, objectFormats } from './output.ts';
+import { printTargets } from './print-objects.ts';
+import type { ListFlags } from './select.ts';
+import { isSelecting, withList } from './select.ts';
+import { filesOption, targetHelp, targetsFrom } from './targets.ts';
 import { Types } from './types.ts';
+import { watchTargets } from './watch.ts';
 
-interface Flags extends ConnectionFlags {
-  output: Format;
+interface Flags extends ConnectionFlags, ListFlags {
+  output?: ObjectFormat;
+  headers: boolean;
+  filename?: string[];
+  ignoreNotFound?: boolean;
+  watch?: boolean;
 }
 
 export function getCommand(io: Io): Command {
   const command = new Command('get')
-    .description('print one object')
-    .argument('<type>', 'plural, plural.group or plural.version.group')
-    .argument('<name>', 'name of the object')
-    .addOption(formatOption('yaml'))
-    .action(async (text: string, name: string, flags: Flags) => {
+    .description('print objects: those of the names, or all of a type')
+    .argument('[what...]', targetHelp)
+    .addOption(filesOption())
+    .addOption(formatOption(objectFormats))
+    .option('--no-headers', 'a table without its line of heads')
+    .option('--ignore-not-found', 'pass over names that are not there')
+    .option('-w, --watch', 'print what is there, and then every change until interrupted')
+    .addHelpText('after', '\nWithout -o, one object is printed as YAML and several are as a table.')
+    .action(async (what: string[], { output, filename, ...flags }: Flags) => {
       const client = connect(flags, io);
-      const { model } = await new Types(client).resolve(text);
-      const object = await client.get(model, name);
-      await print(io, flags.output, object, () => objectTable([object], Date.now()));
+      const { targets, refused } = await targetsFrom(io, new Types(client), what, filename);
+      const count = targets.reduce((sum, { names }) => sum + names.length, 0);
+      if (filename || count > 0) assertNoList(flags);
+      if (flags.watch) {
+        await watchTargets(io, client, targets, { ...flags, output: output ?? 'table', sendInitial: true });
+        return;
+      }
+      if (!filename && count === 0) {
+        await printLists(io, client, targets, { ...flags, output: output ?? 'table' });
+        return;
+      }
+      const format = output ?? (count === 1 ? 'yaml' : 'table');
+      const isAlone = count === 1 && (format === 'json' || format === 'yaml');
+      let failures = refused;
+      await printTargets(io, targets, { ...flags, output: format, isAlone }, async (target, printer) => {
+        failures += await eachObject(io, [target], async ({ model }, name) => {
+          const object = await (flags.ignoreNotFound ? client.fetch(model, name) : client.get(model, name));
+          if (object) await printer.add(object);
+        });
+        return {};
+      });
+      if (failures > 0) throw new Exit(1);
     });
-  return withConnection(command, io);
+  return withConnection(withList(command), io);
+}
+
+function assertNoList(flags: ListFlags): void {
+  const { sort, page, size } = flags;
+  if (!isSelecting(flags) && sort === undefined && page === undefined && size === undefined) return;
+  throw new UsageError(
+    'selectors, --sort, --page and --size choose among the objects of a TYPE; give no names with them',
+  );
 }

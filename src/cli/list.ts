@@ -1,45 +1,79 @@
-import { Command, InvalidArgumentError } from 'commander';
+import { Command } from 'commander';
+import type { KindredClient, ModelClient, SelectQuery } from '../client/client.ts';
+import type { ExtensionObject } from '../model/object.ts';
 import type { ConnectionFlags } from './connection.ts';
 import { connect, withConnection } from './connection.ts';
 import type { Io } from './io.ts';
-import type { Format } from './output.ts';
-import { formatOption, objectTable, print } from './output.ts';
-import type { SelectFlags } from './select.ts';
-import { selectOf, withSelectors } from './select.ts';
+import { UsageError } from './io.ts';
+import { formatOption, objectFormats } from './output.ts';
+import type { PageFacts, TargetFormat } from './print-objects.ts';
+import { isTable, printTargets, wholePage } from './print-objects.ts';
+import type { ListFlags } from './select.ts';
+import { isSelecting, selectOf, withList } from './select.ts';
+import type { Target } from './targets.ts';
+import { targetsOf } from './targets.ts';
 import { Types } from './types.ts';
 
-interface Flags extends ConnectionFlags, SelectFlags {
-  output: Format;
-  page?: number;
-  size?: number;
-}
+interface Flags extends ConnectionFlags, ListFlags, TargetFormat {}
 
 export function listCommand(io: Io): Command {
   const command = new Command('list')
-    .description('print a page of the objects of a type')
-    .argument('<type>', 'plural, plural.group or plural.version.group')
-    .option('--page <number>', 'from 1 (default 1)', integer)
-    .option('--size <number>', 'objects on a page (default 20)', integer)
-    .addOption(formatOption('table'))
-    .action(async (text: string, flags: Flags) => {
+    .description('print all objects of a type by name, in another order, or a page of them')
+    .argument('[type]', 'TYPE: plural, plural.group or plural.version.group; several with commas')
+    .addOption(formatOption(objectFormats, 'table'))
+    .option('--no-headers', 'a table without its line of heads')
+    .action(async (text: string | undefined, flags: Flags) => {
       const client = connect(flags, io);
-      const { model } = await new Types(client).resolve(text);
-      const { page, size } = flags;
-      const found = await client.for(model).list({
-        ...selectOf(flags),
-        ...(page !== undefined && { page }),
-        ...(size !== undefined && { size }),
-      });
-      await print(io, flags.output, found, () => objectTable(found.items, Date.now()));
-      if (flags.output !== 'table') return;
-      io.stderr.write(
-        `${found.items.length} of ${found.total}${found.totalPages > 1 ? `, page ${found.page} of ${found.totalPages}` : ''}\n`,
-      );
+      const targets = await targetsOf(new Types(client), text === undefined ? [] : [text]);
+      if (targets.some(({ names }) => names.length > 0)) {
+        throw new UsageError(`list takes a TYPE alone; "kindred get ${text}" prints an object`);
+      }
+      await printLists(io, client, targets, flags);
     });
-  return withConnection(withSelectors(command, { sort: true }), io);
+  return withConnection(withList(command), io);
 }
 
-function integer(text: string): number {
-  if (!/^-?\d+$/.test(text)) throw new InvalidArgumentError('It needs a whole number.');
-  return Number(text);
+/** All objects of each target's type that the flags select. */
+export async function printLists(
+  io: Io,
+  client: KindredClient,
+  targets: readonly Target[],
+  flags: ListFlags & TargetFormat,
+): Promise<void> {
+  await printTargets(io, targets, flags, async ({ type: { model, label } }, printer) => {
+    const { items, page } = await found(client.for(model), flags);
+    let shown = 0;
+    for await (const object of items) {
+      await printer.add(object);
+      shown++;
+    }
+    const line = isTable(flags.output)
+      ? { line: summary(shown, page ?? wholePage(shown), isSelecting(flags) ? `${label} that match` : label) }
+      : {};
+    return { ...(page && { page }), ...line };
+  });
+}
+
+/** A page when one is asked for, in the order of the service's own lists; otherwise all objects as they arrive, by name. */
+async function found(
+  objects: ModelClient<ExtensionObject>,
+  { page, size, sort, ...flags }: ListFlags,
+): Promise<{ items: Iterable<ExtensionObject> | AsyncIterable<ExtensionObject>; page?: PageFacts }> {
+  // As it was typed: what is no sort key is the service's to refuse.
+  const query: SelectQuery = { ...selectOf(flags), ...(sort && { sort: sort as SelectQuery['sort'] & {} }) };
+  if (page === undefined && size === undefined) {
+    return { items: objects.listAll({ sort: ['metadata.name,asc'], ...query }) };
+  }
+  const { items, ...facts } = await objects.list({
+    ...query,
+    ...(page !== undefined && { page }),
+    ...(size !== undefined && { size }),
+  });
+  return { items, page: facts };
+}
+
+/** @param what they are */
+function summary(shown: number, { total, page, totalPages }: PageFacts, what: string): string {
+  if (total === 0) return `There are no ${what}`;
+  return `${shown} of ${total}${totalPages > 1 ? `, page ${page} of ${totalPages}` : ''}`;
 }

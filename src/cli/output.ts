@@ -1,93 +1,49 @@
-import { Option } from 'commander';
+import { InvalidArgumentError, Option } from 'commander';
 import { stringify } from 'yaml';
 import type { ExtensionObject } from '../model/object.ts';
 import type { Io } from './io.ts';
 import { write } from './io.ts';
 
+/** How a value is printed. */
 export type Format = 'json' | 'yaml' | 'table';
+/** How objects are printed: `wide` is a table with every simple member, `name` one TYPE/NAME a line. */
+export type ObjectFormat = Format | 'wide' | 'name';
+/** How it is told what became of an object: `table` is a sentence. */
+export type ResultFormat = Format | 'name';
 
-export function formatOption(preset?: Format): Option {
-  const option = new Option('-o, --output <format>', 'how to print').choices(['json', 'yaml', 'table']);
-  return preset ? option.default(preset) : option;
+export const valueFormats: readonly Format[] = ['json', 'yaml', 'table'];
+export const resultFormats: readonly ResultFormat[] = ['json', 'yaml', 'table', 'name'];
+export const objectFormats: readonly ObjectFormat[] = ['json', 'yaml', 'table', 'wide', 'name'];
+
+export function formatOption<F extends ObjectFormat>(known: readonly F[], preset?: F): Option {
+  const option = new Option('-o, --output <format>', `how to print: ${known.join(', ')}`).argParser((text: string) => {
+    if ((known as readonly string[]).includes(text)) return text;
+    const hint = /^(jsonpath|go-template|custom-columns)/.test(text) ? ' Take json, and a program such as jq.' : '';
+    throw new InvalidArgumentError(`Allowed choices are ${known.join(', ')}.${hint}`);
+  });
+  return preset === undefined ? option : option.default(preset);
 }
 
 /** Prints a value for programs (`json`, `yaml`), or as the table that the caller makes. */
 export function print(io: Io, format: Format, value: unknown, table: () => string): Promise<void> {
   if (format === 'json') return write(io.stdout, `${JSON.stringify(value, null, 2)}\n`);
-  if (format === 'yaml') return write(io.stdout, stringify(value, { aliasDuplicateObjects: false, lineWidth: 0 }));
+  if (format === 'yaml') return write(io.stdout, yamlOf(value));
   return write(io.stdout, table());
 }
 
-/** Rows under their heads, columns as wide as they need. */
-export function table(heads: readonly string[], rows: readonly (readonly string[])[]): string {
-  const widths = heads.map((head, i) => Math.max(widthOf(head), ...rows.map((row) => widthOf(row[i] ?? ''))));
-  const line = (cells: readonly string[]): string =>
-    cells
-      .map((cell, i) => cell + ' '.repeat(widths[i]! - widthOf(cell)))
-      .join('   ')
-      .trimEnd();
-  return [heads, ...rows].map((cells) => `${line(cells)}\n`).join('');
+/** Prints an object and what became of it. Documents of YAML are kept apart by `---`. */
+export function printResult(
+  io: Io,
+  format: ResultFormat,
+  object: ExtensionObject,
+  { label, done }: { label: string; done: string },
+): Promise<void> {
+  const name = `${label}/${object.metadata.name}`;
+  if (format === 'name') return write(io.stdout, `${name}\n`);
+  if (format === 'yaml') return write(io.stdout, `---\n${yamlOf(object)}`);
+  return print(io, format, object, () => `${name} ${done}\n`);
 }
 
-const columnLimit = 6;
-const cellLimit = 40;
-
-/** Objects as a table: name, the simple members of `spec`, age and version. */
-export function objectTable(objects: readonly ExtensionObject[], now: number): string {
-  const columns: string[] = [];
-  for (const { spec } of objects) {
-    for (const [name, value] of Object.entries((spec as Record<string, unknown> | undefined) ?? {})) {
-      if (columns.length < columnLimit && isSimple(value) && !columns.includes(name)) columns.push(name);
-    }
-  }
-  const rows = objects.map(({ metadata, spec }) => [
-    metadata.name,
-    ...columns.map((name) => cell((spec as Record<string, unknown> | undefined)?.[name])),
-    age(metadata.creationTimestamp, now) + (metadata.deletionTimestamp ? ' (deleting)' : ''),
-    String(metadata.version ?? ''),
-  ]);
-  return table(['NAME', ...columns.map(headOf), 'AGE', 'VERSION'], rows);
-}
-
-/** A member of `spec` that has the name of a column every table has is told apart from it. */
-function headOf(name: string): string {
-  const head = name.toUpperCase();
-  return ['NAME', 'AGE', 'VERSION'].includes(head) ? `SPEC.${head}` : head;
-}
-
-function isSimple(value: unknown): boolean {
-  return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean';
-}
-
-function cell(value: unknown): string {
-  if (!isSimple(value)) return value === undefined || value === null ? '-' : '…';
-  const text = printable(String(value));
-  return text.length > cellLimit ? `${text.slice(0, cellLimit - 1)}…` : text;
-}
-
-/** Without control characters: what is stored must not move the cursor of the terminal that shows it. */
-function printable(text: string): string {
-  return text.replace(/\p{Cc}/gu, '\u{fffd}');
-}
-
-/** `12s`, `5m`, `3h`, `40d`. */
-function age(timestamp: string | undefined, now: number): string {
-  if (timestamp === undefined) return '-';
-  const seconds = Math.max(0, Math.floor((now - Date.parse(timestamp)) / 1000));
-  if (seconds < 120) return `${seconds}s`;
-  if (seconds < 7200) return `${Math.floor(seconds / 60)}m`;
-  return seconds < 172_800 ? `${Math.floor(seconds / 3600)}h` : `${Math.floor(seconds / 86_400)}d`;
-}
-
-/** Columns on a terminal: East Asian wide characters take two, combining ones none. */
-function widthOf(text: string): number {
-  let width = 0;
-  for (const { segment } of new Intl.Segmenter().segment(text)) {
-    width += /^[\p{Script=Han}\p{Script=Hangul}\p{Script=Hiragana}\p{Script=Katakana}\p{Emoji_Presentation}]/u.test(
-      segment,
-    )
-      ? 2
-      : 1;
-  }
-  return width;
+export function yamlOf(value: unknown): string {
+  return stringify(value, { aliasDuplicateObjects: false, lineWidth: 0 });
 }

@@ -8,8 +8,10 @@ import { connect, withConnection } from './connection.ts';
 import type { Io } from './io.ts';
 import { write } from './io.ts';
 import type { Format } from './output.ts';
-import { formatOption, print, table } from './output.ts';
+import { formatOption, print, valueFormats } from './output.ts';
 import { newPlugin } from './plugin-new.ts';
+import { wholePage } from './print-objects.ts';
+import { table } from './table.ts';
 import { Types } from './types.ts';
 
 interface PluginObject extends ExtensionObject {
@@ -46,26 +48,30 @@ function newCommand(io: Io): Command {
 function listCommand(io: Io): Command {
   const command = new Command('list')
     .description('print the plugins with their states')
-    .addOption(formatOption('table'))
+    .addOption(formatOption(valueFormats, 'table'))
     .action(async (flags: ConnectionFlags & { output: Format }) => {
       const found: PluginObject[] = [];
       const client = connect(flags, io);
       const all = client.for(await pluginsOf(client)).listAll({ sort: ['metadata.name,asc'] });
       for await (const plugin of all) found.push(plugin as PluginObject);
-      await print(io, flags.output, found, () =>
-        table(
-          ['NAME', 'VERSION', 'ENABLED', 'STATE', 'REASON'],
-          found.map(({ metadata, spec, status }) => [
-            metadata.name,
-            spec.version ?? '-',
-            String(spec.enabled ?? true),
-            status?.state ?? '-',
-            status?.message ?? status?.reason ?? '-',
-          ]),
-        ),
-      );
+      await print(io, flags.output, { items: found, ...wholePage(found.length) }, () => pluginTable(found));
     });
   return withConnection(command, io);
+}
+
+/** A message can be as long as the output of a compiler: it stands below the table, whole. */
+function pluginTable(plugins: readonly PluginObject[]): string {
+  const rows = plugins.map(({ metadata, spec, status }) => [
+    metadata.name,
+    spec.version ?? '-',
+    String(spec.enabled ?? true),
+    status?.state ?? '-',
+    status?.reason ?? '-',
+  ]);
+  const messages = plugins.flatMap(({ metadata, status }) =>
+    status?.message === undefined ? [] : `\n${metadata.name}: ${status.message.trimEnd().replace(/\n/g, '\n  ')}\n`,
+  );
+  return table(['NAME', 'VERSION', 'ENABLED', 'STATE', 'REASON'], rows) + messages.join('');
 }
 
 function switchCommand(io: Io, enabled: boolean): Command {

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { Command, CommanderError } from 'commander';
 import { describe } from './describe.ts';
+import { hintFor } from './hints.ts';
 import type { Io } from './io.ts';
 import { Exit, UsageError } from './io.ts';
 
@@ -12,7 +13,9 @@ const commands: Readonly<Record<string, () => Promise<(io: Io) => Command>>> = {
   watch: async () => (await import('./watch.ts')).watchCommand,
   apply: async () => (await import('./apply.ts')).applyCommand,
   replace: async () => (await import('./replace.ts')).replaceCommand,
+  patch: async () => (await import('./patch.ts')).patchCommand,
   delete: async () => (await import('./delete.ts')).deleteCommand,
+  finalizer: async () => (await import('./finalizer.ts')).finalizerCommand,
   export: async () => (await import('./export.ts')).exportCommand,
   import: async () => (await import('./import.ts')).importCommand,
   plugin: async () => (await import('./plugin.ts')).pluginCommand,
@@ -30,7 +33,8 @@ const commands: Readonly<Record<string, () => Promise<(io: Io) => Command>>> = {
  * @returns the exit code: 0 ok, 1 refused by the service (or it could not be reached), 2 wrong use
  */
 export async function run(args: readonly string[], io: Io): Promise<number> {
-  // A reader that went away is answered by the write that meets it; without a listener the event would end the process.
+  // A reader that went away is answered by the write that meets it; without a listener the event would end the process, also
+  // when it comes after the command.
   for (const output of [io.stdout, io.stderr]) output.on('error', ignore);
   try {
     const program = await programFor(io, args[0]);
@@ -41,8 +45,6 @@ export async function run(args: readonly string[], io: Io): Promise<number> {
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
     io.stderr.write(describe(error));
     return error instanceof UsageError ? 2 : 1;
-  } finally {
-    for (const output of [io.stdout, io.stderr]) output.off('error', ignore);
   }
 }
 
@@ -64,7 +66,8 @@ async function programFor(io: Io, name: string | undefined): Promise<Command> {
     command.exitOverride().configureOutput({
       writeOut: (text) => io.stdout.write(text),
       writeErr: (text) => io.stderr.write(text),
-      outputError: (text, show) => show(text.replace(/^error: /, 'kindred: ')),
+      outputError: (text, show) =>
+        show(text.replace(/^error: (.*)/, (_, message) => `kindred: ${message}${hintFor(message)}`)),
       getOutHelpWidth: () => io.stdout.columns ?? 100,
       getErrHelpWidth: () => io.stderr.columns ?? 100,
     });

@@ -1,27 +1,48 @@
 import type { Command } from 'commander';
-import { Option } from 'commander';
+import { InvalidArgumentError, Option } from 'commander';
 import type { SelectQuery } from '../client/client.ts';
 
 export interface SelectFlags {
-  sort?: string[];
   labelSelector?: string[];
+  /** As kubectl calls it. */
+  selector?: string[];
   fieldSelector?: string[];
 }
 
-/** Adds the repeatable selectors of a list to a command, and with `sort` its order. */
-export function withSelectors(command: Command, { sort }: { sort: boolean }): Command {
-  command
+export interface ListFlags extends SelectFlags {
+  sort?: string[];
+  page?: number;
+  size?: number;
+}
+
+/** Adds the repeatable selectors of a list to a command. */
+export function withSelectors(command: Command): Command {
+  return command
     .addOption(
       repeatable(
-        '--label-selector <terms>',
+        '-l, --label-selector <terms>',
         'objects whose labels match, such as "env=prod,team in (a,b)"; repeatable',
       ),
     )
     .addOption(
       repeatable('--field-selector <terms>', 'objects whose indexed fields match, such as "spec.age>=18"; repeatable'),
-    );
-  if (sort) command.addOption(repeatable('--sort <key>', 'an index, or "<index>,asc" or "<index>,desc"; repeatable'));
-  return command;
+    )
+    .addOption(repeatable('--selector <terms>', 'as --label-selector').hideHelp());
+}
+
+/** The selectors, the order and the page of a list. */
+export function withList(command: Command): Command {
+  return withSelectors(command)
+    .addOption(
+      repeatable('--sort <key>', 'an index, or "<index>,asc" or "<index>,desc" (default: by name); repeatable'),
+    )
+    .option('--page <number>', 'only this page, from 1', wholeNumber)
+    .option('--size <number>', 'only a page of so many objects (default with --page: 20)', wholeNumber);
+}
+
+function wholeNumber(text: string): number {
+  if (!/^-?\d+$/.test(text)) throw new InvalidArgumentError('It needs a whole number.');
+  return Number(text);
 }
 
 export function repeatable(flags: string, description: string): Option {
@@ -31,11 +52,12 @@ export function repeatable(flags: string, description: string): Option {
   ]);
 }
 
-export function selectOf({ sort, labelSelector, fieldSelector }: SelectFlags): SelectQuery {
-  return {
-    ...(labelSelector && { labelSelector }),
-    ...(fieldSelector && { fieldSelector }),
-    // As it was typed: what is no sort key is the service's to refuse.
-    ...(sort && { sort: sort as SelectQuery['sort'] }),
-  };
+export function selectOf({ labelSelector = [], selector = [], fieldSelector }: SelectFlags): SelectQuery {
+  const labels = [...labelSelector, ...selector];
+  return { ...(labels.length > 0 && { labelSelector: labels }), ...(fieldSelector && { fieldSelector }) };
+}
+
+/** Whether only some objects are meant. */
+export function isSelecting(flags: SelectFlags): boolean {
+  return Object.keys(selectOf(flags)).length > 0;
 }

@@ -7,6 +7,7 @@ import { databaseForms, databaseMistake } from './database.ts';
 import { formatDuration, parseDuration } from './duration.ts';
 import { UsageError } from './io.ts';
 import { nearest } from './nearest.ts';
+import { notYaml } from './yaml-problem.ts';
 
 /** For what few starts need. */
 const require = createRequire(import.meta.url);
@@ -304,10 +305,5 @@ function parseYaml(text: string, from: string): { value?: unknown; mistake?: str
   const { parseDocument } = require('yaml') as typeof import('yaml');
   const document = parseDocument(text, { uniqueKeys: true });
   const problem = document.errors[0];
-  if (!problem) return { value: document.toJS({ maxAliasCount: 100 }) ?? undefined };
-  const at = problem.linePos?.[0];
-  const place = at === undefined ? from : `${from}:${at.line}:${at.col}`;
-  // The library repeats the place, and shows the text below it.
-  const reason = problem.message.split('\n')[0]!.replace(/ at line \d+, column \d+:$/, '');
-  return { mistake: `${place} is neither YAML nor JSON: ${reason}` };
+  return problem ? { mistake: notYaml(from, problem) } : { value: document.toJS({ maxAliasCount: 100 }) ?? undefined };
 }

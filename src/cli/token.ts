@@ -8,8 +8,10 @@ import { parseDuration } from './duration.ts';
 import type { Io } from './io.ts';
 import { UsageError, write } from './io.ts';
 import type { Format } from './output.ts';
-import { formatOption, print, table } from './output.ts';
+import { formatOption, print, valueFormats } from './output.ts';
+import { wholePage } from './print-objects.ts';
 import { repeatable } from './select.ts';
+import { table } from './table.ts';
 
 interface Token extends ExtensionObject {
   spec: { user: string; roles?: string[]; expiresAt?: string };
@@ -90,13 +92,13 @@ function tokenListCommand(io: Io): Command {
   const command = new Command('list')
     .description('print the tokens, without the secrets')
     .option('--user <name>', 'only those of this user')
-    .addOption(formatOption('table'))
+    .addOption(formatOption(valueFormats, 'table'))
     .action(async (flags: ConnectionFlags & { user?: string; output: Format }) => {
       const found: Token[] = [];
       for await (const token of connect(flags, io).listAll(tokens)) {
         if (flags.user === undefined || (token as Token).spec.user === flags.user) found.push(token as Token);
       }
-      await print(io, flags.output, found, () =>
+      await print(io, flags.output, { items: found, ...wholePage(found.length) }, () =>
         table(
           ['NAME', 'USER', 'ROLES', 'EXPIRES'],
           found.map(({ metadata, spec }) => [

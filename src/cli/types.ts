@@ -1,10 +1,12 @@
 /** TYPE on the command line, and the models that objects in files belong to, both resolved through the discovery routes. */
 import type { KindredClient } from '../client/client.ts';
 import { KindredError, modelOf } from '../client/client.ts';
+import type { Text } from '../errors.ts';
 import type { Model } from '../model/define.ts';
 import { isVersion } from '../model/gvk.ts';
 import type { ExtensionObject } from '../model/object.ts';
 import { UsageError } from './io.ts';
+import { nearest } from './nearest.ts';
 
 /** A model as discovery shows it: enough for a client. */
 export interface ResourceType {
@@ -37,39 +39,25 @@ export class Types {
     this.#client = client;
   }
 
-  /** The model of a plural, `plural.group` or `plural.version.group`. */
+  /**
+   * The model of TYPE: a plural, `plural.group` or `plural.version.group`; the singular or the kind may stand for the plural,
+   * in capital letters or not.
+   */
   async resolve(text: string): Promise<ResourceType> {
-    if (!/^[a-z][a-z0-9-]*(\.[a-z0-9-]+)*$/.test(text)) {
-      throw new UsageError(`"${text}" is no TYPE: give a plural, plural.group or plural.version.group`);
-    }
-    const [plural = '', second, ...rest] = text.split('.');
-    if (second === undefined)
-      return this.#only(
-        text,
-        (await this.all()).filter((type) => nameOf(type) === plural),
-      );
+    if (!/^[a-z][a-z0-9-]*(\.[a-z0-9-]+)*$/i.test(text)) throw new UsageError(`"${text}" is no TYPE: give a plural, plural.group or plural.version.group`);
+    const [word = '', second, ...rest] = text.toLowerCase().split('.');
+    if (second === undefined) return this.#only(text, named(word, await this.all()));
     if (isVersion(second)) {
-      const found = (await this.#resources(rest.join('.'), second)).find((type) => nameOf(type) === plural);
-      if (found) return found;
+      const found = named(word, await this.#resources(rest.join('.'), second));
+      if (found.length > 0) return found[0]!;
     }
-    const group = [second, ...rest].join('.');
-    return this.#only(
-      text,
-      (await this.#ofGroup(group)).filter((type) => nameOf(type) === plural),
-    );
+    return this.#only(text, named(word, await this.#ofGroup([second, ...rest].join('.'))));
   }
 
   /** The model that an object says it is of. Throws Invalid without apiVersion or kind, NotFound for an unknown one. */
   async of(object: { apiVersion?: unknown; kind?: unknown }): Promise<ResourceType> {
     const { apiVersion, kind } = object;
-    if (typeof apiVersion !== 'string' || typeof kind !== 'string') {
-      const missing = [typeof apiVersion !== 'string' && 'apiVersion', typeof kind !== 'string' && 'kind'];
-      throw new KindredError(
-        'Invalid',
-        { en: 'The object has no {missing}', zh: '对象缺少 {missing}' },
-        { missing: missing.filter((one) => one !== false).join(' and no ') },
-      );
-    }
+    if (typeof apiVersion !== 'string' || typeof kind !== 'string') throw new KindredError('Invalid', unnamed(object));
     const slash = apiVersion.indexOf('/');
     const group = slash < 0 ? '' : apiVersion.slice(0, slash);
     const found = (await this.#resources(group, apiVersion.slice(slash + 1))).find(
@@ -138,20 +126,53 @@ export class Types {
 
   async #only(text: string, found: readonly ResourceType[]): Promise<ResourceType> {
     if (found.length === 1) return found[0]!;
+    // The service's own types keep their short names, whatever plugins bring.
+    const own = found.find(({ model }) => model.gvk.group === '');
+    if (own) return own;
     if (found.length > 1) {
       throw new UsageError(`"${text}" is in several groups: ${found.map(({ label }) => label).join(', ')}`);
     }
-    const known = (await this.all()).map(({ label }) => label);
-    throw new KindredError(
-      'NotFound',
-      { en: 'The service has no type "{text}"; it has {known}', zh: '服务中没有类型 "{text}"；现有 {known}' },
-      { text, known: known.length > 0 ? known.join(', ') : 'none' },
-    );
+    throw new KindredError('NotFound', unknownText, { text, ...(await this.#others(text)) });
+  }
+
+  /** What could have been meant, and what there is: discovery shows a caller what the caller may use. */
+  async #others(text: string): Promise<{ meant: string; known: string }> {
+    const all = await this.all();
+    const words = new Map(all.flatMap((type) => [type.label, ...wordsOf(type)].map((word) => [word, type.label])));
+    const close = nearest(text, words.keys());
+    const labels = all.map(({ label }) => label);
+    const more = labels.length - shownTypes;
+    const shown = labels.slice(0, shownTypes).join(', ') + (more > 0 ? ` and ${more} more` : '');
+    return {
+      meant: close === undefined ? '.' : `; did you mean ${words.get(close)}?`,
+      known: labels.length === 0 ? 'none' : shown,
+    };
   }
 }
 
-function nameOf(type: ResourceType): string {
-  return type.model.gvk.plural;
+const shownTypes = 20;
+
+const unknownText: Text = {
+  en: 'The service has no type "{text}" that you may use{meant} You may use {known}',
+  zh: '服务中没有您可以使用的类型 "{text}"{meant} 您可以使用：{known}',
+};
+
+function wordsOf({ model: { gvk } }: ResourceType): string[] {
+  return [gvk.plural, gvk.singular, gvk.kind.toLowerCase()];
+}
+
+/** The types of this plural; without any those of this singular, and then those of this kind. */
+function named(word: string, types: readonly ResourceType[]): ResourceType[] {
+  for (const i of [0, 1, 2]) {
+    const found = types.filter((type) => wordsOf(type)[i] === word);
+    if (found.length > 0) return found;
+  }
+  return [];
+}
+
+function unnamed({ apiVersion, kind }: { apiVersion?: unknown; kind?: unknown }): Text {
+  const missing = [typeof apiVersion !== 'string' && 'apiVersion', typeof kind !== 'string' && 'kind'].filter(Boolean);
+  return { en: `The object has no ${missing.join(' and no ')}`, zh: `对象缺少 ${missing.join(' 和 ')}` };
 }
 
 function isMissing(error: unknown): boolean {

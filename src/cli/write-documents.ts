@@ -13,7 +13,7 @@ import { onInterrupt } from './interrupt.ts';
 import type { Io } from './io.ts';
 import { closedPipe, Exit, write } from './io.ts';
 import type { Format } from './output.ts';
-import { formatOption, print } from './output.ts';
+import { formatOption, print, valueFormats } from './output.ts';
 import type { ResourceType } from './types.ts';
 import { Types } from './types.ts';
 
@@ -50,7 +50,7 @@ export function writeCommand(io: Io, name: string, description: string, change: 
       '-f, --filename <file...>',
       'file or folder of YAML or JSON documents, or - for standard input; repeatable',
     )
-    .addOption(formatOption('table'))
+    .addOption(formatOption(valueFormats, 'table'))
     .action(async (flags: Flags) => {
       const interrupt = onInterrupt();
       try {

@@ -7,10 +7,18 @@ export interface Outcome {
   readonly stderr: string;
 }
 
-/** Runs one command in this process, as a shell without a terminal would. `stdin`: text, or portions of it as they come. */
+export interface Surroundings {
+  readonly env?: Record<string, string | undefined>;
+  /** A text, or portions of it as they come. */
+  readonly stdin?: string | AsyncIterable<string>;
+  /** Columns of the terminal that stdout is. Default: it is none. */
+  readonly columns?: number;
+}
+
+/** Runs one command in this process, as a shell would. */
 export async function kindred(
   args: readonly string[],
-  { env = {}, stdin = '' }: { env?: Record<string, string | undefined>; stdin?: string | AsyncIterable<string> } = {},
+  { env = {}, stdin = '', columns }: Surroundings = {},
 ): Promise<Outcome> {
   const texts = { stdout: '', stderr: '' };
   const sink = (name: 'stdout' | 'stderr') =>
@@ -22,7 +30,7 @@ export async function kindred(
     });
   const io = {
     stdin: Readable.from(typeof stdin === 'string' ? [Buffer.from(stdin)] : portions(stdin)),
-    stdout: sink('stdout'),
+    stdout: Object.assign(sink('stdout'), columns !== undefined && { isTTY: true, columns }),
     stderr: sink('stderr'),
     env,
   };

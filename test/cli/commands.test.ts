@@ -58,7 +58,7 @@ test('contract 14: get prints one object as JSON, YAML or a table', async () => 
   const yaml = await call('get', 'cities', 'city-2993458');
   assert.deepEqual(parseAllDocuments(yaml.stdout)[0]?.toJS(), JSON.parse(json.stdout));
   const table = await call('get', 'cities', 'city-2993458', '-o', 'table');
-  assert.match(table.stdout, /^NAME +GEONAMEID .*VERSION\ncity-2993458 +2993458 +Monaco .* 0\n$/);
+  assert.match(table.stdout, /^NAME +CITY NAME +COUNTRY .*VERSION\ncity-2993458 +Monaco +MC .* 0\n$/);
   assert.deepEqual([json.code, yaml.code, table.code], [0, 0, 0]);
 });
 
@@ -222,11 +222,11 @@ const usage: { name: string; args: string[]; message: RegExp }[] = [
   { name: 'no command', args: [], message: /Usage: kindred/ },
   { name: 'an unknown command', args: ['serv'], message: /unknown command 'serv'/ },
   { name: 'an unknown flag', args: ['list', 'cities', '--sorted'], message: /unknown option '--sorted'/ },
-  { name: 'a missing argument', args: ['get', 'cities'], message: /missing required argument 'name'/ },
+  { name: 'a missing argument', args: ['token', 'revoke'], message: /missing required argument 'name'/ },
   {
     name: 'an unknown format',
     args: ['list', 'cities', '-o', 'xml'],
-    message: /Allowed choices are json, yaml, table/,
+    message: /Allowed choices are json, yaml, table, wide, name\.\n/,
   },
   { name: 'a TYPE that is none', args: ['list', 'Cities!'], message: /^kindred: "Cities!" is no TYPE/ },
   { name: 'a page that is no number', args: ['list', 'cities', '--page', 'x'], message: /needs a whole number/ },
@@ -274,7 +274,8 @@ const refused: { name: string; args: string[]; message: RegExp }[] = [
   {
     name: 'an unknown type',
     args: ['list', 'towns'],
-    message: /^kindred: The service has no type "towns"; it has .*cities\.atlas\.example\.com.*\n$/,
+    message:
+      /^kindred: The service has no type "towns" that you may use. You may use .*cities\.atlas\.example\.com.*\n$/,
   },
   { name: 'an unknown object', args: ['get', 'cities', 'atlantis'], message: /^kindred: .*atlantis.*\n$/ },
   {
@@ -303,6 +304,8 @@ const commands = [
   'get',
   'list',
   'delete',
+  'patch',
+  'finalizer remove',
   'watch',
   'apply',
   'replace',

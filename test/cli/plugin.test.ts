@@ -17,9 +17,9 @@ for (const reservedDomain of ['platform.run', 'service.example.org']) {
     await started.client.create(Book, { metadata: { name: 'emma' }, spec: { title: 'Emma' } });
     const call = (...args: string[]) => kindred([...args, '--server', started.url]);
     const states = async () =>
-      (JSON.parse((await call('plugin', 'list', '-o', 'json')).stdout) as { status: { state: string } }[]).map(
-        ({ status }) => status.state,
-      );
+      (
+        JSON.parse((await call('plugin', 'list', '-o', 'json')).stdout) as { items: { status: { state: string } }[] }
+      ).items.map(({ status }) => status.state);
     assert.deepEqual(await states(), ['STARTED']);
 
     const exported = (await call('export')).stdout.trim().split('\n');

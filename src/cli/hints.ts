@@ -1,0 +1,49 @@
+/** What somebody who knows kubectl types and this command does not have, with what to type here. */
+
+const commands: Readonly<Record<string, string>> = {
+  annotate: 'kindred patch TYPE NAME -p \'{"metadata":{"annotations":{"KEY":"VALUE"}}}\'',
+  label: 'kindred patch TYPE NAME -p \'{"metadata":{"labels":{"KEY":"VALUE"}}}\'',
+  'api-resources': '"kindred get" without a TYPE names the types',
+  explain: 'the page /swagger-ui.html of the service describes every type',
+  create: 'kindred apply -f FILE',
+  edit: 'kindred get TYPE NAME > FILE, change it, kindred apply -f FILE',
+  describe: 'kindred get TYPE NAME',
+  login: '--token TOKEN, or the variable KINDRED_TOKEN, says who is asking',
+  config:
+    '--server and --token, or the variables KINDRED_SERVER and KINDRED_TOKEN, say which service and who is asking',
+  version: 'kindred --version',
+  logs: 'the service writes its log to stderr; there are no containers',
+};
+
+const namespaces = 'objects are in no namespaces';
+const options: Readonly<Record<string, string>> = {
+  '-n': namespaces,
+  '--namespace': namespaces,
+  '-A': namespaces,
+  '--all-namespaces': namespaces,
+  '--sort-by': '--sort with the name of an index',
+  '--limit': '--size',
+  '--chunk-size': 'objects are printed as they arrive; --size prints a page',
+  '--context': commands.config!,
+  '--kubeconfig': commands.config!,
+  '--force': 'an object that waits for finalizers goes with: kindred finalizer remove TYPE NAME --all',
+  '--grace-period': 'an object goes at once, or when its finalizers are gone',
+  '--show-labels': '-o yaml shows the labels',
+};
+
+const tooManyFor: Readonly<Record<string, string>> = { list: 'kindred get TYPE NAME' };
+
+const places = [
+  { pattern: /unknown command '([^']+)'/, hints: commands },
+  { pattern: /unknown option '(-[^'=]+)/, hints: options },
+  { pattern: /too many arguments for '([^']+)'/, hints: tooManyFor },
+];
+
+/** For a message of the parser of arguments; empty when there is nothing to add. */
+export function hintFor(message: string): string {
+  for (const { pattern, hints } of places) {
+    const [, word = ''] = pattern.exec(message) ?? [];
+    if (Object.hasOwn(hints, word)) return `; here: ${hints[word]}`;
+  }
+  return '';
+}

@@ -1,0 +1,193 @@
+/** Objects are printed as they arrive; what is kept is the portion that is written next. */
+import type { ListResult } from '../client/client.ts';
+import type { ExtensionObject } from '../model/object.ts';
+import type { Column } from './columns.ts';
+import { columnsOf } from './columns.ts';
+import type { Io } from './io.ts';
+import { write } from './io.ts';
+import type { ObjectFormat } from './output.ts';
+import { yamlOf } from './output.ts';
+import { lines, lineWidth, widthsOf } from './table.ts';
+import type { Target } from './targets.ts';
+
+/** What a list says beside its items. */
+export type PageFacts = Omit<ListResult<unknown>, 'items'>;
+
+/** How the objects of targets are printed. */
+export interface TargetFormat {
+  readonly output: ObjectFormat;
+  /** Of tables. */
+  readonly headers: boolean;
+  /** JSON and YAML: the one object that is expected, without a list around it. Default false. */
+  readonly isAlone?: boolean;
+}
+
+/** What a list says of itself when it is not cut into pages. */
+export function wholePage(total: number): PageFacts {
+  const totalPages = total === 0 ? 0 : 1;
+  return { page: 1, size: total, total, first: true, last: true, hasNext: false, hasPrevious: false, totalPages };
+}
+
+export function isTable(output: ObjectFormat): boolean {
+  return output === 'table' || output === 'wide';
+}
+
+/** What is to be said of the objects of a target: as a page, and in a line for people. */
+interface Said {
+  readonly page?: PageFacts;
+  readonly line?: string;
+}
+
+/**
+ * Prints the objects of each target: tables and names one type after the other, documents all together.
+ * @param fill gives the objects of one target to the printer
+ */
+export async function printTargets(
+  io: Io,
+  targets: readonly Target[],
+  format: TargetFormat,
+  fill: (target: Target, printer: Pick<Printer, 'add'>) => Promise<Said>,
+): Promise<void> {
+  const { output } = format;
+  const document = output === 'json' || output === 'yaml' ? documentLayout(output, format.isAlone) : undefined;
+  const printer = document && printerOf(io, document);
+  let page: PageFacts | undefined;
+  for (const [i, target] of targets.entries()) {
+    if (i > 0 && isTable(output)) await write(io.stdout, '\n');
+    const { label } = target.type;
+    const own =
+      printer ?? printerOf(io, output === 'name' ? nameLayout(label) : tableLayout(io, format, targets, label));
+    const said = await fill(target, own);
+    page = said.page;
+    if (!printer) await own.end();
+    if (said.line !== undefined) io.stderr.write(`${said.line}\n`);
+  }
+  await printer?.end(targets.length === 1 ? page : undefined);
+}
+
+interface Printer {
+  add(object: ExtensionObject): Promise<void>;
+  /** @param page by default the objects are all there are */
+  end(page?: PageFacts): Promise<void>;
+}
+
+/** A form of output, which may know what it has shown before. */
+interface Layout {
+  show(objects: readonly ExtensionObject[]): string;
+  close?(page: PageFacts): string;
+}
+
+/** Objects that are written at once, and those by which a table begins to be laid out. */
+const portion = 500;
+
+function printerOf(io: Io, layout: Layout): Printer {
+  let waiting: ExtensionObject[] = [];
+  let count = 0;
+  return {
+    async add(object) {
+      count++;
+      if (waiting.push(object) < portion) return;
+      const full = waiting;
+      waiting = [];
+      await write(io.stdout, layout.show(full));
+    },
+    async end(page = wholePage(count)) {
+      const rest = waiting.length > 0 ? layout.show(waiting) : '';
+      await write(io.stdout, rest + (layout.close?.(page) ?? ''));
+    },
+  };
+}
+
+function nameLayout(label: string): Layout {
+  return { show: (objects) => objects.map(({ metadata }) => `${label}/${metadata.name}\n`).join('') };
+}
+
+function tableLayout(io: Io, format: TargetFormat, targets: readonly Target[], label: string): Layout {
+  const now = Date.now();
+  const wide = format.output === 'wide';
+  let columns: readonly Column[] | undefined;
+  let widths: readonly number[] = [];
+  const rowsOf = (chosen: readonly Column[], objects: readonly ExtensionObject[]): string[][] =>
+    objects.map((object) => {
+      const [name, ...cells] = chosen.map((column) => column.cell(object));
+      // As kubectl does: where several types are printed, a name says of which it is.
+      return [targets.length > 1 ? `${label}/${name}` : name!, ...cells];
+    });
+  const choose = (objects: readonly ExtensionObject[]): readonly Column[] => {
+    const all = columnsOf(objects, { wide, now });
+    const room = wide || !io.stdout.isTTY ? undefined : io.stdout.columns;
+    return room === undefined ? all : fitting(all, rowsOf(all, objects), room);
+  };
+  return {
+    show(objects) {
+      const isFirst = columns === undefined;
+      columns ??= choose(objects);
+      const rows = rowsOf(columns, objects);
+      if (isFirst && format.headers) rows.unshift(columns.map(({ head }) => head));
+      widths = widthsOf(rows, widths);
+      return lines(rows, widths);
+    },
+  };
+}
+
+/** As many of the chosen columns as a line has room for; name, the name for people, age and version stay. */
+function fitting(columns: readonly Column[], rows: readonly (readonly string[])[], room: number): readonly Column[] {
+  const widths = widthsOf([columns.map(({ head }) => head), ...rows]);
+  const kept = [...columns];
+  while (kept.length > 4 && lineWidth(widths) > room) {
+    kept.splice(-3, 1);
+    widths.splice(-3, 1);
+  }
+  return kept;
+}
+
+/** How a list is written, its items first: how many there are is known at the end. */
+interface ListForm {
+  readonly open: string;
+  item(object: ExtensionObject): string;
+  readonly between: string;
+  readonly filled: string;
+  readonly empty: string;
+  close(page: PageFacts): string;
+}
+
+const listForms: Readonly<Record<'json' | 'yaml', ListForm>> = {
+  json: {
+    open: '{\n  "items": [',
+    item: (object) => `\n${indented(JSON.stringify(object, null, 2))}`,
+    between: ',',
+    filled: '\n  ]',
+    empty: ']',
+    close: (page) => `,${JSON.stringify(page, null, 2).slice(1)}\n`,
+  },
+  yaml: {
+    open: 'items:',
+    // Without the last line break, which the next item or the end brings.
+    item: (object) => `\n  - ${indented(yamlOf(object)).slice(4, -1)}`,
+    between: '',
+    filled: '',
+    empty: ' []',
+    close: (page) => `\n${yamlOf(page)}`,
+  },
+};
+
+function indented(text: string): string {
+  return text.replace(/^(?=.)/gm, '    ');
+}
+
+function documentLayout(output: 'json' | 'yaml', isAlone = false): Layout {
+  if (isAlone) {
+    const text = output === 'json' ? (one: unknown) => `${JSON.stringify(one, null, 2)}\n` : yamlOf;
+    return { show: (objects) => objects.map(text).join('') };
+  }
+  const { open, item, between, filled, empty, close } = listForms[output];
+  let isEmpty = true;
+  return {
+    show(objects) {
+      const before = isEmpty ? open : between;
+      isEmpty = false;
+      return before + objects.map(item).join(between);
+    },
+    close: (page) => `${isEmpty ? open + empty : filled}${close(page)}`,
+  };
+}

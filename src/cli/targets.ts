@@ -1,0 +1,111 @@
+/** What a command is about: TYPE, TYPE NAME… or TYPE/NAME…, as kubectl takes them, or the objects that files hold. */
+import { Option } from 'commander';
+import { KindredError } from '../client/client.ts';
+import type { ExtensionObject } from '../model/object.ts';
+import { describe } from './describe.ts';
+import { documents, filesOf, open } from './documents.ts';
+import type { Io } from './io.ts';
+import { UsageError } from './io.ts';
+import type { ResourceType, Types } from './types.ts';
+
+/** One type, with the names that were given; none: all of its objects. */
+export interface Target {
+  readonly type: ResourceType;
+  readonly names: readonly string[];
+}
+
+export const targetHelp = 'TYPE, TYPE NAME… or TYPE/NAME…; TYPE: plural, plural.group or plural.version.group';
+
+export function filesOption(): Option {
+  return new Option(
+    '-f, --filename <file...>',
+    'instead: the objects that a file or a folder holds, - for standard input; repeatable',
+  );
+}
+
+/**
+ * @param files of `-f`
+ * @returns also how many documents of the files are no objects of the service; they are reported
+ * @throws UsageError, or NotFound for a type that is not there
+ */
+export async function targetsFrom(
+  io: Io,
+  types: Types,
+  what: readonly string[],
+  files: readonly string[] | undefined,
+): Promise<{ targets: Target[]; refused: number }> {
+  if (files === undefined) return { targets: await targetsOf(types, what), refused: 0 };
+  if (what.length > 0) throw new UsageError('give files with -f, or a TYPE with names, not both');
+  return targetsOfFiles(io, types, files);
+}
+
+export async function targetsOf(types: Types, args: readonly string[]): Promise<Target[]> {
+  const [first, ...names] = args;
+  if (first === undefined) {
+    const known = (await types.all()).map(({ label }) => label);
+    throw new UsageError(`give a TYPE: ${known.length > 0 ? known.join(', ') : 'there is none that you may use'}`);
+  }
+  if (!args.some((text) => text.includes('/'))) {
+    return Promise.all(first.split(',').map(async (text) => ({ type: await types.resolve(text), names })));
+  }
+  const targets = new Targets();
+  for (const text of args) {
+    const [word = '', name = '', ...more] = text.split('/');
+    if (word === '' || name === '' || more.length > 0) {
+      throw new UsageError(`"${text}" is no TYPE/NAME; TYPE/NAME and TYPE NAME cannot be mixed`);
+    }
+    targets.add(await types.resolve(word), name);
+  }
+  return targets.all;
+}
+
+/** As `targetsOf`, for commands that are about objects. @throws UsageError without names */
+export async function namedTargets(types: Types, args: readonly string[]): Promise<Target[]> {
+  const targets = await targetsOf(types, args);
+  const bare = targets.find(({ names }) => names.length === 0);
+  if (bare)
+    throw new UsageError(`give the names of objects too: ${bare.type.label} NAME…, or ${bare.type.label}/NAME…`);
+  return targets;
+}
+
+async function targetsOfFiles(
+  io: Io,
+  types: Types,
+  paths: readonly string[],
+): Promise<{ targets: Target[]; refused: number }> {
+  const targets = new Targets();
+  let refused = 0;
+  for (const file of (await Promise.all(paths.map(filesOf))).flat()) {
+    for await (const { value, place } of documents(open(file, io), file)) {
+      try {
+        const object = (value ?? {}) as Partial<ExtensionObject>;
+        const type = await types.of(object);
+        const name = object.metadata?.name;
+        if (!name) throw new KindredError('Invalid', unnamed);
+        targets.add(type, name);
+      } catch (error) {
+        if (!(error instanceof KindredError) || (error.code !== 'Invalid' && error.code !== 'NotFound')) throw error;
+        refused++;
+        io.stderr.write(describe(error, place));
+      }
+    }
+  }
+  return { targets: targets.all, refused };
+}
+
+const unnamed = { en: 'The object has no metadata.name', zh: '对象缺少 metadata.name' };
+
+/** Names gathered by type. */
+class Targets {
+  readonly #byLabel = new Map<string, { type: ResourceType; names: string[] }>();
+
+  add(type: ResourceType, name: string): void {
+    const target = this.#byLabel.get(type.label) ?? { type, names: [] };
+    this.#byLabel.set(type.label, target);
+    target.names.push(name);
+  }
+
+  get all(): Target[] {
+    return [...this.#byLabel.values()];
+  }
+}
