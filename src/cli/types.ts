@@ -44,7 +44,8 @@ export class Types {
    * in capital letters or not.
    */
   async resolve(text: string): Promise<ResourceType> {
-    if (!/^[a-z][a-z0-9-]*(\.[a-z0-9-]+)*$/i.test(text)) throw new UsageError(`"${text}" is no TYPE: give a plural, plural.group or plural.version.group`);
+    if (!/^[a-z][a-z0-9-]*(\.[a-z0-9-]+)*$/i.test(text))
+      throw new UsageError(`"${text}" is no TYPE: give a plural, plural.group or plural.version.group`);
     const [word = '', second, ...rest] = text.toLowerCase().split('.');
     if (second === undefined) return this.#only(text, named(word, await this.all()));
     if (isVersion(second)) {
