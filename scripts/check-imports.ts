@@ -9,6 +9,7 @@ import { parseSync, Visitor } from 'oxc-parser';
  */
 export const TABLE: Readonly<Record<string, readonly string[]>> = {
   'errors.ts': [],
+  'private-file.ts': [],
   'index.ts': ['*'],
   'options.ts': [
     'type:http',
@@ -21,7 +22,7 @@ export const TABLE: Readonly<Record<string, readonly string[]>> = {
   ],
   'service.ts': ['*'],
   model: [],
-  store: [],
+  store: ['private-file.ts'],
   indexes: ['model'],
   query: ['indexes', 'model'],
   resource: ['model', 'indexes', 'query', 'store'],
@@ -31,7 +32,7 @@ export const TABLE: Readonly<Record<string, readonly string[]>> = {
   plugin: ['model', 'query', 'resource', 'controller', 'type:store', 'http/custom.ts'],
   webhook: ['model', 'query', 'resource', 'controller', 'http/custom.ts'],
   client: ['type:model', 'type:query', 'type:resource'],
-  cli: ['client', 'service.ts', 'options.ts', 'model'],
+  cli: ['client', 'service.ts', 'options.ts', 'private-file.ts', 'model'],
   testing: ['*'],
 };
 

@@ -1,8 +1,8 @@
-import { createWriteStream } from 'node:fs';
 import { rename, rm } from 'node:fs/promises';
 import { finished } from 'node:stream/promises';
 import { Command } from 'commander';
 import type { KindredClient } from '../client/client.ts';
+import { createPrivate } from '../private-file.ts';
 import type { ConnectionFlags } from './connection.ts';
 import { connect, withConnection } from './connection.ts';
 import { countOf } from './count.ts';
@@ -79,7 +79,7 @@ async function typesOfPlugins(types: Types): Promise<ResourceType[]> {
 /** A half-written file never has the name that was asked for. */
 async function intoFile(file: string, fill: (output: Output) => Promise<void>): Promise<void> {
   const partial = `${file}.partial`;
-  const output = createWriteStream(partial, { flush: true });
+  const output = createPrivate(partial);
   try {
     await fill(output);
     await finished(output.end());

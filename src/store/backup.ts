@@ -1,6 +1,8 @@
 /** Backups, and putting a store back from one. A revision that anyone has seen is never used again: `Store.jump` moves past all of them. */
-import { closeSync, copyFileSync, existsSync, fsyncSync, openSync, renameSync, rmSync } from 'node:fs';
+import { closeSync, createReadStream, existsSync, fsyncSync, openSync, renameSync, rmSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { createPrivate } from '../private-file.ts';
 import { openStore, sqliteFile } from './open.ts';
 import type { CopyProgress } from './sqlite.ts';
 import { copyDatabase } from './sqlite.ts';
@@ -41,8 +43,7 @@ export async function restore(file: string, url: string): Promise<{ revision: nu
   if (!existsSync(file)) throw new Error(`there is no backup ${file}`);
   const partial = `${target}.partial`;
   try {
-    copyFileSync(file, partial);
-    sync(partial);
+    await pipeline(createReadStream(file), createPrivate(partial));
     const saved = check(partial, file);
     for (const suffix of ['-wal', '-shm']) rmSync(target + suffix, { force: true });
     let objects = 0;

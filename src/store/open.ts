@@ -24,7 +24,7 @@ export async function openStore(database: string | StoreOpener, options: StoreOp
   const scheme = url.slice(0, Math.max(url.indexOf(':'), 0));
   switch (scheme) {
     case 'sqlite':
-      return openSqlite(sqliteFile(url));
+      return openSqlite(sqliteFile(url), { warn: options.warn });
     case 'postgres':
     case 'postgresql':
       return (await import('./postgres.ts')).openPostgres(url, options);

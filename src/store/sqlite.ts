@@ -5,6 +5,7 @@
 import { readFileSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { backup, DatabaseSync } from 'node:sqlite';
+import { takeFromOthers, touchPrivate } from '../private-file.ts';
 import { notReady } from './failure.ts';
 import { memory } from './sqlite-memory.ts';
 import type { Failure, Performer } from './sqlite-message.ts';
@@ -34,6 +35,8 @@ export interface SqliteOptions {
   readonly checkpointPages?: number;
   /** Milliseconds without a write after which the write-ahead log is checkpointed. Default 1,000. */
   readonly checkpointIdle?: number;
+  /** Told in one line what an operator should know. */
+  readonly warn?: ((message: string) => void) | undefined;
 }
 
 /** Opens the file (or `:memory:`), making it when there is none. Throws a plain error in one line when another process has it. */
@@ -42,6 +45,12 @@ export async function openSqlite(file: string, options: SqliteOptions = {}): Pro
   if (file === ':memory:') return new SqliteStore({ file, ...memory(), close: () => undefined });
   const path = realPath(file);
   const lock = lockFile(path);
+  try {
+    makePrivate(path, options.warn);
+  } catch (error) {
+    lock.close();
+    throw unopened(path, error);
+  }
   const thread = new WriterThread({
     file: path,
     checkpointPages: options.checkpointPages ?? 500,
@@ -65,6 +74,17 @@ export async function openSqlite(file: string, options: SqliteOptions = {}): Pro
     await thread.stop();
     lock.close();
     throw unopened(path, error);
+  }
+}
+
+/** What SQLite makes beside the file has the modes of the file. */
+function makePrivate(path: string, warn?: SqliteOptions['warn']): void {
+  touchPrivate(path);
+  try {
+    const changed = ['', '-wal', '-shm'].filter((suffix) => takeFromOthers(path + suffix));
+    if (changed.length > 0) warn?.(`every user of this machine could read ${path}; now its owner alone can`);
+  } catch (error) {
+    warn?.(`every user of this machine can read ${path}: ${(error as Error).message}`);
   }
 }
 
@@ -98,6 +118,7 @@ function lockFile(path: string): { close(): void } {
   const holder = `${path}-pid`;
   let lock: DatabaseSync | undefined;
   try {
+    makePrivate(`${path}-lock`);
     lock = new DatabaseSync(`${path}-lock`);
     lock.exec('PRAGMA busy_timeout = 0; BEGIN EXCLUSIVE');
   } catch (cause) {
@@ -260,6 +281,7 @@ class SqliteStore implements Store {
 
   async backup(file: string, progress?: CopyProgress): Promise<void> {
     if (this.#parts.file === ':memory:') {
+      touchPrivate(file);
       this.#parts.connection.prepare('VACUUM INTO ?').run(file);
       progress?.(1, 1);
     } else await copyDatabase(this.#parts.file, file, progress);
@@ -300,6 +322,7 @@ export async function copyDatabase(from: string, to: string, progress?: CopyProg
   let source: DatabaseSync | undefined;
   try {
     source = openForReading(from);
+    touchPrivate(partial);
     // One state: without a transaction of its own the copy would start again after every write.
     source.exec('BEGIN; SELECT value FROM meta');
     const pages = await backup(source, partial, {
