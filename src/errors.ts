@@ -62,6 +62,8 @@ export interface Violation {
 /** The members that a problem document carries besides the standard ones (contract section 5). */
 export interface ProblemMembers {
   errors?: readonly Violation[];
+  /** Violations beside those in `errors`. */
+  omitted?: number;
   parameter?: string;
   term?: string;
   column?: number;
@@ -78,10 +80,13 @@ export interface ProblemMembers {
   plugins?: readonly unknown[];
 }
 
-const violationTexts = new WeakMap<Violation, Text>();
 const brand = Symbol.for('kindred.error');
 
 const placeholder = /\{(\w+)(?:\|([^|{}]*)\|([^|{}]*))?\}/g;
+/** Characters of a value that a message or `params` shows; what a caller sent does not come back in full. */
+const shownCharacters = 500;
+/** Characters of the pointer of a violation; a place with a longer one is told by the pointer of what it is in. */
+export const pointerLimit = 1_000;
 
 export function formatText(text: Text, params: Parameters, locale: Locale = 'en'): string {
   return text[locale].replace(placeholder, (whole, name: string, one?: string, many?: string) => {
@@ -92,14 +97,60 @@ export function formatText(text: Text, params: Parameters, locale: Locale = 'en'
 }
 
 function printed(value: unknown): string {
-  return typeof value === 'string' ? value : (JSON.stringify(value) ?? String(value));
+  return cut(typeof value === 'string' ? value : jsonStart(value));
 }
+
+function cut(text: string): string {
+  return text.length <= shownCharacters ? text : `${text.slice(0, shownCharacters).toWellFormed()}…`;
+}
+
+/** JSON, of a large value no more than what is shown of it. */
+function jsonStart(value: unknown): string {
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? String(value);
+  let text = '';
+  const write = (one: unknown): void => {
+    if (text.length > shownCharacters) return;
+    if (Array.isArray(one)) {
+      text += '[';
+      for (let i = 0; i < one.length && text.length <= shownCharacters; i++) {
+        if (i > 0) text += ',';
+        write(one[i]);
+      }
+      text += ']';
+    } else if (typeof one === 'object' && one !== null && !('toJSON' in one)) {
+      let separator = '{';
+      for (const name in one) {
+        if (text.length > shownCharacters) break;
+        text += `${separator}${JSON.stringify(cut(name))}:`;
+        separator = ',';
+        write((one as Record<string, unknown>)[name]);
+      }
+      text += separator === '{' ? '{}' : '}';
+    } else {
+      text += JSON.stringify(typeof one === 'string' ? cut(one) : one) ?? String(one);
+    }
+  };
+  write(value);
+  return text;
+}
+
+const violationTexts = new WeakMap<Violation, Text>();
 
 /** A violation whose message can be shown in every language. */
 export function violation(pointer: string, keyword: string, text: Text, params: Parameters = {}): Violation {
-  const result: Violation = { pointer, field: fieldOf(pointer), keyword, message: formatText(text, params), params };
-  violationTexts.set(result, { en: formatText(text, params, 'en'), zh: formatText(text, params, 'zh') });
+  const place = pointer.length <= pointerLimit ? pointer : pointer.slice(0, pointer.lastIndexOf('/', pointerLimit));
+  const shown = Object.fromEntries(Object.entries(params).map(([name, value]) => [name, shownParameter(value)]));
+  const message = formatText(text, shown);
+  const result: Violation = { pointer: place, field: fieldOf(place), keyword, message, params: shown };
+  violationTexts.set(result, text);
   return result;
+}
+
+/** Small values as they are, large ones as the beginning of their text. */
+function shownParameter(value: unknown): unknown {
+  if (typeof value !== 'string' && (typeof value !== 'object' || value === null)) return value;
+  const text = printed(value);
+  return text.length > shownCharacters ? text : value;
 }
 
 /** `/spec/tags/0` as `spec.tags.0`. */
@@ -124,6 +175,7 @@ export class KindredError extends Error {
   readonly code: ErrorCode;
   readonly status: number;
   declare readonly errors?: readonly Violation[];
+  declare readonly omitted?: number;
   declare readonly parameter?: string;
   declare readonly term?: string;
   declare readonly column?: number;
@@ -188,26 +240,80 @@ export class KindredError extends Error {
 }
 
 function localised(one: Violation, locale: Locale): Violation {
-  return { ...one, message: messageOf(one)[locale] };
+  const text = violationTexts.get(one);
+  return text && locale !== 'en' ? { ...one, message: formatText(text, one.params as Parameters, locale) } : one;
 }
 
 /** The message of a violation in every language; one that was not made by `violation` has but its own. */
 export function messageOf(one: Violation): Text {
-  return violationTexts.get(one) ?? { en: one.message, zh: one.message };
+  return { en: one.message, zh: localised(one, 'zh').message };
+}
+
+/** Violations that an answer lists. */
+export const listedViolations = 100;
+/** Violations that are counted: when there are so many, the rest of an object is not looked at. */
+const countedViolations = 1_000;
+
+/** What is wrong with one object: the first violations, each once, and how many there are. */
+export class Violations {
+  readonly #listed: Violation[] = [];
+  readonly #seen = new Set<string>();
+
+  /** At most `listedViolations`, in the order in which they were found. */
+  get listed(): readonly Violation[] {
+    return this.#listed;
+  }
+
+  /** At most `countedViolations`, which means that there may be more. */
+  get count(): number {
+    return this.#seen.size;
+  }
+
+  /** True when there is no use in looking for more. */
+  get isFull(): boolean {
+    return this.count >= countedViolations;
+  }
+
+  add(pointer: string, keyword: string, text: Text, params?: Parameters): void {
+    if (!this.isFull) this.take(violation(pointer, keyword, text, params));
+  }
+
+  /** Adds one that was made already. */
+  take(one: Violation): void {
+    const key = `${one.pointer}\n${one.keyword}\n${one.message}`;
+    if (this.isFull || this.#seen.has(key)) return;
+    this.#seen.add(key);
+    if (this.#listed.length < listedViolations) this.#listed.push(one);
+  }
+
+  /** @throws Invalid with what was found, when anything was */
+  refuse(): void {
+    if (this.count > 0) throw invalid(this);
+  }
 }
 
 const invalidText: Text = {
-  en: 'The object does not satisfy the model: {count} {count|violation|violations}, the first at "{pointer}": {en}',
-  zh: '对象不符合模型：共 {count} 处问题，第一处位于 "{pointer}"：{zh}',
+  en: 'The object does not satisfy the model: {count}{more} {count|violation|violations}, the first at "{pointer}": {en}',
+  zh: '对象不符合模型：共 {count}{more} 处问题，第一处位于 "{pointer}"：{zh}',
 };
 
-/** 422 with every violation. */
-export function invalid(errors: readonly Violation[]): KindredError {
-  return new KindredError('Invalid', invalidText, countedParams(errors), { errors });
+/** 422 with the violations: the first hundred listed, the others counted. */
+export function invalid(errors: readonly Violation[] | Violations, text = invalidText): KindredError {
+  const found = errors instanceof Violations ? errors : violationsOf(errors);
+  const { listed, count } = found;
+  const [first] = listed;
+  const params = {
+    count,
+    more: found.isFull ? '+' : '',
+    pointer: first?.pointer ?? '',
+    ...(first && messageOf(first)),
+  };
+  const members = { errors: listed, ...(count > listed.length && { omitted: count - listed.length }) };
+  return new KindredError('Invalid', text, params, members);
 }
 
-/** For a text that counts violations and says the first: `count`, `pointer`, and its message as `en` and `zh`. */
-export function countedParams(errors: readonly Violation[]): Parameters {
-  const [first] = errors;
-  return { count: errors.length, pointer: first?.pointer ?? '', ...(first && messageOf(first)) };
+function violationsOf(errors: readonly Violation[]): Violations {
+  const found = new Violations();
+  for (let i = 0; i < errors.length && !found.isFull; i++) found.take(errors[i]!);
+  return found;
 }

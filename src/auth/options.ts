@@ -75,7 +75,7 @@ const schema = Type.Object(
 export function checkAuthOptions(options: unknown): void {
   const source = { model: 'the service', path: '/auth', warnings: [] };
   const document = new SchemaDocument(normalizeSchema(schema, source), { ...source, closed: true });
-  const [first] = document.validate(options, '/auth');
+  const [first] = document.validate(options, '/auth').listed;
   if (!first) return;
   if (first.keyword === 'additionalProperties') throw new Error(`the option ${first.field} is not known`);
   throw new Error(`the option ${first.field} ${first.message}`);

@@ -3,7 +3,7 @@
  * checked by the validator of the models, or Standard Schema validators (https://standardschema.dev) such as Zod's.
  */
 import type { Text, Violation } from '../errors.ts';
-import { countedParams, escapeToken, KindredError, messageOf, violation } from '../errors.ts';
+import { escapeToken, invalid, KindredError, messageOf, Violations, violation } from '../errors.ts';
 import type { ModelType } from '../model/define.ts';
 import { modelDeclaration } from '../model/define.ts';
 import { SchemaDocument } from '../model/json-schema/document.ts';
@@ -87,25 +87,18 @@ function compile(where: string, what: string, schema: object): SchemaDocument {
 
 // ── bodies ───────────────────────────────────────────────────────────────────────────────────────────────
 
-/** The request-body validation error: 422 with every violation. */
-function invalidBody(errors: readonly Violation[]): KindredError {
-  return new KindredError(
-    'Invalid',
-    {
-      en: 'The request body is not what the route takes: {count} {count|violation|violations}, the first at "{pointer}": {en}',
-      zh: '请求体不符合此路由的要求：共 {count} 处问题，第一处位于 "{pointer}"：{zh}',
-    },
-    countedParams(errors),
-    { errors },
-  );
-}
+/** Of the 422 for a request body. */
+const bodyText: Text = {
+  en: 'The request body is not what the route takes: {count}{more} {count|violation|violations}, the first at "{pointer}": {en}',
+  zh: '请求体不符合此路由的要求：共 {count}{more} 处问题，第一处位于 "{pointer}"：{zh}',
+};
 
 function jsonBody(document: SchemaDocument): (value: unknown) => unknown {
   const setDefaults = document.defaults();
   return (value) => {
     setDefaults?.(value);
-    const violations = document.validate(value, '');
-    if (violations.length > 0) throw invalidBody(violations);
+    const found = document.validate(value, '');
+    if (found.count > 0) throw invalid(found, bodyText);
     return value;
   };
 }
@@ -115,10 +108,15 @@ function standardBody(schema: StandardSchema): (value: unknown) => Promise<unkno
   const described = standardJsonSchema(schema, 'input');
   const document = described && (compiled(described) ?? compiled(withoutPatterns(described)));
   return async (value) => {
-    const known = document?.validate(value, '') ?? [];
+    const known = document?.validate(value, '').listed ?? [];
     const result = await schema['~standard'].validate(value);
     if (!result.issues) return result.value;
-    throw invalidBody(result.issues.flatMap((issue) => violationsOf(issue, known)));
+    const found = new Violations();
+    for (const issue of result.issues) {
+      if (found.isFull) break;
+      for (const one of violationsOf(issue, known)) found.take(one);
+    }
+    throw invalid(found, bodyText);
   };
 }
 
@@ -189,7 +187,7 @@ function compileParameter(where: string, parameter: Parameter): (request: Reques
     }
     if (texts.length > 1 && !many) refuse({ en: 'is given twice', zh: '重复给出' });
     const candidates = many ? listsOf(texts, schema) : conversions(texts[0]!, types);
-    const found = candidates.map((value) => document.validate(value, ''));
+    const found = candidates.map((value) => document.validate(value, '').listed);
     const holds = found.findIndex((violations) => violations.length === 0);
     return holds < 0 ? refuse(messageOf(found[0]![0]!)) : candidates[holds];
   };

@@ -15,7 +15,7 @@ function verdicts(schema: object, closed: boolean): (value: unknown) => { servic
   const ajv = new Ajv2020({ strict: false });
   ajv.addSchema({ $id: 'doc:/', components: { schemas: Object.fromEntries(components) } });
   const validate = ajv.compile({ $ref: 'doc:/#/components/schemas/Test' });
-  return (value) => ({ service: document.validate(value, '').length === 0, described: validate(value) as boolean });
+  return (value) => ({ service: document.validate(value, '').count === 0, described: validate(value) as boolean });
 }
 
 const address = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] };
@@ -195,7 +195,7 @@ function verdictsOfSent(schema: object): (value: unknown) => { service: boolean;
     const described = validate(structuredClone(value)) as boolean;
     const filled = structuredClone(value);
     setDefaults?.(filled);
-    return { service: document.validate(filled, '').length === 0, described };
+    return { service: document.validate(filled, '').count === 0, described };
   };
 }
 

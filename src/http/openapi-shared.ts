@@ -1,6 +1,6 @@
 /** Components that every document has: problem documents, metadata, headers, parameters, error answers (contract sections 2 to 5). */
 import type { ErrorCode } from '../errors.ts';
-import { errorCodes } from '../errors.ts';
+import { errorCodes, listedViolations } from '../errors.ts';
 import type { JsonSchema } from './openapi-schema.ts';
 import { componentRef } from './openapi-schema.ts';
 
@@ -111,7 +111,8 @@ const problemSchema: JsonSchema = {
     code: { type: 'string', enum: codes },
     requestId: { type: 'string' },
     timestamp,
-    errors: { type: 'array', items: componentRef('Violation') },
+    errors: { type: 'array', items: componentRef('Violation'), maxItems: listedViolations },
+    omitted: { type: 'integer', description: 'Further violations, which errors does not list; 900 means 900 or more' },
     parameter: { type: 'string', description: 'The parameter that does not hold' },
     term: { type: 'string', description: 'The malformed term of a selector' },
     column: { type: 'integer', description: 'Where in the selector or in the line, from 1' },

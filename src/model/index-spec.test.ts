@@ -165,7 +165,7 @@ test('limits: 10,000 values of one object, keys of 1,024 characters', () => {
       multi,
       Array.from({ length: 10_001 }, (_, i) => i),
     ).message,
-    /10001 values/,
+    /more than 10000 values/,
   );
   assert.deepEqual(keysOf(IndexSpecs.single('spec', String), 'x'.repeat(1024)), ['x'.repeat(1024)]);
   assert.match(refusal(IndexSpecs.single('spec', String), 'x'.repeat(1025)).message, /1025 characters/);

@@ -15,6 +15,10 @@ import type { ExtensionObject } from './object.ts';
 
 /** Values that one object may give to one multi-value index. */
 const indexValueLimit = 10_000;
+/** Values that an index function may give, each as often as it likes. */
+const givenLimit = 1_000_000;
+/** Up to so many are compared with each other, which costs less than a set. */
+const fewKeys = 8;
 /** Longest text key, in UTF-16 code units. */
 const keyLengthLimit = 1024;
 
@@ -345,8 +349,8 @@ const missingText: Text = {
   zh: '索引 "{index}" 需要一个值，但该对象没有',
 };
 const manyText: Text = {
-  en: 'The object gives {count} values to the index "{index}", at most {limit} are allowed',
-  zh: '该对象为索引 "{index}" 提供了 {count} 个值，最多允许 {limit} 个',
+  en: 'The object gives more than {limit} values to the index "{index}"',
+  zh: '该对象为索引 "{index}" 提供了超过 {limit} 个值',
 };
 const longText: Text = {
   en: 'A key of the index "{index}" is {length} characters long, at most {limit} are allowed',
@@ -399,32 +403,22 @@ function keysOf(definition: IndexDefinition, value: unknown): readonly unknown[]
   if (typeof value !== 'object' || typeof (value as Iterable<unknown>)[Symbol.iterator] !== 'function') {
     throw new TypeError(`expected a set or an array of values, got ${shown(value)}`);
   }
-  const keys: unknown[] = [];
+  const byText = definition.codec.type === 'own';
+  const distinct: unknown[] = [];
+  let seen: Set<unknown> | undefined;
+  let count = 0;
   for (const one of value as Iterable<unknown>) {
     const key = checkedKey(definition, one);
-    keys.push(key);
-    if (keys.length > indexValueLimit * 10) break;
+    if (++count > givenLimit) throw new Refusal(manyText, { limit: givenLimit });
+    if (!byText && distinct.length < fewKeys) {
+      if (!distinct.includes(key)) distinct.push(key);
+      continue;
+    }
+    seen ??= new Set(distinct);
+    const before = seen.size;
+    if (seen.add(byText ? definition.codec.format(key) : key).size === before) continue;
+    if (distinct.push(key) > indexValueLimit) throw new Refusal(manyText, { limit: indexValueLimit });
   }
-  const distinct = keys.length < 2 ? keys : distinctKeys(definition.codec, keys);
-  if (distinct.length > indexValueLimit) {
-    throw new Refusal(manyText, { count: distinct.length, limit: indexValueLimit });
-  }
-  return distinct;
-}
-
-function distinctKeys(codec: KeyCodec, keys: readonly unknown[]): readonly unknown[] {
-  if (codec.type !== 'own') return keys.length < 9 ? distinctFew(keys) : [...new Set(keys)];
-  const byText = new Map<string, unknown>();
-  for (const key of keys) {
-    const text = codec.format(key);
-    if (!byText.has(text)) byText.set(text, key);
-  }
-  return [...byText.values()];
-}
-
-function distinctFew(keys: readonly unknown[]): readonly unknown[] {
-  const distinct: unknown[] = [];
-  for (const key of keys) if (!distinct.includes(key)) distinct.push(key);
   return distinct;
 }
 

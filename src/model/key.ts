@@ -62,13 +62,26 @@ export interface KeyCodec {
 
 /** By Unicode code point, which is the order of the UTF-8 bytes; UTF-16 code units differ above U+D7FF. */
 export function compareText(a: string, b: string): number {
-  const length = Math.min(a.length, b.length);
+  return compareUnits(a, b, Math.min(a.length, b.length, fewUnits)) || (a === b ? 0 : compareLong(a, b));
+}
+
+/** Most texts differ within so many units. */
+const fewUnits = 16;
+const surrogateOrAbove = /[\ud800-\uffff]/;
+
+/** The engine's own order is that of the units, and several times as fast. */
+function compareLong(a: string, b: string): number {
+  if (!surrogateOrAbove.test(a)) return a < b ? -1 : 1;
+  return compareUnits(a, b, Math.min(a.length, b.length)) || a.length - b.length;
+}
+
+function compareUnits(a: string, b: string, length: number): number {
   for (let i = 0; i < length; i++) {
     const x = a.charCodeAt(i);
     const y = b.charCodeAt(i);
     if (x !== y) return rank(x) - rank(y);
   }
-  return a.length - b.length;
+  return 0;
 }
 
 function rank(unit: number): number {

@@ -1,6 +1,6 @@
 /** Rules of `metadata` (specification, "Metadata" and "Naming rules"; contract section 2). */
-import type { Text, Violation } from '../errors.ts';
-import { escapeToken, violation } from '../errors.ts';
+import type { Text } from '../errors.ts';
+import { escapeToken, Violations } from '../errors.ts';
 import type { NamingProblem } from './names.ts';
 import { labelKeyProblem, labelValueProblem, nameLimit, nameProblem, prefixOf } from './names.ts';
 import type { Metadata } from './object.ts';
@@ -10,6 +10,9 @@ export const annotationsLimit = 256 * 1024;
 
 const timestamp = { type: 'string', format: 'date-time' } as const;
 const texts = { type: 'object', additionalProperties: { type: 'string' } } as const;
+
+/** Finalizers of one object. */
+const finalizersLimit = 1_000;
 
 /** `metadata` for the API description and for objects nested in objects. */
 export const metadataSchema = {
@@ -24,6 +27,7 @@ export const metadataSchema = {
     finalizers: {
       type: 'array',
       items: { type: 'string', minLength: 1, maxLength: nameLimit },
+      maxItems: finalizersLimit,
       description: 'The object stays until this set is empty',
     },
     labels: { ...texts, description: 'Indexed, for selectors' },
@@ -56,6 +60,10 @@ const annotationsText: Text = {
   en: 'annotations have at most {limit} bytes together, these have {size}',
   zh: '所有注解总共最多 {limit} 字节，实际为 {size}',
 };
+const finalizersText: Text = {
+  en: 'an object has at most {limit} finalizers, these are {count}',
+  zh: '一个对象最多 {limit} 个 finalizer，实际为 {count} 个',
+};
 const finalizerEmptyText: Text = { en: 'a finalizer must not be empty', zh: 'finalizer 不能为空' };
 const finalizerLongText: Text = {
   en: 'a finalizer is at most {limit} characters long, this one has {length}',
@@ -74,32 +82,32 @@ export interface MetadataRules {
 /**
  * Everything that is wrong with an object's `metadata` as it came in: types, unknown members, names, keys and values of
  * labels and annotations, sizes. `null` for a member counts as absent. Reserved keys are `checkReservedKeys`'s.
+ * @param found where it is added
  */
-export function checkMetadata(metadata: unknown, rules: MetadataRules = {}): Violation[] {
-  const found: Violation[] = [];
+export function checkMetadata(metadata: unknown, rules: MetadataRules = {}, found = new Violations()): Violations {
   const nameRequired = rules.nameRequired !== false;
   if (metadata === undefined || metadata === null) {
-    if (nameRequired) found.push(violation('/metadata', 'required', metadataRequiredText));
+    if (nameRequired) found.add('/metadata', 'required', metadataRequiredText);
     return found;
   }
-  if (!isRecord(metadata)) return [wrongType('/metadata', 'object', metadata)];
+  if (!isRecord(metadata)) {
+    wrongType('/metadata', 'object', metadata, found);
+    return found;
+  }
   for (const name of Object.keys(metadata)) {
-    if (!members.includes(name)) {
-      found.push(
-        violation(`/metadata/${escapeToken(name)}`, 'additionalProperties', unknownText, {
-          allowed: members.join(', '),
-        }),
-      );
-    }
+    if (found.isFull) break;
+    if (members.includes(name)) continue;
+    const pointer = `/metadata/${escapeToken(name)}`;
+    found.add(pointer, 'additionalProperties', unknownText, { allowed: members.join(', ') });
   }
   checkNames(metadata, nameRequired, found);
   for (const member of ['creationTimestamp', 'deletionTimestamp'] as const) {
     const value = metadata[member] ?? undefined;
-    if (value !== undefined && typeof value !== 'string') found.push(wrongType(`/metadata/${member}`, 'string', value));
+    if (value !== undefined && typeof value !== 'string') wrongType(`/metadata/${member}`, 'string', value, found);
   }
   const version = metadata.version ?? undefined;
   if (version !== undefined && !(Number.isSafeInteger(version) && (version as number) >= 0)) {
-    found.push(violation('/metadata/version', 'type', integerText, { actual: version }));
+    found.add('/metadata/version', 'type', integerText, { actual: version });
   }
   checkFinalizers(metadata.finalizers ?? undefined, found);
   checkTexts('labels', metadata.labels ?? undefined, found);
@@ -107,77 +115,83 @@ export function checkMetadata(metadata: unknown, rules: MetadataRules = {}): Vio
   return found;
 }
 
-function checkNames(metadata: Record<string, unknown>, nameRequired: boolean, found: Violation[]): void {
+function checkNames(metadata: Record<string, unknown>, nameRequired: boolean, found: Violations): void {
   const generateName = metadata.generateName ?? undefined;
   const given = metadata.name ?? undefined;
   const name = given === '' && generateName !== undefined ? undefined : given;
   if (generateName !== undefined) {
     const pointer = '/metadata/generateName';
     const limit = nameLimit - generatedSuffixLength;
-    if (typeof generateName !== 'string') found.push(wrongType(pointer, 'string', generateName));
+    if (typeof generateName !== 'string') wrongType(pointer, 'string', generateName, found);
     else if (generateName.length > limit || !generateNameSyntax.test(generateName)) {
       const keyword = generateName.length > limit ? 'maxLength' : 'pattern';
-      found.push(violation(pointer, keyword, generatedText, { limit, value: generateName }));
+      found.add(pointer, keyword, generatedText, { limit, value: generateName });
     }
   }
   if (name === undefined) {
-    if (nameRequired && generateName === undefined) found.push(violation('/metadata/name', 'required', requiredText));
+    if (nameRequired && generateName === undefined) found.add('/metadata/name', 'required', requiredText);
   } else if (typeof name !== 'string') {
-    found.push(wrongType('/metadata/name', 'string', name));
+    wrongType('/metadata/name', 'string', name, found);
   } else {
     add('/metadata/name', name, nameProblem(name), found);
   }
 }
 
-function checkFinalizers(finalizers: unknown, found: Violation[]): void {
+function checkFinalizers(finalizers: unknown, found: Violations): void {
   if (finalizers === undefined) return;
   if (!Array.isArray(finalizers)) {
-    found.push(wrongType('/metadata/finalizers', 'array', finalizers));
+    wrongType('/metadata/finalizers', 'array', finalizers, found);
+    return;
+  }
+  if (finalizers.length > finalizersLimit) {
+    const params = { limit: finalizersLimit, count: finalizers.length };
+    found.add('/metadata/finalizers', 'maxItems', finalizersText, params);
     return;
   }
   finalizers.forEach((one: unknown, i) => {
     const pointer = `/metadata/finalizers/${i}`;
-    if (typeof one !== 'string') found.push(wrongType(pointer, 'string', one));
-    else if (one === '') found.push(violation(pointer, 'minLength', finalizerEmptyText));
+    if (typeof one !== 'string') wrongType(pointer, 'string', one, found);
+    else if (one === '') found.add(pointer, 'minLength', finalizerEmptyText);
     else if (one.length > nameLimit) {
-      found.push(violation(pointer, 'maxLength', finalizerLongText, { limit: nameLimit, length: one.length }));
+      found.add(pointer, 'maxLength', finalizerLongText, { limit: nameLimit, length: one.length });
     }
   });
 }
 
-function checkTexts(member: 'labels' | 'annotations', map: unknown, found: Violation[]): void {
+function checkTexts(member: 'labels' | 'annotations', map: unknown, found: Violations): void {
   if (map === undefined) return;
   if (!isRecord(map)) {
-    found.push(wrongType(`/metadata/${member}`, 'object', map));
+    wrongType(`/metadata/${member}`, 'object', map, found);
     return;
   }
   let size = 0;
   for (const key of Object.keys(map)) {
+    if (found.isFull) return;
     const pointer = `/metadata/${member}/${escapeToken(key)}`;
     const value = map[key];
     add(pointer, key, labelKeyProblem(key), found);
-    if (typeof value !== 'string') found.push(wrongType(pointer, 'string', value));
+    if (typeof value !== 'string') wrongType(pointer, 'string', value, found);
     else if (member === 'labels') add(pointer, value, labelValueProblem(value), found);
     else size += Buffer.byteLength(key) + Buffer.byteLength(value);
   }
   if (size > annotationsLimit) {
-    found.push(violation('/metadata/annotations', 'maxLength', annotationsText, { limit: annotationsLimit, size }));
+    found.add('/metadata/annotations', 'maxLength', annotationsText, { limit: annotationsLimit, size });
   }
 }
 
-function add(pointer: string, value: string, problem: NamingProblem | undefined, found: Violation[]): void {
+function add(pointer: string, value: string, problem: NamingProblem | undefined, found: Violations): void {
   if (!problem) return;
   const { keyword, text, limit } = problem;
-  found.push(violation(pointer, keyword, text, { value, limit, length: problem.length ?? value.length }));
+  found.add(pointer, keyword, text, { value, limit, length: problem.length ?? value.length });
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-function wrongType(pointer: string, expected: string, value: unknown): Violation {
+function wrongType(pointer: string, expected: string, value: unknown, found: Violations): void {
   const actual = value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value;
-  return violation(pointer, 'type', typeText, { expected, actual });
+  found.add(pointer, 'type', typeText, { expected, actual });
 }
 
 /** Reserved by their prefix, yet everybody's to use (contract section 2): name parts below the domain itself and below `rbac.`. */
@@ -197,27 +211,29 @@ const unprefixedText: Text = {
  * Label and annotation keys that this origin may not add or change. What is stored passes unchanged and may be removed,
  * but for `plugin.<reserved domain>/plugin-name`, which callers carry over themselves before this check.
  * @param origin `host`: everything is allowed
+ * @param found where they are added
  */
 export function checkReservedKeys(
   next: Metadata,
   stored: Metadata | undefined,
   origin: 'http' | 'plugin' | 'host',
   reservedDomain: string,
-): Violation[] {
-  const found: Violation[] = [];
+  found = new Violations(),
+): Violations {
   if (origin === 'host') return found;
   for (const member of ['labels', 'annotations'] as const) {
     const map = next[member];
     if (!map) continue;
     const before = stored?.[member];
     for (const key of Object.keys(map)) {
+      if (found.isFull) return found;
       if (before && Object.hasOwn(before, key) && before[key] === map[key]) continue;
       const prefix = prefixOf(key);
       if (prefix === undefined ? origin === 'http' : !isReservedPrefix(prefix, reservedDomain)) continue;
       if (prefix !== undefined && isExempt(key.slice(prefix.length + 1), prefix, reservedDomain)) continue;
       const text = prefix === undefined ? unprefixedText : reservedText;
       const pointer = `/metadata/${member}/${escapeToken(key)}`;
-      found.push(violation(pointer, 'reserved', text, { key, domain: reservedDomain }));
+      found.add(pointer, 'reserved', text, { key, domain: reservedDomain });
     }
   }
   return found;

@@ -6,6 +6,7 @@
  */
 import { createRequire } from 'node:module';
 import type { Text } from '../errors.ts';
+import { hasSmallAutomaton } from './pattern-automaton.ts';
 import type { CharacterSet, PatternNode } from './pattern-syntax.ts';
 import { anyCharacter, intersects, parsePattern, union } from './pattern-syntax.ts';
 
@@ -13,6 +14,9 @@ import { anyCharacter, intersects, parsePattern, union } from './pattern-syntax.
 const require = createRequire(import.meta.url);
 
 export interface Pattern {
+  readonly engine: 'RegExp' | 'RE2';
+  /** What a character of a text costs at most, in steps of about twenty nanoseconds. */
+  readonly cost: number;
   /** True when the pattern matches anywhere in the text. */
   test(text: string): boolean;
 }
@@ -42,10 +46,15 @@ const tooLarge: Text = {
   zh: '过大：展开重复后超过 {reason} 个部分：{pattern}',
 };
 
-/** Parts of a pattern with its repetitions written out; the engine's time is this times the length of the text. */
+/** Parts of a pattern with its repetitions written out; the engine's time is at most this times the length of the text. */
 const sizeLimit = 1000;
 /** Longest match of what may be tried again at every position of the text. */
 const retryLimit = 32;
+
+/** Steps for a character: gone through once; compared again at a later position; by an automaton; for each part of a pattern without one. */
+const costs = { once: 0.25, again: 0.25, automaton: 1.5, part: 5 };
+/** Up to this cost `RegExp` is taken, which needs little time for a short text. */
+const quickCost = 4;
 
 /** Throws `PatternError`. */
 export function compilePattern(source: string): Pattern {
@@ -56,14 +65,24 @@ export function compilePattern(source: string): Pattern {
     throw new PatternError(malformed, (error as Error).message);
   }
   const node = parsePattern(source);
-  if (node && runsStraight(node)) return native;
+  const retries = node && nativeCost(node);
+  const asRegExp = retries !== undefined && {
+    engine: 'RegExp' as const,
+    cost: retries,
+    test: (text: string) => native.test(text),
+  };
+  if (asRegExp && retries <= quickCost) return asRegExp;
   const translated = node && translate(node);
-  if (translated === undefined) throw new PatternError(unsafe);
-  if (sizeOf(node!) > sizeLimit) throw new PatternError(tooLarge, String(sizeLimit));
+  if (translated === undefined || sizeOf(node!) > sizeLimit) {
+    if (asRegExp) return asRegExp;
+    throw translated === undefined ? new PatternError(unsafe) : new PatternError(tooLarge, String(sizeLimit));
+  }
+  const cost = hasSmallAutomaton(node!) ? costs.automaton : sizeOf(node!) * costs.part;
+  if (asRegExp && retries <= cost) return asRegExp;
   try {
     const { RE2JS } = require('re2js') as typeof import('re2js');
     const engine = RE2JS.compile(translated);
-    return { test: (text) => engine.matcher(text).find() };
+    return { engine: 'RE2', cost, test: (text) => engine.test(text) };
   } catch {
     throw new PatternError(tooLarge, String(sizeLimit));
   }
@@ -71,16 +90,22 @@ export function compilePattern(source: string): Pattern {
 
 const none: CharacterSet = [];
 
-/** True when `RegExp` needs time proportional to the text. */
-function runsStraight(node: PatternNode): boolean {
+/** What `RegExp` needs for each character of a text, in steps; undefined when that has no bound. */
+function nativeCost(node: PatternNode): number | undefined {
   const items = node.type === 'sequence' ? node.items : [node];
   if (items[0]?.type === 'start') {
     let i = 1;
     while (items[i]?.type === 'look' && isStraightAhead(items[i]!)) i++;
-    return isDecided({ type: 'sequence', items: items.slice(i) }, none);
+    return isDecided({ type: 'sequence', items: items.slice(i) }, none) ? costs.once * i : undefined;
   }
-  if (node.type === 'choice' && node.options.every(runsStraight)) return node.options.length <= 16;
-  return longest(node) <= retryLimit && isDecided(node, none);
+  if (node.type === 'choice') {
+    const options = node.options.map(nativeCost);
+    if (options.length <= 16 && options.every((one) => one !== undefined)) {
+      return options.reduce((sum, one) => sum + one, 0);
+    }
+  }
+  const length = longest(node);
+  return length <= retryLimit && isDecided(node, none) ? costs.once + costs.again * length : undefined;
 }
 
 /** A look-ahead that is tried once: decided, or one run of characters and something short after it, as in `(?=.*\d)`. */

@@ -1,17 +1,24 @@
 /** Validation of whole objects against their model (contract section 2); metadata has its own rules in `metadata.ts`. */
-import type { Text, Violation } from '../errors.ts';
-import { escapeToken, violation } from '../errors.ts';
+import type { Text } from '../errors.ts';
+import { escapeToken, Violations } from '../errors.ts';
 import type { Declaration } from './declaration.ts';
+import type { Rests } from './json-schema/context.ts';
+import type { DefaultLimits } from './json-schema/defaults.ts';
 import type { ExtensionObject } from './object.ts';
 
 export interface Validator {
-  /** Sets the defaults of absent members, in place; called on writes, before `validate`. */
-  applyDefaults(object: ExtensionObject): void;
   /**
-   * Everything about one whole object but metadata's own rules: the model's schema, closedness at every depth.
-   * All violations; none for a valid object.
+   * Sets the defaults of absent members, in place; called on writes, before `validate`.
+   * @throws PayloadTooLarge when they are too many for one object
    */
-  validate(object: ExtensionObject): Violation[];
+  applyDefaults(object: ExtensionObject, limits?: DefaultLimits): void;
+  /**
+   * Everything about one whole object but metadata's own rules: the model's schema, closedness at every depth. Adds to
+   * what was found before; nothing for a valid object.
+   */
+  validate(object: ExtensionObject, found?: Violations): Violations;
+  /** The same, for objects of any size, with rests in between: a promise when there is more to check than at once. */
+  validateInParts(object: ExtensionObject, found: Violations, rests: Rests): Promise<void> | undefined;
 }
 
 const requiredText: Text = { en: 'is required', zh: '为必填项' };
@@ -26,10 +33,12 @@ export function createValidator({ documents, specRequired }: Declaration): Valid
   if (fields) {
     const defaults = fields.defaults();
     return {
-      applyDefaults: (object) => {
-        defaults?.(object);
+      applyDefaults: (object, limits) => {
+        defaults?.(object, limits);
       },
-      validate: ({ apiVersion, kind, metadata, ...rest }) => fields.validate(rest, ''),
+      validate: ({ apiVersion, kind, metadata, ...rest }, found) => fields.validate(rest, '', found),
+      validateInParts: ({ apiVersion, kind, metadata, ...rest }, found, rests) =>
+        fields.validateInParts(rest, '', found, rests),
     };
   }
 
@@ -37,37 +46,49 @@ export function createValidator({ documents, specRequired }: Declaration): Valid
   const parts = Object.entries(documents).map(([name, document]) => {
     return { name, document, pointer: `/${name}`, defaults: document.defaults() };
   });
+  function* documentsOf(object: ExtensionObject) {
+    for (const { name, document, pointer } of parts) {
+      const value = Object.hasOwn(object, name) ? object[name] : undefined;
+      if (value !== undefined) yield { document, value, pointer };
+    }
+  }
+
+  const checkMembers = (object: ExtensionObject, found: Violations): void => {
+    const spec = Object.hasOwn(object, 'spec') ? object.spec : undefined;
+    if (specRequired && spec === undefined) found.add('/spec', 'required', requiredText);
+    for (const name in object) {
+      if (found.isFull) break;
+      if (allowed.includes(name)) continue;
+      found.add(`/${escapeToken(name)}`, 'additionalProperties', unknownText, { allowed: allowed.join(', ') });
+    }
+  };
+
   const withDefaults = parts.filter(({ document, defaults }) => defaults || document.initial() !== undefined);
 
   return {
-    applyDefaults(object) {
+    applyDefaults(object, limits) {
       for (const { name, document, defaults } of withDefaults) {
         if (object[name] === undefined) {
           const initial = document.initial();
           if (initial === undefined) continue;
           object[name] = initial;
         }
-        defaults?.(object[name]);
+        defaults?.(object[name], limits);
       }
     },
-    validate(object) {
-      let violations: Violation[] = [];
-      for (const { name, document, pointer } of parts) {
-        const value = Object.hasOwn(object, name) ? object[name] : undefined;
-        if (value !== undefined) {
-          const found = document.validate(value, pointer);
-          if (found.length > 0) violations = violations.concat(found);
-        } else if (name === 'spec' && specRequired) {
-          violations.push(violation('/spec', 'required', requiredText));
-        }
+    validate(object, found = new Violations()) {
+      checkMembers(object, found);
+      for (const { document, value, pointer } of documentsOf(object)) document.validate(value, pointer, found);
+      return found;
+    },
+    validateInParts(object, found, rests) {
+      checkMembers(object, found);
+      let earlier: Promise<void> | undefined;
+      for (const { document, value, pointer } of documentsOf(object)) {
+        const validate = () => document.validateInParts(value, pointer, found, rests);
+        earlier = earlier ? earlier.then(validate) : validate();
       }
-      for (const name in object) {
-        if (allowed.includes(name)) continue;
-        violations.push(
-          violation(`/${escapeToken(name)}`, 'additionalProperties', unknownText, { allowed: allowed.join(', ') }),
-        );
-      }
-      return violations;
+      return earlier;
     },
   };
 }

@@ -276,16 +276,14 @@ export class PreDeclared {
     const { [this.#labelKey]: owner, ...labels } = declared.object.metadata.labels ?? {};
     const metadata: Metadata = { ...declared.object.metadata, labels };
     if (owner !== undefined && owner !== plugin) metadata.labels = { ...labels, [this.#labelKey]: owner };
-    const violations = [
-      ...checkMetadata(metadata),
-      ...checkReservedKeys(metadata, undefined, 'plugin', reservedDomain),
-    ];
+    const found = checkMetadata(metadata);
+    checkReservedKeys(metadata, undefined, 'plugin', reservedDomain, found);
     const object = structuredClone({ ...declared.object, metadata });
-    if (violations.length === 0) {
+    if (found.count === 0) {
       scheme.validator.applyDefaults(object);
-      violations.push(...scheme.validator.validate(object));
+      scheme.validator.validate(object, found);
     }
-    this.#refuseAll(declared, violations);
+    this.#refuseAll(declared, found.listed);
     try {
       entryOf(scheme, {
         ...object,

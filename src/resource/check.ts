@@ -99,7 +99,7 @@ function checkObject(scheme: Scheme, row: Row, report: Report): ExtensionObject 
     report(row.name, `is ${kind} (${apiVersion}), the model is ${scheme.groupVersionKind.kind} (${scheme.apiVersion})`);
     return undefined;
   }
-  for (const { pointer, message } of [...checkMetadata(object.metadata), ...scheme.validator.validate(object)]) {
+  for (const { pointer, message } of scheme.validator.validate(object, checkMetadata(object.metadata)).listed) {
     report(row.name, `${pointer || 'the object'} ${message}`);
   }
   return object;

@@ -57,7 +57,9 @@ const scheme = Scheme.buildFromType(Person);
 
 function found(spec: unknown, rest = {}): string[] {
   const object = { apiVersion: 'demo.example.com/v1alpha1', kind: 'Person', metadata: { name: 'a' }, spec, ...rest };
-  return scheme.validator.validate(object as ExtensionObject).map(({ pointer, keyword }) => `${pointer} ${keyword}`);
+  return scheme.validator
+    .validate(object as ExtensionObject)
+    .listed.map(({ pointer, keyword }) => `${pointer} ${keyword}`);
 }
 
 test('spec: Model definition - a class that extends AbstractExtension with GVK', () => {
@@ -129,9 +131,11 @@ test('contract 1: without spec the fields themselves are the model (the 2.12 for
   }
   const post = Scheme.buildFromType(Post);
   const base = { apiVersion: 'demo.example.com/v1', kind: 'Post', metadata: { name: 'a' } };
-  assert.deepEqual(post.validator.validate({ ...base, title: 'x', views: 1 }), []);
+  assert.equal(post.validator.validate({ ...base, title: 'x', views: 1 }).count, 0);
   assert.deepEqual(
-    post.validator.validate({ ...base, views: 'x', other: 1 }).map(({ pointer, keyword }) => `${pointer} ${keyword}`),
+    post.validator
+      .validate({ ...base, views: 'x', other: 1 })
+      .listed.map(({ pointer, keyword }) => `${pointer} ${keyword}`),
     ['/title required', '/views type', '/other additionalProperties'],
   );
 });
@@ -149,10 +153,10 @@ test('contract 1: spec is required unless NOT_REQUIRED', () => {
   assert.deepEqual(
     Scheme.buildFromType(Required)
       .validator.validate(base)
-      .map((one) => one.pointer),
+      .listed.map((one) => one.pointer),
     ['/spec'],
   );
-  assert.deepEqual(Scheme.buildFromType(Optional).validator.validate(base), []);
+  assert.equal(Scheme.buildFromType(Optional).validator.validate(base).count, 0);
 });
 
 test('contract 1: declaration errors of the class form name the field, the rule and the value', () => {

@@ -104,7 +104,7 @@ for (const [file, groups] of Object.entries(suite.files)) {
         const name = `${group}: ${title}`;
         const expected = name in differs ? !valid : valid;
         const violations = document.validate(data, '');
-        if ((violations.length === 0) !== expected)
+        if ((violations.count === 0) !== expected)
           failures.push(`${name}: should be ${expected ? 'valid' : 'invalid'}`);
         else if (name in differs) counts.differing++;
         else counts.passed++;

@@ -13,7 +13,7 @@ const schemeOf = (spec: object): Scheme => Scheme.buildFromType(defineModel({ gv
 /** Pointers and keywords of what is wrong with a `spec`. */
 function found(scheme: Scheme, spec: unknown): string[] {
   const object = { apiVersion: 'demo.example.com/v1', kind: 'Thing', metadata: { name: 'a' }, spec } as ExtensionObject;
-  return scheme.validator.validate(object).map(({ pointer, keyword }) => `${pointer} ${keyword}`);
+  return scheme.validator.validate(object).listed.map(({ pointer, keyword }) => `${pointer} ${keyword}`);
 }
 
 const check = (
@@ -233,7 +233,7 @@ test('contract 1: spec and status are documents of their own: # and #/$defs reso
     status: { n: 1 },
   };
   assert.deepEqual(
-    scheme.validator.validate(object).map((one) => one.pointer),
+    scheme.validator.validate(object).listed.map((one) => one.pointer),
     ['/spec/next/next/n', '/status/n'],
   );
   const { spec, status } = (scheme.jsonSchema as any).properties;
@@ -249,11 +249,11 @@ test('contract 1: the 2.12 form: schema describes everything beside apiVersion, 
   });
   const scheme = Scheme.buildFromType(model);
   const base = { apiVersion: 'demo.example.com/v1', kind: 'Thing', metadata: { name: 'a' } };
-  assert.deepEqual(scheme.validator.validate({ ...base, title: 'x', child: { title: 'y' } }), []);
+  assert.equal(scheme.validator.validate({ ...base, title: 'x', child: { title: 'y' } }).count, 0);
   assert.deepEqual(
     scheme.validator
       .validate({ ...base, child: { x: 1 }, spec: {} })
-      .map(({ pointer, keyword }) => `${pointer} ${keyword}`),
+      .listed.map(({ pointer, keyword }) => `${pointer} ${keyword}`),
     ['/title required', '/child/title required', '/child/x additionalProperties', '/spec additionalProperties'],
   );
   const schema = scheme.jsonSchema as any;
@@ -266,7 +266,7 @@ test('contract 1: spec is required unless declared optional, status never is; ot
   const scheme = Scheme.buildFromType(defineModel({ gvk, spec: { type: 'object' }, status: { type: 'object' } }));
   const object = { apiVersion: 'x', kind: 'y', metadata: { name: 'a' }, other: 1 };
   assert.deepEqual(
-    scheme.validator.validate(object).map(({ pointer, keyword }) => `${pointer} ${keyword}`),
+    scheme.validator.validate(object).listed.map(({ pointer, keyword }) => `${pointer} ${keyword}`),
     ['/spec required', '/other additionalProperties'],
   );
 });
@@ -313,7 +313,7 @@ test('contract 2: the default of spec as a whole stands for an absent spec', () 
     const object: ExtensionObject = { apiVersion: 'demo.example.com/v1', kind: 'Thing', metadata: { name: 'a' } };
     scheme.validator.applyDefaults(object);
     assert.deepEqual(object.spec, 'default' in inner ? { a: 1, b: 2 } : { a: 1 });
-    assert.deepEqual(scheme.validator.validate(object), []);
+    assert.equal(scheme.validator.validate(object).count, 0);
   }
 });
 
@@ -405,7 +405,7 @@ test('messages of violations exist in English and Chinese and name what would be
     kind: '',
     metadata: { name: 'a' },
     spec: 'C',
-  });
+  }).listed;
   assert.equal(violation?.message, 'must be one of "A", "B"');
   const error = new KindredError('Invalid', { en: 'x', zh: 'x' }, {}, { errors: [violation!] });
   assert.deepEqual((error.problem('zh').errors as { message: string }[])[0]?.message, '必须为以下值之一："A", "B"');
@@ -437,7 +437,7 @@ test('a union whose alternatives cannot be told apart is given up after a bounde
       { ...branch('op'), minProperties: 4 },
     ],
   });
-  assert.throws(() => found(scheme, tree(30, { op: 'or' })), /violation|comparisons/);
+  assert.deepEqual(found(scheme, tree(30, { op: 'or' })).slice(-1), ['/spec limit']);
 });
 
 test('uniqueItems tells a text from an object of the same form', () => {

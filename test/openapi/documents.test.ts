@@ -337,7 +337,7 @@ for (const { name, schema, valid, invalid } of [
       ...invalid.map((one) => [one, false] as const),
     ]) {
       const object = { apiVersion: 'demo.example.com/v1', kind: 'Thing', metadata, ...members };
-      assert.equal(scheme.validator.validate(object).length === 0, expected, `service: ${JSON.stringify(members)}`);
+      assert.equal(scheme.validator.validate(object).count === 0, expected, `service: ${JSON.stringify(members)}`);
       assert.equal(described(object), expected, `description: ${JSON.stringify(members)}`);
     }
   });

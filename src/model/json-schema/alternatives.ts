@@ -19,7 +19,7 @@ interface Subschemas {
 interface Branch {
   readonly check: Check;
   /** True for a value of the branch's shape: its type, and the members that tell alternatives apart. */
-  readonly fits: (value: unknown, context: Context) => boolean;
+  readonly fits: Check;
 }
 
 function branch(schema: JsonSchema, mode: Mode, subschemas: Subschemas): Branch {
@@ -42,7 +42,7 @@ function shape(schema: JsonSchema, mode: Mode, subschemas: Subschemas): Branch['
         if (Object.hasOwn(value, name) && !check(value[name], context, undefined)) return false;
       }
     }
-    return !target || target(value, context);
+    return !target || target(value, context, undefined);
   };
 }
 
@@ -52,10 +52,10 @@ export function anyOfCheck(schemas: readonly JsonSchema[], mode: Mode, subschema
     let passed = false;
     for (const { check } of branches) {
       const own = marks && new Marks();
-      if (!context.tried(() => check(value, context, own))) continue;
+      if (!context.holds(check, value, own)) continue;
       passed = true;
       if (!marks) break;
-      marks.merge(own!);
+      marks.merge(own!, context);
     }
     return passed || reportBranches('anyOf', messages.anyOf, branches, value, context, marks);
   };
@@ -65,11 +65,11 @@ export function oneOfCheck(schemas: readonly JsonSchema[], mode: Mode, subschema
   const branches = schemas.map((one) => branch(one, mode, subschemas));
   return (value, context, marks) => {
     const passing: number[] = [];
-    for (const [i, { check }] of branches.entries()) {
+    for (let i = 0; i < branches.length; i++) {
       const own = marks && new Marks();
-      if (!context.tried(() => check(value, context, own))) continue;
+      if (!context.holds(branches[i]!.check, value, own)) continue;
       passing.push(i);
-      if (own) marks!.merge(own);
+      if (own) marks!.merge(own, context);
     }
     if (passing.length === 1) return true;
     if (passing.length > 1) return context.report('oneOf', messages.oneOfMany, { passing });
@@ -80,7 +80,7 @@ export function oneOfCheck(schemas: readonly JsonSchema[], mode: Mode, subschema
 export function notCheck(schema: JsonSchema, checkOf: CheckOf): Check {
   const check = checkOf(schema, 'open');
   return (value, context) => {
-    return !context.silently(() => check(value, context, undefined)) || context.report('not', messages.not);
+    return !context.holds(check, value) || context.report('not', messages.not);
   };
 }
 
@@ -90,8 +90,8 @@ export function conditionalCheck(schema: SchemaObject, mode: Mode, checkOf: Chec
   const no = isSchema(schema.else) ? checkOf(schema.else, mode) : holds;
   return (value, context, marks) => {
     const own = marks && new Marks();
-    if (!context.silently(() => condition(value, context, own))) return no(value, context, marks);
-    if (own) marks!.merge(own);
+    if (!context.holds(condition, value, own)) return no(value, context, marks);
+    if (own) marks!.merge(own, context);
     return yes(value, context, marks);
   };
 }
@@ -107,7 +107,7 @@ function reportBranches(
 ): false {
   if (context.silent) return false;
   context.report(keyword, text);
-  const fitting = branches.filter(({ fits }) => context.silently(() => fits(value, context)));
+  const fitting = branches.filter(({ fits }) => context.holds(fits, value));
   if (fitting.length === 1) fitting[0]!.check(value, context, marks);
   // Which members are unknown depends on the branch that was meant.
   else if (isContainer(value)) marks?.knowAll(value);

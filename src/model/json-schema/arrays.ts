@@ -31,14 +31,16 @@ export function arrayCheck(
       ok = context.report('maxItems', messages.maxItems, { limit: maxItems, count: value.length });
     }
     if (!ok && context.silent) return false;
+    const shared = mode === 'shared' ? marks : undefined;
     const checked = items ? value.length : Math.min(prefix.length, value.length);
     // A list that is too long is refused for that; what it holds beyond is not looked at, however much it is.
-    for (let i = 0; i < (isTooLong ? Math.min(checked, maxItems) : checked); i++) {
-      const check = i < prefix.length ? prefix[i]! : items!;
-      if (!context.below(i, check, value[i], mode === 'shared' ? marks : undefined)) {
-        if (context.silent) return false;
-        ok = false;
-      }
+    const end = isTooLong ? Math.min(checked, maxItems) : checked;
+    const isLater = items !== undefined && shared === undefined && context.defers(value, prefix.length, end, items);
+    const now = isLater ? Math.min(prefix.length, end) : end;
+    for (let i = 0; i < now; i++) {
+      if (context.below(i, i < prefix.length ? prefix[i]! : items!, value[i], shared)) continue;
+      if (context.silent) return false;
+      ok = false;
     }
     if (marks) marks.items = Math.max(marks.items, checked);
     if (contains !== undefined && !contains(value, context, marks)) ok = false;
@@ -56,7 +58,7 @@ function containsCheck(
   return (value, context, marks) => {
     let count = 0;
     for (let i = 0; i < value.length; i++) {
-      if (!context.silently(() => check(value[i], context, undefined))) continue;
+      if (!context.holds(check, value[i])) continue;
       count++;
       if (marks) {
         marks.indexes ??= new Set();

@@ -1,7 +1,7 @@
 /** Keywords without sub-schemas. */
 import type { Text } from '../../errors.ts';
 import { formats } from '../formats.ts';
-import { canonicalText, isMultipleOf } from '../json-value.ts';
+import { canonicalText, isEqual, Multiples } from '../json-value.ts';
 import { compilePattern } from '../pattern.ts';
 import type { Check } from './check.ts';
 import type { Context } from './context.ts';
@@ -34,19 +34,20 @@ export function typeName(value: unknown): string {
 
 export function enumCheck(values: readonly unknown[]): Check {
   const simple = new Set(values.filter((one) => !isContainer(one)));
-  const composed = new Set(values.filter(isContainer).map(canonicalText));
+  const composed = values.filter(isContainer);
   const allowed = values.map((one) => JSON.stringify(one)).join(', ');
   return (value, context) => {
-    if (isContainer(value) ? composed.size > 0 && composed.has(canonicalText(value)) : simple.has(value)) return true;
+    if (isContainer(value)) {
+      context.spend(composed.length);
+      if (composed.some((one) => isEqual(value, one))) return true;
+    } else if (simple.has(value)) return true;
     return context.report('enum', messages.enum, { allowed, value });
   };
 }
 
 export function constCheck(expected: unknown): Check {
-  const text = canonicalText(expected);
-  const composed = isContainer(expected);
   return (value, context) => {
-    if (composed ? isContainer(value) && canonicalText(value) === text : value === expected) return true;
+    if (isEqual(value, expected)) return true;
     return context.report('const', messages.const, { expected: JSON.stringify(expected) });
   };
 }
@@ -57,35 +58,39 @@ export function stringChecks(schema: SchemaObject): ((value: string, context: Co
   if (minLength !== undefined) {
     checks.push((value, context) => {
       // A code point takes one or two UTF-16 code units.
-      if (value.length >= minLength * 2 || codePoints(value) >= minLength) return true;
-      return context.report('minLength', messages.minLength, { limit: minLength, length: codePoints(value) });
+      if (value.length >= minLength * 2) return true;
+      const length = codePoints(value, context);
+      return length >= minLength || context.report('minLength', messages.minLength, { limit: minLength, length });
     });
   }
   if (maxLength !== undefined) {
     checks.push((value, context) => {
-      if (value.length <= maxLength || codePoints(value) <= maxLength) return true;
-      return context.report('maxLength', messages.maxLength, { limit: maxLength, length: codePoints(value) });
+      if (value.length <= maxLength) return true;
+      if (context.silent && value.length > maxLength * 2) return false;
+      const length = codePoints(value, context);
+      return length <= maxLength || context.report('maxLength', messages.maxLength, { limit: maxLength, length });
     });
   }
   if (typeof schema.pattern === 'string') {
     const pattern = compilePattern(schema.pattern);
-    checks.push(
-      (value, context) =>
-        pattern.test(value) || context.report('pattern', messages.pattern, { pattern: schema.pattern }),
-    );
+    checks.push((value, context) => {
+      context.spend(2 + value.length * pattern.cost);
+      return pattern.test(value) || context.report('pattern', messages.pattern, { pattern: schema.pattern });
+    });
   }
   const format = formats.get(String(schema.format));
   if (format?.string) {
-    const { string, expected } = format;
-    checks.push(
-      (value, context) =>
-        string(value) || context.report('format', messages.format, { format: schema.format, expected }),
-    );
+    const { string, expected, cost } = format;
+    checks.push((value, context) => {
+      context.spend(cost(value));
+      return string(value) || context.report('format', messages.format, { format: schema.format, expected });
+    });
   }
   return checks;
 }
 
-function codePoints(text: string): number {
+function codePoints(text: string, context: Context): number {
+  context.spend(text.length >> 4);
   let count = text.length;
   for (let i = 0; i < text.length - 1; i++) {
     if ((text.charCodeAt(i) & 0xfc00) !== 0xd800 || (text.charCodeAt(i + 1) & 0xfc00) !== 0xdc00) continue;
@@ -114,7 +119,17 @@ export function numberChecks(schema: SchemaObject): ((value: number, context: Co
   add('maximum', maximum, messages.maximum, (value, limit) => value <= limit);
   add('exclusiveMinimum', exclusiveMinimum, messages.exclusiveMinimum, (value, limit) => value > limit);
   add('exclusiveMaximum', exclusiveMaximum, messages.exclusiveMaximum, (value, limit) => value < limit);
-  add('multipleOf', multipleOf, messages.multipleOf, isMultipleOf);
+  if (multipleOf !== undefined) {
+    const multiples = new Multiples(multipleOf);
+    checks.push((value, context) => {
+      const quickly = multiples.hasQuickly(value);
+      if (quickly === undefined) context.spend(150);
+      return (
+        (quickly ?? multiples.has(value)) ||
+        context.report('multipleOf', messages.multipleOf, { limit: multipleOf, value })
+      );
+    });
+  }
   const format = formats.get(String(schema.format));
   if (format?.number) {
     const { number, expected } = format;
@@ -129,9 +144,11 @@ export function numberChecks(schema: SchemaObject): ((value: number, context: Co
 export function allDistinct(items: readonly unknown[], context: Context): boolean {
   const simple = new Map<unknown, number>();
   const composed = new Map<string, number>();
-  for (const [i, item] of items.entries()) {
+  for (let i = 0; i < items.length; i++) {
+    const item = items[i];
     const seen: Map<unknown, number> = isContainer(item) ? composed : simple;
     const key = isContainer(item) ? canonicalText(item) : item;
+    context.spend(isContainer(item) ? 15 + (key as string).length / 2 : 5);
     const first = seen.get(key);
     if (first !== undefined) return context.report('uniqueItems', messages.uniqueItems, { first, second: i });
     seen.set(key, i);

@@ -64,11 +64,12 @@ export class Compiler {
     const rest = unevaluatedCheck(schema, mode, this.checkOf);
     return (value, context, marks) => {
       if (!isContainer(value)) return check(value, context, undefined);
+      context.spendMarks(2);
       const own = new Marks();
       let ok = check(value, context, own);
       if (!ok && context.silent) return false;
       ok = rest(value, context, own) && ok;
-      marks?.merge(own);
+      marks?.merge(own, context);
       return ok;
     };
   }
@@ -79,6 +80,7 @@ export class Compiler {
     const shared = this.checkOf(schema, 'shared');
     return (value, context) => {
       if (!isContainer(value)) return plain(value, context, undefined);
+      context.spendMarks(1);
       const marks = new Marks();
       const ok = shared(value, context, marks);
       if (!ok && context.silent) return false;

@@ -1,26 +1,54 @@
-import type { Text, Violation } from '../../errors.ts';
-import { escapeToken, invalid, violation } from '../../errors.ts';
+import type { Text } from '../../errors.ts';
+import { escapeToken, pointerLimit, Violations } from '../../errors.ts';
 import type { Check } from './check.ts';
 import { isContainer } from './keywords.ts';
 import type { Marks } from './marks.ts';
 import { messages } from './messages.ts';
 import type { Resource } from './references.ts';
 
-/** Most violations collected of one value: an answer must stay readable, and smaller than its weight in memory. */
-const violationLimit = 10_000;
+/**
+ * What a validation may cost at once, and in all its parts; one step is about twenty nanoseconds. A body of the largest
+ * size takes less, unless it is alternatives within alternatives, or long texts for a pattern that has no small automaton.
+ */
+const stepLimits = { atOnce: 1_000_000, together: 10_000_000 };
+/** What costs more than one step. */
+const costs = { alternative: 3, mark: 5, violation: 500 };
+/** Items from which on a list is checked in parts. */
+const longList = 500;
+/** Items between two looks at the clock. */
+const portion = 64;
 
-/** Members and items compared in one run, far more than the largest body has: bounds alternatives within alternatives. */
-const stepLimit = 30_000_000;
-const alternativeSteps = 20;
+/** Ends a run that found enough, or that costs too much. */
+class Enough extends Error {}
+class TooCostly extends Error {}
+
+/** Between the parts of a long validation: `Pace` of `query/turns.ts` is one. */
+export interface Rests {
+  readonly isOver: boolean;
+  rest(): Promise<void>;
+}
+
+/** Items that are checked later. */
+interface Deferred {
+  readonly items: readonly unknown[];
+  readonly from: number;
+  readonly to: number;
+  readonly check: Check;
+  readonly path: readonly (string | number)[];
+}
 
 /** The state of one validation: first silent (true or false only), then, for what is invalid, collecting. */
 export class Context {
   readonly scopes: Resource[];
   readonly #base: string;
-  readonly #path: (string | number)[] = [];
-  #violations: Violation[] | undefined;
-  #seen: Set<string> | undefined;
+  /** Of the value that is checked: member names and indexes. */
+  #path: (string | number)[] = [];
+  #found: Violations | undefined;
+  #deferred: Deferred[] | undefined;
+  /** Greater than 0 while what is checked need not hold. */
+  #alternatives = 0;
   #steps = 0;
+  #before = 0;
   silent = true;
 
   constructor(base: string, scope: Resource) {
@@ -28,60 +56,129 @@ export class Context {
     this.scopes = [scope];
   }
 
-  collect(run: () => unknown): Violation[] {
-    const violations: Violation[] = [];
-    this.#violations = violations;
-    this.#seen = new Set();
-    this.silent = false;
-    run();
-    this.silent = true;
-    this.#violations = undefined;
-    return violations;
+  /** Adds what is wrong with a value. */
+  validate(check: Check, value: unknown, found: Violations): void {
+    this.#limited(found, () => {
+      if (!check(value, this, undefined)) this.#collect(check, value, found);
+    });
   }
 
-  silently(run: () => boolean): boolean {
+  /** The same, in parts: a promise when there is more to check than at once. */
+  validateInParts(check: Check, value: unknown, found: Violations, rests: Rests): Promise<void> | undefined {
+    const deferred: Deferred[] = [];
+    this.#deferred = deferred;
+    this.#limited(found, () => {
+      if (check(value, this, undefined)) return;
+      deferred.length = 0;
+      this.#collect(check, value, found);
+    });
+    return deferred.length > 0 ? this.#checkDeferred(deferred, found, rests) : undefined;
+  }
+
+  async #checkDeferred(deferred: Deferred[], found: Violations, rests: Rests): Promise<void> {
+    for (let next = deferred.pop(); next; next = deferred.pop()) {
+      const { items, to, check, path } = next;
+      for (let at = next.from; at < to && !found.isFull; ) {
+        if (rests.isOver) await rests.rest();
+        this.#before += this.#steps;
+        this.#steps = 0;
+        const end = Math.min(at + portion, to);
+        this.#path = [...path, at];
+        const isWithin = this.#limited(found, () => {
+          for (; at < end && !found.isFull; at++) {
+            this.spend(1);
+            this.#path[path.length] = at;
+            if (!check(items[at], this, undefined)) this.#collect(check, items[at], found);
+          }
+        });
+        if (!isWithin) return;
+      }
+    }
+  }
+
+  /** False, with a violation, when it costs too much. */
+  #limited(found: Violations, run: () => void): boolean {
+    try {
+      run();
+      return true;
+    } catch (error) {
+      if (!(error instanceof TooCostly)) throw error;
+      found.add(this.#base, 'limit', messages.steps, { limit: stepLimits.atOnce });
+      return false;
+    }
+  }
+
+  #collect(check: Check, value: unknown, found: Violations): void {
+    const { silent } = this;
+    const before = this.#found;
+    const [depth, scopes] = [this.#path.length, this.scopes.length];
+    this.#found = found;
+    this.silent = false;
+    try {
+      check(value, this, undefined);
+    } catch (error) {
+      if (!(error instanceof Enough)) throw error;
+      this.#path.length = depth;
+      this.scopes.length = scopes;
+    }
+    this.silent = silent;
+    this.#found = before;
+  }
+
+  /** True when the items of the current value, from one up to another, are checked later: as for a list that must hold whatever else does. */
+  defers(items: readonly unknown[], from: number, to: number, check: Check): boolean {
+    const isSure = this.#alternatives === 0 && this.scopes.length === 1;
+    if (!this.#deferred || to - from < longList || !isSure) return false;
+    this.#deferred.push({ items, from, to, check, path: [...this.#path] });
+    return true;
+  }
+
+  /** Whether a check holds, without a report. */
+  holds(check: Check, value: unknown, marks?: Marks): boolean {
+    this.spend(costs.alternative);
     const before = this.silent;
     this.silent = true;
-    const result = run();
+    this.#alternatives++;
+    const result = check(value, this, marks);
+    this.#alternatives--;
     this.silent = before;
     return result;
   }
 
-  /** One alternative; costs far more than one member. */
-  tried(run: () => boolean): boolean {
-    this.#count(alternativeSteps);
-    return this.silently(run);
-  }
-
-  #count(steps: number): void {
+  spend(steps: number): void {
     this.#steps += steps;
-    if (this.#steps > stepLimit) throw invalid([violation(this.#base, 'limit', messages.steps, { limit: stepLimit })]);
+    if (this.#steps > stepLimits.atOnce || this.#before + this.#steps > stepLimits.together) throw new TooCostly();
   }
 
-  /** The violations of a trial run, without reporting them. */
-  trial(run: () => unknown): Violation[] {
-    const { silent } = this;
-    const violations = this.#violations;
-    const seen = this.#seen;
-    const result = this.collect(run);
-    this.silent = silent;
-    this.#violations = violations;
-    this.#seen = seen;
-    return result;
+  /** For so many marks that are made or looked at. */
+  spendMarks(count: number): void {
+    this.spend(costs.mark * count);
   }
 
-  reasons(run: () => unknown): string {
-    return this.trial(run)
-      .map((one) => one.message)
-      .join('; ');
+  /** Why a check does not hold, in words. */
+  reasons(check: Check, value: unknown): string {
+    const found = new Violations();
+    this.#collect(check, value, found);
+    return found.listed.map((one) => one.message).join('; ');
   }
 
-  get pointer(): string {
-    return this.#path.reduce<string>((text, token) => `${text}/${escapeToken(String(token))}`, this.#base);
+  /** Of the current value; of what it is in, where that would be long. */
+  get #pointer(): string {
+    let text = this.#base;
+    for (const token of this.#path) {
+      const name = String(token);
+      if (text.length + name.length > pointerLimit) break;
+      text += `/${escapeToken(name)}`;
+    }
+    return text;
   }
 
   report(keyword: string, text: Text, params?: Readonly<Record<string, unknown>>): false {
-    if (!this.silent) this.#push(violation(this.pointer, keyword, text, params));
+    if (this.silent) return false;
+    this.spend(costs.violation);
+    const found = this.#found!;
+    found.add(this.#pointer, keyword, text, params);
+    if (found.isFull) throw new Enough();
     return false;
   }
 
@@ -99,21 +196,15 @@ export class Context {
   }
 
   below(token: string | number, check: Check, value: unknown, shared: Marks | undefined): boolean {
-    this.#count(1);
-    const marks = shared !== undefined && isContainer(value) ? shared.child(token) : undefined;
-    if (this.silent) return check(value, this, marks);
+    this.spend(1);
+    let marks: Marks | undefined;
+    if (shared !== undefined && isContainer(value)) {
+      this.spendMarks(1);
+      marks = shared.child(token);
+    }
     this.#path.push(token);
     const ok = check(value, this, marks);
     this.#path.pop();
     return ok;
-  }
-
-  #push(one: Violation): void {
-    const violations = this.#violations!;
-    if (violations.length >= violationLimit) return;
-    const key = `${one.pointer}\n${one.keyword}\n${one.message}`;
-    if (this.#seen!.has(key)) return;
-    this.#seen!.add(key);
-    violations.push(one);
   }
 }

@@ -1,4 +1,5 @@
 /** Defaults of a document: what sets them in a value. */
+import { KindredError } from '../../errors.ts';
 import { compilePattern } from '../pattern.ts';
 import type { JsonSchema, SchemaObject } from './keywords.ts';
 import { isContainer, isObject, subschemas } from './keywords.ts';
@@ -22,10 +23,10 @@ export class Defaults {
       const known = made.get(schema);
       if (known) return known;
       const steps: SetDefaults[] = [];
-      const apply: SetDefaults = (value, depth) => {
+      const apply: SetDefaults = (value, depth, budget) => {
         if (!isContainer(value)) return;
         if (depth > deepestDefault) throw new EndlessDefault();
-        for (const step of steps) step(value, depth);
+        for (let i = 0; i < steps.length; i++) steps[i]!(value, depth, budget);
       };
       made.set(schema, apply);
       for (const next of this.#always(schema)) {
@@ -71,8 +72,43 @@ export class Defaults {
   }
 }
 
+/** What the defaults of one object may come to; default the members and the growth that an object may have by a request. */
+export interface DefaultLimits {
+  /** Defaults that are set. */
+  readonly members: number;
+  /** Bytes that they add. */
+  readonly growth: number;
+}
+
+const defaultLimits: DefaultLimits = { members: 10_000, growth: 2 ** 20 };
+
+const tooMany = {
+  en: 'The defaults of the model would add more than {members} members or {growth} bytes to the object',
+  zh: '模型的默认值将为对象增加超过 {members} 个成员或 {growth} 字节',
+};
+
+/** What may still be set. */
+export class DefaultBudget {
+  readonly #limits: DefaultLimits;
+  #members = 0;
+  #bytes = 0;
+
+  constructor(limits = defaultLimits) {
+    this.#limits = limits;
+  }
+
+  /** @throws PayloadTooLarge */
+  add(text: string): void {
+    this.#members++;
+    this.#bytes += text.length;
+    const { members, growth } = this.#limits;
+    if (this.#members <= members && this.#bytes <= growth) return;
+    throw new KindredError('PayloadTooLarge', tooMany, { members, growth });
+  }
+}
+
 /** Sets the defaults below a value, in place. `depth`: of the value below the one that was handed in. */
-export type SetDefaults = (value: unknown, depth: number) => void;
+export type SetDefaults = (value: unknown, depth: number, budget: DefaultBudget) => void;
 type DefaultsOf = (schema: unknown) => SetDefaults | undefined;
 
 /** Deeper than any body: only a default that is set again within itself gets there. */
@@ -91,10 +127,11 @@ function memberDefaults(
     const text = defaultText(one);
     const inner = of(one);
     if (text === undefined && !inner) continue;
-    steps.push((value, depth) => {
+    steps.push((value, depth, budget) => {
       if (Array.isArray(value)) return;
       const object = value as Record<string, unknown>;
       if (text !== undefined && (!Object.hasOwn(object, name) || object[name] === undefined)) {
+        budget.add(text);
         Object.defineProperty(object, name, {
           value: JSON.parse(text),
           enumerable: true,
@@ -102,7 +139,7 @@ function memberDefaults(
           writable: true,
         });
       }
-      if (inner && Object.hasOwn(object, name)) inner(object[name], depth + 1);
+      if (inner && Object.hasOwn(object, name)) inner(object[name], depth + 1, budget);
     });
   }
   const patterns = Object.entries(isObject(schema.patternProperties) ? schema.patternProperties : {}).map(
@@ -110,12 +147,13 @@ function memberDefaults(
   );
   const additional = of(schema.additionalProperties);
   if (additional || patterns.some(({ inner }) => inner)) {
-    steps.push((value, depth) => {
+    steps.push((value, depth, budget) => {
       if (Array.isArray(value)) return;
       for (const [name, member] of Object.entries(value as object)) {
+        if (!isContainer(member)) continue;
         const matching = patterns.filter(({ pattern }) => pattern.test(name));
-        for (const { inner } of matching) inner?.(member, depth + 1);
-        if (matching.length === 0 && !Object.hasOwn(properties, name)) additional?.(member, depth + 1);
+        for (const { inner } of matching) inner?.(member, depth + 1, budget);
+        if (matching.length === 0 && !Object.hasOwn(properties, name)) additional?.(member, depth + 1, budget);
       }
     });
   }
@@ -127,9 +165,9 @@ function itemDefaults(schema: SchemaObject, of: DefaultsOf): SetDefaults[] {
   const items = of(schema.items);
   if (!items && !prefix.some(Boolean)) return [];
   return [
-    (value, depth) => {
+    (value, depth, budget) => {
       if (!Array.isArray(value)) return;
-      for (const [i, one] of value.entries()) (i < prefix.length ? prefix[i] : items)?.(one, depth + 1);
+      for (let i = 0; i < value.length; i++) (i < prefix.length ? prefix[i] : items)?.(value[i], depth + 1, budget);
     },
   ];
 }

@@ -5,11 +5,14 @@
  * Why not a library: closedness (contract section 2) counts the members that all schemas of one place know, which no
  * keyword can express; see docs/decisions/validation.md.
  */
-import type { Text, Violation } from '../../errors.ts';
+import type { Text } from '../../errors.ts';
+import { Violations } from '../../errors.ts';
 import { invalidModel } from '../invalid-model.ts';
 import { Compiler } from './compiler.ts';
+import type { Rests } from './context.ts';
 import { Context } from './context.ts';
-import { Defaults, EndlessDefault } from './defaults.ts';
+import type { DefaultLimits } from './defaults.ts';
+import { DefaultBudget, Defaults, EndlessDefault } from './defaults.ts';
 import type { JsonSchema } from './keywords.ts';
 import { dialect, rewritten, sharingKeywords, unevaluatedKeywords } from './keywords.ts';
 import { References } from './references.ts';
@@ -22,8 +25,6 @@ export interface DocumentOptions {
   /** An object schema with `properties` that does not say `additionalProperties` admits no other members, at every depth. */
   readonly closed: boolean;
 }
-
-const noViolations: Violation[] = [];
 
 export class SchemaDocument {
   readonly root: JsonSchema;
@@ -42,22 +43,27 @@ export class SchemaDocument {
   }
 
   /**
-   * All violations of a value, none when it is valid. Throws `Invalid` when alternatives within alternatives would take
-   * too long to compare.
+   * Adds what is wrong with a value, nothing when it is valid; a value that would take too long to compare is wrong too
+   * (keyword `limit`).
    * @param pointer of the value, the beginning of the violations' pointers
    */
-  validate(value: unknown, pointer: string): Violation[] {
+  validate(value: unknown, pointer: string, found = new Violations()): Violations {
     const check = this.#compiler.checkOf(this.root, this.#options.closed ? 'inline' : 'open');
-    const context = new Context(pointer, this.#references.root);
-    if (check(value, context, undefined)) return noViolations;
-    return context.collect(() => check(value, context, undefined));
+    new Context(pointer, this.#references.root).validate(check, value, found);
+    return found;
   }
 
-  /** What sets the defaults below a value, in place; undefined when the document has none. */
-  defaults(): ((value: unknown) => void) | undefined {
+  /** The same, in parts: a promise when there is more to check than at once. */
+  validateInParts(value: unknown, pointer: string, found: Violations, rests: Rests): Promise<void> | undefined {
+    const check = this.#compiler.checkOf(this.root, this.#options.closed ? 'inline' : 'open');
+    return new Context(pointer, this.#references.root).validateInParts(check, value, found, rests);
+  }
+
+  /** What sets the defaults below a value, in place; undefined when the document has none. It throws PayloadTooLarge. */
+  defaults(): ((value: unknown, limits?: DefaultLimits) => void) | undefined {
     if (![...this.#references.places.keys()].some((schema) => 'default' in schema)) return undefined;
     const set = this.#defaults.of(this.root);
-    return set && ((value) => set(value, 0));
+    return set && ((value, limits) => set(value, 0, new DefaultBudget(limits)));
   }
 
   /** The default of the document as a whole, a new copy each time; undefined when it has none. */
@@ -72,7 +78,7 @@ export class SchemaDocument {
       if (!('default' in schema) || resource.base.startsWith(dialect)) continue;
       const value: unknown = JSON.parse(JSON.stringify(schema.default));
       try {
-        this.#defaults.of(schema)?.(value, 0);
+        this.#defaults.of(schema)?.(value, 0, new DefaultBudget());
       } catch (error) {
         if (!(error instanceof EndlessDefault)) throw error;
         this.#refuse(`${path}/default`, {
@@ -81,16 +87,17 @@ export class SchemaDocument {
         });
       }
       const check = this.#compiler.checkOf(schema, this.#options.closed ? 'inline' : 'open');
-      const context = new Context('', resource);
-      if (check(value, context, undefined)) continue;
-      const [first] = context.collect(() => check(value, context, undefined));
+      const found = new Violations();
+      new Context('', resource).validate(check, value, found);
+      const [first] = found.listed;
+      if (!first) continue;
       this.#refuse(
         `${path}/default`,
         {
           en: 'does not satisfy its own schema: at "{at}" it {reason}',
           zh: '不符合自身的模式：在 "{at}" 处，{reason}',
         },
-        { at: first?.pointer, reason: first?.message },
+        { at: first.pointer, reason: first.message },
       );
     }
   }

@@ -5,13 +5,18 @@ import { isContainer } from './keywords.ts';
 import { messages } from './messages.ts';
 
 export class Marks {
-  /** Known members of an object. */
-  readonly names = new Set<string>();
+  #names: Set<string> | undefined;
   /** Known items of an array: all below this number, and these. */
   items = 0;
   indexes: Set<number> | undefined;
   #closed: Set<string> | undefined;
   #children: Map<string | number, Marks> | undefined;
+
+  /** Known members of an object. */
+  get names(): Set<string> {
+    this.#names ??= new Set();
+    return this.#names;
+  }
 
   get closed(): boolean {
     return this.#closed !== undefined;
@@ -28,8 +33,8 @@ export class Marks {
 
   /** Nothing of the value counts as unknown. */
   knowAll(value: object): void {
-    for (const name of Object.keys(value)) this.names.add(name);
     if (Array.isArray(value)) this.items = value.length;
+    else for (const name in value) this.names.add(name);
   }
 
   /** Declared names, for messages. */
@@ -47,15 +52,20 @@ export class Marks {
     return child;
   }
 
-  merge(other: Marks): void {
-    for (const name of other.names) this.names.add(name);
+  merge(other: Marks, context: Context): void {
+    context.spendMarks(1);
+    if (other.#names) {
+      context.spendMarks(other.#names.size);
+      for (const name of other.#names) this.names.add(name);
+    }
     if (other.items > this.items) this.items = other.items;
     if (other.indexes) {
       this.indexes ??= new Set();
+      context.spendMarks(other.indexes.size);
       for (const index of other.indexes) this.indexes.add(index);
     }
     if (other.#closed) this.close([...other.#closed]);
-    if (other.#children) for (const [token, child] of other.#children) this.child(token).merge(child);
+    if (other.#children) for (const [token, child] of other.#children) this.child(token).merge(child, context);
   }
 }
 

@@ -65,7 +65,7 @@ export const messages = {
   not: { en: 'must not satisfy the excluded schema', zh: '不得符合被排除的模式' },
   false: { en: 'is not allowed', zh: '不允许出现' },
   steps: {
-    en: 'takes more than {limit} comparisons: alternatives within alternatives, nested too deep',
-    zh: '需要超过 {limit} 次比较：备选模式嵌套过深',
+    en: 'takes more than {limit} steps to compare with the model; fewer items, shorter texts or a simpler schema take less',
+    zh: '与模型比较需要超过 {limit} 步；请减少项数、缩短文本或简化模式',
   },
 } as const satisfies Record<string, Text>;

@@ -61,9 +61,11 @@ export function objectCheck(
           ok = false;
         }
         for (let i = 0; i < patterns.length; i++) {
-          if (!patterns[i]!.pattern.test(name)) continue;
+          const { pattern, check: matching } = patterns[i]!;
+          context.spend(2 + name.length * pattern.cost);
+          if (!pattern.test(name)) continue;
           known = true;
-          if (!context.below(name, patterns[i]!.check, member, shared)) {
+          if (!context.below(name, matching, member, shared)) {
             if (context.silent) return false;
             ok = false;
           }
@@ -121,10 +123,10 @@ function objectLimits(
     checks.push((value, context) => {
       let ok = true;
       for (const name of Object.keys(value)) {
-        if (context.silently(() => check(name, context, undefined))) continue;
+        if (context.holds(check, name)) continue;
         if (context.silent) return false;
-        const reasons = context.reasons(() => check(name, context, undefined));
-        ok = context.reportAt(name, 'propertyNames', messages.propertyNames, { reason: reasons });
+        const reason = context.reasons(check, name);
+        ok = context.reportAt(name, 'propertyNames', messages.propertyNames, { reason });
       }
       return ok;
     });
