@@ -74,6 +74,7 @@ export const settings = {
   'http.body': s('positive', 'bytes of a request body, and of a line of NDJSON'),
   'http.depth': s('positive', 'nesting of a JSON body'),
   'http.members': s('positive', 'members of all objects of a JSON body together'),
+  'http.containers': s('positive', 'objects and lists of a JSON body together'),
   'http.url': s('positive', 'bytes of a URL'),
   'http.query': s('positive', 'bytes of a query string'),
   'http.headers': s('positive', 'bytes of all header lines together'),

@@ -31,7 +31,7 @@ import { Exchange } from './exchange.ts';
 import type { Readiness } from './health.ts';
 import { parseJson } from './json.ts';
 import type { HttpLimits } from './limits.ts';
-import { admissionLimits } from './limits.ts';
+import { admissionLimits, jsonLimits } from './limits.ts';
 import type { Address } from './listen.ts';
 import { clientErrorHandler, listen, refuseConnect, stop } from './listen.ts';
 import type { Metrics } from './metrics.ts';
@@ -394,10 +394,7 @@ class Handler implements ExchangeObserver {
     const { limits, canI } = this.#parts;
     const type = exchange.request.headers['content-type'];
     if (!isJson(type)) throw unsupportedType(type, ['application/json'], false);
-    const body = parseJson(await readBody(exchange.request, limits), {
-      maxDepth: limits.depth,
-      maxMembers: limits.members,
-    });
+    const body = parseJson(await readBody(exchange.request, limits), jsonLimits(limits));
     exchange.sendJson(200, canI!(exchange.identity!, body));
   }
 

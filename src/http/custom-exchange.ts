@@ -11,6 +11,7 @@ import { handleCustom, isJson } from './custom-handler.ts';
 import type { Exchange, HeaderList } from './exchange.ts';
 import { drained } from './export.ts';
 import type { HttpLimits } from './limits.ts';
+import { jsonLimits } from './limits.ts';
 import { bodyTooLarge, clientGone } from './problem.ts';
 
 export interface CustomParts {
@@ -42,7 +43,7 @@ export async function serveCustom(exchange: Exchange, match: CustomMatch, parts:
       client: parts.clientOf(exchange.caller),
       web: () => webRequest(exchange, rawBody, gone.signal, limits.body),
     },
-    { timeLimit: limits.requestTimeout, json: { maxDepth: limits.depth, maxMembers: limits.members }, maxListSize },
+    { timeLimit: limits.requestTimeout, json: jsonLimits(limits), maxListSize },
   );
   await send(exchange, answer, limits.requestTimeout);
 }

@@ -1,3 +1,4 @@
+import type { JsonLimits } from './json.ts';
 import type { LineGateLimits } from './line-gate.ts';
 
 /** Limits of the HTTP side; each is an option (contract section 3). */
@@ -8,6 +9,8 @@ export interface HttpLimits {
   readonly depth: number;
   /** Members of all objects of a JSON body together, elements of arrays not counted. Over it: 400. Default 10,000. */
   readonly members: number;
+  /** Objects and lists of a JSON body together. Over it: 400. Default 100,000. */
+  readonly containers: number;
   /** Longest URL in bytes. Over it: 414. Default 16 KiB. */
   readonly url: number;
   /** Longest query string in bytes, without the question mark. Over it: 414. Default 8 KiB. */
@@ -40,6 +43,10 @@ export interface HttpLimits {
   readonly stopTimeout: number;
 }
 
+export function jsonLimits({ depth, members, containers }: HttpLimits): JsonLimits {
+  return { maxDepth: depth, maxMembers: members, maxContainers: containers };
+}
+
 /** Who waits and who is refused when there is too much to do. No options: see docs/decisions/overload.md. */
 export interface AdmissionLimits {
   /** Milliseconds for which a turn of the event loop begins requests as they come, and again those that wait in line. */
@@ -69,6 +76,7 @@ const defaults: Omit<HttpLimits, 'connections' | 'connectionsPerAddress'> = {
   body: 1024 * 1024,
   depth: 64,
   members: 10_000,
+  containers: 100_000,
   url: 16 * 1024,
   query: 8 * 1024,
   headers: 64 * 1024,

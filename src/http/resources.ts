@@ -16,9 +16,10 @@ import { bulkCreate } from './bulk.ts';
 import type { Exchange } from './exchange.ts';
 import { json, ndjson } from './exchange.ts';
 import { exportObjects } from './export.ts';
-import { parseJson } from './json.ts';
+import type { JsonLimits } from './json.ts';
+import { parseJson, parseLargeJson } from './json.ts';
 import type { HttpLimits } from './limits.ts';
-import { lineGateLimits } from './limits.ts';
+import { jsonLimits, lineGateLimits } from './limits.ts';
 import { LineGate } from './line-gate.ts';
 import { mediaType, preferredType } from './negotiate.ts';
 import { segmentsOf, verbOf } from './path.ts';
@@ -89,12 +90,15 @@ const jsonPatch = 'application/json-patch+json';
 const keptLists = 256;
 const keptListLength = 512;
 
+/** Bytes of a body from which on it is read in turns of its own. */
+const largeBody = 64 * 1024;
+
 /** Pages of lists are put together in buffers of this many bytes, of which so many wait for the next page. */
 const pageBuffers = { size: 64 * 1024, most: 32 };
 
 export class ResourceRoutes {
   readonly #parts: ResourceRoutesParts;
-  readonly #jsonLimits: { maxDepth: number; maxMembers: number };
+  readonly #jsonLimits: JsonLimits;
   readonly #byBase = new Map<string, ModelRoutes>();
   readonly #buffers = new BufferPool(pageBuffers.size, pageBuffers.most);
   readonly #gate: LineGate;
@@ -102,7 +106,7 @@ export class ResourceRoutes {
 
   constructor(parts: ResourceRoutesParts) {
     this.#parts = parts;
-    this.#jsonLimits = { maxDepth: parts.limits.depth, maxMembers: parts.limits.members };
+    this.#jsonLimits = jsonLimits(parts.limits);
     const lines = Math.max(lineGateLimits.lines, parts.limits.bulkConcurrency);
     this.#gate = new LineGate({ ...lineGateLimits, lines }, parts.resources.queue);
     const forget = (): void => this.#byBase.clear();
@@ -334,7 +338,12 @@ export class ResourceRoutes {
   }
 
   async #body(exchange: Exchange): Promise<unknown> {
-    return parseJson(await readBody(exchange.request, this.#parts.limits), this.#jsonLimits);
+    const bytes = await readBody(exchange.request, this.#parts.limits);
+    if (bytes.length < largeBody) return parseJson(bytes, this.#jsonLimits);
+    const { turns } = this.#parts.resources;
+    const body = await parseLargeJson(bytes, this.#jsonLimits, () => turns.next());
+    await turns.next();
+    return body;
   }
 
   /** @throws KindredError UnsupportedMediaType */
