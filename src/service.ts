@@ -183,7 +183,14 @@ class RunningService implements Service {
       monotonicNow,
       limits: {
         queryTimeout: query.timeout,
-        patch: { operations: patch.maxOperations, growth: patch.maxGrowth, depth: options.http.depth },
+        objectBytes: options.http.body + patch.maxGrowth,
+        patch: {
+          operations: patch.maxOperations,
+          growth: patch.maxGrowth,
+          depth: options.http.depth,
+          members: options.http.members,
+          containers: options.http.containers,
+        },
         cacheBytes: cache.maxBytes,
         writeTimeout: write.timeout,
         bookmarkInterval: watch.bookmarkInterval,

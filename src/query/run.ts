@@ -288,7 +288,7 @@ class Pending {
   }
 
   async #letOthers(): Promise<void> {
-    await nextTurn();
+    await (this.#limits.nextTurn?.() ?? nextTurn());
     this.#work.nextSlice();
   }
 }

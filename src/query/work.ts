@@ -5,6 +5,8 @@ import { KindredError } from '../errors.ts';
 export interface QueryLimits {
   /** Milliseconds, monotonic. */
   now(): number;
+  /** Where a query that does not fit into one slice goes on; default the next turn of the event loop. */
+  nextTurn?(): Promise<void>;
   /** Milliseconds that a query may take from call to answer; over it: QueryLimit. */
   readonly timeLimit: number;
   /** Milliseconds that a query may hold the event loop at once; default 8. */

@@ -2,9 +2,8 @@
  * What becomes of an object at each write, as pure functions (contract sections 2, 3 and 6): `live` → (DELETE) →
  * `deleting` → gone.
  */
-import { isDeepStrictEqual } from 'node:util';
-import type { Violation } from '../errors.ts';
-import { KindredError, violation } from '../errors.ts';
+import { KindredError, Violations, violation } from '../errors.ts';
+import { isEqual } from '../model/json-value.ts';
 import type { ExtensionObject, Metadata } from '../model/object.ts';
 
 const texts = {
@@ -24,7 +23,7 @@ const texts = {
 /** The parts of an object that the service itself looks at, before anything else is known of it. */
 export interface Incoming {
   readonly object: ExtensionObject;
-  readonly violations: Violation[];
+  readonly violations: Violations;
 }
 
 /**
@@ -35,18 +34,18 @@ export interface Incoming {
 export function incoming(body: unknown, apiVersion: string, kind: string): Incoming {
   if (!isObject(body))
     throw new KindredError('Invalid', texts.notAnObject, {}, { errors: [violation('', 'type', texts.notAnObject)] });
-  const violations: Violation[] = [];
+  const violations = new Violations();
   for (const [member, expected] of [
     ['apiVersion', apiVersion],
     ['kind', kind],
   ] as const) {
     if (body[member] !== undefined && body[member] !== expected) {
-      violations.push(violation(`/${member}`, 'const', texts.otherType, { expected, value: body[member] }));
+      violations.add(`/${member}`, 'const', texts.otherType, { expected, value: body[member] });
     }
   }
   let metadata: Record<string, unknown> = {};
   if (isObject(body.metadata)) metadata = withoutNulls(body.metadata);
-  else if (body.metadata !== undefined) violations.push(violation('/metadata', 'type', texts.metadataNotAnObject));
+  else if (body.metadata !== undefined) violations.add('/metadata', 'type', texts.metadataNotAnObject);
   const { apiVersion: _apiVersion, kind: _kind, metadata: _metadata, ...members } = body;
   return { object: { apiVersion, kind, metadata: metadata as unknown as Metadata, ...members }, violations };
 }
@@ -94,15 +93,15 @@ export function updatedMetadata(client: Metadata, stored: Metadata): Metadata {
   return stamped(isSame ? { ...client, finalizers: stored.finalizers } : client, stored);
 }
 
-/** A name in the body that is not the path's. */
-export function checkName(metadata: Metadata, name: string): Violation[] {
-  if (metadata.name === undefined || metadata.name === name) return [];
-  return [violation('/metadata/name', 'const', texts.otherName, { expected: name })];
+/** Adds a name in the body that is not the path's. */
+export function checkName(metadata: Metadata, name: string, violations: Violations): void {
+  if (metadata.name === undefined || metadata.name === name) return;
+  violations.add('/metadata/name', 'const', texts.otherName, { expected: name });
 }
 
 /** Equal content: what a write would store is what is stored. Members in another order are the same content. */
 export function sameContent(a: ExtensionObject, b: ExtensionObject): boolean {
-  return isDeepStrictEqual(a, b);
+  return isEqual(a, b);
 }
 
 /**
@@ -117,7 +116,7 @@ export function checkDeleting(stored: ExtensionObject, next: ExtensionObject): v
   let what = added === undefined ? undefined : `metadata.finalizers (${added})`;
   for (const member of new Set([...Object.keys(stored), ...Object.keys(next)])) {
     if (member === 'status' || member === 'metadata' || member === 'apiVersion') continue;
-    if (!isDeepStrictEqual(stored[member], next[member])) what ??= member;
+    if (!isEqual(stored[member], next[member])) what ??= member;
   }
   if (what !== undefined) throw new KindredError('Deleting', texts.deleting, { name: stored.metadata.name, what });
 }
@@ -130,7 +129,7 @@ export function onlyFinalizersWent(stored: ExtensionObject, next: ExtensionObjec
   const { finalizers: _before, ...storedRest } = stored.metadata;
   const { finalizers: _after, ...nextRest } = next.metadata;
   const { apiVersion } = next;
-  return isDeepStrictEqual({ ...stored, apiVersion, metadata: storedRest }, { ...next, metadata: nextRest });
+  return isEqual({ ...stored, apiVersion, metadata: storedRest }, { ...next, metadata: nextRest });
 }
 
 /** Gone with this write: declared deleted, and no finalizer holds it. */

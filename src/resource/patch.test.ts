@@ -2,13 +2,18 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { KindredError } from '../errors.ts';
-import { checkMergePatch, jsonPatch, mergePatch } from './patch.ts';
+import { checkExtent, checkMergePatch, JsonPatch, mergePatch } from './patch.ts';
 
-const limits = { operations: 10, growth: 1_000, depth: 20 };
+const limits = { operations: 10, growth: 1_000, depth: 20, members: 10, containers: 5 };
 /** Objects within one another. */
 const nested = (levels: number): object => (levels === 1 ? {} : { a: nested(levels - 1) });
 const document = () => ({ spec: { name: 'a', tags: ['x', 'y'], deep: { list: [1, 2, 3] } } });
-const apply = (patch: unknown) => jsonPatch(document(), patch, limits) as ReturnType<typeof document>;
+function patched(target: object, patch: unknown, within = limits): unknown {
+  const patching = new JsonPatch(target, patch, within);
+  while (patching.step());
+  return patching.result;
+}
+const apply = (patch: unknown) => patched(document(), patch) as ReturnType<typeof document>;
 
 describe('JSON Patch (RFC 6902)', () => {
   const cases: { name: string; patch: unknown; expected: object }[] = [
@@ -122,6 +127,12 @@ describe('JSON Patch (RFC 6902)', () => {
       operation: 0,
     },
     {
+      name: 'test of an absent path with null',
+      patch: [{ op: 'test', path: '/spec/nope', value: null }],
+      code: 'PatchTestFailed',
+      operation: 0,
+    },
+    {
       name: 'too many operations',
       patch: Array.from({ length: 11 }, () => ({ op: 'test', path: '/spec/name', value: 'a' })),
       code: 'BadRequest',
@@ -162,10 +173,26 @@ describe('JSON Patch (RFC 6902)', () => {
   });
 
   it('contract 2: __proto__ is a member name like any other', () => {
-    const patched = apply([{ op: 'add', path: '/spec/__proto__', value: { polluted: true } }]);
-    assert.ok(Object.hasOwn(patched.spec, '__proto__'));
+    const result = apply([{ op: 'add', path: '/spec/__proto__', value: { polluted: true } }]);
+    assert.ok(Object.hasOwn(result.spec, '__proto__'));
     assert.equal(({} as { polluted?: boolean }).polluted, undefined);
-    assert.equal(JSON.parse(JSON.stringify(patched)).spec.name, 'a');
+    assert.equal(JSON.parse(JSON.stringify(result)).spec.name, 'a');
+  });
+});
+
+describe('the extent of a patched object', () => {
+  const members = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, i) => [`m${i}`, i]));
+  const { members: most } = limits;
+
+  it('limits: members of all objects, in lists too', () => {
+    checkExtent({ a: [{ b: members(most - 2) }] }, limits);
+    assert.throws(() => checkExtent({ a: [{ b: members(most - 1) }] }, limits), { code: 'PayloadTooLarge' });
+  });
+
+  it('limits: objects and lists', () => {
+    checkExtent({ a: [[], {}, []] }, limits);
+    assert.throws(() => checkExtent({ a: [[], {}, [], []] }, limits), { code: 'PayloadTooLarge' });
+    assert.throws(() => checkExtent({ a: {}, b: { c: {} }, d: [{}] }, limits), { code: 'PayloadTooLarge' });
   });
 });
 

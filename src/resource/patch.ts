@@ -2,8 +2,8 @@
  * JSON Patch (RFC 6902) and JSON Merge Patch (RFC 7396), with the answers of contract section 3. Written here because
  * the libraries for it treat `__proto__` as a way to the prototype, and a bad array index as a missing value.
  */
-import { isDeepStrictEqual } from 'node:util';
 import { escapeToken, KindredError, unescapeToken, violation } from '../errors.ts';
+import { isEqual } from '../model/json-value.ts';
 import { isObject } from './lifecycle.ts';
 
 const texts = {
@@ -39,6 +39,15 @@ const texts = {
     zh: '操作 {index}：对象在 "{path}" 处的嵌套将超过 {limit} 层',
   },
   grows: { en: 'The patch lets the object grow by more than {limit} bytes', zh: '补丁使对象增长超过 {limit} 字节' },
+  work: {
+    en: 'The patch takes too long: at operation {index} it has moved more than {limit} members and items',
+    zh: '补丁耗时过长：到操作 {index} 为止移动的成员和列表项超过 {limit} 个',
+  },
+  members: { en: 'The object would have more than {limit} members', zh: '对象的成员将超过 {limit} 个' },
+  containers: {
+    en: 'The object would have more than {limit} objects and lists within it',
+    zh: '对象内的对象和列表将超过 {limit} 个',
+  },
 };
 
 export interface PatchLimits {
@@ -46,8 +55,39 @@ export interface PatchLimits {
   readonly operations: number;
   /** Bytes that a patch may add to an object. */
   readonly growth: number;
-  /** Nesting that a JSON patch may give an object: that of a request body, so that what is read can be sent back. */
+  /** Nesting, members and containers (objects and lists) of a patched object: those of a body, so that what is read can be sent back. */
   readonly depth: number;
+  readonly members: number;
+  readonly containers: number;
+}
+
+/** Members and items that the operations of one patch may move: about a tenth of a second, in portions. */
+const workLimit = 20_000_000;
+/** Items of a list that move together cost less than one that is looked at. */
+const shiftedTogether = 32;
+
+/** @throws PayloadTooLarge when a patched object has more members or containers than a body may have */
+export function checkExtent(object: object, { members: maxMembers, containers: maxContainers }: PatchLimits): void {
+  let members = 0;
+  let containers = 0;
+  const count = (value: object): void => {
+    if (++containers > maxContainers) {
+      throw new KindredError('PayloadTooLarge', texts.containers, { limit: maxContainers });
+    }
+    if (Array.isArray(value)) {
+      for (let i = 0; i < value.length; i++) {
+        const item: unknown = value[i];
+        if (typeof item === 'object' && item !== null) count(item);
+      }
+      return;
+    }
+    for (const name in value) {
+      if (++members > maxMembers) throw new KindredError('PayloadTooLarge', texts.members, { limit: maxMembers });
+      const member = (value as Record<string, unknown>)[name];
+      if (typeof member === 'object' && member !== null) count(member);
+    }
+  };
+  count(object);
 }
 
 /** RFC 7396. The result shares what the patch does not touch with the target. */
@@ -75,22 +115,6 @@ export function checkMergePatch(patch: unknown): asserts patch is Record<string,
 const operationNames = new Set(['add', 'remove', 'replace', 'move', 'copy', 'test']);
 const pointerSyntax = /^(?:\/(?:[^~/]|~[01])*)*$/u;
 
-/**
- * RFC 6902, all or nothing: a failed patch leaves the target half-changed, so hand over a copy.
- * @throws BadRequest malformed; PatchTestFailed; Invalid for a place that does not exist. `operation` is the index.
- */
-export function jsonPatch(target: object, patch: unknown, limits: PatchLimits): unknown {
-  if (!Array.isArray(patch)) throw new KindredError('BadRequest', texts.notAList);
-  if (patch.length > limits.operations) {
-    const counts = { limit: limits.operations, count: patch.length };
-    throw new KindredError('BadRequest', texts.tooMany, counts, { operation: limits.operations });
-  }
-  patch.forEach(checkOperation);
-  const patching = new Patching(target, limits);
-  for (const [index, operation] of (patch as Operation[]).entries()) patching.step(operation, index);
-  return patching.root;
-}
-
 interface Operation {
   readonly op: 'add' | 'remove' | 'replace' | 'move' | 'copy' | 'test';
   readonly path: string;
@@ -115,23 +139,47 @@ function checkOperation(operation: unknown, index: number): void {
   }
 }
 
-class Patching {
-  root: unknown;
-  #budget: number;
-  readonly #growth: number;
-  readonly #depth: number;
-  #index = 0;
+/** RFC 6902, all or nothing: a failed patch leaves the target half-changed, so hand over a copy. */
+export class JsonPatch {
+  readonly #operations: readonly Operation[];
+  readonly #limits: PatchLimits;
+  #root: unknown;
+  #growth: number;
+  #work = workLimit;
+  #index = -1;
 
-  constructor(target: object, { growth, depth }: PatchLimits) {
-    this.root = target;
-    this.#growth = growth;
-    this.#depth = depth;
-    this.#budget = growth;
+  /** @throws BadRequest malformed; `operation` is the index. */
+  constructor(target: object, patch: unknown, limits: PatchLimits) {
+    if (!Array.isArray(patch)) throw new KindredError('BadRequest', texts.notAList);
+    if (patch.length > limits.operations) {
+      const counts = { limit: limits.operations, count: patch.length };
+      throw new KindredError('BadRequest', texts.tooMany, counts, { operation: limits.operations });
+    }
+    patch.forEach(checkOperation);
+    this.#operations = patch as Operation[];
+    this.#limits = limits;
+    this.#root = target;
+    this.#growth = limits.growth;
   }
 
-  step(operation: Operation, index: number): void {
-    this.#index = index;
-    const { op, path, from, value } = operation;
+  /** The target with the operations that were done. */
+  get result(): unknown {
+    return this.#root;
+  }
+
+  /**
+   * Does the next operation; false when there is none.
+   * @throws BadRequest; PatchTestFailed; Invalid for a place that does not exist or is too deep; PayloadTooLarge when
+   *   the object grows too much, or operations take too long. `operation` is the index.
+   */
+  step(): boolean {
+    const operation = this.#operations[++this.#index];
+    if (!operation) return false;
+    this.#do(operation);
+    return true;
+  }
+
+  #do({ op, path, from, value }: Operation): void {
     switch (op) {
       case 'test':
         return this.#test(path, value);
@@ -157,7 +205,7 @@ class Patching {
 
   #test(path: string, value: unknown): void {
     const found = this.#find(path);
-    if (found && isDeepStrictEqual(found.value, value)) return;
+    if (found && isEqual(found.value, value)) return;
     throw new KindredError(
       'PatchTestFailed',
       texts.testFailed,
@@ -168,16 +216,26 @@ class Patching {
 
   /** A copy of a value that the object is to take, charged to the growth that one patch may cause. */
   #grow(value: unknown): unknown {
-    this.#budget -= Buffer.byteLength(JSON.stringify(value));
-    if (this.#budget < 0) {
-      throw new KindredError('PayloadTooLarge', texts.grows, { limit: this.#growth }, { operation: this.#index });
+    const text = JSON.stringify(value);
+    this.#growth -= Buffer.byteLength(text);
+    if (this.#growth < 0) {
+      const { growth: limit } = this.#limits;
+      throw new KindredError('PayloadTooLarge', texts.grows, { limit }, { operation: this.#index });
     }
-    return structuredClone(value);
+    return JSON.parse(text) as unknown;
+  }
+
+  #spend(count: number): void {
+    this.#work -= count;
+    if (this.#work >= 0) return;
+    const params = { index: this.#index, limit: workLimit };
+    throw new KindredError('PayloadTooLarge', texts.work, params, { operation: this.#index });
   }
 
   #checkDepth(path: string, value: unknown): void {
-    if (tokensOf(path).length + depthOf(value) <= this.#depth) return;
-    const params = { index: this.#index, limit: this.#depth, path };
+    const { depth } = this.#limits;
+    if (tokensOf(path).length + this.#depthOf(value) <= depth) return;
+    const params = { index: this.#index, limit: depth, path };
     const errors = [violation(path, 'depth', texts.deep, params)];
     throw new KindredError('Invalid', texts.deep, params, { operation: this.#index, errors });
   }
@@ -188,12 +246,26 @@ class Patching {
     if (!Array.isArray(parent)) return this.#set(path, value);
     const at = token === '-' ? parent.length : this.#arrayIndex(token, path);
     if (at > parent.length) this.#absent(path);
+    this.#spend((parent.length - at) / shiftedTogether);
     parent.splice(at, 0, value);
+  }
+
+  /** Objects and arrays within one another; 0 for anything else. */
+  #depthOf(value: unknown): number {
+    if (typeof value !== 'object' || value === null) return 0;
+    const within: readonly unknown[] = Array.isArray(value) ? value : Object.values(value);
+    this.#spend(within.length);
+    let deepest = 0;
+    for (let i = 0; i < within.length; i++) {
+      const one = within[i];
+      if (typeof one === 'object' && one !== null) deepest = Math.max(deepest, this.#depthOf(one));
+    }
+    return deepest + 1;
   }
 
   #set(path: string, value: unknown): void {
     if (path === '') {
-      this.root = value;
+      this.#root = value;
       return;
     }
     const { parent, token } = this.#parent(path);
@@ -210,8 +282,10 @@ class Patching {
     }
     this.#require(path);
     const { parent, token } = this.#parent(path);
-    if (Array.isArray(parent)) parent.splice(Number(token), 1);
-    else delete (parent as Record<string, unknown>)[token];
+    if (Array.isArray(parent)) {
+      this.#spend((parent.length - Number(token)) / shiftedTogether);
+      parent.splice(Number(token), 1);
+    } else delete (parent as Record<string, unknown>)[token];
   }
 
   #require(path: string): unknown {
@@ -220,7 +294,7 @@ class Patching {
   }
 
   #find(path: string): { value: unknown } | undefined {
-    let value = this.root;
+    let value = this.#root;
     for (const token of tokensOf(path)) {
       if (Array.isArray(value)) {
         if (token === '-') return undefined;
@@ -257,14 +331,6 @@ class Patching {
     const errors = [violation(path, 'path', texts.missing, params)];
     throw new KindredError('Invalid', texts.missing, params, { operation: this.#index, errors });
   }
-}
-
-/** Objects and arrays within one another; 0 for anything else. */
-function depthOf(value: unknown): number {
-  if (typeof value !== 'object' || value === null) return 0;
-  let deepest = 0;
-  for (const member of Object.values(value)) deepest = Math.max(deepest, depthOf(member));
-  return deepest + 1;
 }
 
 function tokensOf(path: string): string[] {

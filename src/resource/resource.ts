@@ -10,6 +10,7 @@ import type { Scheme } from '../model/scheme.ts';
 import type { Condition, Query, SortTerm } from '../query/query.ts';
 import type { Plan, QueryResult, Ref } from '../query/run.ts';
 import { explain, refsOf, run, runIds, runSlots } from '../query/run.ts';
+import type { Turns } from '../query/turns.ts';
 import type { CommitQueue } from '../store/batch.ts';
 import type { MaybePromise, Row, Snapshot, Store } from '../store/store.ts';
 import type { Caller } from './access.ts';
@@ -88,6 +89,8 @@ export interface Problem {
 export interface ResourceLimits {
   /** Milliseconds that one query may take. */
   readonly queryTimeout: number;
+  /** Bytes of one object. */
+  readonly objectBytes: number;
   readonly patch: PatchLimits;
 }
 
@@ -96,6 +99,7 @@ export interface ResourceParts {
   readonly queue: CommitQueue;
   readonly feed: Feed;
   readonly cache: ByteCache;
+  readonly turns: Turns;
   readonly now: () => number;
   readonly monotonicNow: () => number;
   readonly limits: ResourceLimits;
@@ -453,7 +457,8 @@ export class ModelResource {
   }
 
   #queryLimits() {
-    return { now: this.#parts.monotonicNow, timeLimit: this.#parts.limits.queryTimeout };
+    const { monotonicNow: now, turns, limits } = this.#parts;
+    return { now, nextTurn: () => turns.next(), timeLimit: limits.queryTimeout };
   }
 
   #page(request: ListRequest, isWindow: boolean, total: number, slots: readonly number[]): MaybePromise<Window> {

@@ -1,12 +1,12 @@
 /** The one write path of a model: read, compute, check, index entry, commit, apply. */
 import { randomInt } from 'node:crypto';
-import type { Violation } from '../errors.ts';
-import { invalid, KindredError } from '../errors.ts';
+import { KindredError, Violations } from '../errors.ts';
 import type { Place } from '../indexes/model-index.ts';
 import type { IndexDefinition, IndexEntry } from '../model/index-entry.ts';
 import { checkMetadata, checkReservedKeys } from '../model/metadata.ts';
 import type { ExtensionObject, Metadata } from '../model/object.ts';
 import type { Scheme } from '../model/scheme.ts';
+import type { Pace } from '../query/turns.ts';
 import type { MaybePromise, WriteResult } from '../store/store.ts';
 import type { Caller } from './access.ts';
 import type { ModelBehaviour, Showing } from './behaviour.ts';
@@ -26,7 +26,8 @@ import {
   sameContent,
   updatedMetadata,
 } from './lifecycle.ts';
-import { checkMergePatch, jsonPatch, mergePatch } from './patch.ts';
+import type { PatchLimits } from './patch.ts';
+import { checkExtent, checkMergePatch, JsonPatch, mergePatch } from './patch.ts';
 import type { Answer, ModelResource, ResourceParts, Stored, WriteOptions } from './resource.ts';
 
 export interface WriterParts extends ResourceParts {
@@ -56,6 +57,10 @@ const texts = {
     zh: '"{name}" 的实体标签与 If-Match 不符',
   },
   contended: { en: 'The object "{name}" is changing too quickly', zh: '对象 "{name}" 更改过于频繁' },
+  large: {
+    en: 'The object would have {size} bytes; at most {limit} are allowed',
+    zh: '对象将有 {size} 字节；最多允许 {limit} 字节',
+  },
   fenced: { en: 'The lease "{lease}" is held by another replica', zh: '租约 "{lease}" 已由其他副本持有' },
 };
 
@@ -67,7 +72,13 @@ interface Current extends Stored {
 }
 
 /** What a write makes of the stored object; undefined: it stays as it is. `forced`: stored as it is, valid or not (deletion). */
-type Compute = (stored: Current) => { next: ExtensionObject; violations: Violation[]; forced?: true } | undefined;
+type Compute = (stored: Current, pace: Pace) => MaybePromise<Change | undefined>;
+
+interface Change {
+  readonly next: ExtensionObject;
+  readonly violations?: Violations;
+  readonly forced?: true;
+}
 
 export class Writer {
   readonly #parts: WriterParts;
@@ -90,18 +101,19 @@ export class Writer {
     const { object, violations } = incoming(body, this.#apiVersion, this.#kind);
     const client = object.metadata;
     this.#dropPluginName(client, options.caller);
-    violations.push(...this.#checkMetadata(client, undefined, options.caller));
+    this.#checkMetadata(client, undefined, options.caller, violations);
     const generate = (client.name === undefined || client.name === '') && client.generateName !== undefined;
-    this.#scheme.validator.applyDefaults(object);
+    const pace = this.#parts.turns.pace();
+    this.#scheme.validator.applyDefaults(object, this.#parts.limits.patch);
     if (this.#scheme.subresources.status) delete object.status;
     for (let attempt = 1; ; attempt++) {
       const name = generate ? `${client.generateName}${randomSuffix()}` : client.name;
-      const metadata = violations.length > 0 ? client : createdMetadata(client, name, this.#parts.now());
+      const metadata = violations.count > 0 ? client : createdMetadata(client, name, this.#parts.now());
       const candidate = { ...object, metadata };
-      violations.push(...this.#scheme.validator.validate(candidate));
-      if (violations.length > 0) throw invalid(violations);
+      if (pace.isOver) await pace.rest();
+      await this.#validate(candidate, violations, pace);
       const made = (await this.#parts.behaviour?.prepareWrite?.(candidate, undefined, options.caller)) ?? candidate;
-      const answer = await this.#insert(made, options);
+      const answer = await this.#insert(made, options, pace);
       if (answer) return { ...answer, stored: this.#parts.shown(answer.stored, 'created', made) };
       if (!generate || attempt === writeAttempts)
         throw new KindredError('AlreadyExists', texts.exists, { kind: this.#kind, name });
@@ -109,12 +121,15 @@ export class Writer {
   }
 
   /** Undefined when the name is taken. */
-  async #insert(object: ExtensionObject, options: WriteOptions): Promise<Answer | undefined> {
+  async #insert(object: ExtensionObject, options: WriteOptions, pace: Pace): Promise<Answer | undefined> {
     const name = object.metadata.name;
     if (this.#parts.place(name) && !this.#parts.store.shared) return undefined;
+    if (pace.isOver) await pace.rest();
     // Before the object is frozen, which takes it off the quick way of `JSON.stringify`.
-    const bytes = bytesOf(object);
+    const bytes = this.#bytesOf(object);
+    if (pace.isOver) await pace.rest();
     const entry = strictEntry(this.#scheme, object);
+    if (pace.isOver) await pace.rest();
     const claim = claimsOf(this.#uniques, this.#scheme.indexes, entry);
     const write: ModelWrite = {
       type: 'create',
@@ -140,7 +155,7 @@ export class Writer {
   /** Full replace; with `status` the status alone (the sub-resource). */
   update(name: string, body: unknown, options: WriteOptions & { status?: boolean }): Promise<Answer> {
     const { object, violations } = incoming(body, this.#apiVersion, this.#kind);
-    violations.push(...checkName(object.metadata, name));
+    checkName(object.metadata, name, violations);
     return this.#mutate(name, options, (stored) => {
       this.#checkVersion(object.metadata, stored);
       return this.#replaced(stored, object, violations, options);
@@ -154,16 +169,28 @@ export class Writer {
     options: WriteOptions & { kind: 'merge' | 'json'; status?: boolean },
   ): Promise<Answer> {
     if (options.kind === 'merge') checkMergePatch(patch);
-    return this.#mutate(name, options, (stored) => {
-      const base = structuredClone(this.#parts.behaviour?.show?.(stored.object, 'get') ?? stored.object);
+    const limits = this.#parts.limits.patch;
+    return this.#mutate(name, options, async (stored, pace) => {
+      const shown = this.#parts.behaviour?.show?.(stored.object, 'get');
+      const base = shown ? structuredClone(shown) : this.#parts.resource.parse(stored.bytes, name);
       base.apiVersion = this.#apiVersion;
+      if (pace.isOver) await pace.rest();
       const patched =
-        options.kind === 'merge' ? mergePatch(base, patch) : jsonPatch(base, patch, this.#parts.limits.patch);
+        options.kind === 'merge' ? mergePatch(base, patch) : await this.#jsonPatch(base, patch, limits, pace);
       const { object, violations } = incoming(patched, this.#apiVersion, this.#kind);
-      violations.push(...checkName(object.metadata, name));
+      checkName(object.metadata, name, violations);
+      if (pace.isOver) await pace.rest();
+      checkExtent(object, limits);
+      if (pace.isOver) await pace.rest();
       this.#checkVersion(object.metadata, stored);
       return this.#replaced(stored, object, violations, options);
     });
+  }
+
+  async #jsonPatch(base: ExtensionObject, patch: unknown, limits: PatchLimits, pace: Pace): Promise<unknown> {
+    const patching = new JsonPatch(base, patch, limits);
+    while (patching.step()) if (pace.isOver) await pace.rest();
+    return patching.result;
   }
 
   /** The object as it was marked. @throws NotFound, VersionConflict, PreconditionFailed */
@@ -174,14 +201,14 @@ export class Writer {
       if (object.metadata.deletionTimestamp !== undefined) return undefined;
       const deletionTimestamp = new Date(this.#parts.now()).toISOString();
       const metadata = updatedMetadata(object.metadata, { ...object.metadata, deletionTimestamp });
-      return { next: { ...object, metadata }, violations: [], forced: true };
+      return { next: { ...object, metadata }, forced: true };
     });
   }
 
   /** Takes away an object that is marked and has no finalizer left, as a process that ended in between would have. */
   async reclaim(name: string): Promise<void> {
     await this.#mutate(name, { caller: hostCaller }, ({ object }) => {
-      return isReclaimable(object.metadata) ? { next: object, violations: [], forced: true } : undefined;
+      return isReclaimable(object.metadata) ? { next: object, forced: true } : undefined;
     });
   }
 
@@ -189,26 +216,23 @@ export class Writer {
   #replaced(
     stored: Current,
     object: ExtensionObject,
-    earlier: readonly Violation[],
+    violations: Violations,
     options: WriteOptions & { status?: boolean },
-  ): ReturnType<Compute> {
+  ): Change {
     const { caller } = options;
     if (options.status) {
-      if (earlier.length > 0) throw invalid(earlier);
+      violations.refuse();
       const holder: ExtensionObject = { ...stored.object, spec: undefined, status: object.status };
-      if (object.status !== undefined) this.#scheme.validator.applyDefaults(holder);
+      if (object.status !== undefined) this.#scheme.validator.applyDefaults(holder, this.#parts.limits.patch);
       const { status: _status, ...rest } = stored.object;
-      return { next: holder.status === undefined ? rest : { ...rest, status: holder.status }, violations: [] };
+      return { next: holder.status === undefined ? rest : { ...rest, status: holder.status } };
     }
     const client: Metadata = { ...object.metadata };
-    const violations = [
-      ...earlier,
-      ...this.#checkMetadata({ ...client, name: stored.name }, stored.object.metadata, caller),
-    ];
+    this.#checkMetadata({ ...client, name: stored.name }, stored.object.metadata, caller, violations);
     this.#keepPluginName(client, stored.object.metadata, caller);
-    const metadata = violations.length > 0 ? stored.object.metadata : updatedMetadata(client, stored.object.metadata);
+    const metadata = violations.count > 0 ? stored.object.metadata : updatedMetadata(client, stored.object.metadata);
     const next: ExtensionObject = { ...object, metadata };
-    this.#scheme.validator.applyDefaults(next);
+    this.#scheme.validator.applyDefaults(next, this.#parts.limits.patch);
     if (this.#scheme.subresources.status) {
       if (stored.object.status === undefined) delete next.status;
       else next.status = stored.object.status;
@@ -222,22 +246,31 @@ export class Writer {
    */
   async #admitted(
     stored: Current,
-    change: NonNullable<ReturnType<Compute>>,
+    { next, violations = new Violations() }: Change,
     caller: Caller,
+    pace: Pace,
   ): Promise<ExtensionObject | undefined> {
-    const { next } = change;
-    if (change.violations.length === 0 && sameContent(stored.object, next)) return undefined;
+    if (violations.count === 0 && sameContent(stored.object, next)) return undefined;
     checkDeleting(stored.object, next);
-    const isValid = onlyFinalizersWent(stored.object, next);
-    const violations = isValid ? change.violations : [...change.violations, ...this.#scheme.validator.validate(next)];
-    if (violations.length > 0) throw invalid(violations);
+    if (pace.isOver) await pace.rest();
+    if (onlyFinalizersWent(stored.object, next)) violations.refuse();
+    else await this.#validate(next, violations, pace);
+    if (pace.isOver) await pace.rest();
     const prepared = (await this.#parts.behaviour?.prepareWrite?.(next, stored.object, caller)) ?? next;
     return prepared !== next && sameContent(stored.object, prepared) ? undefined : prepared;
+  }
+
+  /** @throws Invalid with what was found before too */
+  async #validate(object: ExtensionObject, violations: Violations, pace: Pace): Promise<void> {
+    const rest = this.#scheme.validator.validateInParts(object, violations, pace);
+    if (rest) await rest;
+    violations.refuse();
   }
 
   /** The write path: read, compute, number, index entries, commit, apply; in turn for each name, again when overtaken. */
   async #mutate(name: string, options: WriteOptions, compute: Compute): Promise<Answer> {
     const release = await this.#turn(name);
+    const pace = this.#parts.turns.pace();
     try {
       for (let attempt = 0; attempt < writeAttempts; attempt++) {
         if (attempt > 0) await this.#parts.feed.newest();
@@ -245,12 +278,14 @@ export class Writer {
         if (options.ifMatch && !matchesEtag(options.ifMatch, etagOf(stored), 'strong')) {
           throw new KindredError('PreconditionFailed', texts.ifMatch, { name });
         }
-        const computed = compute(stored);
+        if (pace.isOver) await pace.rest();
+        const computed = await compute(stored, pace);
+        if (pace.isOver) await pace.rest();
         const next =
-          computed && (computed.forced ? computed.next : await this.#admitted(stored, computed, options.caller));
+          computed && (computed.forced ? computed.next : await this.#admitted(stored, computed, options.caller, pace));
         if (!next)
           return { revision: this.#parts.feed.applied, stored: this.#parts.shown(stored, 'get'), changed: false };
-        const answer = await this.#store(stored, next, options);
+        const answer = await this.#store(stored, next, options, pace);
         if (answer) return { ...answer, stored: this.#parts.shown(answer.stored, 'get') };
       }
       throw new KindredError('NotReady', texts.contended, { name }, {}, { headers: { 'retry-after': '1' } });
@@ -260,16 +295,20 @@ export class Writer {
   }
 
   /** Undefined when another replica was quicker. */
-  async #store(stored: Current, next: ExtensionObject, options: WriteOptions): Promise<Answer | undefined> {
+  async #store(stored: Current, next: ExtensionObject, options: WriteOptions, pace: Pace): Promise<Answer | undefined> {
     const { name, id } = stored;
     const metadata = { ...next.metadata, version: (stored.object.metadata.version ?? 0) + 1 };
     const object = { ...next, metadata };
-    const bytes = bytesOf(object);
+    if (pace.isOver) await pace.rest();
+    const bytes = this.#bytesOf(object, stored.bytes.length);
     const gone = isReclaimable(metadata);
+    if (pace.isOver) await pace.rest();
     const entryBefore = storedEntry(this.#scheme, stored.object, name).entry;
+    if (pace.isOver) await pace.rest();
     // What needs no valid object needs no key in every index either.
     const isLenient = metadata.deletionTimestamp !== undefined || onlyFinalizersWent(stored.object, next);
     const entry = isLenient ? storedEntry(this.#scheme, object, name).entry : strictEntry(this.#scheme, object);
+    if (pace.isOver) await pace.rest();
     const claims = this.#claims(name, entryBefore, gone ? undefined : entry);
     const write: ModelWrite = {
       type: gone ? 'delete' : 'update',
@@ -295,15 +334,16 @@ export class Writer {
     if (after && haveSameKeys(this.#uniques, this.#scheme.indexes, before, after)) return { claim: [], release: [] };
     const held = claimsOf(this.#uniques, this.#scheme.indexes, before);
     const wanted = after ? claimsOf(this.#uniques, this.#scheme.indexes, after) : [];
-    const isIn = (list: typeof held, hash: Uint8Array) => list.some((claim) => Buffer.compare(claim.hash, hash) === 0);
+    const textOf = ({ hash }: { readonly hash: Uint8Array }) => asBuffer(hash).toString('latin1');
+    const [heldTexts, wantedTexts] = [new Set(held.map(textOf)), new Set(wanted.map(textOf))];
     const release = held
-      .filter((claim) => !isIn(wanted, claim.hash))
+      .filter((claim) => !wantedTexts.has(textOf(claim)))
       .map(({ hash, definition, value }) => {
         const others = this.#parts.holders(definition, value).filter((other) => other !== name);
         const successor = others[0] === undefined ? undefined : this.#parts.place(others[0]);
         return { hash, successor };
       });
-    return { claim: wanted.filter((claim) => !isIn(held, claim.hash)), release };
+    return { claim: wanted.filter((claim) => !heldTexts.has(textOf(claim))), release };
   }
 
   /** Resolves when the change is durable and applied to memory; `ok: false` when another write was quicker. */
@@ -359,8 +399,22 @@ export class Writer {
     return new KindredError('VersionConflict', texts.version, { name, given, current }, { currentVersion: current });
   }
 
-  #checkMetadata(client: Metadata, stored: Metadata | undefined, caller: Caller): Violation[] {
-    return [...checkMetadata(client), ...checkReservedKeys(client, stored, caller.origin, this.#parts.reservedDomain)];
+  #checkMetadata(client: Metadata, stored: Metadata | undefined, caller: Caller, found: Violations): void {
+    checkMetadata(client, {}, found);
+    checkReservedKeys(client, stored, caller.origin, this.#parts.reservedDomain, found);
+  }
+
+  /**
+   * In memory of their own, since changes are kept for a while: `Buffer.from` would take a piece of a pool.
+   * @param before bytes of the stored object: one that is larger than allowed may become smaller
+   * @throws PayloadTooLarge
+   */
+  #bytesOf(object: ExtensionObject, before = 0): Buffer {
+    const bytes = asBuffer(encoder.encode(JSON.stringify(object)));
+    const limit = this.#parts.limits.objectBytes;
+    const { length: size } = bytes;
+    if (size > limit && size > before) throw new KindredError('PayloadTooLarge', texts.large, { size, limit });
+    return bytes;
   }
 
   get #pluginNameKey(): string {
@@ -383,11 +437,6 @@ export class Writer {
 }
 
 const encoder = new TextEncoder();
-
-/** In memory of their own, since changes are kept for a while: `Buffer.from` would take a piece of a pool. */
-function bytesOf(object: ExtensionObject): Buffer {
-  return asBuffer(encoder.encode(JSON.stringify(object)));
-}
 
 const hostCaller: Caller = { identity: { name: 'system', roles: [] }, origin: 'host' };
 
