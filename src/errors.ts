@@ -97,7 +97,19 @@ export function formatText(text: Text, params: Parameters, locale: Locale = 'en'
 }
 
 function printed(value: unknown): string {
-  return cut(typeof value === 'string' ? value : jsonStart(value));
+  return typeof value === 'string' ? value : (JSON.stringify(value) ?? String(value));
+}
+
+/** Small values as they are, large ones as the beginning of their text. */
+function shortened(params: Parameters): Parameters {
+  return Object.fromEntries(Object.entries(params).map(([name, value]) => [name, shortenedValue(value)]));
+}
+
+function shortenedValue(value: unknown): unknown {
+  if (typeof value === 'string') return cut(value);
+  if (typeof value !== 'object' || value === null) return value;
+  const text = jsonStart(value);
+  return text.length > shownCharacters ? cut(text) : value;
 }
 
 function cut(text: string): string {
@@ -105,8 +117,7 @@ function cut(text: string): string {
 }
 
 /** JSON, of a large value no more than what is shown of it. */
-function jsonStart(value: unknown): string {
-  if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? String(value);
+function jsonStart(value: object): string {
   let text = '';
   const write = (one: unknown): void => {
     if (text.length > shownCharacters) return;
@@ -139,18 +150,11 @@ const violationTexts = new WeakMap<Violation, Text>();
 /** A violation whose message can be shown in every language. */
 export function violation(pointer: string, keyword: string, text: Text, params: Parameters = {}): Violation {
   const place = pointer.length <= pointerLimit ? pointer : pointer.slice(0, pointer.lastIndexOf('/', pointerLimit));
-  const shown = Object.fromEntries(Object.entries(params).map(([name, value]) => [name, shownParameter(value)]));
+  const shown = shortened(params);
   const message = formatText(text, shown);
   const result: Violation = { pointer: place, field: fieldOf(place), keyword, message, params: shown };
   violationTexts.set(result, text);
   return result;
-}
-
-/** Small values as they are, large ones as the beginning of their text. */
-function shownParameter(value: unknown): unknown {
-  if (typeof value !== 'string' && (typeof value !== 'object' || value === null)) return value;
-  const text = printed(value);
-  return text.length > shownCharacters ? text : value;
 }
 
 /** `/spec/tags/0` as `spec.tags.0`. */
@@ -206,12 +210,14 @@ export class KindredError extends Error {
     options?: { cause?: unknown; revision?: number; headers?: Readonly<Record<string, string>> },
   ) {
     const texts = typeof text === 'string' ? { en: text, zh: text } : text;
-    super(formatText(texts, params), options?.cause === undefined ? undefined : { cause: options.cause });
+    // What a developer or an operator did is told in full.
+    const shown = errorCodes[code].status < 500 ? shortened(params) : params;
+    super(formatText(texts, shown), options?.cause === undefined ? undefined : { cause: options.cause });
     this.name = 'KindredError';
     this.code = code;
     this.status = errorCodes[code].status;
     this.#text = texts;
-    this.#params = params;
+    this.#params = shown;
     this.#members = members;
     Object.assign(this, members);
     if (options?.revision !== undefined) this.revision = options.revision;

@@ -2,7 +2,7 @@
 import type { Text } from '../errors.ts';
 import { escapeToken, Violations } from '../errors.ts';
 import type { Declaration } from './declaration.ts';
-import type { Rests } from './json-schema/context.ts';
+import type { Turns } from './json-schema/context.ts';
 import type { DefaultLimits } from './json-schema/defaults.ts';
 import type { ExtensionObject } from './object.ts';
 
@@ -17,8 +17,8 @@ export interface Validator {
    * what was found before; nothing for a valid object.
    */
   validate(object: ExtensionObject, found?: Violations): Violations;
-  /** The same, for objects of any size, with rests in between: a promise when there is more to check than at once. */
-  validateInParts(object: ExtensionObject, found: Violations, rests: Rests): Promise<void> | undefined;
+  /** The same, for objects of any size, with turns for others in between: a promise when there is more to check than at once. */
+  validateInParts(object: ExtensionObject, found: Violations, turns: Turns): Promise<void> | undefined;
 }
 
 const requiredText: Text = { en: 'is required', zh: '为必填项' };
@@ -37,8 +37,8 @@ export function createValidator({ documents, specRequired }: Declaration): Valid
         defaults?.(object, limits);
       },
       validate: ({ apiVersion, kind, metadata, ...rest }, found) => fields.validate(rest, '', found),
-      validateInParts: ({ apiVersion, kind, metadata, ...rest }, found, rests) =>
-        fields.validateInParts(rest, '', found, rests),
+      validateInParts: ({ apiVersion, kind, metadata, ...rest }, found, turns) =>
+        fields.validateInParts(rest, '', found, turns),
     };
   }
 
@@ -81,11 +81,11 @@ export function createValidator({ documents, specRequired }: Declaration): Valid
       for (const { document, value, pointer } of documentsOf(object)) document.validate(value, pointer, found);
       return found;
     },
-    validateInParts(object, found, rests) {
+    validateInParts(object, found, turns) {
       checkMembers(object, found);
       let earlier: Promise<void> | undefined;
       for (const { document, value, pointer } of documentsOf(object)) {
-        const validate = () => document.validateInParts(value, pointer, found, rests);
+        const validate = () => document.validateInParts(value, pointer, found, turns);
         earlier = earlier ? earlier.then(validate) : validate();
       }
       return earlier;

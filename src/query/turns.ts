@@ -1,15 +1,45 @@
-/**
- * Turns of the event loop for work in parts. Everything that takes long asks here between its parts, and those that ask
- * at the same time go one after another: many requests at once hold the loop no longer than one of them.
- */
+/** The event loop in turns: *work* that takes long is done in parts, and other work of the process gets its turn in between. */
+import { setImmediate as nextTurn } from 'node:timers/promises';
 
-/** Milliseconds for which parts are begun within one turn; a part that was begun ends as it may. */
-const slice = 8;
+/** Milliseconds that work may go on without giving the event loop back. */
+export const slice = 5;
 
+/** Of one work: `if (turns.isDue) await turns.take()` stands between its parts. */
 export class Turns {
   readonly #now: () => number;
+  readonly #length: number;
+  readonly #next: () => Promise<void>;
+  #end: number;
+
+  /**
+   * @param now milliseconds, never going back
+   * @param next resolves in a later turn of the event loop
+   */
+  constructor(now: () => number, length = slice, next: () => Promise<void> = nextTurn) {
+    this.#now = now;
+    this.#length = length;
+    this.#next = next;
+    this.#end = now() + length;
+  }
+
+  get isDue(): boolean {
+    return this.#now() >= this.#end;
+  }
+
+  async take(): Promise<void> {
+    await this.#next();
+    this.#end = this.#now() + this.#length;
+  }
+}
+
+/**
+ * Where the works of many requests ask for their next turn: those that ask at the same time go on one after another, so
+ * that many of them hold the event loop no longer than one.
+ */
+export class TurnQueue {
+  readonly #now: () => number;
   readonly #waiting: (() => void)[] = [];
-  #scheduled = false;
+  #isOpen = false;
   #sliceEnd = 0;
 
   /** @param now milliseconds, never going back */
@@ -21,18 +51,18 @@ export class Turns {
   next(): Promise<void> {
     return new Promise((resolve) => {
       this.#waiting.push(resolve);
-      this.#schedule();
+      this.#open();
     });
   }
 
-  /** For one piece of work, from now on. */
-  pace(): Pace {
-    return new Pace(this, this.#now);
+  /** For one work, from now on. */
+  turns(): Turns {
+    return new Turns(this.#now, slice, () => this.next());
   }
 
-  #schedule(): void {
-    if (this.#scheduled || this.#waiting.length === 0) return;
-    this.#scheduled = true;
+  #open(): void {
+    if (this.#isOpen || this.#waiting.length === 0) return;
+    this.#isOpen = true;
     setImmediate(() => {
       this.#sliceEnd = this.#now() + slice;
       this.#begin();
@@ -41,7 +71,7 @@ export class Turns {
 
   #begin(): void {
     this.#waiting.shift()!();
-    // Behind every microtask of the part that goes on now.
+    // Behind every microtask of the work that goes on now.
     queueMicrotask(() => process.nextTick(() => this.#ended()));
   }
 
@@ -50,30 +80,7 @@ export class Turns {
       this.#begin();
       return;
     }
-    this.#scheduled = false;
-    this.#schedule();
-  }
-}
-
-/** One piece of work in parts: `if (pace.isOver) await pace.rest()` stands between them. */
-export class Pace {
-  readonly #turns: Turns;
-  readonly #now: () => number;
-  #end: number;
-
-  constructor(turns: Turns, now: () => number) {
-    this.#turns = turns;
-    this.#now = now;
-    this.#end = now() + slice;
-  }
-
-  /** True when the work has had the event loop for long enough. */
-  get isOver(): boolean {
-    return this.#now() >= this.#end;
-  }
-
-  async rest(): Promise<void> {
-    await this.#turns.next();
-    this.#end = this.#now() + slice;
+    this.#isOpen = false;
+    this.#open();
   }
 }

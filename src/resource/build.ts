@@ -4,11 +4,11 @@ import { ModelIndex } from '../indexes/model-index.ts';
 import type { IndexDefinition, IndexEntry } from '../model/index-entry.ts';
 import type { ExtensionObject } from '../model/object.ts';
 import type { Scheme } from '../model/scheme.ts';
+import { Turns } from '../query/turns.ts';
 import type { Claim, HeldClaim, Store, TextRow } from '../store/store.ts';
 import { claimsOf } from './claims.ts';
 import { storedEntry } from './entries.ts';
 import { asBuffer } from './feed.ts';
-import { Turns } from './turns.ts';
 
 interface BuildParts {
   readonly store: Store;

@@ -6,11 +6,11 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { KindredError } from '../errors.ts';
 import type { IndexEntry } from '../model/index-entry.ts';
 import type { ExtensionObject } from '../model/object.ts';
+import { Turns } from '../query/turns.ts';
 import type { CommittedWrite } from '../store/batch.ts';
 import type { Change, ChangesNarrowing, Store, Write } from '../store/store.ts';
 import type { Caller } from './access.ts';
 import type { ModelResource } from './resource.ts';
-import { Turns } from './turns.ts';
 
 /** A write with what its author already knows, so that applying it parses nothing. */
 export interface ModelWrite extends Write {

@@ -10,7 +10,8 @@ import type { Scheme } from '../model/scheme.ts';
 import type { Condition, Query, SortTerm } from '../query/query.ts';
 import type { Plan, QueryResult, Ref } from '../query/run.ts';
 import { explain, refsOf, run, runIds, runSlots } from '../query/run.ts';
-import type { Turns } from '../query/turns.ts';
+import type { TurnQueue } from '../query/turns.ts';
+import { Turns } from '../query/turns.ts';
 import type { CommitQueue } from '../store/batch.ts';
 import type { MaybePromise, Row, Snapshot, Store } from '../store/store.ts';
 import type { Caller } from './access.ts';
@@ -21,7 +22,6 @@ import { storedEntry } from './entries.ts';
 import type { AppliedChange, Feed } from './feed.ts';
 import { asBuffer } from './feed.ts';
 import type { PatchLimits } from './patch.ts';
-import { Turns } from './turns.ts';
 import { Writer } from './writer.ts';
 
 /** An object as it is stored and sent. */
@@ -99,7 +99,7 @@ export interface ResourceParts {
   readonly queue: CommitQueue;
   readonly feed: Feed;
   readonly cache: ByteCache;
-  readonly turns: Turns;
+  readonly turns: TurnQueue;
   readonly now: () => number;
   readonly monotonicNow: () => number;
   readonly limits: ResourceLimits;

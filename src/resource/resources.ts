@@ -3,7 +3,7 @@ import { KindredError } from '../errors.ts';
 import type { GroupVersionKind } from '../model/gvk.ts';
 import type { SchemeRegistry } from '../model/registry.ts';
 import type { Scheme } from '../model/scheme.ts';
-import { Turns } from '../query/turns.ts';
+import { TurnQueue } from '../query/turns.ts';
 import { CommitQueue } from '../store/batch.ts';
 import type { Store } from '../store/store.ts';
 import { Background } from './background.ts';
@@ -49,7 +49,7 @@ export class Resources {
   readonly queue: CommitQueue;
   readonly watches: Watches;
   readonly background: Background;
-  readonly turns: Turns;
+  readonly turns: TurnQueue;
   /** Called when this replica fell behind what the change log keeps: whoever follows the feed reads everything anew. */
   onOvertaken: (() => void) | undefined;
   readonly #parts: ResourcesParts;
@@ -60,7 +60,7 @@ export class Resources {
   constructor(parts: ResourcesParts) {
     this.#parts = parts;
     const { store, registry, now, monotonicNow, limits, reservedDomain, logger } = parts;
-    this.turns = new Turns(monotonicNow);
+    this.turns = new TurnQueue(monotonicNow);
     this.feed = new Feed({ store, monotonicNow, logger, resourceOf: (number) => this.#byNumber(number) });
     this.background = new Background({ width: 2, now: monotonicNow });
     this.watches = new Watches({

@@ -6,7 +6,7 @@ import type { IndexDefinition, IndexEntry } from '../model/index-entry.ts';
 import { checkMetadata, checkReservedKeys } from '../model/metadata.ts';
 import type { ExtensionObject, Metadata } from '../model/object.ts';
 import type { Scheme } from '../model/scheme.ts';
-import type { Pace } from '../query/turns.ts';
+import type { Turns } from '../query/turns.ts';
 import type { MaybePromise, WriteResult } from '../store/store.ts';
 import type { Caller } from './access.ts';
 import type { ModelBehaviour, Showing } from './behaviour.ts';
@@ -72,7 +72,7 @@ interface Current extends Stored {
 }
 
 /** What a write makes of the stored object; undefined: it stays as it is. `forced`: stored as it is, valid or not (deletion). */
-type Compute = (stored: Current, pace: Pace) => MaybePromise<Change | undefined>;
+type Compute = (stored: Current, turns: Turns) => MaybePromise<Change | undefined>;
 
 interface Change {
   readonly next: ExtensionObject;
@@ -103,17 +103,17 @@ export class Writer {
     this.#dropPluginName(client, options.caller);
     this.#checkMetadata(client, undefined, options.caller, violations);
     const generate = (client.name === undefined || client.name === '') && client.generateName !== undefined;
-    const pace = this.#parts.turns.pace();
+    const turns = this.#parts.turns.turns();
     this.#scheme.validator.applyDefaults(object, this.#parts.limits.patch);
     if (this.#scheme.subresources.status) delete object.status;
     for (let attempt = 1; ; attempt++) {
       const name = generate ? `${client.generateName}${randomSuffix()}` : client.name;
       const metadata = violations.count > 0 ? client : createdMetadata(client, name, this.#parts.now());
       const candidate = { ...object, metadata };
-      if (pace.isOver) await pace.rest();
-      await this.#validate(candidate, violations, pace);
+      if (turns.isDue) await turns.take();
+      await this.#validate(candidate, violations, turns);
       const made = (await this.#parts.behaviour?.prepareWrite?.(candidate, undefined, options.caller)) ?? candidate;
-      const answer = await this.#insert(made, options, pace);
+      const answer = await this.#insert(made, options, turns);
       if (answer) return { ...answer, stored: this.#parts.shown(answer.stored, 'created', made) };
       if (!generate || attempt === writeAttempts)
         throw new KindredError('AlreadyExists', texts.exists, { kind: this.#kind, name });
@@ -121,15 +121,15 @@ export class Writer {
   }
 
   /** Undefined when the name is taken. */
-  async #insert(object: ExtensionObject, options: WriteOptions, pace: Pace): Promise<Answer | undefined> {
+  async #insert(object: ExtensionObject, options: WriteOptions, turns: Turns): Promise<Answer | undefined> {
     const name = object.metadata.name;
     if (this.#parts.place(name) && !this.#parts.store.shared) return undefined;
-    if (pace.isOver) await pace.rest();
+    if (turns.isDue) await turns.take();
     // Before the object is frozen, which takes it off the quick way of `JSON.stringify`.
     const bytes = this.#bytesOf(object);
-    if (pace.isOver) await pace.rest();
+    if (turns.isDue) await turns.take();
     const entry = strictEntry(this.#scheme, object);
-    if (pace.isOver) await pace.rest();
+    if (turns.isDue) await turns.take();
     const claim = claimsOf(this.#uniques, this.#scheme.indexes, entry);
     const write: ModelWrite = {
       type: 'create',
@@ -170,26 +170,26 @@ export class Writer {
   ): Promise<Answer> {
     if (options.kind === 'merge') checkMergePatch(patch);
     const limits = this.#parts.limits.patch;
-    return this.#mutate(name, options, async (stored, pace) => {
+    return this.#mutate(name, options, async (stored, turns) => {
       const shown = this.#parts.behaviour?.show?.(stored.object, 'get');
       const base = shown ? structuredClone(shown) : this.#parts.resource.parse(stored.bytes, name);
       base.apiVersion = this.#apiVersion;
-      if (pace.isOver) await pace.rest();
+      if (turns.isDue) await turns.take();
       const patched =
-        options.kind === 'merge' ? mergePatch(base, patch) : await this.#jsonPatch(base, patch, limits, pace);
+        options.kind === 'merge' ? mergePatch(base, patch) : await this.#jsonPatch(base, patch, limits, turns);
       const { object, violations } = incoming(patched, this.#apiVersion, this.#kind);
       checkName(object.metadata, name, violations);
-      if (pace.isOver) await pace.rest();
+      if (turns.isDue) await turns.take();
       checkExtent(object, limits);
-      if (pace.isOver) await pace.rest();
+      if (turns.isDue) await turns.take();
       this.#checkVersion(object.metadata, stored);
       return this.#replaced(stored, object, violations, options);
     });
   }
 
-  async #jsonPatch(base: ExtensionObject, patch: unknown, limits: PatchLimits, pace: Pace): Promise<unknown> {
+  async #jsonPatch(base: ExtensionObject, patch: unknown, limits: PatchLimits, turns: Turns): Promise<unknown> {
     const patching = new JsonPatch(base, patch, limits);
-    while (patching.step()) if (pace.isOver) await pace.rest();
+    while (patching.step()) if (turns.isDue) await turns.take();
     return patching.result;
   }
 
@@ -248,21 +248,21 @@ export class Writer {
     stored: Current,
     { next, violations = new Violations() }: Change,
     caller: Caller,
-    pace: Pace,
+    turns: Turns,
   ): Promise<ExtensionObject | undefined> {
     if (violations.count === 0 && sameContent(stored.object, next)) return undefined;
     checkDeleting(stored.object, next);
-    if (pace.isOver) await pace.rest();
+    if (turns.isDue) await turns.take();
     if (onlyFinalizersWent(stored.object, next)) violations.refuse();
-    else await this.#validate(next, violations, pace);
-    if (pace.isOver) await pace.rest();
+    else await this.#validate(next, violations, turns);
+    if (turns.isDue) await turns.take();
     const prepared = (await this.#parts.behaviour?.prepareWrite?.(next, stored.object, caller)) ?? next;
     return prepared !== next && sameContent(stored.object, prepared) ? undefined : prepared;
   }
 
   /** @throws Invalid with what was found before too */
-  async #validate(object: ExtensionObject, violations: Violations, pace: Pace): Promise<void> {
-    const rest = this.#scheme.validator.validateInParts(object, violations, pace);
+  async #validate(object: ExtensionObject, violations: Violations, turns: Turns): Promise<void> {
+    const rest = this.#scheme.validator.validateInParts(object, violations, turns);
     if (rest) await rest;
     violations.refuse();
   }
@@ -270,7 +270,7 @@ export class Writer {
   /** The write path: read, compute, number, index entries, commit, apply; in turn for each name, again when overtaken. */
   async #mutate(name: string, options: WriteOptions, compute: Compute): Promise<Answer> {
     const release = await this.#turn(name);
-    const pace = this.#parts.turns.pace();
+    const turns = this.#parts.turns.turns();
     try {
       for (let attempt = 0; attempt < writeAttempts; attempt++) {
         if (attempt > 0) await this.#parts.feed.newest();
@@ -278,14 +278,14 @@ export class Writer {
         if (options.ifMatch && !matchesEtag(options.ifMatch, etagOf(stored), 'strong')) {
           throw new KindredError('PreconditionFailed', texts.ifMatch, { name });
         }
-        if (pace.isOver) await pace.rest();
-        const computed = await compute(stored, pace);
-        if (pace.isOver) await pace.rest();
+        if (turns.isDue) await turns.take();
+        const computed = await compute(stored, turns);
+        if (turns.isDue) await turns.take();
         const next =
-          computed && (computed.forced ? computed.next : await this.#admitted(stored, computed, options.caller, pace));
+          computed && (computed.forced ? computed.next : await this.#admitted(stored, computed, options.caller, turns));
         if (!next)
           return { revision: this.#parts.feed.applied, stored: this.#parts.shown(stored, 'get'), changed: false };
-        const answer = await this.#store(stored, next, options, pace);
+        const answer = await this.#store(stored, next, options, turns);
         if (answer) return { ...answer, stored: this.#parts.shown(answer.stored, 'get') };
       }
       throw new KindredError('NotReady', texts.contended, { name }, {}, { headers: { 'retry-after': '1' } });
@@ -295,20 +295,25 @@ export class Writer {
   }
 
   /** Undefined when another replica was quicker. */
-  async #store(stored: Current, next: ExtensionObject, options: WriteOptions, pace: Pace): Promise<Answer | undefined> {
+  async #store(
+    stored: Current,
+    next: ExtensionObject,
+    options: WriteOptions,
+    turns: Turns,
+  ): Promise<Answer | undefined> {
     const { name, id } = stored;
     const metadata = { ...next.metadata, version: (stored.object.metadata.version ?? 0) + 1 };
     const object = { ...next, metadata };
-    if (pace.isOver) await pace.rest();
+    if (turns.isDue) await turns.take();
     const bytes = this.#bytesOf(object, stored.bytes.length);
     const gone = isReclaimable(metadata);
-    if (pace.isOver) await pace.rest();
+    if (turns.isDue) await turns.take();
     const entryBefore = storedEntry(this.#scheme, stored.object, name).entry;
-    if (pace.isOver) await pace.rest();
+    if (turns.isDue) await turns.take();
     // What needs no valid object needs no key in every index either.
     const isLenient = metadata.deletionTimestamp !== undefined || onlyFinalizersWent(stored.object, next);
     const entry = isLenient ? storedEntry(this.#scheme, object, name).entry : strictEntry(this.#scheme, object);
-    if (pace.isOver) await pace.rest();
+    if (turns.isDue) await turns.take();
     const claims = this.#claims(name, entryBefore, gone ? undefined : entry);
     const write: ModelWrite = {
       type: gone ? 'delete' : 'update',

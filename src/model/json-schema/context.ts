@@ -22,10 +22,10 @@ const portion = 64;
 class Enough extends Error {}
 class TooCostly extends Error {}
 
-/** Between the parts of a long validation: `Pace` of `query/turns.ts` is one. */
-export interface Rests {
-  readonly isOver: boolean;
-  rest(): Promise<void>;
+/** Of the event loop, between the parts of a long validation: see `query/turns.ts`. */
+export interface Turns {
+  readonly isDue: boolean;
+  take(): Promise<void>;
 }
 
 /** Items that are checked later. */
@@ -64,7 +64,7 @@ export class Context {
   }
 
   /** The same, in parts: a promise when there is more to check than at once. */
-  validateInParts(check: Check, value: unknown, found: Violations, rests: Rests): Promise<void> | undefined {
+  validateInParts(check: Check, value: unknown, found: Violations, turns: Turns): Promise<void> | undefined {
     const deferred: Deferred[] = [];
     this.#deferred = deferred;
     this.#limited(found, () => {
@@ -72,14 +72,14 @@ export class Context {
       deferred.length = 0;
       this.#collect(check, value, found);
     });
-    return deferred.length > 0 ? this.#checkDeferred(deferred, found, rests) : undefined;
+    return deferred.length > 0 ? this.#checkDeferred(deferred, found, turns) : undefined;
   }
 
-  async #checkDeferred(deferred: Deferred[], found: Violations, rests: Rests): Promise<void> {
+  async #checkDeferred(deferred: Deferred[], found: Violations, turns: Turns): Promise<void> {
     for (let next = deferred.pop(); next; next = deferred.pop()) {
       const { items, to, check, path } = next;
       for (let at = next.from; at < to && !found.isFull; ) {
-        if (rests.isOver) await rests.rest();
+        if (turns.isDue) await turns.take();
         this.#before += this.#steps;
         this.#steps = 0;
         const end = Math.min(at + portion, to);

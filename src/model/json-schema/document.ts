@@ -9,7 +9,7 @@ import type { Text } from '../../errors.ts';
 import { Violations } from '../../errors.ts';
 import { invalidModel } from '../invalid-model.ts';
 import { Compiler } from './compiler.ts';
-import type { Rests } from './context.ts';
+import type { Turns } from './context.ts';
 import { Context } from './context.ts';
 import type { DefaultLimits } from './defaults.ts';
 import { DefaultBudget, Defaults, EndlessDefault } from './defaults.ts';
@@ -54,9 +54,9 @@ export class SchemaDocument {
   }
 
   /** The same, in parts: a promise when there is more to check than at once. */
-  validateInParts(value: unknown, pointer: string, found: Violations, rests: Rests): Promise<void> | undefined {
+  validateInParts(value: unknown, pointer: string, found: Violations, turns: Turns): Promise<void> | undefined {
     const check = this.#compiler.checkOf(this.root, this.#options.closed ? 'inline' : 'open');
-    return new Context(pointer, this.#references.root).validateInParts(check, value, found, rests);
+    return new Context(pointer, this.#references.root).validateInParts(check, value, found, turns);
   }
 
   /** What sets the defaults below a value, in place; undefined when the document has none. It throws PayloadTooLarge. */
