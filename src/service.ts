@@ -72,7 +72,12 @@ export async function createService(options: ServiceOptions = {}): Promise<Servi
   // Before a database is made: a start that cannot succeed leaves nothing behind.
   checkAuthOptions(resolved.auth || {});
   const sources = resolved.plugins.map((source, i) => readSource(source, `plugins[${i}]`));
-  const logger = resolved.logger ?? pino({ level: 'warn' }, pino.destination({ dest: 2, sync: true }));
+  const logger =
+    resolved.logger ??
+    pino(
+      { level: 'warn', serializers: { err: pino.stdSerializers.errWithCause } },
+      pino.destination({ dest: 2, sync: true }),
+    );
   const store = await openStore(resolved.database, {
     allowUnsafeDurability: resolved.allowUnsafeDurability,
     warn: (message) => logger.warn(message),

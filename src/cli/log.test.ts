@@ -40,13 +40,13 @@ const stacks: { name: string; frames: string[]; shown: string[] }[] = [
 ];
 for (const { name, frames, shown } of stacks) {
   test(`contract 14: of a stack the log shows what helps - ${name}`, () => {
-    assert.deepEqual(framesOf(stackOf(...frames)), shown);
+    assert.deepEqual(framesOf(stackOf(...frames), false), shown);
   });
 }
 
-test('contract 14: the causes of an error follow with their frames', () => {
-  const stack = `${stackOf(foreign('a'), own('a.ts'))}\ncaused by: Error: deeper\n    ${foreign('b')}\n    ${own('b.ts')}`;
-  assert.deepEqual(framesOf(stack), [foreign('a'), own('a.ts'), 'caused by: Error: deeper', foreign('b'), own('b.ts')]);
+test('contract 14: the frames of the service alone say nothing about a plugin', () => {
+  assert.deepEqual(framesOf(stackOf(own('plugin/loader.ts'), own('plugin/host.ts')), true), []);
+  assert.deepEqual(framesOf(stackOf(own('a.ts'), foreign('a')), true), [own('a.ts'), foreign('a')]);
 });
 
 function shownOnTerminal(log: (logger: ReturnType<typeof openLog>) => void): string {
@@ -77,5 +77,26 @@ test('contract 14: on a terminal an error has its place below it, indented; a wa
   assert.equal(
     shownOnTerminal((logger) => logger.warn({ err }, 'The database is away')),
     'WARN  The database is away error=no\n',
+  );
+});
+
+test('contract 14: the causes of an error follow with their frames, and no text is there twice', () => {
+  const failing = (message: string, frame: string, cause?: Error) =>
+    Object.assign(new Error(message, { cause }), { stack: stackOf(frame, own('a.ts')) });
+  const told = failing('no file: Cannot find x', foreign('a'), failing('Cannot find x\nRequire stack', foreign('b')));
+  assert.equal(
+    shownOnTerminal((logger) => logger.error({ err: told }, 'not started')),
+    [
+      'ERROR not started error=no file: Cannot find x',
+      ...[foreign('a'), own('a.ts'), 'caused by: Cannot find x', foreign('b'), own('a.ts')].map(
+        (line) => `    ${line}`,
+      ),
+      '',
+    ].join('\n'),
+  );
+  const untold = failing('cannot do a', foreign('a'), failing('the disk is full', foreign('b')));
+  assert.match(
+    shownOnTerminal((logger) => logger.warn({ err: untold }, 'reconcile failed')),
+    /^WARN {2}reconcile failed error=cannot do a: the disk is full\n$/,
   );
 });

@@ -6,7 +6,9 @@ import type { Output } from './io.ts';
 
 /** The log of a service: JSON lines on stderr, readable lines on a terminal. */
 export function openLog(stderr: Output, level: string): Logger {
-  return pino({ level }, stderr.isTTY ? readable(stderr) : pino.destination({ dest: 2, sync: true }));
+  // An error says of its cause what helps; the serializer of the name `err` would put the text of the cause behind it once more.
+  const serializers = { err: pino.stdSerializers.errWithCause };
+  return pino({ level, serializers }, stderr.isTTY ? readable(stderr) : pino.destination({ dest: 2, sync: true }));
 }
 
 const levelNames: Readonly<Record<number, string>> = {
@@ -23,25 +25,39 @@ const errorLevel = 50;
 interface Logged {
   readonly message?: unknown;
   readonly stack?: unknown;
+  readonly cause?: Logged;
 }
 
 function readable(stderr: Output): DestinationStream {
   return {
     write(line) {
       const { time, level, msg, pid, hostname, err, ...members } = JSON.parse(line) as Record<string, unknown>;
-      const { message, stack } = (err ?? {}) as Logged;
-      const rest = Object.entries({ ...members, ...(message !== undefined && { error: message }) })
+      const error = reasonOf((err ?? {}) as Logged);
+      const rest = Object.entries({ ...members, ...(error !== '' && { error }) })
         .filter(([, value]) => value !== undefined)
         .map(([name, value]) => ` ${name}=${typeof value === 'string' ? value : JSON.stringify(value)}`);
       const clock = new Date(Number(time)).toTimeString().slice(0, 8);
       // What fails in a plugin and is tried again is a warning, and as much to be looked for as an error.
-      const isTraced = Number(level) >= errorLevel || members.plugin !== undefined;
-      const frames = isTraced && typeof stack === 'string' ? framesOf(stack) : [];
+      const isOfPlugin = members.plugin !== undefined;
+      const trace = isOfPlugin || Number(level) >= errorLevel ? traceOf((err ?? {}) as Logged, isOfPlugin) : [];
       stderr.write(
-        `${clock} ${(levelNames[Number(level)] ?? String(level)).padEnd(5)} ${String(msg)}${rest.join('')}\n${frames.map((frame) => `    ${frame}\n`).join('')}`,
+        `${clock} ${(levelNames[Number(level)] ?? String(level)).padEnd(5)} ${String(msg)}${rest.join('')}\n${trace.map((text) => `    ${text}\n`).join('')}`,
       );
     },
   };
+}
+
+/** The message, and those of the causes that it does not tell already. */
+function reasonOf({ message, cause }: Logged): string {
+  const text = message === undefined ? '' : String(message);
+  const deeper = cause ? reasonOf(cause) : '';
+  return deeper === '' || text.includes(deeper.split('\n')[0]!) ? text : `${text}: ${deeper}`;
+}
+
+function traceOf({ stack, cause }: Logged, isOfPlugin: boolean): string[] {
+  const frames = typeof stack === 'string' ? framesOf(stack, isOfPlugin) : [];
+  const deeper = cause ? traceOf(cause, isOfPlugin) : [];
+  return deeper.length > 0 ? [...frames, `caused by: ${String(cause!.message).split('\n')[0]}`, ...deeper] : frames;
 }
 
 /** Where this program's own modules lie, as stacks name it. */
@@ -49,24 +65,17 @@ const own = [dirname(import.meta.dirname), pathToFileURL(dirname(import.meta.dir
 
 /**
  * The lines of a stack that help who wrote a plugin: the plugin's own frames, and the first of this program on either side, by
- * which a call from or into the service is seen. All of them when no other code took part: then it is the service's fault.
- * Causes follow with theirs.
+ * which a call from or into the service is seen. When no other code took part, all of them: that is a fault of the service,
+ * unless it only refuses what a plugin is, which its message says better.
  */
-export function framesOf(stack: string): string[] {
-  return stack.split(/\ncaused by: /).flatMap((section, i) => {
-    const [first = '', ...more] = section.split('\n');
-    const frames = more.map((line) => line.trim()).filter((line) => line.startsWith('at ') && !line.includes('node:'));
-    return [...(i === 0 ? [] : [`caused by: ${first}`]), ...foreignFrames(frames)];
-  });
-}
-
-function foreignFrames(frames: readonly string[]): readonly string[] {
+export function framesOf(stack: string, isOfPlugin: boolean): string[] {
+  const lines = stack.split('\n').map((line) => line.trim());
+  const frames = lines.filter((line) => line.startsWith('at ') && !line.includes('node:'));
   const isOwn = (frame: string) => own.some((root) => frame.includes(`${root}/`));
   const start = frames.findIndex((frame) => !isOwn(frame));
-  if (start < 0) return frames;
+  if (start < 0) return isOfPlugin ? [] : frames;
   const end = frames.findIndex((frame, i) => i > start && isOwn(frame));
-  const foreign = frames.slice(start, end < 0 ? undefined : end);
   const before = frames.slice(Math.max(0, start - 1), start);
   const after = before.length === 0 && end >= 0 ? [frames[end]!] : [];
-  return [...before, ...foreign, ...after];
+  return [...before, ...frames.slice(start, end < 0 ? undefined : end), ...after];
 }
