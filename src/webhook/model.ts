@@ -3,6 +3,7 @@
 import type { Model } from '../model/define.ts';
 import { defineModel } from '../model/define.ts';
 import type { Metadata } from '../model/object.ts';
+import type { Scheme } from '../model/scheme.ts';
 import { Type } from '../model/type.ts';
 import type { Author } from '../resource/access.ts';
 
@@ -17,7 +18,7 @@ export interface WebhookSpec {
 }
 
 export interface WebhookCondition {
-  type: 'Ready' | 'Complete';
+  type: 'Ready' | 'Complete' | 'UnknownResource';
   status: 'True' | 'False';
   reason: string;
   message: string;
@@ -45,6 +46,11 @@ export interface WebhookObject {
 
 export function webhookGroup(reservedDomain: string): string {
   return `webhook.${reservedDomain}`;
+}
+
+/** A model as `spec.resources` names it. */
+export function resourceOf({ plural, groupVersionKind: { group } }: Scheme): string {
+  return group === '' ? plural : `${plural}.${group}`;
 }
 
 const moment = (description: string) => Type.Optional(Type.String({ format: 'date-time', description }));
@@ -103,7 +109,7 @@ export function webhookModel(reservedDomain: string): Model<WebhookObject> {
         lastDelivery: moment('When a delivery was accepted last.'),
         conditions: Type.Array(
           Type.Object({
-            type: Type.Enum(['Ready', 'Complete']),
+            type: Type.Enum(['Ready', 'Complete', 'UnknownResource']),
             status: Type.Enum(['True', 'False']),
             reason: Type.String(),
             message: Type.String(),

@@ -13,6 +13,7 @@ import type { AppliedChange, Feed } from '../resource/feed.ts';
 import { eventTypeOf } from '../resource/watch.ts';
 import { AddressNotAllowed } from './address.ts';
 import type { WebhookCondition, WebhookEvent, WebhookObject, WebhookSpec, WebhookStatus } from './model.ts';
+import { resourceOf } from './model.ts';
 import type { Sender } from './send.ts';
 import { Refused } from './send.ts';
 import { signatureOf } from './signature.ts';
@@ -44,6 +45,8 @@ export interface WebhookRunParts {
   readonly sender: Sender;
   /** The keys to sign with, newest first. @throws KeyMissing */
   readonly keys: (secretName: string) => Promise<readonly Uint8Array[]>;
+  /** The resources that there are, as `spec.resources` names them. */
+  readonly known: () => ReadonlySet<string>;
   /** True for a change that is never told: the state of deliveries itself. */
   readonly isSilent: (change: AppliedChange) => boolean;
   /** Why the author may not be shown what the specification asks for; undefined: they may. */
@@ -122,6 +125,7 @@ export class WebhookRun {
     this.#cursor = Math.max(status?.lastRevision ?? 0, created);
     this.#status = { failures: 0, dropped: 0, conditions: [], ...status, lastRevision: this.#cursor };
     if (status?.lastRevision !== this.#cursor) this.#touch();
+    this.reviewResources();
   }
 
   /** What is read from now on follows the new specification; what is left goes to the new address. */
@@ -129,7 +133,23 @@ export class WebhookRun {
     this.#spec = spec;
     this.#author = status?.author;
     this.#bound = selectionOf(spec);
+    this.reviewResources();
     this.#retryNow();
+  }
+
+  /** Whether the models are there that the webhook names: of the others it never tells anything. */
+  reviewResources(): void {
+    const known = this.#parts.known();
+    const unknown = this.#spec.resources.filter((resource) => !known.has(resource));
+    const before = this.#status.conditions.find(({ type }) => type === 'UnknownResource');
+    if (unknown.length === 0 && before?.status !== 'True') return;
+    const names = unknown.map((resource) => `"${resource}"`).join(', ');
+    const hint = unknown.some((resource) => !resource.includes('.')) ? '; a resource is written plural.group' : '';
+    const changed =
+      unknown.length === 0
+        ? this.#condition('UnknownResource', false, 'Registered', 'every resource has its model')
+        : this.#condition('UnknownResource', true, 'NotRegistered', `no model is registered for ${names}${hint}`);
+    if (changed) this.#touch();
   }
 
   /** There are new changes. */
@@ -194,8 +214,7 @@ export class WebhookRun {
   }
 
   #take(change: AppliedChange): void {
-    const { plural, groupVersionKind } = change.resource.scheme;
-    const resource = groupVersionKind.group === '' ? plural : `${plural}.${groupVersionKind.group}`;
+    const resource = resourceOf(change.resource.scheme);
     if (!this.#spec.resources.includes(resource) || this.#parts.isSilent(change)) return;
     const type = eventTypeOf(this.#bound, change);
     if (!type || (this.#spec.events && !this.#spec.events.includes(type))) return;
@@ -320,15 +339,17 @@ export class WebhookRun {
 
   // ── status ─────────────────────────────────────────────────────────────────────────────────────────────
 
-  #condition(type: WebhookCondition['type'], holds: boolean, reason: string, message: string): void {
+  /** False when it says so already. */
+  #condition(type: WebhookCondition['type'], holds: boolean, reason: string, message: string): boolean {
     const status = holds ? 'True' : 'False';
     const before = this.#status.conditions.find((one) => one.type === type);
-    if (before?.status === status && before.reason === reason && before.message === message) return;
+    if (before?.status === status && before.reason === reason && before.message === message) return false;
     const now = new Date(this.#parts.timers.now()).toISOString();
     const lastTransitionTime = before?.status === status ? before.lastTransitionTime : now;
     const others = this.#status.conditions.filter((one) => one.type !== type);
     const conditions = [...others, { type, status, reason, message, lastTransitionTime } as const];
     this.#status = { ...this.#status, conditions: conditions.sort((a, b) => (a.type < b.type ? -1 : 1)) };
+    return true;
   }
 
   #touch(): void {

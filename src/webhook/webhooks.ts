@@ -13,7 +13,7 @@ import type { Resources } from '../resource/resources.ts';
 import type { Lookup } from './address.ts';
 import { missingRight, webhookBehaviour } from './behaviour.ts';
 import type { WebhookObject, WebhookSpec, WebhookStatus } from './model.ts';
-import { webhookGroup, webhookModel } from './model.ts';
+import { resourceOf, webhookGroup, webhookModel } from './model.ts';
 import type { Timers, WebhookRunOptions } from './run.ts';
 import { KeyMissing, WebhookRun } from './run.ts';
 import { Sender } from './send.ts';
@@ -66,6 +66,8 @@ export function webhookBehaviours(
   return new Map([[`Webhook.${webhookGroup(reservedDomain)}`, webhookBehaviour(authorizer, authors)]]);
 }
 
+/** Milliseconds after which a change of the registered models is looked at. */
+const reviewDelay = 1_000;
 /** Entries of a Secret that sign: the second while receivers change over from it. */
 const keyEntries = ['key', 'previousKey'];
 
@@ -137,7 +139,8 @@ class Term {
   readonly #runs = new Map<string, { readonly run: WebhookRun; readonly created: number }>();
   /** Changes of webhooks are followed one by one. */
   #work: Promise<void> = Promise.resolve();
-  readonly #stopListening: () => void;
+  readonly #stopListening: readonly (() => void)[];
+  #cancelReview: (() => void) | undefined;
   #isWaking = false;
   #ended = false;
 
@@ -152,9 +155,22 @@ class Term {
     this.#resource = resource;
     this.#client = parts.clientOf(() => fence);
     this.#sender = new Sender({ ...options, ...(parts.lookup && { lookup: parts.lookup }) });
-    this.#stopListening = parts.onRightsChange(() => {
+    const { registry, timers } = parts;
+    // A plugin that is loaded again takes its models away and brings them back.
+    const review = () => {
+      this.#cancelReview ??= timers.after(reviewDelay, () => {
+        this.#cancelReview = undefined;
+        for (const { run } of this.#runs.values()) run.reviewResources();
+      });
+    };
+    const rightsChanged = () => {
       for (const { run } of this.#runs.values()) run.rightsChanged();
-    });
+    };
+    this.#stopListening = [
+      parts.onRightsChange(rightsChanged),
+      registry.onRegister(review),
+      registry.onUnregister(review),
+    ];
   }
 
   async start(): Promise<void> {
@@ -171,7 +187,8 @@ class Term {
 
   async end(save: boolean): Promise<void> {
     this.#ended = true;
-    this.#stopListening();
+    for (const stop of this.#stopListening) stop();
+    this.#cancelReview?.();
     await this.#work;
     await Promise.all([...this.#runs.values()].map(({ run }) => run.stop(save)));
     this.#sender.close();
@@ -235,7 +252,7 @@ class Term {
   }
 
   #run({ metadata, spec, status }: WebhookObject, created: number): WebhookRun {
-    const { resources, timers, random, logger } = this.#parts;
+    const { registry, resources, timers, random, logger } = this.#parts;
     const { name } = metadata;
     return new WebhookRun({
       name,
@@ -246,6 +263,7 @@ class Term {
       feed: resources.feed,
       sender: this.#sender,
       keys: (secret) => this.#keys(secret),
+      known: () => new Set(registry.schemes().map(resourceOf)),
       isSilent: (change) => this.#isSilent(change),
       save: (saved) => this.#save(name, saved),
       timers,

@@ -136,6 +136,38 @@ test('a delivery carries the event, is signed over id, timestamp and body, and i
   );
 });
 
+test('a resource without a model is named by a condition, until there is one', async (t) => {
+  const shop = await open(t);
+  await shop.secret();
+  assert.equal((await shop.hook({ resources: ['orders', orders, 'todos.todo.example.com'] })).status, 201);
+  const unknown = async () => (await shop.status())?.conditions.find(({ type }) => type === 'UnknownResource');
+  const first = await until(unknown);
+  assert.deepEqual([first.status, first.reason], ['True', 'NotRegistered']);
+  assert.match(first.message, /"orders", "todos\.todo\.example\.com"; a resource is written plural\.group$/);
+  // Those that are known are told all the same.
+  await shop.step('a', 0);
+  await until(() => shop.steps('a').length === 1);
+
+  await shop.send('PATCH', `${hooks}/hook`, { spec: { resources: [orders, 'todos.todo.example.com'] } });
+  const second = await until(async () => {
+    const now = await unknown();
+    return now && !now.message.includes('"orders"') && now;
+  });
+  assert.match((second as typeof first).message, /^no model is registered for "todos\.todo\.example\.com"$/);
+
+  const Todo = defineModel({
+    gvk: { group: 'todo.example.com', version: 'v1', kind: 'Todo', singular: 'todo', plural: 'todos' },
+    spec: Type.Object({}),
+  });
+  const scheme = shop.service.schemeManager.register(Todo);
+  await until(async () => (await unknown())?.status === 'False');
+  shop.service.schemeManager.unregister(scheme);
+  await until(async () => (await unknown())?.status === 'True');
+  await shop.send('PATCH', `${hooks}/hook`, { spec: { resources: [orders] } });
+  await until(async () => (await unknown())?.status === 'False');
+  assert.equal((await unknown())?.reason, 'Registered');
+});
+
 test('labelSelector and events choose: entering is ADDED, leaving is DELETED', async (t) => {
   const shop = await open(t);
   await shop.secret();
