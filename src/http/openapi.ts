@@ -55,6 +55,15 @@ const titles: Readonly<Record<Content, string>> = {
   public: 'Public API V1alpha1',
 };
 
+const descriptions: Readonly<Record<Content, string>> = {
+  aggregated:
+    'Everything that you may use: the generated routes of the models, the routes of plugins, and those of the service.',
+  extension: 'The generated routes of the models: objects are created, read, listed, watched, changed and deleted.',
+  console: 'Routes of plugins for administration (console.api.<group>).',
+  uc: 'Routes of plugins for users, about themselves (uc.api.<group>).',
+  public: 'Routes of plugins for the public (api.<group>).',
+};
+
 const documentGroups: readonly (DocumentGroup & { audience: Content })[] = Object.entries(titles).map(
   ([audience, displayName]) => {
     const name = `apis_${audience}.api_v1alpha1`;
@@ -179,7 +188,7 @@ export class ApiDocuments {
   }
 
   #assemble(
-    { displayName }: DocumentGroup,
+    { displayName, audience }: (typeof documentGroups)[number],
     operations: readonly DescribedOperation[],
     fragments: Set<Fragment>,
   ): ApiDocument {
@@ -201,7 +210,7 @@ export class ApiDocuments {
     const { schemas: _, ...components } = this.#shared;
     const head = {
       openapi: '3.1.0',
-      info: { title: displayName, version: this.#options.version },
+      info: { title: displayName, version: this.#options.version, description: descriptions[audience] },
       servers: [{ url: '/' }],
       security: this.#options.authentication ? [{ bearer: [] }] : [],
       tags: [...tags].sort().map((name) => ({ name })),

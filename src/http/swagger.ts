@@ -1,8 +1,8 @@
 /**
  * The page `/swagger-ui.html` and its assets, all from the package `swagger-ui-dist` (contract section 11): its files are copied
  * into ours when it is built, so that our users install nothing that runs scripts at installation.
- * They hold no data and are for everybody; the page asks for a token when the service wants one, keeps it in memory and
- * sends it with every request to this service, those for the documents too.
+ * They hold no data and are for everybody; the page asks for a token when the service wants one, keeps it as long as the
+ * tab is open and sends it with every request to this service, those for the documents too.
  */
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
@@ -39,11 +39,16 @@ const page = `<!doctype html>
   </head>
   <body>
     <form id="login" hidden>
+      <p>
+        This service answers with an access token only: the administrator token that its first start printed, or one that
+        <code>kindred token create --user NAME</code> makes. The page keeps it until the tab is closed.
+      </p>
       <label for="token">Token</label>
       <input id="token" type="password" autocomplete="off" spellcheck="false" required>
       <button type="submit">Load the API description</button>
       <output id="refused" for="token"></output>
     </form>
+    <button id="forget" type="button" hidden>Forget the token</button>
     <div id="swagger-ui"></div>
     <script src="/swagger-ui/swagger-ui-bundle.js"></script>
     <script src="/swagger-ui/swagger-ui-standalone-preset.js"></script>
@@ -63,16 +68,30 @@ function assetOf(name: string): string {
 const pageStyle = `body { margin: 0; }
 [hidden] { display: none !important; }
 #login { display: flex; flex-wrap: wrap; gap: 0.75rem; align-items: center; padding: 1.5rem; font: 1rem/1.4 sans-serif; }
+#login p { flex-basis: 100%; max-width: 44rem; margin: 0; }
+#forget { position: absolute; right: 1rem; top: 4.5rem; z-index: 1; padding: 0.3rem 0.7rem; font: 0.875rem sans-serif; }
+.swagger-ui .opblock-tag, .swagger-ui .opblock-summary-path, .swagger-ui .info .title { overflow-wrap: anywhere; }
+.swagger-ui .opblock-tag { flex-wrap: wrap; }
+@media (max-width: 640px) {
+  .swagger-ui .opblock-tag small, .swagger-ui .opblock .opblock-summary-path { padding: 0; max-width: 100%; }
+  .swagger-ui .wrapper, .swagger-ui .information-container { padding: 0 0.75rem; box-sizing: border-box; }
+  .swagger-ui .opblock .opblock-summary { flex-wrap: wrap; }
+  .swagger-ui .response-col_links { display: none; }
+  .swagger-ui .opblock-body { overflow-x: auto; }
+  .swagger-ui .topbar-wrapper, .swagger-ui .topbar .download-url-wrapper { flex-wrap: wrap; max-width: 100%; }
+}
 #token { width: 24rem; max-width: 100%; padding: 0.4rem 0.6rem; font: inherit; }
 #login button { padding: 0.4rem 0.9rem; font: inherit; }
 #refused { color: #b00020; }
 `;
 
 const pageScript = `'use strict';
-let token = '';
+const kept = 'kindred-token';
+let token = sessionStorage.getItem(kept) ?? '';
 const login = document.getElementById('login');
 const field = document.getElementById('token');
 const refused = document.getElementById('refused');
+const forget = document.getElementById('forget');
 
 function authorised(request) {
   const named = Object.keys(request.headers ?? {}).some((name) => name.toLowerCase() === 'authorization');
@@ -86,6 +105,7 @@ async function load() {
   const request = authorised({ url: '/v3/api-docs', headers: { Accept: 'application/json' } });
   const answer = await fetch(request.url, { headers: request.headers });
   if (!answer.ok) {
+    if (answer.status === 401) sessionStorage.removeItem(kept);
     const problem = await answer.json().catch(() => ({}));
     refused.value = token || answer.status !== 401 ? (problem.detail ?? 'HTTP ' + answer.status) : '';
     login.hidden = false;
@@ -93,8 +113,10 @@ async function load() {
     return;
   }
   login.hidden = true;
+  if (token) sessionStorage.setItem(kept, token);
+  forget.hidden = !token;
   const { groups } = await answer.json();
-  SwaggerUIBundle({
+  const ui = SwaggerUIBundle({
     dom_id: '#swagger-ui',
     urls: groups.map(({ displayName, url }) => ({ name: displayName, url })),
     presets: [SwaggerUIBundle.presets.apis, SwaggerUIStandalonePreset],
@@ -103,8 +125,16 @@ async function load() {
     docExpansion: 'none',
     validatorUrl: null,
     requestInterceptor: authorised,
+    // The locks of the operations are closed with the token that is sent anyway.
+    onComplete: () => {
+      if (token) ui.preauthorizeApiKey('bearer', token);
+    },
   });
 }
+forget.addEventListener('click', () => {
+  sessionStorage.removeItem(kept);
+  location.reload();
+});
 
 login.addEventListener('submit', (event) => {
   event.preventDefault();

@@ -7,6 +7,8 @@ import type { TestContext } from 'node:test';
 import { test } from 'node:test';
 import type { BrowserContext, Page } from 'playwright-core';
 import { chromium } from 'playwright-core';
+import { defineModel } from '../../src/model/define.ts';
+import { Type } from '../../src/model/type.ts';
 import type { ServiceOptions } from '../../src/options.ts';
 import { createService } from '../../src/service.ts';
 import { Person } from '../api/harness.ts';
@@ -25,6 +27,17 @@ const flags = [
   '--disable-component-update',
   '--disable-sync',
 ];
+
+const LinkGroup = defineModel({
+  gvk: {
+    group: 'core.links.example.com',
+    version: 'v1alpha1',
+    kind: 'LinkGroupWithALongName',
+    singular: 'linkgroup',
+    plural: 'linkgroups',
+  },
+  spec: Type.Object({ displayName: Type.String() }),
+});
 
 interface Opened {
   readonly page: Page;
@@ -49,6 +62,7 @@ async function open(
   }
   const service = await createService({ database: 'sqlite::memory:', port: 0, ...options });
   service.schemeManager.register(Person);
+  service.schemeManager.register(LinkGroup);
   const { url, administratorToken: token } = await service.start();
   const profile = await mkdtemp(join(tmpdir(), 'kindred-chromium-'));
   let browser: BrowserContext | undefined;
@@ -135,7 +149,46 @@ test('contract 12: /swagger-ui.html asks for a token and sends it when it loads 
     await answer.waitFor();
     assert.match(await answer.innerText(), /^200/);
     assert.equal((await fetch(`${url}/apis/demo.example.com/v1alpha1/persons`)).status, 401);
+    // The locks say that the token is there.
+    await operation.locator('.authorization__btn[aria-label$=" locked"]').waitFor();
+    assert.match(await page.locator('.info .description').innerText(), /generated routes of the models/);
     const unexpected = complaints.filter((text) => !text.includes('401'));
     assert.deepEqual(unexpected, [], 'the browser itself reports the two refusals, and nothing else');
+
+    // A reload keeps it, the button forgets it.
+    await page.reload();
+    await page.locator('#select').waitFor();
+    assert.ok(await login.isHidden());
+    await page.locator('#forget').click();
+    await login.waitFor({ state: 'visible' });
+    assert.match(await login.innerText(), /administrator token.*kindred token create/s);
+    await page.reload();
+    await login.waitFor({ state: 'visible' });
+    assert.equal(await page.evaluate('sessionStorage.length'), 0);
+  });
+});
+
+test('the page of the API fits a telephone', async (context) => {
+  await open(context, { auth: false }, async ({ page }) => {
+    await page.setViewportSize({ width: 390, height: 800 });
+    await page.locator('#select').selectOption({ label: 'Extension API V1alpha1' });
+    const tag = page.locator('.opblock-tag', { hasText: 'LinkGroupWithALongNameV1alpha1' });
+    await tag.click();
+    await page.locator('.opblock-summary').first().click();
+    await page.getByRole('button', { name: 'Try it out' }).waitFor();
+    const wide = await page.evaluate('document.documentElement.scrollWidth');
+    assert.ok((wide as number) <= 390, `${wide} px`);
+  });
+});
+
+test('what the page offers to create has a name alone in its metadata', async (context) => {
+  await open(context, { auth: false }, async ({ page }) => {
+    await page.locator('#select').selectOption({ label: 'Extension API V1alpha1' });
+    await page.locator('.opblock-tag', { hasText: 'PersonV1alpha1' }).click();
+    const operation = page.locator('.opblock', { hasText: 'Creates an object' }).first();
+    await operation.locator('.opblock-summary').click();
+    await operation.getByRole('button', { name: 'Try it out' }).click();
+    const body = JSON.parse(await operation.locator('textarea.body-param__text').inputValue()) as { metadata: object };
+    assert.deepEqual(body.metadata, { name: 'my-object' });
   });
 });
