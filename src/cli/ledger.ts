@@ -3,7 +3,7 @@ import { describe } from './describe.ts';
 import type { Document } from './documents.ts';
 import type { Io } from './io.ts';
 
-/** Refused objects that are reported one by one, and ranges of others; the rest is counted. */
+/** Refused objects that are reported with the reason; of the rest the places are named. */
 const reportLimit = 100;
 
 interface Entry {
@@ -22,6 +22,7 @@ export class Ledger {
   refused = 0;
   readonly #left = new Map<Document, Entry>();
   readonly #reports: string[] = [];
+  readonly #alsoRefused = new Places();
   #reason: string | undefined;
 
   /** Objects that were read and have no answer. */
@@ -64,23 +65,25 @@ export class Ledger {
   }
 
   refuse(document: Document, error: KindredError): void {
-    const { place } = this.#close(document);
-    if (this.#reports.length < reportLimit) this.#reports.push(describe(error, place));
-    this.refused++;
+    const entry = this.#close(document);
+    if (this.refused++ < reportLimit) this.#reports.push(describe(error, entry.place));
+    else this.#alsoRefused.add(entry);
   }
 
   /** Says why objects were refused, and which have no answer. */
   report({ stderr }: Io): void {
     for (const text of this.#reports) stderr.write(text);
-    const more = this.refused - this.#reports.length;
-    if (more > 0) stderr.write(`… and ${more} more\n`);
-    const left = [...this.#left.values()];
-    const [unknown, absent] = [left.filter(({ isSent }) => isSent), left.filter(({ isSent }) => !isSent)];
-    if (absent.length > 0) stderr.write(`not stored: ${placesOf(absent)}\n`);
-    if (unknown.length > 0) {
-      stderr.write(
-        `stored or not, which is not known: ${placesOf(unknown)}${this.#reason ? ` (${this.#reason})` : ''}\n`,
-      );
+    const [absent, unknown] = [new Places(), new Places()];
+    for (const entry of this.#left.values()) (entry.isSent ? unknown : absent).add(entry);
+    const groups = {
+      'refused too': this.#alsoRefused,
+      'not stored': absent,
+      'stored or not, which is not known': unknown,
+    };
+    for (const [title, places] of Object.entries(groups)) {
+      if (places.isEmpty) continue;
+      const reason = places === unknown && this.#reason ? ` (${this.#reason})` : '';
+      stderr.write(`${title}: ${places}${reason}\n`);
     }
   }
 
@@ -98,19 +101,26 @@ export class Ledger {
 }
 
 /** `cities.ndjson:1001-2000, 2500`: ranges of lines that follow one another. */
-function placesOf(entries: readonly Entry[]): string {
-  const ranges: { first: Entry; last: Entry }[] = [];
-  for (const entry of entries) {
-    const range = ranges.at(-1);
-    if (range && range.last.index + 1 === entry.index) range.last = entry;
-    else ranges.push({ first: entry, last: entry });
+class Places {
+  readonly #ranges: { readonly first: Entry; last: Entry }[] = [];
+
+  get isEmpty(): boolean {
+    return this.#ranges.length === 0;
   }
-  const shown = ranges.slice(0, reportLimit).map(({ first, last }, i) => {
-    const begin = i === 0 ? first.place : lineOf(first);
-    return lineOf(first) === lineOf(last) ? begin : `${begin}-${lineOf(last)}`;
-  });
-  const more = ranges.length - shown.length;
-  return `${shown.join(', ')}${more > 0 ? ` and ${more} more ranges` : ''}`;
+
+  add(entry: Entry): void {
+    const range = this.#ranges.at(-1);
+    if (range && range.last.index + 1 === entry.index) range.last = entry;
+    else this.#ranges.push({ first: entry, last: entry });
+  }
+
+  toString(): string {
+    const texts = this.#ranges.map(({ first, last }, i) => {
+      const begin = i === 0 ? first.place : lineOf(first);
+      return lineOf(first) === lineOf(last) ? begin : `${begin}-${lineOf(last)}`;
+    });
+    return texts.join(', ');
+  }
 }
 
 function lineOf({ place }: Entry): string {

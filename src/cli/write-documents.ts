@@ -121,10 +121,10 @@ class Writing {
     if (!name) return { stored: await this.#client.create(model, object), label, what: 'created' };
     /** As it was before this command may have changed it. */
     let before: ExtensionObject | undefined;
-    let isUnsure = false;
+    let unknowns = 0;
     for (let races = 0; ; ) {
       const now = await this.#client.fetch(model, name);
-      if (!isUnsure) before = now;
+      if (unknowns === 0) before = now;
       try {
         const stored = now
           ? await this.#change(this.#client, model, object, now)
@@ -136,8 +136,7 @@ class Writing {
         if (!(error instanceof KindredError)) throw error;
         if (error.code === 'UnknownOutcome' && version === undefined) {
           // Written twice, it is the same.
-          isUnsure = true;
-          await this.#retry.wait(error);
+          await this.#retry.wait(error, ++unknowns);
         } else if (!isRace(error, now, version) || ++races === raceLimit) throw error;
       }
     }

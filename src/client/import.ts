@@ -179,22 +179,27 @@ class Bulk {
   /** Resolves when each line has its result. @throws the signal's reason */
   async send(batch: readonly Line[]): Promise<ImportResult[]> {
     for (const line of batch) if (line.text === '') line.refuse(new KindredError('BadRequest', texts.empty));
+    let failures = 0;
     for (let open = batch.filter((line) => !line.result); open.length > 0; ) {
       const failure = await this.#attempt(open, batch);
       const rest = open.filter((line) => !line.result);
-      if (rest.length < open.length) this.#patience.progress();
-      if (failure && rest.length > 0) await this.#wait(failure, rest);
+      failures++;
+      if (rest.length < open.length) {
+        this.#patience.progress();
+        failures = 1;
+      }
+      if (failure && rest.length > 0) await this.#wait(failure, failures, rest);
       open = rest.filter((line) => !line.result);
     }
     return batch.map((line) => line.result!);
   }
 
   /** When there is to be no further attempt, the lines have their results. */
-  async #wait(failure: KindredError, rest: readonly Line[]): Promise<void> {
+  async #wait(failure: KindredError, failures: number, rest: readonly Line[]): Promise<void> {
     const isOver = isNotApplied(failure) && !this.#connection.isWorthAnother(failure);
     try {
       if (isOver) throw failure;
-      await this.#patience.wait(failure, this.#signal);
+      await this.#patience.wait(failure, failures, this.#signal);
     } catch (error) {
       if (error !== failure) throw error;
       for (const line of rest) line.giveUp(failure);

@@ -195,22 +195,22 @@ test('patience counts from the first failure after a success', async () => {
   const error = new KindredError('NotReady', { en: 'away', zh: '' });
   const patience = new Patience({ minDelay: 1, maxDelay: 1, patience: 60 });
   await new Promise((resolve) => setTimeout(resolve, 80));
-  await patience.wait(error);
+  await patience.wait(error, 1);
   patience.progress();
   await new Promise((resolve) => setTimeout(resolve, 80));
-  await patience.wait(error);
+  await patience.wait(error, 1);
   await new Promise((resolve) => setTimeout(resolve, 80));
-  await assert.rejects(patience.wait(error), error);
+  await assert.rejects(patience.wait(error, 1), error);
 });
 
 test('a stopped patience throws the failure, in a wait and at the next one', async () => {
   const error = new KindredError('NotReady', { en: 'away', zh: '' });
   const stop = new AbortController();
   const patience = new Patience({ minDelay: 60_000, patience: 120_000, stop: stop.signal });
-  const waiting = patience.wait(error);
+  const waiting = patience.wait(error, 1);
   stop.abort(new Error('another'));
   await assert.rejects(waiting, error);
-  await assert.rejects(patience.wait(error), error);
+  await assert.rejects(patience.wait(error, 1), error);
 });
 
 test('contract 5: what was certainly not applied', () => {

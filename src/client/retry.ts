@@ -46,37 +46,37 @@ export function isNotApplied(error: unknown): error is KindredError & { code: 'N
  */
 export class Patience {
   readonly #policy: RetryPolicy;
-  #failures = 0;
-  /** When the first of these failures was. */
-  #since = 0;
+  /** When the first failure since the last success was. */
+  #since: number | undefined;
 
   /** @param policy `patience` is 30 seconds when it is not given */
   constructor(policy: RetryPolicy = {}) {
     this.#policy = policy;
   }
 
-  /** An attempt succeeded: waits are short again, and the time counts from the next failure. */
+  /** An attempt succeeded: the time counts from the next failure. */
   progress(): void {
-    this.#failures = 0;
+    this.#since = undefined;
   }
 
   /**
    * Resolves when the next attempt is due.
+   * @param failures how often in a row this attempt has failed
    * @throws `error` when patience is at its end, or would be before the time that the service asks to wait is over; the
    * signal's reason when it aborts
    */
-  async wait(error: KindredError, signal?: AbortSignal): Promise<void> {
+  async wait(error: KindredError, failures: number, signal?: AbortSignal): Promise<void> {
     const { patience = 30_000, stop, onWait } = this.#policy;
-    if (this.#failures++ === 0) this.#since = performance.now();
-    const left = this.#since + patience - performance.now();
+    const now = performance.now();
+    this.#since ??= now;
+    const left = this.#since + patience - now;
     if (left <= 0 || retryAfterOf(error) > left || stop?.aborted) throw error;
-    const delay = Math.min(delayAfter(this.#failures, this.#policy, error), left);
+    const delay = Math.min(delayAfter(failures, this.#policy, error), left);
     onWait?.(error, delay);
-    await sleep(delay, stop ? AbortSignal.any([stop, ...(signal ? [signal] : [])]) : signal).catch(
-      (reason: unknown) => {
-        throw signal?.aborted ? reason : error;
-      },
-    );
+    const either = stop && signal ? AbortSignal.any([stop, signal]) : (stop ?? signal);
+    await sleep(delay, either).catch((reason: unknown) => {
+      throw signal?.aborted ? reason : error;
+    });
   }
 }
 
@@ -90,14 +90,14 @@ export async function retrying<R>(
   patience: Patience,
   signal?: AbortSignal,
 ): Promise<R> {
-  for (;;) {
+  for (let failures = 1; ; failures++) {
     try {
       const result = await attempt();
       patience.progress();
       return result;
     } catch (error) {
       if (!(error instanceof KindredError && isWorthAnother(error))) throw error;
-      await patience.wait(error, signal);
+      await patience.wait(error, failures, signal);
     }
   }
 }

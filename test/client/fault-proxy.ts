@@ -1,7 +1,7 @@
 /** A proxy in front of a service that does to chosen requests what proxies and networks do: refuse, delay, cut, lose answers. */
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { createServer, request as requestTo } from 'node:http';
+import { Agent, createServer, request as requestTo } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
 
@@ -22,7 +22,9 @@ export type Fault =
   | { kind: 'refuseLines'; status: 429 | 503; of: (index: number) => boolean }
   /** Bulk only: the service does the work, and these lines are answered UnknownOutcome. */
   | { kind: 'hideLines'; of: (index: number) => boolean }
-  | { kind: 'delay'; milliseconds: number };
+  | { kind: 'delay'; milliseconds: number }
+  /** The service restarts: every connection breaks, and new ones are refused for a while. */
+  | { kind: 'away'; milliseconds: number };
 
 export interface ProxiedRequest {
   readonly method: string;
@@ -48,6 +50,7 @@ export async function startFaultProxy(
   faultOf: (request: ProxiedRequest) => Fault | undefined | Promise<Fault | undefined>,
 ): Promise<FaultProxy> {
   const requests: ProxiedRequest[] = [];
+  const agent = new Agent({ keepAlive: true });
   const closed = new AbortController();
   const server = createServer((incoming, response) => {
     serve(incoming, response).catch(() => response.destroy());
@@ -60,6 +63,7 @@ export async function startFaultProxy(
     const fault = await faultOf(seen);
     if (fault?.kind === 'cutBefore') return void incoming.socket.destroy();
     if (fault?.kind === 'refuse') return refuse(response, fault);
+    if (fault?.kind === 'away') return away(fault.milliseconds);
     if (fault?.kind === 'cutRequest') {
       await sendPart(target, incoming, body.subarray(0, Math.floor(body.length * fault.part)));
       return void incoming.socket.destroy();
@@ -75,7 +79,7 @@ export async function startFaultProxy(
               .join(''),
           )
         : body;
-    const answer = await pass(target, incoming, sent);
+    const answer = await pass(target, incoming, sent, agent);
     if (fault?.kind === 'hide') return refuse(response, { kind: 'refuse', status: fault.status });
     const passed = linesOf(answer.body);
     if (fault?.kind === 'truncate') answer.body = joined(passed.slice(0, Math.floor(passed.length * fault.part)));
@@ -90,12 +94,27 @@ export async function startFaultProxy(
     const part = answer.body.subarray(0, Math.floor(answer.body.length * fault.part));
     response.write(part, () => setImmediate(() => incoming.socket.destroy()));
   };
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const listen = (port: number) => new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
+  let absence: Promise<void> | undefined;
+  const away = async (milliseconds: number): Promise<void> => {
+    absence ??= (async () => {
+      server.close();
+      server.closeAllConnections();
+      await setTimeout(milliseconds);
+      await listen(port);
+      absence = undefined;
+    })();
+    await absence;
+  };
+  await listen(0);
+  const { port } = server.address() as AddressInfo;
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: `http://127.0.0.1:${port}`,
     requests,
     close: async () => {
       closed.abort();
+      await absence;
+      agent.destroy();
       server.closeAllConnections();
       server.close();
       await once(server, 'close');
@@ -145,12 +164,13 @@ async function pass(
   target: string,
   incoming: IncomingMessage,
   body: Buffer,
+  agent: Agent,
 ): Promise<{ status: number; headers: Record<string, string>; body: Buffer }> {
   const { 'transfer-encoding': _encoding, ...headers } = headersOf(incoming);
   const outgoing = requestTo(new URL(incoming.url!, target), {
     method: incoming.method!,
     headers: { ...headers, 'content-length': String(body.length) },
-    agent: false,
+    agent,
   });
   outgoing.end(body);
   const [answer] = (await once(outgoing, 'response')) as [IncomingMessage];
