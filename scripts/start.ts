@@ -8,6 +8,7 @@ import { progress } from '@clack/prompts';
 import type { KindredClient } from 'kindred/client';
 import { createClient, KindredError, modelOf } from 'kindred/client';
 import { cities, cityCount, countries, countryCount } from '../examples/atlas/data.ts';
+import { whenParentIsGone } from './parent.ts';
 
 const root = resolve(import.meta.dirname, '..');
 const folder = join(root, '.atlas');
@@ -31,27 +32,23 @@ const service = spawn(
   ],
   { stdio: ['inherit', 'pipe', 'inherit'], env: { KINDRED_LOG_LEVEL: 'warn', ...process.env } },
 );
-if (existsSync(importedFile) && !process.stderr.isTTY) {
-  // On a terminal the service shows a bar.
-  console.log(`Building the indexes of ${(cityCount + countryCount).toLocaleString('en')} objects…`);
-}
+const building = `Building the indexes of ${(cityCount + countryCount).toLocaleString('en')} objects…`;
+// On a terminal the service shows a bar. A start that fails does so sooner.
+const isShown = existsSync(importedFile) && !process.stderr.isTTY;
+const announcing = isShown ? setTimeout(() => console.log(building), 1_000) : undefined;
 service.on('exit', (code, signal) => process.exit(code ?? (signal ? 1 : 0)));
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   // From a terminal the service gets an interrupt too; it ends at the first one, and this process with it.
   process.on(signal, () => service.exitCode === null && signal !== 'SIGINT' && service.kill('SIGTERM'));
 }
-// npm may end without a word to its children: then nobody could stop the service any more.
-const parent = process.ppid;
-const lookForParent = setInterval(() => {
-  if (process.ppid === parent || process.env.npm_lifecycle_event === undefined) return;
-  clearInterval(lookForParent);
-  service.kill('SIGTERM');
-}, 500);
+// npm tells the shell that it started, and not this process: after SIGTERM nobody could stop the service any more.
+if (process.env.npm_lifecycle_event !== undefined) whenParentIsGone(() => service.kill('SIGTERM'));
 
 for await (const line of createInterface({ input: service.stdout })) {
   console.log(line);
   const token = /^Administrator token: (\S+)$/.exec(line)?.[1];
   if (token) writeFileSync(tokenFile, token, { mode: 0o600 });
+  clearTimeout(announcing);
   const url = /^Kindred is ready at (\S+)$/.exec(line)?.[1];
   if (url) await ready(url).catch(failed);
 }

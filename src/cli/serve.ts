@@ -1,20 +1,17 @@
 import { BlockList, isIP } from 'node:net';
 import { setFlagsFromString } from 'node:v8';
 import { Command } from 'commander';
-import type { Logger } from 'pino';
 import type { ServiceOptions } from '../options.ts';
 import { resolveOptions } from '../options.ts';
-import type { Service } from '../service.ts';
 import type { Address } from './address.ts';
 import { listenError, tryAddress } from './address.ts';
-import { countOf } from './count.ts';
+import { logged, showBuilding } from './building.ts';
 import type { Io } from './io.ts';
 import { UsageError, write } from './io.ts';
 import { loading } from './loading.ts';
 import { openLog } from './log.ts';
 import { checkPluginFolder, checkPluginPaths } from './plugin-paths.ts';
-import type { Progress } from './progress.ts';
-import { atIntervals, startProgress } from './progress.ts';
+import { startProgress } from './progress.ts';
 import { repeatable } from './select.ts';
 import type { Resolved, SettingName } from './settings.ts';
 import { defaultOf, nested, resolveSettings, settings, variableOf } from './settings.ts';
@@ -136,8 +133,8 @@ async function serveHere(io: Io, address: Address, options: ServiceOptions, leve
     // A signal during the start stops it; what the start then says no longer matters.
     started.catch(() => {});
     const stopShowing = showBuilding(
-      service,
-      io.stderr.isTTY ? (title) => startProgress(io, title, 1) : logged(logger),
+      () => service.building(),
+      io.stderr.isTTY ? (title) => startProgress(io, title, 1) : logged((text) => logger.info(text)),
     );
     const ready = await Promise.race([started, stopping]).finally(stopShowing);
     if (ready === undefined) return;
@@ -155,44 +152,6 @@ async function serveHere(io: Io, address: Address, options: ServiceOptions, leve
     await service.stop();
     clearTimeout(limit);
   }
-}
-
-const look = 100;
-/** Milliseconds of a build after which it is shown. */
-const isLong = 500;
-
-/** The indexes while they are built, all together, when that takes long enough to be seen. */
-function showBuilding(service: Service, open: (title: string) => Progress): () => void {
-  let progress: Progress | undefined;
-  let since: number | undefined;
-  const timer = setInterval(() => {
-    const { done, objects } = service.building();
-    if (done === objects) return;
-    since ??= performance.now();
-    if (performance.now() - since < isLong) return;
-    const counted = countOf(objects, 'object');
-    progress ??= open(`Building the indexes of ${counted}…`);
-    const part = done / Math.max(objects, 1);
-    progress.update(part, `${Math.floor(part * 100)} % of the indexes of ${counted}`);
-  }, look);
-  return () => {
-    clearInterval(timer);
-    progress?.stop(`The indexes of ${countOf(service.building().objects, 'object')} are built`);
-  };
-}
-
-/** Progress for those who read the log. */
-function logged(logger: Logger): (title: string) => Progress {
-  return (title) => {
-    const lines = atIntervals((text) => logger.info(text));
-    logger.info(title);
-    return {
-      update: (_done, text) => lines(text),
-      notice: (text) => logger.info(text),
-      stop: (text) => logger.info(text),
-      abort: (text) => logger.info(text),
-    };
-  };
 }
 
 /** Resolves at the first SIGTERM or SIGINT; the second one ends the process at once. */
