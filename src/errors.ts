@@ -75,6 +75,8 @@ export interface ProblemMembers {
   operation?: number;
   position?: number;
   line?: number;
+  /** Of the last answer to a bulk request that ended early: its line and those behind it were not read. */
+  unread?: true;
   progress?: number;
   models?: readonly unknown[];
   plugins?: readonly unknown[];

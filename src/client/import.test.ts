@@ -24,6 +24,8 @@ interface Script {
   seen?: number;
   cutAfter?: number;
   lines?: Record<number, { status: number; code: string; applied: boolean }>;
+  /** The service ends its answer at this line, which and those behind it it did not read. */
+  unread?: number;
   /** One more answer than there were lines. */
   more?: boolean;
   /** Between this request and the next. */
@@ -62,13 +64,14 @@ function service(scripts: Script[], stored: Stored[] = []) {
     }
     const lines = String(init!.body).split('\n').slice(0, -1);
     bulks.push(lines);
-    const { status, code, seen = lines.length, cutAfter, lines: own = {}, more, after } = scripts.shift() ?? {};
+    const { status, code, seen = lines.length, cutAfter, lines: own = {}, unread, more, after } = scripts.shift() ?? {};
     if (status !== undefined) return Response.json({ status, code, detail: 'later' }, { status, headers });
-    const answers = lines.slice(0, seen).map((line, i) => {
+    const answers = lines.slice(0, unread ?? seen).map((line, i) => {
       const answer = own[i]?.applied === false ? {} : create(line);
       return own[i] ? { status: own[i].status, code: own[i].code, detail: `line ${i}` } : answer;
     });
     after?.(store);
+    if (unread !== undefined) answers.push({ status: 400, code: 'BadRequest', detail: 'no further', unread: true });
     if (more) answers.push({ status: 201, name: 'x', version: 0 });
     const shown = answers.slice(0, cutAfter).map((one) => `${JSON.stringify(one)}\n`);
     const body = new ReadableStream<Uint8Array>({
@@ -189,6 +192,19 @@ const cases: {
     scripts: [{ more: true }],
     expected: ['a', 'b', 'c'],
     bulks: [3],
+  },
+  {
+    name: 'a service that reads no further after many refusals',
+    scripts: [{ unread: 2 }],
+    objects: [thing('a'), '{', thing('b'), { metadata: { generateName: 'g-' } }],
+    expected: ['a', '? BadRequest', 'b', 'g-0'],
+    bulks: [4, 2],
+  },
+  {
+    name: 'a service that reads nothing',
+    scripts: [{ unread: 0 }],
+    expected: ['a BadRequest', 'b', 'c'],
+    bulks: [3, 2],
   },
   {
     name: 'the same name twice is stored once, also when the answer breaks off',

@@ -211,6 +211,7 @@ class Bulk {
     const taken: Line[] = [];
     let failure: KindredError | undefined;
     let answered = 0;
+    let isUnread = false;
     const silence = new Silence(this.#connection.timeout);
     try {
       const response = await this.#connection.send('POST', this.#path, {
@@ -223,11 +224,14 @@ class Bulk {
         const line = open[answered];
         if (!line) throw new Error('the answer has more lines than the request');
         const answer = JSON.parse(text) as Record<string, unknown>;
+        // The service read no further: what is left goes into the next request.
+        isUnread = answer.unread === true && answered > 0;
+        if (isUnread) break;
         answered++;
         if (Number(answer.status) < 400) line.accept(String(answer.name), Number(answer.version));
         else failure = this.#refused(line, errorFrom(answer), taken) ?? failure;
       }
-      if (answered < open.length) throw new Error('the answer ended early');
+      if (answered < open.length && !isUnread) throw new Error('the answer ended early');
     } catch (error) {
       if (this.#signal.aborted) throw this.#signal.reason;
       const reason = error instanceof KindredError ? error : this.#connection.broken(error, true);

@@ -124,6 +124,7 @@ const problemSchema: JsonSchema = {
     operation: { type: 'integer', description: 'Index of the failing JSON Patch operation' },
     position: { type: 'integer', description: 'Byte offset in the body, from 0' },
     line: { type: 'integer' },
+    unread: { type: 'boolean', description: 'Of a bulk request: this line and those behind it were not read' },
     progress: { type: 'number', minimum: 0, maximum: 1, description: 'Of the indexes being built' },
     models: { type: 'array', items: { type: 'object', additionalProperties: true } },
     plugins: { type: 'array', items: { type: 'object', additionalProperties: true } },

@@ -129,6 +129,7 @@ export function tooManyRefused(count: number): KindredError {
       zh: '请求到此结束：已有 {count} 行被拒绝。未读取该行及其后各行，也未对其执行任何操作',
     },
     { count },
+    { unread: true },
   );
 }
 

@@ -150,6 +150,10 @@ describe('bulk POST: refused lines', () => {
     const answers = await bulk(api, lines);
     assert.deepEqual(statuses(answers), [...Array(5).fill(201), ...Array(bulkRefusals).fill('Invalid'), 'BadRequest']);
     assert.match(answers.at(-1).detail, /20 lines were refused.*not read, nothing of them was done/);
+    assert.deepEqual(
+      answers.filter((one) => one.unread),
+      [answers.at(-1)],
+    );
     assert.equal((await api.send({ path: `${persons}/before-4` })).status, 200);
     assert.equal((await api.send({ path: `${persons}/not-read` })).status, 404);
   });
