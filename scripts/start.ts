@@ -61,7 +61,7 @@ async function ready(url: string): Promise<void> {
   }
   const lines = [
     ...variables(url, token !== undefined),
-    'npx kindred list cities --field-selector spec.country=FR --sort spec.population,desc --size 10',
+    'npx kindred get cities --field-selector "spec.country=FR" --sort "spec.population,desc" --size 10',
   ];
   // The token was printed when it was made, and is not repeated: what is on a screen is soon in a log.
   console.log(`
