@@ -445,6 +445,15 @@ interface Program {
   query(sql: string, database?: string): Promise<readonly object[]>;
 }
 
+/** To a process that may have ended in the meantime. */
+function send(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+  }
+}
+
 /** Threads that were told to stop go on for a moment on a busy machine. Linux alone tells. */
 function isGoing(pid: number): boolean {
   const tasks = `/proc/${pid}/task`;
@@ -509,10 +518,11 @@ async function server(program: Program): Promise<DatabaseServer> {
     query: program.query,
     start,
     signal: (signal) => {
-      // The connections of PostgreSQL are processes of their own.
+      // Stopped first, so that it makes no further processes: the connections of PostgreSQL are some of its own.
+      send(child!.pid!, signal);
       const family = spawnSync('ps', ['-o', 'pid=', '--ppid', String(child!.pid)], { encoding: 'utf8' }).stdout;
       const pids = [child!.pid!, ...family.split('\n').map(Number).filter(Boolean)];
-      for (const pid of pids) process.kill(pid, signal);
+      for (const pid of pids) send(pid, signal);
       const deadline = Date.now() + 10_000;
       while (signal === 'SIGSTOP' && pids.some(isGoing)) {
         if (Date.now() > deadline) throw new Error('the server goes on after SIGSTOP');

@@ -49,6 +49,7 @@ export class Leader {
   /** When the lease runs out unless it is renewed. */
   #until = 0;
   #cancel: (() => void) | undefined;
+  #cancelEnd: (() => void) | undefined;
   #stopped = false;
   #asking: Promise<void> = Promise.resolve();
 
@@ -73,6 +74,7 @@ export class Leader {
     this.#stopped = true;
     this.#cancel?.();
     await this.#asking;
+    this.#cancelEnd?.();
     const lease = this.#lease;
     this.#lease = undefined;
     if (!lease) return;
@@ -94,7 +96,6 @@ export class Leader {
       if (!lease) this.#lose();
     } catch (error) {
       if (!this.#stopped) this.#options.onError(error);
-      if (timers.now() >= this.#until) this.#lose();
     }
     if (lease) this.#hold(lease, asked);
     if (this.#stopped || (this.#lease && !store.shared)) return;
@@ -106,8 +107,16 @@ export class Leader {
     });
   }
 
+  /** The store counts from the question, at the latest: from there the holder counts too, and while the next question is under way. */
   #hold(lease: Lease, asked: number): void {
+    const { store, timers } = this.#options;
     this.#until = asked + this.#times.ttl;
+    if (store.shared) {
+      const left = this.#until - timers.now();
+      if (left <= 0) return;
+      this.#cancelEnd?.();
+      this.#cancelEnd = timers.after(left, () => this.#lose());
+    }
     const before = this.#lease;
     if (before && before.token !== lease.token) this.#lose();
     const isNew = this.#lease === undefined;
@@ -117,6 +126,7 @@ export class Leader {
 
   #lose(): void {
     if (!this.#lease) return;
+    this.#cancelEnd?.();
     this.#lease = undefined;
     if (!this.#stopped) this.#options.onLost();
   }

@@ -241,6 +241,27 @@ describe('CommitQueue', () => {
     assert.equal(time.pending(), 0);
   });
 
+  it('gives the bytes of writes back that timed out while they waited', async () => {
+    const { store, batches } = manualStore();
+    const time = manualTime();
+    const queue = new CommitQueue(store, { now: time.now, timers: time.timers, maxWaitingBytes: 10 });
+    const sent = assert.rejects(queue.commit(write('sent')), withCode('UnknownOutcome'));
+    await turn();
+    for (let round = 0; round < 3; round++) {
+      const waiting = ['a', 'b'].map((name) => assert.rejects(queue.commit(write(name, 5)), withCode('NotReady')));
+      await assert.rejects(queue.commit(write('one more', 1)), withCode('NotReady'));
+      time.pass(10_000);
+      await Promise.all(waiting);
+    }
+    await sent;
+    const taken = [queue.commit(write('c', 5)), queue.commit(write('d', 5))];
+    batches[0]!.answer();
+    await turn();
+    assert.deepEqual(names(batches[1]), ['c', 'd']);
+    batches[1]!.answer();
+    await Promise.all(taken);
+  });
+
   it('hands a failure to every member, and waits for the mirror to catch up when the outcome is unknown', async () => {
     const { store, batches } = manualStore();
     let caughtUp = (): void => undefined;

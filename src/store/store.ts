@@ -220,8 +220,9 @@ export interface Store {
   load(part: LoadPart): Promise<void>;
 
   /**
-   * For a database that was put back from a backup, before it is used: moves the revision forward by 2^40, beyond
-   * whatever was handed out after the backup was made, and forgets the change log. Resolves to the new revision.
+   * For a database that was put back from a backup, before it is used: moves the revision, and the token of each lease,
+   * forward by 2^40, beyond whatever was handed out after the backup was made, frees the leases and forgets the change
+   * log. A lease that the backup did not have begins beyond 2^40 too. Resolves to the new revision.
    */
   jump(): Promise<number>;
 

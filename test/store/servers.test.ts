@@ -257,6 +257,20 @@ for (const adapter of databaseAdapters().filter((one) => one.kind !== 'sqlite'))
         await drop();
       });
 
+      it('a commit that never arrived is not taken for that of another replica which has its revision', async () => {
+        const { store, proxy, model, direct, drop } = await through();
+        proxy.atCommit = 'swallow';
+        proxy.stayCut = true;
+        const writing = assert.rejects(store.commit([creation(model, 'a')], 1), { code: 'NotReady' });
+        // Waits until the server has noticed that the other one is gone.
+        assert.deepEqual(await direct.commit([creation(model, 'b')], 1), [{ ok: true, id: 2, revision: 2 }]);
+        proxy.stayCut = false;
+        await writing;
+        assert.deepEqual(await names(direct, model), ['first', 'b']);
+        assert.deepEqual(await store.commit([creation(model, 'c')], 1), [{ ok: true, id: 3, revision: 3 }]);
+        await drop();
+      });
+
       it('a commit of which nothing can be learnt is of unknown outcome', async () => {
         const { store, proxy, model, direct, drop } = await through();
         proxy.atCommit = 'lose answer';
