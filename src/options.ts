@@ -43,6 +43,10 @@ export interface ServiceOptions {
     maxBufferBytes?: number;
     /** Milliseconds for which a client may take nothing of what waits for it before it is cut off. Default 60 s. */
     stallTimeout?: number;
+    /** Rows (`size`) of all live pages together; one more page is refused with QueryLimit. Default 1,000,000. */
+    livePageRows?: number;
+    /** Rows of the live pages of one identity. Default 300,000. */
+    livePageRowsPerIdentity?: number;
   };
   webhook?: WebhookOptions;
   changeLog?: {
@@ -116,7 +120,14 @@ function withDefaults(options: ServiceOptions) {
     reservedDomain: options.reservedDomain ?? 'platform.run',
     list: { maxSize: 1_000, ...options.list },
     query: { timeout: second, ...options.query },
-    watch: { bookmarkInterval: 15 * second, maxBufferBytes: mebibyte, stallTimeout: 60 * second, ...options.watch },
+    watch: {
+      bookmarkInterval: 15 * second,
+      maxBufferBytes: mebibyte,
+      stallTimeout: 60 * second,
+      livePageRows: 1_000_000,
+      livePageRowsPerIdentity: 300_000,
+      ...options.watch,
+    },
     webhook: {
       allowPrivateAddresses: false,
       timeout: 10 * second,

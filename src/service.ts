@@ -199,6 +199,7 @@ class RunningService implements Service {
         cacheBytes: cache.maxBytes,
         writeTimeout: write.timeout,
         bookmarkInterval: watch.bookmarkInterval,
+        livePages: { rows: watch.livePageRows, rowsPerIdentity: watch.livePageRowsPerIdentity },
       },
       reservedDomain,
       logger,
@@ -293,6 +294,7 @@ class RunningService implements Service {
       accessLog: options.accessLog,
       watch: createWatchRoute({
         watches: resources.watches,
+        livePages: resources.livePages,
         authorizer,
         maxBufferBytes: watch.maxBufferBytes,
         stallTimeout: watch.stallTimeout,
@@ -405,6 +407,9 @@ class RunningService implements Service {
       { value: resources.queue.length },
     ]);
     metrics.gauge('kindred_watches', 'Open watches', [], () => [{ value: resources.watches.size }]);
+    metrics.gauge('kindred_live_page_rows', 'Rows of all live pages that are open', [], () => [
+      { value: resources.livePages.rows },
+    ]);
     metrics.gauge(
       'kindred_controller_queue',
       'Names that wait for a worker, or for their time',

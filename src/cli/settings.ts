@@ -59,6 +59,8 @@ export const settings = {
   'watch.bookmarkInterval': s('period', 'longest silence of an idle watch'),
   'watch.maxBufferBytes': s('positive', 'bytes that wait for a watcher before it goes on at its own pace'),
   'watch.stallTimeout': s('period', 'longest time for which a watcher may take nothing of what waits for it'),
+  'watch.livePageRows': s('positive', 'rows of all live pages together'),
+  'watch.livePageRowsPerIdentity': s('positive', 'rows of the live pages of one identity'),
   'webhook.allowPrivateAddresses': s('switch', 'deliver webhooks to private, loopback and link-local addresses too'),
   'webhook.timeout': s('period', 'time that the receiver of a webhook has to answer'),
   'webhook.minDelay': s('duration', 'time before the second attempt at a delivery'),

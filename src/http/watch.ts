@@ -2,8 +2,7 @@
 import { KindredError } from '../errors.ts';
 import type { Authorizer } from '../resource/access.ts';
 import type { AppliedChange } from '../resource/feed.ts';
-import type { LivePageSink, WindowChange } from '../resource/live-page.ts';
-import { openLivePage } from '../resource/live-page.ts';
+import type { LivePageSink, LivePages, WindowContent } from '../resource/live-page.ts';
 import type { Page } from '../resource/resource.ts';
 import type { Bookmark, Sink, WatchEvent, Watches } from '../resource/watch.ts';
 import { followRights } from '../resource/watch.ts';
@@ -15,6 +14,7 @@ import { pageBytes } from './resources.ts';
 
 export interface WatchRouteParts {
   readonly watches: Watches;
+  readonly livePages: LivePages;
   readonly authorizer: Authorizer;
   /** Bytes that may wait for a client before it goes on at its own pace (option `watch.maxBufferBytes`). */
   readonly maxBufferBytes: number;
@@ -52,15 +52,14 @@ export function createWatchRoute(parts: WatchRouteParts): (context: WatchContext
     const { since, sendInitial } = readPosition(context);
     const stream = new EventStream(exchange, format, streams);
 
+    const identity = exchange.identity!.name;
     if (parameters.paged) {
       const request = { where, sort, names, page: parameters.page, size: parameters.size };
-      // A selector or a sort that does not hold is refused before the stream begins.
-      const { revision } = await resource.list(request);
-      if (!stream.open(revision)) return;
-      const close = openLivePage(parts.watches, resource, request, new LivePage(stream, request));
-      stream.onClose({ close });
+      const page = await parts.livePages.open(resource, request, identity, new LivePage(stream, request));
+      if (!stream.open(page.revision)) return page.close();
+      page.start();
+      stream.onClose(page);
     } else {
-      const identity = exchange.identity!.name;
       const watch = await parts.watches.open(resource, { where, sort, names, identity, since, sendInitial }, stream);
       if (!stream.open(watch.revision)) return;
       watch.start();
@@ -135,7 +134,16 @@ class EventStream implements Sink {
   }
 
   event(event: WatchEvent): void {
-    this.send(this.#parts.frames.of(event, this.#format), event.revision);
+    this.#send(this.#parts.frames.of(event, this.#format), event.revision);
+  }
+
+  /** First of a live page. */
+  snapshot(revision: number, envelope: Buffer): void {
+    this.#send(frameOf(this.#format, 'SNAPSHOT', eventJson('SNAPSHOT', revision, envelope), revision), revision);
+  }
+
+  window(revision: number, content: WindowContent): void {
+    this.#send(this.#parts.frames.ofWindow(revision, content, this.#format), revision);
   }
 
   /** Sends the head; false when there is no body to send, or nobody to send it to. */
@@ -163,7 +171,7 @@ class EventStream implements Sink {
     else this.#atClose.push(closing);
   }
 
-  send(frame: Buffer, revision: number): void {
+  #send(frame: Buffer, revision: number): void {
     if (this.#isClosed) return;
     this.#delivered = revision;
     if (!this.#exchange.response.write(frame)) this.#awaitDrain();
@@ -200,11 +208,6 @@ class EventStream implements Sink {
     response.setTimeout(stallTimeout, stalled).on('drain', stop);
   }
 
-  /** One event as a frame. `id`: a client may resume after it. */
-  frame(type: string, json: Buffer, id?: number): Buffer {
-    return frameOf(this.#format, type, json, id);
-  }
-
   /** The last event, then the end. */
   end(error: unknown): void {
     if (this.#isClosed) return;
@@ -212,7 +215,7 @@ class EventStream implements Sink {
     const problem = this.#exchange.problem(known);
     const body = Buffer.from(JSON.stringify({ type: 'ERROR', error: problem, revision: this.#delivered }));
     const { response } = this.#exchange;
-    response.end(this.frame('ERROR', body));
+    response.end(frameOf(this.#format, 'ERROR', body, undefined));
     const cut = () => response.destroy();
     let timer = setTimeout(cut, known.code === 'ShuttingDown' ? farewell.stopping : farewell.usual).unref();
     const forget = this.#parts.watches.onStop(() => {
@@ -247,26 +250,20 @@ class LivePage implements LivePageSink {
   }
 
   snapshot(page: Page): void {
-    this.#send('SNAPSHOT', page.revision, pageBytes(this.#page.page, this.#page.size, page));
+    const envelope = pageBytes(this.#page.page, this.#page.size, page);
+    this.#stream.snapshot(page.revision, envelope);
   }
 
-  window(revision: number, { total, removed, inserted, updated }: WindowChange): void {
-    const parts: (string | Buffer)[] = [`{"total":${total},"removed":${JSON.stringify(removed)},"inserted":[`];
-    for (const [i, { index, object }] of inserted.entries()) {
-      parts.push(`${i > 0 ? ',' : ''}{"index":${index},"object":`, object, '}');
-    }
-    parts.push('],"updated":[');
-    for (const [i, object] of updated.entries()) parts.push(i > 0 ? ',' : '', object);
-    parts.push(']}');
-    this.#send(
-      'WINDOW',
-      revision,
-      Buffer.concat(parts.map((part) => (typeof part === 'string' ? Buffer.from(part) : part))),
-    );
+  window(revision: number, content: WindowContent): void {
+    this.#stream.window(revision, content);
   }
 
   bookmark(revision: number): void {
-    this.#stream.send(this.#stream.frame('BOOKMARK', bookmark(revision), revision), revision);
+    this.#stream.event({ type: 'BOOKMARK', revision });
+  }
+
+  get isBehind(): boolean {
+    return this.#stream.isBehind;
   }
 
   drained(): Promise<void> {
@@ -276,26 +273,30 @@ class LivePage implements LivePageSink {
   end(error: unknown): void {
     this.#stream.end(error);
   }
-
-  #send(type: string, revision: number, object: Buffer): void {
-    this.#stream.send(this.#stream.frame(type, eventJson(type, revision, object), revision), revision);
-  }
 }
 
-/** Frames of changes, made once for all the watches that send the same. */
+/** Frames, made once for all the streams that send the same. */
 class Frames {
-  readonly #made = new WeakMap<AppliedChange, Map<string, Buffer>>();
+  readonly #made = new WeakMap<AppliedChange | WindowContent, Map<string, Buffer>>();
   readonly #bookmarks: Partial<Record<Format, { readonly revision: number; readonly frame: Buffer }>> = {};
 
   of(event: WatchEvent, format: Format): Buffer {
     if (event.type === 'BOOKMARK') return this.#bookmark(event, format);
     const { type, revision, bytes, change, initial } = event;
-    if (!change)
-      return frameOf(format, type, eventJson(type, revision, bytes, initial), initial ? undefined : revision);
-    const made = this.#made.get(change) ?? new Map<string, Buffer>();
-    this.#made.set(change, made);
-    const key = `${format} ${type}`;
-    const frame = made.get(key) ?? frameOf(format, type, eventJson(type, revision, bytes), revision);
+    const make = () => frameOf(format, type, eventJson(type, revision, bytes, initial), initial ? undefined : revision);
+    return change ? this.#once(change, `${format} ${type}`, make) : make();
+  }
+
+  ofWindow(revision: number, content: WindowContent, format: Format): Buffer {
+    return this.#once(content, format, () =>
+      frameOf(format, 'WINDOW', eventJson('WINDOW', revision, windowBytes(content)), revision),
+    );
+  }
+
+  #once(source: AppliedChange | WindowContent, key: string, make: () => Buffer): Buffer {
+    const made = this.#made.get(source) ?? new Map<string, Buffer>();
+    this.#made.set(source, made);
+    const frame = made.get(key) ?? make();
     made.set(key, frame);
     return frame;
   }
@@ -322,6 +323,17 @@ function frameOf(format: Format, type: string, json: Buffer, id: number | undefi
 function eventJson(type: string, revision: number, object: Buffer, initial?: true): Buffer {
   const head = `{"type":"${type}","revision":${revision},${initial ? '"initial":true,' : ''}"object":`;
   return Buffer.concat([Buffer.from(head), object, Buffer.from('}')]);
+}
+
+function windowBytes({ total, removed, inserted, updated }: WindowContent): Buffer {
+  const parts: (string | Buffer)[] = [`{"total":${total},"removed":${JSON.stringify(removed)},"inserted":[`];
+  for (const [i, { index, object }] of inserted.entries()) {
+    parts.push(`${i > 0 ? ',' : ''}{"index":${index},"object":`, object, '}');
+  }
+  parts.push('],"updated":[');
+  for (const [i, object] of updated.entries()) parts.push(i > 0 ? ',' : '', object);
+  parts.push(']}');
+  return Buffer.concat(parts.map((part) => (typeof part === 'string' ? Buffer.from(part) : part)));
 }
 
 function bookmark(revision: number, initial?: true): Buffer {

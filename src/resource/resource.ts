@@ -8,10 +8,9 @@ import type { IndexDefinition, IndexEntry } from '../model/index-entry.ts';
 import type { ExtensionObject } from '../model/object.ts';
 import type { Scheme } from '../model/scheme.ts';
 import type { Condition, Query, SortTerm } from '../query/query.ts';
-import type { Plan, QueryResult, Ref } from '../query/run.ts';
+import type { Plan, QueryResult } from '../query/run.ts';
 import { explain, refsOf, run, runIds, runSlots } from '../query/run.ts';
 import type { TurnQueue } from '../query/turns.ts';
-import { Turns } from '../query/turns.ts';
 import type { CommitQueue } from '../store/batch.ts';
 import type { MaybePromise, Row, Snapshot, Store } from '../store/store.ts';
 import type { Caller } from './access.ts';
@@ -22,6 +21,7 @@ import { storedEntry } from './entries.ts';
 import type { AppliedChange, Feed } from './feed.ts';
 import { asBuffer } from './feed.ts';
 import type { PatchLimits } from './patch.ts';
+import type { Outline } from './window-change.ts';
 import { Writer } from './writer.ts';
 
 /** An object as it is stored and sent. */
@@ -69,9 +69,12 @@ export interface Page {
   readonly items: readonly Buffer[];
 }
 
-/** A page of which is known what each item is. */
-export interface Window extends Page {
-  readonly refs: readonly Ref[];
+/** A page of which is known what each item is, with the bytes of some of them. */
+export interface Window {
+  readonly revision: number;
+  readonly outline: Outline;
+  /** By place in the outline. */
+  readonly items: ReadonlyMap<number, Buffer>;
 }
 
 /** Objects that a build of indexes has read, and those that it has to read. */
@@ -120,7 +123,18 @@ const texts = {
 /** Rows that an export reads at once: at first, then at most, and of what size about if they are as large as those before. */
 const exportPortion = { first: 16, most: 256, bytes: 2 ** 20 };
 
-const noRefs: readonly Ref[] = [];
+/** Objects that a window reads of the store at once. */
+const windowPortion = 100;
+
+/** A window of which some items have yet to be read. */
+interface OpenWindow extends Window {
+  readonly items: Map<number, Buffer>;
+  readonly missing: readonly (Place & { readonly place: number })[];
+}
+
+function queryOf({ where, sort, names, page, size }: ListRequest): Query {
+  return { where, sort, offset: (page - 1) * size, limit: size, ...(names && { names }) };
+}
 
 export class ModelResource {
   readonly scheme: Scheme;
@@ -413,18 +427,9 @@ export class ModelResource {
 
   /** One page and the exact total, of one revision. @throws NotReady, QueryLimit, InvalidSelector, InvalidParameter */
   list(request: ListRequest): MaybePromise<Page> {
-    return this.#listed(request, false);
-  }
-
-  /** As `list`, with what the items are. */
-  window(request: ListRequest): MaybePromise<Window> {
-    return this.#listed(request, true);
-  }
-
-  #listed(request: ListRequest, isWindow: boolean): MaybePromise<Window> {
     this.assertReady();
     const behind = this.#parts.feed.current();
-    const listed = behind ? behind.then(() => this.#list(request, isWindow)) : this.#list(request, isWindow);
+    const listed = behind ? behind.then(() => this.#list(request)) : this.#list(request);
     if (!this.#behaviour?.show) return listed;
     return Promise.resolve(listed).then((page) => ({
       ...page,
@@ -432,15 +437,13 @@ export class ModelResource {
     }));
   }
 
-  #list(request: ListRequest, isWindow: boolean): MaybePromise<Window> {
+  #list(request: ListRequest): MaybePromise<Page> {
     this.assertReady();
-    const { where, sort, names, page, size } = request;
-    const query = { where, sort, names, offset: (page - 1) * size, limit: size };
     const index = this.#index;
-    return runSlots(index, query, this.#queryLimits(), (total, slots) => {
+    return runSlots(index, queryOf(request), this.#queryLimits(), (total, slots) => {
       this.assertReady();
       // Built anew while the query was answered in slices.
-      return index === this.#index ? this.#page(request, isWindow, total, slots) : this.#list(request, isWindow);
+      return index === this.#index ? this.#page(request, total, slots) : this.#list(request);
     });
   }
 
@@ -461,7 +464,7 @@ export class ModelResource {
     return { now, nextTurn: () => turns.next(), timeLimit: limits.queryTimeout };
   }
 
-  #page(request: ListRequest, isWindow: boolean, total: number, slots: readonly number[]): MaybePromise<Window> {
+  #page(request: ListRequest, total: number, slots: readonly number[]): MaybePromise<Page> {
     const revision = this.#parts.feed.applied;
     const items: (Buffer | undefined)[] = [];
     let isComplete = true;
@@ -470,15 +473,15 @@ export class ModelResource {
       items.push(bytes);
       isComplete &&= bytes !== undefined;
     }
-    const refs = isComplete && !isWindow ? noRefs : refsOf(this.#index, slots);
-    if (isComplete) return { revision, total, refs, items: items as Buffer[] };
-    const fill = (rows: readonly Row[]): MaybePromise<Window> => {
+    if (isComplete) return { revision, total, items: items as Buffer[] };
+    const refs = refsOf(this.#index, slots);
+    const fill = (rows: readonly Row[]): MaybePromise<Page> => {
       const byId = new Map(rows.map((row) => [row.id, row]));
       for (const [i, ref] of refs.entries()) {
         items[i] ??= this.#keep(ref, byId.get(ref.id))?.bytes;
-        if (!items[i]) return this.#overtaken(byId.get(ref.id)?.revision).then(() => this.#list(request, isWindow));
+        if (!items[i]) return this.#overtaken(byId.get(ref.id)?.revision).then(() => this.#list(request));
       }
-      return { revision, total, refs, items: items as Buffer[] };
+      return { revision, total, items: items as Buffer[] };
     };
     const missing = refs.filter((_, i) => !items[i]);
     const rows = this.#parts.store.get(
@@ -486,6 +489,66 @@ export class ModelResource {
       missing.map((ref) => ref.id),
     );
     return rows instanceof Promise ? rows.then(fill) : fill(rows);
+  }
+
+  /**
+   * As `list`, of one revision too, with the bytes of those items alone whose places `wanted` gives; it may be called
+   * again when the page was overtaken by a change.
+   */
+  async window(request: ListRequest, wanted: (outline: Outline) => Iterable<number>): Promise<Window> {
+    this.assertReady();
+    await this.#parts.feed.current();
+    for (;;) {
+      this.assertReady();
+      const index = this.#index;
+      const found = await runSlots(index, queryOf(request), this.#queryLimits(), (total, slots) => {
+        this.assertReady();
+        // Otherwise built anew while the query was answered in slices.
+        return index === this.#index ? this.#outlined(total, slots, wanted) : undefined;
+      });
+      if (found && (await this.#readMissing(found))) return found;
+    }
+  }
+
+  #outlined(total: number, slots: readonly number[], wanted: (outline: Outline) => Iterable<number>): OpenWindow {
+    const index = this.#index;
+    const outline = {
+      total,
+      ids: Float64Array.from(slots, (slot) => index.ids[slot]!),
+      revisions: Float64Array.from(slots, (slot) => index.revisions[slot]!),
+      names: slots.map((slot) => index.names[slot]!),
+    };
+    const items = new Map<number, Buffer>();
+    const missing: (Place & { readonly place: number })[] = [];
+    for (const place of wanted(outline)) {
+      const slot = slots[place]!;
+      const bytes = this.#shelf.bytes(slot);
+      if (bytes) items.set(place, this.shownInList(bytes));
+      else missing.push({ place, ...this.#index.at(slot) });
+    }
+    return { revision: this.#parts.feed.applied, outline, items, missing };
+  }
+
+  /** False when one of the objects is another by now. */
+  async #readMissing({ items, missing }: OpenWindow): Promise<boolean> {
+    for (let at = 0; at < missing.length; at += windowPortion) {
+      const portion = missing.slice(at, at + windowPortion);
+      const rows = await this.#parts.store.get(
+        this.#number,
+        portion.map(({ id }) => id),
+      );
+      const byId = new Map(rows.map((row) => [row.id, row]));
+      for (const one of portion) {
+        const row = byId.get(one.id);
+        const stored = this.#keep(one, row);
+        if (!stored) {
+          await this.#overtaken(row?.revision);
+          return false;
+        }
+        items.set(one.place, this.shownInList(stored.bytes));
+      }
+    }
+    return true;
   }
 
   /** Names of all matches, in order. */
@@ -506,8 +569,7 @@ export class ModelResource {
   /** How a list would be answered. */
   explain(request: ListRequest): MaybePromise<Plan> {
     this.assertReady();
-    const { where, sort, names, page, size } = request;
-    return explain(this.#index, { where, sort, names, offset: (page - 1) * size, limit: size }, this.#queryLimits());
+    return explain(this.#index, queryOf(request), this.#queryLimits());
   }
 
   /** Every match in order at one revision, read in portions while writes go on. */
@@ -536,10 +598,9 @@ export class ModelResource {
   }
 
   async *#portions(snapshot: Snapshot, ids: Float64Array): AsyncGenerator<readonly Buffer[]> {
-    const { monotonicNow } = this.#parts;
     try {
       // A store that answers at once would let a reader who never waits keep the event loop to himself.
-      const turns = new Turns(monotonicNow);
+      const turns = this.#parts.turns.turns();
       for (let at = 0, count = exportPortion.first; at < ids.length; ) {
         if (turns.isDue) await turns.take();
         const wanted = [...ids.subarray(at, at + count)];

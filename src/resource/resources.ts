@@ -10,6 +10,8 @@ import { Background } from './background.ts';
 import type { ModelBehaviour } from './behaviour.ts';
 import { ByteCache } from './byte-cache.ts';
 import { Feed } from './feed.ts';
+import type { LivePagesParts } from './live-page.ts';
+import { LivePages } from './live-page.ts';
 import type { Problem, ResourceLimits, ResourceParts } from './resource.ts';
 import { ModelResource } from './resource.ts';
 import { Watches } from './watch.ts';
@@ -28,6 +30,7 @@ export interface ResourcesParts {
     readonly writeTimeout: number;
     /** Milliseconds between bookmarks on an idle watch, at most. */
     readonly bookmarkInterval: number;
+    readonly livePages: LivePagesParts['limits'];
   };
   readonly reservedDomain: string;
   readonly logger: ResourceParts['logger'];
@@ -48,8 +51,8 @@ export class Resources {
   readonly feed: Feed;
   readonly queue: CommitQueue;
   readonly watches: Watches;
-  readonly background: Background;
   readonly turns: TurnQueue;
+  readonly livePages: LivePages;
   /** Called when this replica fell behind what the change log keeps: whoever follows the feed reads everything anew. */
   onOvertaken: (() => void) | undefined;
   readonly #parts: ResourcesParts;
@@ -62,12 +65,9 @@ export class Resources {
     const { store, registry, now, monotonicNow, limits, reservedDomain, logger } = parts;
     this.turns = new TurnQueue(monotonicNow);
     this.feed = new Feed({ store, monotonicNow, logger, resourceOf: (number) => this.#byNumber(number) });
-    this.background = new Background({ width: 2, now: monotonicNow });
-    this.watches = new Watches({
-      feed: this.feed,
-      background: this.background,
-      bookmarkInterval: limits.bookmarkInterval,
-    });
+    const background = new Background({ width: 2, now: monotonicNow });
+    this.watches = new Watches({ feed: this.feed, background, bookmarkInterval: limits.bookmarkInterval });
+    this.livePages = new LivePages({ watches: this.watches, background, limits: limits.livePages });
     this.feed.onOvertaken = () => {
       this.watches.endOvertaken();
       for (const resource of this.#byScheme.values()) resource.rebuild();

@@ -63,6 +63,8 @@ export interface OpenWatch {
 
 /** Another reader of one model's changes: a live page. Told of changes as they are applied; must be quick. */
 export interface Reader {
+  /** Clients behind it. */
+  readonly size: number;
   change(change: AppliedChange): void;
   /** Comes at least every `bookmarkInterval`; everything up to this revision was told. */
   bookmark(revision: number): void;
@@ -98,7 +100,6 @@ export class Watches {
   readonly #open = new Set<Watch>();
   readonly #atStop = new Set<() => void>();
   readonly #unsubscribe: () => void;
-  #readers = 0;
   #timer: NodeJS.Timeout | undefined;
   #stopped = false;
 
@@ -110,7 +111,9 @@ export class Watches {
 
   /** Open watches. */
   get size(): number {
-    return this.#open.size + this.#readers;
+    let size = this.#open.size;
+    for (const { readers } of this.#byResource.values()) for (const reader of readers) size += reader.size;
+    return size;
   }
 
   /** @throws Expired when `since` is no longer, or not yet, there; InvalidSelector; InvalidParameter; NotReady; ShuttingDown */
@@ -158,7 +161,6 @@ export class Watches {
       return () => {};
     }
     this.#fanoutOf(resource).readers.add(reader);
-    this.#readers++;
     this.#startBookmarks();
     return () => this.#leave(resource, reader);
   }
@@ -256,7 +258,7 @@ export class Watches {
   }
 
   #leave(resource: ModelResource, reader: Reader): void {
-    if (this.#byResource.get(resource)?.readers.delete(reader)) this.#readers--;
+    this.#byResource.get(resource)?.readers.delete(reader);
     this.#tidy(resource);
   }
 

@@ -662,6 +662,55 @@ describe('live pages', () => {
     assert.equal((await stream.changes(1))[0]!.type, 'SNAPSHOT');
   });
 
+  for (const limit of ['livePageRows', 'livePageRowsPerIdentity'] as const) {
+    test(`contract 13: rows beyond watch.${limit} are refused with QueryLimit before the stream begins`, async (t) => {
+      const watched = await open(t, { watch: { [limit]: 25 } });
+      const first = await watched.watch('&size=20');
+      const { status, problem } = await watched.refused('&size=6');
+      assert.deepEqual([status, problem.code], [503, 'QueryLimit'], problem.detail);
+      const head = await watched.fetch(`${items}?watch=true&size=5`, { method: 'HEAD' });
+      assert.equal(head.status, 200);
+      const second = await watched.watch('&size=5');
+      assert.equal(await watched.gauge('kindred_live_page_rows'), 25);
+      for (const stream of [first, second]) {
+        assert.equal(stream.status, 200);
+        stream.close();
+      }
+      await until(async () => (await watched.gauge('kindred_live_page_rows')) === 0);
+      assert.equal((await watched.watch('&size=25')).status, 200);
+    });
+  }
+
+  test('contract 13: live pages that ask the same are told the same, whoever reads slowly', async (t) => {
+    const watched = await open(t);
+    const query = '&page=1&size=50&sort=metadata.name';
+    const streams = [await watched.watch(query), await watched.watch(query, { sse: true }), await watched.watch(query)];
+    const [slow] = streams;
+    slow!.pause();
+    const text = 'x'.repeat(200_000);
+    for (let i = 0; i < 40; i++) await watched.write(`i-${i}`, 'red', { text });
+    const list: any = await (await watched.fetch(`${items}?${query.slice(1)}`)).json();
+    const names = (stream: Stream): string[] => {
+      let window: string[] = [];
+      for (const { type, object } of stream.events) {
+        if (type === 'SNAPSHOT') window = object.items.map((item: any) => item.metadata.name);
+        if (type !== 'WINDOW') continue;
+        window = window.filter((name) => !object.removed.includes(name));
+        for (const inserted of object.inserted) window.splice(inserted.index, 0, inserted.object.metadata.name);
+      }
+      return window;
+    };
+    for (const stream of streams.slice(1)) await until(() => names(stream).length === 40);
+    slow!.resume();
+    await until(() => names(slow!).length === 40);
+    for (const stream of streams) {
+      assert.deepEqual(
+        names(stream),
+        list.items.map((item: any) => item.metadata.name),
+      );
+    }
+  });
+
   test('contract 13: a live page of a model that is no longer registered ends with NotFound', async (t) => {
     const watched = await open(t);
     const stream = await watched.watch('&page=1');
