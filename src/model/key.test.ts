@@ -61,3 +61,17 @@ test('contract 1: a date is what RFC 3339 takes for one, also where Date.parse t
     assert.throws(() => parse(text), TypeError, text);
   }
 });
+
+test('contract 1: -0 and 0 are one key', () => {
+  const { key, format } = codecOf(Number);
+  assert.ok(Object.is(key(-0), 0));
+  assert.equal(format(key(-0)), '0');
+});
+
+test('contract 1: texts are ordered by code point, not by UTF-16 unit', () => {
+  const { compare } = codecOf(String);
+  const ordered = ['', 'a', 'ab', '\ud7ff', '\ue000', '\uffff', '\u{10000}', '\u{10ffff}'];
+  assert.deepEqual(ordered.toReversed().sort(compare), ordered);
+  const long = ordered.map((text) => `${'x'.repeat(40)}${text}`);
+  assert.deepEqual(long.toReversed().sort(compare), long);
+});

@@ -1,6 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { isLabelKey, isLabelValue, isName, isSubdomain, labelKeyProblem } from './names.ts';
+import {
+  isLabelKey,
+  isLabelValue,
+  isName,
+  isSubdomain,
+  labelKeyProblem,
+  labelValueProblem,
+  nameProblem,
+} from './names.ts';
 
 const cases = (check: (text: string) => boolean, good: readonly string[], bad: readonly string[]): void => {
   for (const text of good) assert.equal(check(text), true, JSON.stringify(text));
@@ -47,4 +55,13 @@ test('spec: Naming rules - the name part of a key has letters, digits, "-", "." 
 
 test('contract 2: a label value is empty or at most 63 of letters, digits, "-", "_", "."', () => {
   cases(isLabelValue, ['', 'a', 'A_b.c-9', 'x'.repeat(63)], ['x'.repeat(64), '-a', 'a-', 'a b', 'ä', ' ']);
+});
+
+test('contract 2: the violation of a name or value that is too long names the limit', () => {
+  assert.equal(nameProblem('a'.repeat(253)), undefined);
+  const { keyword, limit } = nameProblem('a'.repeat(254))!;
+  assert.deepEqual([keyword, limit], ['maxLength', 253]);
+  assert.equal(labelValueProblem('x'.repeat(63)), undefined);
+  const value = labelValueProblem('x'.repeat(64))!;
+  assert.deepEqual([value.keyword, value.limit], ['maxLength', 63]);
 });
