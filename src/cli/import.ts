@@ -99,11 +99,10 @@ class Import {
 
   constructor(io: Io, flags: Flags, interrupt: Interrupt, onWait: (error: KindredError) => void) {
     this.stop = AbortSignal.any([interrupt.stop, this.#failed.signal]);
-    const retry = { patience: flags.retryFor, stop: this.stop, onWait };
-    this.#client = connect(flags, io, { signal: interrupt.cut, retry });
+    this.#retry = new Patience({ patience: flags.retryFor, stop: this.stop, onWait });
+    this.#client = connect(flags, io, { signal: interrupt.cut, retry: this.#retry });
     this.#types = new Types(this.#client);
     this.#onConflict = flags.onConflict;
-    this.#retry = new Patience(retry);
   }
 
   async add(document: Document): Promise<void> {
@@ -188,8 +187,11 @@ class Import {
 
   /** Enters what became of an object; returns the error when the next object would meet it too. */
   #refused(document: Document, error: KindredError): KindredError | undefined {
-    if (error.code === 'UnknownOutcome') this.ledger.lose(document, error);
-    else if (isFatal(error)) {
+    if (error.code === 'UnknownOutcome') {
+      this.ledger.lose(document, error);
+      return this.#retry.isOver ? error : undefined;
+    }
+    if (isFatal(error)) {
       this.ledger.keep(document);
       return error;
     } else if (error.code === 'AlreadyExists' && this.#onConflict === 'skip') {
@@ -201,7 +203,13 @@ class Import {
   async #replace({ model }: ResourceType, document: Document): Promise<KindredError | undefined> {
     const { metadata, ...object } = document.value as ExtensionObject;
     const { version, ...rest } = metadata;
-    const put = () => this.#client.update(model, { ...object, metadata: rest } as ExtensionObject);
+    const own = { ...object, metadata: rest } as ExtensionObject;
+    const put = () =>
+      this.#client.update(model, own).catch((error: unknown) => {
+        // It was deleted meanwhile.
+        if (error instanceof KindredError && error.code === 'NotFound') return this.#client.create(model, own);
+        throw error;
+      });
     try {
       // Put there twice, it is the same.
       await retrying(put, ({ code }) => code === 'UnknownOutcome', this.#retry);

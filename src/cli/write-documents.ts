@@ -79,10 +79,9 @@ class Writing {
     this.#flags = flags;
     this.#change = change;
     this.#stop = stop;
-    const retry = { patience: flags.retryFor, stop, onWait: sayOnce(io) };
-    this.#client = connect(flags, io, { signal: cut, retry });
+    this.#retry = new Patience({ patience: flags.retryFor, stop, onWait: sayOnce(io) });
+    this.#client = connect(flags, io, { signal: cut, retry: this.#retry });
     this.#types = new Types(this.#client);
-    this.#retry = new Patience(retry);
   }
 
   /** @throws Exit unless every object that was read is written */
@@ -107,7 +106,8 @@ class Writing {
       if (!(error instanceof KindredError)) throw error;
       this.#io.stderr.write(describe(error, document.place));
       if (error.code === 'VersionConflict') this.#io.stderr.write(versionHint);
-      if (isFatal(error)) this.#end(`stopped at ${document.place}; what follows it was left alone`);
+      if (isFatal(error) || this.#retry.isOver)
+        this.#end(`stopped at ${document.place}; what follows it was left alone`);
       this.#refused++;
     }
   }

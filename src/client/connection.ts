@@ -18,9 +18,9 @@ export interface ConnectionOptions {
   timeout?: number;
   /**
    * How requests that certainly did nothing (503 `NotReady`, 429 `TooManyRequests`) are sent again, and reads whose
-   * connection broke. Default: for 30 seconds. False: never.
+   * connection broke. Default: each for 30 seconds. A `Patience` is shared by all requests of the client. False: never.
    */
-  retry?: RetryPolicy | false;
+  retry?: RetryPolicy | Patience | false;
 }
 
 export interface Call {
@@ -151,10 +151,11 @@ export class Connection {
 
   /** The answer as JSON; undefined for 204. Sent again as `retry` says. */
   json<T>(method: string, path: string, call: Call = {}): Promise<T> {
-    return this.retrying(() => this.#json(method, path, call), call.signal);
+    return this.retrying(() => this.jsonOnce(method, path, call), call.signal);
   }
 
-  async #json<T>(method: string, path: string, call: Call): Promise<T> {
+  /** As `json`, with one attempt. */
+  async jsonOnce<T>(method: string, path: string, call: Call): Promise<T> {
     const silence = new Silence(this.timeout);
     const response = await this.send(method, path, {
       ...call,
@@ -176,7 +177,7 @@ export class Connection {
   /** Calls `attempt` again as long as it fails as what may be sent again does, within the patience of this client. */
   retrying<R>(attempt: () => Promise<R>, signal?: AbortSignal): Promise<R> {
     const { retry } = this.#options;
-    const patience = new Patience(retry === false ? { patience: 0 } : retry);
+    const patience = retry instanceof Patience ? retry : new Patience(retry === false ? { patience: 0 } : retry);
     const either = this.signal && signal ? AbortSignal.any([this.signal, signal]) : (this.signal ?? signal);
     return retrying(attempt, (error) => this.isWorthAnother(error), patience, either);
   }

@@ -9,7 +9,7 @@ import type { Connection } from './connection.ts';
 import { errorFrom, Silence } from './connection.ts';
 import { lines } from './ndjson.ts';
 import type { RetryPolicy } from './retry.ts';
-import { isNotApplied, Patience } from './retry.ts';
+import { isNotApplied, Patience, retrying } from './retry.ts';
 import type { Stored } from './written.ts';
 import { isWritten } from './written.ts';
 
@@ -261,10 +261,11 @@ class Bulk {
     const readRest = async () => {
       for (const line of next) {
         const path = `${this.#path}/${encodeURIComponent(line.name!)}`;
-        const read = () => this.#connection.json<Stored>('GET', path, { signal: this.#signal });
+        const read = () => this.#connection.jsonOnce<Stored>('GET', path, { signal: this.#signal });
+        const isWorthAnother = (error: KindredError) => this.#connection.isWorthAnother(error);
         stored.set(
           line,
-          await read().catch((error: unknown) => {
+          await retrying(read, isWorthAnother, this.#patience, this.#signal).catch((error: unknown) => {
             if (!(error instanceof KindredError)) throw error;
             return error;
           }),

@@ -48,15 +48,22 @@ export class Patience {
   readonly #policy: RetryPolicy;
   /** When the first failure since the last success was. */
   #since: number | undefined;
+  #isOver = false;
 
   /** @param policy `patience` is 30 seconds when it is not given */
   constructor(policy: RetryPolicy = {}) {
     this.#policy = policy;
   }
 
+  /** An attempt was given up, and none succeeded since then. */
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
   /** An attempt succeeded: the time counts from the next failure. */
   progress(): void {
     this.#since = undefined;
+    this.#isOver = false;
   }
 
   /**
@@ -70,7 +77,10 @@ export class Patience {
     const now = performance.now();
     this.#since ??= now;
     const left = this.#since + patience - now;
-    if (left <= 0 || retryAfterOf(error) > left || stop?.aborted) throw error;
+    if (left <= 0 || retryAfterOf(error) > left || stop?.aborted) {
+      this.#isOver = true;
+      throw error;
+    }
     const delay = Math.min(delayAfter(failures, this.#policy, error), left);
     onWait?.(error, delay);
     const either = stop && signal ? AbortSignal.any([stop, signal]) : (stop ?? signal);

@@ -46,7 +46,7 @@ interface Imported extends Outcome {
 /** Imports through a proxy; `faultOf` is asked with the number of the bulk request, from 1. */
 async function imported(
   stdin: string | AsyncIterable<string>,
-  faultOf: (bulk: number, request: ProxiedRequest) => Fault | undefined,
+  faultOf: (bulk: number, request: ProxiedRequest) => Fault | undefined | Promise<Fault | undefined>,
   ...flags: string[]
 ): Promise<Imported> {
   const bulks: number[] = [];
@@ -108,6 +108,34 @@ test('contract 14: objects that the service never takes are named, and the exit 
   const read = Number(/1000 imported, (\d+) of \d+ without an answer/.exec(stderr)![1]) + 1000;
   assert.match(stderr, new RegExp(`\\nnot stored: stdin:1001-${read}\\n`));
   assert.match(stderr, /kindred: line answered 503\n$/);
+});
+
+test('contract 14: an import whose every answer is lost ends, and does not try the rest of the file', async () => {
+  const { code, stderr, bulks } = await imported(
+    notes('void', 20_000),
+    (bulk) => (bulk >= 2 ? { kind: 'refuse', status: 502 } : undefined),
+    '--retry-for',
+    '300ms',
+  );
+  assert.equal(code, 1, stderr);
+  assert.match(stderr, /\nstored or not, which is not known: stdin:1001-[\d, -]+ \(.*502.*\)\nkindred: .*502/);
+  assert.ok(bulks.length < 30, `${bulks.length} requests`);
+});
+
+test('contract 14: an object that is deleted before it is replaced is created', async () => {
+  assert.equal((await imported(notes('again', 1), () => undefined)).code, 0);
+  let puts = 0;
+  const { code, stderr } = await imported(
+    notes('again', 1),
+    async (_bulk, { method }) => {
+      if (method === 'PUT' && puts++ === 0) await harness.fetch(`${path}/again-0`, { method: 'DELETE' });
+      return undefined;
+    },
+    '--on-conflict',
+    'replace',
+  );
+  assert.equal(code, 0, stderr);
+  assert.equal((await stored('again'))[0]?.metadata.version, 0);
 });
 
 const lost: { name: string; fault: Fault }[] = [
