@@ -18,7 +18,7 @@ for (const roles of [10, 1_000, 10_000]) {
     keys: roleKeys('platform.run'),
     now: Date.now,
     timers: { after: () => () => {} },
-    isAlive: (credential) => tokens.isAlive(credential),
+    current: (principal) => tokens.current(principal),
     owned: () => [],
     logger: { warn: () => {} },
   });
@@ -40,7 +40,14 @@ for (const roles of [10, 1_000, 10_000]) {
     );
   }
   const token = newToken();
-  tokens.set('t', object('PersonalAccessToken', 't', { spec: { user: 'ada' }, status: { hash: digestOf(token) } }), 1);
+  tokens.set(
+    't',
+    object('PersonalAccessToken', 't', {
+      spec: { user: 'ada' },
+      status: { hash: digestOf(token), maker: 'impersonator' },
+    }),
+    1,
+  );
   const authenticator = new Authenticator({
     tokens,
     jwt: new JwtAuthenticator([], Date.now, () => false),

@@ -104,7 +104,7 @@ export class Auth {
       keys: this.#keys,
       now,
       timers: parts.timers,
-      isAlive: (credential) => this.#tokens.isAlive(credential),
+      current: (principal) => this.#tokens.current(principal),
       owned: (plugin) => this.#owned(plugin),
       logger,
     });

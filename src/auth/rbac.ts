@@ -5,7 +5,7 @@
 import { LRUCache } from 'lru-cache';
 import type { ExtensionObject } from '../model/object.ts';
 import type { Access, Author, Authorizer, Caller, Decision, Identity } from '../resource/access.ts';
-import type { SubjectKind } from './identity.ts';
+import type { Principal, SubjectKind } from './identity.ts';
 import { anonymousRole, authenticatedRole, isAnonymous, isPrincipal, superRole } from './identity.ts';
 import type { RoleKeys } from './keys.ts';
 import type { OutageLog } from './outage.ts';
@@ -28,8 +28,8 @@ export interface RbacParts {
   readonly keys: RoleKeys;
   readonly now: () => number;
   readonly timers: Timers;
-  /** False once a personal access token was revoked. */
-  readonly isAlive: (credential: string) => boolean;
+  /** A principal with a personal access token, as that token is now: its roles and end may have changed. Undefined once it is revoked. */
+  readonly current: (principal: Principal) => Principal | undefined;
   /** What belongs to a plugin. */
   readonly owned: (plugin: string) => readonly OwnedResource[];
   readonly logger: OutageLog;
@@ -97,8 +97,8 @@ export class Rbac implements Authorizer {
   /** When a token that somebody makes must end at the latest, milliseconds since the epoch; undefined: whenever they like. */
   tokenLimit(identity: Identity): number | undefined {
     if (!isPrincipal(identity)) return undefined;
-    const { credential, expiresAt, tokenMaxAge } = identity;
-    if (credential !== undefined) return expiresAt;
+    const { credential, tokenMaxAge } = identity;
+    if (credential !== undefined) return this.#parts.current(identity)?.expiresAt;
     return tokenMaxAge === undefined ? undefined : this.#parts.now() + tokenMaxAge;
   }
 
@@ -277,8 +277,11 @@ export class Rbac implements Authorizer {
 
   #look(identity: Identity): Seen {
     const principal = isPrincipal(identity) ? identity : undefined;
-    const until = principal?.expiresAt ?? Number.POSITIVE_INFINITY;
-    const seen: Seen = { epoch: this.#epoch, until, policy: this.#policy(identity) };
+    const isToken = principal?.credential !== undefined;
+    const current = isToken ? this.#parts.current(principal) : principal;
+    const until = current?.expiresAt ?? Number.POSITIVE_INFINITY;
+    const policy = isToken && !current ? nothing('the token was revoked') : this.#policy(current ?? identity);
+    const seen: Seen = { epoch: this.#epoch, until, policy };
     this.#seen.set(identity, seen);
     if (until !== Number.POSITIVE_INFINITY) this.#expectExpiry(until);
     return seen;
@@ -288,9 +291,6 @@ export class Rbac implements Authorizer {
     const principal = isPrincipal(identity) ? identity : undefined;
     const kind = principal?.kind ?? 'User';
     const subject = principal?.subject ?? identity.name;
-    if (principal?.credential !== undefined && !this.#parts.isAlive(principal.credential)) {
-      return nothing('the token was revoked');
-    }
     if (principal?.isForeign && this.#users.has(subject)) return nothing(`"${subject}" is a User of this service`);
     if (kind === 'User' && this.#users.get(subject)?.disabled) return nothing(`the user "${subject}" is disabled`);
     const granted = [...(principal?.granted ?? identity.roles)];

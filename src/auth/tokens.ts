@@ -110,6 +110,12 @@ export class Tokens {
     return this.#principal(found);
   }
 
+  /** Whoever acts with a token, as the token is now; undefined when it is gone. Expiry is not looked at. */
+  current({ credential }: Principal): Principal | undefined {
+    const found = this.#byHash.get(credential!);
+    return found && this.#counts(found) ? this.#principal(found) : undefined;
+  }
+
   /** False for a digest that no token of a living user has any more; expiry is not looked at. */
   isAlive(digest: string): boolean {
     const found = this.#byHash.get(digest);

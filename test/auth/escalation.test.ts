@@ -73,7 +73,14 @@ function token(spec: { user: string; roles?: string[]; expiresAt?: string }): Ex
 function world(): { rbac: Rbac; checks: WriteChecks } {
   const timers = { after: () => () => {} };
   const owned = () => [{ group: 'plugin.example', resource: 'things' }];
-  const rbac = new Rbac({ keys, now: () => 0, timers, isAlive: () => true, logger: { warn: () => {} }, owned });
+  const rbac = new Rbac({
+    keys,
+    now: () => 0,
+    timers,
+    current: (principal) => principal,
+    logger: { warn: () => {} },
+    owned,
+  });
   const roles = [
     role('authenticated', []),
     role('persons-view', [viewPersons]),

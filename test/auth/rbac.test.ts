@@ -7,23 +7,21 @@ import { roleKeys } from '../../src/auth/keys.ts';
 import { builtInRoles, Rbac } from '../../src/auth/rbac.ts';
 import type { ExtensionObject } from '../../src/model/object.ts';
 import type { Access, Decision } from '../../src/resource/access.ts';
+import { FakeClock } from '../../src/testing/fake-clock.ts';
 import type { OracleRole, OracleState, Question, Somebody } from './oracle.ts';
 import { answer } from './oracle.ts';
 
 const keys = roleKeys('platform.run');
 
-function newRbac(
-  options: { now?: () => number; owned?: () => { group: string; resource: string; names?: string[] }[] } = {},
-) {
-  const timers = { after: () => () => {} };
-  const now = options.now ?? (() => 0);
+function newRbac(options: Partial<ConstructorParameters<typeof Rbac>[0]> = {}) {
   return new Rbac({
     keys,
-    now,
-    timers,
-    isAlive: () => true,
+    now: () => 0,
+    timers: { after: () => () => {} },
+    current: (principal) => principal,
+    owned: () => [],
     logger: { warn: () => {} },
-    owned: options.owned ?? (() => []),
+    ...options,
   });
 }
 
@@ -380,7 +378,7 @@ test('contract 12: a credential ends at its expiry, and open watches are told th
     keys,
     now: () => now,
     timers,
-    isAlive: () => true,
+    current: (principal) => principal,
     logger: { warn: () => {} },
     owned: () => [],
   });
@@ -395,6 +393,55 @@ test('contract 12: a credential ends at its expiry, and open watches are told th
   fire!();
   await Promise.resolve();
   assert.equal(told, 1);
+});
+
+test('contract 12: open watches are told at the expiry of each credential, whichever acted first', async () => {
+  const clock = new FakeClock();
+  const rbac = new Rbac({
+    keys,
+    now: () => clock.now(),
+    timers: clock,
+    current: (principal) => principal,
+    logger: { warn: () => {} },
+    owned: () => [],
+  });
+  const start = clock.now();
+  const told: number[] = [];
+  const ends = [9_000, 4_000, 6_000].map(
+    (end): Principal => ({ ...ada, granted: ['super-role'], expiresAt: start + end }),
+  );
+  const decide = () => ends.map((one) => rbac.decide(one, person('list')).allowed);
+  rbac.onChange(() => {
+    told.push(clock.now() - start);
+    decide();
+  });
+  assert.deepEqual(decide(), [true, true, true]);
+  for (let second = 0; second < 10; second++) await clock.advance(1_000);
+  assert.deepEqual(told, [4_000, 6_000, 9_000]);
+  assert.deepEqual(decide(), [false, false, false]);
+});
+
+test('contract 12: a decision is about the token as it is now, not as it was when the request came', () => {
+  let scope: readonly string[] | undefined;
+  let isGone = false;
+  const rbac = newRbac({ current: (principal) => (isGone ? undefined : { ...principal, ...(scope && { scope }) }) });
+  load(rbac, {
+    roles: [{ name: 'viewer', rules: [view], dependencies: [], aggregatesTo: [] }],
+    bindings: [{ role: 'viewer', subjects: [{ kind: 'User', name: 'ada' }] }],
+    disabled: [],
+  });
+  const token: Principal = { ...ada, credential: 'digest' };
+  const isAllowed = () => {
+    rbac.changed();
+    return rbac.decide(token, person('list')).allowed;
+  };
+  assert.equal(isAllowed(), true);
+  scope = ['nothing'];
+  assert.equal(isAllowed(), false);
+  scope = ['viewer'];
+  assert.equal(isAllowed(), true);
+  isGone = true;
+  assert.equal(isAllowed(), false);
 });
 
 test('deciding with 10,000 roles: the time is printed, not asserted', () => {
