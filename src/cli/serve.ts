@@ -95,7 +95,7 @@ async function serve(io: Io, resolved: Resolved): Promise<void> {
     );
   }
   const workers = (values.workers as number | undefined) ?? 1;
-  if (workers > 1 && database.startsWith('sqlite:')) {
+  if (workers > 1 && isSqlite(database)) {
     throw new UsageError('--workers needs PostgreSQL or MySQL: a SQLite file is served by one process');
   }
   if (workers > 1) await (await import('./workers.ts')).serveWithWorkers(io, workers);
@@ -123,8 +123,8 @@ async function serveHere(io: Io, address: Address, options: ServiceOptions, leve
   const refuse = (error: unknown): never => {
     throw listenError(error, address, io.env);
   };
-  // Before there is a database: a start that comes to nothing leaves no new file behind.
-  await tryAddress(address).catch(refuse);
+  // Before there is a file: a start that comes to nothing leaves none behind.
+  if (isSqlite(options.database)) await tryAddress(address).catch(refuse);
   const stopping = stopSignal();
   const logger = openLog(io.stderr, level);
   const service = await createService({ ...options, logger });
@@ -167,6 +167,10 @@ function stopSignal(): Promise<undefined> {
       });
     }
   });
+}
+
+function isSqlite(database: ServiceOptions['database']): boolean {
+  return database === undefined || (typeof database === 'string' && database.startsWith('sqlite:'));
 }
 
 /** Only what names or is a loopback address; any other name could lead anywhere. */

@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict';
 import type { ChildProcess } from 'node:child_process';
 import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
+import type { AddressInfo } from 'node:net';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { after, it } from 'node:test';
@@ -122,6 +125,36 @@ it('contract 14: --workers: when the service cannot start, all end with its exit
   assert.equal(await unreachable.ended, 1);
   assert.match(unreachable.output.stderr, /^kindred: the database .* cannot be reached/m);
   assert.equal(unreachable.output.stdout, '');
+});
+
+it('contract 14: --workers: a port that is taken is told in the sentence that helps, once', { skip }, async () => {
+  const database = await adapter!.create();
+  const other = createServer().listen(0, '127.0.0.1');
+  await once(other, 'listening');
+  try {
+    const { port } = other.address() as AddressInfo;
+    const started = serve(['--workers', '2', '--database', database.url, '--port', String(port)]);
+    assert.equal(await started.ended, 1);
+    const told = started.output.stderr.split('\n').filter((line) => line.startsWith('kindred:'));
+    assert.equal(told.length, 1, started.output.stderr);
+    assert.match(told[0]!, /^kindred: the port \d+ of 127\.0\.0\.1 is taken by another program: .* with --port \d+$/);
+  } finally {
+    other.close();
+    await database.drop();
+  }
+});
+
+it('contract 14: a server that answers and refuses is not called unreachable', { skip }, async () => {
+  const database = await adapter!.create();
+  const url = new URL(database.url);
+  url.pathname = '/no_such_database';
+  const { code, stderr } = await kindred(['check', '--database', url.href]);
+  assert.equal(code, 1);
+  assert.match(
+    stderr,
+    /^kindred: the database \S+ refuses the connection: database "no_such_database" does not exist\n$/,
+  );
+  await database.drop();
 });
 
 it('contract 14: --workers on SQLite is refused in one line with exit code 2', async () => {
