@@ -16,6 +16,7 @@ const commands: Readonly<Record<string, string>> = {
 };
 
 const namespaces = 'objects are in no namespaces';
+const goes = 'an object goes at once, or when its finalizers are gone';
 const options: Readonly<Record<string, string>> = {
   '-n': namespaces,
   '--namespace': namespaces,
@@ -27,7 +28,11 @@ const options: Readonly<Record<string, string>> = {
   '--context': commands.config!,
   '--kubeconfig': commands.config!,
   '--force': 'an object that waits for finalizers goes with: kindred finalizer remove TYPE NAME --all',
-  '--grace-period': 'an object goes at once, or when its finalizers are gone',
+  '--grace-period': goes,
+  '--now': goes,
+  '--cascade': goes,
+  '--wait': 'the command does not wait: an object goes at once, or when its finalizers are gone',
+  '-L': '-o json, and a program such as jq',
   '--show-labels': '-o yaml shows the labels',
 };
 

@@ -26,7 +26,7 @@ interface Flags extends ConnectionFlags {
 
 export function patchCommand(io: Io): Command {
   const command = new Command('patch')
-    .description('change members of objects, for example: kindred patch cities nice -p \'{"spec":{"mayor":null}}\'')
+    .description('change members of objects')
     .argument('[what...]', targetHelp)
     .option('-p, --patch <patch>', 'the patch, as JSON or YAML')
     .option('--patch-file <file>', 'a file with the patch')
@@ -38,6 +38,7 @@ export function patchCommand(io: Io): Command {
     )
     .addOption(new Option('--subresource <name>', 'patch this part, of models that have it').choices(['status']))
     .addOption(formatOption(resultFormats, 'table'))
+    .addHelpText('after', '\nFor example: kindred patch cities nice -p \'{"spec":{"mayor":null}}\'')
     .action(async (what: string[], flags: Flags) => {
       const patch = await patchFrom(flags);
       const kind = flags.type ?? (Array.isArray(patch) ? 'json' : 'merge');
