@@ -296,7 +296,9 @@ export class ResourceRoutes {
       const create = (line: Buffer) => {
         // A right that is withdrawn while the lines come in counts at once.
         this.#parts.authorise(exchange, access);
-        return resource.create(parseJson(line, this.#jsonLimits), { caller: exchange.caller });
+        const body = this.#parse(line);
+        if (!(body instanceof Promise)) return resource.create(body, { caller: exchange.caller });
+        return body.then((object) => resource.create(object, { caller: exchange.caller }));
       };
       const { limits, resources } = this.#parts;
       return bulkCreate(exchange, resources.feed.applied, { create, limits, gate: this.#gate });
@@ -338,8 +340,14 @@ export class ResourceRoutes {
   }
 
   async #body(exchange: Exchange): Promise<unknown> {
-    const bytes = await readBody(exchange.request, this.#parts.limits);
-    if (bytes.length < largeBody) return parseJson(bytes, this.#jsonLimits);
+    return this.#parse(await readBody(exchange.request, this.#parts.limits));
+  }
+
+  #parse(bytes: Buffer): unknown {
+    return bytes.length < largeBody ? parseJson(bytes, this.#jsonLimits) : this.#parseLarge(bytes);
+  }
+
+  async #parseLarge(bytes: Buffer): Promise<unknown> {
     const { turns } = this.#parts.resources;
     const body = await parseLargeJson(bytes, this.#jsonLimits, () => turns.next());
     await turns.next();

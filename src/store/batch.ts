@@ -57,8 +57,8 @@ interface Waiting {
  * brought into the indexes, sent to whoever watches, answered, and followed by the next of its caller.
  */
 const slice = { writes: 64, time: 5 };
-/** Writes that are told about at once. */
-const handful = 8;
+/** Writes that are told about at once, and their bytes: a single one may have more. */
+const handful = { writes: 8, bytes: 16 * 2 ** 10 };
 
 const processTimers: Timers = {
   setTimeout: (callback, milliseconds) => setTimeout(callback, milliseconds),
@@ -139,14 +139,18 @@ export class CommitQueue {
       sent = undefined;
       if ('results' in answer) {
         let sliceEnd = this.#options.monotonicNow() + slice.time;
-        for (let at = 0; at < batch.length; at += handful) {
+        let sliceStart = 0;
+        for (let at = 0; at < batch.length; ) {
           // The store works on the next batch while this one is told about.
           sent ??= this.#send();
-          if (at > 0 && (at % slice.writes === 0 || this.#options.monotonicNow() >= sliceEnd)) {
+          if (at > 0 && (at - sliceStart >= slice.writes || this.#options.monotonicNow() >= sliceEnd)) {
             await new Promise<void>((resolve) => this.#options.timers.setImmediate(resolve));
             sliceEnd = this.#options.monotonicNow() + slice.time;
+            sliceStart = at;
           }
-          this.#settle(batch.slice(at, at + handful), answer.results.slice(at, at + handful), time);
+          const end = handfulEnd(batch, at);
+          this.#settle(batch.slice(at, end), answer.results.slice(at, end), time);
+          at = end;
         }
       } else await this.#fail(batch, answer.failure);
       sent ??= this.#send();
@@ -225,4 +229,14 @@ export class CommitQueue {
     const next = this.#underWay.find((one) => !one.answered) ?? this.#waiting[0];
     this.#timer = next && this.#options.timers.setTimeout(() => this.#expire(), Math.max(next.deadline - now, 1));
   }
+}
+
+/** Where the writes that are told about together end. */
+function handfulEnd(batch: readonly Waiting[], start: number): number {
+  let bytes = 0;
+  for (let at = start; at < batch.length; at++) {
+    bytes += batch[at]!.write.bytes.byteLength;
+    if (at > start && (at === start + handful.writes || bytes > handful.bytes)) return at;
+  }
+  return batch.length;
 }

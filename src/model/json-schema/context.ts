@@ -11,6 +11,8 @@ import type { Resource } from './references.ts';
  * size takes less, unless it is alternatives within alternatives, or long texts for a pattern that has no small automaton.
  */
 const stepLimits = { atOnce: 1_000_000, together: 10_000_000 };
+/** What is tried at once; what costs more is done anew, in a turn of its own. */
+const quickSteps = 50_000;
 /** What costs more than one step. */
 const costs = { alternative: 3, mark: 5, violation: 500 };
 /** Items from which on a list is checked in parts. */
@@ -29,7 +31,7 @@ export interface Turns {
 }
 
 /** Items that are checked later. */
-interface Deferred {
+export interface Deferred {
   readonly items: readonly unknown[];
   readonly from: number;
   readonly to: number;
@@ -47,13 +49,16 @@ export class Context {
   #deferred: Deferred[] | undefined;
   /** Greater than 0 while what is checked need not hold. */
   #alternatives = 0;
+  #atOnce: number;
   #steps = 0;
   #before = 0;
   silent = true;
 
-  constructor(base: string, scope: Resource) {
+  /** @param isQuick given up where it costs more than a quick attempt may */
+  constructor(base: string, scope: Resource, isQuick = false) {
     this.#base = base;
     this.scopes = [scope];
+    this.#atOnce = isQuick ? quickSteps : stepLimits.atOnce;
   }
 
   /** Adds what is wrong with a value. */
@@ -63,19 +68,20 @@ export class Context {
     });
   }
 
-  /** The same, in parts: a promise when there is more to check than at once. */
-  validateInParts(check: Check, value: unknown, found: Violations, turns: Turns): Promise<void> | undefined {
+  /** The same but for long lists, which are given; undefined when it cost too much. */
+  validateButLists(check: Check, value: unknown, found: Violations): Deferred[] | undefined {
     const deferred: Deferred[] = [];
     this.#deferred = deferred;
-    this.#limited(found, () => {
+    const isWithin = this.#limited(found, () => {
       if (check(value, this, undefined)) return;
       deferred.length = 0;
       this.#collect(check, value, found);
     });
-    return deferred.length > 0 ? this.#checkDeferred(deferred, found, turns) : undefined;
+    return isWithin ? deferred : undefined;
   }
 
-  async #checkDeferred(deferred: Deferred[], found: Violations, turns: Turns): Promise<void> {
+  async validateLists(deferred: Deferred[], found: Violations, turns: Turns): Promise<void> {
+    this.#atOnce = stepLimits.atOnce;
     for (let next = deferred.pop(); next; next = deferred.pop()) {
       const { items, to, check, path } = next;
       for (let at = next.from; at < to && !found.isFull; ) {
@@ -147,7 +153,7 @@ export class Context {
 
   spend(steps: number): void {
     this.#steps += steps;
-    if (this.#steps > stepLimits.atOnce || this.#before + this.#steps > stepLimits.together) throw new TooCostly();
+    if (this.#steps > this.#atOnce || this.#before + this.#steps > stepLimits.together) throw new TooCostly();
   }
 
   /** For so many marks that are made or looked at. */

@@ -8,6 +8,7 @@
 import type { Text } from '../../errors.ts';
 import { Violations } from '../../errors.ts';
 import { invalidModel } from '../invalid-model.ts';
+import type { Check } from './check.ts';
 import { Compiler } from './compiler.ts';
 import type { Turns } from './context.ts';
 import { Context } from './context.ts';
@@ -56,7 +57,20 @@ export class SchemaDocument {
   /** The same, in parts: a promise when there is more to check than at once. */
   validateInParts(value: unknown, pointer: string, found: Violations, turns: Turns): Promise<void> | undefined {
     const check = this.#compiler.checkOf(this.root, this.#options.closed ? 'inline' : 'open');
-    return new Context(pointer, this.#references.root).validateInParts(check, value, found, turns);
+    const { root } = this.#references;
+    const quick = new Context(pointer, root, true);
+    const foundQuickly = new Violations();
+    const lists = quick.validateButLists(check, value, foundQuickly);
+    if (!lists) return this.#validateSlowly(check, value, pointer, found, turns);
+    for (const one of foundQuickly.listed) found.take(one);
+    return lists.length > 0 ? quick.validateLists(lists, found, turns) : undefined;
+  }
+
+  async #validateSlowly(check: Check, value: unknown, pointer: string, found: Violations, turns: Turns): Promise<void> {
+    await turns.take();
+    const context = new Context(pointer, this.#references.root);
+    const lists = context.validateButLists(check, value, found);
+    if (lists) await context.validateLists(lists, found, turns);
   }
 
   /** What sets the defaults below a value, in place; undefined when the document has none. It throws PayloadTooLarge. */
