@@ -84,14 +84,21 @@ export function explain(index: ModelIndex, query: Query, limits: QueryLimits): P
   return then(answer(index, query, limits), ({ plan }) => plan());
 }
 
-/** Ids of all matches in the order of the sort, for an export. */
+/** Matches that are put in order at once. */
+const idsAtOnce = 8_192;
+
+/**
+ * Ids of all matches in the order of the sort, for an export. When that is a promise, the index must stay as it is until
+ * it is resolved.
+ */
 export function runIds(
   index: ModelIndex,
   query: Pick<Query, 'where' | 'sort' | 'names'>,
   limits: QueryLimits,
 ): Float64Array | Promise<Float64Array> {
   const everything = { ...query, offset: 0, limit: Number.POSITIVE_INFINITY };
-  return then(answer(index, everything, limits), ({ slots }) => Float64Array.from(slots, (slot) => index.ids[slot]!));
+  const found = answer(index, everything, limits);
+  return found instanceof Pending ? found.ids() : Float64Array.from(found.slots, (slot) => index.ids[slot]!);
 }
 
 export function refsOf(index: ModelIndex, slots: readonly number[]): Ref[] {
@@ -226,6 +233,51 @@ class Pending {
   }
 
   async finish<T>(use: (answer: Answer) => T): Promise<Awaited<T>> {
+    const prepared = await this.#prepare();
+    const answer = evaluate(
+      this.#index,
+      this.#query,
+      this.#where,
+      this.#sort,
+      this.#work,
+      this.#started,
+      this.#limits,
+      prepared,
+    );
+    this.#giveBack(prepared);
+    return await use(answer);
+  }
+
+  /** As `runIds`. */
+  async ids(): Promise<Float64Array> {
+    const index = this.#index;
+    const prepared = await this.#prepare();
+    const evaluation = new Evaluation(index, this.#work, prepared);
+    const observer = index.observe();
+    try {
+      const matches = evaluation.evaluate(this.#where, this.#query.names);
+      const ranks = ranksOfMatches(index, this.#where, this.#sort, this.#query, matches);
+      const ids = new Float64Array(matches.count);
+      for (let at = 0; at < ids.length; ) {
+        const pager = new Pager(index, evaluation, this.#work);
+        for (const slot of pager.page(matches, this.#sort, at, idsAtOnce, ranks)) ids[at++] = index.ids[slot]!;
+        if (at < ids.length && this.#work.sliceIsOver) await this.#letOthers();
+        if (observer.touched.size > 0) throw new Error('an index changed while its ids were put in order');
+      }
+      return ids;
+    } finally {
+      observer.stop();
+      evaluation.release();
+      this.#giveBack(prepared);
+    }
+  }
+
+  #giveBack(prepared: ReadonlyMap<KeyCondition, SlotSet>): void {
+    for (const { words } of prepared.values()) if (words) this.#index.scratch.giveBack(words);
+  }
+
+  /** What satisfies the costly conditions, collected in slices, as it is now. */
+  async #prepare(): Promise<ReadonlyMap<KeyCondition, SlotSet>> {
     const index = this.#index;
     const prepared = new Map<KeyCondition, SlotSet>();
     const observer = index.observe();
@@ -242,18 +294,7 @@ class Pending {
     } finally {
       observer.stop();
     }
-    const answer = evaluate(
-      index,
-      this.#query,
-      this.#where,
-      this.#sort,
-      this.#work,
-      this.#started,
-      this.#limits,
-      prepared,
-    );
-    for (const { words } of prepared.values()) if (words) index.scratch.giveBack(words);
-    return await use(answer);
+    return prepared;
   }
 
   /** Everything that satisfies the condition, but for what changes while this goes on. */

@@ -518,4 +518,35 @@ describe('a query that does not fit into one slice', () => {
     );
     assert.deepEqual([...ids], pages);
   });
+
+  const everything = [
+    { where: Queries.all(), sort: [{ field: 'spec.tags' }, { field: 'spec.age', direction: 'desc' }] },
+    { where: slow, sort: [{ field: 'spec.done' }] },
+    { where: select('spec.age>=700'), sort: [{ field: 'spec.age', direction: 'desc' }] },
+  ] as const;
+
+  test('contract 7: the ids of very many matches are put in order in slices', async () => {
+    for (const query of everything) {
+      let turns = 0;
+      const nextTurn = async () => {
+        turns++;
+      };
+      const pending = runIds(index, query, { ...ticking(9), nextTurn });
+      assert(pending instanceof Promise);
+      const whole = runIds(index, query, still);
+      assert(!(whole instanceof Promise));
+      assert.deepEqual([...(await pending)], [...whole]);
+      assert(turns > 0);
+    }
+  });
+
+  test('an index that changes while ids are put in order is a fault of the service, and told', async () => {
+    let turns = 0;
+    const nextTurn = async () => {
+      turns++;
+      index.put(entry('changed', { created: turns, keys: [['x'], [turns], [], []] }), 1, 1);
+    };
+    await assert.rejects(async () => runIds(index, everything[0], { ...ticking(5), nextTurn }), /changed while/);
+    index.remove('changed');
+  });
 });
