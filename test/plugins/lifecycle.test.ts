@@ -146,7 +146,7 @@ describe('plugin lifecycle', () => {
 
   it('contract 9: plugins start in the order of their dependencies and stop in the other one', async () => {
     const log: string[] = [];
-    const logged = (name: string, dependencies?: Record<string, string>) => ({
+    const logged = (name: string, turns: number, dependencies?: Record<string, string>) => ({
       name,
       version: '1.0.0',
       dependencies,
@@ -155,10 +155,14 @@ describe('plugin lifecycle', () => {
           await new Promise((resolve) => setImmediate(resolve));
           log.push(`+${name}`);
         },
-        stop: () => void log.push(`-${name}`),
+        // The more depend on others the longer they take: what they depend on must not be stopped meanwhile.
+        async stop() {
+          for (let i = 0; i < turns; i += 1) await new Promise((resolve) => setImmediate(resolve));
+          log.push(`-${name}`);
+        },
       }),
     });
-    const plugins = [logged('c', { b: '^1.0.0' }), logged('b', { a: '*' }), logged('a')];
+    const plugins = [logged('c', 50, { b: '^1.0.0' }), logged('b', 20, { a: '*' }), logged('a', 0)];
     const harness = await harnessOf({ plugins });
     assert.deepEqual(log.splice(0), ['+a', '+b', '+c']);
     await setEnabled(harness, 'a', false);

@@ -244,20 +244,26 @@ describe('controllers under random histories', () => {
     const seed = Number(process.env.SEED ?? Math.floor(Math.random() * 2 ** 31));
     t.diagnostic(`seed ${seed}`);
     let histories = 0;
+    let steps = 0;
     const end = performance.now() + timeLimit;
-    const property = fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 60 }), async (steps) => {
-      if (performance.now() > end) return;
-      const made = world();
-      const harness = await harnessOf({ persistent: true, plugins: made.plugins });
-      try {
-        for (const one of steps) await act(harness, made, one);
-        await check(harness, made);
-        histories += 1;
-      } finally {
-        await cleanUp();
-      }
-    });
+    const property = fc.asyncProperty(
+      fc.array(step, { minLength: 10, maxLength: 60, size: 'max' }),
+      async (history) => {
+        if (performance.now() > end) return;
+        const made = world();
+        const harness = await harnessOf({ persistent: true, plugins: made.plugins });
+        try {
+          for (const one of history) await act(harness, made, one);
+          await check(harness, made);
+          histories += 1;
+          steps += history.length;
+        } finally {
+          await cleanUp();
+        }
+      },
+    );
     await fc.assert(property, { seed, numRuns: 25, endOnFailure: true });
-    t.diagnostic(`${histories} histories`);
+    t.diagnostic(`${histories} histories, of ${Math.round(steps / Math.max(1, histories))} steps each`);
+    assert.ok(histories > 0, 'no history came to its end');
   });
 });
