@@ -33,10 +33,11 @@ export class ListOptions {
   /**
    * Label selectors are always ANDed. `fieldSelector` and `andQuery` are ANDed to the field conditions given so far,
    * `orQuery` widens these. `build` throws InvalidSelector for a malformed selector.
+   * @param from what the options begin with, such as those of a request
    */
-  static builder(): ListOptionsBuilder {
-    const labelSelectors: string[] = [];
-    const steps: ListOptionsStep[] = [];
+  static builder(from?: ListOptions): ListOptionsBuilder {
+    const labelSelectors = [...(from?.labelSelectors ?? [])];
+    const steps = [...(from?.steps ?? [])];
     const builder: ListOptionsBuilder = {
       labelSelector: (text) => {
         labelSelectors.push(text);

@@ -322,6 +322,11 @@ describe('ListOptions and PageRequest', () => {
       'ada',
     );
     assert.equal(names(ListOptions.builder().build().condition), 'ada bob cy dan');
+    const narrowed = ListOptions.builder(options).andQuery(Queries.equal('spec.title', 'Dan')).build();
+    assert.equal(names(narrowed.condition), 'dan');
+    assert.equal(names(options.condition), 'bob dan');
+    const wider = ListOptions.builder(ListOptions.parse({ labelSelector: 'env' })).build();
+    assert.equal(names(wider.condition), names(ListOptions.builder().labelSelector('env').build().condition));
     assert.throws(() => ListOptions.builder().fieldSelector('=').build(), { code: 'InvalidSelector' });
   });
 
