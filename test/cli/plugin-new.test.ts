@@ -116,30 +116,3 @@ test('contract 9: it is built, packed and installed, and starts from there; its 
   await run('tar', ['-xzf', join(home, packed.filename), '-C', installed, '--strip-components=1']);
   await works(installed, 'garden.example.com');
 });
-
-test('contract 9: with --dev the source runs although the package is built', async () => {
-  const folder = join(home, 'both');
-  mkdirSync(join(folder, 'dist'), { recursive: true });
-  const exports = { '.': { development: './plugin.ts', default: './dist/plugin.js' } };
-  const source = (route: string) => `import { definePlugin, GroupVersion, route } from 'kindred';
-const endpoint = {
-  groupVersion: () => GroupVersion.parse('api.both.example.com/v1'),
-  endpoint: () => route().GET('/${route}', () => 1).build(),
-};
-export default definePlugin({ start: ({ registerEndpoint }) => registerEndpoint(endpoint) });
-`;
-  writeFileSync(
-    join(folder, 'package.json'),
-    JSON.stringify({ name: 'both', version: '1.0.0', type: 'module', exports }),
-  );
-  writeFileSync(join(folder, 'dist/plugin.js'), source('built'));
-  writeFileSync(join(folder, 'plugin.ts'), source('source'));
-  for (const dev of [false, true]) {
-    const started = await startHarness({ plugins: [folder], pluginHost: { dev } });
-    const statuses = await Promise.all(
-      ['built', 'source'].map(async (name) => (await started.fetch(`/apis/api.both.example.com/v1/${name}`)).status),
-    );
-    await started.stop();
-    assert.deepEqual(statuses, dev ? [404, 200] : [200, 404], `dev ${dev}`);
-  }
-});

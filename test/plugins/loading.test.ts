@@ -53,6 +53,34 @@ describe('the entry of a package', () => {
       assert.match(message!, /"main" or "exports" leads to no file: .*dist\/plugin\.js/);
     }
   });
+
+  const routeSource = (route: string) => `import { definePlugin, GroupVersion, route } from 'kindred';
+const endpoint = {
+  groupVersion: () => GroupVersion.parse('api.both.example.com/v1'),
+  endpoint: () => route().GET('/${route}', () => 1).build(),
+};
+export default definePlugin({ start: ({ registerEndpoint }) => registerEndpoint(endpoint) });
+`;
+  for (const { built, dev, runs } of [
+    { built: true, dev: false, runs: 'built' },
+    { built: true, dev: true, runs: 'source' },
+    { built: false, dev: false, runs: 'source' },
+    { built: false, dev: true, runs: 'source' },
+  ]) {
+    it(`contract 9: ${built ? 'built' : 'not built'} ${dev ? 'with' : 'without'} --dev, the ${runs} runs`, async () => {
+      const exports = { '.': { development: './plugin.js', default: './dist/plugin.js' } };
+      const folder = folderOf({
+        'package.json': { name: 'both', version: '1.0.0', type: 'module', main: './dist/plugin.js', exports },
+        'plugin.js': routeSource('source'),
+        ...(built && { 'dist/plugin.js': routeSource('built') }),
+      });
+      const harness = await harnessOf({ plugins: [folder], pluginHost: { dev } });
+      const statuses = await Promise.all(
+        ['built', 'source'].map(async (name) => (await harness.fetch(`/apis/api.both.example.com/v1/${name}`)).status),
+      );
+      assert.deepEqual(statuses, runs === 'built' ? [200, 404] : [404, 200]);
+    });
+  }
 });
 
 /** Source in index.js, and what the Plugin object says of it. TypeScript is in installed.test.ts: here a loader of the tests is in the way. */
