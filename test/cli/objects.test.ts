@@ -1,8 +1,12 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable, Writable } from 'node:stream';
+import { text } from 'node:stream/consumers';
 import { after, before, beforeEach, test } from 'node:test';
 import { defineModel, definePlugin, Type } from 'kindred';
 import type { Harness } from 'kindred/testing';
@@ -177,10 +181,14 @@ test('contract 14: a list in YAML is what it was, line breaks and all, and can b
 });
 
 test('contract 14: more objects than are written at once are printed whole and in order', async () => {
-  const all = Array.from({ length: 1_203 }, (_, i) => `n-${String(i).padStart(5, '0')}`);
+  // The longest name is in the first portion: the later ones keep its width.
+  const all = Array.from({ length: 1_203 }, (_, i) => `n-${String(i).padStart(5, '0')}${i === 7 ? '-longest' : ''}`);
   for (const name of all) await harness.client.create(Lid, { metadata: { name }, spec: {} });
   const table = await call('list', `lids.${shop}`);
   assert.deepEqual([names(table), table.stderr], [['NAME', ...all], '1203 of 1203\n']);
+  const begin = table.stdout.indexOf('AGE');
+  const lines = table.stdout.trimEnd().split('\n').slice(1);
+  assert.ok(lines.every((line) => /^ \d/.test(line.slice(begin - 1))));
   const document = JSON.parse((await call('list', `lids.${shop}`, '-o', 'json')).stdout);
   assert.deepEqual(
     [document.items.map((one: { metadata: { name: string } }) => one.metadata.name), document.total],
@@ -339,6 +347,32 @@ test('contract 14: finalizer remove lets go an object that is stuck', async () =
   assert.equal(await harness.client.fetch(Box, 'a'), undefined);
   const none = await call('finalizer', 'remove', 'box', 'b', '--all');
   assert.deepEqual([none.code, none.stdout], [0, `boxes.${shop}/b has no finalizers\n`]);
+});
+
+test('contract 14: finalizer remove takes nothing off that somebody puts there meanwhile', async () => {
+  await harness.client.patch(Box, 'a', { metadata: { finalizers: ['x.example.com/one'] } });
+  let isFirst = true;
+  const between = createServer(async (request, response) => {
+    if (request.method === 'PATCH' && isFirst) {
+      isFirst = false;
+      await harness.client.patch(Box, 'a', { metadata: { finalizers: ['x.example.com/one', 'x.example.com/late'] } });
+    }
+    const { host, connection, 'content-length': _, ...headers } = request.headers as Record<string, string>;
+    const body = request.method === 'PATCH' ? { body: await text(request) } : {};
+    const answer = await fetch(`${harness.url}${request.url}`, { method: request.method!, headers, ...body });
+    response.writeHead(answer.status, { 'content-type': answer.headers.get('content-type')! });
+    response.end(await answer.text());
+  }).listen(0, '127.0.0.1');
+  try {
+    await once(between, 'listening');
+    const KINDRED_SERVER = `http://127.0.0.1:${(between.address() as AddressInfo).port}`;
+    const done = await callIn({ env: { KINDRED_SERVER } }, 'finalizer', 'remove', 'box', 'a', 'x.example.com/one');
+    assert.deepEqual([done.code, done.stdout], [0, `boxes.${shop}/a has the finalizers x.example.com/late\n`]);
+    assert.deepEqual((await harness.client.get(Box, 'a')).metadata.finalizers, ['x.example.com/late']);
+  } finally {
+    between.close();
+    between.closeAllConnections();
+  }
 });
 
 const usage: { args: string[]; message: RegExp }[] = [
