@@ -24,6 +24,11 @@ export interface ServiceOptions {
   host?: string;
   /** 0 takes a free one. Default 8090. */
   port?: number;
+  /**
+   * Listen when everything is ready, for a port that others serve meanwhile. Default false: `/livez` and `/readyz` answer
+   * from the beginning, the rest `NotReady`.
+   */
+  listenWhenReady?: boolean;
   /** `false`: everybody may do everything. */
   auth?: false | AuthOptions;
   /** Domain of the service's own groups, labels and annotations. Default `platform.run`. */
@@ -116,6 +121,7 @@ function withDefaults(options: ServiceOptions) {
     pluginFolder: options.pluginFolder,
     host: options.host ?? '127.0.0.1',
     port: options.port ?? 8090,
+    listenWhenReady: options.listenWhenReady ?? false,
     auth: options.auth ?? {},
     reservedDomain: options.reservedDomain ?? 'platform.run',
     list: { maxSize: 1_000, ...options.list },

@@ -41,8 +41,8 @@ import { Webhooks, webhookBehaviours } from './webhook/webhooks.ts';
 
 export interface Service {
   /**
-   * Listens, starts the plugins, resolves when every enabled plugin is started or failed. Rejects when the address cannot
-   * be had. `administratorToken` comes once: at the first start of a store with authentication.
+   * Listens (at the end with `listenWhenReady`), starts the plugins, resolves when every enabled plugin is started or
+   * failed. Rejects when the address cannot be had, and when the service is stopped meanwhile. `administratorToken` comes once: at the first start of a store with authentication.
    */
   start(): Promise<{ url: string; administratorToken?: string }>;
   /** What `/readyz` says in full; also during the start. */
@@ -325,14 +325,16 @@ class RunningService implements Service {
   }
 
   async start(): Promise<{ url: string; administratorToken?: string }> {
-    const { host, port } = this.#options;
-    const { url } = await this.#app.listen({ host, port });
+    const { host, port, listenWhenReady } = this.#options;
+    const address = listenWhenReady ? undefined : await this.#app.listen({ host, port });
     await this.#plugins.start();
     await Promise.all(this.#resources.all().map((resource) => resource.ready));
     await this.#webhooks.start();
     const administratorToken = await this.#auth.bootstrap();
     await this.#auth.settled();
+    if (this.#stopping) throw new Error('the service was stopped during its start');
     this.#status = 'ready';
+    const { url } = address ?? (await this.#app.listen({ host, port }));
     return { url, ...(administratorToken !== undefined && { administratorToken }) };
   }
 

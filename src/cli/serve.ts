@@ -126,8 +126,9 @@ async function serveHere(io: Io, address: Address, options: ServiceOptions, leve
   // Before there is a file: a start that comes to nothing leaves none behind.
   if (isSqlite(options.database)) await tryAddress(address).catch(refuse);
   const stopping = stopSignal();
+  const joins = process.connected && (await import('./workers.ts')).joinsOthers();
   const logger = openLog(io.stderr, level);
-  const service = await createService({ ...options, logger });
+  const service = await createService({ ...options, listenWhenReady: joins, logger });
   try {
     const started = service.start().catch(refuse);
     // A signal during the start stops it; what the start then says no longer matters.

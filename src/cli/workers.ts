@@ -7,6 +7,11 @@ interface ReadyMessage {
   kindredReady: string;
 }
 
+/** True in a worker that joins others on their port, which are ready. */
+export function joinsOthers(): boolean {
+  return cluster.isWorker && cluster.worker!.id > 1;
+}
+
 /** In a worker: tells the first process and returns true. In a process of its own: false. */
 export function workerReady(url: string): boolean {
   if (!cluster.isWorker) return false;
@@ -23,6 +28,7 @@ const stopLimit = 9_700;
 /**
  * Runs `workers` replicas of the service on one port: processes of this same command, each serving alone. The first
  * one is ready before the others start, so that what happens once (tables, the first token) happens in one process.
+ * The others, and those that replace a worker that ended, take the port when they are ready.
  */
 export async function serveWithWorkers(io: Io, workers: number): Promise<void> {
   cluster.setupPrimary({ exec: process.argv[1]!, args: [...process.argv.slice(2), '--workers', '1'] });

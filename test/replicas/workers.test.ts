@@ -2,13 +2,15 @@ import assert from 'node:assert/strict';
 import type { ChildProcess } from 'node:child_process';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { after, it } from 'node:test';
+import { createService, definePlugin } from 'kindred';
 import { until } from 'kindred/testing';
+import pino from 'pino';
 import { kindred } from '../cli/command.ts';
 import { databaseAdapters } from '../servers.ts';
 
@@ -116,6 +118,96 @@ it('contract 14: --workers: one port, ready once, one token, what one worker wro
   assert.ok(Date.now() - asked < 10_000 + 1_000, `${Date.now() - asked} ms`);
   for (const pid of all) assert.throws(() => process.kill(pid, 0), /ESRCH/);
   await database.drop();
+});
+
+it('contract 14: --workers: a worker gets requests when it is ready, and none before', { skip }, async () => {
+  const database = await adapter!.create();
+  const slow = join(folder, 'slow');
+  mkdirSync(slow);
+  const manifest = { name: 'slow', version: '1.0.0', type: 'module', main: 'plugin.js', engines: { kindred: '*' } };
+  writeFileSync(join(slow, 'package.json'), JSON.stringify(manifest));
+  writeFileSync(
+    join(slow, 'plugin.js'),
+    `import { definePlugin, GroupVersion, route } from 'kindred';
+    const endpoint = {
+      groupVersion: () => GroupVersion.parse('api.slow.example.com/v1'),
+      endpoint: () => route().GET('/workers/-/pid', () => ({ pid: process.pid }), (d) => d.operationId('Pid')).build(),
+    };
+    export default definePlugin({
+      async start({ registerEndpoint }) {
+        registerEndpoint(endpoint);
+        await new Promise((resolve) => setTimeout(resolve, 1_500));
+      },
+    });`,
+  );
+  const started = serve([
+    ...['--workers', '2', '--database', database.url, '--port', '0', '--insecure-no-auth', '--plugin', slow],
+  ]);
+  const url = await until(() => /^Kindred is ready at (http:\S+)$/m.exec(started.output.stdout)?.[1], {
+    timeout: 60_000,
+    what: 'ready',
+  });
+  /** Asks, with a connection for each request, until both processes have answered; what else was answered. */
+  const askBoth = async (): Promise<{ pids: Set<number>; others: string[] }> => {
+    const pids = new Set<number>();
+    const others: string[] = [];
+    const path = `${url}/apis/api.slow.example.com/v1/workers/-/pid`;
+    await until(
+      async () => {
+        const response = await fetch(path, { headers: { connection: 'close' } }).catch(String);
+        if (typeof response === 'string') others.push(response);
+        else {
+          const { pid, detail } = (await response.json()) as { pid: number; detail?: string };
+          if (response.status === 200) pids.add(pid);
+          else others.push(`${response.status} ${detail}`);
+        }
+        return pids.size === 2;
+      },
+      { timeout: 60_000, what: 'both workers answer' },
+    );
+    return { pids, others };
+  };
+  const { pids: first } = await askBoth();
+  const [dying, staying] = [...first] as [number, number];
+  process.kill(dying, 'SIGKILL');
+  await until(() => started.output.stderr.includes(`worker ${dying} ended`));
+  const { pids: second, others } = await askBoth();
+  assert.deepEqual([...new Set(others)], []);
+  assert.ok(second.has(staying) && !second.has(dying));
+  started.child.kill('SIGTERM');
+  assert.equal(await started.ended, 0);
+  await database.drop();
+});
+
+it('contract 14: listenWhenReady: nothing listens before everything is ready, nor after a stop during the start', async () => {
+  const probe = createServer().listen(0, '127.0.0.1');
+  await once(probe, 'listening');
+  const { port } = probe.address() as AddressInfo;
+  await new Promise((resolve) => probe.close(resolve));
+  for (const isStopped of [false, true]) {
+    const { promise: mayStart, resolve: letStart } = Promise.withResolvers<void>();
+    const plugin = definePlugin({ start: () => mayStart });
+    const service = await createService({
+      ...{ database: 'sqlite::memory:', port, listenWhenReady: true, auth: false },
+      plugins: [{ name: 'slow', plugin }],
+      logger: pino({ level: 'silent' }),
+    });
+    const starting = service.start();
+    starting.catch(() => undefined);
+    await until(() => service.readiness().plugins.some(({ state }) => state === 'STARTING'));
+    const refused = ({ cause }: Error) => (cause as NodeJS.ErrnoException).code === 'ECONNREFUSED';
+    await assert.rejects(fetch(`http://127.0.0.1:${port}/livez`), refused);
+    const stopping = isStopped ? service.stop() : undefined;
+    letStart();
+    if (stopping) {
+      await stopping;
+      await assert.rejects(starting, /stopped during its start/);
+      await assert.rejects(fetch(`http://127.0.0.1:${port}/livez`), refused);
+    } else {
+      assert.equal((await fetch(`${(await starting).url}/readyz`)).status, 200);
+      await service.stop();
+    }
+  }
 });
 
 it('contract 14: --workers: when the service cannot start, all end with its exit code and its one line', {
