@@ -49,6 +49,10 @@ test('contract 14: an import is complete when every object is acknowledged or sk
   ledger.skip(b);
   assert.equal(ledger.isComplete, true);
   assert.equal(reported(ledger), '');
+  const c = document(3);
+  ledger.add(c);
+  ledger.refuse(c, refusal);
+  assert.equal(ledger.isComplete, false);
 });
 
 test('contract 14: no object is counted twice', () => {

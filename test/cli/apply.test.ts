@@ -358,3 +358,14 @@ test('contract 14: a name that leads elsewhere in a URL is refused as a name', a
   assert.equal(code, 1);
   assert.match(stderr, /\/metadata\/name: /);
 });
+
+test('contract 14: a discovery that failed once is asked again for the next object', async () => {
+  let discoveries = 0;
+  const files = ['one', 'two'].map((name) => `${JSON.stringify(garden(`found-${name}`))}\n`).join('');
+  const { code, stdout, stderr } = await through(
+    ({ path }) => (path.endsWith('/v1') && ++discoveries === 1 ? { kind: 'refuse', status: 500 } : undefined),
+    files,
+  );
+  assert.deepEqual([code, stdout], [1, `gardens.${group}/found-two created\n`]);
+  assert.match(stderr, /^stdin:1: .* 500 .*\n$/);
+});

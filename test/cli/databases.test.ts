@@ -85,6 +85,26 @@ test('contract 14: a backup that lost its end is not restored', async () => {
   assert.equal(existsSync(target), false);
 });
 
+test('contract 14: a backup that is damaged anywhere is not restored', async () => {
+  const file = join(folder, 'broken.db');
+  assert.equal((await kindred(['backup', '-o', file, '--database', database])).code, 0);
+  const db = new DatabaseSync(file);
+  const { rootpage } = db.prepare("SELECT rootpage FROM sqlite_schema WHERE name = 'changes'").get() as {
+    rootpage: number;
+  };
+  const { page_size: size } = db.prepare('PRAGMA page_size').get() as { page_size: number };
+  db.exec('PRAGMA wal_checkpoint(TRUNCATE)');
+  db.close();
+  const bytes = readFileSync(file);
+  bytes.fill(0, (rootpage - 1) * size, rootpage * size);
+  writeFileSync(file, bytes);
+  const target = join(folder, 'broken-restored.db');
+  const { code, stderr } = await kindred(['restore', file, '--database', `sqlite:${target}`]);
+  assert.equal(code, 1);
+  assert.match(stderr, /^kindred: .*broken\.db is damaged: .*\n$/);
+  assert.equal(existsSync(target), false);
+});
+
 test('contract 14: check finds nothing in a sound database, and changes nothing', async () => {
   const { code, stdout, stderr } = await kindred(['check', '--database', database, '--plugin', atlas]);
   assert.equal(code, 0, stderr);

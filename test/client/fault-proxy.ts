@@ -7,7 +7,7 @@ import { setTimeout } from 'node:timers/promises';
 
 export type Fault =
   /** Answered here; the service sees nothing of it. `problem`: with the document that the service itself would send. */
-  | { kind: 'refuse'; status: 429 | 502 | 503 | 504; retryAfter?: string; problem?: boolean }
+  | { kind: 'refuse'; status: 429 | 500 | 502 | 503 | 504; retryAfter?: string; problem?: boolean }
   /** The service does the work, and its answer is replaced. */
   | { kind: 'hide'; status: 502 | 503 | 504 }
   /** The connection breaks before the service sees the request. */

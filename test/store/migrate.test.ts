@@ -103,12 +103,15 @@ for (const [from, to] of pairs) {
           return call();
         }
       };
-      const result = await migrate(database.url, proxy.url, { batch: 16, onProgress: cut, attempt });
-      assert.ok(failures.length >= 2, failures.join());
       const other = await to.create();
-      assert.deepEqual(result, await migrate(database.url, other.url));
-      await proxy.close();
-      for (const one of [database, target, other]) await one.drop();
+      try {
+        const result = await migrate(database.url, proxy.url, { batch: 16, onProgress: cut, attempt });
+        assert.ok(failures.length >= 2, failures.join());
+        assert.deepEqual(result, await migrate(database.url, other.url));
+      } finally {
+        await proxy.close();
+        for (const one of [database, target, other]) await one.drop();
+      }
     });
 
     it('stops at a signal, and goes on later', async () => {
