@@ -19,6 +19,7 @@ import mysql from 'mysql2/promise';
 import pg from 'pg';
 import { openStore } from '../src/store/open.ts';
 import type { StoreAdapter, StoreDatabase } from '../src/testing/store-contract.ts';
+import { until } from '../src/testing/until.ts';
 import type { DatabaseProxy } from './replicas/proxy.ts';
 import { startProxy } from './replicas/proxy.ts';
 
@@ -272,6 +273,18 @@ async function runPostgres({ folder, programs, data }: MadePostgres, options: Se
     ],
     environment: { ...postgresEnvironment, ...options.environment },
   });
+}
+
+/** One process of a PostgreSQL is killed, as by the kernel that is out of memory; the server starts again in place. */
+export async function crashInPlace(server: DatabaseServer): Promise<void> {
+  const client = new pg.Client({ connectionString: server.url('postgres') });
+  const ended = new Promise<void>((resolve) => client.once('end', resolve));
+  client.on('error', () => undefined);
+  await client.connect();
+  const { rows } = await client.query('SELECT pg_backend_pid() AS pid');
+  process.kill(rows[0].pid as number, 'SIGKILL');
+  await ended;
+  await until(() => server.query('SELECT 1'));
 }
 
 /** A server whose commits wait for a standby. */

@@ -1,9 +1,15 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
 import { until } from 'kindred/testing';
-import pg from 'pg';
-import type { DatabaseServer, ReplicatedServer } from '../servers.ts';
-import { databaseAdapters, mariadbServer, postgresServer, replicatedServer, selectedDatabases } from '../servers.ts';
+import type { ReplicatedServer } from '../servers.ts';
+import {
+  crashInPlace,
+  databaseAdapters,
+  mariadbServer,
+  postgresServer,
+  replicatedServer,
+  selectedDatabases,
+} from '../servers.ts';
 import type { Answer, Replica } from './notes.ts';
 import { atEnd, call, cleanUp, create, notes, replica, watch } from './notes.ts';
 import type { DatabaseProxy } from './proxy.ts';
@@ -37,17 +43,6 @@ async function cluster(): Promise<Cluster> {
       proxy.lead(servers.standby.url('live'));
     },
   };
-}
-
-/** One process of the server is killed, as by the kernel that is out of memory; the server starts again in place. */
-async function crashInPlace(server: DatabaseServer): Promise<void> {
-  const client = new pg.Client({ connectionString: server.url('postgres') });
-  const ended = new Promise<void>((resolve) => client.on('error', () => resolve()));
-  await client.connect();
-  const { rows } = await client.query('SELECT pg_backend_pid() AS pid');
-  process.kill(rows[0].pid as number, 'SIGKILL');
-  await ended;
-  await until(() => server.query('SELECT 1'));
 }
 
 /** A read that is answered: not 503. */

@@ -71,7 +71,8 @@ describe('openStore', () => {
     try {
       await assert.rejects(openStore(url), /another process has the SQLite file .*one\.db open/);
       const program = `import { openStore } from ${JSON.stringify(new URL('../../src/store/open.ts', import.meta.url).href)};
-        await openStore(${JSON.stringify(url)}).then(() => console.log('opened'), (error) => console.log(error.message));`;
+        await openStore(${JSON.stringify(url)}).then(() => console.log('opened'), (error) => console.log(error.message));
+        process.exit();`;
       const file = join(folder, 'second.mts');
       writeFileSync(file, program);
       const { stdout } = spawnSync(process.execPath, ['--import', 'tsx', file], { encoding: 'utf8' });

@@ -6,7 +6,7 @@ import type { Store, Write } from '../../src/store/store.ts';
 import type { DatabaseProxy } from '../replicas/proxy.ts';
 import { startProxy } from '../replicas/proxy.ts';
 import type { ReplicatedServer, ServerKind } from '../servers.ts';
-import { databaseAdapters, replicatedServer } from '../servers.ts';
+import { crashInPlace, databaseAdapters, replicatedServer } from '../servers.ts';
 
 for (const adapter of databaseAdapters().filter(({ kind }) => kind !== 'sqlite')) {
   const kind = adapter.kind as ServerKind;
@@ -81,29 +81,39 @@ for (const adapter of databaseAdapters().filter(({ kind }) => kind !== 'sqlite')
       assert.ok(store.connections! > connections!);
     });
 
-    it('a server that started again after a crash is not read from before the standby has what it shows', async () => {
+    const crashes: Record<string, () => Promise<void>> = {
+      'was killed and started': async () => {
+        await servers.primary.kill();
+        await servers.primary.start();
+      },
+      ...(kind === 'postgres' && { 'started again in place': () => crashInPlace(servers.primary) }),
+    };
+    for (const [what, crash] of Object.entries(crashes)) {
+      it(`a server that ${what} is not read from before the standby has what it shows`, () => afterCrash(crash, what));
+    }
+
+    async function afterCrash(crash: () => Promise<void>, name: string): Promise<void> {
       servers.link.freeze();
       let wasOnStandby: boolean | undefined;
-      const writing = store.commit([creation('late')], 1).then(
+      const writing = store.commit([creation(name)], 1).then(
         async () => {
-          wasOnStandby = await onStandby('late');
+          wasOnStandby = await onStandby(name);
         },
         (error: { code: string }) => error.code,
       );
       await waitingOne();
-      await servers.primary.kill();
-      await servers.primary.start();
+      await crash();
       // Commits of the service wait: for the outcome of the batch, and for what is to be read.
       await waitingOne();
       for (let i = 0; i < 2; i++) await assert.rejects(Promise.resolve(store.revision()), { code: 'NotReady' });
       assert.equal(wasOnStandby, undefined, 'it is not acknowledged');
       servers.link.heal();
       const revision = await until(() => store.revision());
-      assert.equal((await store.changes(revision - 1, 1))[0]!.name, 'late');
+      assert.equal((await store.changes(revision - 1, 1))[0]!.name, name);
       const refused = await writing;
       assert.ok(refused === 'UnknownOutcome' || wasOnStandby, `${refused}`);
-      await until(() => onStandby('late'));
-    });
+      await until(() => onStandby(name));
+    }
 
     it('a second connection to the same server commits nothing', async () => {
       const before = await store.revision();
