@@ -164,6 +164,20 @@ describe('work queue', () => {
   });
 });
 
+describe('many that wait', () => {
+  it('come in order and on time also after the heap was tidied', async () => {
+    const { clock, queue, takeAll } = make();
+    const names = Array.from({ length: 10 }, (_, i) => `n${i}`);
+    for (const [i, name] of names.entries()) queue.addAfter(name, 1_000 * (i + 1));
+    // Each earlier wait of one name leaves the one before behind in the heap.
+    for (let i = 0; i < 500; i += 1) queue.addAfter('a', 60_000 - i);
+    for (const name of names) {
+      await clock.advance(1_000);
+      assert.deepEqual(takeAll(), [name]);
+    }
+  });
+});
+
 describe('back-off', () => {
   it('contract 8: doubles from minDelay to maxDelay and begins anew after success', () => {
     const backoff = new Backoff({ minDelay: 5, maxDelay: 1_000_000 });

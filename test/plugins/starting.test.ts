@@ -40,8 +40,7 @@ function heldPlugin(work: (context: PluginContext) => unknown = () => {}) {
             .GET('/greetings', () => 'hello')
             .build(),
       });
-      await work(context);
-      registered.resolve();
+      await Promise.try(work, context).then(() => registered.resolve(), registered.reject);
       await gate.promise;
     },
   });

@@ -50,6 +50,7 @@ const none = /plugins\[0\] is no plugin: it must be a folder, the name of an ins
 const wrongPlugins: [string, unknown, RegExp][] = [
   ['definePlugin without a name', definePlugin({ start() {} }), nameless],
   ['a class without a name', (() => class extends Plugin {})(), nameless],
+  ['a class that is only a default export', { default: class extends Plugin {} }.default, nameless],
   ['an object that is none', { start() {} }, none],
   ['a class that is none', class Todo {}, none],
   ['nothing', undefined, none],
