@@ -38,9 +38,12 @@ const options: Readonly<Record<string, string>> = {
 
 const tooManyFor: Readonly<Record<string, string>> = { list: 'kindred get TYPE NAME' };
 
+const missing: Readonly<Record<string, string>> = { '-f': 'files follow -f, as in -f objects.yaml' };
+
 const places = [
   { pattern: /unknown command '([^']+)'/, hints: commands },
   { pattern: /unknown option '(-[^'=]+)/, hints: options },
+  { pattern: /required option '(-[^', ]+)/, hints: missing },
   { pattern: /too many arguments for '([^']+)'/, hints: tooManyFor },
 ];
 

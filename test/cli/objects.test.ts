@@ -419,6 +419,10 @@ const usage: { args: string[]; message: RegExp }[] = [
   },
   { args: ['watch', `box,lid.${shop}`], message: /^kindred: one type can be watched at a time\n$/ },
   { args: ['describe', 'box', 'a'], message: /unknown command 'describe'; here: kindred get TYPE NAME\n/ },
+  {
+    args: ['apply', 'x.yaml'],
+    message: /required option '-f, .* not specified; here: files follow -f, as in -f objects/,
+  },
   { args: ['create', '-f', 'x.yaml'], message: /unknown command 'create'; here: kindred apply -f FILE\n/ },
 ];
 for (const { args, message } of usage) {
