@@ -38,9 +38,7 @@ function canICommand(io: Io): Command {
         }
         const target = isPath ? { path: text } : { type: await typeOf(new Types(client), text) };
         const body = { verb, ...target, ...(name !== undefined && { name }) };
-        const answer = await client.request<Answer>('POST', '/v3/can-i', { body }).catch((error: unknown) => {
-          throw aboutType(error);
-        });
+        const answer = await client.request<Answer>('POST', '/v3/can-i', { body });
         await print(io, flags.output, answer, () => `${answer.allowed ? 'yes' : 'no'}: ${answer.reason}\n`);
         if (!answer.allowed) throw new Exit(1);
       },
@@ -56,10 +54,4 @@ async function typeOf(types: Types, text: string): Promise<string> {
     throw error;
   });
   return [found?.label ?? word, ...part].join('/');
-}
-
-/** The question is no object of anybody's: what is wrong with its type is said alone. */
-function aboutType(error: unknown): unknown {
-  const wrong = error instanceof KindredError && error.errors?.find(({ pointer }) => pointer === '/type');
-  return wrong ? new Error(wrong.message) : error;
 }
