@@ -27,13 +27,6 @@ export class Background {
     this.#options = options;
   }
 
-  /** Pieces that wait for their turn. */
-  get waiting(): number {
-    let count = 0;
-    for (const pieces of this.#waiting.values()) count += pieces.length;
-    return count;
-  }
-
   /** True when a piece should come to its end: together they have held the event loop for long enough. */
   get isOver(): boolean {
     this.#sliceEnd ??= this.#openSlice();
