@@ -131,6 +131,98 @@ test('contract 13: an initial list that breaks is listed again, and only the dif
   ]);
 });
 
+test('contract 13: an object that was deleted and made again while the list broke off is told again', async () => {
+  const initial = (name: string, creationTimestamp: string, revision: number, version = 0) => ({
+    type: 'ADDED',
+    revision,
+    object: { ...object(name), metadata: { name, version, creationTimestamp } },
+    initial: true,
+  });
+  const [before, after] = ['2026-01-01T00:00:00.000Z', '2026-01-01T00:00:01.000Z'];
+  const seen = await collect(
+    [
+      {
+        expect: { sendInitial: 'true' },
+        events: [initial('same', before, 5), initial('remade', before, 5), initial('changed', before, 5)],
+        end: 'break',
+      },
+      {
+        expect: { sendInitial: 'true' },
+        events: [
+          initial('same', before, 9),
+          initial('remade', after, 9),
+          initial('changed', before, 9, 1),
+          { type: 'BOOKMARK', revision: 9, initial: true },
+        ],
+      },
+    ],
+    { sendInitial: true },
+    6,
+  );
+  assert.deepEqual(seen.slice(3), ['MODIFIED 9 remade initial', 'MODIFIED 9 changed initial', 'BOOKMARK 9 initial']);
+});
+
+test('contract 13: a list that breaks twice gives each object once, and tells what went meanwhile', async () => {
+  const initial = (name: string, revision: number) => ({
+    type: 'ADDED',
+    revision,
+    object: object(name),
+    initial: true,
+  });
+  const bookmark = (revision: number) => ({ type: 'BOOKMARK', revision });
+  const seen = await collect(
+    [
+      { expect: { sendInitial: 'true' }, events: [initial('a', 5), initial('b', 5), bookmark(5)], end: 'break' },
+      { expect: { sendInitial: 'true' }, events: [initial('b', 6), initial('c', 6)], end: 'break' },
+      {
+        expect: { sendInitial: 'true' },
+        events: [initial('c', 7), initial('d', 7), { ...bookmark(7), initial: true }, bookmark(8)],
+      },
+    ],
+    { sendInitial: true },
+    8,
+  );
+  assert.deepEqual(seen, [
+    'ADDED 5 a initial',
+    'ADDED 5 b initial',
+    'ADDED 6 c initial',
+    'ADDED 7 d initial',
+    'DELETED 7 a',
+    'DELETED 7 b',
+    'BOOKMARK 7 initial',
+    'BOOKMARK 8',
+  ]);
+});
+
+test('contract 13: a service that ends each stream at once is asked less and less often', async (t) => {
+  const delays: number[] = [];
+  const { setTimeout } = globalThis;
+  t.mock.method(globalThis, 'setTimeout', (run: () => void, milliseconds: number) => {
+    if (milliseconds < 60_000) delays.push(milliseconds);
+    return setTimeout(run, milliseconds < 60_000 ? 0 : milliseconds);
+  });
+  const ended = { type: 'ERROR', revision: 7, error: { status: 503, code: 'NotReady', detail: 'building' } };
+  const seen = await collect(
+    [
+      { expect: {}, revision: 7, events: [ended] },
+      { expect: { since: '7' }, events: [ended] },
+      { expect: { since: '7' }, events: [ended] },
+      {
+        expect: { since: '7' },
+        events: [
+          { type: 'BOOKMARK', revision: 9 },
+          { ...ended, revision: 9 },
+        ],
+      },
+      { expect: { since: '9' }, events: [{ type: 'BOOKMARK', revision: 10 }] },
+    ],
+    { minDelay: 100, maxDelay: 10_000, random: () => 1 },
+    2,
+  );
+  assert.deepEqual(seen, ['BOOKMARK 9', 'BOOKMARK 10']);
+  assert.deepEqual(delays, [100, 200, 400, 100], 'and as before once something came');
+});
+
 test('contract 13: an initial list that ends with Expired is listed again', async () => {
   const expired = { type: 'ERROR', revision: 5, error: { status: 410, code: 'Expired', detail: 'list again' } };
   const initial = { type: 'ADDED', revision: 5, object: object('a'), initial: true };

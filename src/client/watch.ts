@@ -56,8 +56,8 @@ export async function* watch<T>(
           since ??= listing ? undefined : event.opened;
           continue;
         }
-        failures = 0;
         if (event.type === 'ERROR') throw errorFrom(event.error ?? {});
+        failures = 0;
         const revision = String(event.revision);
         if (listing) {
           yield* listing.events<T>(event, revision);
