@@ -64,11 +64,20 @@ class Server {
 async function follow(server: Server) {
   const told: string[] = [];
   let overtaken = 0;
+  let retries = 0;
   const feed = new Feed({
     store: server as unknown as Store,
     resourceOf: () => resource,
     monotonicNow: () => performance.now(),
     logger: { error: () => undefined },
+    timers: {
+      after: (milliseconds, run, isIdle) => {
+        const isRetry = !isIdle && milliseconds < 1_500;
+        if (isRetry) retries++;
+        const timer = setTimeout(run, milliseconds);
+        return () => clearTimeout(timer);
+      },
+    },
   });
   feed.onOvertaken = () => overtaken++;
   await feed.start();
@@ -78,6 +87,7 @@ async function follow(server: Server) {
     feed,
     told,
     overtaken: () => overtaken,
+    retries: () => retries,
     commit: (revision: number, name: string) => {
       const write = { ...change(revision, name), resource } as unknown as ModelWrite;
       feed.committed([{ write, result: { ok: true, id: revision, revision } }], revision);
@@ -100,7 +110,7 @@ describe('Feed over a database that lost what was applied', () => {
   for (const [what, log] of others) {
     it(`reads everything anew before a read is answered: ${what}`, async () => {
       const server = new Server(5);
-      const { feed, told, overtaken } = await follow(server);
+      const { feed, told, overtaken, retries } = await follow(server);
       assert.deepEqual([feed.applied, overtaken()], [5, 0]);
       server.lead(log);
       await feed.current();
@@ -109,7 +119,9 @@ describe('Feed over a database that lost what was applied', () => {
       assert.deepEqual(feed.readAnew, { log: 0, history: 1 });
       assert.deepEqual(feed.recent(newest), []);
       if (newest > 0) assert.equal(feed.recent(newest - 1), undefined, 'what was applied before is forgotten');
-      // It goes on from there, and asks nothing further.
+      // It goes on from there, and looks for nothing that the database no longer has.
+      await new Promise((done) => setImmediate(done));
+      assert.equal(retries(), 0);
       server.log.push(change(newest + 1, 'next'));
       await feed.current();
       assert.deepEqual([told, overtaken()], [[`${newest + 1} next`], 1]);

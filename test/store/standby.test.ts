@@ -129,26 +129,42 @@ for (const adapter of databaseAdapters().filter(({ kind }) => kind !== 'sqlite')
       }
     });
 
+    /** A batch whose wait an operator ends is acknowledged when the standby has it. */
+    async function afterEndedWait(name: string, endWait: () => Promise<unknown>): Promise<void> {
+      servers.link.freeze();
+      let wasOnStandby: boolean | undefined;
+      const writing = store.commit([creation(name)], 1).then(async (results) => {
+        wasOnStandby = await onStandby(name);
+        return results;
+      });
+      await endWait();
+      // It is acknowledged, or another commit waits in its place.
+      await until(async () => wasOnStandby !== undefined || (await servers.waiting()).length > 0);
+      assert.deepEqual([wasOnStandby, await onStandby(name)], [undefined, false]);
+      servers.link.heal();
+      assert.equal((await writing)[0]!.ok, true);
+      assert.equal(wasOnStandby, true);
+    }
+
+    it('a batch whose connection was ended while it waited is acknowledged when the standby has it', () =>
+      afterEndedWait('terminated', async () => {
+        const waiting = await waitingOne();
+        await servers.primary.query(
+          kind === 'postgres' ? `SELECT pg_terminate_backend(${waiting})` : `KILL CONNECTION ${waiting}`,
+        );
+        await until(async () => !(await servers.waiting()).includes(waiting));
+      }));
+
     if (kind === 'postgres') {
       /** As an operator does who ends long queries. */
       const cancelWait = async (): Promise<void> => {
-        await servers.primary.query(`SELECT pg_cancel_backend(${await waitingOne()})`);
+        const waiting = await waitingOne();
+        await servers.primary.query(`SELECT pg_cancel_backend(${waiting})`);
+        await until(async () => !(await servers.waiting()).includes(waiting));
       };
 
-      it('a batch whose wait was cancelled is acknowledged when the standby has it', async () => {
-        servers.link.freeze();
-        let wasOnStandby: boolean | undefined;
-        const writing = store.commit([creation('cancelled')], 1).then(async (results) => {
-          wasOnStandby = await onStandby('cancelled');
-          return results;
-        });
-        await cancelWait();
-        await until(async () => (await servers.waiting()).length > 0, { what: 'another commit waits in its place' });
-        assert.deepEqual([wasOnStandby, await onStandby('cancelled')], [undefined, false]);
-        servers.link.heal();
-        assert.equal((await writing)[0]!.ok, true);
-        assert.equal(wasOnStandby, true);
-      });
+      it('a batch whose wait was cancelled is acknowledged when the standby has it', () =>
+        afterEndedWait('cancelled', cancelWait));
 
       it('a lease whose wait was cancelled is not held', async () => {
         servers.link.freeze();
