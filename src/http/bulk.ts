@@ -23,7 +23,8 @@ interface BulkLimits {
 }
 
 export interface BulkParts {
-  readonly create: (line: Buffer) => Promise<Answer>;
+  /** @param onHanded called when the object is handed to the store */
+  readonly create: (line: Buffer, onHanded: () => void) => Promise<Answer>;
   readonly limits: BulkLimits;
   /** Shared by all bulk requests. */
   readonly gate: LineGate;
@@ -124,24 +125,28 @@ class Bulk {
         if (isRefused) this.#flushSoon();
         return true;
       }
-      this.#start(line, bytes);
+      // Of two lines with the same name the first one wins, however long it takes to read it.
+      await this.#start(line, bytes);
     }
     return false;
   }
 
-  #start(line: Line, bytes: number): void {
+  /** Resolves when the object is handed to the store, or refused. */
+  #start(line: Line, bytes: number): Promise<void> {
     const { create, limits, gate } = this.#parts;
+    const { promise: handed, resolve: onHanded } = Promise.withResolvers<void>();
     const slot: Slot = { text: undefined };
     this.#slots.push(slot);
     this.#running++;
     this.#runningBytes += bytes;
-    const work = line ? Promise.try(create, line) : Promise.reject(lineTooLarge(limits.body));
+    const work = line ? Promise.try(create, line, onHanded) : Promise.reject(lineTooLarge(limits.body));
     const answered = (text: string): void => {
       slot.text = text;
       this.#running--;
       this.#runningBytes -= bytes;
       gate.leave(bytes);
       this.#flushSoon();
+      onHanded();
     };
     work.then(
       ({ stored }) => answered(`${JSON.stringify({ status: 201, name: stored.name, version: 0 })}\n`),
@@ -152,6 +157,7 @@ class Bulk {
         answered(this.#textOf(error));
       },
     );
+    return handed;
   }
 
   #textOf(error: unknown): string {

@@ -293,12 +293,13 @@ export class ResourceRoutes {
     const { resource } = model;
     if (type === ndjson) {
       const access = listAccess(model, 'create');
-      const create = (line: Buffer) => {
+      const create = (line: Buffer, onHanded: () => void) => {
         // A right that is withdrawn while the lines come in counts at once.
         this.#parts.authorise(exchange, access);
         const body = this.#parse(line);
-        if (!(body instanceof Promise)) return resource.create(body, { caller: exchange.caller });
-        return body.then((object) => resource.create(object, { caller: exchange.caller }));
+        const options = { caller: exchange.caller, onHanded };
+        if (!(body instanceof Promise)) return resource.create(body, options);
+        return body.then((object) => resource.create(object, options));
       };
       const { limits, resources } = this.#parts;
       return bulkCreate(exchange, resources.feed.applied, { create, limits, gate: this.#gate });

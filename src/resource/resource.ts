@@ -46,6 +46,8 @@ export interface WriteOptions {
   readonly caller: Caller;
   /** Entity tags of `If-Match` as sent, or `*`. */
   readonly ifMatch?: readonly string[] | '*';
+  /** Called when the write is handed to the store: what is begun then comes after it. */
+  readonly onHanded?: () => void;
   /** The write fails unless this lease is held. */
   readonly fence?: { readonly lease: string; readonly token: number };
 }

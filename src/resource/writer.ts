@@ -143,6 +143,7 @@ export class Writer {
       object,
       entry,
     };
+    options.onHanded?.();
     const result = await this.#commit(write);
     if (!result.ok) return undefined;
     return {
@@ -314,7 +315,7 @@ export class Writer {
     const isLenient = metadata.deletionTimestamp !== undefined || onlyFinalizersWent(stored.object, next);
     const entry = isLenient ? storedEntry(this.#scheme, object, name).entry : strictEntry(this.#scheme, object);
     if (turns.isDue) await turns.take();
-    const claims = this.#claims(name, entryBefore, gone ? undefined : entry);
+    const claims = await this.#claims(name, entryBefore, gone ? undefined : entry, turns);
     const write: ModelWrite = {
       type: gone ? 'delete' : 'update',
       model: this.#parts.resource.number,
@@ -335,19 +336,27 @@ export class Writer {
   }
 
   /** Unique values taken and given up between two entries of one object. */
-  #claims(name: string, before: IndexEntry, after: IndexEntry | undefined): Pick<ModelWrite, 'claim' | 'release'> {
+  async #claims(
+    name: string,
+    before: IndexEntry,
+    after: IndexEntry | undefined,
+    turns: Turns,
+  ): Promise<Pick<ModelWrite, 'claim' | 'release'>> {
     if (after && haveSameKeys(this.#uniques, this.#scheme.indexes, before, after)) return { claim: [], release: [] };
     const held = claimsOf(this.#uniques, this.#scheme.indexes, before);
+    if (turns.isDue) await turns.take();
     const wanted = after ? claimsOf(this.#uniques, this.#scheme.indexes, after) : [];
+    if (turns.isDue) await turns.take();
     const textOf = ({ hash }: { readonly hash: Uint8Array }) => asBuffer(hash).toString('latin1');
     const [heldTexts, wantedTexts] = [new Set(held.map(textOf)), new Set(wanted.map(textOf))];
-    const release = held
-      .filter((claim) => !wantedTexts.has(textOf(claim)))
-      .map(({ hash, definition, value }) => {
-        const others = this.#parts.holders(definition, value).filter((other) => other !== name);
-        const successor = others[0] === undefined ? undefined : this.#parts.place(others[0]);
-        return { hash, successor };
-      });
+    const release: { hash: Uint8Array; successor: Place | undefined }[] = [];
+    for (const claim of held) {
+      if (wantedTexts.has(textOf(claim))) continue;
+      if (turns.isDue) await turns.take();
+      const other = this.#parts.holders(claim.definition, claim.value).find((one) => one !== name);
+      const successor = other === undefined ? undefined : this.#parts.place(other);
+      release.push({ hash: claim.hash, successor });
+    }
     return { claim: wanted.filter((claim) => !heldTexts.has(textOf(claim))), release };
   }
 

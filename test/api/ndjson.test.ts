@@ -61,6 +61,16 @@ describe('bulk POST', () => {
     );
   });
 
+  test('contract 3: of two lines with the same name the first one wins, however long it takes to read', async () => {
+    const note = (name: string, extra: unknown) => ({ metadata: { name }, text: 'x', extra });
+    const lines = ['slow', 'slower'].flatMap((name) => [note(name, Array(300_000).fill(1)), note(name, 'quick')]);
+    const answers = await bulk(api, lines, notes);
+    assert.deepEqual(
+      answers.map((one) => one.code ?? one.status),
+      [201, 'AlreadyExists', 201, 'AlreadyExists'],
+    );
+  });
+
   test('contract 3: the body limit holds for each line, and the lines behind it count', async () => {
     const frame = JSON.stringify({ metadata: { name: 'x1' }, text: '' }).length;
     const note = (name: string, bytes: number) => ({ metadata: { name }, text: 'x'.repeat(bytes - frame) });

@@ -12,7 +12,7 @@ import type { Resource } from './references.ts';
  */
 const stepLimits = { atOnce: 1_000_000, together: 10_000_000 };
 /** What is tried at once; what costs more is done anew, in a turn of its own. */
-const quickSteps = 50_000;
+const quickSteps = 20_000;
 /** What costs more than one step. */
 const costs = { alternative: 3, mark: 5, violation: 500 };
 /** Items from which on a list is checked in parts. */
