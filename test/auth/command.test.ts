@@ -51,7 +51,7 @@ test('contract 12: kindred token create prints the token alone, creates the user
 
   const list = await run(administrator, 'token', 'list', '--user', 'robot', '-o', 'json');
   assert.ok(!list.stdout.includes(token) && !list.stdout.includes('hash'));
-  const { name } = JSON.parse(list.stdout)[0].metadata;
+  const { name } = JSON.parse(list.stdout).items[0].metadata;
   assert.equal((await run(administrator, 'token', 'revoke', name)).code, 0);
   await expect(401, robot('GET', books));
 });
