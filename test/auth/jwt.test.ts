@@ -8,7 +8,7 @@ import { exportJWK, generateKeyPair, importJWK, SignJWT } from 'jose';
 import Provider from 'oidc-provider';
 import { JwtAuthenticator } from '../../src/auth/jwt.ts';
 import { KindredError } from '../../src/errors.ts';
-import { expect, live } from './live.ts';
+import { expect, live, until } from './live.ts';
 
 /** A real OpenID Connect provider; its keys can be changed and it can be taken away, as its operator would. */
 class IssuerProcess {
@@ -405,8 +405,12 @@ test('contract 12: who is known by a JWT may do nothing under a name from the mo
   });
   assert.equal(response.status, 200);
   await expect(201, world.admin('POST', `${core}/users`, { metadata: { name: 'ada' } }));
-  const last = JSON.parse((await response.text()).trim().split('\n').at(-1)!);
-  assert.equal(last.error.code, 'Forbidden');
+  let told: string | undefined;
+  void response.text().then((text) => {
+    told = text;
+  });
+  await until(() => told !== undefined, 'the stream ends');
+  assert.equal(JSON.parse(told!.trim().split('\n').at(-1)!).error.code, 'Forbidden');
   const refusal = await expect(401, world.as(token)('GET', `${core}/users`));
   assert.match(refusal.body.detail, /belongs to a User of this service/);
 });

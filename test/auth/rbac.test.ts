@@ -220,6 +220,41 @@ test('contract 12: with resourceNames only, a list is allowed for the named obje
   assert.equal(simplified(rbac.decide(ada, person('create'))), 'no');
 });
 
+test('contract 12: a token for some names, of a user with others, is for those that both have', () => {
+  const rbac = newRbac();
+  const named = (name: string, ...resourceNames: string[]): OracleRole => ({
+    name,
+    rules: [{ ...view, resourceNames }],
+    dependencies: [],
+    aggregatesTo: [],
+  });
+  load(rbac, {
+    roles: [named('own', 'x', 'y'), named('narrow', 'y', 'z'), named('apart', 'z')],
+    bindings: [{ role: 'own', subjects: [{ kind: 'User', name: 'ada' }] }],
+    disabled: [],
+  });
+  const token = (scope: string[]): Principal => ({ ...ada, scope });
+  assert.deepEqual(simplified(rbac.decide(token(['narrow']), person('list'))), ['y']);
+  for (const [name, expected] of Object.entries({ x: 'no', y: 'yes', z: 'no' })) {
+    assert.equal(simplified(rbac.decide(token(['narrow']), person('get', name))), expected, name);
+  }
+  assert.equal(simplified(rbac.decide(token(['apart']), person('list'))), 'no');
+});
+
+test('contract 12: a name from elsewhere is nobody from the moment a User has it, also for what is open', async () => {
+  const rbac = bound({ name: 'r', rules: [view] });
+  const foreign: Principal = { ...ada, isForeign: true };
+  await Promise.resolve();
+  let told = 0;
+  rbac.onChange(() => told++);
+  assert.equal(rbac.decide(foreign, person('list')).allowed, true);
+  rbac.setUser('ada', userObject('ada'), 5);
+  assert.equal(rbac.decide(foreign, person('list')).allowed, false);
+  assert.equal(rbac.decide(ada, person('list')).allowed, true);
+  await Promise.resolve();
+  assert.equal(told, 1);
+});
+
 test('contract 12: a ring of dependencies and aggregation is harmless', () => {
   const rbac = newRbac();
   load(rbac, {
