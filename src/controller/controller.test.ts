@@ -377,6 +377,85 @@ describe('controller', () => {
     await controller.stop(10);
   });
 
+  it('a mapping that throws for one object at the start is asked again for that one alone', async () => {
+    const world = new World();
+    world.put(Book, 'b');
+    for (const name of ['x', 'y', 'z']) world.put(Author, name);
+    let fails = true;
+    const asked: string[] = [];
+    const { controller, take, settle, troubles } = make({
+      world,
+      configure: (builder) =>
+        builder.watches(Author, async (author: unknown) => {
+          const { name } = (author as Item).metadata;
+          asked.push(name);
+          if (name === 'y' && fails) throw new Error('not now');
+          return [`of-${name}`];
+        }),
+    });
+    await controller.start();
+    await settle();
+    assert.deepEqual(take().sort(), ['b', 'of-x', 'of-z']);
+    assert.match(troubles[0]!, /^WatchFailed: .*not now$/);
+    asked.length = 0;
+    await world.clock.advance(60_000);
+    assert.deepEqual([...new Set(asked)], ['y']);
+    assert.ok(asked.length < 20, `asked ${asked.length} times`);
+    assert.deepEqual(take(), []);
+    await controller.whenQuiet(0);
+    fails = false;
+    await world.clock.advance(10_000);
+    assert.deepEqual(take(), ['of-y']);
+    await controller.stop(10);
+    assert.equal(world.clock.pending, 0);
+  });
+
+  it('contract 8: an object that is deleted while too many changes wait is not forgotten', async () => {
+    const world = new World();
+    world.put(Book, 'b');
+    const { controller, take, settle } = make({
+      world,
+      configure: (builder) => builder.onDelete(() => true).watches(Author, () => []),
+    });
+    await controller.start();
+    await settle();
+    take();
+    world.remove(Book, 'b');
+    for (let i = 0; i <= 50_000; i += 1) world.put(Author, 'x');
+    await settle();
+    await settle();
+    assert.deepEqual(take(), ['b']);
+    await controller.stop(10);
+  });
+
+  it('a controller is quiet when both of two listings are over', async () => {
+    const world = new World();
+    world.put(Book, 'b');
+    const gate = Promise.withResolvers<void>();
+    const { controller, settle } = make({
+      world,
+      configure: (builder) => builder.syncAllOnStart(false).watches(Author, () => gate.promise.then(() => [])),
+    });
+    await controller.start();
+    await settle();
+    world.objects.get(Author)!.set('slow', { metadata: { name: 'slow' } } as Item);
+    controller.resync();
+    await settle();
+    world.objects.get(Author)!.clear();
+    controller.resync();
+    await settle();
+    let quiet = false;
+    const waiting = controller.whenQuiet(60_000).then(() => {
+      quiet = true;
+    });
+    await settle();
+    assert.equal(quiet, false);
+    gate.resolve();
+    await settle();
+    await waiting;
+    await controller.stop(10);
+  });
+
   it('contract 8: stop aborts the signal, waits for running calls but not for ever, and begins none', async () => {
     let signal: AbortSignal | undefined;
     const { world, controller, take, settle } = make({
@@ -413,6 +492,17 @@ describe('controller', () => {
     const stop = controller.stop(1);
     await world.clock.advance(1);
     await stop;
+  });
+
+  it('contract 8: a call that outlives its controller is not told of the next one', async () => {
+    const { world, controller, troubles } = make({ reconcile: () => new Promise(() => {}) });
+    await controller.start();
+    world.put(Book, 'a');
+    await world.clock.advance(1_000);
+    const stop = controller.stop(1);
+    await world.clock.advance(60_000);
+    await stop;
+    assert.deepEqual(troubles, []);
   });
 
   it('contract 8: metrics tell queue depth, latency, duration, retries and the last error', async () => {

@@ -73,6 +73,8 @@ const pendingLimit = 50_000;
 /** Calls after which other work of the process gets its turn. */
 const callsInARow = 32;
 
+type ToNames = ControllerSpec['watched'][number]['toNames'];
+
 interface Term {
   readonly fence: Fence;
   readonly queue: WorkQueue;
@@ -82,7 +84,8 @@ interface Term {
   pending: AppliedChange[];
   scheduled: boolean;
   settling: boolean;
-  syncing: boolean;
+  /** Listings under way. */
+  listings: number;
   readonly running: Set<Promise<void>>;
 }
 
@@ -90,10 +93,7 @@ export class RunningController {
   readonly #parts: ControllerParts;
   readonly #leader: Leader;
   readonly #scheme: Scheme;
-  readonly #watched: readonly {
-    readonly scheme: Scheme;
-    readonly toNames: ControllerSpec['watched'][number]['toNames'];
-  }[];
+  readonly #watched: readonly { readonly scheme: Scheme; readonly toNames: ToNames }[];
   #unsubscribe: (() => void) | undefined;
   #term: Term | undefined;
   /** While another replica leads: what was deleted of late, with the time, in case that replica died before it saw it. */
@@ -141,7 +141,7 @@ export class RunningController {
     const term = this.#term;
     return (
       !term ||
-      (!term.syncing &&
+      (term.listings === 0 &&
         !term.scheduled &&
         !term.settling &&
         term.pending.length === 0 &&
@@ -209,7 +209,7 @@ export class RunningController {
       pending: [],
       scheduled: false,
       settling: false,
-      syncing: true,
+      listings: 0,
       running: new Set(),
     };
     this.#term = term;
@@ -233,15 +233,19 @@ export class RunningController {
   /** Puts everything there is into the queue. The feed is subscribed to already, so no change falls between. */
   async #sync(term: Term, everything: boolean): Promise<void> {
     const { spec, client, timers } = this.#parts;
-    term.syncing = true;
+    term.listings += 1;
     const again = new Backoff({ minDelay: 50, maxDelay: 10_000 });
+    const pause = () => new Promise<void>((resolve) => timers.after(again.next(''), resolve));
+    /** What a mapping threw for. */
+    let unmapped: { toNames: ToNames; object: ExtensionObject }[] = [];
     while (everything && this.#term === term) {
+      unmapped = [];
       try {
         for (const name of await client.listNames(spec.type, spec.syncAllListOptions)) term.queue.add(name);
         for (const { type, toNames } of spec.watched) {
           for await (const object of client.listAll<ExtensionObject>(type)) {
             if (this.#term !== term) return;
-            for (const name of await this.#parts.run(term.fence, () => toNames(object))) term.queue.add(name);
+            if (!(await this.#map(term, toNames, object))) unmapped.push({ toNames, object });
           }
         }
         break;
@@ -249,11 +253,19 @@ export class RunningController {
         if (this.#term !== term) return;
         this.#fail('the listing at the start', error);
         if (again.failures('') >= troubleAfter) this.#trouble('ListFailed', messageOf(error));
-        await new Promise<void>((resolve) => timers.after(again.next(''), resolve));
+        await pause();
       }
     }
-    term.syncing = false;
+    term.listings -= 1;
     this.#tellQuiet();
+    // Those alone: listing everything again would reconcile everything again.
+    while (unmapped.length > 0) {
+      await pause();
+      if (this.#term !== term) return;
+      const asked = unmapped;
+      unmapped = [];
+      for (const one of asked) if (!(await this.#map(term, one.toNames, one.object))) unmapped.push(one);
+    }
   }
 
   /** Inside the feed: only what is quick; the plugin's matchers and mappings are asked later. */
@@ -271,7 +283,10 @@ export class RunningController {
       term.pending.push(change);
       this.#schedule(term);
     } else {
-      // The plugin's functions are slower than the changes: everything there is covers every one of them.
+      // The plugin's functions are slower than the changes: everything there is covers every one of them, but what is gone.
+      for (const { type, name, resource } of [...term.pending, change]) {
+        if (type === 'delete' && sameModel(resource.scheme, this.#scheme)) term.queue.add(name);
+      }
       term.pending = [];
       void this.#sync(term, true);
     }
@@ -340,18 +355,17 @@ export class RunningController {
     }
   }
 
-  async #map(
-    term: Term,
-    toNames: ControllerSpec['watched'][number]['toNames'],
-    object: ExtensionObject | undefined,
-  ): Promise<void> {
-    if (!object) return;
+  /** False when the mapping threw. */
+  async #map(term: Term, toNames: ToNames, object: ExtensionObject | undefined): Promise<boolean> {
+    if (!object) return true;
     try {
       const names = this.#parts.run(term.fence, () => toNames(object));
       for (const name of names instanceof Promise ? await names : (names as Iterable<string>)) term.queue.add(name);
+      return true;
     } catch (error) {
       this.#fail(`watches(), asked about ${object.metadata.name}`, error);
       this.#trouble('WatchFailed', messageOf(error));
+      return false;
     }
   }
 
@@ -380,6 +394,7 @@ export class RunningController {
     const { timers, reconciler } = this.#parts;
     const began = timers.now();
     const cancel = timers.after(hangAfter, () => {
+      if (this.#term !== term) return;
       this.#trouble('ReconcileHangs', `reconcile of "${name}" has not ended after ${hangAfter / 1_000} s`);
     });
     if (term.backoff.failures(name) > 0) this.#retries += 1;
