@@ -106,6 +106,7 @@ class Import {
   }
 
   async add(document: Document): Promise<void> {
+    this.stop.throwIfAborted();
     this.ledger.add(document);
     let type: ResourceType;
     try {
@@ -148,6 +149,7 @@ class Import {
   /** Waits while enough is under way. @throws what went wrong for all objects */
   async #start(batch: Batch): Promise<void> {
     if (this.failure) throw this.failure;
+    this.stop.throwIfAborted();
     this.#open.delete(batch.type.label);
     const sent = this.#send(batch)
       .catch((error: unknown) => {

@@ -1,4 +1,5 @@
 /** What `apply` and `replace` have in common: the objects of files, one after the other, each with one answer. */
+import { addAbortSignal } from 'node:stream';
 import { Command } from 'commander';
 import type { KindredClient } from '../client/client.ts';
 import { KindredError, Patience } from '../client/client.ts';
@@ -88,9 +89,15 @@ class Writing {
   async run(): Promise<void> {
     for (const path of this.#flags.filename) {
       for (const file of await filesOf(path)) {
-        for await (const document of documents(open(file, this.#io), file)) {
-          if (this.#stop.aborted) this.#end(`interrupted; ${document.place} and what follows it were left alone`);
-          await this.#writeOne(document);
+        try {
+          const input = addAbortSignal(this.#stop, open(file, this.#io));
+          for await (const document of documents(input, file)) {
+            this.#stop.throwIfAborted();
+            await this.#writeOne(document);
+          }
+        } catch (error) {
+          if (error instanceof Exit || !this.#stop.aborted) throw error;
+          this.#end(`interrupted in ${file === '-' ? 'standard input' : file}; what follows was left alone`);
         }
       }
     }

@@ -1,5 +1,7 @@
 /** `apply` changes what a file says and nothing else; `replace` puts the file in the place of what is there. */
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { defineModel, definePlugin, Type } from 'kindred';
 import type { Harness } from 'kindred/testing';
@@ -368,4 +370,27 @@ test('contract 14: a discovery that failed once is asked again for the next obje
   );
   assert.deepEqual([code, stdout], [1, `gardens.${group}/found-two created\n`]);
   assert.match(stderr, /^stdin:1: .* 500 .*\n$/);
+});
+
+test('contract 14: Ctrl-C ends an apply that waits for more input, and it says what was done', async () => {
+  const main = join(import.meta.dirname, '../../src/cli/main.ts');
+  const child = spawn('node', ['--import', 'tsx', main, 'apply', '-f', '-', '--server', harness.url]);
+  const told = { stdout: '', stderr: '' };
+  for (const name of ['stdout', 'stderr'] as const) {
+    child[name].setEncoding('utf8').on('data', (text: string) => {
+      told[name] += text;
+    });
+  }
+  try {
+    child.stdin.write(`${JSON.stringify(garden('ctrl'))}\n`);
+    await harness.until(() => told.stdout !== '');
+    child.kill('SIGINT');
+    assert.equal(await new Promise((resolve) => child.once('close', resolve)), 1);
+    assert.equal(
+      told.stderr,
+      'kindred: interrupted in standard input; what follows was left alone (1 object written)\n',
+    );
+  } finally {
+    child.kill('SIGKILL');
+  }
 });

@@ -16,6 +16,10 @@ export async function typed(): Promise<void> {
   for await (const event of cities.watch({ select: { labels: { rank: 'capital' } } })) {
     if (event.type !== 'BOOKMARK') event.object.spec.location.latitude satisfies number;
   }
+  const limited = createClient({ url: 'http://127.0.0.1:8090', timeout: 1_000 }).with({ retry: { patience: 5_000 } });
+  (await limited.for(City).get(name)).spec.population satisfies number;
+  // @ts-expect-error: another service is another client
+  limited.with({ url: 'http://127.0.0.1:8091' });
   // @ts-expect-error: "spec.admin" is no index of City
   await cities.list({ fields: { 'spec.admin': 'x' } });
   // @ts-expect-error: nor is it a sort key
