@@ -95,7 +95,8 @@ describe('contract 3, 14: failover of PostgreSQL', { skip }, () => {
     await until(async () => (await waiting()).length > 0, { what: 'the commit waits for the standby' });
     await crashInPlace(primary);
     await until(async () => (await waiting()).length > 0, { what: 'the service waits for the standby' });
-    const paths = [`${notes}/phantom`, notes, `${notes}/before`];
+    const paths = [`${notes}/phantom`, notes, `${notes}/before`, '/readyz'];
+    for (const at of replicas) await until(async () => (await call(at, '/readyz')).status === 503);
     const reads = await Promise.all(replicas.flatMap((at) => paths.map((path) => call(at, path))));
     assert.deepEqual(
       reads.map(({ status }) => status),

@@ -89,12 +89,15 @@ async function eventually<T>(task: () => Promise<T>): Promise<T> {
   }
 }
 
-/** The promise must be refused with the code within the milliseconds. */
+/** Milliseconds that a busy machine may add; the next longer time-out is further away than that. */
+const busy = 1_500;
+
+/** The promise must be refused with the code within the milliseconds that were promised. */
 async function refusedWithin(milliseconds: number, code: string, task: Promise<unknown>): Promise<void> {
-  const started = Date.now();
+  const started = performance.now();
   await assert.rejects(task, { code });
-  const took = Date.now() - started;
-  assert.ok(took <= milliseconds, `${took} ms`);
+  const took = performance.now() - started;
+  assert.ok(took <= milliseconds + busy, `${took} ms`);
 }
 
 const unsafe: Record<
