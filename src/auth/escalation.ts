@@ -97,15 +97,14 @@ export function writeChecks(rbac: Rbac, keys: RoleKeys, open: boolean): WriteChe
     if (missing) throw refused(texts.lacks, caller, { what: inWords(missing) });
   }
 
-  /** All that the roles give, and no role that does not exist yet unless the caller has everything anyway. */
+  /** All that the roles give, and no role that does not exist yet or lies too far to be seen, unless the caller has everything anyway. */
   function mustHaveRoles(caller: Caller, names: readonly string[], as?: { name: string; role: ExtensionObject }): void {
-    const { policy, missing } = rbac.policyOfRoles(names, as);
+    const { policy, missing, isCut } = rbac.policyOfRoles(names, as);
     mustHave(caller, policy);
     const unknown = missing[0];
-    if (unknown === undefined) return;
-    if (rbac.policyOf(caller.identity).lacks(rbac.policyOfRoles([superRole]).policy)) {
-      throw refused(texts.unknownRole, caller, { role: unknown });
-    }
+    if (unknown === undefined && !isCut) return;
+    if (!rbac.policyOf(caller.identity).lacks(rbac.policyOfRoles([superRole]).policy)) return;
+    throw isCut ? refused(texts.tooMuch, caller) : refused(texts.unknownRole, caller, { role: unknown! });
   }
 
   function mustImpersonate(caller: Caller, user: string): void {

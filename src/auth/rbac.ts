@@ -13,8 +13,10 @@ import type { Explanation, Source } from './policy.ts';
 import { Layer, Policy } from './policy.ts';
 import type { RoleRecord } from './role.ts';
 import { isSameRole, roleRecord } from './role.ts';
+import type { Root } from './role-graph.ts';
+import { add, RoleGraph, remove } from './role-graph.ts';
 import type { Rule } from './rule.ts';
-import { everything, everythingRule, RuleSet } from './rule-set.ts';
+import { everythingRule, RuleSet } from './rule-set.ts';
 
 /** What a plugin may do without any role: everything with what it declared. */
 export interface OwnedResource {
@@ -58,7 +60,6 @@ interface Seen {
   readonly until: number;
 }
 
-const noRules = new RuleSet([]);
 const nothing = (reason: string): Policy => new Policy([], reason);
 const rememberedPolicies = 5_000;
 /** setTimeout takes no longer delay than this. */
@@ -66,8 +67,9 @@ const longestDelay = 2 ** 31 - 1;
 
 export class Rbac implements Authorizer {
   readonly #parts: RbacParts;
-  readonly #roles = new Map<string, RoleRecord>();
-  readonly #aggregated = new Map<string, Set<string>>();
+  readonly #roles = new RoleGraph();
+  /** That roles lead too far is told once. */
+  #isCut = false;
   readonly #bindings = new Map<string, BindingRecord>();
   readonly #bySubject = new Map<string, Set<string>>();
   readonly #users = new Map<string, UserRecord>();
@@ -142,21 +144,17 @@ export class Rbac implements Authorizer {
   }
 
   /**
-   * What a role gives with all that comes through dependencies and aggregation. `as` is the role as it would be after a
-   * write. `missing`: roles named on the way that do not exist.
+   * What roles give with all that comes through dependencies and aggregation. `as` is a role as it would be after a write.
+   * `missing`: roles named on the way that do not exist. `isCut`: there is more than is followed.
    */
   policyOfRoles(
     names: readonly string[],
     as?: { name: string; role: ExtensionObject },
-  ): { policy: Policy; missing: string[] } {
-    const missing: string[] = [];
+  ): { policy: Policy; missing: readonly string[]; isCut: boolean } {
+    const roots = names.map((name) => ({ name }));
     const override = as && { name: as.name, record: this.roleRecord(as.role) };
-    const sources = this.#collect(
-      names.map((name) => ({ name })),
-      missing,
-      override,
-    );
-    return { policy: new Policy([new Layer(sources)]), missing };
+    const { sources, missing, isCut } = this.#roles.reach(roots, override);
+    return { policy: new Policy([new Layer(sources)]), missing, isCut };
   }
 
   /** Names of the roles that bindings give to a subject, sorted. */
@@ -185,12 +183,12 @@ export class Rbac implements Authorizer {
   }
 
   names(kind: 'User' | 'Role' | 'RoleBinding'): string[] {
-    const map = kind === 'User' ? this.#users : kind === 'Role' ? this.#roles : this.#bindings;
-    return [...map.keys()];
+    if (kind === 'Role') return this.#roles.names();
+    return [...(kind === 'User' ? this.#users : this.#bindings).keys()];
   }
 
   hasRole(name: string): boolean {
-    return name === superRole || this.#roles.has(name);
+    return name === superRole || this.#roles.get(name) !== undefined;
   }
 
   user(name: string): UserRecord | undefined {
@@ -220,10 +218,7 @@ export class Rbac implements Authorizer {
       const message = 'A stored role is larger than a role may be; what is beyond the bounds gives nothing';
       this.#parts.logger.warn({ role: name, beyond: next.cuts }, message);
     }
-    for (const target of before?.aggregatesTo ?? []) remove(this.#aggregated, target, name);
-    if (next) this.#roles.set(name, next);
-    else this.#roles.delete(name);
-    for (const target of next?.aggregatesTo ?? []) add(this.#aggregated, target, name);
+    this.#roles.set(name, next);
     this.changed();
   }
 
@@ -305,7 +300,7 @@ export class Rbac implements Authorizer {
       const layers = [this.#layer(kind, subject, granted)];
       if (scope) {
         const roots = [...scope, authenticatedRole].map((name) => ({ name }));
-        layers.push(new Layer(this.#collect(roots, [])));
+        layers.push(new Layer(this.#reach(roots)));
       }
       policy = new Policy(layers);
       this.#policies.set(key, policy);
@@ -318,7 +313,7 @@ export class Rbac implements Authorizer {
     let layer = this.#layers.get(key);
     if (!layer) {
       const roots = [...granted.map((name) => ({ name })), ...this.#boundTo(kind, subject)];
-      const sources = this.#collect(roots, []);
+      const sources = this.#reach(roots);
       if (kind === 'Plugin')
         sources.push({ role: 'owner', rules: new RuleSet(this.#parts.owned(subject).map(ownRule)) });
       layer = new Layer(sources);
@@ -340,31 +335,14 @@ export class Rbac implements Authorizer {
     return found;
   }
 
-  /** The roles and all that is reached from them; each role once, so rings do no harm. */
-  #collect(
-    roots: readonly { name: string; binding?: string }[],
-    missing: string[],
-    override?: { name: string; record: RoleRecord },
-  ): Source[] {
-    const reached = new Map<string, Source>();
-    const record = (role: string) => (override?.name === role ? override.record : this.#roles.get(role));
-    const reach = (role: string, way: Pick<Source, 'binding' | 'via'>): void => {
-      if (reached.has(role)) return;
-      const rules = role === superRole ? everything : record(role)?.rules;
-      if (!rules) missing.push(role);
-      reached.set(role, { role, rules: rules ?? noRules, ...way });
-    };
-    const aggregated = new Set(override?.record.aggregatesTo);
-    for (const { name, binding } of roots) reach(name, { binding });
-    // The loop goes on to what is reached meanwhile.
-    for (const [role, source] of reached) {
-      if (role === superRole) continue;
-      const way = { via: source, binding: source.binding };
-      for (const name of record(role)?.dependencies ?? []) reach(name, way);
-      for (const name of this.#aggregated.get(role) ?? []) reach(name, way);
-      if (aggregated.has(role)) reach(override!.name, way);
+  #reach(roots: readonly Root[]): Source[] {
+    const { sources, isCut } = this.#roles.reach(roots);
+    if (isCut && !this.#isCut) {
+      const message = 'Some roles lead to more roles than are followed; what lies beyond gives nothing';
+      this.#parts.logger.warn({ roles: roots.slice(0, 10).map(({ name }) => name) }, message);
+      this.#isCut = true;
     }
-    return [...reached.values()].filter(({ rules }) => rules.rules.length > 0);
+    return sources;
   }
 
   /** An open watch ends when its token does: the listeners are told at the first expiry among those who acted. */
@@ -432,15 +410,4 @@ function ownRule(owned: OwnedResource): Rule {
 /** `User/ada`. */
 export function subjectKey(kind: SubjectKind, name: string): string {
   return `${kind}/${name}`;
-}
-
-function add(map: Map<string, Set<string>>, key: string, value: string): void {
-  const set = map.get(key);
-  if (set) set.add(value);
-  else map.set(key, new Set([value]));
-}
-
-function remove(map: Map<string, Set<string>>, key: string, value: string): void {
-  const set = map.get(key);
-  if (set?.delete(value) && set.size === 0) map.delete(key);
 }
