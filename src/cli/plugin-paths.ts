@@ -13,10 +13,10 @@ export function checkPluginPaths(paths: readonly string[], find: (source: string
       const folder = find(path);
       if (existsSync(join(folder, 'package.json'))) return [];
       return statSync(folder).isDirectory()
-        ? `--plugin ${path}: the folder has no package.json, so it is no plugin package`
-        : `--plugin ${path} is a file: unpack it, or install it with npm and give the name of the package`;
+        ? `The plugin package "${path}" has no package.json`
+        : `The plugin package "${path}" is a file: unpack it, or install it with npm and give the name of the package`;
     } catch (error) {
-      return `--plugin ${path}: ${(error as Error).message}`;
+      return (error as Error).message;
     }
   });
   if (mistakes.length > 0) throw new UsageError(mistakes);
@@ -26,5 +26,5 @@ export function checkPluginPaths(paths: readonly string[], find: (source: string
 export function checkPluginFolder(folder: string): void {
   const found = statSync(folder, { throwIfNoEntry: false });
   if (found?.isDirectory()) return;
-  throw new UsageError(`--plugins ${folder}: ${found ? 'it is no folder' : 'there is no such folder'}`);
+  throw new UsageError(found ? `"${folder}" is no folder of plugins` : `There is no folder of plugins "${folder}"`);
 }

@@ -174,7 +174,10 @@ const wrongUrls: { args: string[]; message: RegExp }[] = [
   { args: ['check', '--database', './x.db'], message: /^kindred: --database needs .* write sqlite:\.\/x\.db\n$/ },
   { args: ['backup', '--database', 'x.db', '-o', join(folder, 'y.db')], message: /^kindred: --database needs .*\n$/ },
   { args: ['restore', 'y.db', '--database', 'x.db'], message: /^kindred: --database needs .*\n$/ },
-  { args: ['check', '--database', database, '--plugin', './nope'], message: /^kindred: --plugin \.\/nope: .*\n$/ },
+  {
+    args: ['check', '--database', database, '--plugin', './nope'],
+    message: /^kindred: There is no plugin package "\.\/nope".*\n$/,
+  },
 ];
 for (const { args, message } of wrongUrls) {
   test(`contract 14: a database URL or a plugin that is none is wrong use, told in one line - ${args.join(' ')}`, async () => {

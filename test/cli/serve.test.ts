@@ -162,13 +162,13 @@ test('contract 14: a plugin package that is not there ends serve with exit code 
   const service = start([...args, '--plugin', atlas, '--plugin', './nope', '--plugin', empty, '--plugin', archive]);
   assert.equal(await service.ended, 2);
   const [missing, bare, file, ...more] = service.output.stderr.trimEnd().split('\n');
-  assert.match(missing!, /^kindred: --plugin \.\/nope: There is no plugin package "\.\/nope"/);
-  assert.match(bare!, /^kindred: --plugin \S+empty: the folder has no package\.json/);
-  assert.match(file!, /^kindred: --plugin \S+\.tgz is a file: unpack it, or install it with npm/);
+  assert.match(missing!, /^kindred: There is no plugin package "\.\/nope"/);
+  assert.match(bare!, /^kindred: The plugin package "\S+empty" has no package\.json$/);
+  assert.match(file!, /^kindred: The plugin package "\S+\.tgz" is a file: unpack it, or install it with npm/);
   assert.deepEqual([more, existsSync(database)], [[], false]);
   const gone = start([...args, '--plugins', join(folder, 'gone')]);
   assert.equal(await gone.ended, 2);
-  assert.match(gone.output.stderr, /^kindred: --plugins \S+gone: there is no such folder\n$/);
+  assert.match(gone.output.stderr, /^kindred: There is no folder of plugins "\S+gone"\n$/);
 });
 
 test('contract 9: a plugin package that cannot be read is in the log with the reason', async () => {
