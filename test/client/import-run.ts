@@ -4,7 +4,8 @@
  * table; exit code 1 when an object was lost, doubled or reported wrongly.
  */
 import { parseArgs } from 'node:util';
-import { importRun, seeded } from './import-runs.ts';
+import { Random } from '../query/random.ts';
+import { importRun } from './import-runs.ts';
 
 const { values } = parseArgs({
   options: {
@@ -22,7 +23,7 @@ const faults = new Map<string, number>();
 console.log(`seed ${seed}`);
 for (let run = 1; run <= runs; run++) {
   if (values.only !== undefined && run !== Number(values.only)) continue;
-  const result = await importRun(objects, seeded(seed * 100_003 + run));
+  const result = await importRun(objects, new Random(seed * 100_003 + run));
   tally.runs++;
   for (const [kind, count] of result.faults) faults.set(kind, (faults.get(kind) ?? 0) + count);
   if (result.wrong !== undefined) {

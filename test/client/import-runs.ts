@@ -5,6 +5,7 @@ import type { Harness } from '../../src/testing/harness.ts';
 import { startHarness } from '../../src/testing/harness.ts';
 import type { Outcome } from '../cli/command.ts';
 import { kindred } from '../cli/command.ts';
+import type { Random } from '../query/random.ts';
 import type { Fault, ProxiedRequest } from './fault-proxy.ts';
 import { startFaultProxy } from './fault-proxy.ts';
 
@@ -42,18 +43,7 @@ interface Plan {
   readonly end: number;
 }
 
-/** Numbers from 0 to 1 that a seed decides (Vigna, "splitmix64", in 32 bits). */
-export function seeded(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x9e3779b9) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 16), 0x21f0aaad);
-    mixed = Math.imul(mixed ^ (mixed >>> 15), 0x735a2d97);
-    return ((mixed ^ (mixed >>> 15)) >>> 0) / 2 ** 32;
-  };
-}
-
-export async function importRun(objects: number, random: () => number): Promise<RunResult> {
+export async function importRun(objects: number, random: Random): Promise<RunResult> {
   const plan = planned(objects, random);
   const plugin = definePlugin({ start: ({ schemeManager }) => void schemeManager.register(Item) });
   const harness = await startHarness({ plugins: [{ name: 'items', plugin }] });
@@ -77,19 +67,19 @@ export async function importRun(objects: number, random: () => number): Promise<
   }
 }
 
-function planned(objects: number, random: () => number): Plan {
-  const onConflict = (['fail', 'fail', 'skip', 'replace'] as const)[Math.floor(random() * 4)]!;
-  const [isMixed, isTaken, ends] = [random() < 0.3, random() < 0.3, random() < 0.15];
+function planned(objects: number, random: Random): Plan {
+  const onConflict = random.pick(['fail', 'fail', 'skip', 'replace'] as const);
+  const [isMixed, isTaken, ends] = [random.chance(0.3), random.chance(0.3), random.chance(0.15)];
   const taken = new Set<string>();
   const lines = Array.from({ length: objects }, (_, n): Line => {
     const name = `i-${n}`;
-    if (isMixed && random() < 0.02) return { kind: 'invalid', name, n };
-    if (isMixed && random() < 0.1) return { kind: 'generated', name: 'g-', n };
-    if (isTaken && random() < 0.02) taken.add(name);
+    if (isMixed && random.chance(0.02)) return { kind: 'invalid', name, n };
+    if (isMixed && random.chance(0.1)) return { kind: 'generated', name: 'g-', n };
+    if (isTaken && random.chance(0.02)) taken.add(name);
     return { kind: 'named', name, n };
   });
-  const end = ends ? 1 + Math.floor((random() * objects) / 1000) : Number.POSITIVE_INFINITY;
-  return { lines, taken, onConflict, harm: random() * 0.5, end };
+  const end = ends ? 1 + random.below(objects / 1000) : Number.POSITIVE_INFINITY;
+  return { lines, taken, onConflict, harm: random.next() * 0.5, end };
 }
 
 function objectOf({ kind, name, n }: Line): object {
@@ -104,22 +94,22 @@ async function take(harness: Harness, names: ReadonlySet<string>): Promise<void>
   }
 }
 
-function faultOf(request: number, { isBulk }: ProxiedRequest, plan: Plan, random: () => number): Fault | undefined {
+function faultOf(request: number, { isBulk }: ProxiedRequest, plan: Plan, random: Random): Fault | undefined {
   // The first request asks which types there are: an address where nothing answers is given up at once.
   if (request === 1) return undefined;
   const refusal = (): Fault => {
-    const status = random() < 0.7 ? 503 : 429;
-    return { kind: 'refuse', status, retryAfter: random() < 0.1 ? '1' : '0', problem: random() < 0.7 };
+    const status = random.chance(0.7) ? 503 : 429;
+    return { kind: 'refuse', status, retryAfter: random.chance(0.1) ? '1' : '0', problem: random.chance(0.7) };
   };
   if (request > plan.end) return refusal();
   // Of the requests for one object, which are many, fewer.
-  if (random() > (isBulk ? plan.harm : plan.harm / 10)) return undefined;
-  const share = random();
+  if (!random.chance(isBulk ? plan.harm : plan.harm / 10)) return undefined;
+  const share = random.next();
   const faults: (() => Fault)[] = [
     refusal,
     refusal,
     () => ({ kind: 'refuse', status: 502 }),
-    () => ({ kind: 'hide', status: random() < 0.5 ? 502 : 504 }),
+    () => ({ kind: 'hide', status: random.chance(0.5) ? 502 : 504 }),
     () => ({ kind: 'cutBefore' }),
     () => ({ kind: 'cutAnswer', part: share }),
     () => ({ kind: 'cutAnswer', part: 0 }),
@@ -129,19 +119,19 @@ function faultOf(request: number, { isBulk }: ProxiedRequest, plan: Plan, random
       ? [
           (): Fault => ({ kind: 'cutRequest', part: share }),
           (): Fault => ({ kind: 'truncate', part: share }),
-          (): Fault => ({ kind: 'hideLines', of: () => random() < share }),
-          (): Fault => ({ kind: 'refuseLines', status: random() < 0.5 ? 503 : 429, of: chosen(random, share) }),
+          (): Fault => ({ kind: 'hideLines', of: chosen(random, share) }),
+          (): Fault => ({ kind: 'refuseLines', status: random.chance(0.5) ? 503 : 429, of: chosen(random, share) }),
         ]
       : []),
   ];
-  return faults[Math.floor(random() * faults.length)]!();
+  return random.pick(faults)();
 }
 
 /** The same choice each time it is asked for a line. */
-function chosen(random: () => number, share: number): (index: number) => boolean {
+function chosen(random: Random, share: number): (index: number) => boolean {
   const choices: boolean[] = [];
   return (index) => {
-    choices[index] ??= random() < share;
+    choices[index] ??= random.chance(share);
     return choices[index];
   };
 }
