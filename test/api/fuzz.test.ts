@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
+import { fuzz } from './fuzz.ts';
 import type { Reply } from './harness.ts';
 import { persons, withApi } from './harness.ts';
 
@@ -257,5 +258,19 @@ describe('fuzz: query strings', () => {
       }),
       options,
     );
+  });
+});
+
+describe('fuzz: all routes', () => {
+  test(`issue 2: no answer is a 5xx, slow, of the inside or without its headers, and memory stays (seed ${seed})`, async (context) => {
+    const requests = Number(process.env.FUZZ_REQUESTS ?? 20_000);
+    const { statuses, sent, refused, longestTurn, slowest, heap } = await fuzz({ seed, requests, raw: requests / 20 });
+    context.diagnostic(`${sent} requests: ${JSON.stringify(statuses)}`);
+    context.diagnostic(
+      `longest turn ${Math.round(longestTurn)} ms, slowest eight ${Math.round(slowest)} ms, heap ${heap.map((one) => Math.round(one / 1e6)).join(' → ')} MB`,
+    );
+    assert.ok(refused < sent / 3, `${refused} of ${sent} were 401 or 403`);
+    for (const status of [200, 201, 304, 400, 401, 403, 404, 405, 409, 410, 412, 415, 422])
+      assert.ok(statuses[status]! > 0, `no answer ${status}`);
   });
 });

@@ -24,7 +24,7 @@ const usualTime = 12;
 const mostSlowness = 3;
 
 /** How many times as long as usual the processor takes at the moment; at least 1. */
-function slowness(): number {
+export function slowness(): number {
   const times = Array.from({ length: 3 }, () => {
     const start = threadTime();
     for (let i = 0; i < rounds; i++) JSON.stringify(JSON.parse(known));
