@@ -20,7 +20,7 @@ const slot = fc.nat(5000);
 test('a set of slots behaves like a Set, sparse and dense and in between', () => {
   fc.assert(
     fc.property(
-      fc.array(fc.tuple(fc.boolean(), slot), { maxLength: 300 }),
+      fc.array(fc.tuple(fc.boolean(), slot), { maxLength: 300, size: 'max' }),
       fc.nat(9000),
       fc.nat(9000),
       (changes, dense, gone) => {
@@ -48,7 +48,7 @@ test('a set of slots behaves like a Set, sparse and dense and in between', () =>
 });
 
 test('bitmaps of different lengths are intersected and subtracted, into one of them too, with the right count', () => {
-  const bitmap = fc.array(fc.integer(), { maxLength: 12 }).map((words) => Uint32Array.from(words));
+  const bitmap = fc.array(fc.integer(), { maxLength: 12, size: 'max' }).map((words) => Uint32Array.from(words));
   const bit = (words: Uint32Array, one: number) => ((words[one >>> 5] ?? 0) >>> (one & 31)) & 1;
   fc.assert(
     fc.property(bitmap, bitmap, bitmap, (a, b, c) => {
@@ -202,13 +202,13 @@ function checkOrder(isText: boolean, keys: number, keyFor: (n: number) => unknow
 test('bulk sorts are the sort by comparison, and stable', () => {
   const number = fc.oneof(fc.double({ noNaN: true }), fc.integer({ min: -3, max: 3 }));
   const text = fc.oneof(
-    fc.string({ unit: 'binary', maxLength: 12 }),
+    fc.string({ unit: 'binary', maxLength: 12, size: 'max' }),
     fc.constantFrom('', 'a', 'ab', 'common prefix 1', 'common prefix 2', '\ue000', '😀'),
   );
   fc.assert(
     fc.property(
-      fc.array(number, { maxLength: 400 }),
-      fc.array(text, { maxLength: 400 }),
+      fc.array(number, { maxLength: 400, size: 'max' }),
+      fc.array(text, { maxLength: 400, size: 'max' }),
       fc.boolean(),
       (numbers, texts, repeat) => {
         const values = repeat ? [...numbers, ...numbers, ...numbers] : numbers;

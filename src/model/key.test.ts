@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { codecOf } from './key.ts';
+import fc from 'fast-check';
+import { codecOf, compareText } from './key.ts';
 
 test('contract 4: a value that does not convert to the key type of the index is refused, one that a double would change too', () => {
   const { parse } = codecOf(Number);
@@ -74,4 +75,32 @@ test('contract 1: texts are ordered by code point, not by UTF-16 unit', () => {
   assert.deepEqual(ordered.toReversed().sort(compare), ordered);
   const long = ordered.map((text) => `${'x'.repeat(40)}${text}`);
   assert.deepEqual(long.toReversed().sort(compare), long);
+});
+
+test('contract 4: texts are ordered by code points, however long what they have in common', () => {
+  const byPoints = (a: string, b: string): number => {
+    const [x, y] = [Array.from(a, (one) => one.codePointAt(0)!), Array.from(b, (one) => one.codePointAt(0)!)];
+    const at = x.findIndex((point, i) => point !== y[i]);
+    return at < 0 ? x.length - y.length : at >= y.length ? 1 : x[at]! - y[at]!;
+  };
+  const tail = fc.array(fc.constantFrom('a', 'b', 'é', '\ud7ff', '\ue000', '\uffee', '😀', '𝒳'), {
+    maxLength: 4,
+    size: 'max',
+  });
+  const common = fc.constantFrom(
+    '',
+    'a',
+    'x'.repeat(15),
+    'x'.repeat(16),
+    'x'.repeat(17),
+    'é'.repeat(90),
+    '😀'.repeat(20),
+  );
+  fc.assert(
+    fc.property(common, tail, tail, (start, one, other) => {
+      const [a, b] = [start + one.join(''), start + other.join('')];
+      assert.equal(Math.sign(compareText(a, b)), Math.sign(byPoints(a, b)), `${a} ${b}`);
+    }),
+    { numRuns: 3_000 },
+  );
 });

@@ -33,6 +33,26 @@ test('contract 2: patterns that could go back far run in the linear-time engine'
   }
 });
 
+test('a pattern costs what its engine needs for each character', () => {
+  for (const [source, cost] of [
+    // Gone through once.
+    ['^[a-z]+$', 0.25],
+    ['^(?=.*\\d)[a-z\\d]+$', 0.5],
+    // Tried again at every position.
+    ['foo', 1],
+    ['foo|barbaz', 2.75],
+    // An automaton that can be kept.
+    ['a{0,31}b', 1.5],
+    ['(?:a|aa)+$', 1.5],
+    ['^(?:[a-z0-9]+(?:-[a-z0-9]+)*\\.)+[a-z]{2,63}$', 1.5],
+    ['\\p{L}+ \\p{L}+$', 1.5],
+    // One that cannot: 2^40 sets of places.
+    ['a[ab]{40}c', 5 * 43],
+  ] as const) {
+    assert.equal(compilePattern(source).cost, cost, source);
+  }
+});
+
 test('contract 2: no accepted pattern stalls on long texts', () => {
   const texts = ['a'.repeat(50_000), `${' '.repeat(50_000)}x`, 'a@'.repeat(25_000), 'x'.repeat(50_000)];
   for (const source of ['(a+)+$', '^(a|a)*b$', '\\s+$', '^(a?){25}a{25}$', '(x+x+)+y', '^(?=.*[A-Z]).*$']) {

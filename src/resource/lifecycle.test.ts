@@ -42,6 +42,9 @@ it('contract 6: while deleting, finalizers are not added and the spec does not c
     metadata: { ...deleting.metadata, ...metadata },
   });
   assert.throws(() => checkDeleting(deleting, change({}, { finalizers: ['x', 'y', 'z'] })), { code: 'Deleting' });
+  // As many as before, but one of them is another.
+  assert.throws(() => checkDeleting(deleting, change({}, { finalizers: ['x', 'z'] })), { code: 'Deleting' });
+  checkDeleting(deleting, change({}, { finalizers: ['y', 'x'] }));
   assert.throws(() => checkDeleting(deleting, change({ spec: { a: 2 } })), { code: 'Deleting' });
   checkDeleting(
     deleting,

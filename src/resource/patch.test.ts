@@ -167,6 +167,24 @@ describe('JSON Patch (RFC 6902)', () => {
     });
   }
 
+  it('limits: a patch adds as many bytes as it may, all operations together', () => {
+    // A text is two bytes longer in JSON.
+    const adding = (...bytes: number[]) =>
+      bytes.map((count, i) => ({ op: 'add', path: `/spec/m${i}`, value: 'x'.repeat(count - 2) }));
+    apply(adding(1_000));
+    apply(adding(400, 600));
+    for (const patch of [adding(1_001), adding(400, 601)])
+      assert.throws(() => apply(patch), { code: 'PayloadTooLarge', operation: patch.length - 1 });
+  });
+
+  it('contract 3: what is copied is another value than what it was copied from', () => {
+    const copied = apply([
+      { op: 'copy', from: '/spec/deep', path: '/spec/copy' },
+      { op: 'add', path: '/spec/copy/list/-', value: 4 },
+    ]).spec as unknown as { deep: object; copy: object };
+    assert.deepEqual([copied.deep, copied.copy], [{ list: [1, 2, 3] }, { list: [1, 2, 3, 4] }]);
+  });
+
   it('contract 3: an object may be nested by a patch as deeply as by a body', () => {
     assert.deepEqual(apply([{ op: 'replace', path: '/spec', value: nested(19) }]), { spec: nested(19) });
     assert.throws(() => apply([{ op: 'replace', path: '/spec', value: nested(20) }]), { code: 'Invalid' });

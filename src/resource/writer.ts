@@ -306,7 +306,9 @@ export class Writer {
     const metadata = { ...next.metadata, version: (stored.object.metadata.version ?? 0) + 1 };
     const object = { ...next, metadata };
     if (turns.isDue) await turns.take();
-    const bytes = this.#bytesOf(object, stored.bytes.length);
+    // A deletion is never refused for the size of the object.
+    const isMarked = metadata.deletionTimestamp !== stored.object.metadata.deletionTimestamp;
+    const bytes = this.#bytesOf(object, isMarked ? Number.POSITIVE_INFINITY : stored.bytes.length);
     const gone = isReclaimable(metadata);
     if (turns.isDue) await turns.take();
     const entryBefore = storedEntry(this.#scheme, stored.object, name).entry;

@@ -1,8 +1,12 @@
 /** What one object, one patch and one answer may come to, each just under and just over. */
 import assert from 'node:assert/strict';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { defineModel } from '../../src/model/define.ts';
-import { check, withApi } from './harness.ts';
+import type { Service } from '../../src/service.ts';
+import { Api, check, withApi } from './harness.ts';
 
 const Bag = defineModel({
   gvk: { group: 'bounds.example.com', version: 'v1', kind: 'Bag', singular: 'bag', plural: 'bags' },
@@ -24,6 +28,13 @@ const Bag = defineModel({
       numbers: { type: 'array', items: { type: 'integer', maximum: 10 } },
       words: { type: 'array', items: { type: 'string', pattern: 'a[ab]{40}c' } },
       keys: { type: 'array', items: { type: 'string' } },
+      either: {
+        anyOf: [
+          { type: 'array', items: { type: 'integer' } },
+          { type: 'array', items: { type: 'string' } },
+        ],
+      },
+      headed: { type: 'array', prefixItems: [{ type: 'string' }], items: { type: 'integer' } },
       any: true,
     },
   },
@@ -179,6 +190,27 @@ describe('the size of a body and of an object', () => {
   });
 });
 
+test('limits: an object that is larger than allowed today may become smaller, and be deleted', async (context) => {
+  const folder = await mkdtemp(join(tmpdir(), 'kindred-bounds-'));
+  const database = `sqlite:${join(folder, 'bounds.db')}`;
+  const register = (service: Service) => service.schemeManager.register(Bag);
+  const body = { metadata: { name: 'large' }, any: { a: 'x'.repeat(5_000), b: 'y'.repeat(1_000) } };
+  const before = new Api({ database });
+  await before.start(register);
+  assert.equal((await before.send({ path: bags, body })).status, 201);
+  await before.stop();
+  const today = new Api({ database, http: { body: 2_000 }, patch: { maxGrowth: 1_000 } });
+  await today.start(register);
+  context.after(async () => {
+    await today.stop();
+    await rm(folder, { recursive: true });
+  });
+  const merge = (any: object) => today.send({ method: 'PATCH', path: `${bags}/large`, body: { any } });
+  check(await merge({ c: 'z' }), { status: 413, body: { code: 'PayloadTooLarge', detail: /3000/ } });
+  assert.equal((await merge({ b: null })).status, 200);
+  assert.equal((await today.send({ method: 'DELETE', path: `${bags}/large` })).status, 200);
+});
+
 describe('patches', () => {
   const mebibyte = 2 ** 20;
   const made = async (members: object) => (await post(bag(members))).json.metadata.name as string;
@@ -229,6 +261,23 @@ describe('comparison with the model', () => {
     const reply = await post(bag({ numbers: [...Array(510_000).fill(1), 11] }));
     check(reply, { status: 422, body: { errors: [{ pointer: '/numbers/510000', keyword: 'maximum' }] } });
     assert.equal((await post(bag({ numbers: Array(510_000).fill(1) }))).status, 201);
+  });
+
+  test('contract 2: a long list within an alternative decides which one holds', async () => {
+    assert.equal((await post(bag({ either: Array(2_000).fill('x') }))).status, 201);
+    assert.equal((await post(bag({ either: Array(2_000).fill(1) }))).status, 201);
+    check(await post(bag({ either: [...Array(2_000).fill(1), 'x'] })), {
+      status: 422,
+      body: { errors: [{ pointer: '/either', keyword: 'anyOf' }] },
+    });
+  });
+
+  test('contract 2: a long list behind items of their own', async () => {
+    assert.equal((await post(bag({ headed: ['x', ...Array(2_000).fill(1)] }))).status, 201);
+    check(await post(bag({ headed: [1, ...Array(1_999).fill(1), 'x'] })), {
+      status: 422,
+      body: { errors: [{ pointer: '/headed/0' }, { pointer: '/headed/2000' }] },
+    });
   });
 
   test('limits: a long text for a pattern without a small automaton is a 422', async () => {

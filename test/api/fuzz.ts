@@ -159,9 +159,15 @@ const innards =
 const hidden = /hidden-value|aGlkZGVuLXZhbHVl/;
 
 /** Who asks, each as often as the number says: most requests get to what they ask for. */
-const identities = Object.entries({ admin: 31, editor: 10, viewer: 3, named: 3, nobody: 1, anonymous: 1, wrong: 1 }).flatMap(
-  ([name, times]) => Array<string>(times).fill(name),
-);
+const identities = Object.entries({
+  admin: 31,
+  editor: 10,
+  viewer: 3,
+  named: 3,
+  nobody: 1,
+  anonymous: 1,
+  wrong: 1,
+}).flatMap(([name, times]) => Array<string>(times).fill(name));
 
 export async function fuzz({ seed, requests, raw, onProgress }: FuzzOptions): Promise<FuzzReport> {
   const report: FuzzReport = { seed, sent: 0, statuses: {}, refused: 0, longestTurn: 0, slowest: 0, heap: [] };

@@ -440,6 +440,21 @@ test('a union whose alternatives cannot be told apart is given up after a bounde
   assert.deepEqual(found(scheme, tree(30, { op: 'or' })).slice(-1), ['/spec limit']);
 });
 
+test('contract 2: a member that only an alternative declares which does not hold is unknown', () => {
+  const object = (properties: object) => ({ type: 'object', properties });
+  const branches = [
+    object({ a: { type: 'string' }, b: { type: 'number' } }),
+    object({ b: { type: 'string' } }),
+    { type: 'integer' },
+  ];
+  for (const keyword of ['anyOf', 'oneOf']) {
+    const scheme = schemeOf({ [keyword]: branches });
+    assert.deepEqual(found(scheme, { a: 'x', b: 'y' }), ['/spec/a additionalProperties'], keyword);
+    assert.deepEqual(found(scheme, { b: 'y' }), [], keyword);
+    assert.deepEqual(found(scheme, { a: 'x', b: 1 }), [], keyword);
+  }
+});
+
 test('uniqueItems tells a text from an object of the same form', () => {
   const scheme = schemeOf({ type: 'array', uniqueItems: true });
   assert.deepEqual(found(scheme, [{ a: 1, b: 2 }, '{"a":1,"b":2}', 1, '1', true, 'true', null]), []);

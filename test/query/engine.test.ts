@@ -8,7 +8,7 @@ import { codecOf } from '../../src/model/key.ts';
 import { bindSort } from '../../src/query/bind.ts';
 import type { Condition } from '../../src/query/query.ts';
 import { ListOptions, PageRequest, Queries } from '../../src/query/query.ts';
-import type { QueryLimits, QueryResult } from '../../src/query/run.ts';
+import type { Plan, QueryLimits, QueryResult } from '../../src/query/run.ts';
 import { explain, run, runIds } from '../../src/query/run.ts';
 
 function definition(name: string, type: any, more: Partial<IndexDefinition> = {}): IndexDefinition {
@@ -443,6 +443,46 @@ async function* once<T>(rows: readonly T[]): AsyncGenerator<readonly T[]> {
   yield rows;
 }
 
+describe('a page that is found by counting matches along the order', () => {
+  const count = 6_000;
+  const index = indexOf(
+    Array.from({ length: count }, (_, i) =>
+      entry(`o-${i}`, { keys: [[`title ${i}`], [i], i % 13 === 0 ? ['rare'] : [], [true]] }),
+    ),
+  );
+  const rare = Math.ceil(count / 13);
+
+  for (const direction of ['asc', 'desc'] as const) {
+    for (const [what, text, total] of [
+      ['the matches', 'spec.tags=rare', rare],
+      ['all others', 'spec.tags!=rare', count - rare],
+    ] as const) {
+      test(`contract 4: is whole wherever it begins and ends in a leaf: ${what}, ${direction}`, () => {
+        const where = select(text);
+        const sort = [{ field: 'spec.age', direction }];
+        const all = Array.from({ length: count }, (_, i) => i).filter((i) => (i % 13 === 0) === (total === rare));
+        if (direction === 'desc') all.reverse();
+        const strategies = new Set<string>();
+        for (let offset = 0; offset < total; offset += total === rare ? 1 : 7) {
+          for (const limit of [1, 2, 20]) {
+            const query = { where, sort, offset, limit };
+            const { refs } = run(index, query, still) as QueryResult;
+            const expected = all.slice(offset, offset + limit).map((i) => `o-${i}`);
+            if (refs.map((ref) => ref.name).join() !== expected.join())
+              assert.deepEqual(
+                refs.map((ref) => ref.name),
+                expected,
+                `offset ${offset}, limit ${limit}`,
+              );
+            strategies.add((explain(index, query, still) as Plan).strategy);
+          }
+        }
+        assert.ok(strategies.has('rank'), [...strategies].join());
+      });
+    }
+  }
+});
+
 describe('a query that does not fit into one slice', () => {
   const index = indexOf(
     Array.from({ length: 20_000 }, (_, i) =>
@@ -528,6 +568,7 @@ describe('a query that does not fit into one slice', () => {
     { where: Queries.all(), sort: [{ field: 'spec.tags' }, { field: 'spec.age', direction: 'desc' }] },
     { where: slow, sort: [{ field: 'spec.done' }] },
     { where: select('spec.age>=700'), sort: [{ field: 'spec.age', direction: 'desc' }] },
+    { where: select('spec.age!=700'), sort: [], names: new Set(Array.from({ length: 9_000 }, (_, i) => `o-${i * 2}`)) },
   ] as const;
 
   test('contract 7: the ids of very many matches are put in order in slices', async () => {
