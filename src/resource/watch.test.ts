@@ -315,6 +315,34 @@ test('many replays hold the event loop no longer than one, and each identity has
   for (const client of many) await until(() => client.changes.length === 1_000);
 });
 
+test('a replay tells nothing that a read would not show as well', async () => {
+  const { watch, write, held, medium, feed, things } = await world();
+  await write(10);
+  await write(1_000, 'other');
+  const client = new Client();
+  const ahead: string[] = [];
+  client.onEvent = () => {
+    const event = client.events.at(-1)!;
+    if (Number(event.split(' ')[1]) > feed.applied) ahead.push(event);
+  };
+  // The log is read when others have written more than this process knows.
+  const log = held.hold('changes', { before: true });
+  const opening = watch(client, { since: 5 });
+  await settled();
+  log.one();
+  await opening;
+  await settled();
+  const name = 'n1011';
+  medium.apply({ type: 'create', model: things.number, name, bytes: Buffer.from(JSON.stringify({ name })) }, 1);
+  log.release();
+  await until(() => client.changes.length >= 5);
+  await settled();
+  await feed.newest();
+  await until(() => client.changes.length === 6);
+  assert.deepEqual(ahead, []);
+  assert.deepEqual(client.changes, [...added(6, 10), ...added(1_011, 1_011)]);
+});
+
 test('who goes away while a replay waits is sent nothing more', async () => {
   const { watch, write, held, watches } = await world();
   await write(2_000);
