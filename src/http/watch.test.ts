@@ -239,8 +239,8 @@ test('contract 13: rights that are gone by the time the watch is opened end it',
   const later = await open({ authorizer });
   isAllowed = false;
   const early = await open({ authorizer });
-  await until(() => early.text().includes('Forbidden'));
   assert.equal(early.isClosed(), true);
+  await until(() => early.text().includes('Forbidden'));
   assert.equal(later.isClosed(), false);
   looks[0]!();
   assert.equal(later.isClosed(), true);

@@ -173,6 +173,7 @@ test('contract 13: a client that is too far behind goes on by a replay: nothing 
   for (let taken = 15; slow.changes.length < 1_525; taken = slow.changes.length) {
     slow.take();
     await until(() => slow.changes.length > taken);
+    assert.deepEqual(slow.changes, added(1, slow.changes.length));
     assert.ok(slow.waiting <= slow.limit.full);
   }
   slow.isTaking = true;
@@ -251,15 +252,17 @@ test('a client that has not taken what waits for it gets no bookmarks on top', a
   await settled();
   full.isTaking = false;
   await write(30);
+  assert.equal(full.isFull, true);
+  const before = full.bookmarks.length;
   await watch(idle);
   await until(() => idle.bookmarks.length >= 3);
-  assert.deepEqual(full.bookmarks, []);
+  assert.equal(full.bookmarks.length, before);
 });
 
 test('contract 13: there is no bookmark in the list: it would be mistaken for its end', async () => {
   const { watch, write, things } = await world({ bookmarkInterval: 20 });
   await write(3);
-  things.list = [['a', 'b', 'c', 'd'], ['e']];
+  things.list = [['a', 'b', 'c', 'd', 'e', 'f'], ['g']];
   const [client, idle] = [new Client(), new Client()];
   client.isTaking = false;
   await watch(client, { sendInitial: true });
@@ -272,8 +275,9 @@ test('contract 13: there is no bookmark in the list: it would be mistaken for it
   await write(2);
   client.isTaking = true;
   client.take();
-  await until(() => client.changes.length === 7);
-  assert.deepEqual(client.events.slice(4, 8), ['ADDED 3 e initial', 'BOOKMARK 3 initial', ...added(4, 5)]);
+  await until(() => client.events.at(-1) === 'ADDED 5 n5');
+  const rest = ['e', 'f', 'g'].map((name) => `ADDED 3 ${name} initial`);
+  assert.deepEqual(client.events.slice(4), [...rest, 'BOOKMARK 3 initial', ...added(4, 5)]);
 });
 
 test('replays of one model at the same place share what is read of the log, and read no other model', async () => {
@@ -337,9 +341,9 @@ test('a replay tells nothing that a read would not show as well', async () => {
   log.release();
   await until(() => client.changes.length >= 5);
   await settled();
+  assert.deepEqual(ahead, []);
   await feed.newest();
   await until(() => client.changes.length === 6);
-  assert.deepEqual(ahead, []);
   assert.deepEqual(client.changes, [...added(6, 10), ...added(1_011, 1_011)]);
 });
 
