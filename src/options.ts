@@ -36,6 +36,8 @@ export interface ServiceOptions {
   list?: {
     /** Largest `size` of a page. Default 1,000. */
     maxSize?: number;
+    /** Bytes that the objects of a page may have together. Over it: 503 `QueryLimit`. Default 32 MiB. */
+    maxBytes?: number;
   };
   query?: {
     /** Milliseconds that one query may take. Default 1 s. */
@@ -124,7 +126,7 @@ function withDefaults(options: ServiceOptions) {
     listenWhenReady: options.listenWhenReady ?? false,
     auth: options.auth ?? {},
     reservedDomain: options.reservedDomain ?? 'platform.run',
-    list: { maxSize: 1_000, ...options.list },
+    list: { maxSize: 1_000, maxBytes: 32 * mebibyte, ...options.list },
     query: { timeout: second, ...options.query },
     watch: {
       bookmarkInterval: 15 * second,

@@ -289,6 +289,7 @@ class RunningService implements Service {
       random: Math.random,
       limits: options.http,
       maxListSize: list.maxSize,
+      maxListBytes: list.maxBytes,
       cors: options.cors,
       ...(open && { hosts: [options.host, ...options.hosts] }),
       accessLog: options.accessLog,
@@ -297,6 +298,7 @@ class RunningService implements Service {
         livePages: resources.livePages,
         authorizer,
         maxBufferBytes: watch.maxBufferBytes,
+        maxListBytes: list.maxBytes,
         stallTimeout: watch.stallTimeout,
       }),
     });

@@ -20,9 +20,14 @@ export class AnswerQueue {
   #waiting: Answer[] = [];
   #isEndAwaited = false;
   readonly #end: () => void;
+  readonly #left: (response: ServerResponse) => void;
 
-  /** @param ended called at the end of every turn with an answer, and of those that `awaitEnd` asked for */
-  constructor(ended: () => void) {
+  /**
+   * @param ended called at the end of every turn with an answer, and of those that `awaitEnd` asked for
+   * @param left called with an answer that the operating system did not take whole, because its client does not read
+   */
+  constructor(ended: () => void, left: (response: ServerResponse) => void) {
+    this.#left = left;
     this.#end = () => {
       this.#isEndAwaited = false;
       this.flush();
@@ -52,6 +57,7 @@ export class AnswerQueue {
       if (!body) response.end(written);
       else if (body.length <= smallBody) response.end(body.toString('latin1'), 'latin1', written);
       else response.end(body, written);
+      if (response.writableLength > 0) this.#left(response);
     }
   }
 }

@@ -10,6 +10,7 @@ import { anonymous, forbidden, isAnonymous, unauthenticated } from '../auth/iden
 import type { RateLimiter } from '../auth/rate-limit.ts';
 import { KindredError } from '../errors.ts';
 import type { SchemeRegistry } from '../model/registry.ts';
+import type { TurnQueue } from '../query/turns.ts';
 import type { Access, Authorizer, Caller, Decision, Identity } from '../resource/access.ts';
 import type { ExtensionClient } from '../resource/extension-client.ts';
 import type { Resources } from '../resource/resources.ts';
@@ -51,6 +52,7 @@ import { checkProtocol } from './protocol.ts';
 import type { ResourceTarget, WatchContext } from './resources.ts';
 import { ResourceRoutes } from './resources.ts';
 import { isSwaggerPath, swaggerFile } from './swagger.ts';
+import { WaitingAnswers } from './waiting-answers.ts';
 
 // Not imported: what `import` gives of it is complete, with a WebSocket that loads a second HTTP client.
 const { createServer } = process.getBuiltinModule('node:http');
@@ -77,6 +79,8 @@ export interface AppParts {
   readonly limits: HttpLimits;
   /** Largest `size` of a page (option `list.maxSize`). */
   readonly maxListSize: number;
+  /** Bytes that the objects of a page may have together (option `list.maxBytes`). */
+  readonly maxListBytes: number;
   /** Origins that browsers may call from, `*` for all; none: no CORS. */
   readonly cors?: readonly string[];
   /** Without authentication: names besides those of the own machine by which the service may be called, `*` for any. */
@@ -158,16 +162,21 @@ class Handler implements ExchangeObserver {
   readonly #admission: Admission;
   readonly #idPrefix: string;
   readonly #makeId = () => this.makeId();
-  readonly answers = new AnswerQueue(() => this.#admission.endTurn());
+  readonly waiting: WaitingAnswers;
+  readonly answers = new AnswerQueue(
+    () => this.#admission.endTurn(),
+    (response) => this.waiting.await(response),
+  );
   #made = 0;
   #draining = false;
 
   constructor(parts: AppParts) {
     this.#parts = parts;
-    const { registry, resources, limits, maxListSize, watch } = parts;
+    const { registry, resources, limits, maxListSize, maxListBytes, watch } = parts;
+    this.waiting = new WaitingAnswers(limits);
     const authorise = this.#authorise.bind(this);
     const mayUse = (exchange: Exchange, access: Access) => this.#mayUse(exchange, access);
-    const routes = { registry, resources, limits, maxListSize, authorise, mayUse };
+    const routes = { registry, resources, limits, maxListSize, maxListBytes, authorise, mayUse };
     this.#routes = new ResourceRoutes({ ...routes, ...(watch && { watch }) });
     this.#log = new AccessLog(parts.logger, parts.accessLog);
     this.#cors = parts.cors && parts.cors.length > 0 ? new Cors(parts.cors) : undefined;
@@ -182,6 +191,9 @@ class Handler implements ExchangeObserver {
       warn: (refused) => parts.logger.warn({ refused }, 'Overloaded: requests are refused'),
     });
     parts.metrics.gauge('kindred_requests_waiting', 'Requests in line', [], () => [{ value: this.#admission.waiting }]);
+    parts.metrics.gauge('kindred_answer_bytes_waiting', 'Bytes that clients have not taken yet', [], () => [
+      { value: this.waiting.bytes },
+    ]);
     parts.metrics.counter(
       'kindred_requests_refused_total',
       'Requests that were not begun, by what there was too much of',
@@ -195,6 +207,14 @@ class Handler implements ExchangeObserver {
 
   get closing(): boolean {
     return this.#draining;
+  }
+
+  get turns(): TurnQueue {
+    return this.#parts.resources.turns;
+  }
+
+  get readTimeout(): number {
+    return this.#parts.limits.requestTimeout;
   }
 
   now(): number {

@@ -1,5 +1,4 @@
 /** Bulk creation: one object a line in, one line out each, in order, streamed both ways, not atomic (contract section 3). */
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { KindredError } from '../errors.ts';
 import type { Answer } from '../resource/resource.ts';
 import type { Line } from './body.ts';
@@ -29,9 +28,6 @@ export interface BulkParts {
   /** Shared by all bulk requests. */
   readonly gate: LineGate;
 }
-
-/** Milliseconds for which lines are begun without giving the event loop back. */
-const slice = 10;
 
 /** Slots that are answered and kept before their list is made anew. */
 const mostAnswered = 4_096;
@@ -108,16 +104,13 @@ class Bulk {
   /** True when no more lines are wanted. */
   async #begin(lines: readonly Line[]): Promise<boolean> {
     const { gate, limits } = this.#parts;
-    let sliceEnd = this.#exchange.time + slice;
+    const turns = this.#exchange.turns();
     for (const line of lines) {
       if (this.#isFull()) await this.#room();
       const bytes = line?.length ?? 0;
       const entered = gate.enter(bytes);
       if (entered) await entered;
-      if (this.#exchange.time > sliceEnd) {
-        await nextTurn();
-        sliceEnd = this.#exchange.time + slice;
-      }
+      if (turns.isDue) await turns.take();
       const isRefused = this.#refused >= limits.bulkRefusals;
       if (isRefused || this.#exchange.response.destroyed) {
         gate.leave(bytes);

@@ -9,10 +9,10 @@ import type { CustomMatch, CustomRoutes } from './custom.ts';
 import type { CustomAnswer } from './custom-handler.ts';
 import { handleCustom, isJson } from './custom-handler.ts';
 import type { Exchange, HeaderList } from './exchange.ts';
-import { drained } from './export.ts';
 import type { HttpLimits } from './limits.ts';
 import { jsonLimits } from './limits.ts';
 import { bodyTooLarge, clientGone } from './problem.ts';
+import { drained } from './slices.ts';
 
 export interface CustomParts {
   readonly custom: CustomRoutes;

@@ -1,12 +1,15 @@
 /** One request and its answer: what is known of the caller, and the ways to answer. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ErrorCode, KindredError, Locale } from '../errors.ts';
+import type { TurnQueue, Turns } from '../query/turns.ts';
 import type { Access, Caller, Identity } from '../resource/access.ts';
 import { matchesEtag, parseEtags } from '../resource/etag.ts';
 import type { AnswerQueue } from './answer-queue.ts';
 import { dropRest, hasBody } from './body.ts';
 import { preferredLocale } from './negotiate.ts';
 import { asKindredError, problemBytes, problemOf } from './problem.ts';
+import { sliceSize, writeSlices } from './slices.ts';
+import type { Hold, WaitingAnswers } from './waiting-answers.ts';
 
 /** Told once of every answered request. */
 export interface ExchangeObserver {
@@ -16,6 +19,12 @@ export interface ExchangeObserver {
   now(): number;
   /** Where complete answers go. */
   readonly answers: AnswerQueue;
+  /** What clients have not taken yet. */
+  readonly waiting: WaitingAnswers;
+  /** Milliseconds that a client may leave what was written to it unread. */
+  readonly readTimeout: number;
+  /** Where the writing of large answers asks for its next turn of the event loop. */
+  readonly turns: TurnQueue;
   /** True while the service stops: connections are closed after their answer. */
   readonly closing: boolean;
   finished(exchange: Exchange, status: number): void;
@@ -75,9 +84,9 @@ export class Exchange {
     this.id = typeof given === 'string' && wellFormedId.test(given) ? given : makeId();
   }
 
-  /** Milliseconds, never going back. */
-  get time(): number {
-    return this.#observer.monotonicNow();
+  /** For work on this request that takes long. */
+  turns(): Turns {
+    return this.#observer.turns.turns();
   }
 
   get locale(): Locale {
@@ -103,12 +112,47 @@ export class Exchange {
    * @param taken called when nobody reads the bytes of the body any more; never when the connection breaks before that
    */
   send(status: number, headers: HeaderList, body?: Buffer, taken?: () => void): void {
+    if (body && body.length > sliceSize) return this.sendLarge(status, headers, body.length, [body]);
     if (body) headers.push('Content-Length', String(body.length));
     else if (status !== 304 && status !== 204) headers.push('Content-Length', '0');
     this.#head(status, headers);
     const ended = taken && ((error?: Error | null) => error ?? taken());
     this.#observer.answers.end(this.response, this.method === 'HEAD' ? undefined : body, ended);
     this.finish(status);
+  }
+
+  /**
+   * An answer whose body is written slice by slice as the client takes it.
+   * @param length bytes of all pieces
+   */
+  sendLarge(
+    status: number,
+    headers: HeaderList,
+    length: number,
+    pieces: Iterable<Buffer>,
+    hold: Hold = this.hold(),
+  ): void {
+    const { response } = this;
+    headers.push('Content-Length', String(length));
+    this.open(status, headers);
+    // All of it, until the end: what was written is not given up before.
+    hold.set(this.isHead ? 0 : length);
+    const writing = { timeout: this.#observer.readTimeout, turns: this.turns() };
+    const end = (): void => {
+      response.end();
+      this.finish(response.destroyed ? 499 : status);
+    };
+    writeSlices(response, this.isHead ? [] : pieces, writing).then(end, (error: unknown) => this.fail(error));
+  }
+
+  /** @throws KindredError NotReady when too much waits for other clients to put so many bytes more in memory */
+  assertRoom(bytes?: number): void {
+    this.#observer.waiting.assertRoom(bytes);
+  }
+
+  /** For bytes of the answer that are not written yet. */
+  hold(): Hold {
+    return this.#observer.waiting.hold(this.response);
   }
 
   sendJson(status: number, value: unknown, headers: HeaderList = []): void {
@@ -127,6 +171,7 @@ export class Exchange {
   /** The head of a streamed answer; `finish` is called by whoever ends it. */
   open(status: number, headers: HeaderList): void {
     this.#head(status, headers);
+    this.#observer.waiting.follow(this.response);
     this.response.flushHeaders();
   }
 

@@ -1,9 +1,8 @@
 /** A list as NDJSON: every match, one object a line, in the order of the list (contract section 3). */
-import type { ServerResponse } from 'node:http';
 import type { ModelResource, Selection } from '../resource/resource.ts';
 import type { Exchange } from './exchange.ts';
 import { ndjson } from './exchange.ts';
-import { requestTimeout } from './problem.ts';
+import { writeSlices } from './slices.ts';
 
 const lineEnd = Buffer.from('\n');
 
@@ -25,6 +24,8 @@ export async function exportObjects(
   limits: ExportLimits,
 ): Promise<void> {
   const { response } = exchange;
+  const writing = { timeout: limits.requestTimeout, turns: exchange.turns() };
+  exchange.assertRoom();
   const { revision, total, objects } = await resource.export(selection);
   try {
     const counts = ['Kindred-Revision', String(revision), 'Kindred-Total', String(total)];
@@ -32,9 +33,7 @@ export async function exportObjects(
     if (!exchange.isHead) {
       for await (const portion of objects) {
         assertAllowed();
-        const parts: Buffer[] = [];
-        for (const bytes of portion) parts.push(bytes, lineEnd);
-        if (!response.write(Buffer.concat(parts))) await drained(response, limits.requestTimeout);
+        await writeSlices(response, linesOf(portion), writing);
         if (response.destroyed) break;
       }
     }
@@ -45,19 +44,9 @@ export async function exportObjects(
   exchange.finish(response.destroyed ? 499 : 200);
 }
 
-/** Resolves when the client took what was written, or went away. @throws KindredError RequestTimeout when it does neither for this many milliseconds */
-export function drained(response: ServerResponse, timeout: number): Promise<void> {
-  if (response.destroyed || !response.writableNeedDrain) return Promise.resolve();
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => {
-      response.off('drain', done).off('close', done);
-      reject(requestTimeout(timeout));
-    }, timeout);
-    const done = (): void => {
-      clearTimeout(timer);
-      response.off('drain', done).off('close', done);
-      resolve();
-    };
-    response.on('drain', done).on('close', done);
-  });
+function* linesOf(objects: readonly Buffer[]): Generator<Buffer> {
+  for (const object of objects) {
+    yield object;
+    yield lineEnd;
+  }
 }

@@ -19,7 +19,10 @@ export interface HttpLimits {
   readonly headers: number;
   /** Milliseconds for the header lines of a request. Default 10 s; a connection over it is gone within 15 s. */
   readonly headersTimeout: number;
-  /** Milliseconds for the body of a request; with NDJSON, without a byte in either direction. Over it: 408. Default 30 s. */
+  /**
+   * Milliseconds for the body of a request; with NDJSON, without a byte in either direction. Over it: 408. Also for the
+   * client to read an answer, a large one slice by slice (512 KiB). Over it: the connection is cut. Default 30 s.
+   */
   readonly requestTimeout: number;
   /** Milliseconds that an idle connection is kept. Default 72 s. */
   readonly keepAlive: number;
@@ -37,6 +40,11 @@ export interface HttpLimits {
   readonly bulkConcurrency: number;
   /** Bytes of answers that wait for the client of a bulk request before no more of its lines are read. Default 8 MiB. */
   readonly bulkBuffer: number;
+  /**
+   * Bytes of all answers together that wait for their clients to read. Over it: 503 for pages and objects of more than
+   * 512 KiB, exports and watches, before they are read. Default 128 MiB.
+   */
+  readonly answerBuffer: number;
   /** Refused lines of one bulk request after which no more of it is read; names that are taken do not count. Default 1,000. */
   readonly bulkRefusals: number;
   /** Milliseconds that a stop waits for requests under way. Default 10 s. */
@@ -85,6 +93,7 @@ const defaults: Omit<HttpLimits, 'connections' | 'connectionsPerAddress'> = {
   keepAlive: 72_000,
   bulkConcurrency: 512,
   bulkBuffer: 8 * 1024 * 1024,
+  answerBuffer: 128 * 1024 * 1024,
   bulkRefusals: 1_000,
   stopTimeout: 10_000,
 };

@@ -253,6 +253,14 @@ export const overloaded = new KindredError(
   { headers: { 'Retry-After': '1' } },
 );
 
+/** 503: so much waits to be read by clients that nothing large is begun. */
+export function noRoomForAnswers(): KindredError {
+  return new KindredError('NotReady', {
+    en: 'Too many bytes of other answers wait to be read by their clients; nothing was done. Try again after a second, or ask for less',
+    zh: '等待客户端读取的其他响应数据过多；未执行任何操作。请在一秒后重试，或减少请求的数据量',
+  });
+}
+
 /** 400 for a parameter that only means something together with `watch=true`, or a `watch` that is not `true` or `false`. */
 export function onlyWithWatch(parameter: string): KindredError {
   const text =

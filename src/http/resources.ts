@@ -13,6 +13,7 @@ import type { MaybePromise } from '../store/store.ts';
 import { readBody } from './body.ts';
 import { BufferPool } from './buffer-pool.ts';
 import { bulkCreate } from './bulk.ts';
+import { Envelope } from './envelope.ts';
 import type { Exchange } from './exchange.ts';
 import { json, ndjson } from './exchange.ts';
 import { exportObjects } from './export.ts';
@@ -34,6 +35,8 @@ import {
   unsupportedEncoding,
   unsupportedType,
 } from './problem.ts';
+import { sliceSize } from './slices.ts';
+import type { Hold } from './waiting-answers.ts';
 
 /** A list request with `watch=true`, authorised for list and watch. The watch answers the exchange, and calls its `finish` at the end. */
 export interface WatchContext {
@@ -50,6 +53,8 @@ export interface ResourceRoutesParts {
   readonly limits: HttpLimits;
   /** Largest `size` of a page (option `list.maxSize`). */
   readonly maxListSize: number;
+  /** Bytes that the objects of a page may have together (option `list.maxBytes`). */
+  readonly maxListBytes: number;
   /** Throws Unauthenticated or Forbidden. */
   readonly authorise: (exchange: Exchange, access: Access) => Decision & { allowed: true };
   /** Whether `authorise` would let it pass; nothing is written to the audit log. */
@@ -241,6 +246,7 @@ export class ResourceRoutes {
     this.#parts.registry.assertOpen(resource.scheme);
     resource.assertReady();
     if (watching && this.#parts.watch) {
+      exchange.assertRoom();
       if (explain) throw conflictingParameters('explain', 'watch');
       return this.#parts.watch({ exchange, resource, parameters, names });
     }
@@ -262,19 +268,27 @@ export class ResourceRoutes {
       };
       return exportObjects(exchange, resource, selection, assertAllowed, this.#parts.limits);
     }
-    const listed = resource.list(request);
-    if (listed instanceof Promise) return listed.then((result) => this.#sendPage(exchange, page, size, result));
-    this.#sendPage(exchange, page, size, listed);
+    let hold: Hold | undefined;
+    const reserve = (bytes: number): void => {
+      if (bytes <= sliceSize) return;
+      hold ??= exchange.hold();
+      hold.ask(bytes);
+    };
+    const listed = resource.list({ ...request, maxBytes: this.#parts.maxListBytes, reserve });
+    if (listed instanceof Promise) return listed.then((result) => this.#sendPage(exchange, page, size, result, hold));
+    this.#sendPage(exchange, page, size, listed, hold);
   }
 
-  #sendPage(exchange: Exchange, page: number, size: number, result: Page): void {
+  #sendPage(exchange: Exchange, page: number, size: number, result: Page, hold: Hold | undefined): void {
     const headers = ['Content-Type', json, 'Kindred-Revision', String(result.revision)];
-    let buffer!: Buffer;
-    const body = pageBytes(page, size, result, (length) => {
-      buffer = this.#buffers.take(length);
-      return buffer;
-    });
-    exchange.send(200, headers, body, () => this.#buffers.give(buffer));
+    const envelope = new Envelope(page, size, result);
+    if (envelope.length > sliceSize) {
+      const pieces = envelope.isLarge ? envelope.pieces() : [envelope.write(Buffer.allocUnsafeSlow(envelope.length))];
+      exchange.sendLarge(200, headers, envelope.length, pieces, hold);
+      return;
+    }
+    const buffer = this.#buffers.take(envelope.length);
+    exchange.send(200, headers, envelope.write(buffer), () => this.#buffers.give(buffer));
   }
 
   #parameters(model: ModelRoutes, query: string): ListParameters {
@@ -414,34 +428,6 @@ function sendRead(
   }
   const headers = ['Content-Type', json, 'ETag', etag, 'Kindred-Revision', String(revision)];
   if (resource.isConfidential) headers.push(...unkept);
+  if (stored.bytes.length > sliceSize) exchange.assertRoom(stored.bytes.length);
   exchange.send(200, headers, stored.bytes);
-}
-
-/** The list envelope, in the buffer that `allocate` gives for at least this many bytes. */
-export function pageBytes(
-  page: number,
-  size: number,
-  { total, items }: Page,
-  allocate: (length: number) => Buffer = Buffer.allocUnsafe,
-): Buffer {
-  const totalPages = Math.ceil(total / size);
-  const hasNext = page < totalPages;
-  const head = `{"page":${page},"size":${size},"total":${total},"items":[`;
-  const tail = `],"first":${page === 1},"last":${!hasNext},"hasNext":${hasNext},"hasPrevious":${page > 1},"totalPages":${totalPages}}`;
-  return joined(head, items, tail, allocate);
-}
-
-/** Head, items with commas between them, tail: all ASCII but the items. */
-function joined(head: string, items: readonly Buffer[], tail: string, allocate: (length: number) => Buffer): Buffer {
-  let length = head.length + tail.length + Math.max(items.length - 1, 0);
-  for (let i = 0; i < items.length; i++) length += items[i]!.length;
-  const bytes = allocate(length);
-  let at = bytes.write(head, 0, 'latin1');
-  for (let i = 0; i < items.length; i++) {
-    if (i > 0) bytes[at++] = 0x2c;
-    bytes.set(items[i]!, at);
-    at += items[i]!.length;
-  }
-  bytes.write(tail, at, 'latin1');
-  return bytes.length === length ? bytes : bytes.subarray(0, length);
 }

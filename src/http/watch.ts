@@ -4,13 +4,14 @@ import type { Authorizer } from '../resource/access.ts';
 import type { AppliedChange } from '../resource/feed.ts';
 import type { LivePageSink, LivePages, WindowContent } from '../resource/live-page.ts';
 import type { Page } from '../resource/resource.ts';
+import { largePage } from '../resource/resource.ts';
 import type { Bookmark, Sink, WatchEvent, Watches } from '../resource/watch.ts';
 import { followRights } from '../resource/watch.ts';
+import { Envelope } from './envelope.ts';
 import type { Exchange } from './exchange.ts';
 import { ndjson } from './exchange.ts';
 import { asKindredError, conflictingParameters } from './problem.ts';
 import type { WatchContext } from './resources.ts';
-import { pageBytes } from './resources.ts';
 
 export interface WatchRouteParts {
   readonly watches: Watches;
@@ -20,6 +21,8 @@ export interface WatchRouteParts {
   readonly maxBufferBytes: number;
   /** Milliseconds for which a client may take nothing of what waits for it (option `watch.stallTimeout`). */
   readonly stallTimeout: number;
+  /** Bytes that the objects of a live page may have together (option `list.maxBytes`). */
+  readonly maxListBytes: number;
 }
 
 const texts = {
@@ -54,7 +57,8 @@ export function createWatchRoute(parts: WatchRouteParts): (context: WatchContext
 
     const identity = exchange.identity!.name;
     if (parameters.paged) {
-      const request = { where, sort, names, page: parameters.page, size: parameters.size };
+      const { page: number, size } = parameters;
+      const request = { where, sort, names, page: number, size, maxBytes: parts.maxListBytes };
       const page = await parts.livePages.open(resource, request, identity, new LivePage(stream, request));
       if (!stream.open(page.revision)) return page.close();
       page.start();
@@ -134,16 +138,19 @@ class EventStream implements Sink {
   }
 
   event(event: WatchEvent): void {
-    this.#send(this.#parts.frames.of(event, this.#format), event.revision);
+    this.#send([this.#parts.frames.of(event, this.#format)], event.revision);
   }
 
   /** First of a live page. */
-  snapshot(revision: number, envelope: Buffer): void {
-    this.#send(frameOf(this.#format, 'SNAPSHOT', eventJson('SNAPSHOT', revision, envelope), revision), revision);
+  snapshot(revision: number, envelope: Envelope): void {
+    const [start, end] = aroundFrame(this.#format, 'SNAPSHOT', revision);
+    const pieces = [start, startOf('SNAPSHOT', revision), ...envelope.pieces(), objectEnd, end];
+    // Copying those of a large page would hold the event loop; there is no need to, they are in memory of their own.
+    this.#send(envelope.isLarge ? pieces : [Buffer.concat(pieces)], revision);
   }
 
   window(revision: number, content: WindowContent): void {
-    this.#send(this.#parts.frames.ofWindow(revision, content, this.#format), revision);
+    this.#send([this.#parts.frames.ofWindow(revision, content, this.#format)], revision);
   }
 
   /** Sends the head; false when there is no body to send, or nobody to send it to. */
@@ -171,10 +178,15 @@ class EventStream implements Sink {
     else this.#atClose.push(closing);
   }
 
-  #send(frame: Buffer, revision: number): void {
+  /** @param pieces of one event */
+  #send(pieces: readonly Buffer[], revision: number): void {
     if (this.#isClosed) return;
     this.#delivered = revision;
-    if (!this.#exchange.response.write(frame)) this.#awaitDrain();
+    const { response } = this.#exchange;
+    if (pieces.length > 1) response.cork();
+    for (const piece of pieces) response.write(piece);
+    if (pieces.length > 1) response.uncork();
+    if (response.writableNeedDrain) this.#awaitDrain();
   }
 
   get isBehind(): boolean {
@@ -250,8 +262,7 @@ class LivePage implements LivePageSink {
   }
 
   snapshot(page: Page): void {
-    const envelope = pageBytes(this.#page.page, this.#page.size, page);
-    this.#stream.snapshot(page.revision, envelope);
+    this.#stream.snapshot(page.revision, new Envelope(this.#page.page, this.#page.size, page));
   }
 
   window(revision: number, content: WindowContent): void {
@@ -313,16 +324,27 @@ class Frames {
 
 const newLine = Buffer.from('\n');
 const blankLine = Buffer.from('\n\n');
+const objectEnd = Buffer.from('}');
+const nothing = Buffer.alloc(0);
 
 function frameOf(format: Format, type: string, json: Buffer, id: number | undefined): Buffer {
-  if (format === 'ndjson') return Buffer.concat([json, newLine]);
-  const head = `event: ${type}\n${id === undefined ? '' : `id: ${id}\n`}data: `;
-  return Buffer.concat([Buffer.from(head), json, blankLine]);
+  const [start, end] = aroundFrame(format, type, id);
+  return Buffer.concat([start, json, end]);
+}
+
+/** What stands before and after the JSON of an event. */
+function aroundFrame(format: Format, type: string, id: number | undefined): readonly [Buffer, Buffer] {
+  if (format === 'ndjson') return [nothing, newLine];
+  return [Buffer.from(`event: ${type}\n${id === undefined ? '' : `id: ${id}\n`}data: `), blankLine];
 }
 
 function eventJson(type: string, revision: number, object: Buffer, initial?: true): Buffer {
-  const head = `{"type":"${type}","revision":${revision},${initial ? '"initial":true,' : ''}"object":`;
-  return Buffer.concat([Buffer.from(head), object, Buffer.from('}')]);
+  return Buffer.concat([startOf(type, revision, initial), object, objectEnd]);
+}
+
+/** Of the JSON of an event, up to its object. */
+function startOf(type: string, revision: number, initial?: true): Buffer {
+  return Buffer.from(`{"type":"${type}","revision":${revision},${initial ? '"initial":true,' : ''}"object":`);
 }
 
 function windowBytes({ total, removed, inserted, updated }: WindowContent): Buffer {

@@ -17,6 +17,8 @@ export interface IndexRow {
   readonly id: number;
   /** Revision of its last change. */
   readonly revision: number;
+  /** Bytes as it is stored. Default 0. */
+  readonly length?: number;
 }
 
 /** Where an object is, and which state of it. */
@@ -48,6 +50,8 @@ export class ModelIndex {
   /** By slot. */
   ids = new Float64Array(16);
   revisions = new Float64Array(16);
+  /** Bytes of the stored objects. */
+  lengths = new Uint32Array(16);
   readonly #table = new NameTable(this.names);
   readonly #free: number[] = [];
   readonly #observers = new Set<Set<number>>();
@@ -73,11 +77,12 @@ export class ModelIndex {
   }
 
   /** Adds an object, or replaces what has this name. Gives its slot. */
-  put(entry: IndexEntry, id: number, revision: number): number {
+  put(entry: IndexEntry, id: number, revision: number, length = 0): number {
     const known = this.#table.find(entry.name);
     const slot = known === none ? this.#newSlot(entry.name) : known;
     this.ids[slot] = id;
     this.revisions[slot] = revision;
+    this.lengths[slot] = length;
     this.labels.set(slot, entry.labels);
     for (let field = 0; field < this.fields.length; field++) {
       const index = this.fields[field]!;
@@ -95,6 +100,7 @@ export class ModelIndex {
     this.#table.add(slot);
     this.ids = grown(this.ids, slot + 1);
     this.revisions = grown(this.revisions, slot + 1);
+    this.lengths = grown(this.lengths, slot + 1);
     return slot;
   }
 
@@ -184,12 +190,14 @@ export class ModelIndex {
     for (const _ of this.#finish()) await free();
   }
 
-  #append({ entry, id, revision }: IndexRow): void {
+  #append({ entry, id, revision, length = 0 }: IndexRow): void {
     const slot = this.names.push(entry.name) - 1;
     this.ids = grown(this.ids, slot + 1);
     this.revisions = grown(this.revisions, slot + 1);
+    this.lengths = grown(this.lengths, slot + 1);
     this.ids[slot] = id;
     this.revisions[slot] = revision;
+    this.lengths[slot] = length;
     this.labels.set(slot, entry.labels);
     for (let field = 0; field < this.fields.length; field++) this.fields[field]!.append(slot, keysOf(entry, field));
   }

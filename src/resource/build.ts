@@ -27,6 +27,7 @@ interface IndexRow {
   readonly entry: IndexEntry;
   readonly id: number;
   readonly revision: number;
+  readonly length: number;
 }
 
 const portion = 500;
@@ -64,7 +65,7 @@ export async function buildIndexes(parts: BuildParts): Promise<{ index: ModelInd
         else if (object.apiVersion !== apiVersion)
           problems.set(row.name, `stored as ${object.apiVersion}, the model is ${apiVersion}`);
         for (const claim of claimsOf(parts.uniques, scheme.indexes, entry)) expected.add(claim.hash, row.id);
-        built.push({ entry, id: row.id, revision: row.revision });
+        built.push({ entry, id: row.id, revision: row.revision, length: Buffer.byteLength(row.text) });
         if (turns.isDue) await turns.take();
         if (built.length < handful) continue;
         yield built;

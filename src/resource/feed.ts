@@ -574,7 +574,7 @@ function twice<T>(body: () => T): [() => T, () => T] {
  * The bytes in memory of their own. A change that is kept would keep all of a larger piece with it: a segment of the cache,
  * Node's pool, what came from a database server in one packet.
  */
-function ownBytes(bytes: Uint8Array): Buffer {
+export function ownBytes(bytes: Uint8Array): Buffer {
   if (bytes.buffer.byteLength <= bytes.length + 64) return asBuffer(bytes);
   const own = Buffer.allocUnsafeSlow(bytes.length);
   own.set(bytes);

@@ -8,7 +8,7 @@ import type { IndexDefinition, IndexEntry } from '../model/index-entry.ts';
 import type { ExtensionObject } from '../model/object.ts';
 import type { Scheme } from '../model/scheme.ts';
 import type { Condition, Query, SortTerm } from '../query/query.ts';
-import type { Plan, QueryResult } from '../query/run.ts';
+import type { Plan, QueryResult, Ref } from '../query/run.ts';
 import { explain, refsOf, run, runIds, runSlots } from '../query/run.ts';
 import type { TurnQueue } from '../query/turns.ts';
 import type { CommitQueue } from '../store/batch.ts';
@@ -19,7 +19,7 @@ import { buildIndexes } from './build.ts';
 import type { ByteCache, Shelf } from './byte-cache.ts';
 import { storedEntry } from './entries.ts';
 import type { AppliedChange, Feed } from './feed.ts';
-import { asBuffer } from './feed.ts';
+import { asBuffer, ownBytes } from './feed.ts';
 import type { PatchLimits } from './patch.ts';
 import type { Outline } from './window-change.ts';
 import { Writer } from './writer.ts';
@@ -63,11 +63,16 @@ export interface ListRequest extends Selection {
   /** From 1. */
   readonly page: number;
   readonly size: number;
+  /** Bytes that the objects of the page may have together. Over it: QueryLimit, before any of them is read. Default no bound. */
+  readonly maxBytes?: number;
+  /** Told of their bytes before they are read, again when they have to be read again; throws when there is no room for them. */
+  readonly reserve?: (bytes: number) => void;
 }
 
 export interface Page {
   readonly revision: number;
   readonly total: number;
+  /** Those of a large page are in memory of their own; others perhaps in that of the cache, all of which they would keep. */
   readonly items: readonly Buffer[];
 }
 
@@ -75,8 +80,14 @@ export interface Page {
 export interface Window {
   readonly revision: number;
   readonly outline: Outline;
-  /** By place in the outline. */
+  /** By place in the outline; as those of a page. */
   readonly items: ReadonlyMap<number, Buffer>;
+}
+
+/** An object that the store has in another state than the memory. */
+interface Missing {
+  /** Revision of that state; undefined when the object is gone. */
+  readonly seen: number | undefined;
 }
 
 /** Objects that a build of indexes has read, and those that it has to read. */
@@ -119,17 +130,25 @@ export interface ResourceParts {
 const texts = {
   building: { en: 'The indexes of {kind} are being built: {percent} %', zh: '正在构建 {kind} 的索引：{percent} %' },
   unregistered: { en: 'The model {kind} is no longer registered', zh: '模型 {kind} 已注销' },
+  large: {
+    en: 'The objects of this page have {bytes} bytes, more than the {limit} that a page may have; ask for a smaller "size"',
+    zh: '此页的对象共 {bytes} 字节，超过一页允许的 {limit} 字节；请减小 "size"',
+  },
   absent: { en: 'There is no {kind} "{name}"', zh: '不存在名为 "{name}" 的 {kind}' },
 };
 
 /** Rows that an export reads at once: at first, then at most, and of what size about if they are as large as those before. */
 const exportPortion = { first: 16, most: 256, bytes: 2 ** 20 };
 
+/** Bytes of objects from which on a page is large. */
+export const largePage = 2 ** 20;
+
 /** Objects that a window reads of the store at once. */
 const windowPortion = 100;
 
 /** A window of which some items have yet to be read. */
 interface OpenWindow extends Window {
+  readonly isLarge: boolean;
   readonly items: Map<number, Buffer>;
   readonly missing: readonly (Place & { readonly place: number })[];
 }
@@ -431,12 +450,7 @@ export class ModelResource {
   list(request: ListRequest): MaybePromise<Page> {
     this.assertReady();
     const behind = this.#parts.feed.current();
-    const listed = behind ? behind.then(() => this.#list(request)) : this.#list(request);
-    if (!this.#behaviour?.show) return listed;
-    return Promise.resolve(listed).then((page) => ({
-      ...page,
-      items: page.items.map((bytes) => this.shownInList(bytes)),
-    }));
+    return behind ? behind.then(() => this.#list(request)) : this.#list(request);
   }
 
   #list(request: ListRequest): MaybePromise<Page> {
@@ -467,30 +481,65 @@ export class ModelResource {
   }
 
   #page(request: ListRequest, total: number, slots: readonly number[]): MaybePromise<Page> {
+    const bytes = this.#admitted(request, slots);
     const revision = this.#parts.feed.applied;
     const items: (Buffer | undefined)[] = [];
     let isComplete = true;
     for (let i = 0; i < slots.length; i++) {
-      const bytes = this.#shelf.bytes(slots[i]!);
-      items.push(bytes);
-      isComplete &&= bytes !== undefined;
+      const cached = this.#shelf.bytes(slots[i]!);
+      items.push(cached);
+      isComplete &&= cached !== undefined;
     }
-    if (isComplete) return { revision, total, items: items as Buffer[] };
-    const refs = refsOf(this.#index, slots);
-    const fill = (rows: readonly Row[]): MaybePromise<Page> => {
+    const page = { revision, total, items: items as Buffer[] };
+    if (isComplete) return this.#shownPage(page, bytes);
+    const finish = (missing: Missing | undefined): MaybePromise<Page> => {
+      if (missing) return this.#overtaken(missing.seen).then(() => this.#list(request));
+      return this.#shownPage(page, bytes);
+    };
+    const read = this.#fill(refsOf(this.#index, slots), items);
+    return read instanceof Promise ? read.then(finish) : finish(read);
+  }
+
+  /** Puts what is not there yet in its place. Gives the first object that is not in the store as the memory has it. */
+  #fill(refs: readonly Ref[], items: (Buffer | undefined)[]): MaybePromise<Missing | undefined> {
+    const put = (rows: readonly Row[]): Missing | undefined => {
       const byId = new Map(rows.map((row) => [row.id, row]));
       for (const [i, ref] of refs.entries()) {
-        items[i] ??= this.#keep(ref, byId.get(ref.id))?.bytes;
-        if (!items[i]) return this.#overtaken(byId.get(ref.id)?.revision).then(() => this.#list(request));
+        const row = byId.get(ref.id);
+        items[i] ??= this.#keep(ref, row)?.bytes;
+        if (!items[i]) return { seen: row?.revision };
       }
-      return { revision, total, items: items as Buffer[] };
+      return undefined;
     };
-    const missing = refs.filter((_, i) => !items[i]);
-    const rows = this.#parts.store.get(
-      this.#number,
-      missing.map((ref) => ref.id),
-    );
-    return rows instanceof Promise ? rows.then(fill) : fill(rows);
+    const wanted = refs.filter((_, i) => !items[i]).map((ref) => ref.id);
+    const rows = this.#parts.store.get(this.#number, wanted);
+    return rows instanceof Promise ? rows.then(put) : put(rows);
+  }
+
+  #shownPage(page: Page, bytes: number): MaybePromise<Page> {
+    if (bytes > largePage) return this.#shownLargePage(page);
+    if (!this.#behaviour?.show) return page;
+    return { ...page, items: page.items.map((item) => this.shownInList(item)) };
+  }
+
+  async #shownLargePage(page: Page): Promise<Page> {
+    const items: Buffer[] = [];
+    const turns = this.#parts.turns.turns();
+    for (const item of page.items) {
+      if (turns.isDue) await turns.take();
+      items.push(this.shownInList(ownBytes(item)));
+    }
+    return { ...page, items };
+  }
+
+  /** Bytes of the objects of a page. @throws QueryLimit */
+  #admitted({ maxBytes: limit = Number.POSITIVE_INFINITY, reserve }: ListRequest, slots: readonly number[]): number {
+    const { lengths } = this.#index;
+    let bytes = 0;
+    for (let i = 0; i < slots.length; i++) bytes += lengths[slots[i]!]!;
+    if (bytes > limit) throw new KindredError('QueryLimit', texts.large, { bytes, limit }, { parameter: 'size' });
+    reserve?.(bytes);
+    return bytes;
   }
 
   /**
@@ -506,14 +555,20 @@ export class ModelResource {
       const found = await runSlots(index, queryOf(request), this.#queryLimits(), (total, slots) => {
         this.assertReady();
         // Otherwise built anew while the query was answered in slices.
-        return index === this.#index ? this.#outlined(total, slots, wanted) : undefined;
+        return index === this.#index ? this.#outlined(request, total, slots, wanted) : undefined;
       });
       if (found && (await this.#readMissing(found))) return found;
     }
   }
 
-  #outlined(total: number, slots: readonly number[], wanted: (outline: Outline) => Iterable<number>): OpenWindow {
+  #outlined(
+    request: ListRequest,
+    total: number,
+    slots: readonly number[],
+    wanted: (outline: Outline) => Iterable<number>,
+  ): OpenWindow {
     const index = this.#index;
+    const isLarge = this.#admitted(request, slots) > largePage;
     const outline = {
       total,
       ids: Float64Array.from(slots, (slot) => index.ids[slot]!),
@@ -525,14 +580,14 @@ export class ModelResource {
     for (const place of wanted(outline)) {
       const slot = slots[place]!;
       const bytes = this.#shelf.bytes(slot);
-      if (bytes) items.set(place, this.shownInList(bytes));
+      if (bytes) items.set(place, bytes);
       else missing.push({ place, ...this.#index.at(slot) });
     }
-    return { revision: this.#parts.feed.applied, outline, items, missing };
+    return { revision: this.#parts.feed.applied, outline, items, missing, isLarge };
   }
 
   /** False when one of the objects is another by now. */
-  async #readMissing({ items, missing }: OpenWindow): Promise<boolean> {
+  async #readMissing({ items, missing, isLarge }: OpenWindow): Promise<boolean> {
     for (let at = 0; at < missing.length; at += windowPortion) {
       const portion = missing.slice(at, at + windowPortion);
       const rows = await this.#parts.store.get(
@@ -547,8 +602,13 @@ export class ModelResource {
           await this.#overtaken(row?.revision);
           return false;
         }
-        items.set(one.place, this.shownInList(stored.bytes));
+        items.set(one.place, stored.bytes);
       }
+    }
+    const turns = this.#parts.turns.turns();
+    for (const [place, bytes] of items) {
+      if (isLarge && turns.isDue) await turns.take();
+      items.set(place, this.shownInList(isLarge ? ownBytes(bytes) : bytes));
     }
     return true;
   }
@@ -675,7 +735,7 @@ export class ModelResource {
       this.#problems.delete(change.name);
       return;
     }
-    const slot = this.#index.put(change.entry(), change.id, change.revision);
+    const slot = this.#index.put(change.entry(), change.id, change.revision, change.bytes.length);
     this.#shelf.set(slot, change);
     if (this.#problems.size > 0 && change.object().apiVersion === this.apiVersion) this.#problems.delete(change.name);
   }

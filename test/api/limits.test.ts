@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { connect } from 'node:net';
 import { before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { until } from '../../src/testing/until.ts';
@@ -266,6 +267,37 @@ describe('slow clients', () => {
     const started = Date.now();
     assert.match(await api.raw(`GET ${persons} HTTP/1.1\r\nHost: localhost\r\n`), problem(408, 'RequestTimeout'));
     assert.ok(Date.now() - started >= 300);
+  });
+
+  /** Sends one byte after the other until the service has closed the connection. */
+  const trickle = async (head: string, byte: string): Promise<string> => {
+    const socket = connect(api.port, '127.0.0.1');
+    socket.on('error', () => {});
+    let text = '';
+    socket.setEncoding('latin1').on('data', (chunk: string) => {
+      text += chunk;
+    });
+    socket.write(head);
+    const timer = setInterval(() => socket.write(byte), 20);
+    await once(socket, 'close');
+    clearInterval(timer);
+    return text;
+  };
+
+  test('limits: headers that come byte by byte are a 408', async () => {
+    assert.match(
+      await trickle(`GET ${persons} HTTP/1.1\r\nHost: localhost\r\nX: `, 'x'),
+      problem(408, 'RequestTimeout'),
+    );
+  });
+
+  test('limits: a body that comes byte by byte is a 408', async () => {
+    const head = `POST ${persons} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100000\r\n\r\n`;
+    assert.match(await trickle(head, ' '), problem(408, 'RequestTimeout'));
+  });
+
+  test('limits: a connection that says nothing is closed', async () => {
+    assert.match(await api.raw(), /^(?:$|HTTP\/1\.1 408 )/);
   });
 
   test('limits: a body that does not arrive in time is a 408', async () => {
