@@ -4,7 +4,6 @@ import type { Authorizer } from '../resource/access.ts';
 import type { AppliedChange } from '../resource/feed.ts';
 import type { LivePageSink, LivePages, WindowContent } from '../resource/live-page.ts';
 import type { Page } from '../resource/resource.ts';
-import { largePage } from '../resource/resource.ts';
 import type { Bookmark, Sink, WatchEvent, Watches } from '../resource/watch.ts';
 import { followRights } from '../resource/watch.ts';
 import { Envelope } from './envelope.ts';
