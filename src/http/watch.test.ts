@@ -56,6 +56,7 @@ async function open({
     authorizer,
     maxBufferBytes,
     stallTimeout,
+    maxListBytes: 32 * 2 ** 20,
   });
   const server = createServer((request: IncomingMessage, response: ServerResponse) => {
     const exchange = {
