@@ -83,16 +83,17 @@ describe('work queue', () => {
 
   it('behaves as the two sets and the list of its definition under random operations', async () => {
     const name = fc.constantFrom(...Array.from({ length: 40 }, (_, i) => `n${i}`));
+    const wait = fc.record({ op: fc.constant('after' as const), name, ms: fc.integer({ min: 1, max: 300 }) });
     const step = fc.oneof(
       fc.record({ op: fc.constant('add' as const), name }),
       fc.record({ op: fc.constant('take' as const) }),
       fc.record({ op: fc.constant('done' as const), name, after: fc.option(fc.integer({ min: 1, max: 30 })) }),
-      fc.record({ op: fc.constant('after' as const), name, ms: fc.integer({ min: 1, max: 300 }) }),
+      { arbitrary: wait, weight: 4 },
       fc.record({ op: fc.constant('advance' as const), ms: fc.integer({ min: 0, max: 20 }) }),
     );
     let mostWaiting = 0;
     await fc.assert(
-      fc.asyncProperty(fc.array(step, { minLength: 20, maxLength: 300, size: 'max' }), async (steps) => {
+      fc.asyncProperty(fc.array(step, { minLength: 100, maxLength: 300, size: 'max' }), async (steps) => {
         const { clock, queue } = make();
         const dirty = new Set<string>();
         const processing = new Set<string>();
