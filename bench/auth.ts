@@ -4,11 +4,11 @@
  * `node bench/auth.ts`
  */
 
-import { Authenticator } from '../src/auth/authenticator.ts';
-import { JwtAuthenticator } from '../src/auth/jwt.ts';
-import { roleKeys } from '../src/auth/keys.ts';
-import { Rbac } from '../src/auth/rbac.ts';
-import { digestOf, newToken, Tokens } from '../src/auth/tokens.ts';
+import { Authenticator } from '../src/auth/authentication/authenticator.ts';
+import { JwtAuthenticator } from '../src/auth/authentication/jwt.ts';
+import { digestOf, newToken, Tokens } from '../src/auth/authentication/tokens.ts';
+import { roleKeys } from '../src/auth/authorization/keys.ts';
+import { Rbac } from '../src/auth/authorization/rbac.ts';
 import type { Access, Identity } from '../src/resource/access.ts';
 
 const rounds = 300_000;

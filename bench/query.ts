@@ -18,8 +18,8 @@ import { codecOf } from '../src/model/key.ts';
 import type { ExtensionObject } from '../src/model/object.ts';
 import type { Condition } from '../src/query/condition.ts';
 import { Queries } from '../src/query/condition.ts';
+import { explain, run, runSlots } from '../src/query/execute.ts';
 import type { Query, SortTerm } from '../src/query/query.ts';
-import { explain, run, runSlots } from '../src/query/run.ts';
 import { parseFieldSelector } from '../src/query/selector.ts';
 
 setFlagsFromString('--expose-gc');

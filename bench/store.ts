@@ -14,7 +14,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { parseArgs } from 'node:util';
 import mysql from 'mysql2/promise';
 import pg from 'pg';
-import { CommitQueue } from '../src/store/batch.ts';
+import { CommitQueue } from '../src/store/commit-queue.ts';
 import { openStore } from '../src/store/open.ts';
 import type { Store, Write } from '../src/store/store.ts';
 import { databaseAdapters } from '../test/servers.ts';

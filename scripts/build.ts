@@ -19,12 +19,12 @@ if (compiler.status !== 0) process.exit(compiler.status ?? 1);
 const command = join(dist, 'cli', 'main.js');
 if (existsSync(command)) chmodSync(command, 0o755);
 
-cpSync(join(root, 'src/model/json-schema/meta-schemas'), join(dist, 'model/json-schema/meta-schemas'), {
+cpSync(join(root, 'src/schema/meta-schemas'), join(dist, 'schema/meta-schemas'), {
   recursive: true,
 });
 
 // The API page's assets: the package they come from runs a script at installation, which users are to be spared.
-const assets = join(dist, 'http', 'swagger-ui');
+const assets = join(dist, 'http', 'openapi', 'swagger-ui');
 mkdirSync(assets);
 const swagger = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'));
 for (const name of ['swagger-ui.css', 'swagger-ui-bundle.js', 'swagger-ui-standalone-preset.js', 'LICENSE', 'NOTICE']) {

@@ -13,7 +13,7 @@ test('arrows in the table pass', () => {
       'model/gvk.ts': "import { KindredError } from '../errors.ts';\nimport type { A } from './names.ts';",
       'model/names.ts': "import { gvk } from './gvk.ts';",
       'client/client.ts': "import type { Gvk } from '../model/gvk.ts';",
-      'plugin/host.ts': "import { routes } from '../http/custom.ts';\nimport fastify from 'fastify';",
+      'plugin/host.ts': "import { routes } from '../http/custom/routes.ts';\nimport fastify from 'fastify';",
       'store/sql.test.ts': "import { anything } from '../http/app.ts';",
     }),
     [],
@@ -23,21 +23,21 @@ test('arrows in the table pass', () => {
 test('arrows that are not in the table are named with their line', () => {
   assert.deepEqual(
     check({
-      'model/gvk.ts': "\nimport { run } from '../query/run.ts';",
+      'model/gvk.ts': "\nimport { run } from '../query/execute.ts';",
       'store/sql.ts': "export type { Gvk } from '../model/gvk.ts';",
       'plugin/host.ts': "const app = await import('../http/app.ts');",
       'errors.ts': "let gvk: import('./model/gvk.ts').Gvk;",
-      'query/run.ts': "import '../../test/help.ts';",
+      'query/execute.ts': "import '../../test/help.ts';",
       'cli/main.ts': "import { createService } from 'kindred';",
       'misc/thing.ts': '',
     }),
     [
       'src/misc/thing.ts: "misc" has no row in the table of imports',
-      'src/model/gvk.ts:2: model may not import query: src/query/run.ts',
+      'src/model/gvk.ts:2: model may not import query: src/query/execute.ts',
       'src/store/sql.ts:1: store may not import model: src/model/gvk.ts',
       'src/plugin/host.ts:1: plugin may not import http: src/http/app.ts',
       'src/errors.ts:1: errors.ts may not import model: src/model/gvk.ts',
-      'src/query/run.ts:1: imports test/help.ts, which is outside src/',
+      'src/query/execute.ts:1: imports test/help.ts, which is outside src/',
       'src/cli/main.ts:1: imports "kindred": files below src/ import each other by path',
     ],
   );

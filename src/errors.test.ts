@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { formatText, invalid, KindredError, listedViolations, Violations, violation } from './errors.ts';
-import { messages } from './model/json-schema/messages.ts';
+import { messages } from './schema/messages.ts';
 
 const counted: [number, string][] = [
   [0, 'must have at least 0 items, has 7'],

@@ -14,16 +14,6 @@ export {
 } from './controller/reconciler.ts';
 /** The error of the whole service; its code decides the status. */
 export { type ErrorCode, KindredError, type Text, type Violation } from './errors.ts';
-export { SortableRequest } from './http/custom-list.ts';
-export {
-  ApiVersion,
-  DeleteMapping,
-  GetMapping,
-  type MappingOptions,
-  PatchMapping,
-  PostMapping,
-  PutMapping,
-} from './http/custom-mapping.ts';
 /** Custom routes. */
 export {
   type CustomEndpoint,
@@ -35,7 +25,17 @@ export {
   type RouteBuilder,
   type RouterFunction,
   route,
-} from './http/custom-route.ts';
+} from './http/custom/declaration.ts';
+export { SortableRequest } from './http/custom/list.ts';
+export {
+  ApiVersion,
+  DeleteMapping,
+  GetMapping,
+  type MappingOptions,
+  PatchMapping,
+  PostMapping,
+  PutMapping,
+} from './http/custom/mapping.ts';
 export { GVK, Schema, type SchemaAttributes } from './model/decorators.ts';
 /** Models: both forms of declaration, and what they give. */
 export {

@@ -3,12 +3,12 @@ import { readFileSync } from 'node:fs';
 import { totalmem } from 'node:os';
 import type { Logger } from 'pino';
 import type { AuthOptions } from './auth/options.ts';
-import type { Timers } from './controller/queue.ts';
-import { systemTimers } from './controller/queue.ts';
-import type { AccessLogOptions } from './http/access-log.ts';
-import type { HttpLimits } from './http/limits.ts';
-import { httpLimits } from './http/limits.ts';
+import type { AccessLogOptions } from './http/server/access-log.ts';
+import type { HttpLimits } from './http/server/limits.ts';
+import { httpLimits } from './http/server/limits.ts';
 import type { PluginSource } from './plugin/source.ts';
+import type { Timers } from './runtime/work-queue.ts';
+import { systemTimers } from './runtime/work-queue.ts';
 import type { StoreOpener } from './store/open.ts';
 import type { WebhookOptions } from './webhook/webhooks.ts';
 

@@ -8,17 +8,17 @@ import { pino } from 'pino';
 import type { Answered } from './auth/audit.ts';
 import type { Auth } from './auth/auth.ts';
 import { createAuth } from './auth/auth.ts';
-import type { Credentials } from './auth/authenticator.ts';
-import { pluginIdentity } from './auth/identity.ts';
+import type { Credentials } from './auth/authentication/authenticator.ts';
+import { pluginIdentity } from './auth/authentication/identity.ts';
 import { checkAuthOptions } from './auth/options.ts';
 import type { Fence } from './controller/lease.ts';
+import { createWatchRoute } from './http/api/watch.ts';
 import type { App } from './http/app.ts';
 import { createApp } from './http/app.ts';
-import { CustomRoutes } from './http/custom.ts';
-import type { Readiness } from './http/health.ts';
-import { Metrics } from './http/metrics.ts';
-import { ApiDocuments } from './http/openapi.ts';
-import { createWatchRoute } from './http/watch.ts';
+import { CustomRoutes } from './http/custom/routes.ts';
+import { ApiDocuments } from './http/openapi/documents.ts';
+import type { Readiness } from './http/server/health.ts';
+import { Metrics } from './http/server/metrics.ts';
 import type { SchemeManager } from './model/registry.ts';
 import { SchemeRegistry } from './model/registry.ts';
 import type { ResolvedOptions, ServiceOptions } from './options.ts';
@@ -32,8 +32,8 @@ import type { CheckProgress, CheckReport } from './resource/check.ts';
 import { checkStore } from './resource/check.ts';
 import { createLocalClient } from './resource/client.ts';
 import type { ExtensionClient } from './resource/extension-client.ts';
+import { Resources } from './resource/registry.ts';
 import type { BuildProgress } from './resource/resource.ts';
-import { Resources } from './resource/resources.ts';
 import { startRetention } from './resource/retention.ts';
 import { openStore, sqliteFile } from './store/open.ts';
 import type { Store } from './store/store.ts';
@@ -128,10 +128,10 @@ export async function check(
 
 export { findPackage } from './plugin/loader.ts';
 export type { CheckReport } from './resource/check.ts';
-/** Copies of a database: a SQLite file at one moment, and back; from one database into another. */
-export { afterRestore, backup, restore } from './store/backup.ts';
 export { type MigrateProgress, migrate } from './store/migrate.ts';
 export { shownUrl } from './store/shown-url.ts';
+/** Copies of a database: a SQLite file at one moment, and back; from one database into another. */
+export { afterRestore, backup, restore } from './store/sqlite/backup.ts';
 
 const version: string = (
   JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string }

@@ -6,7 +6,7 @@ import type { WriteStream } from 'node:fs';
 import { createWriteStream } from 'node:fs';
 import type { Access, Caller, Identity } from '../resource/access.ts';
 import type { AppliedChange } from '../resource/feed.ts';
-import { isPrincipal } from './identity.ts';
+import { isPrincipal } from './authentication/identity.ts';
 
 export interface AuditEntry {
   /** Of the request over HTTP, when there was one. */

@@ -1,11 +1,11 @@
 /** What a new service needs before anybody can do anything: the built-in roles and an administrator (contract section 12). */
 import { KindredError } from '../errors.ts';
 import type { ExtensionClient } from '../resource/extension-client.ts';
-import { superRole } from './identity.ts';
+import { superRole } from './authentication/identity.ts';
+import type { Tokens } from './authentication/tokens.ts';
+import type { Rbac } from './authorization/rbac.ts';
+import { builtInRoles, subjectKey } from './authorization/rbac.ts';
 import { PersonalAccessToken, Role, RoleBinding, User } from './models.ts';
-import type { Rbac } from './rbac.ts';
-import { builtInRoles, subjectKey } from './rbac.ts';
-import type { Tokens } from './tokens.ts';
 
 const administrator = 'admin';
 const administratorObject = 'administrator';

@@ -3,7 +3,7 @@
 import type { ObjectOf } from '../model/define.ts';
 import { defineModel } from '../model/define.ts';
 import { Type } from '../model/type.ts';
-import { roleBounds } from './role.ts';
+import { roleBounds } from './authorization/role.ts';
 
 const name = Type.String({ minLength: 1, maxLength: 253 });
 const version = 'v1alpha1';

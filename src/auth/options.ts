@@ -1,11 +1,11 @@
 /** The option `auth` of the service: what may stand there, checked before anything starts. */
 
-import { SchemaDocument } from '../model/json-schema/document.ts';
-import { normalizeSchema } from '../model/schema.ts';
 import { Type } from '../model/type.ts';
+import { SchemaDocument } from '../schema/document.ts';
+import { normalizeSchema } from '../schema/read.ts';
 import type { AuditOptions } from './audit.ts';
-import type { IssuerOptions } from './jwt.ts';
-import type { RateLimitOptions } from './rate-limit.ts';
+import type { IssuerOptions } from './authentication/jwt.ts';
+import type { RateLimitOptions } from './authentication/rate-limit.ts';
 
 export interface AuthOptions {
   /** Whose JSON Web Tokens are accepted. Default none. */

@@ -6,7 +6,7 @@ import { defineModel } from '../model/define.ts';
 import { SchemeRegistry } from '../model/registry.ts';
 import type { ExtensionClient } from '../resource/extension-client.ts';
 import { FakeClock } from '../testing/fake-clock.ts';
-import { roleKeys } from './keys.ts';
+import { roleKeys } from './authorization/keys.ts';
 import { Templates } from './templates.ts';
 
 const modelOf = (kind: string) => {

@@ -4,12 +4,12 @@ import { KindredError } from '../errors.ts';
 import type { SchemeRegistry } from '../model/registry.ts';
 import type { Scheme } from '../model/scheme.ts';
 import type { ExtensionClient } from '../resource/extension-client.ts';
-import type { RoleKeys } from './keys.ts';
+import type { RoleKeys } from './authorization/keys.ts';
+import type { Timers } from './authorization/rbac.ts';
+import type { Rule } from './authorization/rule.ts';
 import { Role } from './models.ts';
-import type { OutageLog } from './outage.ts';
-import { Outage } from './outage.ts';
-import type { Timers } from './rbac.ts';
-import type { Rule } from './rule.ts';
+import type { OutageLog } from './outage-log.ts';
+import { Outage } from './outage-log.ts';
 
 export interface TemplateParts {
   readonly keys: RoleKeys;

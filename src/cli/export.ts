@@ -2,7 +2,7 @@ import { rename, rm } from 'node:fs/promises';
 import { finished } from 'node:stream/promises';
 import { Command } from 'commander';
 import type { KindredClient } from '../client/client.ts';
-import { createPrivate } from '../private-file.ts';
+import { createPrivate } from '../runtime/private-file.ts';
 import type { ConnectionFlags } from './connection.ts';
 import { connect, withConnection } from './connection.ts';
 import { countOf } from './count.ts';

@@ -7,11 +7,11 @@ import type { ExtensionObject } from '../model/object.ts';
 import type { Scheme } from '../model/scheme.ts';
 import type { ExtensionClient } from '../resource/extension-client.ts';
 import type { AppliedChange, Feed } from '../resource/feed.ts';
-import { Backoff } from './backoff.ts';
+import { Backoff } from '../runtime/backoff.ts';
+import type { Timers } from '../runtime/work-queue.ts';
+import { WorkQueue } from '../runtime/work-queue.ts';
 import type { Fence, LeaseStore, LeaseTimes } from './lease.ts';
 import { Leader, leaseTimes } from './lease.ts';
-import type { Timers } from './queue.ts';
-import { WorkQueue } from './queue.ts';
 import type { ControllerSpec, Reconciler, Result } from './reconciler.ts';
 
 export interface ControllerParts {

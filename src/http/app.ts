@@ -6,38 +6,41 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Logger } from 'pino';
 import type { Answered } from '../auth/audit.ts';
-import { anonymous, forbidden, isAnonymous, unauthenticated } from '../auth/identity.ts';
-import type { RateLimiter } from '../auth/rate-limit.ts';
+import { anonymous, forbidden, isAnonymous, unauthenticated } from '../auth/authentication/identity.ts';
+import type { RateLimiter } from '../auth/authentication/rate-limit.ts';
 import { KindredError } from '../errors.ts';
 import type { SchemeRegistry } from '../model/registry.ts';
-import type { TurnQueue } from '../query/turns.ts';
 import type { Access, Authorizer, Caller, Decision, Identity } from '../resource/access.ts';
 import type { ExtensionClient } from '../resource/extension-client.ts';
-import type { Resources } from '../resource/resources.ts';
+import type { Resources } from '../resource/registry.ts';
+import type { TurnQueue } from '../runtime/turns.ts';
 import type { MaybePromise } from '../store/store.ts';
-import type { AccessLogOptions } from './access-log.ts';
-import { AccessLog } from './access-log.ts';
-import { Admission } from './admission.ts';
-import { AnswerQueue } from './answer-queue.ts';
-import { readBody } from './body.ts';
-import { BrowserGuard } from './browser-guard.ts';
-import { Connections } from './connections.ts';
-import { Cors } from './cors.ts';
-import type { CustomMatch, CustomRoutes } from './custom.ts';
-import { serveCustom } from './custom-exchange.ts';
-import { isJson } from './custom-handler.ts';
-import { discover } from './discovery.ts';
-import type { ExchangeObserver } from './exchange.ts';
-import { Exchange } from './exchange.ts';
-import type { Readiness } from './health.ts';
-import { parseJson } from './json.ts';
-import type { HttpLimits } from './limits.ts';
-import { admissionLimits, jsonLimits } from './limits.ts';
-import type { Address } from './listen.ts';
-import { clientErrorHandler, listen, refuseConnect, stop } from './listen.ts';
-import type { Metrics } from './metrics.ts';
-import type { ApiDocuments } from './openapi.ts';
-import { accessOfPath, segmentsOf } from './path.ts';
+import { discover } from './api/discovery.ts';
+import type { ResourceTarget, WatchContext } from './api/resources.ts';
+import { ResourceRoutes } from './api/resources.ts';
+import { serveCustom } from './custom/exchange.ts';
+import { isJson } from './custom/handler.ts';
+import type { CustomMatch, CustomRoutes } from './custom/routes.ts';
+import type { ApiDocuments } from './openapi/documents.ts';
+import { isSwaggerPath, swaggerFile } from './openapi/swagger.ts';
+import type { AccessLogOptions } from './server/access-log.ts';
+import { AccessLog } from './server/access-log.ts';
+import { Admission } from './server/admission.ts';
+import { AnswerQueue } from './server/answer-queue.ts';
+import { readBody } from './server/body.ts';
+import { BrowserGuard } from './server/browser-guard.ts';
+import { Connections } from './server/connections.ts';
+import { Cors } from './server/cors.ts';
+import type { ExchangeObserver } from './server/exchange.ts';
+import { Exchange } from './server/exchange.ts';
+import type { Readiness } from './server/health.ts';
+import { parseJson } from './server/json.ts';
+import type { HttpLimits } from './server/limits.ts';
+import { admissionLimits, jsonLimits } from './server/limits.ts';
+import type { Address } from './server/listen.ts';
+import { clientErrorHandler, listen, refuseConnect, stop } from './server/listen.ts';
+import type { Metrics } from './server/metrics.ts';
+import { accessOfPath, segmentsOf } from './server/path.ts';
 import {
   asKindredError,
   methodNotAllowed,
@@ -47,12 +50,9 @@ import {
   shuttingDown,
   unsupportedType,
   urlTooLong,
-} from './problem.ts';
-import { checkProtocol } from './protocol.ts';
-import type { ResourceTarget, WatchContext } from './resources.ts';
-import { ResourceRoutes } from './resources.ts';
-import { isSwaggerPath, swaggerFile } from './swagger.ts';
-import { WaitingAnswers } from './waiting-answers.ts';
+} from './server/problem.ts';
+import { checkProtocol } from './server/protocol.ts';
+import { WaitingAnswers } from './server/waiting-answers.ts';
 
 // Not imported: what `import` gives of it is complete, with a WebSocket that loads a second HTTP client.
 const { createServer } = process.getBuiltinModule('node:http');

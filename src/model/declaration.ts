@@ -3,17 +3,18 @@
  * own, against which its `#` references resolve: `spec` and `status`, or `fields` for everything beside `apiVersion`,
  * `kind` and `metadata` (the 2.12 form).
  */
+
+import { SchemaDocument } from '../schema/document.ts';
+import type { Mistakes } from '../schema/invalid-model.ts';
+import { invalidModel } from '../schema/invalid-model.ts';
+import type { SchemaObject } from '../schema/keywords.ts';
+import { normalizeSchema } from '../schema/read.ts';
 import type { GVKAttributes } from './gvk.ts';
 import { apiVersionOf, checkGvk, describeGvk } from './gvk.ts';
 import type { IndexDefinition } from './index-entry.ts';
 import type { ValueIndexSpec } from './index-spec.ts';
 import { checkIndexes } from './index-spec.ts';
-import type { Mistakes } from './invalid-model.ts';
-import { invalidModel } from './invalid-model.ts';
-import { SchemaDocument } from './json-schema/document.ts';
-import type { SchemaObject } from './json-schema/keywords.ts';
 import { metadataSchema } from './metadata.ts';
-import { normalizeSchema } from './schema.ts';
 
 interface Documents {
   readonly spec?: SchemaDocument;

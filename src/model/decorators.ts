@@ -1,9 +1,10 @@
 /** The class form of declaring a model: `@GVK` and `@Schema`, standard (TC39) decorators (contract section 1). */
+
+import { invalidModel, Mistakes } from '../schema/invalid-model.ts';
 import type { Declaration } from './declaration.ts';
 import { declare } from './declaration.ts';
 import type { GVKAttributes } from './gvk.ts';
 import { apiVersionOf } from './gvk.ts';
-import { invalidModel, Mistakes } from './invalid-model.ts';
 import { metadataSchema } from './metadata.ts';
 import type { AbstractExtension } from './object.ts';
 import { isExtensionClass } from './object.ts';

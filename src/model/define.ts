@@ -1,16 +1,16 @@
 /** Declaring a model in schema form (contract section 1); the static type is inferred from the schemas. */
 import type { Static, TSchema } from 'typebox';
+import { invalidModel, Mistakes } from '../schema/invalid-model.ts';
+import type { StandardTypes } from '../schema/standard-schema.ts';
+import { takesNothing } from '../schema/standard-schema.ts';
 import type { Declaration } from './declaration.ts';
 import { declare } from './declaration.ts';
 import type { GVKAttributes } from './gvk.ts';
 import type { IndexFactory, ValueIndexSpec } from './index-spec.ts';
 import { indexFactory } from './index-spec.ts';
 import type { HasDefault, InputOf } from './input.ts';
-import { invalidModel, Mistakes } from './invalid-model.ts';
 import type { Key, ValuesOf } from './key.ts';
 import type { Metadata } from './object.ts';
-import type { StandardTypes } from './standard-schema.ts';
-import { takesNothing } from './standard-schema.ts';
 
 /**
  * A model in schema form: the type of its objects, the names of the indexes that its declaration names, the type of an object

@@ -1,6 +1,6 @@
 /** Group, version and kind: the identity of a model, its rules (specification, "Model definition"; contract section 1). */
 import type { Text } from '../errors.ts';
-import { invalidModel, Mistakes } from './invalid-model.ts';
+import { invalidModel, Mistakes } from '../schema/invalid-model.ts';
 import { isSubdomain } from './names.ts';
 
 /** Which model an object is of. */

@@ -1,5 +1,5 @@
 /** The types of what clients send: as what is stored, but members with a default may be left out, at every depth. */
-import type { StandardTypes } from './standard-schema.ts';
+import type { StandardTypes } from '../schema/standard-schema.ts';
 
 /** A schema type that says of itself that it has a default: a plain schema, or TypeBox as `kindred` exports it. */
 export interface HasDefault {

@@ -1,4 +1,6 @@
 /** A registered or registrable model: the one result of both forms of declaration (contract section 1). */
+
+import { invalidModel } from '../schema/invalid-model.ts';
 import type { Declaration } from './declaration.ts';
 import { classDeclaration } from './decorators.ts';
 import type { ModelType } from './define.ts';
@@ -7,7 +9,6 @@ import type { GroupVersionKind } from './gvk.ts';
 import { apiVersionOf } from './gvk.ts';
 import type { IndexDefinition } from './index-entry.ts';
 import { checkIndexes, IndexSpecs } from './index-spec.ts';
-import { invalidModel } from './invalid-model.ts';
 import type { Validator } from './validator.ts';
 import { createValidator } from './validator.ts';
 

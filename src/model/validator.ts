@@ -1,9 +1,9 @@
 /** Validation of whole objects against their model (contract section 2); metadata has its own rules in `metadata.ts`. */
 import type { Text } from '../errors.ts';
 import { escapeToken, Violations } from '../errors.ts';
+import type { Turns } from '../schema/context.ts';
+import type { DefaultLimits } from '../schema/defaults.ts';
 import type { Declaration } from './declaration.ts';
-import type { Turns } from './json-schema/context.ts';
-import type { DefaultLimits } from './json-schema/defaults.ts';
 import type { ExtensionObject } from './object.ts';
 
 export interface Validator {

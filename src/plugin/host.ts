@@ -17,6 +17,8 @@ import { system } from '../resource/access.ts';
 import type { ModelResource } from '../resource/resource.ts';
 import type { PluginScope } from './faults.ts';
 import { watchFaults } from './faults.ts';
+import type { RunOptions, RunParts, Trouble } from './instance.ts';
+import { PluginRun } from './instance.ts';
 import { findPackage, PluginLoader } from './loader.ts';
 import type { Manifest } from './manifest.ts';
 import { checkEngine, nameFromPackage, parseManifest, readManifest, satisfies } from './manifest.ts';
@@ -26,8 +28,6 @@ import type { Declared } from './predeclared.ts';
 import { PreDeclared, readDeclared } from './predeclared.ts';
 import { Refusal, reasonOf } from './refusal.ts';
 import { reloadEndpoint } from './reload.ts';
-import type { RunOptions, RunParts, Trouble } from './run.ts';
-import { PluginRun } from './run.ts';
 import type { CodePlugin } from './source.ts';
 
 export interface PluginHostParts extends RunParts {}

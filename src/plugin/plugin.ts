@@ -1,7 +1,7 @@
 /** What a plugin is written with (contract section 9). */
 import type { Reconciler } from '../controller/reconciler.ts';
 import { KindredError } from '../errors.ts';
-import type { CustomEndpoint } from '../http/custom.ts';
+import type { CustomEndpoint } from '../http/custom/routes.ts';
 import type { SchemeManager } from '../model/registry.ts';
 import type { Identity } from '../resource/access.ts';
 import type { ExtensionClient } from '../resource/extension-client.ts';

@@ -16,8 +16,8 @@ import type { SchemeRegistry } from '../model/registry.ts';
 import { Queries } from '../query/query.ts';
 import { system } from '../resource/access.ts';
 import type { AppliedChange } from '../resource/feed.ts';
+import type { Resources } from '../resource/registry.ts';
 import type { ModelResource, WriteOptions } from '../resource/resource.ts';
-import type { Resources } from '../resource/resources.ts';
 
 /** For what few plugins need. */
 const require = createRequire(import.meta.url);

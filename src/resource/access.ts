@@ -28,6 +28,9 @@ export type Access =
   | { readonly verb: string; readonly group: string; readonly resource: string; readonly name?: string }
   | { readonly verb: string; readonly path: string };
 
+/** Whether the caller at hand may do something. */
+export type MayUse = (access: Access) => boolean;
+
 /** `names`: only these objects (a rule with `resourceNames`); a list holds and counts them alone. */
 export type Decision =
   | { readonly allowed: true; readonly names?: ReadonlySet<string>; readonly reason: string }

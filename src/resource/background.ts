@@ -2,7 +2,7 @@
  * Work that many may ask for and that takes long, such as sending what happened long ago: it is done in *pieces*, few at
  * a time, and whoever asks has a turn, however much the others ask for.
  */
-import { slice } from '../query/turns.ts';
+import { slice } from '../runtime/turns.ts';
 
 interface Piece {
   begin(): Promise<void>;

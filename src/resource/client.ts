@@ -11,10 +11,10 @@ import { Queries } from '../query/query.ts';
 import type { Authorizer, Caller, Decision } from './access.ts';
 import type { ExtensionClient, ListResult, WatchEvent } from './extension-client.ts';
 import { answered, checkPatch } from './hidden.ts';
+import type { Resources } from './registry.ts';
 import type { Answer, ModelResource, Stored, WriteOptions } from './resource.ts';
-import type { Resources } from './resources.ts';
-import type { WatchEvent as ResourceEvent, Sink } from './watch.ts';
-import { followRights, seenNames } from './watch.ts';
+import type { WatchEvent as ResourceEvent, Sink } from './watch/watches.ts';
+import { followRights, seenNames } from './watch/watches.ts';
 
 export interface LocalClientParts {
   readonly resources: Resources;

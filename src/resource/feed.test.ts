@@ -4,7 +4,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { holdBack } from '../../test/resource/held-store.ts';
 import { MapMedium } from '../../test/spec/map-store.ts';
 import { KindredError } from '../errors.ts';
-import type { CommittedWrite } from '../store/batch.ts';
+import type { CommittedWrite } from '../store/commit-queue.ts';
 import type { Store, Write } from '../store/store.ts';
 import { FakeClock } from '../testing/fake-clock.ts';
 import type { ModelWrite } from './feed.ts';

@@ -3,8 +3,8 @@
  * `deleting` → gone.
  */
 import { KindredError, Violations, violation } from '../errors.ts';
-import { isEqual } from '../model/json-value.ts';
 import type { ExtensionObject, Metadata } from '../model/object.ts';
+import { isEqual } from '../schema/json-value.ts';
 
 const texts = {
   notAnObject: { en: 'expected a JSON object', zh: '应为 JSON 对象' },

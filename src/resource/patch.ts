@@ -3,7 +3,7 @@
  * the libraries for it treat `__proto__` as a way to the prototype, and a bad array index as a missing value.
  */
 import { escapeToken, KindredError, unescapeToken, violation } from '../errors.ts';
-import { isEqual } from '../model/json-value.ts';
+import { isEqual } from '../schema/json-value.ts';
 import { isObject } from './lifecycle.ts';
 
 const texts = {

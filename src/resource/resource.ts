@@ -7,21 +7,21 @@ import { ModelIndex } from '../indexes/model-index.ts';
 import type { IndexDefinition, IndexEntry } from '../model/index-entry.ts';
 import type { ExtensionObject } from '../model/object.ts';
 import type { Scheme } from '../model/scheme.ts';
+import type { Plan, QueryResult, Ref } from '../query/execute.ts';
+import { explain, refsOf, run, runIds, runSlots } from '../query/execute.ts';
 import type { Condition, Query, SortTerm } from '../query/query.ts';
-import type { Plan, QueryResult, Ref } from '../query/run.ts';
-import { explain, refsOf, run, runIds, runSlots } from '../query/run.ts';
-import type { TurnQueue } from '../query/turns.ts';
-import type { CommitQueue } from '../store/batch.ts';
+import type { TurnQueue } from '../runtime/turns.ts';
+import type { CommitQueue } from '../store/commit-queue.ts';
 import type { MaybePromise, Row, Snapshot, Store } from '../store/store.ts';
 import type { Caller } from './access.ts';
 import type { ModelBehaviour, Showing } from './behaviour.ts';
-import { buildIndexes } from './build.ts';
+import { buildIndexes } from './builder.ts';
 import type { ByteCache, Shelf } from './byte-cache.ts';
 import { storedEntry } from './entries.ts';
 import type { AppliedChange, Feed } from './feed.ts';
 import { asBuffer, ownBytes } from './feed.ts';
 import type { PatchLimits } from './patch.ts';
-import type { Outline } from './window-change.ts';
+import type { Outline } from './watch/window-change.ts';
 import { Writer } from './writer.ts';
 
 /** An object as it is stored and sent. */

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import type { KindredError } from '../errors.ts';
 import type { Authorizer, Decision } from './access.ts';
 import type { ModelResource } from './resource.ts';
-import { followRights } from './watch.ts';
+import { followRights } from './watch/watches.ts';
 
 const resource = {
   scheme: { plural: 'books', groupVersionKind: { group: 'library.example', version: 'v1', kind: 'Book' } },

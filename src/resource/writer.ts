@@ -6,7 +6,7 @@ import type { IndexDefinition, IndexEntry } from '../model/index-entry.ts';
 import { checkMetadata, checkReservedKeys } from '../model/metadata.ts';
 import type { ExtensionObject, Metadata } from '../model/object.ts';
 import type { Scheme } from '../model/scheme.ts';
-import type { Turns } from '../query/turns.ts';
+import type { Turns } from '../runtime/turns.ts';
 import type { MaybePromise, WriteResult } from '../store/store.ts';
 import type { Caller } from './access.ts';
 import type { ModelBehaviour, Showing } from './behaviour.ts';

@@ -1,5 +1,5 @@
 /** The store that a URL names. */
-import { openSqlite } from './sqlite.ts';
+import { openSqlite } from './sqlite/store.ts';
 import type { Store } from './store.ts';
 
 export interface StoreOptions {
@@ -27,10 +27,10 @@ export async function openStore(database: string | StoreOpener, options: StoreOp
       return openSqlite(sqliteFile(url), { warn: options.warn });
     case 'postgres':
     case 'postgresql':
-      return (await import('./postgres.ts')).openPostgres(url, options);
+      return (await import('./postgres/store.ts')).openPostgres(url, options);
     case 'mysql':
     case 'mariadb':
-      return (await import('./mysql.ts')).openMysql(url, options);
+      return (await import('./mysql/store.ts')).openMysql(url, options);
   }
   throw new Error(
     `the database URL starts with "${scheme}:", expected sqlite:<file>, sqlite::memory:, postgres://… or mysql://…`,

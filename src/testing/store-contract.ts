@@ -5,9 +5,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { restore } from '../store/backup.ts';
-import { CommitQueue } from '../store/batch.ts';
+import { CommitQueue } from '../store/commit-queue.ts';
 import { openStore } from '../store/open.ts';
+import { restore } from '../store/sqlite/backup.ts';
 import type { Change, Claim, Row, Store, Successor, Write, WriteResult } from '../store/store.ts';
 
 /** One empty database, made for one test case. */

@@ -8,14 +8,14 @@ import type { Author, Authorizer, Authors } from '../resource/access.ts';
 import type { ModelBehaviour } from '../resource/behaviour.ts';
 import type { ExtensionClient } from '../resource/extension-client.ts';
 import type { AppliedChange } from '../resource/feed.ts';
+import type { Resources } from '../resource/registry.ts';
 import type { ModelResource } from '../resource/resource.ts';
-import type { Resources } from '../resource/resources.ts';
 import type { Lookup } from './address.ts';
 import { missingRight, webhookBehaviour } from './behaviour.ts';
+import type { Timers, WebhookRunOptions } from './delivery-loop.ts';
+import { KeyMissing, WebhookRun } from './delivery-loop.ts';
 import type { WebhookObject, WebhookSpec, WebhookStatus } from './model.ts';
 import { resourceOf, webhookGroup, webhookModel } from './model.ts';
-import type { Timers, WebhookRunOptions } from './run.ts';
-import { KeyMissing, WebhookRun } from './run.ts';
 import { Sender } from './send.ts';
 import { keyOf } from './signature.ts';
 

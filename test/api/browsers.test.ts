@@ -1,7 +1,7 @@
 /** What browsers can be made to send: pages of other origins, and names that lead to the own machine (contract section 12, `--insecure-no-auth`). */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { GroupVersion, route } from '../../src/http/custom-route.ts';
+import { GroupVersion, route } from '../../src/http/custom/declaration.ts';
 import { definePlugin } from '../../src/plugin/plugin.ts';
 import type { Api } from './harness.ts';
 import { persons, withApi } from './harness.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { GroupVersion, route } from '../../src/http/custom-route.ts';
+import { GroupVersion, route } from '../../src/http/custom/declaration.ts';
 import type { PluginContext } from '../../src/plugin/plugin.ts';
 import { definePlugin } from '../../src/plugin/plugin.ts';
 import type { Live, Send } from '../auth/live.ts';

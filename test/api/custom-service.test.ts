@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { Type } from 'typebox';
-import { SortableRequest } from '../../src/http/custom-list.ts';
-import { ApiVersion, GetMapping, PostMapping } from '../../src/http/custom-mapping.ts';
-import type { CustomRequest, OperationBuilder } from '../../src/http/custom-route.ts';
-import { GroupVersion, route } from '../../src/http/custom-route.ts';
+import type { CustomRequest, OperationBuilder } from '../../src/http/custom/declaration.ts';
+import { GroupVersion, route } from '../../src/http/custom/declaration.ts';
+import { SortableRequest } from '../../src/http/custom/list.ts';
+import { ApiVersion, GetMapping, PostMapping } from '../../src/http/custom/mapping.ts';
 import type { PluginContext } from '../../src/plugin/plugin.ts';
 import { definePlugin } from '../../src/plugin/plugin.ts';
 import { Queries } from '../../src/query/condition.ts';

@@ -4,10 +4,10 @@ import { Type } from 'typebox';
 import { z } from 'zod';
 import type { Locale } from '../../src/errors.ts';
 import { KindredError } from '../../src/errors.ts';
-import type { CustomMatch } from '../../src/http/custom.ts';
-import { CustomRoutes } from '../../src/http/custom.ts';
-import type { CustomAnswer, CustomHandlerOptions } from '../../src/http/custom-handler.ts';
-import { handleCustom, isJson } from '../../src/http/custom-handler.ts';
+import type { CustomEndpoint, CustomRequest, RouteBuilder } from '../../src/http/custom/declaration.ts';
+import { GroupVersion, route } from '../../src/http/custom/declaration.ts';
+import type { CustomAnswer, CustomHandlerOptions } from '../../src/http/custom/handler.ts';
+import { handleCustom, isJson } from '../../src/http/custom/handler.ts';
 import {
   ApiVersion,
   DeleteMapping,
@@ -15,9 +15,9 @@ import {
   PatchMapping,
   PostMapping,
   PutMapping,
-} from '../../src/http/custom-mapping.ts';
-import type { CustomEndpoint, CustomRequest, RouteBuilder } from '../../src/http/custom-route.ts';
-import { GroupVersion, route } from '../../src/http/custom-route.ts';
+} from '../../src/http/custom/mapping.ts';
+import type { CustomMatch } from '../../src/http/custom/routes.ts';
+import { CustomRoutes } from '../../src/http/custom/routes.ts';
 import { defineModel } from '../../src/model/define.ts';
 import { SchemeRegistry } from '../../src/model/registry.ts';
 

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { GroupVersion, route } from '../../src/http/custom-route.ts';
+import { GroupVersion, route } from '../../src/http/custom/declaration.ts';
 import type { PluginContext } from '../../src/plugin/plugin.ts';
 import { definePlugin } from '../../src/plugin/plugin.ts';
 import { Random } from '../query/random.ts';

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { defineModel } from '../../src/model/define.ts';
-import type { JsonSchema } from '../../src/model/json-schema/keywords.ts';
+import type { JsonSchema } from '../../src/schema/keywords.ts';
 import { Api } from './harness.ts';
 import { assertTurns, LoopGuard, threadTime, turnLimit } from './loop-guard.ts';
 import type { RemoteReply, RemoteRequest } from './remote.ts';

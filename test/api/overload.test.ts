@@ -5,7 +5,7 @@ import type { Socket } from 'node:net';
 import { connect } from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import { pino } from 'pino';
-import { GroupVersion, route } from '../../src/http/custom-route.ts';
+import { GroupVersion, route } from '../../src/http/custom/declaration.ts';
 import { definePlugin } from '../../src/plugin/plugin.ts';
 import { until } from '../../src/testing/until.ts';
 import { Api, check, person, persons } from './harness.ts';

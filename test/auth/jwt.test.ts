@@ -6,7 +6,7 @@ import { after, before, test } from 'node:test';
 import type { JWK } from 'jose';
 import { exportJWK, generateKeyPair, importJWK, SignJWT } from 'jose';
 import Provider from 'oidc-provider';
-import { JwtAuthenticator } from '../../src/auth/jwt.ts';
+import { JwtAuthenticator } from '../../src/auth/authentication/jwt.ts';
 import { KindredError } from '../../src/errors.ts';
 import { expect, live, until } from './live.ts';
 

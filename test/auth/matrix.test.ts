@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { KindredError } from '../../src/errors.ts';
-import { GroupVersion, route } from '../../src/http/custom-route.ts';
+import { GroupVersion, route } from '../../src/http/custom/declaration.ts';
 import type { ModelType } from '../../src/model/define.ts';
 import type { PluginContext } from '../../src/plugin/plugin.ts';
 import { definePlugin } from '../../src/plugin/plugin.ts';

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import type { Principal } from '../../src/auth/identity.ts';
-import { anonymous, pluginIdentity } from '../../src/auth/identity.ts';
-import { roleKeys } from '../../src/auth/keys.ts';
-import { builtInRoles, Rbac } from '../../src/auth/rbac.ts';
+import type { Principal } from '../../src/auth/authentication/identity.ts';
+import { anonymous, pluginIdentity } from '../../src/auth/authentication/identity.ts';
+import { roleKeys } from '../../src/auth/authorization/keys.ts';
+import { builtInRoles, Rbac } from '../../src/auth/authorization/rbac.ts';
 import type { ExtensionObject } from '../../src/model/object.ts';
 import type { Access, Decision } from '../../src/resource/access.ts';
 import { FakeClock } from '../../src/testing/fake-clock.ts';

@@ -1,7 +1,7 @@
 /** Values and digests come out nowhere but where a single Secret is read (contract section 12). */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { digestOf } from '../../src/auth/tokens.ts';
+import { digestOf } from '../../src/auth/authentication/tokens.ts';
 import type { Live } from './live.ts';
 import { expect, live } from './live.ts';
 import { Book, books } from './models.ts';

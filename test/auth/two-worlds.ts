@@ -6,8 +6,8 @@
  * are the same, and whatever differs is a leak. Only request ids, tokens and the header Date are taken out.
  */
 import { pathToFileURL } from 'node:url';
-import { systemTimers } from '../../src/controller/queue.ts';
 import type { ServiceOptions } from '../../src/options.ts';
+import { systemTimers } from '../../src/runtime/work-queue.ts';
 import type { Live, Send } from './live.ts';
 import { bindingOf, expect, live, sender } from './live.ts';
 import { Book, books, Shelf, shelves } from './models.ts';

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { openStore } from '../../src/store/open.ts';
-import { translate } from '../../src/store/sqlite-thread.ts';
+import { translate } from '../../src/store/sqlite/thread.ts';
 import type { Store } from '../../src/store/store.ts';
 import { crashRound, Witness } from './crash.ts';
 import { failingFsync } from './failing-fsync.ts';

@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import { writeSync } from 'node:fs';
-import { CommitQueue } from '../../src/store/batch.ts';
+import { CommitQueue } from '../../src/store/commit-queue.ts';
 import { openStore } from '../../src/store/open.ts';
 import type { Claim, Row, Write } from '../../src/store/store.ts';
 

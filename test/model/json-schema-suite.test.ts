@@ -4,8 +4,8 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { SchemaDocument } from '../../src/model/json-schema/document.ts';
-import type { JsonSchema } from '../../src/model/json-schema/keywords.ts';
+import { SchemaDocument } from '../../src/schema/document.ts';
+import type { JsonSchema } from '../../src/schema/keywords.ts';
 
 interface Group {
   description: string;

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Type } from 'typebox';
-import { discover } from '../../src/http/discovery.ts';
-import { swaggerFile } from '../../src/http/swagger.ts';
+import { discover } from '../../src/http/api/discovery.ts';
+import { swaggerFile } from '../../src/http/openapi/swagger.ts';
 import { defineModel } from '../../src/model/define.ts';
 import { SchemeRegistry } from '../../src/model/registry.ts';
 

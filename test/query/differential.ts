@@ -10,9 +10,9 @@ import { parseArgs } from 'node:util';
 import { ModelIndex } from '../../src/indexes/model-index.ts';
 import type { IndexEntry } from '../../src/model/index-entry.ts';
 import { bind } from '../../src/query/bind.ts';
+import type { QueryResult } from '../../src/query/execute.ts';
+import { run, runIds } from '../../src/query/execute.ts';
 import { compareEntries, matches } from '../../src/query/match.ts';
-import type { QueryResult } from '../../src/query/run.ts';
-import { run, runIds } from '../../src/query/run.ts';
 import type { RandomQuery } from './random.ts';
 import { Random, RandomModel } from './random.ts';
 

@@ -6,10 +6,10 @@ import { ModelIndex } from '../../src/indexes/model-index.ts';
 import type { IndexDefinition, IndexEntry } from '../../src/model/index-entry.ts';
 import { codecOf } from '../../src/model/key.ts';
 import { bindSort } from '../../src/query/bind.ts';
+import type { Plan, QueryLimits, QueryResult } from '../../src/query/execute.ts';
+import { explain, run, runIds } from '../../src/query/execute.ts';
 import type { Condition } from '../../src/query/query.ts';
 import { ListOptions, PageRequest, Queries } from '../../src/query/query.ts';
-import type { Plan, QueryLimits, QueryResult } from '../../src/query/run.ts';
-import { explain, run, runIds } from '../../src/query/run.ts';
 
 function definition(name: string, type: any, more: Partial<IndexDefinition> = {}): IndexDefinition {
   return {

@@ -3,8 +3,8 @@ import { test } from 'node:test';
 import { ModelIndex } from '../../src/indexes/model-index.ts';
 import type { IndexEntry } from '../../src/model/index-entry.ts';
 import { bind } from '../../src/query/bind.ts';
+import { explain, run } from '../../src/query/execute.ts';
 import { compareEntries, matches } from '../../src/query/match.ts';
-import { explain, run } from '../../src/query/run.ts';
 import { Random, RandomModel } from './random.ts';
 
 /** Sizes at which orders have many leaves, sets are bitmaps and pages are found by counting; the oracle filters and sorts. */

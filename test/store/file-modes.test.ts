@@ -15,8 +15,8 @@ import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import type { ServiceOptions } from 'kindred';
 import { createService } from 'kindred';
-import { restore } from '../../src/store/backup.ts';
 import { openStore } from '../../src/store/open.ts';
+import { restore } from '../../src/store/sqlite/backup.ts';
 import { kindred } from '../cli/command.ts';
 
 const skip = process.platform === 'win32' ? 'Windows has no such modes' : false;

@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { after, describe, it } from 'node:test';
-import { afterRestore, backup, restore } from '../../src/store/backup.ts';
 import { openStore } from '../../src/store/open.ts';
-import { checkSqlite } from '../../src/store/sqlite-tables.ts';
+import { afterRestore, backup, restore } from '../../src/store/sqlite/backup.ts';
+import { checkSqlite } from '../../src/store/sqlite/tables.ts';
 import type { TestAdapter } from '../servers.ts';
 import { databaseAdapters, mariadbServer, postgresServer } from '../servers.ts';
 

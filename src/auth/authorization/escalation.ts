@@ -1,0 +1,218 @@
+/**
+ * Nobody grants what they do not have (contract section 12). Each check looks at one write of a built-in model before it
+ * is stored and throws Forbidden when it would give somebody more than the caller has, Invalid when it makes no sense.
+ * The service itself (origin `host`) is not asked.
+ */
+import type { Text, Violation } from '../../errors.ts';
+import { escapeToken, invalid, KindredError, violation } from '../../errors.ts';
+import type { ExtensionObject } from '../../model/object.ts';
+import type { Caller } from '../../resource/access.ts';
+import { isPrincipal, isReservedName, superRole } from '../authentication/identity.ts';
+import type { TokenSpec } from '../authentication/tokens.ts';
+import { TooMuchToCompare } from './coverage.ts';
+import type { RoleKeys } from './keys.ts';
+import { Policy } from './policy.ts';
+import type { Rbac } from './rbac.ts';
+import { grantsOfRole, hasSameRules, namesIn, roleBounds } from './role.ts';
+import type { Grant } from './rule.ts';
+import { inWords } from './rule.ts';
+
+/** `before` is the stored object, absent on creation. */
+export type WriteCheck = (caller: Caller, before: ExtensionObject | undefined, next: ExtensionObject) => void;
+
+export interface WriteChecks {
+  readonly role: WriteCheck;
+  readonly binding: WriteCheck;
+  readonly token: WriteCheck;
+  readonly user: WriteCheck;
+}
+
+const texts = {
+  lacks: {
+    en: '"{who}" may not do this: it would allow "{what}", and nobody can grant what they do not have',
+    zh: '"{who}" 无权执行此操作：这将授予 "{what}"，而任何人都不能授予自己没有的权限',
+  },
+  tooMuch: {
+    en: '"{who}" may not do this: it allows too much at once to be compared with what they may do themselves; take fewer or smaller roles',
+    zh: '"{who}" 无权执行此操作：一次授予的权限过多，无法与其自身权限比较；请减少角色或缩小角色',
+  },
+  grants: {
+    en: 'allow {count} grants together (verbs × (groups × resources × names + paths)); a role has at most {limit}: divide it',
+    zh: '合计授予 {count} 项权限（动词 ×（组 × 资源 × 名称 + 路径））；一个角色最多 {limit} 项：请拆分',
+  },
+  manyDependencies: {
+    en: 'must name at most {limit} roles; it names {count}',
+    zh: '最多列出 {limit} 个角色；实际为 {count} 个',
+  },
+  unknownRole: {
+    en: '"{who}" may not do this: the role "{role}" does not exist, so what it will allow is not known; create it first',
+    zh: '"{who}" 无权执行此操作：角色 "{role}" 不存在，无法得知它将授予什么；请先创建它',
+  },
+  superRole: {
+    en: 'The role "super-role" allows everything and cannot be changed; bind another role instead',
+    zh: '角色 "super-role" 允许一切操作且不可更改；请改用其他角色',
+  },
+  impersonate: {
+    en: '"{who}" may not do this: a token for another user needs the right to impersonate users "{user}"',
+    zh: '"{who}" 无权执行此操作：为其他用户创建令牌需要对 users "{user}" 执行 impersonate 的权限',
+  },
+  outlives: {
+    en: '"{who}" may not do this: a token that is made with a token cannot outlive it; "expiresAt" must be at most {limit}',
+    zh: '"{who}" 无权执行此操作：用令牌创建的令牌不能比其更晚过期；"expiresAt" 最晚为 {limit}',
+  },
+  endless: {
+    en: '"{who}" may not do this: a token that is made with a JWT must end; "expiresAt" must be at most {limit}',
+    zh: '"{who}" 无权执行此操作：用 JWT 创建的令牌必须有期限；"expiresAt" 最晚为 {limit}',
+  },
+  dependencies: {
+    en: 'must be a JSON list of role names, such as ["persons-view"]',
+    zh: '必须是角色名称的 JSON 列表，例如 ["persons-view"]',
+  },
+  userChanged: {
+    en: 'cannot change: a token belongs to the user it was made for; create another token',
+    zh: '不能更改：令牌属于创建时指定的用户；请另建令牌',
+  },
+  noSuchRole: {
+    en: 'must name a role that exists; there is no role "{role}"',
+    zh: '必须是已存在的角色；没有角色 "{role}"',
+  },
+  reservedName: {
+    en: '"{name}" belongs to the service itself; choose another name',
+    zh: '"{name}" 由服务自身保留；请使用其他名称',
+  },
+} satisfies Record<string, Text>;
+
+/** @param open authentication is off: what makes no sense is still refused, nothing else */
+export function writeChecks(rbac: Rbac, keys: RoleKeys, open: boolean): WriteChecks {
+  const isExempt = (caller: Caller): boolean => open || caller.origin === 'host';
+
+  function mustHave(caller: Caller, policy: Policy): void {
+    let missing: Grant | undefined;
+    try {
+      missing = rbac.policyOf(caller.identity).lacks(policy);
+    } catch (error) {
+      if (error instanceof TooMuchToCompare) throw refused(texts.tooMuch, caller);
+      throw error;
+    }
+    if (missing) throw refused(texts.lacks, caller, { what: inWords(missing) });
+  }
+
+  /** All that the roles give, and no role that does not exist yet or lies too far to be seen, unless the caller has everything anyway. */
+  function mustHaveRoles(caller: Caller, names: readonly string[], as?: { name: string; role: ExtensionObject }): void {
+    const { policy, missing, isCut } = rbac.policyOfRoles(names, as);
+    mustHave(caller, policy);
+    const unknown = missing[0];
+    if (unknown === undefined && !isCut) return;
+    if (!rbac.policyOf(caller.identity).lacks(rbac.policyOfRoles([superRole]).policy)) return;
+    throw isCut ? refused(texts.tooMuch, caller) : refused(texts.unknownRole, caller, { role: unknown! });
+  }
+
+  function mustImpersonate(caller: Caller, user: string): void {
+    const access = { verb: 'impersonate', group: '', resource: 'users', name: user };
+    if (!rbac.decide(caller.identity, access).allowed) throw refused(texts.impersonate, caller, { user });
+  }
+
+  return {
+    role(caller, before, next) {
+      const wrong = violationsOf(next, keys);
+      if (wrong.length > 0) throw invalid(wrong);
+      if (isExempt(caller)) return;
+      const name = next.metadata.name;
+      const was = before && rbac.roleRecord(before);
+      const is = rbac.roleRecord(next);
+      const sameRules = was !== undefined && hasSameRules(was, is);
+      if (name === superRole && !sameRules) throw new KindredError('Forbidden', texts.superRole);
+      if (sameRules && isWithin(is.aggregatesTo, was.aggregatesTo)) return;
+      mustHaveRoles(caller, [name], { name, role: next });
+    },
+
+    binding(caller, before, next) {
+      if (isExempt(caller)) return;
+      const was = before && grantsOfBinding(before);
+      const is = grantsOfBinding(next);
+      if (is.subjects.length === 0) return;
+      if (was && was.role === is.role && isWithin(is.subjects, was.subjects)) return;
+      mustHaveRoles(caller, [is.role]);
+    },
+
+    token(caller, before, next) {
+      const was = before?.spec as TokenSpec | undefined;
+      const is = next.spec as TokenSpec;
+      if (was && was.user !== is.user) throw invalid([violation('/spec/user', 'immutable', texts.userChanged)]);
+      if (isReservedName(is.user)) {
+        throw invalid([violation('/spec/user', 'reserved', texts.reservedName, { name: is.user })]);
+      }
+      if (isExempt(caller) || (was && JSON.stringify(was) === JSON.stringify(is))) return;
+      const own = isOwn(caller, is.user);
+      // What the other user may do today is not compared: they may get more later, or not be there yet.
+      if (!own) mustImpersonate(caller, is.user);
+      const unknown: Violation[] = [];
+      is.roles?.forEach((role, i) => {
+        if (!rbac.hasRole(role)) unknown.push(violation(`/spec/roles/${i}`, 'role', texts.noSuchRole, { role }));
+      });
+      if (unknown.length > 0) throw invalid(unknown);
+      if (own) {
+        const scope = is.roles?.length ? rbac.policyOfRoles(is.roles).policy.layers : [];
+        mustHave(caller, new Policy([...rbac.policyOfSubject('User', is.user).layers, ...scope]));
+      }
+      const limit = rbac.tokenLimit(caller.identity);
+      if (limit !== undefined && !(is.expiresAt !== undefined && Date.parse(is.expiresAt) <= limit)) {
+        const isByToken = isPrincipal(caller.identity) && caller.identity.credential !== undefined;
+        throw refused(isByToken ? texts.outlives : texts.endless, caller, { limit: new Date(limit).toISOString() });
+      }
+    },
+
+    user(caller, before, next) {
+      const { name } = next.metadata;
+      if (!before && isReservedName(name)) {
+        throw invalid([violation('/metadata/name', 'reserved', texts.reservedName, { name })]);
+      }
+      if (isExempt(caller)) return;
+      // Whoever makes or enables a user gives it what is bound to its name already.
+      if (!isDisabled(next) && (!before || isDisabled(before))) mustHave(caller, rbac.policyOfSubject('User', name));
+    },
+  };
+}
+
+/** Whether the caller is this user. */
+export function isOwn({ identity, origin }: Caller, user: string): boolean {
+  if (origin === 'host') return false;
+  return isPrincipal(identity) ? identity.kind === 'User' && identity.subject === user : identity.name === user;
+}
+
+/** What is wrong with a role whoever writes it, beside what its schema says. */
+function violationsOf(role: ExtensionObject, keys: RoleKeys): Violation[] {
+  const found: Violation[] = [];
+  const pointer = `/metadata/annotations/${escapeToken(keys.dependencies)}`;
+  const dependencies = namesIn(role.metadata.annotations?.[keys.dependencies]);
+  if (!dependencies) found.push(violation(pointer, 'format', texts.dependencies));
+  else if (dependencies.length > roleBounds.dependencies) {
+    const params = { limit: roleBounds.dependencies, count: dependencies.length };
+    found.push(violation(pointer, 'maxItems', texts.manyDependencies, params));
+  }
+  const grants = grantsOfRole(role);
+  if (grants > roleBounds.grants) {
+    found.push(violation('/rules', 'maxGrants', texts.grants, { limit: roleBounds.grants, count: grants }));
+  }
+  return found;
+}
+
+function isWithin(some: readonly string[], all: readonly string[]): boolean {
+  return new Set(some).isSubsetOf(new Set(all));
+}
+
+function refused(text: Text, caller: Caller, params: Record<string, string> = {}): KindredError {
+  return new KindredError('Forbidden', text, { who: caller.identity.name, ...params });
+}
+
+function grantsOfBinding(object: ExtensionObject): { role: string; subjects: string[] } {
+  const { roleRef, subjects = [] } = object as ExtensionObject & {
+    roleRef: { name: string };
+    subjects?: readonly { kind: string; name: string }[];
+  };
+  return { role: roleRef.name, subjects: subjects.map((one) => `${one.kind}/${one.name}`) };
+}
+
+function isDisabled(user: ExtensionObject): boolean {
+  return (user.spec as { disabled?: boolean } | undefined)?.disabled === true;
+}

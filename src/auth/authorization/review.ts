@@ -1,0 +1,129 @@
+/** `POST /v3/can-i`: whether the caller, or somebody else, may do something, and which rules say so. */
+import type { Text, Violation } from '../../errors.ts';
+import { invalid, violation } from '../../errors.ts';
+import type { SchemeRegistry } from '../../model/registry.ts';
+import type { Scheme } from '../../model/scheme.ts';
+import type { Access, Identity } from '../../resource/access.ts';
+import type { Principal } from '../authentication/identity.ts';
+import { anonymous, forbidden } from '../authentication/identity.ts';
+import type { SourcedRule } from './policy.ts';
+import type { Rbac } from './rbac.ts';
+
+/** The request body: a verb, and either a type, a group and resource, or a path. */
+export interface ReviewRequest {
+  readonly verb: string;
+  /** `plural`, `plural.group` or `plural.version.group`, each with `/status` or another sub-resource behind it. */
+  readonly type?: string;
+  readonly group?: string;
+  /** Plural, with `/status` or another sub-resource behind it. */
+  readonly resource?: string;
+  readonly name?: string;
+  /** Instead of a resource. */
+  readonly path?: string;
+  /** About this user rather than the caller; needs the right to list roles and role bindings. */
+  readonly user?: string;
+}
+
+export interface ReviewAnswer {
+  readonly allowed: boolean;
+  readonly reason: string;
+  /** Only these objects. */
+  readonly names?: readonly string[];
+  readonly because: readonly SourcedRule[];
+}
+
+const texts = {
+  body: { en: 'must be an object', zh: '必须是对象' },
+  text: { en: 'must be a text', zh: '必须是文本' },
+  required: { en: 'is required', zh: '为必填项' },
+  unknown: { en: 'is not known here; known are {known}', zh: '未知成员；可用的有 {known}' },
+  target: {
+    en: 'exactly one of "type", "resource" and "path" says what it is about',
+    zh: '"type"、"resource"、"path" 三者必须且只能有一个',
+  },
+  severalTypes: {
+    en: '"{type}" is a plural of several groups: {known}',
+    zh: '"{type}" 是多个组的复数名：{known}',
+  },
+} satisfies Record<string, Text>;
+
+const members = ['verb', 'type', 'group', 'resource', 'name', 'path', 'user'] as const;
+
+/** @throws Invalid */
+export function parseReview(body: unknown): ReviewRequest {
+  if (typeof body !== 'object' || body === null || Array.isArray(body))
+    throw invalid([violation('', 'type', texts.body)]);
+  const found: Violation[] = [];
+  for (const [member, value] of Object.entries(body)) {
+    if (!(members as readonly string[]).includes(member)) {
+      found.push(violation(`/${member}`, 'additionalProperties', texts.unknown, { known: members.join(', ') }));
+    } else if (typeof value !== 'string') found.push(violation(`/${member}`, 'type', texts.text));
+  }
+  const request = body as ReviewRequest;
+  if (request.verb === undefined) found.push(violation('/verb', 'required', texts.required));
+  const targets = [request.type, request.resource, request.path].filter((target) => target !== undefined);
+  if (targets.length !== 1) found.push(violation('', 'oneOf', texts.target));
+  if (found.length > 0) throw invalid(found);
+  return request;
+}
+
+/** @throws Invalid when several types that the caller may use have the plural, Forbidden when the caller may not ask about others */
+export function review(rbac: Rbac, registry: SchemeRegistry, caller: Identity, request: ReviewRequest): ReviewAnswer {
+  const isOther = request.user !== undefined && request.user !== caller.name;
+  if (isOther) {
+    for (const resource of ['roles', 'rolebindings']) {
+      const decision = rbac.decide(caller, { verb: 'list', group: '', resource });
+      if (!decision.allowed || decision.names) throw forbidden(caller, `it needs to list ${resource}`);
+    }
+  }
+  // Who sees all roles sees the templates of all types.
+  const access = accessOf(registry, request, (scheme, asked) => isOther || mayUse(rbac, caller, scheme, asked));
+  // The same whether there is such a type or not.
+  if (!access) return { allowed: false, reason: `there is no type "${request.type}" that you may use`, because: [] };
+  return rbac.explain(isOther ? somebody(rbac, request.user!) : caller, access);
+}
+
+/** As a user of this name is after logging in. */
+function somebody(rbac: Rbac, user: string): Principal {
+  if (user === anonymous.name) return anonymous;
+  return { name: user, roles: rbac.boundRoles('User', user), kind: 'User', subject: user, granted: [] };
+}
+
+const verbs = ['get', 'list', 'watch', 'create', 'update', 'patch', 'delete'];
+
+/** Whether the caller may do what they ask about, or anything by which discovery shows them the type. */
+function mayUse(rbac: Rbac, caller: Identity, { groupVersionKind: { group }, plural }: Scheme, asked: Access): boolean {
+  const accesses = [plural, `${plural}/status`].flatMap((resource) =>
+    verbs.map((verb): Access => ({ verb, group, resource })),
+  );
+  return [asked, ...accesses].some((access) => rbac.decide(caller, access).allowed);
+}
+
+/** Undefined when no type that may be used has the name. */
+function accessOf(
+  registry: SchemeRegistry,
+  request: ReviewRequest,
+  isUsable: (scheme: Scheme, access: Access) => boolean,
+): Access | undefined {
+  const { verb, type, group, resource, name, path } = request;
+  if (path !== undefined) return { verb, path };
+  if (resource !== undefined) return { verb, group: group ?? '', resource, ...(name !== undefined && { name }) };
+  const [plainType, ...sub] = type!.split('/');
+  const accessTo = ({ plural, groupVersionKind }: Scheme): Access => ({
+    verb,
+    group: groupVersionKind.group,
+    resource: [plural, ...sub].join('/'),
+    ...(name !== undefined && { name }),
+  });
+  const known = registry.schemes().filter((scheme) => {
+    const gvk = scheme.groupVersionKind;
+    const names = [scheme.plural, `${scheme.plural}.${gvk.group}`, `${scheme.plural}.${gvk.version}.${gvk.group}`];
+    return names.includes(plainType!) && isUsable(scheme, accessTo(scheme));
+  });
+  // The built-in models keep their short names, whatever plugins bring.
+  const scheme = known.length > 1 ? known.find((one) => one.groupVersionKind.group === '') : known[0];
+  if (scheme) return accessTo(scheme);
+  if (known.length === 0) return undefined;
+  const choices = known.map((one) => `${one.plural}.${one.groupVersionKind.group}`).join(', ');
+  throw invalid([violation('/type', 'type', texts.severalTypes, { type, known: choices })]);
+}

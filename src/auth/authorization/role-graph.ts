@@ -1,0 +1,93 @@
+/** Roles and the links between them: a role gives what its dependencies give, and what aggregates to it. */
+import { superRole } from '../authentication/identity.ts';
+import type { Source } from './policy.ts';
+import type { RoleRecord } from './role.ts';
+import { everything, RuleSet } from './rule-set.ts';
+
+/** A role that is given to somebody. */
+export interface Root {
+  readonly name: string;
+  /** The RoleBinding that gives it. */
+  readonly binding?: string;
+}
+
+export interface Reached {
+  /** Roles with rules, the nearest first. */
+  readonly sources: Source[];
+  /** Roles that are named on the way and do not exist. */
+  readonly missing: readonly string[];
+  /** There are more links than are followed. */
+  readonly isCut: boolean;
+}
+
+/**
+ * Links that are followed from the roles of one identity, the nearest first: what lies beyond gives nothing. Everybody's
+ * roles are looked at anew after each change of a role, so this must not take long, whatever somebody linked.
+ */
+const linksLimit = 20_000;
+const noRules = new RuleSet([]);
+
+export class RoleGraph {
+  readonly #roles = new Map<string, RoleRecord>();
+  readonly #aggregated = new Map<string, Set<string>>();
+
+  get(name: string): RoleRecord | undefined {
+    return this.#roles.get(name);
+  }
+
+  names(): string[] {
+    return [...this.#roles.keys()];
+  }
+
+  set(name: string, next: RoleRecord | undefined): void {
+    for (const target of this.#roles.get(name)?.aggregatesTo ?? []) remove(this.#aggregated, target, name);
+    if (next) this.#roles.set(name, next);
+    else this.#roles.delete(name);
+    for (const target of next?.aggregatesTo ?? []) add(this.#aggregated, target, name);
+  }
+
+  /** These roles and all that is reached from them, each once, so rings do no harm. @param as a role as it would be after a write */
+  reach(roots: readonly Root[], as?: { readonly name: string; readonly record: RoleRecord }): Reached {
+    const reached = new Map<string, Source>();
+    const missing: string[] = [];
+    const aggregated = new Set(as?.record.aggregatesTo);
+    const recordOf = (role: string) => (as?.name === role ? as.record : this.#roles.get(role));
+    const take = (role: string, way: Pick<Source, 'binding' | 'via'>): void => {
+      if (reached.has(role)) return;
+      const rules = role === superRole ? everything : recordOf(role)?.rules;
+      if (!rules) missing.push(role);
+      reached.set(role, { role, rules: rules ?? noRules, ...way });
+    };
+    for (const { name, binding } of roots) take(name, { binding });
+    let links = 0;
+    // The loop goes on to what is reached meanwhile.
+    for (const [role, source] of reached) {
+      if (role === superRole) continue;
+      const way = { via: source, binding: source.binding };
+      const further = [recordOf(role)?.dependencies ?? [], this.#aggregated.get(role) ?? []];
+      if (aggregated.has(role)) further.push([as!.name]);
+      for (const list of further) {
+        for (const name of list) {
+          if (++links > linksLimit) return { sources: withRules(reached), missing, isCut: true };
+          take(name, way);
+        }
+      }
+    }
+    return { sources: withRules(reached), missing, isCut: false };
+  }
+}
+
+function withRules(reached: ReadonlyMap<string, Source>): Source[] {
+  return [...reached.values()].filter(({ rules }) => rules.rules.length > 0);
+}
+
+export function add(map: Map<string, Set<string>>, key: string, value: string): void {
+  const set = map.get(key);
+  if (set) set.add(value);
+  else map.set(key, new Set([value]));
+}
+
+export function remove(map: Map<string, Set<string>>, key: string, value: string): void {
+  const set = map.get(key);
+  if (set?.delete(value) && set.size === 0) map.delete(key);
+}

@@ -1,0 +1,96 @@
+/** `/apis`, `/apis/<group>`, `/apis/<group>/<version>`, `/api/<version>` (contract section 11). */
+import type { SchemeRegistry } from '../../model/registry.ts';
+import type { Scheme } from '../../model/scheme.ts';
+import type { MayUse } from '../../resource/access.ts';
+
+export interface ApiGroup {
+  name: string;
+  /** Stable ones first, then beta, then alpha; the newest first in each. */
+  versions: { groupVersion: string; version: string }[];
+}
+
+interface ApiResource {
+  /** The plural; `persons/status` for the sub-resource. */
+  name: string;
+  singularName: string;
+  kind: string;
+  verbs: string[];
+}
+
+export interface ApiResources {
+  groupVersion: string;
+  resources: ApiResource[];
+}
+
+const objectVerbs = ['get', 'list', 'watch', 'create', 'update', 'patch', 'delete'];
+const statusVerbs = ['get', 'update', 'patch'];
+
+/**
+ * The answer for a path (without query): undefined when it is no discovery path, or when there is nothing below it that
+ * the caller may use, which is a 404. `/apis` itself is always there.
+ */
+export function discover(
+  registry: SchemeRegistry,
+  path: string,
+  mayUse: MayUse = () => true,
+): { groups: ApiGroup[] } | ApiGroup | ApiResources | undefined {
+  const [, root, ...rest] = path.split('/') as [string, string, ...string[]];
+  if (root === 'api' && rest.length === 1) return resourcesOf(registry, '', rest[0]!, mayUse);
+  if (root !== 'apis') return undefined;
+  const [group, version, ...more] = rest;
+  if (more.length > 0 || group === '') return undefined;
+  if (group !== undefined && version !== undefined) return resourcesOf(registry, group, version, mayUse);
+  const groups = groupsOf(registry, mayUse);
+  return group === undefined ? { groups } : groups.find((one) => one.name === group);
+}
+
+function groupsOf(registry: SchemeRegistry, mayUse: MayUse): ApiGroup[] {
+  const versions = new Map<string, Set<string>>();
+  for (const scheme of registry.schemes()) {
+    const { group, version } = scheme.groupVersionKind;
+    if (group === '' || resources(scheme, mayUse).length === 0) continue;
+    versions.set(group, (versions.get(group) ?? new Set()).add(version));
+  }
+  return [...versions]
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([name, all]) => ({
+      name,
+      versions: [...all].sort(byPriority).map((version) => ({ groupVersion: `${name}/${version}`, version })),
+    }));
+}
+
+function resourcesOf(
+  registry: SchemeRegistry,
+  group: string,
+  version: string,
+  mayUse: MayUse,
+): ApiResources | undefined {
+  const found = registry
+    .schemes()
+    .filter(({ groupVersionKind: gvk }) => gvk.group === group && gvk.version === version)
+    .sort((a, b) => (a.plural < b.plural ? -1 : 1))
+    .flatMap((scheme) => resources(scheme, mayUse));
+  return found.length === 0
+    ? undefined
+    : { groupVersion: group === '' ? version : `${group}/${version}`, resources: found };
+}
+
+function resources(scheme: Scheme, mayUse: MayUse): ApiResource[] {
+  const { group, kind } = scheme.groupVersionKind;
+  const resource = (name: string, all: readonly string[]): ApiResource => ({
+    name,
+    singularName: scheme.singular,
+    kind,
+    verbs: all.filter((verb) => mayUse({ verb, group, resource: name })),
+  });
+  const both = [resource(scheme.plural, objectVerbs)];
+  if (scheme.subresources.status) both.push(resource(`${scheme.plural}/status`, statusVerbs));
+  return both.filter((one) => one.verbs.length > 0);
+}
+
+/** As Kubernetes orders versions: v2, v1, v2beta1, v1beta2, v1alpha1. */
+function byPriority(a: string, b: string): number {
+  const [x, y] = [a, b].map((text) => /^v(\d+)(?:(alpha|beta)(\d+))?$/.exec(text)!);
+  const stability = (parts: RegExpExecArray): number => ['alpha', 'beta', undefined].indexOf(parts[2]);
+  return stability(y!) - stability(x!) || Number(y![1]) - Number(x![1]) || Number(y![3] ?? 0) - Number(x![3] ?? 0);
+}

@@ -1,0 +1,52 @@
+/** A list as NDJSON: every match, one object a line, in the order of the list (contract section 3). */
+import type { ModelResource, Selection } from '../../resource/resource.ts';
+import type { Exchange } from '../server/exchange.ts';
+import { ndjson } from '../server/exchange.ts';
+import { writeSlices } from '../server/slices.ts';
+
+const lineEnd = Buffer.from('\n');
+
+export interface ExportLimits {
+  /** Milliseconds that the client may leave sent bytes unread. */
+  readonly requestTimeout: number;
+}
+
+/**
+ * Holds one portion of objects in memory at a time and reads the next when the client took it. A failure midway resets
+ * the connection: an answer that ends properly is complete.
+ * @param assertAllowed throws when the caller may no longer list the same objects; asked for each portion
+ */
+export async function exportObjects(
+  exchange: Exchange,
+  resource: ModelResource,
+  selection: Selection,
+  assertAllowed: () => void,
+  limits: ExportLimits,
+): Promise<void> {
+  const { response } = exchange;
+  const writing = { timeout: limits.requestTimeout, turns: exchange.turns() };
+  exchange.assertRoom();
+  const { revision, total, objects } = await resource.export(selection);
+  try {
+    const counts = ['Kindred-Revision', String(revision), 'Kindred-Total', String(total)];
+    exchange.open(200, ['Content-Type', ndjson, ...counts]);
+    if (!exchange.isHead) {
+      for await (const portion of objects) {
+        assertAllowed();
+        await writeSlices(response, linesOf(portion), writing);
+        if (response.destroyed) break;
+      }
+    }
+  } finally {
+    await objects[Symbol.asyncIterator]().return?.(undefined);
+  }
+  response.end();
+  exchange.finish(response.destroyed ? 499 : 200);
+}
+
+function* linesOf(objects: readonly Buffer[]): Generator<Buffer> {
+  for (const object of objects) {
+    yield object;
+    yield lineEnd;
+  }
+}

@@ -1,0 +1,433 @@
+/** The generated routes of every registered model (contract sections 3 and 4). */
+import { LRUCache } from 'lru-cache';
+import type { SchemeRegistry } from '../../model/registry.ts';
+import type { ListParameters } from '../../query/list-parameters.ts';
+import { parseListParameters } from '../../query/list-parameters.ts';
+import type { Access, Decision } from '../../resource/access.ts';
+import { etagOf, matchesEtag, parseEtags } from '../../resource/etag.ts';
+import { answered, checkPatch } from '../../resource/hidden.ts';
+import type { Resources } from '../../resource/registry.ts';
+import type { Answer, ModelResource, Page, Stored } from '../../resource/resource.ts';
+import { sameNames } from '../../resource/watch/watches.ts';
+import type { MaybePromise } from '../../store/store.ts';
+import { readBody } from '../server/body.ts';
+import { BufferPool } from '../server/buffer-pool.ts';
+import type { Exchange } from '../server/exchange.ts';
+import { json, ndjson } from '../server/exchange.ts';
+import type { JsonLimits } from '../server/json.ts';
+import { parseJson, parseLargeJson } from '../server/json.ts';
+import type { HttpLimits } from '../server/limits.ts';
+import { jsonLimits, lineGateLimits } from '../server/limits.ts';
+import { LineGate } from '../server/line-gate.ts';
+import { mediaType, preferredType } from '../server/negotiate.ts';
+import { segmentsOf, verbOf } from '../server/path.ts';
+import {
+  conflictingParameters,
+  methodNotAllowed,
+  noRoute,
+  notForExport,
+  onlyWithWatch,
+  rightsChanged,
+  unknownParameter,
+  unsupportedEncoding,
+  unsupportedType,
+} from '../server/problem.ts';
+import { sliceSize } from '../server/slices.ts';
+import type { Hold } from '../server/waiting-answers.ts';
+import { bulkCreate } from './bulk.ts';
+import { Envelope } from './envelope.ts';
+import { exportObjects } from './export.ts';
+
+/** A list request with `watch=true`, authorised for list and watch. The watch answers the exchange, and calls its `finish` at the end. */
+export interface WatchContext {
+  readonly exchange: Exchange;
+  readonly resource: ModelResource;
+  readonly parameters: ListParameters;
+  /** Only these objects are seen. */
+  readonly names: ReadonlySet<string> | undefined;
+}
+
+export interface ResourceRoutesParts {
+  readonly registry: SchemeRegistry;
+  readonly resources: Resources;
+  readonly limits: HttpLimits;
+  /** Largest `size` of a page (option `list.maxSize`). */
+  readonly maxListSize: number;
+  /** Bytes that the objects of a page may have together (option `list.maxBytes`). */
+  readonly maxListBytes: number;
+  /** Throws Unauthenticated or Forbidden. */
+  readonly authorise: (exchange: Exchange, access: Access) => Decision & { allowed: true };
+  /** Whether `authorise` would let it pass; nothing is written to the audit log. */
+  readonly mayUse: (exchange: Exchange, access: Access) => boolean;
+  readonly watch?: (context: WatchContext) => MaybePromise<void>;
+}
+
+/** One registered model as the routes see it. */
+interface ModelRoutes {
+  readonly resource: ModelResource;
+  readonly group: string;
+  readonly plural: string;
+  /** Path of the collection. */
+  readonly base: string;
+  readonly one: string;
+  readonly status: string;
+  readonly hasStatus: boolean;
+  readonly lists: LRUCache<string, ListParameters>;
+}
+
+/** A request's place among the generated routes: a collection, an object, or its status. */
+export interface ResourceTarget {
+  readonly model: ModelRoutes;
+  readonly name: string | undefined;
+  readonly status: boolean;
+}
+
+const allowed = {
+  list: ['GET', 'HEAD', 'POST'],
+  one: ['GET', 'HEAD', 'PUT', 'PATCH', 'DELETE'],
+  status: ['GET', 'HEAD', 'PUT', 'PATCH'],
+} as const;
+
+const mergePatch = 'application/merge-patch+json';
+const jsonPatch = 'application/json-patch+json';
+
+/** Query strings of lists that are kept with their meaning, for each model; longer ones than this many characters are not. */
+const keptLists = 256;
+const keptListLength = 512;
+
+/** Bytes of a body from which on it is read in turns of its own. */
+const largeBody = 64 * 1024;
+
+/** Pages of lists are put together in buffers of this many bytes, of which so many wait for the next page. */
+const pageBuffers = { size: 64 * 1024, most: 32 };
+
+export class ResourceRoutes {
+  readonly #parts: ResourceRoutesParts;
+  readonly #jsonLimits: JsonLimits;
+  readonly #byBase = new Map<string, ModelRoutes>();
+  readonly #buffers = new BufferPool(pageBuffers.size, pageBuffers.most);
+  readonly #gate: LineGate;
+  readonly #stopListening: (() => void)[];
+
+  constructor(parts: ResourceRoutesParts) {
+    this.#parts = parts;
+    this.#jsonLimits = jsonLimits(parts.limits);
+    const lines = Math.max(lineGateLimits.lines, parts.limits.bulkConcurrency);
+    this.#gate = new LineGate({ ...lineGateLimits, lines }, parts.resources.queue);
+    const forget = (): void => this.#byBase.clear();
+    this.#stopListening = [parts.registry.onRegister(forget), parts.registry.onUnregister(forget)];
+  }
+
+  close(): void {
+    for (const stop of this.#stopListening) stop();
+    this.#byBase.clear();
+  }
+
+  /**
+   * Undefined when the path has another shape, or names no registered model.
+   * @throws KindredError BadRequest when the path is not well-formed
+   */
+  find(path: string): ResourceTarget | undefined {
+    const plural = path.startsWith('/apis/') ? 3 : path.startsWith('/api/') ? 2 : 0;
+    if (plural === 0) return undefined;
+    if (path.includes('%')) return this.#findDecoded(segmentsOf(path), plural);
+    let end = 0;
+    for (let i = 0; i <= plural; i++) {
+      end = path.indexOf('/', end + 1);
+      if (end < 0) {
+        if (i < plural) return undefined;
+        end = path.length;
+      }
+    }
+    const base = path.slice(0, end);
+    let model = this.#byBase.get(base);
+    if (!model) {
+      model = this.#modelOf(base.split('/').slice(1), plural);
+      if (!model) return undefined;
+    }
+    if (end === path.length) return { model, name: undefined, status: false };
+    const next = path.indexOf('/', end + 1);
+    if (next < 0) return target(model, path.slice(end + 1), undefined);
+    return target(model, path.slice(end + 1, next), path.slice(next + 1));
+  }
+
+  /** What the authoriser is asked; for a list see `serve`. */
+  access(method: string, { model, name, status }: ResourceTarget): Access {
+    const resource = status ? `${model.plural}/status` : model.plural;
+    const verb = verbOf(method, name !== undefined);
+    return name === undefined ? { verb, group: model.group, resource } : { verb, group: model.group, resource, name };
+  }
+
+  /** Template of the route, for metrics. */
+  template({ model, name, status }: ResourceTarget): string {
+    return name === undefined ? model.base : status ? model.status : model.one;
+  }
+
+  /** Authorises and answers. Throws (or rejects with) what becomes the problem document. */
+  serve(exchange: Exchange, found: ResourceTarget): MaybePromise<void> {
+    const { method } = exchange;
+    const { model, name, status } = found;
+    if (name === undefined && (method === 'GET' || method === 'HEAD')) return this.#list(exchange, model);
+    this.#parts.authorise(exchange, this.access(method, found));
+    this.#parts.registry.assertOpen(model.resource.scheme);
+    if (status && !model.hasStatus) throw noRoute(exchange.path);
+    const offered: readonly string[] = allowed[name === undefined ? 'list' : status ? 'status' : 'one'];
+    if (!offered.includes(method)) throw methodNotAllowed(method, exchange.path, offered);
+    if (exchange.query !== '') refuseParameters(exchange.query);
+    const { resource } = model;
+    if (method === 'GET' || method === 'HEAD') return this.#get(exchange, resource, name!);
+    resource.assertReady();
+    if (method === 'POST') return this.#post(exchange, model);
+    if (method === 'PUT') return this.#put(exchange, model, name!, status);
+    if (method === 'PATCH') return this.#patch(exchange, model, name!, status);
+    return this.#delete(exchange, model, name!);
+  }
+
+  #findDecoded(segments: readonly string[], plural: number): ResourceTarget | undefined {
+    if (segments.length <= plural) return undefined;
+    const model = this.#modelOf(segments, plural);
+    if (!model) return undefined;
+    const [name, ...rest] = segments.slice(plural + 1);
+    return name === undefined
+      ? { model, name, status: false }
+      : target(model, name, rest.length > 0 ? rest.join('/') : undefined);
+  }
+
+  /** @param at place of the plural among the segments */
+  #modelOf(segments: readonly string[], at: number): ModelRoutes | undefined {
+    const isCore = at === 2;
+    // The empty group has its own place, `/api/<version>`, and no other.
+    if (!isCore && segments[1] === '') return undefined;
+    const group = isCore ? '' : segments[1]!;
+    const version = segments[at - 1]!;
+    const plural = segments[at]!;
+    const resource = this.#parts.resources.find(group, version, plural);
+    if (!resource) return undefined;
+    const base = isCore ? `/api/${version}/${plural}` : `/apis/${group}/${version}/${plural}`;
+    const known = this.#byBase.get(base);
+    if (known) return known;
+    const model: ModelRoutes = {
+      resource,
+      group,
+      plural,
+      base,
+      one: `${base}/{name}`,
+      status: `${base}/{name}/status`,
+      hasStatus: resource.scheme.subresources.status,
+      lists: new LRUCache({ max: keptLists }),
+    };
+    this.#byBase.set(base, model);
+    return model;
+  }
+
+  // ── reads ──────────────────────────────────────────────────────────────────────────────────────────────
+
+  #get(exchange: Exchange, resource: ModelResource, name: string): MaybePromise<void> {
+    const found = resource.get(name);
+    if (found instanceof Promise) return found.then((answer) => sendRead(exchange, resource, answer));
+    sendRead(exchange, resource, found);
+  }
+
+  #list(exchange: Exchange, model: ModelRoutes): MaybePromise<void> {
+    let parameters: ListParameters;
+    try {
+      parameters = this.#parameters(model, exchange.query);
+    } catch (error) {
+      this.#parts.authorise(exchange, listAccess(model, 'list'));
+      throw error;
+    }
+    const { others, explain } = parameters;
+    const watching = others.size > 0 && isWatch(others);
+    const decision = this.#parts.authorise(exchange, listAccess(model, explain && !watching ? 'explain' : 'list'));
+    const names = watching
+      ? both(decision.names, this.#parts.authorise(exchange, listAccess(model, 'watch')).names)
+      : decision.names;
+    const { resource } = model;
+    this.#parts.registry.assertOpen(resource.scheme);
+    resource.assertReady();
+    if (watching && this.#parts.watch) {
+      exchange.assertRoom();
+      if (explain) throw conflictingParameters('explain', 'watch');
+      return this.#parts.watch({ exchange, resource, parameters, names });
+    }
+    const { where, sort, page, size } = parameters;
+    const selection = { where, sort, ...(names && { names }) };
+    const request = { ...selection, page, size };
+    if (explain) {
+      return Promise.resolve(resource.explain(request)).then((plan) => {
+        const revision = String(this.#parts.resources.feed.applied);
+        exchange.sendJson(200, plan, ['Kindred-Revision', revision]);
+      });
+    }
+    const { accept } = exchange.request.headers;
+    if (accept?.includes('ndjson') && preferredType(accept, [json, ndjson]) === ndjson) {
+      if (parameters.paged) throw notForExport(/(?:^|&)page=/.test(exchange.query) ? 'page' : 'size');
+      const assertAllowed = () => {
+        const decision = this.#parts.authorise(exchange, listAccess(model, 'list'));
+        if (!sameNames(decision.names, names)) throw rightsChanged();
+      };
+      return exportObjects(exchange, resource, selection, assertAllowed, this.#parts.limits);
+    }
+    let hold: Hold | undefined;
+    const reserve = (bytes: number): void => {
+      if (bytes <= sliceSize) return;
+      hold ??= exchange.hold();
+      hold.ask(bytes);
+    };
+    const listed = resource.list({ ...request, maxBytes: this.#parts.maxListBytes, reserve });
+    if (listed instanceof Promise) return listed.then((result) => this.#sendPage(exchange, page, size, result, hold));
+    this.#sendPage(exchange, page, size, listed, hold);
+  }
+
+  #sendPage(exchange: Exchange, page: number, size: number, result: Page, hold: Hold | undefined): void {
+    const headers = ['Content-Type', json, 'Kindred-Revision', String(result.revision)];
+    const envelope = new Envelope(page, size, result);
+    if (envelope.length > sliceSize) {
+      const pieces = envelope.isLarge ? envelope.pieces() : [envelope.write(Buffer.allocUnsafeSlow(envelope.length))];
+      exchange.sendLarge(200, headers, envelope.length, pieces, hold);
+      return;
+    }
+    const buffer = this.#buffers.take(envelope.length);
+    exchange.send(200, headers, envelope.write(buffer), () => this.#buffers.give(buffer));
+  }
+
+  #parameters(model: ModelRoutes, query: string): ListParameters {
+    const kept = model.lists.get(query);
+    if (kept) return kept;
+    const indexes = model.resource.fieldNames;
+    const parameters = parseListParameters(query, { maxSize: this.#parts.maxListSize, indexes });
+    if (query.length <= keptListLength) model.lists.set(query, parameters);
+    return parameters;
+  }
+
+  // ── writes ─────────────────────────────────────────────────────────────────────────────────────────────
+
+  async #post(exchange: Exchange, model: ModelRoutes): Promise<void> {
+    const type = this.#bodyType(exchange, [json, ndjson]);
+    const { resource } = model;
+    if (type === ndjson) {
+      const access = listAccess(model, 'create');
+      const create = (line: Buffer, onHanded: () => void) => {
+        // A right that is withdrawn while the lines come in counts at once.
+        this.#parts.authorise(exchange, access);
+        const body = this.#parse(line);
+        const options = { caller: exchange.caller, onHanded };
+        if (!(body instanceof Promise)) return resource.create(body, options);
+        return body.then((object) => resource.create(object, options));
+      };
+      const { limits, resources } = this.#parts;
+      return bulkCreate(exchange, resources.feed.applied, { create, limits, gate: this.#gate });
+    }
+    const answer = await resource.create(await this.#body(exchange), { caller: exchange.caller });
+    const location = `${model.base}/${encodeURIComponent(answer.stored.name)}`;
+    this.#sendWritten(exchange, model, 201, answer, ['Location', location]);
+  }
+
+  async #put(exchange: Exchange, model: ModelRoutes, name: string, status: boolean): Promise<void> {
+    this.#bodyType(exchange, [json]);
+    const options = { ...writeOptions(exchange), status };
+    this.#sendWritten(exchange, model, 200, await model.resource.update(name, await this.#body(exchange), options));
+  }
+
+  async #patch(exchange: Exchange, model: ModelRoutes, name: string, status: boolean): Promise<void> {
+    const type = this.#bodyType(exchange, [mergePatch, jsonPatch], true);
+    const kind = type === jsonPatch ? 'json' : 'merge';
+    const options = { ...writeOptions(exchange), status, kind } as const;
+    const patch = await this.#body(exchange);
+    checkPatch(model.resource, name, patch, this.#mayGet(exchange, model));
+    this.#sendWritten(exchange, model, 200, await model.resource.patch(name, patch, options));
+  }
+
+  async #delete(exchange: Exchange, model: ModelRoutes, name: string): Promise<void> {
+    this.#sendWritten(exchange, model, 200, await model.resource.delete(name, writeOptions(exchange)));
+  }
+
+  #mayGet(exchange: Exchange, { group, plural }: ModelRoutes): (name: string) => boolean {
+    return (name) => this.#parts.mayUse(exchange, { verb: 'get', group, resource: plural, name });
+  }
+
+  #sendWritten(exchange: Exchange, model: ModelRoutes, status: number, answer: Answer, headers: string[] = []): void {
+    const { resource } = model;
+    const { bytes } = answered(resource, answer.stored, this.#mayGet(exchange, model));
+    headers.push('Content-Type', json, 'ETag', etagOf(answer.stored), 'Kindred-Revision', String(answer.revision));
+    if (resource.isConfidential) headers.push(...unkept);
+    exchange.send(status, headers, bytes);
+  }
+
+  async #body(exchange: Exchange): Promise<unknown> {
+    return this.#parse(await readBody(exchange.request, this.#parts.limits));
+  }
+
+  #parse(bytes: Buffer): unknown {
+    return bytes.length < largeBody ? parseJson(bytes, this.#jsonLimits) : this.#parseLarge(bytes);
+  }
+
+  async #parseLarge(bytes: Buffer): Promise<unknown> {
+    const { turns } = this.#parts.resources;
+    const body = await parseLargeJson(bytes, this.#jsonLimits, () => turns.next());
+    await turns.next();
+    return body;
+  }
+
+  /** @throws KindredError UnsupportedMediaType */
+  #bodyType<const T extends string>(exchange: Exchange, types: readonly T[], patch = false): T {
+    const { headers } = exchange.request;
+    const encoding = headers['content-encoding'];
+    if (encoding !== undefined && encoding.toLowerCase() !== 'identity') throw unsupportedEncoding(encoding);
+    const given = mediaType(headers['content-type']);
+    const type = types.find((one) => one === given);
+    if (type === undefined) throw unsupportedType(headers['content-type'], types, patch);
+    return type;
+  }
+}
+
+function target(model: ModelRoutes, name: string, sub: string | undefined): ResourceTarget | undefined {
+  if (name === '' || (sub !== undefined && sub !== 'status')) return undefined;
+  return { model, name, status: sub !== undefined };
+}
+
+function listAccess({ group, plural }: ModelRoutes, verb: string): Access {
+  return { verb, group, resource: plural };
+}
+
+function both(a: ReadonlySet<string> | undefined, b: ReadonlySet<string> | undefined): ReadonlySet<string> | undefined {
+  return a && b ? a.intersection(b) : (a ?? b);
+}
+
+/** `watch`, `since` and `sendInitial` as given. */
+function isWatch(others: ReadonlyMap<string, readonly string[]>): boolean {
+  const values = others.get('watch');
+  if (values?.length === 1 && values[0] === 'true') return true;
+  if (values && (values.length > 1 || values[0] !== 'false')) throw onlyWithWatch('watch');
+  for (const parameter of others.keys()) if (parameter !== 'watch') throw onlyWithWatch(parameter);
+  return false;
+}
+
+function writeOptions(exchange: Exchange) {
+  const ifMatch = exchange.request.headers['if-match'];
+  return { caller: exchange.caller, ...(ifMatch !== undefined && { ifMatch: parseEtags(ifMatch) }) };
+}
+
+function refuseParameters(query: string): void {
+  for (const pair of query.split('&')) if (pair !== '') throw unknownParameter(pair.split('=')[0]!, []);
+}
+
+/** For answers that may hold what nobody is to keep. */
+const unkept = ['Cache-Control', 'no-store'];
+
+function sendRead(
+  exchange: Exchange,
+  resource: ModelResource,
+  { stored, revision }: { readonly stored: Stored; readonly revision: number },
+): void {
+  const etag = etagOf(stored);
+  const ifNoneMatch = exchange.request.headers['if-none-match'];
+  if (ifNoneMatch !== undefined && matchesEtag(parseEtags(ifNoneMatch), etag, 'weak')) {
+    exchange.send(304, ['ETag', etag, 'Kindred-Revision', String(revision)]);
+    return;
+  }
+  const headers = ['Content-Type', json, 'ETag', etag, 'Kindred-Revision', String(revision)];
+  if (resource.isConfidential) headers.push(...unkept);
+  if (stored.bytes.length > sliceSize) exchange.assertRoom(stored.bytes.length);
+  exchange.send(200, headers, stored.bytes);
+}

@@ -1,0 +1,426 @@
+/** The registry of custom routes: registration, finding the route of a request, and what the authoriser is asked (contract sections 10 and 12). */
+import findMyWay from 'find-my-way';
+import { KindredError } from '../../errors.ts';
+import { isVersion } from '../../model/gvk.ts';
+import type { SchemeRegistry } from '../../model/registry.ts';
+import type { Scheme } from '../../model/scheme.ts';
+import type { Access } from '../../resource/access.ts';
+import { operationIds } from '../api/operation-ids.ts';
+import type { CustomEndpoint, CustomMethod, Handler, OperationDescription, Route } from './declaration.ts';
+import { customMethods, GroupVersion } from './declaration.ts';
+import { controllerOf } from './mapping.ts';
+import type { RouteChecks } from './schema.ts';
+import { compileChecks } from './schema.ts';
+
+export type { CustomEndpoint } from './declaration.ts';
+
+/** One registered route. */
+export interface CustomRoute {
+  /** Name of the plugin, '' for the service itself. */
+  readonly owner: string;
+  readonly method: CustomMethod;
+  readonly group: string;
+  readonly version: string;
+  /** With its prefix, parameters as `{name}`. */
+  readonly path: string;
+  readonly handler: Handler;
+  readonly operation: OperationDescription;
+  readonly checks: RouteChecks;
+  /** Of the route as a whole, without a name; that of a request is in `CustomMatch.access`. */
+  readonly access: Access;
+}
+
+export interface CustomMatch {
+  readonly route: CustomRoute;
+  readonly params: Readonly<Record<string, string>>;
+  /** By the path as requested: with the name of the object in it. */
+  readonly access: Access;
+}
+
+export interface CustomRoutesOptions {
+  registry: SchemeRegistry;
+  reservedDomain: string;
+  warn(message: string): void;
+}
+
+type Router = findMyWay.Instance<findMyWay.HTTPVersion.V1>;
+
+/** Counted from `apis`; what is longer could not be named in a role (specification, "Limits"). */
+const maxSegments = 7;
+const segmentSyntax = /^(?:[A-Za-z0-9._~-]+|\{[A-Za-z_][A-Za-z0-9_-]*\})$/;
+
+const verbs: Readonly<Record<CustomMethod, string>> = {
+  GET: 'get',
+  POST: 'create',
+  PUT: 'update',
+  PATCH: 'patch',
+  DELETE: 'delete',
+};
+
+/** Where an endpoint is served and who says so, for messages. */
+interface Place {
+  readonly owner: string;
+  readonly group: string;
+  readonly version: string;
+  /** Before the route's own path, with `/apis`. */
+  readonly prefix: string;
+}
+
+export class CustomRoutes {
+  readonly #options: CustomRoutesOptions;
+  /** By method and path with nameless parameters: two routes of one key would clash. */
+  readonly #routes = new Map<string, CustomRoute>();
+  readonly #enclosures = new Map<string, (handle: () => unknown) => unknown>();
+  readonly #listeners = new Set<() => void>();
+  /** Built at the first request after a change, so that a start with many plugins builds it once. */
+  #router: Router | undefined;
+
+  constructor(options: CustomRoutesOptions) {
+    this.#options = options;
+    // A model may come after a route that has the path of its generated API: the generated API then has it.
+    options.registry.onRegister((scheme) => {
+      for (const route of this.#routes.values()) {
+        if (belongsTo(scheme, route)) {
+          options.warn(`${nameOf(route)} is hidden: its path now belongs to the generated API of ${kindOf(scheme)}`);
+        }
+      }
+      this.#warnOfIds([...this.#routes.values()], [scheme]);
+      this.#changed();
+    });
+    options.registry.onUnregister(() => this.#changed());
+  }
+
+  /**
+   * A `CustomEndpoint`, or an annotated controller as class or instance. A controller without `ApiVersion` is not
+   * registered; a warning says so.
+   *
+   * @throws InvalidPlugin for a path of more than 7 segments, a clash, a schema that cannot be checked and the like; then
+   * nothing of the endpoint is registered.
+   */
+  register(owner: string, endpoint: CustomEndpoint | object): void {
+    const declared = isEndpoint(endpoint) ? this.#readEndpoint(owner, endpoint) : this.#readController(owner, endpoint);
+    if (!declared) return;
+    const fresh = new Map<string, CustomRoute>();
+    this.#warnOfGroup(declared.place);
+    for (const one of declared.routes) {
+      const route = this.#enclosed(resolve(declared.place, one));
+      const key = `${route.method} ${route.path.replaceAll(/\{[^}]*\}/g, '{}')}`;
+      const other = this.#routes.get(key) ?? fresh.get(key);
+      if (other) throw clash(nameOf(route), nameOf(other));
+      const scheme = this.#modelOf(route);
+      if (scheme) throw clash(nameOf(route), `the generated API of ${kindOf(scheme)}`);
+      fresh.set(key, route);
+    }
+    for (const [key, route] of fresh) this.#routes.set(key, route);
+    this.#warnOfIds([...fresh.values()], this.#options.registry.schemes());
+    this.#changed();
+  }
+
+  /** Generators of clients ignore case, so the API description gives other names to operations that differ in nothing else. */
+  #warnOfIds(routes: readonly CustomRoute[], schemes: readonly Scheme[]): void {
+    const others = new Map<string, string>();
+    for (const scheme of schemes) {
+      for (const id of operationIds(scheme, '')) others.set(id.toLowerCase(), `"${id}" of ${kindOf(scheme)}`);
+    }
+    for (const route of routes) {
+      const id = route.operation.operationId;
+      const other = id === undefined ? undefined : others.get(id.toLowerCase());
+      if (other === undefined) continue;
+      this.#options.warn(
+        `${nameOf(route)}: its operationId "${id}" is the generated ${other} but for case, which generators of clients ignore; the API description appends version and group to it`,
+      );
+    }
+  }
+
+  #warnOfGroup({ owner, group }: Place): void {
+    if (owner === '' || audienceOf(group) !== undefined || group === this.#pluginGroup) return;
+    this.#options.warn(
+      `The routes of the group "${group}"${by(owner)} are in the aggregated API description alone: groups for an audience are console.api.<group>, uc.api.<group> and api.<group>`,
+    );
+  }
+
+  /** Of annotated controllers with a version alone. */
+  get #pluginGroup(): string {
+    return `plugin.api.${this.#options.reservedDomain}`;
+  }
+
+  /** Handlers that this owner registers from now on are called by `run`; the plugin host knows by that whose code it is. */
+  enclose(owner: string, run: (handle: () => unknown) => unknown): void {
+    this.#enclosures.set(owner, run);
+  }
+
+  #enclosed(route: CustomRoute): CustomRoute {
+    const run = this.#enclosures.get(route.owner);
+    return run ? { ...route, handler: (request) => run(() => route.handler(request)) } : route;
+  }
+
+  /** At once: the next request finds none of them. */
+  remove(owner: string): void {
+    this.#enclosures.delete(owner);
+    for (const [key, route] of this.#routes) if (route.owner === owner) this.#routes.delete(key);
+    this.#changed();
+  }
+
+  /** @throws NotReady while the route's owner is starting */
+  assertOpen({ owner }: CustomRoute): void {
+    this.#options.registry.starting.assertDone(owner);
+  }
+
+  /**
+   * `path` is the requested one, still percent-encoded, without the query. HEAD finds GET. `allow`: the path is there,
+   * the method is not. Never answers for a path of a registered model's generated API.
+   */
+  find(method: string, path: string): CustomMatch | { readonly allow: readonly string[] } | undefined {
+    this.#router ??= this.#build();
+    const wanted = method === 'HEAD' ? 'GET' : method;
+    const found = isCustomMethod(wanted) ? lookUp(this.#router, wanted, path) : undefined;
+    if (found) return found;
+    const router = this.#router;
+    const allow = customMethods.filter((one) => one !== wanted && lookUp(router, one, path));
+    if (allow.length === 0) return undefined;
+    return { allow: allow[0] === 'GET' ? ['GET', 'HEAD', ...allow.slice(1)] : allow };
+  }
+
+  /** Those that are served, by path, then method. */
+  all(): readonly CustomRoute[] {
+    const order = (a: CustomRoute, b: CustomRoute): number =>
+      a.path < b.path ? -1 : a.path > b.path ? 1 : customMethods.indexOf(a.method) - customMethods.indexOf(b.method);
+    return [...this.#routes.values()].filter((route) => !this.#modelOf(route)).sort(order);
+  }
+
+  /** Called when `all` could have changed. */
+  onChange(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  #readEndpoint(owner: string, endpoint: CustomEndpoint): { place: Place; routes: readonly Route[] } {
+    const { group, version } = GroupVersion.parse(String(endpoint.groupVersion()));
+    return { place: this.#place(owner, group, version), routes: endpoint.endpoint().routes };
+  }
+
+  #readController(owner: string, candidate: unknown): { place: Place; routes: readonly Route[] } | undefined {
+    const controller = isObject(candidate) ? controllerOf(candidate) : undefined;
+    if (!controller) {
+      throw new KindredError('InvalidPlugin', {
+        en: 'registerEndpoint takes a CustomEndpoint (endpoint() and groupVersion()) or an annotated controller, as class or instance',
+        zh: 'registerEndpoint 接受 CustomEndpoint（endpoint() 与 groupVersion()）或带注解的控制器（类或实例）',
+      });
+    }
+    const { name, apiVersion, routes } = controller;
+    if (apiVersion === undefined) {
+      this.#options.warn(
+        `The controller ${name}${by(owner)} carries no ApiVersion: it is not registered, its routes do not exist`,
+      );
+      return undefined;
+    }
+    if (!isVersion(apiVersion)) {
+      const { group, version } = GroupVersion.parse(apiVersion);
+      return { place: this.#place(owner, group, version), routes };
+    }
+    const group = this.#pluginGroup;
+    return {
+      place: { owner, group, version: apiVersion, prefix: `/apis/${group}/${apiVersion}/plugins/${owner}` },
+      routes,
+    };
+  }
+
+  #place(owner: string, group: string, version: string): Place {
+    const { reservedDomain } = this.#options;
+    if (owner !== '' && (group === reservedDomain || group.endsWith(`.${reservedDomain}`))) {
+      throw new KindredError(
+        'InvalidPlugin',
+        {
+          en: 'The group "{group}" is reserved for the service itself, as is every group ending in ".{reservedDomain}"',
+          zh: '组 "{group}" 由服务自身保留，所有以 ".{reservedDomain}" 结尾的组也是如此',
+        },
+        { group, reservedDomain },
+      );
+    }
+    return { owner, group, version, prefix: `/apis/${group}/${version}` };
+  }
+
+  /** The model whose generated API has the path of this route. */
+  #modelOf(route: CustomRoute): Scheme | undefined {
+    const { registry } = this.#options;
+    const resource = route.path.split('/')[4]!;
+    const candidates = resource.startsWith('{')
+      ? registry.schemes()
+      : [registry.find(route.group, route.version, resource)];
+    return candidates.find((scheme) => scheme && belongsTo(scheme, route));
+  }
+
+  #build(): Router {
+    const router = findMyWay({ maxParamLength: 1024 });
+    for (const route of this.all()) {
+      let count = 0;
+      const path = route.path.replaceAll(/\{[^}]*\}/g, () => `:p${count++}`);
+      router.on(route.method, path, () => {}, { route, names: [...parameterNames(route.path)] });
+    }
+    return router;
+  }
+
+  #changed(): void {
+    this.#router = undefined;
+    for (const listener of this.#listeners) listener();
+  }
+}
+
+export type Audience = 'console' | 'uc' | 'public';
+
+/** By the form of the group (specification, "Custom API" 2); undefined for another form. */
+export function audienceOf(group: string): Audience | undefined {
+  if (group.startsWith('console.api.')) return 'console';
+  if (group.startsWith('uc.api.')) return 'uc';
+  return group.startsWith('api.') ? 'public' : undefined;
+}
+
+/** The names of the `{name}` segments of a path, in order. */
+export function parameterNames(path: string): string[] {
+  return [...path.matchAll(/\{([^}]*)\}/g)].map((match) => match[1]!);
+}
+
+function isObject(candidate: unknown): candidate is object {
+  return typeof candidate === 'function' || (typeof candidate === 'object' && candidate !== null);
+}
+
+function isEndpoint(candidate: unknown): candidate is CustomEndpoint {
+  return (
+    isObject(candidate) &&
+    'endpoint' in candidate &&
+    typeof candidate.endpoint === 'function' &&
+    'groupVersion' in candidate
+  );
+}
+
+function isCustomMethod(method: string): method is CustomMethod {
+  return (customMethods as readonly string[]).includes(method);
+}
+
+function resolve({ owner, group, version, prefix }: Place, route: Route): CustomRoute {
+  const path = `${prefix}${route.path}`;
+  const segments = path.split('/').slice(1);
+  const wrong = (text: { en: string; zh: string }, params: Record<string, unknown> = {}): never => {
+    const { en, zh } = text;
+    const where = `${route.method} ${route.path.startsWith('/') ? path : `"${route.path}"`}${by(owner)}`;
+    throw new KindredError('InvalidPlugin', { en: `{where}: ${en}`, zh: `{where}：${zh}` }, { where, ...params });
+  };
+  const own = route.path.split('/').slice(1);
+  if (!route.path.startsWith('/') || own.length === 0 || !own.every((one) => segmentSyntax.test(one))) {
+    wrong({
+      en: 'a path begins with "/" and its segments are texts of letters, digits, "-._~" or parameters such as {name}',
+      zh: '路径以 "/" 开头，各段由字母、数字、"-._~" 组成，或为 {name} 形式的参数',
+    });
+  }
+  if (segments.length > maxSegments) {
+    wrong(
+      {
+        en: 'the path has {count} segments, at most {max} are possible; hand over the rest as parameters',
+        zh: '路径有 {count} 段，最多 {max} 段；请将其余数据作为参数传递',
+      },
+      { count: segments.length, max: maxSegments },
+    );
+  }
+  const names = parameterNames(path);
+  const twice = names.find((name, i) => names.indexOf(name) !== i);
+  if (twice !== undefined) {
+    wrong(
+      { en: 'the parameter {parameter} stands in the path twice', zh: '参数 {parameter} 在路径中出现两次' },
+      { parameter: twice },
+    );
+  }
+  const { operation } = route;
+  const lost = operation.parameters.find((one) => one.in === 'path' && !names.includes(one.name));
+  if (lost) {
+    wrong(
+      {
+        en: 'the path parameter {parameter} is described but is not in the path',
+        zh: '已描述路径参数 {parameter}，但路径中没有它',
+      },
+      { parameter: lost.name },
+    );
+  }
+  if (operation.body && route.method === 'GET') {
+    wrong({ en: 'GET has no body', zh: 'GET 没有请求体' });
+  }
+  if (operation.operationId !== undefined && !/^[A-Za-z_][A-Za-z0-9_.-]*$/.test(operation.operationId)) {
+    wrong(
+      {
+        en: 'the operationId "{id}" is not made of letters, digits, "_.-" with a letter first',
+        zh: 'operationId "{id}" 须以字母开头，由字母、数字、"_.-" 组成',
+      },
+      { id: operation.operationId },
+    );
+  }
+  const checks = compileChecks(`${route.method} ${path}`, operation);
+  const { verb, resource } = accessOf(route.method, segments);
+  const access = { verb, group, resource };
+  return { owner, method: route.method, group, version, path, handler: route.handler, operation, checks, access };
+}
+
+/** Group, version, resource, name, sub-resource by the place in the path; `-` is no name. */
+function accessOf(method: CustomMethod, segments: readonly string[]): Extract<Access, { resource: string }> {
+  const [, group, , resource, name, ...sub] = segments as [string, string, string, string, ...string[]];
+  const named = name !== undefined && name !== '-';
+  return {
+    verb: method === 'GET' && !named ? 'list' : verbs[method],
+    group,
+    resource: [resource, ...sub].join('/'),
+    ...(named && { name }),
+  };
+}
+
+function lookUp(router: Router, method: CustomMethod, path: string): CustomMatch | undefined {
+  // The router would stop reading there, and the authoriser would see another path than the route.
+  if (!path.startsWith('/') || /[?#]/.test(path)) return undefined;
+  const found = router.find(method, path);
+  // The router has no routes for "bad URL" and "parameter too long" either: both are just not there.
+  const { route, names } = (found?.store ?? {}) as { route?: CustomRoute; names: string[] };
+  if (!found || !route) return undefined;
+  const values = names.map((_, i) => found.params[`p${i}`]);
+  if (values.some((value) => !value)) return undefined;
+  const params = Object.fromEntries(names.map((name, i) => [name, values[i]!]));
+  // A slash inside a value must not look like the border of a segment to a role.
+  const segments = path
+    .split('/')
+    .slice(1)
+    .map((one) => decodeURIComponent(one).replaceAll('/', '%2F'));
+  return { route, params, access: accessOf(method, segments) };
+}
+
+/** Whether the path is one of the model's generated API: the list, an object, the status of an object. `-` is no object. */
+function belongsTo(scheme: Scheme, route: { readonly path: string }): boolean {
+  const [, group, version, resource, name, sub, ...more] = route.path.split('/').slice(1) as [
+    string,
+    string,
+    string,
+    string,
+    ...string[],
+  ];
+  const gvk = scheme.groupVersionKind;
+  if (group !== gvk.group || version !== gvk.version || more.length > 0) return false;
+  const matches = (segment: string, text: string): boolean => segment === text || segment.startsWith('{');
+  if (!matches(resource, scheme.plural)) return false;
+  return name !== '-' && (sub === undefined || matches(sub, 'status'));
+}
+
+function clash(one: string, other: string): KindredError {
+  return new KindredError(
+    'InvalidPlugin',
+    { en: '{one} clashes with {other}', zh: '{one} 与 {other} 冲突' },
+    { one, other },
+  );
+}
+
+function by(owner: string): string {
+  return owner === '' ? '' : ` of the plugin ${owner}`;
+}
+
+function nameOf(route: CustomRoute): string {
+  return `${route.method} ${route.path}${by(route.owner)}`;
+}
+
+function kindOf(scheme: Scheme): string {
+  const { group, version, kind } = scheme.groupVersionKind;
+  return `${kind} (${group}/${version})`;
+}

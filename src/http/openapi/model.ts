@@ -1,0 +1,296 @@
+/** The description of one model's generated API (contract sections 3 to 6 and 11). */
+import type { Scheme } from '../../model/scheme.ts';
+import type { Access } from '../../resource/access.ts';
+import type { ComponentOptions, JsonSchema } from './schema.ts';
+import { componentRef, componentsOf } from './schema.ts';
+import { anywhere, commonParameters, errors, headersOf, parameter } from './shared.ts';
+
+/** One operation of a document, as the text that stands there. */
+export interface DescribedOperation {
+  readonly path: string;
+  /** In lower case. */
+  readonly method: string;
+  /** Undefined: for everybody. */
+  readonly access: Access | undefined;
+  readonly operationId: string;
+  readonly json: string;
+}
+
+/** What one model or one custom route adds to a document. */
+export interface Fragment {
+  readonly operations: readonly DescribedOperation[];
+  /** Schemas by name, as the texts that stand there. */
+  readonly schemas: ReadonlyMap<string, string>;
+  readonly tags: readonly string[];
+}
+
+/** How a model is called in a document. */
+export interface ModelName {
+  /** Of its schemas: the kind, with `suffix` where another model has the same kind. */
+  readonly component: string;
+  /** Ends every operationId: '' or `<Version><GroupInCamelCase>`. */
+  readonly suffix: string;
+}
+
+const ndjson = 'application/x-ndjson';
+const sse = 'text/event-stream';
+const count = { type: 'integer', minimum: 0 };
+
+/** `v1alpha1` as `V1alpha1`, `demo.example.com` as `DemoExampleCom`. */
+export function camelCase(text: string): string {
+  return text
+    .split(/[^A-Za-z0-9]+/)
+    .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
+    .join('');
+}
+
+function optionsFor({ jsonSchema }: Scheme): ComponentOptions {
+  // A model without `spec` whose own schema cannot be merged with the members of every object stands beside them.
+  return { parts: ['/properties/spec', '/properties/status'], closed: true, openRoot: 'allOf' in jsonSchema };
+}
+
+/** The schemas of a model's objects: `<name>`, `<name>.spec`, `<name>.status` and what these refer to. */
+export function modelSchemas(scheme: Scheme, name: string): Map<string, JsonSchema> {
+  const schemas = componentsOf(scheme.jsonSchema, name, optionsFor(scheme));
+  schemas.set(name, withMetadata(schemas.get(name)!, 'Metadata'));
+  return schemas;
+}
+
+/** Of what clients send: `<name>.new` for POST, `<name>.input` for PUT, and their parts where these have defaults. */
+function inputSchemas(scheme: Scheme, name: string, stored: JsonSchema): Map<string, JsonSchema> {
+  const own = `${name}.input`;
+  const hasDefaults = JSON.stringify(scheme.jsonSchema).includes('"default":');
+  const schemas = hasDefaults
+    ? componentsOf(scheme.jsonSchema, own, { ...optionsFor(scheme), sent: true })
+    : new Map([[own, stored]]);
+  const whole = withMetadata(schemas.get(own)!, 'MetadataInput');
+  const required = (whole.required as string[]).filter(
+    (member) => !['apiVersion', 'kind', 'metadata'].includes(member),
+  );
+  const description = 'What is sent: apiVersion, kind and what the service sets in metadata may be left out';
+  schemas.set(own, { ...whole, description, required });
+  schemas.set(`${name}.new`, { ...whole, description, required: ['metadata', ...required] });
+  return schemas;
+}
+
+function withMetadata(whole: JsonSchema, component: string): JsonSchema {
+  return { ...whole, properties: { ...(whole.properties as JsonSchema), metadata: componentRef(component) } };
+}
+
+export function describeModel(scheme: Scheme, name: ModelName): Fragment {
+  const { group, version, kind } = scheme.groupVersionKind;
+  const base = `${group === '' ? '/api' : `/apis/${group}`}/${version}/${scheme.plural}`;
+  const schemas = modelSchemas(scheme, name.component);
+  for (const [key, schema] of inputSchemas(scheme, name.component, schemas.get(name.component)!))
+    schemas.set(key, schema);
+  for (const [key, schema] of answerSchemas(name.component)) schemas.set(key, schema);
+  const tag = name.suffix === '' ? `${kind}${camelCase(version)}` : `${kind}${name.suffix}`;
+
+  const operation = (id: string, verb: string, path: string, method: string, resource: string, description: object) => {
+    const operationId = `${id}${name.suffix}`;
+    const access = { verb, group, resource };
+    return { path, method, access, operationId, json: JSON.stringify({ operationId, tags: [tag], ...description }) };
+  };
+  const ofList = (id: string, verb: string, method: string, description: object) =>
+    operation(`${id}${kind}`, verb, base, method, scheme.plural, description);
+  const ofObject = (id: string, verb: string, method: string, description: object) =>
+    operation(`${id}${kind}`, verb, `${base}/{name}`, method, scheme.plural, description);
+  const ofStatus = (id: string, verb: string, method: string, description: object) =>
+    operation(`${id}${kind}Status`, verb, `${base}/{name}/status`, method, `${scheme.plural}/status`, description);
+
+  const described = describe(scheme, name.component);
+  const operations = [
+    ofList('list', 'list', 'get', described.list),
+    ofList('create', 'create', 'post', described.create),
+    ofObject('get', 'get', 'get', described.get('Reads one object')),
+    ofObject('update', 'update', 'put', described.update('Replaces one object')),
+    ofObject('patch', 'patch', 'patch', described.patch('Changes parts of one object')),
+    ofObject('delete', 'delete', 'delete', described.delete),
+  ];
+  if (scheme.subresources.status) {
+    operations.push(
+      ofStatus('get', 'get', 'get', described.get('Reads one object by its status sub-resource')),
+      ofStatus('update', 'update', 'put', described.update('Replaces the status of one object, and nothing else')),
+      ofStatus(
+        'patch',
+        'patch',
+        'patch',
+        described.patch('Changes parts of the status of one object, and nothing else'),
+      ),
+    );
+  }
+  const texts = new Map([...schemas].map(([key, schema]) => [key, JSON.stringify(schema)]));
+  return { operations, schemas: texts, tags: [tag] };
+}
+
+/** The list envelope. @param name of the objects' schema */
+export function listSchema(name: string): JsonSchema {
+  const flag = { type: 'boolean' };
+  return closed({
+    page: { type: 'integer', minimum: 1 },
+    size: { type: 'integer', minimum: 1 },
+    total: { ...count, description: 'All matches, of the same revision as the items' },
+    items: { type: 'array', items: componentRef(name) },
+    first: flag,
+    last: flag,
+    hasNext: flag,
+    hasPrevious: flag,
+    totalPages: { ...count, description: '0 when total is 0' },
+  });
+}
+
+/** The list envelope, events of a watch. */
+function answerSchemas(name: string): Map<string, JsonSchema> {
+  const object = componentRef(name);
+  const objects = { type: 'array', items: object };
+  const inserted = {
+    type: 'object',
+    properties: { index: count, object },
+    required: ['index', 'object'],
+    additionalProperties: false,
+  };
+  const window = {
+    total: count,
+    removed: { type: 'array', items: { type: 'string' } },
+    inserted: { type: 'array', items: inserted },
+    updated: objects,
+  };
+  const event = {
+    type: { type: 'string', enum: ['ADDED', 'MODIFIED', 'DELETED', 'BOOKMARK', 'SNAPSHOT', 'WINDOW', 'ERROR'] },
+    revision: count,
+    initial: { type: 'boolean', const: true },
+    object: { anyOf: [object, componentRef(`${name}.list`), closed(window)] },
+    error: componentRef('Problem'),
+  };
+  return new Map([
+    [`${name}.list`, listSchema(name)],
+    [`${name}.event`, closed(event, ['type', 'revision'])],
+  ]);
+}
+
+/** An object schema without further members. @param required all by default */
+export function closed(properties: object, required: readonly string[] = Object.keys(properties)): JsonSchema {
+  return { type: 'object', properties, required, additionalProperties: false };
+}
+
+/**
+ * The operations without operationId and tag. Streams stand in `x-streams` (media type → reference to the schema of one item, or of one
+ * event of a watch) rather than in `content`, and bulk creation in `x-bulk`: there they would be texts, and a generated client
+ * would take and give "an object or a text" everywhere.
+ */
+function describe(scheme: Scheme, name: string) {
+  const object = { 'application/json': { schema: componentRef(name) } };
+  const input = componentRef(`${name}.input`);
+  const revised = (...names: readonly string[]): object => headersOf('Kindred-Revision', ...names);
+  const ok = { description: 'The object as it is stored', headers: revised('ETag', 'Cache-Control'), content: object };
+  const summary = (text: string): string => `${text} of the model ${scheme.groupVersionKind.kind}`;
+  const written = errors(...anywhere, 409, 412, 413, 415, 422, 504, 507);
+  const named = [parameter('name'), ...commonParameters];
+  const { status } = scheme.subresources;
+  return {
+    list: {
+      summary: summary('Lists the objects'),
+      description:
+        'One page with an exact total. With Accept: application/x-ndjson every match, one object a line, without page and size. With watch=true a stream of changes.',
+      parameters: [
+        parameter('page'),
+        parameter('size'),
+        sortParameter(scheme),
+        ...['labelSelector', 'fieldSelector', 'explain', 'watch', 'since', 'sendInitial', 'lastEventId'].map(parameter),
+        ...commonParameters,
+      ],
+      responses: {
+        200: {
+          description: 'A page; or all matches; or, with watch=true, changes as they happen',
+          headers: revised('Kindred-Total', 'Cache-Control', 'X-Accel-Buffering'),
+          content: {
+            'application/json': { schema: componentRef(`${name}.list`), 'x-explain-schema': componentRef('Plan').$ref },
+          },
+          'x-streams': {
+            [ndjson]: { item: componentRef(name).$ref, event: componentRef(`${name}.event`).$ref },
+            [sse]: { event: componentRef(`${name}.event`).$ref },
+          },
+        },
+        ...errors(...anywhere, 410),
+      },
+    },
+    create: {
+      summary: summary('Creates an object'),
+      description: `With application/x-ndjson many, one a line, answered line by line in order; each succeeds or fails by itself.${status ? ' A status is dropped.' : ''}`,
+      parameters: commonParameters,
+      requestBody: {
+        required: true,
+        content: {
+          'application/json': { schema: componentRef(`${name}.new`) },
+        },
+      },
+      responses: {
+        201: {
+          description: 'The created object',
+          headers: revised('ETag', 'Location', 'Cache-Control'),
+          content: object,
+        },
+        ...errors(...anywhere, 409, 413, 415, 422, 504, 507),
+      },
+      'x-bulk': {
+        requestBody: { required: true, content: { [ndjson]: { item: componentRef(`${name}.new`).$ref } } },
+        responses: {
+          200: {
+            description: 'One line for each line of the body',
+            headers: revised(),
+            'x-streams': { [ndjson]: { item: componentRef('BulkResult').$ref } },
+          },
+        },
+      },
+    },
+    get: (text: string) => ({
+      summary: summary(text),
+      parameters: [...named, parameter('ifNoneMatch')],
+      responses: {
+        200: ok,
+        304: { description: 'The state that the client has is the current one', headers: revised('ETag') },
+        ...errors(...anywhere),
+      },
+    }),
+    update: (text: string) => ({
+      summary: summary(text),
+      description: 'With metadata.version the current version must be that one. What changes nothing writes nothing.',
+      parameters: [...named, parameter('ifMatch')],
+      requestBody: { required: true, content: { 'application/json': { schema: input } } },
+      responses: { 200: ok, ...written },
+    }),
+    patch: (text: string) => ({
+      summary: summary(text),
+      parameters: [...named, parameter('ifMatch')],
+      requestBody: {
+        required: true,
+        content: {
+          'application/merge-patch+json': { schema: componentRef('MergePatch') },
+          'application/json-patch+json': { schema: componentRef('JsonPatch') },
+        },
+      },
+      responses: { 200: ok, ...written },
+    }),
+    delete: {
+      summary: summary('Deletes one object'),
+      description:
+        'The answer shows it with deletionTimestamp. With finalizers it stays until the last of them is removed.',
+      parameters: [...named, parameter('ifMatch')],
+      responses: { 200: ok, ...errors(...anywhere, 409, 412, 504, 507) },
+    },
+  };
+}
+
+const sortable = ['metadata.name', 'metadata.creationTimestamp', 'metadata.deletionTimestamp'];
+
+function sortParameter(scheme: Scheme): object {
+  const fields = [...sortable, ...scheme.indexes.map((index) => index.name)];
+  const terms = fields.flatMap((field) => [field, `${field},asc`, `${field},desc`]);
+  return {
+    name: 'sort',
+    in: 'query',
+    description:
+      'An index, with its own order or `,asc` or `,desc`; may be given several times. Default: metadata.creationTimestamp,desc',
+    schema: { type: 'array', items: { type: 'string', enum: terms } },
+  };
+}

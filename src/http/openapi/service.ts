@@ -1,0 +1,200 @@
+/** The description of the service's own routes: discovery, the description itself, health (contract sections 11 and 14). */
+import type { Fragment } from './model.ts';
+import { closed } from './model.ts';
+import { anywhere, commonParameters, errors, headersOf } from './shared.ts';
+
+const text = { type: 'string' };
+const path = (name: string, description: string) => ({ name, in: 'path', required: true, description, schema: text });
+const listOf = (schema: object) => ({ type: 'array', items: schema });
+
+const apiGroup = closed({ name: text, versions: listOf(closed({ groupVersion: text, version: text })) });
+const apiResources = closed({
+  groupVersion: text,
+  resources: listOf(closed({ name: text, singularName: text, kind: text, verbs: listOf(text) })),
+});
+const documentIndex = closed({ groups: listOf(closed({ name: text, displayName: text, url: text })) });
+const readiness = {
+  type: 'object',
+  properties: {
+    status: text,
+    models: listOf({ type: 'object', additionalProperties: true }),
+    plugins: listOf({ type: 'object', additionalProperties: true }),
+  },
+  required: ['status'],
+  additionalProperties: true,
+};
+
+/** One of `type`, `resource` and `path` says what it is about. */
+const accessReview = {
+  type: 'object',
+  properties: {
+    verb: {
+      type: 'string',
+      description:
+        'get, list, watch, create, update, patch, delete, on users impersonate; for a path an HTTP method in lower case',
+    },
+    type: {
+      type: 'string',
+      description: 'plural, plural.group or plural.version.group, each with /status or another sub-resource behind it',
+    },
+    group: { type: 'string', description: 'Group of `resource`; default the empty one' },
+    resource: { type: 'string', description: 'Plural, with /status or another sub-resource behind it' },
+    name: { type: 'string', description: 'One object' },
+    path: { type: 'string', description: 'A path of no resource' },
+    user: { type: 'string', description: 'Somebody else; needs the right to list roles and role bindings' },
+  },
+  required: ['verb'],
+  additionalProperties: false,
+};
+const accessAnswer = {
+  type: 'object',
+  properties: {
+    allowed: { type: 'boolean' },
+    reason: text,
+    names: listOf(text),
+    because: listOf({
+      type: 'object',
+      properties: { rule: { type: 'object', additionalProperties: true }, roles: listOf(text), binding: text },
+      required: ['rule', 'roles'],
+      additionalProperties: false,
+    }),
+  },
+  required: ['allowed', 'reason', 'because'],
+  additionalProperties: false,
+};
+
+interface ServiceRoute {
+  readonly path: string;
+  /** Default `get`. */
+  readonly method?: 'post';
+  /** Schema of the JSON body. */
+  readonly body?: object;
+  /** With a verb that no generated operation begins with. */
+  readonly operationId: string;
+  readonly summary: string;
+  readonly parameters?: readonly object[];
+  /** Media type and schema of the answer with 200. */
+  readonly content: Readonly<Record<string, { readonly schema: object }>>;
+  /** For everybody. */
+  readonly open?: true;
+  /** Further headers of the answer with 200. */
+  readonly headers?: readonly string[];
+  /** Further answers. */
+  readonly responses?: Readonly<Record<string, object>>;
+}
+
+const json = (schema: object) => ({ 'application/json': { schema } });
+const group = path('group', 'Group, for example demo.example.com');
+const version = path('version', 'Version, for example v1alpha1');
+
+const routes: readonly ServiceRoute[] = [
+  {
+    path: '/apis',
+    operationId: 'discoverApiGroups',
+    summary: 'Lists the groups of resources',
+    content: json(closed({ groups: listOf(apiGroup) })),
+  },
+  {
+    path: '/apis/{group}',
+    operationId: 'discoverApiGroup',
+    summary: 'Reads one group of resources',
+    parameters: [group],
+    content: json(apiGroup),
+  },
+  {
+    path: '/apis/{group}/{version}',
+    operationId: 'discoverApiResources',
+    summary: 'Lists the resources of a group in one version',
+    parameters: [group, version],
+    content: json(apiResources),
+  },
+  {
+    path: '/api/{version}',
+    operationId: 'discoverCoreApiResources',
+    summary: 'Lists the resources of the empty group in one version',
+    parameters: [version],
+    content: json(apiResources),
+  },
+  {
+    path: '/v3/api-docs',
+    operationId: 'showApiDocuments',
+    summary: 'Lists the API descriptions',
+    content: json(documentIndex),
+  },
+  {
+    path: '/v3/api-docs/{group}',
+    operationId: 'showApiDocument',
+    summary: 'Reads one API description (OpenAPI 3.1)',
+    parameters: [path('group', 'Name of the description'), { $ref: '#/components/parameters/ifNoneMatch' }],
+    content: json({ type: 'object', additionalProperties: true }),
+    responses: {
+      304: { description: 'The description that the client has is the current one', headers: headersOf('ETag') },
+    },
+  },
+  {
+    path: '/swagger-ui.html',
+    operationId: 'showApiPage',
+    summary: 'The page that shows the API descriptions',
+    content: { 'text/html': { schema: text } },
+    open: true,
+    headers: ['Content-Security-Policy', 'Referrer-Policy'],
+  },
+  {
+    path: '/livez',
+    operationId: 'checkLiveness',
+    summary: 'Whether the process is alive',
+    content: json(readiness),
+    open: true,
+  },
+  {
+    path: '/readyz',
+    operationId: 'checkReadiness',
+    summary: 'Whether the service is ready, with its models and plugins for those who may see them',
+    content: json(readiness),
+    open: true,
+  },
+  {
+    path: '/v3/can-i',
+    method: 'post',
+    operationId: 'explainAccess',
+    summary: 'Whether the caller may do something, and which rules say so',
+    body: accessReview,
+    content: json(accessAnswer),
+  },
+  {
+    path: '/metrics',
+    operationId: 'showMetrics',
+    summary: 'Measurements in the format of Prometheus',
+    content: { 'text/plain': { schema: text } },
+  },
+];
+
+const headers = ['ETag', 'Cache-Control', 'Kindred-Revision.optional'];
+
+/** All of them, with the tag `Service`. */
+export function describeService(): Fragment {
+  const operations = routes.map((route) => ({
+    path: route.path,
+    method: route.method ?? 'get',
+    access: route.open ? undefined : { verb: route.method ?? 'get', path: route.path },
+    operationId: route.operationId,
+    json: JSON.stringify({
+      operationId: route.operationId,
+      tags: ['Service'],
+      summary: route.summary,
+      ...(route.open && { security: [] }),
+      parameters: [...(route.parameters ?? []), ...commonParameters],
+      ...(route.body && { requestBody: { required: true, content: json(route.body) } }),
+      responses: {
+        200: {
+          description: 'Success',
+          headers: headersOf(...headers, ...(route.headers ?? [])),
+          content: route.content,
+        },
+        ...errors(...anywhere, ...(route.body ? [413, 415, 422] : [])),
+        ...route.responses,
+      },
+    }),
+  }));
+  return { operations, schemas: new Map(), tags: ['Service'] };
+}

@@ -1,0 +1,508 @@
+/** One life of one plugin, from `start()` until everything it registered is taken down (contract section 9). */
+import type { AsyncLocalStorage } from 'node:async_hooks';
+import { format } from 'node:util';
+import type { ControllerObserver, ControllerStatus } from '../controller/controller.ts';
+import { RunningController } from '../controller/controller.ts';
+import type { Fence, LeaseStore, LeaseTimes } from '../controller/lease.ts';
+import type { ControllerSpec, Reconciler } from '../controller/reconciler.ts';
+import { setUp } from '../controller/reconciler.ts';
+import type { Text } from '../errors.ts';
+import { KindredError } from '../errors.ts';
+import type { CustomRoutes } from '../http/custom/routes.ts';
+import type { SchemeManager, SchemeRegistry } from '../model/registry.ts';
+import type { Scheme } from '../model/scheme.ts';
+import type { ExtensionClient } from '../resource/extension-client.ts';
+import type { Resources } from '../resource/registry.ts';
+import type { Timers } from '../runtime/work-queue.ts';
+import type { PluginScope } from './faults.ts';
+import type { Manifest } from './manifest.ts';
+import type { Authenticate, PluginContext, PluginLogger } from './plugin.ts';
+import { instantiate } from './plugin.ts';
+import type { Declared } from './predeclared.ts';
+import { PreDeclared } from './predeclared.ts';
+import { Refusal } from './refusal.ts';
+
+/** The authenticators that plugins bring, in the order in which they are asked. */
+interface Authenticators {
+  add(owner: string, authenticate: Authenticate): void;
+  remove(owner: string): void;
+}
+
+/** What a plugin may do without any role, beside everything with its own models (contract section 9). */
+interface Rights {
+  /** The objects that it pre-declares, all of them; an empty list takes that away. */
+  declare(plugin: string, objects: readonly { group: string; resource: string; name: string }[]): void;
+}
+
+/** What a pino logger offers. */
+export interface Logger {
+  debug(details: object, message: string): void;
+  info(details: object, message: string): void;
+  warn(details: object, message: string): void;
+  error(details: object, message: string): void;
+  child(bindings: object): Logger;
+}
+
+/** What the host gives to every run. */
+export interface RunParts {
+  readonly registry: SchemeRegistry;
+  readonly resources: Resources;
+  readonly custom: CustomRoutes;
+  readonly store: LeaseStore;
+  /** Acts as the service. */
+  readonly client: ExtensionClient;
+  /** Acts as the plugin; `fence` is asked before every write and refuses it by throwing. */
+  readonly clientOf: (plugin: string, fence: () => Fence | undefined) => ExtensionClient;
+  readonly authenticators: Authenticators;
+  readonly rights: Rights;
+  readonly timers: Timers;
+  readonly logger: Logger;
+  readonly reservedDomain: string;
+  readonly observe?: ControllerObserver;
+}
+
+export interface RunOptions {
+  /** Milliseconds. */
+  readonly startTimeout: number;
+  /** Milliseconds, for the controllers to finish and for `stop()`, each. */
+  readonly stopTimeout: number;
+  readonly leaseTimes?: Partial<LeaseTimes>;
+  /** Names this process among the replicas. */
+  readonly replica: string;
+}
+
+export interface Trouble {
+  readonly reason: string;
+  readonly message: string;
+}
+
+const texts = {
+  ended: {
+    en: 'The plugin "{plugin}" is stopped: it can register and write nothing any more',
+    zh: '插件 "{plugin}" 已停止：不能再注册或写入任何内容',
+  },
+  startTimeout: { en: 'start() has not ended after {limit} ms', zh: 'start() 在 {limit} 毫秒后仍未结束' },
+  controllerTwice: {
+    en: 'The plugin has two controllers named "{name}": give one another name with builder.name()',
+    zh: '插件有两个名为 "{name}" 的控制器：请用 builder.name() 为其中一个另取名称',
+  },
+  authenticator: { en: 'registerAuthenticator takes a function', zh: 'registerAuthenticator 需要一个函数' },
+} satisfies Record<string, Text>;
+
+/** Milliseconds that calls under way have to end when the controllers' time is over. */
+const endingLeast = 1_000;
+
+export interface PluginRunParts {
+  readonly manifest: Manifest;
+  /** What the package exports by default. */
+  readonly exported: unknown;
+  readonly declared: readonly Declared[];
+  readonly config: unknown;
+  readonly parts: RunParts;
+  readonly options: RunOptions;
+  readonly scope: AsyncLocalStorage<PluginScope>;
+  readonly isPlugin: (name: string) => boolean;
+  /** Something goes wrong while the plugin runs; undefined: that is over. */
+  readonly onTrouble: (about: string, trouble: Trouble | undefined) => void;
+}
+
+interface Registered {
+  readonly spec: ControllerSpec;
+  readonly reconciler: Reconciler;
+  readonly id: string;
+  running: RunningController | undefined;
+}
+
+export class PluginRun {
+  readonly #run: PluginRunParts;
+  readonly #name: string;
+  readonly #logger: Logger;
+  readonly #preDeclared: PreDeclared;
+  readonly #controllers: Registered[] = [];
+  readonly #stopListening: () => void;
+  /** Rejects when the process ends. */
+  readonly #ending = Promise.withResolvers<never>();
+  #functions: { start(): unknown; stop(): unknown } | undefined;
+  /** The plugin may register and write. */
+  #alive = true;
+  #controllersRun = false;
+  /** The leader's fence; undefined at other replicas. */
+  #fence: Fence | undefined;
+
+  constructor(run: PluginRunParts) {
+    this.#run = run;
+    this.#name = run.manifest.name;
+    this.#logger = run.parts.logger.child({ plugin: this.#name });
+    const { registry, resources, reservedDomain } = run.parts;
+    this.#preDeclared = new PreDeclared({
+      plugin: this.#name,
+      documents: run.declared,
+      registry,
+      resources,
+      reservedDomain,
+      isPlugin: run.isPlugin,
+      logger: this.#logger,
+    });
+    this.#stopListening = registry.onUnregister((scheme) => this.#forgetControllers(scheme));
+    this.#ending.promise.catch(() => {});
+  }
+
+  /**
+   * `start()`, indexes, pre-declared objects, routes, controllers. When something fails, all of it is undone before the
+   * error is thrown.
+   * @param lead resolves when it is known whether this replica applies the pre-declared objects: with its fence when it does
+   */
+  async start(lead: () => Promise<Fence | 'done elsewhere' | undefined>): Promise<void> {
+    const { custom, registry, resources } = this.#run.parts;
+    const unlessEnding = <T>(work: Promise<T>) => Promise.race([work, this.#ending.promise]);
+    try {
+      registry.starting.begin(this.#name, () => this.#progress());
+      custom.enclose(this.#name, (handle) => this.#handle(handle));
+      await unlessEnding(this.#callStart());
+      await unlessEnding(Promise.all(this.#schemes().map((scheme) => resources.model(scheme).ready)));
+      this.#nameDegraded();
+      this.#run.parts.rights.declare(this.#name, this.#declaredObjects());
+      const led = await unlessEnding(lead());
+      if (led !== 'done elsewhere') {
+        this.#fence = led;
+        await unlessEnding(this.#preDeclared.apply(led));
+      }
+      // Whatever can fail comes before the routes open.
+      for (const controller of this.#controllers) controller.running = this.#controllerOf(controller);
+      registry.starting.end(this.#name);
+      this.#controllersRun = true;
+      await Promise.all(this.#controllers.map(({ running }) => running!.start()));
+    } catch (error) {
+      if (this.#alive) await this.#undo();
+      throw error;
+    }
+  }
+
+  /**
+   * Routes go, pre-declared objects are deleted, controllers get their time, `stop()`, then what is left. Resolves in
+   * bounded time; gives what did not go as it should.
+   */
+  async stop(): Promise<Trouble | undefined> {
+    const { custom, logger, timers } = this.#run.parts;
+    custom.remove(this.#name);
+    try {
+      if (this.#fence) await this.#preDeclared.remove(this.#fence);
+    } catch (err) {
+      logger.warn({ err, plugin: this.#name }, 'Pre-declared objects could not be removed');
+    }
+    const { stopTimeout } = this.#run.options;
+    const end = timers.now() + stopTimeout;
+    await this.#finishFinalizers(end);
+    await this.#stopControllers(Math.max(endingLeast, end - timers.now()));
+    const trouble = await this.#callStop(stopTimeout);
+    this.#takeDown();
+    return trouble;
+  }
+
+  /** The process ends: controllers and `stop()`, together within so many milliseconds. What is registered and declared stays. */
+  async shutDown(milliseconds: number): Promise<void> {
+    this.#preDeclared.close();
+    await this.#stopControllers(milliseconds / 2);
+    await this.#callStop(milliseconds / 2);
+    this.#alive = false;
+    this.#ending.reject(new KindredError('InvalidPlugin', texts.ended, { plugin: this.#name }));
+    this.#stopListening();
+    this.#run.parts.authenticators.remove(this.#name);
+  }
+
+  /** This replica took over from one that died. */
+  lead(fence: Fence | undefined): void {
+    this.#fence = fence;
+  }
+
+  /** Changes went past unseen. */
+  overtaken(): void {
+    for (const { running } of this.#controllers) running?.resync();
+  }
+
+  controllers(): ControllerStatus[] {
+    return this.#controllers.flatMap(({ running }) => running?.status() ?? []);
+  }
+
+  /** Runs the plugin's code so that what it starts is known to be the plugin's. */
+  #inside<T>(work: () => T, fence?: Fence): T {
+    return this.#run.scope.run({ plugin: this.#name, fence }, work);
+  }
+
+  /** A handler of a route. What it throws but for errors that are meant for the caller is named on the Plugin object. */
+  async #handle(handle: () => unknown): Promise<unknown> {
+    try {
+      return await this.#inside(handle);
+    } catch (error) {
+      if (!(error instanceof KindredError) && (error as Error | undefined)?.name !== 'AbortError') {
+        this.#run.onTrouble('route', { reason: 'RouteFailed', message: `a route failed: ${messageOf(error)}` });
+      }
+      throw error;
+    }
+  }
+
+  async #callStart(): Promise<void> {
+    const { startTimeout } = this.#run.options;
+    const functions = this.#inside(() => instantiate(this.#run.exported, this.#context()));
+    const work = this.#inside(async () => functions.start());
+    const ended = await this.#within(work, startTimeout, () => this.#isBuilding());
+    if (!ended) throw new Refusal('StartTimeout', texts.startTimeout, { limit: startTimeout });
+    this.#functions = functions;
+  }
+
+  async #callStop(limit: number): Promise<Trouble | undefined> {
+    const functions = this.#functions;
+    this.#functions = undefined;
+    if (!functions) return undefined;
+    try {
+      const ended = await this.#within(
+        this.#inside(async () => functions.stop()),
+        limit,
+      );
+      if (ended) return undefined;
+      this.#logger.warn({ limit }, 'stop() has not ended in time');
+      return { reason: 'StopTimeout', message: `stop() has not ended after ${limit} ms` };
+    } catch (err) {
+      this.#logger.warn({ err }, 'stop() failed');
+      return { reason: 'StopFailed', message: messageOf(err) };
+    }
+  }
+
+  /** False when the time is over first. Time in which `free` says yes does not count. */
+  async #within(work: Promise<unknown>, limit: number, free: () => boolean = () => false): Promise<boolean> {
+    const { timers } = this.#run.parts;
+    // Whoever comes too late is no longer listened to.
+    work.catch(() => {});
+    let cancel = () => {};
+    const over = new Promise<false>((resolve) => {
+      let left = limit;
+      const tick = Math.max(1, Math.min(250, limit));
+      const wait = () => {
+        cancel = timers.after(Math.min(tick, left), () => {
+          if (!free()) left -= tick;
+          if (left > 0) wait();
+          else resolve(false);
+        });
+      };
+      wait();
+    });
+    try {
+      return await Promise.race([work.then(() => true), over]);
+    } finally {
+      cancel();
+    }
+  }
+
+  #schemes(): Scheme[] {
+    const { registry } = this.#run.parts;
+    return registry.schemes().filter((scheme) => registry.ownerOf(scheme) === this.#name);
+  }
+
+  #isBuilding(): boolean {
+    return this.#schemes().some((scheme) => {
+      const { state, progress } = this.#run.parts.resources.model(scheme).state();
+      return state === 'building' && progress > 0;
+    });
+  }
+
+  /** Of all indexes of the plugin's models together, 0 to 1. */
+  #progress(): number {
+    const schemes = this.#schemes();
+    if (schemes.length === 0) return 0;
+    const sum = schemes.reduce((total, scheme) => total + this.#run.parts.resources.model(scheme).state().progress, 0);
+    return sum / schemes.length;
+  }
+
+  #nameDegraded(): void {
+    for (const scheme of this.#schemes()) {
+      const { kind } = scheme.groupVersionKind;
+      const { problems } = this.#run.parts.resources.model(scheme).state();
+      const [first] = problems;
+      if (!first) continue;
+      const message =
+        problems.length === 1
+          ? `1 object of ${kind} needs repair, "${first.name}": ${first.reason}`
+          : `${problems.length} objects of ${kind} need repair, "${first.name}" for one: ${first.reason}`;
+      this.#run.onTrouble(`model ${kind}`, { reason: 'Degraded', message });
+    }
+  }
+
+  #context(): PluginContext {
+    const { parts, manifest, config } = this.#run;
+    const manager = parts.registry.manager(this.#name);
+    const schemeManager: SchemeManager = {
+      register: (type, indexes) => {
+        this.#assertAlive();
+        return manager.register(type, indexes);
+      },
+      unregister: (scheme) => manager.unregister(scheme),
+      schemes: () => manager.schemes(),
+      fetch: (gvk) => manager.fetch(gvk),
+      get: (gvk) => manager.get(gvk),
+    };
+    const client = parts.clientOf(this.#name, () => {
+      this.#assertAlive();
+      return this.#run.scope.getStore()?.fence;
+    });
+    return {
+      name: this.#name,
+      version: manifest.version,
+      config,
+      schemeManager,
+      client,
+      logger: pluginLogger(this.#logger),
+      registerController: (reconciler) => this.#registerController(reconciler),
+      registerEndpoint: (endpoint) => {
+        this.#assertAlive();
+        parts.custom.register(this.#name, endpoint);
+      },
+      registerAuthenticator: (authenticate) => {
+        this.#assertAlive();
+        if (typeof authenticate !== 'function') throw new KindredError('InvalidPlugin', texts.authenticator);
+        parts.authenticators.add(this.#name, (request) => this.#inside(() => authenticate(request)));
+      },
+    };
+  }
+
+  #declaredObjects(): { group: string; resource: string; name: string }[] {
+    return this.#run.declared.flatMap(({ apiVersion, kind, name }) => {
+      const [version, group = ''] = apiVersion.split('/').reverse() as [string, string | undefined];
+      const scheme = this.#run.parts.registry.fetch({ group, version, kind });
+      return scheme ? [{ group, resource: scheme.plural, name }] : [];
+    });
+  }
+
+  #assertAlive(): void {
+    if (!this.#alive) throw new KindredError('InvalidPlugin', texts.ended, { plugin: this.#name });
+  }
+
+  #registerController(reconciler: Reconciler): void {
+    this.#assertAlive();
+    const spec = setUp(reconciler);
+    const plural = this.#run.parts.registry.schemeOf(spec.type).plural;
+    const isTaken = (name: string) => this.#controllers.some((one) => one.spec.name === name);
+    if (spec.named && isTaken(spec.name))
+      throw new KindredError('InvalidPlugin', texts.controllerTwice, { name: spec.name });
+    let name = spec.named ? spec.name : plural;
+    for (let n = 2; !spec.named && isTaken(name); n += 1) name = `${plural}-${n}`;
+    const registered: Registered = {
+      spec: { ...spec, name },
+      reconciler,
+      id: `${this.#name}/${name}`,
+      running: undefined,
+    };
+    this.#controllers.push(registered);
+    if (!this.#controllersRun) return;
+    Promise.try(() => {
+      registered.running = this.#controllerOf(registered);
+      return registered.running.start();
+    }).catch((err: unknown) => {
+      this.#run.onTrouble(registered.id, { reason: 'ControllerFailed', message: messageOf(err) });
+    });
+  }
+
+  /** @throws NotFound when one of its models is not registered */
+  #controllerOf({ spec, reconciler, id }: Registered): RunningController {
+    const { parts, options, onTrouble } = this.#run;
+    return new RunningController({
+      spec,
+      reconciler,
+      id,
+      feed: parts.resources.feed,
+      schemeOf: (type) => parts.registry.schemeOf(type),
+      client: parts.client,
+      store: parts.store,
+      holder: options.replica,
+      leaseTimes: options.leaseTimes,
+      timers: parts.timers,
+      run: (fence, work) => this.#inside(work, fence),
+      logger: this.#logger,
+      observe: parts.observe,
+      onTrouble: (trouble) => onTrouble(id, trouble),
+    });
+  }
+
+  #forgetControllers(scheme: Scheme): void {
+    for (const registered of this.#controllers) {
+      if (registered.running?.scheme !== scheme) continue;
+      void registered.running.stop(this.#run.options.stopTimeout);
+      registered.running = undefined;
+    }
+  }
+
+  /** Gives the controllers time until the deleted pre-declared objects are gone and nothing is left to do. */
+  async #finishFinalizers(end: number): Promise<void> {
+    const { timers, logger, resources } = this.#run.parts;
+    let wake = () => {};
+    const unsubscribe = resources.feed.subscribe(({ type }) => {
+      if (type === 'delete') wake();
+    });
+    try {
+      for (let left = end - timers.now(); left > 0; left = end - timers.now()) {
+        const gone = new Promise<void>((resolve) => {
+          wake = resolve;
+        });
+        if ((await this.#preDeclared.leaving()) === 0) {
+          await Promise.all(this.#controllers.map(({ running }) => running?.whenQuiet(left)));
+          return;
+        }
+        let cancel = () => {};
+        const late = new Promise<void>((resolve) => {
+          cancel = timers.after(left, resolve);
+        });
+        await Promise.race([gone, late]);
+        cancel();
+      }
+      logger.warn(
+        { plugin: this.#name },
+        'Some pre-declared objects keep their finalizers: they stay, marked for deletion',
+      );
+    } catch (err) {
+      logger.warn({ err, plugin: this.#name }, 'Whether the pre-declared objects are gone could not be learnt');
+    } finally {
+      unsubscribe();
+    }
+  }
+
+  async #stopControllers(milliseconds: number): Promise<void> {
+    this.#controllersRun = false;
+    await Promise.all(this.#controllers.map(({ running }) => running?.stop(milliseconds)));
+    this.#controllers.length = 0;
+  }
+
+  /** After a failed start. `stop()` is called only when `start()` succeeded. */
+  async #undo(): Promise<void> {
+    this.#run.parts.custom.remove(this.#name);
+    await this.#preDeclared.undo();
+    await this.#stopControllers(this.#run.options.stopTimeout);
+    await this.#callStop(this.#run.options.stopTimeout);
+    this.#takeDown();
+  }
+
+  #takeDown(): void {
+    const { registry, custom, authenticators, rights } = this.#run.parts;
+    this.#alive = false;
+    this.#stopListening();
+    this.#preDeclared.close();
+    custom.remove(this.#name);
+    authenticators.remove(this.#name);
+    rights.declare(this.#name, []);
+    for (const scheme of this.#schemes()) registry.unregister(scheme, this.#name);
+    registry.starting.end(this.#name);
+  }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** Arguments as `console.log` takes them; an error among them keeps its stack. */
+function pluginLogger(logger: Logger): PluginLogger {
+  const write =
+    (level: 'debug' | 'info' | 'warn' | 'error') =>
+    (...all: unknown[]) => {
+      const err = all.find((one) => one instanceof Error);
+      logger[level](err ? { err } : {}, format(...all));
+    };
+  return { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') };
+}

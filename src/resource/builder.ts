@@ -1,0 +1,195 @@
+/** Builds the indexes of a model from what the store has, and makes the store's claims those of today's unique indexes. */
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { ModelIndex } from '../indexes/model-index.ts';
+import type { IndexDefinition, IndexEntry } from '../model/index-entry.ts';
+import type { ExtensionObject } from '../model/object.ts';
+import type { Scheme } from '../model/scheme.ts';
+import { Turns } from '../runtime/turns.ts';
+import type { Claim, HeldClaim, Store, TextRow } from '../store/store.ts';
+import { claimsOf } from './claims.ts';
+import { storedEntry } from './entries.ts';
+import { asBuffer } from './feed.ts';
+
+interface BuildParts {
+  readonly store: Store;
+  readonly number: number;
+  /** What was created after this revision is left out: the feed tells of it. */
+  readonly newest: number;
+  readonly scheme: Scheme;
+  readonly uniques: readonly IndexDefinition[];
+  /** Nobody waits for the result any more. */
+  readonly isOver: () => boolean;
+  /** Objects that are read, and all there are to read. */
+  readonly onProgress: (done: number, total: number) => void;
+}
+
+interface IndexRow {
+  readonly entry: IndexEntry;
+  readonly id: number;
+  readonly revision: number;
+  readonly length: number;
+}
+
+const portion = 500;
+/**
+ * Rows that are handed over at once. With entries of hundreds of rows at hand the garbage collector takes them for long-lived,
+ * and what is dropped is carried into the old generation first: a fifth of the build's processor time.
+ */
+const handful = 16;
+/** Milliseconds that index functions may hold the event loop at once. */
+const slice = 10;
+
+const monotonicNow = () => performance.now();
+
+export async function buildIndexes(parts: BuildParts): Promise<{ index: ModelIndex; problems: Map<string, string> }> {
+  const { store, number, scheme } = parts;
+  const problems = new Map<string, string>();
+  const expected = new ClaimSum();
+  const total = await store.count(number);
+  parts.onProgress(0, total);
+  const index = new ModelIndex(scheme.indexes);
+  const { apiVersion } = scheme;
+
+  async function* rows(): AsyncGenerator<readonly IndexRow[]> {
+    for (let after = 0; !parts.isOver(); ) {
+      const page = await rowsAfter(parts, after);
+      if (page.length === 0) return;
+      after = page.at(-1)!.id;
+      let built: IndexRow[] = [];
+      const turns = new Turns(monotonicNow, slice);
+      for (const row of page) {
+        const object = parse(row.text);
+        const { entry, problem } = storedEntry(scheme, object ?? unreadable(scheme, row.name), row.name);
+        if (!object) problems.set(row.name, 'the stored object is not valid JSON');
+        else if (problem !== undefined) problems.set(row.name, problem);
+        else if (object.apiVersion !== apiVersion)
+          problems.set(row.name, `stored as ${object.apiVersion}, the model is ${apiVersion}`);
+        for (const claim of claimsOf(parts.uniques, scheme.indexes, entry)) expected.add(claim.hash, row.id);
+        built.push({ entry, id: row.id, revision: row.revision, length: Buffer.byteLength(row.text) });
+        if (turns.isDue) await turns.take();
+        if (built.length < handful) continue;
+        yield built;
+        built = [];
+      }
+      yield built;
+      await turns.take();
+    }
+  }
+
+  await index.build(rows(), { onProgress: (done) => parts.onProgress(Math.min(done, total), total) });
+  await mendClaims(parts, expected);
+  return { index, problems };
+}
+
+/** A name that is deleted and created again meanwhile would come twice; of its creations only one is up to `newest`. */
+async function rowsAfter({ store, number, newest }: BuildParts, after: number): Promise<readonly TextRow[]> {
+  const page =
+    store.scanText?.(number, after, portion) ??
+    (await store.scan(number, after, portion)).map(({ bytes, ...row }) => ({
+      ...row,
+      text: asBuffer(bytes).toString(),
+    }));
+  return page.filter((row) => row.id <= newest);
+}
+
+function parse(text: string): ExtensionObject | undefined {
+  try {
+    const object = JSON.parse(text) as ExtensionObject | null;
+    return typeof object?.metadata === 'object' ? object : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function unreadable(scheme: Scheme, name: string): ExtensionObject {
+  return { apiVersion: '', kind: scheme.groupVersionKind.kind, metadata: { name } };
+}
+
+/** The claims of a model in one number that does not depend on their order. */
+class ClaimSum {
+  #count = 0;
+  #sum = 0n;
+
+  add(hash: Uint8Array, id: number): void {
+    this.#count++;
+    this.#sum += asBuffer(hash).readBigUInt64LE(0) * BigInt(2 * id + 1);
+  }
+
+  equals(other: ClaimSum): boolean {
+    return this.#count === other.#count && this.#sum === other.#sum;
+  }
+}
+
+/** Times that claims are compared again because rows changed meanwhile. */
+const mendings = 10;
+
+/**
+ * The claims are kept by every write; they differ only when a unique index was added, dropped or given another
+ * function since, or when stored data violates it. Of several holders of one value the one that has the claim keeps it.
+ * Other replicas may write meanwhile: a claim is touched only as long as its row is the one that was read.
+ */
+async function mendClaims(parts: BuildParts, expected: ClaimSum): Promise<void> {
+  const stored = new ClaimSum();
+  for await (const page of claimPages(parts)) for (const claim of page) stored.add(claim.hash, claim.id);
+  if (stored.equals(expected)) return;
+  for (let left = 1, mending = 0; left > 0 && mending < mendings && !parts.isOver(); mending++) {
+    left = await mendOnce(parts);
+  }
+}
+
+/** How many claims were left as they are because their rows had changed. */
+async function mendOnce(parts: BuildParts): Promise<number> {
+  const { store, number, scheme, uniques } = parts;
+  const revisions = new Map<number, number>();
+  const wanted = new Map<string, { claim: Claim; ids: Set<number> }>();
+  for (let after = 0; !parts.isOver(); ) {
+    const page = await rowsAfter(parts, after);
+    if (page.length === 0) break;
+    after = page.at(-1)!.id;
+    const turns = new Turns(monotonicNow, slice);
+    for (const row of page) {
+      revisions.set(row.id, row.revision);
+      const { entry } = storedEntry(scheme, parse(row.text) ?? unreadable(scheme, row.name), row.name);
+      for (const { hash, index: name, key } of claimsOf(uniques, scheme.indexes, entry)) {
+        const text = asBuffer(hash).toString('latin1');
+        const known = wanted.get(text);
+        if (known) known.ids.add(row.id);
+        else wanted.set(text, { claim: { hash, index: name, key }, ids: new Set([row.id]) });
+      }
+      if (turns.isDue) await turns.take();
+    }
+    await turns.take();
+  }
+  const remove: HeldClaim[] = [];
+  for await (const page of claimPages(parts)) {
+    for (const { hash, id } of page) {
+      const text = asBuffer(hash).toString('latin1');
+      if (wanted.get(text)?.ids.has(id)) wanted.delete(text);
+      else remove.push({ hash, id, revision: revisions.get(id) });
+    }
+  }
+  const add = [...wanted.values()].map(({ claim, ids }) => {
+    const id = Math.min(...ids);
+    return { ...claim, id, revision: revisions.get(id)! };
+  });
+  let left = 0;
+  for (let at = 0; at < remove.length; at += claimPortion) {
+    left += await store.mendClaims(number, [], remove.slice(at, at + claimPortion));
+  }
+  for (let at = 0; at < add.length; at += claimPortion) {
+    left += await store.mendClaims(number, add.slice(at, at + claimPortion), []);
+  }
+  return left;
+}
+
+const claimPortion = 5_000;
+
+async function* claimPages({ store, number, newest }: BuildParts): AsyncGenerator<readonly (Claim & { id: number })[]> {
+  for (let after: Uint8Array | undefined; ; ) {
+    const page = await store.claims(number, after, claimPortion);
+    if (page.length === 0) return;
+    yield page.filter((claim) => claim.id <= newest);
+    after = page.at(-1)!.hash;
+    await nextTurn();
+  }
+}

@@ -1,0 +1,158 @@
+/** All models' objects: one `ModelResource` for each registered model, the feed and the commit queue behind them. */
+import { KindredError } from '../errors.ts';
+import type { GroupVersionKind } from '../model/gvk.ts';
+import type { SchemeRegistry } from '../model/registry.ts';
+import type { Scheme } from '../model/scheme.ts';
+import { TurnQueue } from '../runtime/turns.ts';
+import { CommitQueue } from '../store/commit-queue.ts';
+import type { Store } from '../store/store.ts';
+import { Background } from './background.ts';
+import type { ModelBehaviour } from './behaviour.ts';
+import { ByteCache } from './byte-cache.ts';
+import { Feed } from './feed.ts';
+import type { Problem, ResourceLimits, ResourceParts } from './resource.ts';
+import { ModelResource } from './resource.ts';
+import type { LivePagesParts } from './watch/live-page.ts';
+import { LivePages } from './watch/live-page.ts';
+import { Watches } from './watch/watches.ts';
+
+export interface ResourcesParts {
+  readonly store: Store;
+  readonly registry: SchemeRegistry;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+  /** Milliseconds, never going back. */
+  readonly monotonicNow: () => number;
+  readonly limits: ResourceLimits & {
+    /** Bytes of hot objects kept in memory. */
+    readonly cacheBytes: number;
+    /** Milliseconds until a write is answered even when the database does not. */
+    readonly writeTimeout: number;
+    /** Milliseconds between bookmarks on an idle watch, at most. */
+    readonly bookmarkInterval: number;
+    readonly livePages: LivePagesParts['limits'];
+  };
+  readonly reservedDomain: string;
+  readonly logger: ResourceParts['logger'];
+  /** Of built-in models, by `<kind>.<group>`. */
+  readonly behaviours: ReadonlyMap<string, ModelBehaviour>;
+}
+
+export interface ModelState extends GroupVersionKind {
+  readonly state: 'building' | 'ready' | 'degraded';
+  /** From 0 to 1. */
+  readonly progress: number;
+  readonly problems: readonly Problem[];
+}
+
+const notRegistered = { en: 'The model {kind} ({version}) is not registered', zh: '模型 {kind}（{version}）未注册' };
+
+export class Resources {
+  readonly feed: Feed;
+  readonly queue: CommitQueue;
+  readonly watches: Watches;
+  readonly turns: TurnQueue;
+  readonly livePages: LivePages;
+  /** Called when this replica fell behind what the change log keeps: whoever follows the feed reads everything anew. */
+  onOvertaken: (() => void) | undefined;
+  readonly #parts: ResourcesParts;
+  readonly #resourceParts: ResourceParts;
+  readonly #byScheme = new Map<Scheme, ModelResource>();
+  readonly #stopListening: (() => void)[];
+
+  constructor(parts: ResourcesParts) {
+    this.#parts = parts;
+    const { store, registry, now, monotonicNow, limits, reservedDomain, logger } = parts;
+    this.turns = new TurnQueue(monotonicNow);
+    this.feed = new Feed({ store, monotonicNow, logger, resourceOf: (number) => this.#byNumber(number) });
+    const background = new Background({ width: 2, now: monotonicNow });
+    this.watches = new Watches({ feed: this.feed, background, bookmarkInterval: limits.bookmarkInterval });
+    this.livePages = new LivePages({ watches: this.watches, background, limits: limits.livePages });
+    this.feed.onOvertaken = () => {
+      this.watches.endOvertaken();
+      for (const resource of this.#byScheme.values()) resource.rebuild();
+      this.onOvertaken?.();
+    };
+    this.queue = new CommitQueue(store, {
+      now,
+      monotonicNow,
+      timeout: limits.writeTimeout,
+      onCommitted: (batch, time) => this.feed.committed(batch, time),
+      onUnknown: () => this.feed.newest().catch(() => {}),
+    });
+    const cache = new ByteCache(limits.cacheBytes);
+    this.#resourceParts = {
+      store,
+      queue: this.queue,
+      feed: this.feed,
+      cache,
+      turns: this.turns,
+      now,
+      monotonicNow,
+      limits,
+      reservedDomain,
+      logger,
+    };
+    this.#stopListening = [
+      registry.onRegister((scheme) => this.#add(scheme)),
+      registry.onUnregister((scheme) => this.#remove(scheme)),
+    ];
+    for (const scheme of registry.schemes()) this.#add(scheme);
+  }
+
+  /** @throws NotFound when the model is not registered */
+  model(scheme: Scheme): ModelResource {
+    const resource = this.#byScheme.get(scheme);
+    if (resource) return resource;
+    const { group, version, kind } = scheme.groupVersionKind;
+    throw new KindredError('NotFound', notRegistered, { kind, version: `${group}/${version}` });
+  }
+
+  find(group: string, version: string, plural: string): ModelResource | undefined {
+    const scheme = this.#parts.registry.find(group, version, plural);
+    return scheme && this.#byScheme.get(scheme);
+  }
+
+  all(): readonly ModelResource[] {
+    return [...this.#byScheme.values()];
+  }
+
+  state(): ModelState[] {
+    return this.all().map((resource) => ({ ...resource.scheme.groupVersionKind, ...resource.state() }));
+  }
+
+  /** Refuses further writes and resolves when those accepted are answered. */
+  async stop(): Promise<void> {
+    for (const stop of this.#stopListening) stop();
+    this.watches.stop();
+    await this.queue.stop();
+    this.feed.stop();
+    for (const resource of this.#byScheme.values()) resource.close();
+  }
+
+  #add(scheme: Scheme): void {
+    const { group, kind } = scheme.groupVersionKind;
+    const resource = new ModelResource(scheme, this.#resourceParts, this.#parts.behaviours.get(`${kind}.${group}`));
+    this.#byScheme.set(scheme, resource);
+    // Who registers waits for nothing; the indexes are built once its own code has returned.
+    setImmediate(() => {
+      if (this.#byScheme.get(scheme) !== resource) return;
+      resource.ready.catch((error: unknown) =>
+        this.#parts.logger.error({ err: error, group, kind }, 'The indexes could not be built'),
+      );
+    });
+  }
+
+  #remove(scheme: Scheme): void {
+    const resource = this.#byScheme.get(scheme);
+    if (!resource) return;
+    this.#byScheme.delete(scheme);
+    resource.close();
+    this.watches.endUnregistered(resource);
+  }
+
+  #byNumber(number: number): ModelResource | undefined {
+    for (const resource of this.#byScheme.values()) if (resource.number === number) return resource;
+    return undefined;
+  }
+}

@@ -1,0 +1,34 @@
+/** What a MySQL or MariaDB with replicas (semi-synchronous, `AFTER_SYNC`) is asked. */
+import type { Connection, RowDataPacket } from 'mysql2/promise';
+import type { Gate } from '../server/admission.ts';
+import { isStandby } from '../server/admission.ts';
+import { lockWait, shortQuery } from '../server/server.ts';
+
+/** A COMMIT waits for the replicas when its transaction has changed something. */
+export const touch = "INSERT INTO kindred_meta VALUES ('confirmed', 1) ON DUPLICATE KEY UPDATE value = value + 1";
+
+export const mysqlGate: Gate<Connection> = {
+  async refuseStandby(connection) {
+    const [row] = await ask(connection, 'SELECT @@GLOBAL.read_only AS read_only');
+    if (!/^(0|off)$/i.test(String(row!.read_only))) throw isStandby();
+  },
+
+  /** To the second: when it is off by one, a commit more is made. */
+  async runOf(connection) {
+    const sql = "SELECT @@server_id AS id, unix_timestamp() AS now; SHOW GLOBAL STATUS LIKE 'Uptime'";
+    const [server, uptime] = await ask(connection, sql);
+    return `${server!.id} ${Number(server!.now) - Number(uptime!.Value)}`;
+  },
+
+  async confirm(connection) {
+    const wait = `SET SESSION innodb_lock_wait_timeout = ${Math.floor(lockWait / 1_000)}`;
+    const sql = `${wait}; ${touch}; SET SESSION innodb_lock_wait_timeout = DEFAULT`;
+    await connection.query({ sql, timeout: shortQuery });
+  },
+};
+
+/** The rows of all statements. */
+async function ask(connection: Connection, sql: string): Promise<RowDataPacket[]> {
+  const [rows] = await connection.query<RowDataPacket[] | RowDataPacket[][]>({ sql, timeout: shortQuery });
+  return rows.flat() as RowDataPacket[];
+}

@@ -1,0 +1,69 @@
+/** A SQLite store in memory: one connection, no thread; for tests and trials, gone with the process. */
+import type { DatabaseSync } from 'node:sqlite';
+import { notReady } from '../failure.ts';
+import type { Row, Snapshot, Write } from '../store.ts';
+import type { Performer, Request } from './message.ts';
+import { perform, unpackBatch } from './message.ts';
+import { SqliteReader } from './reader.ts';
+import { openForWriting } from './tables.ts';
+import { translate } from './thread.ts';
+import { SqliteCommitError, SqliteWriter } from './writer.ts';
+
+/** A view keeps the rows that were changed since, as they were. */
+interface View {
+  readonly revision: number;
+  readonly replaced: Map<number, Row>;
+}
+
+export function memory(): { connection: DatabaseSync; writer: Performer; snapshot(): Snapshot } {
+  const connection = openForWriting(':memory:');
+  const reader = new SqliteReader(connection);
+  const writer = new SqliteWriter(connection);
+  const views = new Set<View>();
+
+  function keep(writes: readonly Write[]): void {
+    if (views.size === 0) return;
+    for (const { model, name } of writes) {
+      const row = reader.named(model, name);
+      if (!row) continue;
+      for (const view of views) {
+        if (row.id <= view.revision && !view.replaced.has(row.id)) view.replaced.set(row.id, row);
+      }
+    }
+  }
+
+  const performer: Performer = {
+    async request(name, ask) {
+      if (!connection.isOpen) throw notReady('the store is closed');
+      const request = { id: 0, name, ask } as Exclude<Request, { name: 'close' }>;
+      if (request.name === 'commit') keep(unpackBatch(request.ask.batch));
+      try {
+        return perform(writer, request) as never;
+      } catch (error) {
+        const committing = error instanceof SqliteCommitError;
+        const { errcode = 0, message } = (committing ? error.cause : error) as { errcode?: number; message: string };
+        throw translate({ errcode, message, committing });
+      }
+    },
+    async stop() {},
+  };
+
+  function snapshot(): Snapshot {
+    const view: View = { revision: reader.meta('revision'), replaced: new Map() };
+    views.add(view);
+    return {
+      revision: view.revision,
+      get(model, ids) {
+        const rows = ids.map((id) =>
+          id > view.revision ? undefined : (view.replaced.get(id) ?? reader.row(model, id)),
+        );
+        return rows.filter((row) => row !== undefined);
+      },
+      close: async () => {
+        views.delete(view);
+      },
+    };
+  }
+
+  return { connection, writer: performer, snapshot };
+}

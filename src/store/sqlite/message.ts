@@ -1,0 +1,140 @@
+/**
+ * What goes between the store and its worker thread. A batch of writes crosses as one list of plain values and one
+ * buffer that holds all its bytes and is handed over: cloning a list of small buffers would copy the memory pool behind each.
+ */
+import { changeTypes } from '../limits.ts';
+import type { Claim, HeldClaim, Lease, LoadPart, Write, WriteResult } from '../store.ts';
+import type { SqliteWriter } from './writer.ts';
+
+/** A request and its answer, by name. */
+export interface Requests {
+  commit: { ask: { batch: PackedBatch; time: number }; answer: readonly WriteResult[] };
+  modelNumber: { ask: { group: string; kind: string }; answer: number };
+  mendClaims: {
+    ask: {
+      model: number;
+      add: readonly (Claim & { id: number; revision: number })[];
+      remove: readonly HeldClaim[];
+    };
+    answer: number;
+  };
+  compact: { ask: { keep: number; time: number }; answer: number };
+  acquireLease: { ask: { name: string; holder: string; ttl: number; now: number }; answer: Lease | undefined };
+  releaseLease: { ask: { lease: Lease }; answer: undefined };
+  load: { ask: { part: LoadPart }; answer: undefined };
+  jump: { ask: undefined; answer: number };
+  close: { ask: undefined; answer: undefined };
+}
+
+export type RequestName = keyof Requests;
+
+export type Request = { [N in RequestName]: { id: number; name: N; ask: Requests[N]['ask'] } }[RequestName];
+
+/** Whoever does what a store asks of its writer; rejects with the errors of `Store`. */
+export interface Performer {
+  request<N extends RequestName>(
+    name: N,
+    ask: Requests[N]['ask'],
+    transfer?: readonly ArrayBuffer[],
+  ): Promise<Requests[N]['answer']>;
+  stop(): Promise<void>;
+}
+
+export function perform(writer: SqliteWriter, request: Exclude<Request, { name: 'close' }>): unknown {
+  switch (request.name) {
+    case 'commit':
+      return writer.commit(unpackBatch(request.ask.batch), request.ask.time);
+    case 'modelNumber':
+      return writer.modelNumber(request.ask.group, request.ask.kind);
+    case 'mendClaims':
+      return writer.mendClaims(request.ask.model, request.ask.add, request.ask.remove);
+    case 'compact':
+      return writer.compact(request.ask.keep, request.ask.time);
+    case 'acquireLease':
+      return writer.acquireLease(request.ask.name, request.ask.holder, request.ask.ttl, request.ask.now);
+    case 'releaseLease':
+      return writer.releaseLease(request.ask.lease);
+    case 'load':
+      return writer.load(request.ask.part);
+    case 'jump':
+      return writer.jump();
+  }
+}
+
+/** An error of SQLite on its way through; `errcode` is SQLite's extended result code, 0 for an error that is not SQLite's. */
+export interface Failure {
+  readonly errcode: number;
+  readonly message: string;
+  readonly committing: boolean;
+}
+
+export type Answer = { id: number; answer: unknown } | { id: number; failure: Failure };
+
+export interface PackedBatch {
+  readonly values: readonly (string | number)[];
+  readonly bytes: Uint8Array<ArrayBuffer>;
+}
+
+export function packBatch(writes: readonly Write[]): PackedBatch {
+  let length = 0;
+  for (const write of writes) {
+    length += write.bytes.byteLength;
+    for (const { hash } of write.claim ?? []) length += hash.byteLength;
+    for (const { hash } of write.release ?? []) length += hash.byteLength;
+  }
+  const bytes = new Uint8Array(new ArrayBuffer(length));
+  const values: (string | number)[] = [writes.length];
+  let offset = 0;
+  const put = (part: Uint8Array): void => {
+    bytes.set(part, offset);
+    offset += part.byteLength;
+    values.push(part.byteLength);
+  };
+  for (const write of writes) {
+    values.push(changeTypes.indexOf(write.type), write.model, write.name);
+    values.push(write.expected?.id ?? -1, write.expected?.revision ?? -1);
+    values.push(write.fence?.lease ?? '', write.fence?.token ?? -1);
+    put(write.bytes);
+    values.push(write.claim?.length ?? 0);
+    for (const { hash, index, key } of write.claim ?? []) {
+      values.push(index, key);
+      put(hash);
+    }
+    values.push(write.release?.length ?? 0);
+    for (const { hash, successor } of write.release ?? []) {
+      values.push(successor?.id ?? -1, successor?.revision ?? -1);
+      put(hash);
+    }
+  }
+  return { values, bytes };
+}
+
+export function unpackBatch({ values, bytes }: PackedBatch): Write[] {
+  let position = 0;
+  let offset = 0;
+  const number = (): number => values[position++] as number;
+  const text = (): string => values[position++] as string;
+  const part = (): Uint8Array => {
+    const length = number();
+    offset += length;
+    return bytes.subarray(offset - length, offset);
+  };
+  const list = <T>(element: () => T): T[] => Array.from({ length: number() }, element);
+  return list(() => {
+    const type = changeTypes[number()]!;
+    const [model, name, id, revision, lease, token] = [number(), text(), number(), number(), text(), number()];
+    return {
+      type,
+      model,
+      name,
+      ...(id >= 0 && { expected: { id, revision } }),
+      ...(token >= 0 && { fence: { lease, token } }),
+      bytes: part(),
+      claim: list(() => ({ index: text(), key: text(), hash: part() })),
+      release: list(() => {
+        const successor = { id: number(), revision: number() };
+        return { hash: part(), ...(successor.id >= 0 && { successor }) };
+      }),
+    };
+  });
+}

@@ -1,0 +1,130 @@
+/** Reads of a SQLite store on one connection, synchronous. */
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import { expired } from '../failure.ts';
+import { changesBytes, changeTypes } from '../limits.ts';
+import type { Change, ChangesNarrowing, Claim, ModelRow, Row, TextRow, Tokens } from '../store.ts';
+import { firstToken } from './tables.ts';
+
+type ChangeRow = Omit<Change, 'type' | 'before'> & { type: number; before: Uint8Array | null };
+
+export class SqliteReader {
+  readonly #db: DatabaseSync;
+  readonly #get: StatementSync;
+  readonly #meta: StatementSync;
+  readonly #scan: StatementSync;
+  readonly #changes: StatementSync;
+  readonly #changesOfModel: StatementSync;
+
+  constructor(db: DatabaseSync) {
+    this.#db = db;
+    this.#get = db.prepare('SELECT id, revision, name, bytes FROM objects WHERE id = ? AND model = ?');
+    this.#meta = db.prepare('SELECT value FROM meta WHERE key = ?');
+    this.#scan = db.prepare(
+      'SELECT id, revision, name, bytes FROM objects WHERE model = ? AND id > ? ORDER BY id LIMIT ?',
+    );
+    const changes = 'SELECT revision, time, type, model, id, name, bytes, before FROM changes';
+    this.#changes = db.prepare(`${changes} WHERE revision > ? ORDER BY revision LIMIT ?`);
+    this.#changesOfModel = db.prepare(
+      `${changes} INDEXED BY changes_by_model WHERE model = ? AND revision > ? ORDER BY revision LIMIT ?`,
+    );
+  }
+
+  meta(key: 'revision' | 'oldest'): number {
+    return (this.#meta.get(key) as { value: number }).value;
+  }
+
+  get(model: number, ids: readonly number[]): Row[] {
+    if (ids.length === 1) {
+      const row = this.row(model, ids[0]!);
+      return row ? [row] : [];
+    }
+    return this.#view(() => {
+      const rows: Row[] = [];
+      for (const id of ids) {
+        const row = this.row(model, id);
+        if (row) rows.push(row);
+      }
+      return rows;
+    });
+  }
+
+  row(model: number, id: number): Row | undefined {
+    return this.#get.get(id, model) as Row | undefined;
+  }
+
+  named(model: number, name: string): Row | undefined {
+    return this.#db
+      .prepare('SELECT id, revision, name, bytes FROM objects WHERE model = ? AND name = ?')
+      .get(model, name) as Row | undefined;
+  }
+
+  scan(model: number, after: number, limit: number): Row[] {
+    return this.#scan.all(model, after, limit) as unknown as Row[];
+  }
+
+  scanText(model: number, after: number, limit: number): TextRow[] {
+    return this.#db
+      .prepare(
+        'SELECT id, revision, name, CAST(bytes AS TEXT) AS text FROM objects WHERE model = ? AND id > ? ORDER BY id LIMIT ?',
+      )
+      .all(model, after, limit) as unknown as TextRow[];
+  }
+
+  count(model: number): number {
+    return (this.#db.prepare('SELECT count(*) AS count FROM objects WHERE model = ?').get(model) as { count: number })
+      .count;
+  }
+
+  models(): ModelRow[] {
+    const rows = this.#db.prepare('SELECT number, group_name AS "group", kind FROM models ORDER BY number').all();
+    return rows.map((row) => ({ ...row }) as unknown as ModelRow);
+  }
+
+  claims(model: number, after: Uint8Array | undefined, limit: number): (Claim & { id: number })[] {
+    return this.#db
+      .prepare(
+        'SELECT hash, index_name AS "index", key, id FROM claims WHERE model = ? AND hash > ? ORDER BY hash LIMIT ?',
+      )
+      .all(model, after ?? new Uint8Array(), limit) as unknown as (Claim & { id: number })[];
+  }
+
+  tokens(): Tokens {
+    return this.#view(() => ({
+      first: firstToken(this.#db),
+      leases: this.#db
+        .prepare('SELECT name, token FROM leases ORDER BY name')
+        .all()
+        .map((row) => ({ ...row })) as unknown as Tokens['leases'],
+    }));
+  }
+
+  changes(since: number, limit: number, { model, bytes = changesBytes }: ChangesNarrowing = {}): Change[] {
+    return this.#view(() => {
+      const oldest = this.meta('oldest');
+      if (since < oldest) throw expired(since, oldest);
+      const rows =
+        model === undefined ? this.#changes.iterate(since, limit) : this.#changesOfModel.iterate(model, since, limit);
+      const most = Math.min(bytes, changesBytes);
+      const changes: Change[] = [];
+      let total = 0;
+      for (const row of rows as unknown as Iterable<ChangeRow>) {
+        total += row.bytes.byteLength + (row.before?.byteLength ?? 0);
+        if (changes.length > 0 && total > most) break;
+        const { before, type, ...rest } = row;
+        changes.push({ ...rest, type: changeTypes[type]!, ...(before && { before }) });
+      }
+      return changes;
+    });
+  }
+
+  /** All reads of `body` are of one state; joins the transaction that is open, if there is one. */
+  #view<T>(body: () => T): T {
+    if (this.#db.isTransaction) return body();
+    this.#db.exec('BEGIN');
+    try {
+      return body();
+    } finally {
+      this.#db.exec('COMMIT');
+    }
+  }
+}

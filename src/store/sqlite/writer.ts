@@ -1,0 +1,300 @@
+/** Everything that changes a SQLite store, synchronous: in the worker thread for a file, in the main thread for memory. */
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import { changeTypes, compactRows, jumpLength } from '../limits.ts';
+import type { Claim, HeldClaim, Lease, LoadPart, Successor, Write, WriteResult } from '../store.ts';
+import { firstToken, readMeta } from './tables.ts';
+
+/** The statement that makes a transaction durable failed: `cause` is SQLite's error. */
+export class SqliteCommitError extends Error {}
+
+interface Head {
+  id: number;
+  revision: number;
+}
+
+export class SqliteWriter {
+  readonly #db: DatabaseSync;
+  readonly #statements = new Map<string, StatementSync>();
+  #revision: number;
+
+  constructor(db: DatabaseSync) {
+    this.#db = db;
+    this.#revision = readMeta(db, 'revision');
+  }
+
+  commit(writes: readonly Write[], time: number): WriteResult[] {
+    const before = this.#revision;
+    try {
+      return this.#transaction(() => {
+        const results = writes.map((write) => this.#apply(write, time));
+        if (this.#revision !== before)
+          this.#sql("UPDATE meta SET value = ? WHERE key = 'revision'").run(this.#revision);
+        return results;
+      });
+    } catch (error) {
+      this.#revision = before;
+      throw error;
+    }
+  }
+
+  #apply(write: Write, time: number): WriteResult {
+    if (write.fence && !this.#holds(write.fence, time)) return { ok: false, reason: 'fenced' };
+    const row = this.#sql('SELECT id, revision FROM objects WHERE model = ? AND name = ?').get(
+      write.model,
+      write.name,
+    ) as Head | undefined;
+    const revision = this.#revision + 1;
+    let id = revision;
+    if (write.type === 'create') {
+      if (row) return { ok: false, reason: 'exists' };
+    } else {
+      if (!row) return { ok: false, reason: 'missing' };
+      const expected = write.expected;
+      if (expected && (expected.id !== row.id || expected.revision !== row.revision)) {
+        return { ok: false, reason: 'changed' };
+      }
+      id = row.id;
+    }
+    const conflict = this.#conflict(write, id) ?? this.#lostHeir(write, id);
+    if (conflict) return conflict;
+
+    for (const { hash, successor } of write.release ?? []) this.#release(write.model, hash, id, successor);
+    for (const { hash, index, key } of write.claim ?? []) {
+      this.#sql('INSERT INTO claims VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET id = excluded.id').run(
+        write.model,
+        hash,
+        index,
+        key,
+        id,
+      );
+    }
+    if (write.type === 'create') {
+      this.#sql('INSERT INTO changes VALUES (?, ?, 0, ?, ?, ?, ?, NULL)').run(
+        revision,
+        time,
+        write.model,
+        id,
+        write.name,
+        write.bytes,
+      );
+      this.#sql('INSERT INTO objects VALUES (?, ?, ?, ?, ?)').run(id, write.model, write.name, revision, write.bytes);
+    } else {
+      this.#sql('INSERT INTO changes SELECT ?, ?, ?, ?, ?, ?, ?, bytes FROM objects WHERE id = ?').run(
+        revision,
+        time,
+        changeTypes.indexOf(write.type),
+        write.model,
+        id,
+        write.name,
+        write.bytes,
+        id,
+      );
+      if (write.type === 'update') {
+        this.#sql('UPDATE objects SET revision = ?, bytes = ? WHERE id = ?').run(revision, write.bytes, id);
+      } else {
+        this.#sql('DELETE FROM objects WHERE id = ?').run(id);
+      }
+    }
+    this.#revision = revision;
+    return { ok: true, id, revision };
+  }
+
+  #holds(fence: { lease: string; token: number }, time: number): boolean {
+    return (
+      this.#sql('SELECT 1 FROM leases WHERE name = ? AND token = ? AND expires > ?').get(
+        fence.lease,
+        fence.token,
+        time,
+      ) !== undefined
+    );
+  }
+
+  /** The first value of the write that another row has taken. */
+  #conflict(write: Write, id: number): WriteResult | undefined {
+    for (const { hash, index, key } of write.claim ?? []) {
+      const holder = this.#sql('SELECT id FROM claims WHERE model = ? AND hash = ?').get(write.model, hash) as
+        | { id: number }
+        | undefined;
+      if (holder && holder.id !== id) return { ok: false, reason: 'claimed', index, key };
+    }
+    return undefined;
+  }
+
+  /** A row that is to take a value over and is another by now. */
+  #lostHeir({ model, release }: Write, id: number): WriteResult | undefined {
+    for (const { hash, successor } of release ?? []) {
+      if (!successor) continue;
+      const holder = this.#sql('SELECT id FROM claims WHERE model = ? AND hash = ?').get(model, hash);
+      if ((holder as { id: number } | undefined)?.id !== id) continue;
+      const heir = this.#sql('SELECT revision FROM objects WHERE id = ? AND model = ?').get(successor.id, model);
+      if ((heir as { revision: number } | undefined)?.revision !== successor.revision) {
+        return { ok: false, reason: 'changed' };
+      }
+    }
+    return undefined;
+  }
+
+  #release(model: number, hash: Uint8Array, id: number, successor: Successor | undefined): void {
+    if (successor) {
+      this.#sql('UPDATE claims SET id = ? WHERE model = ? AND hash = ? AND id = ?').run(successor.id, model, hash, id);
+      return;
+    }
+    this.#sql('DELETE FROM claims WHERE model = ? AND hash = ? AND id = ?').run(model, hash, id);
+  }
+
+  modelNumber(group: string, kind: string): number {
+    return this.#transaction(() => {
+      this.#sql('INSERT INTO models (group_name, kind) VALUES (?, ?) ON CONFLICT DO NOTHING').run(group, kind);
+      const row = this.#sql('SELECT number FROM models WHERE group_name = ? AND kind = ?').get(group, kind);
+      return (row as { number: number }).number;
+    });
+  }
+
+  mendClaims(
+    model: number,
+    add: readonly (Claim & { id: number; revision: number })[],
+    remove: readonly HeldClaim[],
+  ): number {
+    const isAsRead = ({ id, revision }: { id: number; revision: number | undefined }): boolean => {
+      const row = this.#sql('SELECT revision FROM objects WHERE id = ? AND model = ?').get(id, model);
+      return (row as Head | undefined)?.revision === revision;
+    };
+    return this.#transaction(() => {
+      let left = 0;
+      for (const claim of remove) {
+        if (!isAsRead(claim)) left++;
+        else this.#sql('DELETE FROM claims WHERE model = ? AND hash = ? AND id = ?').run(model, claim.hash, claim.id);
+      }
+      for (const claim of add) {
+        const { hash, index, key, id } = claim;
+        if (!isAsRead(claim)) left++;
+        else this.#sql('INSERT OR IGNORE INTO claims VALUES (?, ?, ?, ?, ?)').run(model, hash, index, key, id);
+      }
+      return left;
+    });
+  }
+
+  #putClaims(model: number, claims: readonly (Claim & { id: number })[]): void {
+    for (const { hash, index, key, id } of claims) {
+      this.#sql('INSERT OR REPLACE INTO claims VALUES (?, ?, ?, ?, ?)').run(model, hash, index, key, id);
+    }
+  }
+
+  compact(keep: number, time: number): number {
+    return this.#transaction(() => {
+      const rows = this.#sql('SELECT revision, time FROM changes WHERE revision <= ? ORDER BY revision LIMIT ?').all(
+        this.#revision - keep,
+        compactRows,
+      ) as unknown as { revision: number; time: number }[];
+      const kept = rows.findIndex((row) => row.time > time);
+      const count = kept === -1 ? rows.length : kept;
+      if (count === 0) return 0;
+      const last = rows[count - 1]!.revision;
+      this.#sql('DELETE FROM changes WHERE revision <= ?').run(last);
+      this.#sql("UPDATE meta SET value = ? WHERE key = 'oldest'").run(last);
+      return count;
+    });
+  }
+
+  acquireLease(name: string, holder: string, ttl: number, now: number): Lease | undefined {
+    return this.#transaction(() => {
+      const row = this.#sql('SELECT holder, token, expires FROM leases WHERE name = ?').get(name) as
+        | { holder: string; token: number; expires: number }
+        | undefined;
+      const free = !row || row.expires <= now;
+      if (!free && row.holder !== holder) return undefined;
+      const token = (row?.token ?? firstToken(this.#db)) + (free ? 1 : 0);
+      this.#sql('INSERT OR REPLACE INTO leases VALUES (?, ?, ?, ?)').run(name, holder, token, now + ttl);
+      return { name, holder, token };
+    });
+  }
+
+  releaseLease(lease: Lease): void {
+    this.#transaction(() =>
+      this.#sql('UPDATE leases SET expires = 0 WHERE name = ? AND holder = ? AND token = ?').run(
+        lease.name,
+        lease.holder,
+        lease.token,
+      ),
+    );
+  }
+
+  load(part: LoadPart): void {
+    this.#transaction(() => {
+      if ('models' in part) {
+        for (const { number, group, kind } of part.models) {
+          this.#sql('INSERT OR REPLACE INTO models VALUES (?, ?, ?)').run(number, group, kind);
+        }
+      } else if ('rows' in part) {
+        for (const { id, name, revision, bytes } of part.rows) {
+          this.#sql('INSERT OR REPLACE INTO objects VALUES (?, ?, ?, ?, ?)').run(id, part.model, name, revision, bytes);
+        }
+      } else if ('claims' in part) {
+        this.#putClaims(part.model, part.claims);
+      } else if ('changes' in part) {
+        for (const { revision, time, type, model, id, name, bytes, before } of part.changes) {
+          this.#sql('INSERT OR REPLACE INTO changes VALUES (?, ?, ?, ?, ?, ?, ?, ?)').run(
+            revision,
+            time,
+            changeTypes.indexOf(type),
+            model,
+            id,
+            name,
+            bytes,
+            before ?? null,
+          );
+        }
+      } else if ('tokens' in part) {
+        const { first, leases } = part.tokens;
+        if (first > 0) this.#sql('INSERT OR REPLACE INTO jumps VALUES (?, ?)').run(first, first - jumpLength);
+        for (const { name, token } of leases) {
+          this.#sql("INSERT OR REPLACE INTO leases VALUES (?, '', ?, 0)").run(name, token);
+        }
+      } else {
+        this.#move(part.revision, part.oldest);
+      }
+    });
+  }
+
+  jump(): number {
+    return this.#transaction(() => {
+      const target = this.#revision + jumpLength;
+      this.#sql('INSERT INTO jumps VALUES (?, ?)').run(target, this.#revision);
+      this.#sql('DELETE FROM changes').run();
+      this.#sql('UPDATE leases SET token = token + ?, expires = 0').run(jumpLength);
+      this.#move(target, target);
+      return target;
+    });
+  }
+
+  #move(revision: number, oldest: number): void {
+    this.#sql("UPDATE meta SET value = ? WHERE key = 'revision'").run(revision);
+    this.#sql("UPDATE meta SET value = ? WHERE key = 'oldest'").run(oldest);
+    this.#revision = revision;
+  }
+
+  #sql(text: string): StatementSync {
+    let statement = this.#statements.get(text);
+    if (!statement) {
+      statement = this.#db.prepare(text);
+      this.#statements.set(text, statement);
+    }
+    return statement;
+  }
+
+  #transaction<T>(body: () => T): T {
+    this.#sql('BEGIN IMMEDIATE').run();
+    try {
+      const result = body();
+      try {
+        this.#sql('COMMIT').run();
+      } catch (cause) {
+        throw new SqliteCommitError('commit failed', { cause });
+      }
+      return result;
+    } catch (error) {
+      if (this.#db.isTransaction) this.#sql('ROLLBACK').run();
+      throw error;
+    }
+  }
+}

@@ -1,0 +1,396 @@
+/**
+ * The deliveries of one webhook. The *cursor* is how far the change log has been read; a *delivery* is one change that
+ * the webhook asked for and that its receiver has not accepted yet. Deliveries of one object follow one another, those
+ * of different objects do not wait for each other. What is delivered for certain is one revision below the oldest
+ * delivery that is left, and from there a later run goes on: a receiver may get a change again, never miss one.
+ */
+import { KindredError } from '../errors.ts';
+import type { Bound } from '../query/bind.ts';
+import { bind } from '../query/bind.ts';
+import { parseLabelSelector } from '../query/selector.ts';
+import type { Author } from '../resource/access.ts';
+import type { AppliedChange, Feed } from '../resource/feed.ts';
+import { eventTypeOf } from '../resource/watch/watches.ts';
+import { AddressNotAllowed } from './address.ts';
+import type { WebhookCondition, WebhookEvent, WebhookObject, WebhookSpec, WebhookStatus } from './model.ts';
+import { resourceOf } from './model.ts';
+import type { Sender } from './send.ts';
+import { Refused } from './send.ts';
+import { signatureOf } from './signature.ts';
+
+/** Time as it is handed in. */
+export interface Timers {
+  now(): number;
+  after(milliseconds: number, run: () => void): () => void;
+}
+
+export interface WebhookRunOptions {
+  /** Milliseconds before the second attempt, doubled for each further one. */
+  readonly minDelay: number;
+  readonly maxDelay: number;
+  /** Milliseconds from its first attempt after which a delivery is given up. */
+  readonly giveUpAfter: number;
+  /** Attempts of one webhook at the same time. */
+  readonly concurrency: number;
+}
+
+export interface WebhookRunParts {
+  readonly name: string;
+  readonly spec: WebhookSpec;
+  /** What an earlier run left. */
+  readonly status: WebhookStatus | undefined;
+  /** Revision at which the webhook was created. */
+  readonly created: number;
+  readonly feed: Pick<Feed, 'applied' | 'at' | 'changes'>;
+  readonly sender: Sender;
+  /** The keys to sign with, newest first. @throws KeyMissing */
+  readonly keys: (secretName: string) => Promise<readonly Uint8Array[]>;
+  /** The resources that there are, as `spec.resources` names them. */
+  readonly known: () => ReadonlySet<string>;
+  /** True for a change that is never told: the state of deliveries itself. */
+  readonly isSilent: (change: AppliedChange) => boolean;
+  /** Why the author may not be shown what the specification asks for; undefined: they may. */
+  readonly forbids: (author: Author | undefined, spec: WebhookSpec) => string | undefined;
+  readonly save: (status: WebhookStatus) => Promise<void>;
+  readonly timers: Timers;
+  /** From 0 (included) to 1 (excluded). */
+  readonly random: () => number;
+  readonly options: WebhookRunOptions;
+  readonly logger: { warn(details: object, message: string): void };
+}
+
+/** There is nothing to sign with; unsigned deliveries are not made. */
+export class KeyMissing extends Error {
+  readonly reason: string;
+
+  constructor(reason: string, message: string) {
+    super(message);
+    this.reason = reason;
+  }
+}
+
+/** The author may not see what would be delivered. */
+class Forbidden extends Error {}
+
+interface Delivery {
+  readonly revision: number;
+  readonly object: string;
+  readonly type: WebhookEvent;
+  readonly resource: string;
+  readonly time: number;
+  readonly content: Buffer;
+  attempts: number;
+  /** Of the first attempt. */
+  began: number;
+}
+
+/** Deliveries that one webhook keeps in memory before it reads on. */
+const windowLimit = { deliveries: 256, bytes: 4 * 2 ** 20 };
+const portion = 200;
+/** Milliseconds between two writes of the status. */
+const saveInterval = 1_000;
+/** Revisions that may pass without a delivery before the status says so; the log must not be compacted past it. */
+const quietRevisions = 1_000;
+
+export class WebhookRun {
+  readonly #parts: WebhookRunParts;
+  readonly #abort = new AbortController();
+  #spec: WebhookSpec;
+  #author: Author | undefined;
+  /** The last attempt failed for want of the author's rights. */
+  #isForbidden = false;
+  #bound: Bound;
+  #cursor: number;
+  #status: WebhookStatus;
+  /** In order of revision. */
+  readonly #left = new Map<number, Delivery>();
+  #bytes = 0;
+  /** Of each object the deliveries that are left, the first of them under way, waiting for its time, or ready. */
+  readonly #byObject = new Map<string, Delivery[]>();
+  #ready: string[] = [];
+  readonly #waiting = new Map<string, { due: number; cancel: () => void }>();
+  readonly #attempts = new Set<Promise<void>>();
+  #reading: Promise<void> | undefined;
+  #isDirty = false;
+  #saving: Promise<void> | undefined;
+  #cancelSave: (() => void) | undefined;
+
+  constructor(parts: WebhookRunParts) {
+    this.#parts = parts;
+    const { spec, status, created } = parts;
+    this.#spec = spec;
+    this.#author = status?.author;
+    this.#bound = selectionOf(spec);
+    // Nothing from before the webhook was there, whatever its status says.
+    this.#cursor = Math.max(status?.lastRevision ?? 0, created);
+    this.#status = { failures: 0, dropped: 0, conditions: [], ...status, lastRevision: this.#cursor };
+    if (status?.lastRevision !== this.#cursor) this.#touch();
+    this.reviewResources();
+  }
+
+  /** What is read from now on follows the new specification; what is left goes to the new address. */
+  update({ spec, status }: WebhookObject): void {
+    this.#spec = spec;
+    this.#author = status?.author;
+    this.#bound = selectionOf(spec);
+    this.reviewResources();
+    this.#retryNow();
+  }
+
+  /** Whether the models are there that the webhook names: of the others it never tells anything. */
+  reviewResources(): void {
+    const known = this.#parts.known();
+    const unknown = this.#spec.resources.filter((resource) => !known.has(resource));
+    const before = this.#status.conditions.find(({ type }) => type === 'UnknownResource');
+    if (unknown.length === 0 && before?.status !== 'True') return;
+    const names = unknown.map((resource) => `"${resource}"`).join(', ');
+    const hint = unknown.some((resource) => !resource.includes('.')) ? '; a resource is written plural.group' : '';
+    const changed =
+      unknown.length === 0
+        ? this.#condition('UnknownResource', false, 'Registered', 'every resource has its model')
+        : this.#condition('UnknownResource', true, 'NotRegistered', `no model is registered for ${names}${hint}`);
+    if (changed) this.#touch();
+  }
+
+  /** There are new changes. */
+  wake(): void {
+    if (!this.#stopped && this.#parts.feed.applied > this.#cursor) this.#read();
+  }
+
+  /** What anybody may do could have changed. */
+  rightsChanged(): void {
+    if (this.#isForbidden && this.#parts.forbids(this.#author, this.#spec) === undefined) this.#retryNow();
+  }
+
+  secretChanged(name: string): void {
+    if (name === this.#spec.secretName) this.#retryNow();
+  }
+
+  /** Nothing is under way any more when it resolves; with `save` what was reached is stored. */
+  async stop(save: boolean): Promise<void> {
+    this.#abort.abort();
+    for (const { cancel } of this.#waiting.values()) cancel();
+    this.#cancelSave?.();
+    await this.#reading;
+    await Promise.all(this.#attempts);
+    await this.#saving;
+    if (save && this.#isDirty) await this.#save();
+  }
+
+  get #stopped(): boolean {
+    return this.#abort.signal.aborted;
+  }
+
+  // ── reading ────────────────────────────────────────────────────────────────────────────────────────────
+
+  #read(): void {
+    this.#reading ??= this.#readOn().finally(() => {
+      this.#reading = undefined;
+    });
+  }
+
+  get #isFull(): boolean {
+    return this.#left.size >= windowLimit.deliveries || this.#bytes >= windowLimit.bytes;
+  }
+
+  async #readOn(): Promise<void> {
+    const { feed, logger, name } = this.#parts;
+    try {
+      while (!this.#stopped && !this.#isFull && this.#cursor < feed.applied) {
+        const { changes, through } = await feed.changes(this.#cursor, portion);
+        if (this.#stopped) return;
+        if (through > feed.applied) await feed.at(through);
+        for (const change of changes) this.#take(change);
+        if (through === this.#cursor) return;
+        this.#cursor = through;
+        if (through - this.#status.lastRevision >= quietRevisions) this.#touch();
+      }
+    } catch (error) {
+      if (this.#stopped) return;
+      if (error instanceof KindredError && error.code === 'Expired') return this.#skip();
+      logger.warn({ err: error, webhook: name }, 'The changes for a webhook could not be read; trying again');
+      this.#parts.timers.after(this.#parts.options.minDelay, () => this.wake());
+    }
+  }
+
+  #take(change: AppliedChange): void {
+    const resource = resourceOf(change.resource.scheme);
+    if (!this.#spec.resources.includes(resource) || this.#parts.isSilent(change)) return;
+    const type = eventTypeOf(this.#bound, change);
+    if (!type || (this.#spec.events && !this.#spec.events.includes(type))) return;
+    const object = `${resource}/${change.name}`;
+    const { revision, time } = change;
+    const delivery = { revision, object, type, resource, time, content: change.shown(), attempts: 0, began: 0 };
+    this.#left.set(revision, delivery);
+    this.#bytes += delivery.content.byteLength;
+    const earlier = this.#byObject.get(object);
+    if (earlier) {
+      earlier.push(delivery);
+      return;
+    }
+    this.#byObject.set(object, [delivery]);
+    this.#ready.push(object);
+    this.#work();
+  }
+
+  /** The log does not reach back to where this webhook was: it goes on from now, and says so. */
+  #skip(): void {
+    const { feed, logger, name } = this.#parts;
+    const message = `the changes after revision ${this.#cursor} up to ${feed.applied} are no longer kept and were not delivered`;
+    logger.warn({ webhook: name }, message);
+    this.#cursor = feed.applied;
+    this.#condition('Complete', false, 'ChangesLost', message);
+    this.#touch();
+  }
+
+  // ── delivering ─────────────────────────────────────────────────────────────────────────────────────────
+
+  #work(): void {
+    while (!this.#stopped && this.#attempts.size < this.#parts.options.concurrency && this.#ready.length > 0) {
+      const object = this.#ready.shift()!;
+      const attempt = this.#attempt(object, this.#byObject.get(object)![0]!).finally(() => {
+        this.#attempts.delete(attempt);
+        this.#work();
+        this.wake();
+      });
+      this.#attempts.add(attempt);
+    }
+  }
+
+  async #attempt(object: string, delivery: Delivery): Promise<void> {
+    const { sender, timers, keys } = this.#parts;
+    delivery.began ||= timers.now();
+    try {
+      const signing = await keys(this.#spec.secretName);
+      const forbidden = this.#parts.forbids(this.#author, this.#spec);
+      this.#isForbidden = forbidden !== undefined;
+      if (forbidden !== undefined) throw new Forbidden(forbidden);
+      const body = bodyOf(delivery);
+      const id = `${this.#parts.name}-${delivery.revision}`;
+      const timestamp = Math.floor(timers.now() / 1_000);
+      const headers = {
+        'content-type': 'application/json',
+        'user-agent': 'kindred',
+        'webhook-id': id,
+        'webhook-timestamp': String(timestamp),
+        'webhook-signature': signatureOf({ id, timestamp, body }, signing),
+      };
+      await sender.post({ url: this.#spec.url, headers, body, signal: this.#abort.signal });
+    } catch (error) {
+      if (!this.#stopped) this.#failed(object, delivery, error);
+      return;
+    }
+    if (this.#status.failures > 0) this.#retryNow();
+    this.#status = { ...this.#status, failures: 0, lastDelivery: new Date(timers.now()).toISOString() };
+    this.#condition('Ready', true, 'Delivering', 'the last delivery was accepted');
+    this.#done(object, delivery);
+  }
+
+  #failed(object: string, delivery: Delivery, error: unknown): void {
+    const { timers, options, random, logger, name } = this.#parts;
+    const message = error instanceof Error ? error.message || (error as NodeJS.ErrnoException).code! : String(error);
+    this.#status = { ...this.#status, failures: this.#status.failures + 1 };
+    this.#condition('Ready', false, reasonOf(error), message);
+    if (this.#status.failures === 1) {
+      logger.warn({ webhook: name, revision: delivery.revision, reason: message }, 'A delivery failed; trying again');
+    }
+    delivery.attempts++;
+    if (timers.now() - delivery.began >= options.giveUpAfter) {
+      const lost = `the change of revision ${delivery.revision} was given up after ${delivery.attempts} attempts: ${message}`;
+      logger.warn({ webhook: name, revision: delivery.revision }, lost);
+      this.#status = { ...this.#status, dropped: this.#status.dropped + 1 };
+      this.#condition('Complete', false, 'GivenUp', lost);
+      this.#done(object, delivery);
+      return;
+    }
+    const backoff = Math.min(options.maxDelay, options.minDelay * 2 ** Math.min(delivery.attempts - 1, 50));
+    const asked = error instanceof Refused ? (error.retryAfter ?? 0) : 0;
+    const delay = Math.max(backoff * (0.75 + random() / 2), Math.min(asked, options.maxDelay));
+    const cancel = timers.after(delay, () => this.#due(object));
+    this.#waiting.set(object, { due: timers.now() + delay, cancel });
+    this.#touch();
+  }
+
+  #due(object: string): void {
+    this.#waiting.delete(object);
+    this.#ready.push(object);
+    this.#work();
+  }
+
+  /** The receiver is back, or another one: nobody waits any longer. */
+  #retryNow(): void {
+    for (const [object, { cancel }] of this.#waiting) {
+      cancel();
+      this.#ready.push(object);
+    }
+    this.#waiting.clear();
+    this.#work();
+  }
+
+  #done(object: string, delivery: Delivery): void {
+    this.#left.delete(delivery.revision);
+    this.#bytes -= delivery.content.byteLength;
+    const queue = this.#byObject.get(object)!;
+    queue.shift();
+    if (queue.length > 0) this.#ready.push(object);
+    else this.#byObject.delete(object);
+    this.#touch();
+  }
+
+  // ── status ─────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** False when it says so already. */
+  #condition(type: WebhookCondition['type'], holds: boolean, reason: string, message: string): boolean {
+    const status = holds ? 'True' : 'False';
+    const before = this.#status.conditions.find((one) => one.type === type);
+    if (before?.status === status && before.reason === reason && before.message === message) return false;
+    const now = new Date(this.#parts.timers.now()).toISOString();
+    const lastTransitionTime = before?.status === status ? before.lastTransitionTime : now;
+    const others = this.#status.conditions.filter((one) => one.type !== type);
+    const conditions = [...others, { type, status, reason, message, lastTransitionTime } as const];
+    this.#status = { ...this.#status, conditions: conditions.sort((a, b) => (a.type < b.type ? -1 : 1)) };
+    return true;
+  }
+
+  #touch(): void {
+    this.#isDirty = true;
+    if (this.#stopped) return;
+    this.#cancelSave ??= this.#parts.timers.after(saveInterval, () => {
+      this.#cancelSave = undefined;
+      this.#saving = this.#save().finally(() => {
+        this.#saving = undefined;
+      });
+    });
+  }
+
+  async #save(): Promise<void> {
+    const [oldest] = this.#left.keys();
+    const lastRevision = oldest === undefined ? this.#cursor : oldest - 1;
+    const next = Math.min(...[...this.#waiting.values()].map(({ due }) => due));
+    const { nextTry: _before, ...rest } = this.#status;
+    this.#status = { ...rest, lastRevision, ...(next < Infinity && { nextTry: new Date(next).toISOString() }) };
+    this.#isDirty = false;
+    try {
+      await this.#parts.save(this.#status);
+    } catch (err) {
+      this.#parts.logger.warn({ err, webhook: this.#parts.name }, 'The status of a webhook could not be written');
+      this.#touch();
+    }
+  }
+}
+
+function selectionOf({ labelSelector }: WebhookSpec): Bound {
+  return bind(parseLabelSelector(labelSelector ?? ''), []);
+}
+
+function bodyOf({ type, revision, time, resource, content }: Delivery): Buffer {
+  const head = { type, revision, timestamp: new Date(time).toISOString(), resource };
+  return Buffer.concat([Buffer.from(`${JSON.stringify(head).slice(0, -1)},"object":`), content, Buffer.from('}')]);
+}
+
+function reasonOf(error: unknown): string {
+  if (error instanceof KeyMissing) return error.reason;
+  if (error instanceof Forbidden) return 'Forbidden';
+  if (error instanceof AddressNotAllowed) return 'AddressNotAllowed';
+  return error instanceof Refused ? 'Refused' : 'Unreachable';
+}
