@@ -139,8 +139,12 @@ export function createLocalClient(parts: LocalClientParts): ExtensionClient {
         sort: sortTerms(sort ?? [], indexNames(resource)),
         names: decision.names,
       };
-      const { objects } = await resource.export(selection);
-      for await (const portion of objects) for (const bytes of portion) yield parse<T>(bytes);
+      const { objects, close } = await resource.export(selection);
+      try {
+        for await (const portion of objects) for (const bytes of portion) yield parse<T>(bytes);
+      } finally {
+        await close();
+      }
     },
 
     listNames: names,

@@ -69,6 +69,15 @@ export interface ListRequest extends Selection {
   readonly reserve?: (bytes: number) => void;
 }
 
+export interface Export {
+  readonly revision: number;
+  readonly total: number;
+  /** In portions. */
+  readonly objects: AsyncGenerator<readonly Buffer[]>;
+  /** Gives the snapshot back, whether all, some or none of the objects were read. */
+  close(): Promise<void>;
+}
+
 export interface Page {
   readonly revision: number;
   readonly total: number;
@@ -635,9 +644,7 @@ export class ModelResource {
   }
 
   /** Every match in order at one revision, read in portions while writes go on. */
-  async export(
-    selection: Selection,
-  ): Promise<{ revision: number; total: number; objects: AsyncGenerator<readonly Buffer[]> }> {
+  async export(selection: Selection): Promise<Export> {
     this.assertReady();
     await this.#parts.feed.current();
     let snapshot: Snapshot | undefined;
@@ -652,7 +659,18 @@ export class ModelResource {
           return runIds(this.#index, selection, this.#queryLimits());
         },
       );
-      return { revision: snapshot!.revision, total: ids.length, objects: this.#portions(snapshot!, ids) };
+      const opened = snapshot!;
+      const objects = this.#portions(opened, ids);
+      return {
+        revision: opened.revision,
+        total: ids.length,
+        objects,
+        close: async () => {
+          // Ends a read that is under way; a generator that never began has no end of its own.
+          await objects.return(undefined);
+          await opened.close();
+        },
+      };
     } catch (error) {
       await snapshot?.close();
       throw error;
@@ -660,22 +678,18 @@ export class ModelResource {
   }
 
   async *#portions(snapshot: Snapshot, ids: Float64Array): AsyncGenerator<readonly Buffer[]> {
-    try {
-      // A store that answers at once would let a reader who never waits keep the event loop to himself.
-      const turns = this.#parts.turns.turns();
-      for (let at = 0, count = exportPortion.first; at < ids.length; ) {
-        if (turns.isDue) await turns.take();
-        const wanted = [...ids.subarray(at, at + count)];
-        const rows = await snapshot.get(this.#number, wanted);
-        if (rows.length !== wanted.length)
-          throw new Error(`snapshot of ${this.kind}: ${wanted.length - rows.length} rows missing`);
-        yield rows.map((row) => this.shownInList(asBuffer(row.bytes)));
-        at += wanted.length;
-        const bytes = rows.reduce((sum, row) => sum + row.bytes.byteLength, 0) / rows.length;
-        count = Math.max(1, Math.min(exportPortion.most, Math.floor(exportPortion.bytes / bytes)));
-      }
-    } finally {
-      await snapshot.close();
+    // A store that answers at once would let a reader who never waits keep the event loop to himself.
+    const turns = this.#parts.turns.turns();
+    for (let at = 0, count = exportPortion.first; at < ids.length; ) {
+      if (turns.isDue) await turns.take();
+      const wanted = [...ids.subarray(at, at + count)];
+      const rows = await snapshot.get(this.#number, wanted);
+      if (rows.length !== wanted.length)
+        throw new Error(`snapshot of ${this.kind}: ${wanted.length - rows.length} rows missing`);
+      yield rows.map((row) => this.shownInList(asBuffer(row.bytes)));
+      at += wanted.length;
+      const bytes = rows.reduce((sum, row) => sum + row.bytes.byteLength, 0) / rows.length;
+      count = Math.max(1, Math.min(exportPortion.most, Math.floor(exportPortion.bytes / bytes)));
     }
   }
 

@@ -4,8 +4,9 @@ import { request as httpRequest } from 'node:http';
 import { describe, test } from 'node:test';
 import { openStore } from '../../src/store/open.ts';
 import { until } from '../../src/testing/until.ts';
-import type { Api } from './harness.ts';
-import { check, notes, person, persons, withApi } from './harness.ts';
+import { databaseAdapters } from '../servers.ts';
+
+import { Api, check, notes, person, persons, withApi } from './harness.ts';
 
 const ndjson = { 'content-type': 'application/x-ndjson' };
 const accept = { accept: 'application/x-ndjson' };
@@ -293,6 +294,7 @@ describe('export', () => {
         yield [Buffer.from('{"first":1}')];
         throw new Error('the disk is gone');
       })(),
+      close: async () => {},
     }));
     const response = await api.fetch({ path: persons, headers: accept });
     assert.equal(response.status, 200);
@@ -327,3 +329,22 @@ describe('export', () => {
     while (!ended) await new Promise((resolve) => setTimeout(resolve, 10));
   });
 });
+
+for (const adapter of databaseAdapters().filter(({ kind }) => kind !== 'sqlite')) {
+  test(`contract 3: a HEAD of an export gives its snapshot back, on ${adapter.name}`, async () => {
+    const database = await adapter.create();
+    const api = new Api({ database: database.url });
+    try {
+      await api.start();
+      await api.send({ method: 'POST', path: persons, body: person('ada') });
+      // A store opens ten snapshots at once.
+      for (let i = 0; i < 12; i++) {
+        const { status } = await api.send({ method: 'HEAD', path: persons, headers: accept });
+        assert.equal(status, 200, `HEAD ${i + 1}`);
+      }
+    } finally {
+      await api.stop();
+      await database.drop();
+    }
+  });
+}

@@ -26,7 +26,7 @@ export async function exportObjects(
   const { response } = exchange;
   const writing = { timeout: limits.requestTimeout, turns: exchange.turns() };
   exchange.assertRoom();
-  const { revision, total, objects } = await resource.export(selection);
+  const { revision, total, objects, close } = await resource.export(selection);
   try {
     const counts = ['Kindred-Revision', String(revision), 'Kindred-Total', String(total)];
     exchange.open(200, ['Content-Type', ndjson, ...counts]);
@@ -38,7 +38,7 @@ export async function exportObjects(
       }
     }
   } finally {
-    await objects[Symbol.asyncIterator]().return?.(undefined);
+    await close();
   }
   response.end();
   exchange.finish(response.destroyed ? 499 : 200);

@@ -58,7 +58,7 @@ export class Replays {
   async sendInitial(watch: Watch, selection: Selection): Promise<void> {
     let isSent = false;
     const send = async (): Promise<void> => {
-      const { revision, objects } = await watch.resource.export(selection);
+      const { revision, objects, close } = await watch.resource.export(selection);
       try {
         for (;;) {
           const { done, value } = await this.#piece(watch, ended, () => objects.next());
@@ -67,7 +67,7 @@ export class Replays {
           await this.#sendPortion(watch, revision, value);
         }
       } finally {
-        await objects.return(undefined);
+        await close();
       }
       if (!watch.closed) watch.sink.event({ type: 'BOOKMARK', revision, initial: true });
       watch.position = revision;

@@ -85,12 +85,23 @@ async function world({ bookmarkInterval = 1_000_000 } = {}) {
       shownInList: (bytes: Buffer) => bytes,
       /** Of `sendInitial`: what is listed, in portions. */
       list: [] as string[][],
-      export: async () => ({
-        revision: feed.applied,
-        objects: (async function* () {
-          for (const portion of model.list) yield portion.map((name) => Buffer.from(JSON.stringify({ name })));
-        })(),
-      }),
+      /** Waited for before a list is opened. */
+      opening: Promise.resolve(),
+      opened: 0,
+      closed: 0,
+      export: async () => {
+        model.opened++;
+        await model.opening;
+        return {
+          revision: feed.applied,
+          objects: (async function* () {
+            for (const portion of model.list) yield portion.map((name) => Buffer.from(JSON.stringify({ name })));
+          })(),
+          close: async () => {
+            model.closed++;
+          },
+        };
+      },
     };
     return model;
   };
@@ -391,6 +402,20 @@ test('contract 13: a stop ends watches that wait for their replay, for their lis
   await settled();
   for (const client of [behind, stuck, listing, live]) assert.equal(client.events.at(-1), 'ERROR ShuttingDown');
   assert.equal(watches.size, 0);
+});
+
+test('contract 13: a list that a watch asked for is closed, also when the watch ends before its first object', async () => {
+  const { watch, things } = await world();
+  things.list = [['a']];
+  await watch(new Client(), { sendInitial: true });
+  await until(() => things.closed === 1);
+  const { promise, resolve } = Promise.withResolvers<void>();
+  things.opening = promise;
+  const early = await watch(new Client(), { sendInitial: true });
+  await until(() => things.opened === 2);
+  early.close();
+  resolve();
+  await until(() => things.closed === 2);
 });
 
 test('contract 13: a replay that meets an outage goes on where it was', async () => {
