@@ -82,7 +82,7 @@ export class WriterThread implements Performer {
 
   #start(): void {
     const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
-    const worker = new Worker(new URL(`./sqlite-worker.${extension}`, import.meta.url), { workerData: this.#options });
+    const worker = new Worker(new URL(`./writer-worker.${extension}`, import.meta.url), { workerData: this.#options });
     this.#worker = worker;
     let ready = false;
     worker.on('message', (answer: Answer) => {
