@@ -731,6 +731,14 @@ const cases: Readonly<Record<string, Case>> = {
     assert.deepEqual(await store.get(model, [1]), []);
   },
 
+  'closing the store ends while a snapshot is open, which then fails': async ({ store, model }) => {
+    const { id } = await committed(store, creation(model, 'a'));
+    const snapshot = await store.snapshot();
+    await store.close();
+    await assert.rejects(async () => snapshot.get(model, [id]));
+    await snapshot.close();
+  },
+
   'a lease has one holder; its token stays while it is renewed and grows when it is taken': async ({ store }) => {
     const first = await store.acquireLease('job', 'me', 1000, time);
     assert.ok(first);

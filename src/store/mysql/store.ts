@@ -19,6 +19,7 @@ import {
   inOrder,
   learnOutcome,
   longQuery,
+  OpenConnections,
   refuseUnsafeDurability,
   repeated,
   resolveTimeout,
@@ -230,6 +231,7 @@ class MysqlStore implements Store {
   /** Connections whose session is set up, and which were admitted. */
   readonly #prepared = new WeakSet<object>();
   readonly #snapshots = new Snapshots();
+  readonly #open = new OpenConnections();
   #closed = false;
 
   constructor(
@@ -240,8 +242,16 @@ class MysqlStore implements Store {
   ) {
     this.#description = description;
     // All values are in the text: the driver need not search it for question marks.
-    const pool = (connectionLimit: number): Pool =>
-      driver.createPool({ ...config, connectionLimit, queryFormat: (sql) => sql });
+    const pool = (connectionLimit: number): Pool => {
+      const made = driver.createPool({ ...config, connectionLimit, queryFormat: (sql) => sql });
+      made.on('connection', (connection) => {
+        // The driver's own connection, whatever its types say.
+        const { stream } = connection as unknown as { stream: Socket };
+        const ended = new Promise<void>((resolve) => stream.once('close', () => resolve()));
+        this.#open.add({ ended, destroy: () => stream.destroy() });
+      });
+      return made;
+    };
     this.#pool = pool(options.poolSize ?? 10);
     this.#snapshotPool = pool(maxSnapshots);
     this.#writers = pool(1);
@@ -634,7 +644,7 @@ class MysqlStore implements Store {
     this.#closed = true;
     this.#poller.stop();
     await this.#line.run(async () => undefined);
-    await Promise.all([this.#writers.end(), this.#pool.end(), this.#snapshotPool.end()]);
+    await this.#open.end([this.#writers.end(), this.#pool.end(), this.#snapshotPool.end()]);
   }
 
   async #connection(pool: Pool): Promise<PoolConnection> {

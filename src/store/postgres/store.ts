@@ -19,6 +19,7 @@ import {
   inOrder,
   learnOutcome,
   longQuery,
+  OpenConnections,
   pause,
   refuseUnsafeDurability,
   repeated,
@@ -79,20 +80,30 @@ export async function openPostgres(url: string, options: StoreOptions): Promise<
     },
   );
   const config = settings(url);
+  const open = new OpenConnections();
+  const opened = (client: ClientBase): void => {
+    const ended = new Promise<void>((resolve) => client.once('end', resolve));
+    open.add({ ended, destroy: () => destroy(client) });
+  };
   const connections: Connections = {
     pool: (size) => {
       const pool = new pg.Pool({ ...config, max: size, idleTimeoutMillis: 30_000 });
       // A connection that breaks fails the query that uses it, or is replaced by the next one; without listeners the process would end.
       pool.on('error', () => undefined);
-      pool.on('connect', (client) => client.on('error', () => undefined));
+      pool.on('connect', (client) => {
+        client.on('error', () => undefined);
+        opened(client);
+      });
       return pool;
     },
     client: async () => {
       const client = new pg.Client(config);
       client.on('error', () => undefined);
       await client.connect();
+      opened(client);
       return client;
     },
+    end: (endings) => open.end(endings),
   };
   let client: Client;
   try {
@@ -131,6 +142,8 @@ function settings(given: string): object {
 interface Connections {
   pool(size: number): Pool;
   client(): Promise<Client>;
+  /** Waits for these endings and every connection; those that do not end are destroyed. */
+  end(endings: readonly (Promise<unknown> | undefined)[]): Promise<void>;
 }
 
 /** True when the server itself refused the statement, which therefore did nothing. Only its errors have a severity. */
@@ -674,7 +687,7 @@ class PostgresStore implements Store {
     this.#listeners.clear();
     this.#stopListening();
     await this.#line.run(async () => undefined);
-    await Promise.all([this.#writer?.end(), this.#pool.end(), this.#snapshotPool.end(), this.#listening]);
+    await this.#connections.end([this.#writer?.end(), this.#pool.end(), this.#snapshotPool.end(), this.#listening]);
   }
 
   async #client(pool: Pool): Promise<PoolClient> {

@@ -16,6 +16,8 @@ export const lockWait = 1_500;
 export const commitTimeout = 9_000;
 /** Milliseconds for learning what became of a batch whose connection broke. */
 export const resolveTimeout = 8_000;
+/** Milliseconds that closing a store waits for connections that are in use, or that the server does not let go. */
+const closeTimeout = 5_000;
 
 const attempts = 12;
 
@@ -53,6 +55,34 @@ export async function learnOutcome(ask: () => Promise<boolean>, closed: () => bo
       if (Date.now() + wait > deadline || closed()) throw unknownOutcome(cause.message, cause);
       await pause(wait);
     }
+  }
+}
+
+/** A connection to the server, whatever the driver. */
+interface Connection {
+  destroy(): void;
+  readonly ended: Promise<void>;
+}
+
+/** The connections that one store has open. */
+export class OpenConnections {
+  readonly #open = new Set<Connection>();
+
+  add(connection: Connection): void {
+    this.#open.add(connection);
+    void connection.ended.then(() => this.#open.delete(connection));
+  }
+
+  /** Waits for these endings and for every connection, for 5 s at most; then destroys what is still open. */
+  async end(endings: readonly (Promise<unknown> | undefined)[]): Promise<void> {
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, closeTimeout);
+    });
+    const ended = [...this.#open].map((connection) => connection.ended);
+    await Promise.race([Promise.allSettled([...endings, ...ended]), late]);
+    clearTimeout(timer);
+    for (const connection of this.#open) connection.destroy();
   }
 }
 
