@@ -83,7 +83,7 @@ export type { ExtensionClient, ListResult, WatchEvent } from './resource/extensi
 /** Everything the command line does, in code. */
 export { createService, type Service } from './service.ts';
 /** For writers of a store: `database` of `createService` takes what opens one, `storeContract` of `kindred/testing` says what it must do. */
-export type { StoreOpener, StoreOptions } from './store/open.ts';
+export type { StoreOpener, StoreOptions } from './store/options.ts';
 export type {
   Change,
   ChangesNarrowing,

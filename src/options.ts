@@ -9,7 +9,7 @@ import { httpLimits } from './http/server/limits.ts';
 import type { PluginSource } from './plugin/source.ts';
 import type { Timers } from './runtime/work-queue.ts';
 import { systemTimers } from './runtime/work-queue.ts';
-import type { StoreOpener } from './store/open.ts';
+import type { StoreOpener } from './store/options.ts';
 import type { WebhookOptions } from './webhook/webhooks.ts';
 
 /** Options of `createService`; every one may be left out. Times are milliseconds, sizes bytes. */

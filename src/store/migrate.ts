@@ -1,8 +1,8 @@
 /** Moves a store from one database to another, byte for byte: revisions, ids, unique values, fencing tokens and the change log stay what they are. */
 import type { Hash } from 'node:crypto';
 import { createHash } from 'node:crypto';
-import type { StoreOptions } from './open.ts';
 import { openStore } from './open.ts';
+import type { StoreOptions } from './options.ts';
 import type { Change, Claim, LoadPart, MaybePromise, ModelRow, Row, Store } from './store.ts';
 
 export interface MigrateProgress {

@@ -1,18 +1,19 @@
 /**
  * The store in MySQL or MariaDB, for any number of processes. A batch is one transaction on a connection kept for it, in
- * two round trips: lock the revision and read what the batch depends on; write and commit what was decided (`plan.ts`).
+ * two round trips: lock the revision and read what the batch depends on; write and commit what was decided (`decide.ts`).
  */
 import { randomInt } from 'node:crypto';
 import type { Socket } from 'node:net';
 import { isIP } from 'node:net';
 import type { ConnectionOptions, Pool, PoolConnection, RowDataPacket, SslOptions } from 'mysql2/promise';
+import { SerialQueue } from '../../runtime/serial-queue.ts';
 import type { KnownClaim, Plan } from '../decide.ts';
 import { planBatch, planMending, questionsOf } from '../decide.ts';
 import { expired, notReady, storageFull, unknownOutcome } from '../failure.ts';
 import { changesBytes, changeTypes, compactRows, jumpLength, maxSnapshots } from '../limits.ts';
-import type { StoreOptions } from '../open.ts';
+import type { StoreOptions } from '../options.ts';
 import { Admission } from '../server/admission.ts';
-import { Line, Poller } from '../server/poller.ts';
+import { Poller } from '../server/poller.ts';
 import {
   commitTimeout,
   connectTimeout,
@@ -224,7 +225,7 @@ class MysqlStore implements Store {
   /** Snapshots hold a connection for long; a pool of their own keeps them from starving the reads. */
   readonly #snapshotPool: Pool;
   readonly #writers: Pool;
-  readonly #line = new Line();
+  readonly #commits = new SerialQueue();
   readonly #poller = new Poller(() => this.revision());
   readonly #numbers = new Map<string, number>();
   readonly #admission = new Admission(mysqlGate);
@@ -300,7 +301,7 @@ class MysqlStore implements Store {
   }
 
   commit(writes: readonly Write[], time: number): Promise<readonly WriteResult[]> {
-    return this.#line.run(() => repeated(() => this.#commitOnce(writes, time), driverErrors));
+    return this.#commits.run(() => repeated(() => this.#commitOnce(writes, time), driverErrors));
   }
 
   async #commitOnce(writes: readonly Write[], time: number): Promise<readonly WriteResult[]> {
@@ -643,7 +644,7 @@ class MysqlStore implements Store {
     if (this.#closed) return;
     this.#closed = true;
     this.#poller.stop();
-    await this.#line.run(async () => undefined);
+    await this.#commits.run(async () => undefined);
     await this.#open.end([this.#writers.end(), this.#pool.end(), this.#snapshotPool.end()]);
   }
 

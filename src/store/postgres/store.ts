@@ -1,18 +1,19 @@
 /**
  * The store in PostgreSQL, for any number of processes. A batch is one transaction on a connection kept for it: the row
- * of the revision is locked, what the batch depends on is read, the batch is decided here (`plan.ts`) and written in a
- * few statements, all of a phase in one packet (`postgres-sequence.ts`). Statements and isolation are those that PostgreSQL-compatible engines
+ * of the revision is locked, what the batch depends on is read, the batch is decided here (`decide.ts`) and written in a
+ * few statements, all of a phase in one packet (`pipeline.ts`). Statements and isolation are those that PostgreSQL-compatible engines
  * have; a serialisation failure is tried again.
  */
 import { randomInt } from 'node:crypto';
 import type { Client, ClientBase, Pool, PoolClient, QueryResultRow } from 'pg';
+import { SerialQueue } from '../../runtime/serial-queue.ts';
 import type { Plan } from '../decide.ts';
 import { planBatch, planMending, questionsOf } from '../decide.ts';
 import { expired, notReady, storageFull, unknownOutcome } from '../failure.ts';
 import { changesBytes, changeTypes, compactRows, jumpLength, maxSnapshots } from '../limits.ts';
-import type { StoreOptions } from '../open.ts';
+import type { StoreOptions } from '../options.ts';
 import { Admission } from '../server/admission.ts';
-import { Line, Poller } from '../server/poller.ts';
+import { Poller } from '../server/poller.ts';
 import {
   commitTimeout,
   connectTimeout,
@@ -183,7 +184,7 @@ class PostgresStore implements Store {
   readonly #snapshotPool: Pool;
   readonly #admission = new Admission(postgresGate);
   readonly #admitted = new WeakSet<ClientBase>();
-  readonly #line = new Line();
+  readonly #commits = new SerialQueue();
   readonly #poller = new Poller(async () => this.revision());
   readonly #listeners = new Set<() => void>();
   readonly #numbers = new Map<string, number>();
@@ -244,7 +245,7 @@ class PostgresStore implements Store {
   }
 
   commit(writes: readonly Write[], time: number): Promise<readonly WriteResult[]> {
-    return this.#line.run(() => repeated(() => this.#commitOnce(writes, time), driverErrors));
+    return this.#commits.run(() => repeated(() => this.#commitOnce(writes, time), driverErrors));
   }
 
   async #commitOnce(writes: readonly Write[], time: number): Promise<readonly WriteResult[]> {
@@ -686,7 +687,7 @@ class PostgresStore implements Store {
     this.#poller.stop();
     this.#listeners.clear();
     this.#stopListening();
-    await this.#line.run(async () => undefined);
+    await this.#commits.run(async () => undefined);
     await this.#connections.end([this.#writer?.end(), this.#pool.end(), this.#snapshotPool.end(), this.#listening]);
   }
 

@@ -3,7 +3,7 @@ import { randomInt } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { notReady, unknownOutcome } from '../failure.ts';
 import { maxSnapshots } from '../limits.ts';
-import type { StoreOptions } from '../open.ts';
+import type { StoreOptions } from '../options.ts';
 import { shownUrl } from '../shown-url.ts';
 import type { Row, Snapshot } from '../store.ts';
 
