@@ -9,8 +9,8 @@ test('a process learns that the one that started it is gone, as when npm is ende
 }, async () => {
   const module = new URL('./parent.ts', import.meta.url).href;
   const program = `import { whenParentIsGone } from '${module}';
-    console.log(process.pid);
-    whenParentIsGone(() => { console.log('gone'); process.exit(); });`;
+    whenParentIsGone(() => { console.log('gone'); process.exit(); });
+    console.log(process.pid);`;
   // The second command keeps the shell from becoming the first.
   const shell = spawn('sh', ['-c', '"$0" --input-type=module -e "$1"; true', process.execPath, program], {
     stdio: ['ignore', 'pipe', 'inherit'],
