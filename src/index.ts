@@ -40,12 +40,7 @@ export { GVK, Schema, type SchemaAttributes } from './model/decorators.ts';
 /** Models: both forms of declaration, and what they give. */
 export {
   defineModel,
-  type Model,
   type ModelDeclaration,
-  type ModelType,
-  type New,
-  type NewOf,
-  type ObjectOf,
 } from './model/define.ts';
 export type { GroupVersionKind, GVKAttributes } from './model/gvk.ts';
 /** Indexes. */
@@ -61,6 +56,7 @@ export {
   type ValueIndexSpec,
 } from './model/index-spec.ts';
 export type { Key, KeyOf, KeyType } from './model/key.ts';
+export type { Model, ModelType, New, NewOf, ObjectOf } from './model/model-type.ts';
 export { AbstractExtension, type ExtensionObject, type Metadata } from './model/object.ts';
 export type { SchemeManager } from './model/registry.ts';
 export { Scheme } from './model/scheme.ts';

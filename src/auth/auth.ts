@@ -1,7 +1,7 @@
 /** Everything about who may do what, put together: what `service.ts` wires. */
 import { randomBytes } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { ModelType } from '../model/define.ts';
+import type { ModelType } from '../model/model-type.ts';
 import type { ExtensionObject } from '../model/object.ts';
 import type { SchemeRegistry } from '../model/registry.ts';
 import type { Authors, Identity } from '../resource/access.ts';

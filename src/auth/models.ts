@@ -1,7 +1,7 @@
 /** The built-in models of the empty group, `v1alpha1` (contract section 12). */
 
-import type { ObjectOf } from '../model/define.ts';
 import { defineModel } from '../model/define.ts';
+import type { ObjectOf } from '../model/model-type.ts';
 import { Type } from '../model/type.ts';
 import { roleBounds } from './authorization/role.ts';
 

@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import type { KindredClient } from '../client/client.ts';
 import { modelOf } from '../client/client.ts';
-import type { Model } from '../model/define.ts';
+import type { Model } from '../model/model-type.ts';
 import type { ExtensionObject } from '../model/object.ts';
 import type { ConnectionFlags } from './connection.ts';
 import { connect, withConnection } from './connection.ts';

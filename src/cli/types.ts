@@ -2,8 +2,8 @@
 import type { KindredClient } from '../client/client.ts';
 import { KindredError, modelOf } from '../client/client.ts';
 import type { Text } from '../errors.ts';
-import type { Model } from '../model/define.ts';
 import { isVersion } from '../model/gvk.ts';
+import type { Model } from '../model/model-type.ts';
 import type { ExtensionObject } from '../model/object.ts';
 import { UsageError } from './io.ts';
 import { nearest } from './nearest.ts';

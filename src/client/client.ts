@@ -9,9 +9,9 @@
  */
 import type { Text } from '../errors.ts';
 import { KindredError } from '../errors.ts';
-import type { Model, ModelType, New, NewOf, ObjectOf } from '../model/define.ts';
 import type { GVKAttributes } from '../model/gvk.ts';
 import type { ValuesOf } from '../model/key.ts';
+import type { Model, ModelType, New, NewOf, ObjectOf } from '../model/model-type.ts';
 import type { ExtensionObject, Metadata } from '../model/object.ts';
 import type { ListOptions, PageRequest, Sort } from '../query/query.ts';
 import type { ExtensionClient, ListResult, WatchEvent, WatchOptions } from '../resource/extension-client.ts';
@@ -28,7 +28,7 @@ import { watch } from './watch.ts';
 
 export type { ErrorCode, Violation } from '../errors.ts';
 export { KindredError } from '../errors.ts';
-export type { New, NewOf, ObjectOf } from '../model/define.ts';
+export type { New, NewOf, ObjectOf } from '../model/model-type.ts';
 export type { ExtensionClient, ListResult, WatchEvent } from '../resource/extension-client.ts';
 export type { ConnectionOptions } from './connection.ts';
 export type { ImportOptions, ImportResult } from './import.ts';

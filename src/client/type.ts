@@ -1,7 +1,7 @@
 import type { Text } from '../errors.ts';
 import { KindredError } from '../errors.ts';
-import type { ModelType } from '../model/define.ts';
 import type { GVKAttributes } from '../model/gvk.ts';
+import type { ModelType } from '../model/model-type.ts';
 
 const notAModel: Text = {
   en: 'Expected a model (defineModel) or a class with @GVK, got {value}',

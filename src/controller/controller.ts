@@ -2,7 +2,7 @@
  * Runs one reconciler. A *term* is the time between taking the controller's lease and losing it: each term has its own
  * queue, and it begins with a listing of everything, so a term needs to know nothing of what another replica did.
  */
-import type { ModelType } from '../model/define.ts';
+import type { ModelType } from '../model/model-type.ts';
 import type { ExtensionObject } from '../model/object.ts';
 import type { Scheme } from '../model/scheme.ts';
 import type { ExtensionClient } from '../resource/extension-client.ts';

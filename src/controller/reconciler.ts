@@ -3,7 +3,7 @@
  * called, the *controller* is what the builder gives: plain data, run by `controller.ts`.
  */
 import { KindredError } from '../errors.ts';
-import type { ModelType } from '../model/define.ts';
+import type { ModelType } from '../model/model-type.ts';
 import { isName } from '../model/names.ts';
 import type { ListOptions } from '../query/query.ts';
 

@@ -6,11 +6,11 @@
 import type { Text, Violation } from '../errors.ts';
 import { invalid, violation } from '../errors.ts';
 import { invalidModel, Mistakes } from '../schema/invalid-model.ts';
-import type { ModelType } from './define.ts';
 import type { IndexDefinition, IndexEntry, Order } from './index-entry.ts';
 import { builtInIndexes } from './index-entry.ts';
 import type { FilterValue, KeyCodec, KeyOf, KeyType } from './key.ts';
 import { codecOf, parseInstant } from './key.ts';
+import type { ModelType } from './model-type.ts';
 import type { ExtensionObject } from './object.ts';
 
 /** Values that one object may give to one multi-value index. */

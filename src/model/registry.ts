@@ -1,10 +1,10 @@
 /** The registry of models: the state behind every `SchemeManager` (contract section 1). */
 import { KindredError } from '../errors.ts';
 import { invalidModel } from '../schema/invalid-model.ts';
-import type { ModelType } from './define.ts';
 import type { GroupVersionKind } from './gvk.ts';
 import { apiVersionOf, describeGvk, isReservedGroup } from './gvk.ts';
 import type { IndexSpecs } from './index-spec.ts';
+import type { ModelType } from './model-type.ts';
 import { Scheme } from './scheme.ts';
 import { Starting } from './starting.ts';
 

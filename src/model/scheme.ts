@@ -3,12 +3,12 @@
 import { invalidModel } from '../schema/invalid-model.ts';
 import type { Declaration } from './declaration.ts';
 import { classDeclaration } from './decorators.ts';
-import type { ModelType } from './define.ts';
 import { modelDeclaration } from './define.ts';
 import type { GroupVersionKind } from './gvk.ts';
 import { apiVersionOf } from './gvk.ts';
 import type { IndexDefinition } from './index-entry.ts';
 import { checkIndexes, IndexSpecs } from './index-spec.ts';
+import type { ModelType } from './model-type.ts';
 import type { Validator } from './validator.ts';
 import { createValidator } from './validator.ts';
 

@@ -12,7 +12,7 @@ import type { Fence } from '../controller/lease.ts';
 import { Leader } from '../controller/lease.ts';
 import type { Text } from '../errors.ts';
 import { KindredError } from '../errors.ts';
-import type { Model } from '../model/define.ts';
+import type { Model } from '../model/model-type.ts';
 import { system } from '../resource/access.ts';
 import type { ModelResource } from '../resource/resource.ts';
 import type { PluginScope } from './faults.ts';

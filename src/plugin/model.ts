@@ -1,7 +1,7 @@
 /** The built-in model of plugins (contract section 9). */
 
-import type { Model } from '../model/define.ts';
 import { defineModel } from '../model/define.ts';
+import type { Model } from '../model/model-type.ts';
 import type { Metadata } from '../model/object.ts';
 import { Type } from '../model/type.ts';
 

@@ -1,6 +1,6 @@
 /** `POST /apis/console.api.plugin.<reserved domain>/v1alpha1/plugins/{name}/reload`: a plugin's code is loaded anew. */
 import type { CustomEndpoint } from '../http/custom/routes.ts';
-import type { Model } from '../model/define.ts';
+import type { Model } from '../model/model-type.ts';
 import type { PluginObject } from './model.ts';
 
 export function reloadEndpoint(

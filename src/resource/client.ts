@@ -1,7 +1,7 @@
 /** The client inside the service: the same interface as over HTTP, acting as one caller, through the one authoriser. */
 import { KindredError, violation } from '../errors.ts';
 import { fieldNames } from '../indexes/field.ts';
-import type { ModelType } from '../model/define.ts';
+import type { ModelType } from '../model/model-type.ts';
 import type { ExtensionObject } from '../model/object.ts';
 import type { SchemeRegistry } from '../model/registry.ts';
 import type { Scheme } from '../model/scheme.ts';

@@ -1,4 +1,4 @@
-import type { ModelType, New } from '../model/define.ts';
+import type { ModelType, New } from '../model/model-type.ts';
 import type { ExtensionObject } from '../model/object.ts';
 import type { ListOptions, PageRequest, Sort } from '../query/query.ts';
 

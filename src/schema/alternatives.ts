@@ -1,9 +1,9 @@
 /** Keywords that choose among schemas for the same value. */
 import type { Text } from '../errors.ts';
 import { constCheck, typeCheck } from './assertions.ts';
-import type { Check, CheckOf, Mode } from './check.ts';
+import type { CheckOf, Mode } from './check.ts';
 import { holds } from './check.ts';
-import type { Context } from './context.ts';
+import type { Check, Context } from './context.ts';
 import type { JsonSchema, SchemaObject } from './keywords.ts';
 import { isContainer, isObject, isSchema, tellsApart } from './keywords.ts';
 import { Marks } from './marks.ts';

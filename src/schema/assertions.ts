@@ -1,7 +1,6 @@
 /** Keywords without sub-schemas. */
 import type { Text } from '../errors.ts';
-import type { Check } from './check.ts';
-import type { Context } from './context.ts';
+import type { Check, Context } from './context.ts';
 import { formats } from './formats.ts';
 import { canonicalText, isEqual, Multiples } from './json-value.ts';
 import type { SchemaObject } from './keywords.ts';

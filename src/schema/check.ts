@@ -1,11 +1,7 @@
-/** A schema compiled for one value, and how it counts members. */
-import type { Context } from './context.ts';
+/** How a schema that is compiled for one value counts members. */
+import type { Check } from './context.ts';
 import type { JsonSchema } from './keywords.ts';
-import type { Marks } from './marks.ts';
 import { messages } from './messages.ts';
-
-/** `value` and, where members are counted, the marks of its place; true when it holds. */
-export type Check = (value: unknown, context: Context, marks: Marks | undefined) => boolean;
 
 /**
  * How members are counted. `inline`: no other schema applies to the place, it closes itself. `shared`: several schemas

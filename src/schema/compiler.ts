@@ -2,15 +2,17 @@
 import { anyOfCheck, conditionalCheck, notCheck, oneOfCheck } from './alternatives.ts';
 import { arrayCheck } from './arrays.ts';
 import { constCheck, enumCheck, numberChecks, stringChecks, typeCheck, typeName } from './assertions.ts';
-import type { Check, CheckOf, Mode } from './check.ts';
+import type { CheckOf, Mode } from './check.ts';
 import { holds, refuses } from './check.ts';
+import type { Check } from './context.ts';
 import type { JsonSchema, SchemaObject } from './keywords.ts';
 import { isContainer, isSchema, sharingKeywords, unevaluatedKeywords } from './keywords.ts';
-import { Marks, refuseUnknown } from './marks.ts';
+import { Marks } from './marks.ts';
 import { messages } from './messages.ts';
 import { objectCheck } from './objects.ts';
 import type { References, Resource } from './references.ts';
 import { unevaluatedCheck } from './unevaluated.ts';
+import { refuseUnknown } from './unknown-members.ts';
 
 export class Compiler {
   readonly #references: References;

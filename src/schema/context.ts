@@ -1,6 +1,5 @@
 import type { Text } from '../errors.ts';
 import { escapeToken, pointerLimit, Violations } from '../errors.ts';
-import type { Check } from './check.ts';
 import { isContainer } from './keywords.ts';
 import type { Marks } from './marks.ts';
 import { messages } from './messages.ts';
@@ -29,6 +28,9 @@ export interface Turns {
   readonly isDue: boolean;
   take(): Promise<void>;
 }
+
+/** A schema compiled for one value: true when the value holds. `marks`: of its place, where members are counted. */
+export type Check = (value: unknown, context: Context, marks: Marks | undefined) => boolean;
 
 /** Items that are checked later. */
 export interface Deferred {

@@ -7,9 +7,8 @@
  */
 import type { Text } from '../errors.ts';
 import { Violations } from '../errors.ts';
-import type { Check } from './check.ts';
 import { Compiler } from './compiler.ts';
-import type { Turns } from './context.ts';
+import type { Check, Turns } from './context.ts';
 import { Context } from './context.ts';
 import type { DefaultLimits } from './defaults.ts';
 import { DefaultBudget, Defaults, EndlessDefault } from './defaults.ts';

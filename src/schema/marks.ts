@@ -1,8 +1,4 @@
 /** What the schemas that apply to one place of an object know of its members (closedness, contract section 2). */
-import type { Context } from './context.ts';
-import type { SchemaObject } from './keywords.ts';
-import { isContainer } from './keywords.ts';
-import { messages } from './messages.ts';
 
 export class Marks {
   #names: Set<string> | undefined;
@@ -52,7 +48,7 @@ export class Marks {
     return child;
   }
 
-  merge(other: Marks, context: Context): void {
+  merge(other: Marks, context: { spendMarks(count: number): void }): void {
     context.spendMarks(1);
     if (other.#names) {
       context.spendMarks(other.#names.size);
@@ -67,25 +63,4 @@ export class Marks {
     if (other.#closed) this.close([...other.#closed]);
     if (other.#children) for (const [token, child] of other.#children) this.child(token).merge(child, context);
   }
-}
-
-/** False, with a violation each, when the value has members that no schema of their place knows. */
-export function refuseUnknown(value: object, context: Context, marks: Marks): boolean {
-  let ok = true;
-  if (marks.closed && !Array.isArray(value)) {
-    for (const name in value) {
-      if (marks.names.has(name) || (value as SchemaObject)[name] === undefined) continue;
-      if (context.silent) return false;
-      ok = context.reportAt(name, 'additionalProperties', messages.additionalProperties, { allowed: marks.known() });
-    }
-  }
-  for (const [token, child] of marks.children ?? []) {
-    const below = (value as SchemaObject)[token];
-    if (!isContainer(below)) continue;
-    if (!context.at(token, () => refuseUnknown(below, context, child))) {
-      if (context.silent) return false;
-      ok = false;
-    }
-  }
-  return ok;
 }

@@ -1,5 +1,6 @@
-import type { Check, CheckOf, Mode } from './check.ts';
+import type { CheckOf, Mode } from './check.ts';
 import { modeBelow } from './check.ts';
+import type { Check } from './context.ts';
 import type { SchemaObject } from './keywords.ts';
 import { isSchema } from './keywords.ts';
 import { messages } from './messages.ts';

@@ -1,7 +1,7 @@
 /** The built-in model of webhooks: who is told of which changes, and how far that has come. */
 
-import type { Model } from '../model/define.ts';
 import { defineModel } from '../model/define.ts';
+import type { Model } from '../model/model-type.ts';
 import type { Metadata } from '../model/object.ts';
 import type { Scheme } from '../model/scheme.ts';
 import { Type } from '../model/type.ts';

@@ -2,7 +2,7 @@
 import type { Fence, LeaseStore, LeaseTimes } from '../controller/lease.ts';
 import { Leader } from '../controller/lease.ts';
 import { KindredError } from '../errors.ts';
-import type { Model } from '../model/define.ts';
+import type { Model } from '../model/model-type.ts';
 import type { SchemeRegistry } from '../model/registry.ts';
 import type { Author, Authorizer, Authors } from '../resource/access.ts';
 import type { ModelBehaviour } from '../resource/behaviour.ts';

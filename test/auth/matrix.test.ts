@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { KindredError } from '../../src/errors.ts';
 import { GroupVersion, route } from '../../src/http/custom/declaration.ts';
-import type { ModelType } from '../../src/model/define.ts';
+import type { ModelType } from '../../src/model/model-type.ts';
 import type { PluginContext } from '../../src/plugin/plugin.ts';
 import { definePlugin } from '../../src/plugin/plugin.ts';
 import type { ExtensionClient } from '../../src/resource/extension-client.ts';

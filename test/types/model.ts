@@ -1,9 +1,9 @@
 // Checked by tsc alone: what a plugin author's editor knows of a model, in both forms.
 import { Type } from 'typebox';
 import { GVK, Schema } from '../../src/model/decorators.ts';
-import type { ModelType, New, ObjectOf } from '../../src/model/define.ts';
 import { defineModel } from '../../src/model/define.ts';
 import { IndexSpecs, multiValueAttribute, simpleAttribute } from '../../src/model/index-spec.ts';
+import type { ModelType, New, ObjectOf } from '../../src/model/model-type.ts';
 import type { Metadata } from '../../src/model/object.ts';
 import { AbstractExtension } from '../../src/model/object.ts';
 

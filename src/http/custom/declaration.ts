@@ -6,8 +6,8 @@
  */
 
 import { KindredError } from '../../errors.ts';
-import type { ModelType } from '../../model/define.ts';
 import { isVersion } from '../../model/gvk.ts';
+import type { ModelType } from '../../model/model-type.ts';
 import type { Identity } from '../../resource/access.ts';
 import type { ExtensionClient } from '../../resource/extension-client.ts';
 

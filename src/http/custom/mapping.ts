@@ -1,7 +1,7 @@
 /** Annotated controllers (specification, "Custom API" 3 and 5). */
 
 import { KindredError } from '../../errors.ts';
-import type { ModelType } from '../../model/define.ts';
+import type { ModelType } from '../../model/model-type.ts';
 import type { CustomMethod, Route } from './declaration.ts';
 import { OperationBuilder } from './declaration.ts';
 

@@ -4,8 +4,8 @@
  */
 import type { Text, Violation } from '../../errors.ts';
 import { escapeToken, invalid, KindredError, messageOf, Violations, violation } from '../../errors.ts';
-import type { ModelType } from '../../model/define.ts';
 import { modelDeclaration } from '../../model/define.ts';
+import type { ModelType } from '../../model/model-type.ts';
 import { Scheme } from '../../model/scheme.ts';
 import { SchemaDocument } from '../../schema/document.ts';
 import { normalizeSchema } from '../../schema/read.ts';

@@ -1,5 +1,5 @@
 /** The description of one custom route (specification, "API description"; contract section 10). */
-import type { ModelType } from '../../model/define.ts';
+import type { ModelType } from '../../model/model-type.ts';
 import type { SchemeRegistry } from '../../model/registry.ts';
 import type { Scheme } from '../../model/scheme.ts';
 import type { CustomRoute } from '../custom/routes.ts';
