@@ -383,64 +383,55 @@ class RunningService implements Service {
   #measure(): void {
     const resources = this.#resources;
     const metrics = this.#metrics;
-    metrics.gauge('kindred_objects', 'Stored objects by model', ['group', 'kind'], () =>
+    metrics.gauge('kindred_objects', 'Stored objects by model', () =>
       resources.all().map((resource) => {
         const { group, kind } = resource.scheme.groupVersionKind;
         return { labels: { group, kind }, value: resource.size };
       }),
     );
-    metrics.gauge('kindred_index_build_progress', 'From 0 to 1; 1 when the indexes are built', ['group', 'kind'], () =>
+    metrics.gauge('kindred_index_build_progress', 'From 0 to 1; 1 when the indexes are built', () =>
       resources.state().map(({ group, kind, progress }) => ({ labels: { group, kind }, value: progress })),
     );
-    metrics.gauge('kindred_model_problems', 'Stored objects that need repair', ['group', 'kind'], () =>
+    metrics.gauge('kindred_model_problems', 'Stored objects that need repair', () =>
       resources.state().map(({ group, kind, problems }) => ({ labels: { group, kind }, value: problems.length })),
     );
-    metrics.gauge('kindred_revision', 'Newest revision that this process reflects', [], () => [
+    metrics.gauge('kindred_revision', 'Newest revision that this process reflects', () => [
       { value: resources.feed.applied },
     ]);
-    metrics.gauge('kindred_oldest_revision', 'Oldest revision that a watch can resume after', [], async () => [
+    metrics.gauge('kindred_oldest_revision', 'Oldest revision that a watch can resume after', async () => [
       { value: await this.#store.oldest() },
     ]);
     metrics.counter(
       'kindred_read_anew_total',
       'Times that everything was read anew: the change log did not reach back, or the database had another history',
-      ['because'],
       () => Object.entries(resources.feed.readAnew).map(([because, value]) => ({ labels: { because }, value })),
     );
-    metrics.gauge('kindred_writes_waiting', 'Writes that wait for a commit or are in one', [], () => [
+    metrics.gauge('kindred_writes_waiting', 'Writes that wait for a commit or are in one', () => [
       { value: resources.queue.length },
     ]);
-    metrics.gauge('kindred_watches', 'Open watches', [], () => [{ value: resources.watches.size }]);
-    metrics.gauge('kindred_live_page_rows', 'Rows of all live pages that are open', [], () => [
+    metrics.gauge('kindred_watches', 'Open watches', () => [{ value: resources.watches.size }]);
+    metrics.gauge('kindred_live_page_rows', 'Rows of all live pages that are open', () => [
       { value: resources.livePages.rows },
     ]);
-    metrics.gauge(
-      'kindred_controller_queue',
-      'Names that wait for a worker, or for their time',
-      ['controller', 'state'],
-      () =>
-        this.#plugins.controllers().flatMap(({ id, queueDepth, delayed, running }) =>
-          Object.entries({ waiting: queueDepth, delayed, running }).map(([state, value]) => ({
-            labels: { controller: id, state },
-            value,
-          })),
-        ),
+    metrics.gauge('kindred_controller_queue', 'Names that wait for a worker, or for their time', () =>
+      this.#plugins.controllers().flatMap(({ id, queueDepth, delayed, running }) =>
+        Object.entries({ waiting: queueDepth, delayed, running }).map(([state, value]) => ({
+          labels: { controller: id, state },
+          value,
+        })),
+      ),
     );
-    metrics.gauge('kindred_controller_retries', 'Calls that followed a failure of the same name', ['controller'], () =>
+    metrics.gauge('kindred_controller_retries', 'Calls that followed a failure of the same name', () =>
       this.#plugins.controllers().map(({ id, retries }) => ({ labels: { controller: id }, value: retries })),
     );
-    metrics.gauge(
-      'kindred_controller_last_error',
-      'When a call failed last, seconds since the epoch',
-      ['controller'],
-      () =>
-        this.#plugins
-          .controllers()
-          .flatMap(({ id, lastError }) =>
-            lastError ? [{ labels: { controller: id }, value: lastError.time / 1000 }] : [],
-          ),
+    metrics.gauge('kindred_controller_last_error', 'When a call failed last, seconds since the epoch', () =>
+      this.#plugins
+        .controllers()
+        .flatMap(({ id, lastError }) =>
+          lastError ? [{ labels: { controller: id }, value: lastError.time / 1000 }] : [],
+        ),
     );
-    metrics.gauge('kindred_store', 'What the store says of itself', ['name'], () =>
+    metrics.gauge('kindred_store', 'What the store says of itself', () =>
       Object.entries(this.#store.describe()).flatMap(([name, value]) =>
         typeof value === 'number' ? [{ labels: { name }, value }] : [],
       ),

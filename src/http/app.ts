@@ -13,6 +13,7 @@ import type { SchemeRegistry } from '../model/registry.ts';
 import type { Access, Authorizer, Caller, Decision, Identity } from '../resource/access.ts';
 import type { ExtensionClient } from '../resource/extension-client.ts';
 import type { Resources } from '../resource/registry.ts';
+import { http } from '../runtime/node-http.ts';
 import type { TurnQueue } from '../runtime/turns.ts';
 import type { MaybePromise } from '../store/store.ts';
 import { discover } from './api/discovery.ts';
@@ -53,9 +54,6 @@ import {
 } from './server/problem.ts';
 import { checkProtocol } from './server/protocol.ts';
 import { WaitingAnswers } from './server/waiting-answers.ts';
-
-// Not imported: what `import` gives of it is complete, with a WebSocket that loads a second HTTP client.
-const { createServer } = process.getBuiltinModule('node:http');
 
 export interface AppParts {
   readonly registry: SchemeRegistry;
@@ -115,7 +113,7 @@ export function createApp(parts: AppParts): App {
     connectionsCheckingInterval: Math.min(2_000, limits.headersTimeout),
     requireHostHeader: false,
   };
-  const server = createServer(options, (request, response) => handler.handle(request, response));
+  const server = http.createServer(options, (request, response) => handler.handle(request, response));
   const connection = { limits, now: () => parts.clock.now(), makeId: () => handler.makeId(), answers: handler.answers };
   const connections = new Connections(
     server,
@@ -123,11 +121,10 @@ export function createApp(parts: AppParts): App {
     () => parts.clock.monotonicNow(),
     (refused, address) => parts.logger.warn({ refused, address }, 'Too many connections: new ones are closed'),
   );
-  parts.metrics.gauge('kindred_connections', 'Open connections', [], () => [{ value: connections.open }]);
+  parts.metrics.gauge('kindred_connections', 'Open connections', () => [{ value: connections.open }]);
   parts.metrics.counter(
     'kindred_connections_refused_total',
     'Connections that were closed at once, because there were too many of all or of one address',
-    ['of'],
     () => Object.entries(connections.refusals.counts).map(([of, value]) => ({ labels: { of }, value })),
   );
   server.on('clientError', clientErrorHandler(connection));
@@ -190,14 +187,13 @@ class Handler implements ExchangeObserver {
       refuse: (exchange) => this.#refuse(exchange),
       warn: (refused) => parts.logger.warn({ refused }, 'Overloaded: requests are refused'),
     });
-    parts.metrics.gauge('kindred_requests_waiting', 'Requests in line', [], () => [{ value: this.#admission.waiting }]);
-    parts.metrics.gauge('kindred_answer_bytes_waiting', 'Bytes that clients have not taken yet', [], () => [
+    parts.metrics.gauge('kindred_requests_waiting', 'Requests in line', () => [{ value: this.#admission.waiting }]);
+    parts.metrics.gauge('kindred_answer_bytes_waiting', 'Bytes that clients have not taken yet', () => [
       { value: this.waiting.bytes },
     ]);
     parts.metrics.counter(
       'kindred_requests_refused_total',
       'Requests that were not begun, by what there was too much of',
-      ['of'],
       () => Object.entries(this.#admission.refused).map(([of, value]) => ({ labels: { of }, value })),
     );
     this.#idPrefix = Math.floor(parts.random() * 36 ** 8)

@@ -1,6 +1,7 @@
 /** One attempt at one delivery: a POST, no redirects, bounded in time and bytes. */
 import type { Agent, AgentOptions, IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
+import { http, https } from '../runtime/node-http.ts';
 import type { Lookup } from './address.ts';
 import { AddressNotAllowed, isPublicAddress, publicLookup } from './address.ts';
 
@@ -53,13 +54,12 @@ export class Sender {
     const host = target.hostname.replace(/^\[|\]$/g, '');
     // A socket asks no lookup about an address.
     if (isIP(host) && !this.#options.allowPrivateAddresses && !isPublicAddress(host)) throw new AddressNotAllowed(host);
-    // Not imported: what `import` gives of it is complete, with a WebSocket that loads a second HTTP client.
-    const http = process.getBuiltinModule(target.protocol === 'https:' ? 'node:https' : 'node:http');
-    const agent = this.#agents.get(target.protocol) ?? new http.Agent(this.#agentOptions);
+    const { Agent, request: send } = target.protocol === 'https:' ? https() : http;
+    const agent = this.#agents.get(target.protocol) ?? new Agent(this.#agentOptions);
     this.#agents.set(target.protocol, agent);
     const late = AbortSignal.timeout(this.#options.timeout);
     const { promise, resolve, reject } = Promise.withResolvers<void>();
-    const request = http.request(target, {
+    const request = send(target, {
       method: 'POST',
       agent,
       headers: { ...headers, 'content-length': body.byteLength },

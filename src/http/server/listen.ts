@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import type { Server } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import type { KindredError } from '../../errors.ts';
+import { http } from '../../runtime/node-http.ts';
 import type { AnswerQueue } from './answer-queue.ts';
 import type { HttpLimits } from './limits.ts';
 import {
@@ -13,9 +14,6 @@ import {
   requestTimeout,
   urlTooLong,
 } from './problem.ts';
-
-// Not imported, as in app.ts.
-const { METHODS, STATUS_CODES } = process.getBuiltinModule('node:http');
 
 export interface Address {
   readonly host: string;
@@ -92,14 +90,14 @@ function clientError(error: ParserError, limits: HttpLimits): KindredError {
 function isRequestLine(packet: unknown): boolean {
   if (!Buffer.isBuffer(packet)) return false;
   const space = packet.indexOf(0x20);
-  return METHODS.includes(packet.toString('latin1', 0, Math.max(space, 0))) && !packet.includes(0x0a);
+  return http.METHODS.includes(packet.toString('latin1', 0, Math.max(space, 0))) && !packet.includes(0x0a);
 }
 
 function refuse(socket: Socket, error: KindredError, { now, makeId }: ConnectionParts): void {
   const requestId = makeId();
   const body = problemBytes(error, { instance: '', requestId, time: now(), locale: 'en' });
   const head = [
-    `HTTP/1.1 ${error.status} ${STATUS_CODES[error.status]}`,
+    `HTTP/1.1 ${error.status} ${http.STATUS_CODES[error.status]}`,
     'Content-Type: application/problem+json',
     'Content-Language: en',
     `Content-Length: ${body.length}`,

@@ -1,0 +1,100 @@
+/** Figures in the text format of Prometheus, version 0.0.4 (https://prometheus.io/docs/instrumenting/exposition_formats). */
+
+export const contentType = 'text/plain; version=0.0.4; charset=utf-8';
+
+/** One value of a figure. */
+export interface Sample {
+  /** Follows the name of the figure: `_sum`, `_count` and `_bucket` of a histogram. */
+  readonly suffix?: string;
+  readonly labels?: Readonly<Record<string, string | number>>;
+  readonly value: number;
+}
+
+export interface Figure {
+  readonly name: string;
+  readonly help: string;
+  readonly type: 'counter' | 'gauge' | 'histogram';
+  /** Asked for at each scrape. */
+  collect(): Iterable<Sample> | Promise<Iterable<Sample>>;
+}
+
+/** A figure with its samples, one a line. Of samples with the same labels the last one counts. */
+export async function textOf({ name, help, type, collect }: Figure): Promise<string> {
+  const values = new Map<string, number>();
+  for (const { suffix = '', labels = {}, value } of await collect()) {
+    const pairs = Object.entries(labels).map(
+      ([key, text]) => `${key}="${escaped(String(text)).replaceAll('"', '\\"')}"`,
+    );
+    values.set(`${name}${suffix}${pairs.length > 0 ? `{${pairs.join(',')}}` : ''}`, value);
+  }
+  const samples = [...values].map(([series, value]) => `\n${series} ${value}`);
+  return `# HELP ${name} ${escaped(help)}\n# TYPE ${name} ${type}${samples.join('')}`;
+}
+
+function escaped(text: string): string {
+  return text.replaceAll('\\', '\\\\').replaceAll('\n', '\\n');
+}
+
+/** Upper bounds in seconds. */
+const buckets = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
+
+interface Series {
+  readonly counts: number[];
+  sum: number;
+}
+
+type Tree = Map<string | number, Tree | Series>;
+
+/** Durations by labels. The series of known labels is found without making a key of them: that would cost more than the rest. */
+export class Histogram implements Figure {
+  readonly type = 'histogram';
+  readonly name: string;
+  readonly help: string;
+  readonly #labelNames: readonly string[];
+  readonly #tree: Tree = new Map();
+  readonly #series: { readonly labels: Record<string, string | number>; readonly series: Series }[] = [];
+
+  constructor(name: string, help: string, labelNames: readonly string[]) {
+    this.name = name;
+    this.help = help;
+    this.#labelNames = labelNames;
+  }
+
+  /** @param labels their values, in the order of the names */
+  observe(seconds: number, ...labels: readonly (string | number)[]): void {
+    let found: Tree | Series | undefined = this.#tree;
+    for (let i = 0; i < labels.length && found; i++) found = (found as Tree).get(labels[i]!);
+    const series = (found as Series | undefined) ?? this.#add(labels);
+    let bucket = 0;
+    while (bucket < buckets.length && seconds > buckets[bucket]!) bucket++;
+    series.counts[bucket]!++;
+    series.sum += seconds;
+  }
+
+  #add(values: readonly (string | number)[]): Series {
+    let tree = this.#tree;
+    for (const value of values.slice(0, -1)) {
+      const next = (tree.get(value) as Tree | undefined) ?? new Map();
+      tree.set(value, next);
+      tree = next;
+    }
+    const series = { counts: new Array<number>(buckets.length + 1).fill(0), sum: 0 };
+    tree.set(values.at(-1)!, series);
+    this.#series.push({ labels: Object.fromEntries(this.#labelNames.map((name, i) => [name, values[i]!])), series });
+    return series;
+  }
+
+  readonly collect = () => this.#samples();
+
+  *#samples(): Generator<Sample> {
+    for (const { labels, series } of this.#series) {
+      let below = 0;
+      for (const [i, le] of [...buckets, '+Inf'].entries()) {
+        below += series.counts[i]!;
+        yield { suffix: '_bucket', labels: { ...labels, le }, value: below };
+      }
+      yield { suffix: '_sum', labels, value: series.sum };
+      yield { suffix: '_count', labels, value: below };
+    }
+  }
+}
