@@ -7,8 +7,8 @@ import type { AccessLogOptions } from './http/server/access-log.ts';
 import type { HttpLimits } from './http/server/limits.ts';
 import { httpLimits } from './http/server/limits.ts';
 import type { PluginSource } from './plugin/source.ts';
-import type { Timers } from './runtime/work-queue.ts';
-import { systemTimers } from './runtime/work-queue.ts';
+import type { Timers } from './runtime/timers.ts';
+import { systemTimers } from './runtime/timers.ts';
 import type { StoreOpener } from './store/options.ts';
 import type { WebhookOptions } from './webhook/webhooks.ts';
 

@@ -9,6 +9,8 @@ import { allowAll, system } from '../resource/access.ts';
 import type { ModelBehaviour } from '../resource/behaviour.ts';
 import type { ExtensionClient } from '../resource/extension-client.ts';
 import type { AppliedChange, Feed } from '../resource/feed.ts';
+import type { Logger } from '../runtime/logger.ts';
+import type { Timers } from '../runtime/timers.ts';
 import { AuditLog } from './audit.ts';
 import type { Credentials, PluginAuthenticator } from './authentication/authenticator.ts';
 import { Authenticator } from './authentication/authenticator.ts';
@@ -18,7 +20,7 @@ import { Tokens } from './authentication/tokens.ts';
 import { writeChecks } from './authorization/escalation.ts';
 import type { RoleKeys } from './authorization/keys.ts';
 import { roleKeys } from './authorization/keys.ts';
-import type { OwnedResource, Timers } from './authorization/rbac.ts';
+import type { OwnedResource } from './authorization/rbac.ts';
 import { Rbac } from './authorization/rbac.ts';
 import type { ReviewAnswer } from './authorization/review.ts';
 import { parseReview, review } from './authorization/review.ts';
@@ -26,8 +28,7 @@ import { createAdministrator, createBuiltInRoles, needsAdministrator } from './f
 import { builtInBehaviours } from './model-hooks.ts';
 import { builtInModels, PersonalAccessToken, Role, RoleBinding, User } from './models.ts';
 import type { AuthOptions } from './options.ts';
-import type { OutageLog } from './outage-log.ts';
-import { Outage } from './outage-log.ts';
+import { OutageLog } from './outage-log.ts';
 import { Templates } from './templates.ts';
 import { Departed } from './user-cleanup.ts';
 
@@ -43,7 +44,7 @@ export interface AuthParts {
   readonly monotonicNow: () => number;
   readonly timers: Timers;
   readonly random?: (size: number) => Uint8Array;
-  readonly logger: OutageLog & { error(details: object, message: string): void };
+  readonly logger: Pick<Logger, 'warn' | 'error'>;
 }
 
 /** One stored object, as it is stored. */
@@ -81,7 +82,7 @@ export class Auth {
   readonly #keys: RoleKeys;
   readonly #tokens: Tokens;
   readonly #authenticator: Authenticator;
-  readonly #outage: Outage;
+  readonly #outage: OutageLog;
   readonly #declared = new Map<string, readonly OwnedResource[]>();
   readonly #stopListening: (() => void)[] = [];
   #runtime: AuthRuntime | undefined;
@@ -95,7 +96,7 @@ export class Auth {
   constructor(parts: AuthParts) {
     this.#parts = parts;
     const { options, now, logger } = parts;
-    this.#outage = new Outage(logger, {
+    this.#outage = new OutageLog(logger, {
       begins: 'Roles, bindings, users and tokens cannot be read at the moment; trying until they can',
       over: 'Roles, bindings, users and tokens are read',
     });

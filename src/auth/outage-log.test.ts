@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { KindredError } from '../errors.ts';
-import { Outage } from './outage-log.ts';
+import { OutageLog } from './outage-log.ts';
 
 test('an outage is told once when it begins, once for each further kind of failure, and once when all of it is over', () => {
   const told: string[] = [];
   const log = {
     warn: (details: { err?: Error; what?: string }, message: string) => told.push(`${message} ${details.what ?? ''}`),
   };
-  const outage = new Outage(log, { begins: 'failing', over: 'over' });
+  const outage = new OutageLog(log, { begins: 'failing', over: 'over' });
   const away = (reason: string): KindredError => new KindredError('NotReady', { en: reason, zh: reason });
   outage.succeeded('a');
   for (let i = 0; i < 5; i++) {

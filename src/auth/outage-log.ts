@@ -1,20 +1,17 @@
 import { KindredError } from '../errors.ts';
-
-export interface OutageLog {
-  warn(details: object, message: string): void;
-}
+import type { Logger } from '../runtime/logger.ts';
 
 /**
  * Work that is tried again until it succeeds, most often because the database is away: the log is told once for each
  * kind of failure, and once when everything has succeeded.
  */
-export class Outage {
-  readonly #log: OutageLog;
+export class OutageLog {
+  readonly #log: Pick<Logger, 'warn'>;
   readonly #texts: { readonly begins: string; readonly over: string };
   readonly #failing = new Set<unknown>();
   readonly #told = new Set<string>();
 
-  constructor(log: OutageLog, texts: { readonly begins: string; readonly over: string }) {
+  constructor(log: Pick<Logger, 'warn'>, texts: { readonly begins: string; readonly over: string }) {
     this.#log = log;
     this.#texts = texts;
   }

@@ -4,12 +4,12 @@ import { KindredError } from '../errors.ts';
 import type { SchemeRegistry } from '../model/registry.ts';
 import type { Scheme } from '../model/scheme.ts';
 import type { ExtensionClient } from '../resource/extension-client.ts';
+import type { Logger } from '../runtime/logger.ts';
+import type { Timers } from '../runtime/timers.ts';
 import type { RoleKeys } from './authorization/keys.ts';
-import type { Timers } from './authorization/rbac.ts';
 import type { Rule } from './authorization/rule.ts';
 import { Role } from './models.ts';
-import type { OutageLog } from './outage-log.ts';
-import { Outage } from './outage-log.ts';
+import { OutageLog } from './outage-log.ts';
 
 export interface TemplateParts {
   readonly keys: RoleKeys;
@@ -17,7 +17,7 @@ export interface TemplateParts {
   /** Acts as the service itself. */
   readonly client: ExtensionClient;
   readonly timers: Timers;
-  readonly logger: OutageLog;
+  readonly logger: Pick<Logger, 'warn'>;
 }
 
 /** `view`: get, list, watch; `manage`: everything that is done to the objects. */
@@ -51,12 +51,12 @@ export class Templates {
   /** By model: the last piece of work on its templates. */
   readonly #work = new Map<string, Promise<void>>();
   readonly #stopListening: readonly (() => void)[];
-  readonly #outage: Outage;
+  readonly #outage: OutageLog;
   #stopped = false;
 
   constructor(parts: TemplateParts) {
     this.#parts = parts;
-    this.#outage = new Outage(parts.logger, {
+    this.#outage = new OutageLog(parts.logger, {
       begins: 'The role templates cannot be stored at the moment; trying until they can',
       over: 'The role templates are stored',
     });

@@ -4,11 +4,12 @@
  */
 import { KindredError } from '../errors.ts';
 import type { ExtensionClient } from '../resource/extension-client.ts';
+import type { Logger } from '../runtime/logger.ts';
+import type { Timers } from '../runtime/timers.ts';
 import type { Tokens } from './authentication/tokens.ts';
-import type { Rbac, Timers } from './authorization/rbac.ts';
+import type { Rbac } from './authorization/rbac.ts';
 import { PersonalAccessToken, RoleBinding } from './models.ts';
-import type { OutageLog } from './outage-log.ts';
-import { Outage } from './outage-log.ts';
+import { OutageLog } from './outage-log.ts';
 
 export interface DepartedParts {
   readonly rbac: Rbac;
@@ -16,7 +17,7 @@ export interface DepartedParts {
   /** Acts as the service itself. */
   readonly client: ExtensionClient;
   readonly timers: Timers;
-  readonly logger: OutageLog;
+  readonly logger: Pick<Logger, 'warn'>;
 }
 
 const retryDelay = 1_000;
@@ -27,12 +28,12 @@ export class Departed {
   readonly #parts: DepartedParts;
   readonly #running = new Set<Promise<void>>();
   readonly #waiting = new Set<() => void>();
-  readonly #outage: Outage;
+  readonly #outage: OutageLog;
   #stopped = false;
 
   constructor(parts: DepartedParts) {
     this.#parts = parts;
-    this.#outage = new Outage(parts.logger, {
+    this.#outage = new OutageLog(parts.logger, {
       begins: 'What a deleted user was granted cannot be removed at the moment; trying until it can',
       over: 'What deleted users were granted is removed',
     });

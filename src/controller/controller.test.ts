@@ -164,7 +164,7 @@ function make({ world = new World(), leases = new Leases(false), holder = 'one',
     holder,
     timers: world.clock,
     run: (fence, work) => fences.run(fence, work),
-    logger: { warn: () => {}, error: () => {} },
+    logger: { warn: () => {} },
     onTrouble: (trouble) => troubles.push(trouble && `${trouble.reason}: ${trouble.message}`),
     observe: (call) => observed.push(call),
   });

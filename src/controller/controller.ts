@@ -8,7 +8,9 @@ import type { Scheme } from '../model/scheme.ts';
 import type { ExtensionClient } from '../resource/extension-client.ts';
 import type { AppliedChange, Feed } from '../resource/feed.ts';
 import { Backoff } from '../runtime/backoff.ts';
-import type { Timers } from '../runtime/work-queue.ts';
+import type { Logger } from '../runtime/logger.ts';
+import type { Timers } from '../runtime/timers.ts';
+import { endsWithin, pause } from '../runtime/timers.ts';
 import { WorkQueue } from '../runtime/work-queue.ts';
 import type { Fence, LeaseStore, LeaseTimes } from './lease.ts';
 import { Leader, leaseTimes } from './lease.ts';
@@ -30,7 +32,7 @@ export interface ControllerParts {
   readonly timers: Timers;
   /** Calls the plugin's code so that its writes carry the fence. */
   readonly run: <T>(fence: Fence, work: () => T) => T;
-  readonly logger: { warn(details: object, message: string): void; error(details: object, message: string): void };
+  readonly logger: Pick<Logger, 'warn'>;
   /** A name fails again and again, or a call does not end. Undefined: nothing is wrong any more. */
   readonly onTrouble: (trouble: { reason: string; message: string } | undefined) => void;
   readonly observe?: ControllerObserver;
@@ -153,15 +155,10 @@ export class RunningController {
   /** Resolves when every change so far was looked at once, or after so many milliseconds. */
   async whenQuiet(milliseconds: number): Promise<void> {
     if (this.#quiet) return;
-    await new Promise<void>((resolve) => {
-      const finish = () => {
-        cancel();
-        this.#quietWaiters.delete(finish);
-        resolve();
-      };
-      const cancel = this.#parts.timers.after(milliseconds, finish);
-      this.#quietWaiters.add(finish);
-    });
+    const quiet = Promise.withResolvers<void>();
+    this.#quietWaiters.add(quiet.resolve);
+    await endsWithin(this.#parts.timers, milliseconds, quiet.promise);
+    this.#quietWaiters.delete(quiet.resolve);
   }
 
   /**
@@ -170,13 +167,7 @@ export class RunningController {
    */
   async stop(milliseconds: number): Promise<void> {
     this.#unsubscribe?.();
-    const ended = this.#end();
-    let cancel = () => {};
-    const late = new Promise<void>((resolve) => {
-      cancel = this.#parts.timers.after(milliseconds, resolve);
-    });
-    await Promise.race([ended, late]);
-    cancel();
+    await endsWithin(this.#parts.timers, milliseconds, this.#end());
     await this.#leader.stop();
   }
 
@@ -235,7 +226,7 @@ export class RunningController {
     const { spec, client, timers } = this.#parts;
     term.listings += 1;
     const again = new Backoff({ minDelay: 50, maxDelay: 10_000 });
-    const pause = () => new Promise<void>((resolve) => timers.after(again.next(''), resolve));
+    const wait = () => pause(timers, again.next(''));
     /** What a mapping threw for. */
     let unmapped: { toNames: ToNames; object: ExtensionObject }[] = [];
     while (everything && this.#term === term) {
@@ -253,14 +244,14 @@ export class RunningController {
         if (this.#term !== term) return;
         this.#fail('the listing at the start', error);
         if (again.failures('') >= troubleAfter) this.#trouble('ListFailed', messageOf(error));
-        await pause();
+        await wait();
       }
     }
     term.listings -= 1;
     this.#tellQuiet();
     // Those alone: listing everything again would reconcile everything again.
     while (unmapped.length > 0) {
-      await pause();
+      await wait();
       if (this.#term !== term) return;
       const asked = unmapped;
       unmapped = [];
@@ -451,7 +442,7 @@ export class RunningController {
 
   #tellQuiet(): void {
     if (this.#quietWaiters.size === 0 || !this.#quiet) return;
-    for (const waiter of [...this.#quietWaiters]) waiter();
+    for (const waiter of this.#quietWaiters) waiter();
   }
 }
 

@@ -3,8 +3,7 @@
  * refuses writes that carry a token which is no longer the newest, so a holder that does not know yet that it lost the
  * lease can harm nothing.
  */
-
-import type { Timers } from '../runtime/work-queue.ts';
+import type { Timers } from '../runtime/timers.ts';
 import type { Lease, Store } from '../store/store.ts';
 
 export interface Fence {

@@ -15,6 +15,7 @@ import { KindredError } from '../errors.ts';
 import type { Model } from '../model/model-type.ts';
 import { system } from '../resource/access.ts';
 import type { ModelResource } from '../resource/resource.ts';
+import { endsWithin, pause } from '../runtime/timers.ts';
 import type { PluginScope } from './faults.ts';
 import { watchFaults } from './faults.ts';
 import type { RunOptions, RunParts, Trouble } from './instance.ts';
@@ -439,16 +440,8 @@ export class PluginHost {
   /** Code that is loaded runs already: a module can wait for ever. */
   async #inTime<T>(loading: Promise<T>): Promise<T> {
     const limit = this.#options.startTimeout;
-    let cancel = () => {};
-    const late = new Promise<never>((_, reject) => {
-      cancel = this.#parts.timers.after(limit, () => reject(new Refusal('StartTimeout', texts.loadTimeout, { limit })));
-    });
-    loading.catch(() => {});
-    try {
-      return await Promise.race([loading, late]);
-    } finally {
-      cancel();
-    }
+    if (await endsWithin(this.#parts.timers, limit, loading)) return loading;
+    throw new Refusal('StartTimeout', texts.loadTimeout, { limit });
   }
 
   async #checkDependencies(entry: Entry): Promise<void> {
@@ -583,7 +576,7 @@ export class PluginHost {
       const stored = await this.#parts.client.fetch(this.#model, entry.name);
       if (stored && stored.spec.version !== entry.manifest!.version) return undefined;
       if (stored?.status?.state === 'STARTED') return 'done elsewhere';
-      await new Promise<void>((resolve) => this.#parts.timers.after(leadInterval, resolve));
+      await pause(this.#parts.timers, leadInterval);
       if (this.#stopping) return 'done elsewhere';
     }
   }
@@ -639,7 +632,7 @@ export class PluginHost {
         if (this.#stopping) return;
         if (attempt % 10 === 0)
           this.#parts.logger.warn({ err, plugin: entry.name }, 'The Plugin object could not be written');
-        await new Promise<void>((resolve) => this.#parts.timers.after(Math.min(5_000, 10 * 2 ** attempt), resolve));
+        await pause(this.#parts.timers, Math.min(5_000, 10 * 2 ** attempt));
       }
     }
   }

@@ -13,7 +13,9 @@ import type { SchemeManager, SchemeRegistry } from '../model/registry.ts';
 import type { Scheme } from '../model/scheme.ts';
 import type { ExtensionClient } from '../resource/extension-client.ts';
 import type { Resources } from '../resource/registry.ts';
-import type { Timers } from '../runtime/work-queue.ts';
+import type { Logger } from '../runtime/logger.ts';
+import type { Timers } from '../runtime/timers.ts';
+import { endsWithin } from '../runtime/timers.ts';
 import type { PluginScope } from './faults.ts';
 import type { Manifest } from './manifest.ts';
 import type { Authenticate, PluginContext, PluginLogger } from './plugin.ts';
@@ -32,15 +34,6 @@ interface Authenticators {
 interface Rights {
   /** The objects that it pre-declares, all of them; an empty list takes that away. */
   declare(plugin: string, objects: readonly { group: string; resource: string; name: string }[]): void;
-}
-
-/** What a pino logger offers. */
-export interface Logger {
-  debug(details: object, message: string): void;
-  info(details: object, message: string): void;
-  warn(details: object, message: string): void;
-  error(details: object, message: string): void;
-  child(bindings: object): Logger;
 }
 
 /** What the host gives to every run. */
@@ -439,19 +432,13 @@ export class PluginRun {
     });
     try {
       for (let left = end - timers.now(); left > 0; left = end - timers.now()) {
-        const gone = new Promise<void>((resolve) => {
-          wake = resolve;
-        });
+        const gone = Promise.withResolvers<void>();
+        wake = gone.resolve;
         if ((await this.#preDeclared.leaving()) === 0) {
           await Promise.all(this.#controllers.map(({ running }) => running?.whenQuiet(left)));
           return;
         }
-        let cancel = () => {};
-        const late = new Promise<void>((resolve) => {
-          cancel = timers.after(left, resolve);
-        });
-        await Promise.race([gone, late]);
-        cancel();
+        await endsWithin(timers, left, gone.promise);
       }
       logger.warn(
         { plugin: this.#name },

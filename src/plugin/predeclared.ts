@@ -18,6 +18,7 @@ import { system } from '../resource/access.ts';
 import type { AppliedChange } from '../resource/feed.ts';
 import type { Resources } from '../resource/registry.ts';
 import type { ModelResource, WriteOptions } from '../resource/resource.ts';
+import type { Logger } from '../runtime/logger.ts';
 
 /** For what few plugins need. */
 const require = createRequire(import.meta.url);
@@ -184,7 +185,7 @@ export interface PreDeclaredParts {
   readonly reservedDomain: string;
   /** Whether a plugin of this name is there at all: what a plugin declared that is gone may be taken over. */
   readonly isPlugin: (name: string) => boolean;
-  readonly logger: { warn(details: object, message: string): void };
+  readonly logger: Pick<Logger, 'warn'>;
 }
 
 /** Attempts at one object that others keep changing. */

@@ -3,27 +3,7 @@
  * until a worker takes it, *processing* from then until the worker is done. A name that becomes dirty while it is
  * processing is handed out again afterwards, so no name is ever processed twice at once and no addition is lost.
  */
-
-/** Time as it is handed in: the machine's, or a fake one in tests. */
-export interface Timers {
-  /** Milliseconds since the epoch. */
-  now(): number;
-  /** Runs once after so many milliseconds; the returned function cancels it. */
-  after(milliseconds: number, run: () => void): () => void;
-}
-
-/** The machine's time. A timer keeps no process alive. */
-export const systemTimers: Timers = {
-  now: () => Date.now(),
-  after(milliseconds, run) {
-    const timer = setTimeout(run, Math.min(milliseconds, longestTimer));
-    timer.unref();
-    return () => clearTimeout(timer);
-  },
-};
-
-/** Node fires a longer timer at once; whoever waits longer looks at the time again when it fires. */
-const longestTimer = 2 ** 31 - 1;
+import type { Timers } from './timers.ts';
 
 interface Delayed {
   readonly name: string;

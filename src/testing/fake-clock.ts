@@ -1,5 +1,5 @@
 /** Time that stands still until a test moves it. */
-import type { Timers } from '../runtime/work-queue.ts';
+import type { Timers } from '../runtime/timers.ts';
 
 interface Alarm {
   readonly due: number;

@@ -11,18 +11,14 @@ import { parseLabelSelector } from '../query/selector.ts';
 import type { Author } from '../resource/access.ts';
 import type { AppliedChange, Feed } from '../resource/feed.ts';
 import { eventTypeOf } from '../resource/watch/watches.ts';
+import type { Logger } from '../runtime/logger.ts';
+import type { Timers } from '../runtime/timers.ts';
 import { AddressNotAllowed } from './address.ts';
 import type { WebhookCondition, WebhookEvent, WebhookObject, WebhookSpec, WebhookStatus } from './model.ts';
 import { resourceOf } from './model.ts';
 import type { Sender } from './send.ts';
 import { Refused } from './send.ts';
 import { signatureOf } from './signature.ts';
-
-/** Time as it is handed in. */
-export interface Timers {
-  now(): number;
-  after(milliseconds: number, run: () => void): () => void;
-}
 
 export interface WebhookRunOptions {
   /** Milliseconds before the second attempt, doubled for each further one. */
@@ -56,7 +52,7 @@ export interface WebhookRunParts {
   /** From 0 (included) to 1 (excluded). */
   readonly random: () => number;
   readonly options: WebhookRunOptions;
-  readonly logger: { warn(details: object, message: string): void };
+  readonly logger: Pick<Logger, 'warn'>;
 }
 
 /** There is nothing to sign with; unsigned deliveries are not made. */

@@ -10,9 +10,11 @@ import type { ExtensionClient } from '../resource/extension-client.ts';
 import type { AppliedChange } from '../resource/feed.ts';
 import type { Resources } from '../resource/registry.ts';
 import type { ModelResource } from '../resource/resource.ts';
+import type { Logger } from '../runtime/logger.ts';
+import type { Timers } from '../runtime/timers.ts';
 import type { Lookup } from './address.ts';
 import { missingRight, webhookBehaviour } from './behaviour.ts';
-import type { Timers, WebhookRunOptions } from './delivery-loop.ts';
+import type { WebhookRunOptions } from './delivery-loop.ts';
 import { KeyMissing, WebhookRun } from './delivery-loop.ts';
 import type { WebhookObject, WebhookSpec, WebhookStatus } from './model.ts';
 import { resourceOf, webhookGroup, webhookModel } from './model.ts';
@@ -50,7 +52,7 @@ export interface WebhooksParts {
   readonly replica: string;
   readonly timers: Timers;
   readonly random: () => number;
-  readonly logger: { warn(details: object, message: string): void };
+  readonly logger: Pick<Logger, 'warn'>;
   readonly options: Required<WebhookOptions>;
   readonly leaseTimes?: Partial<LeaseTimes>;
   /** Stands in for the system's name resolution. */

@@ -7,7 +7,7 @@
  */
 import { pathToFileURL } from 'node:url';
 import type { ServiceOptions } from '../../src/options.ts';
-import { systemTimers } from '../../src/runtime/work-queue.ts';
+import { systemTimers } from '../../src/runtime/timers.ts';
 import type { Live, Send } from './live.ts';
 import { bindingOf, expect, live, sender } from './live.ts';
 import { Book, books, Shelf, shelves } from './models.ts';

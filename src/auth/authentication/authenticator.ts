@@ -1,6 +1,7 @@
 /** Who sends a request: personal access tokens, then JWT issuers, then what plugins registered (contract section 12). */
 import type { KindredError, Text } from '../../errors.ts';
 import type { Identity } from '../../resource/access.ts';
+import type { Logger } from '../../runtime/logger.ts';
 import type { Principal } from './identity.ts';
 import { anonymous, authenticatedRole, isReservedName, unauthenticated } from './identity.ts';
 import type { JwtAuthenticator } from './jwt.ts';
@@ -23,7 +24,7 @@ export interface AuthenticatorParts {
   readonly tokens: Tokens;
   readonly jwt: JwtAuthenticator;
   readonly current: () => Promise<void> | undefined;
-  readonly logger: { error(details: object, message: string): void };
+  readonly logger: Pick<Logger, 'error'>;
 }
 
 /** RFC 6750 section 2.1; the scheme in any case. */

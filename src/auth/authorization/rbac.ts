@@ -5,9 +5,11 @@
 import { LRUCache } from 'lru-cache';
 import type { ExtensionObject } from '../../model/object.ts';
 import type { Access, Author, Authorizer, Caller, Decision, Identity } from '../../resource/access.ts';
+import type { Logger } from '../../runtime/logger.ts';
+import type { Timers } from '../../runtime/timers.ts';
+import { longestTimer } from '../../runtime/timers.ts';
 import type { Principal, SubjectKind } from '../authentication/identity.ts';
 import { anonymousRole, authenticatedRole, isAnonymous, isPrincipal, superRole } from '../authentication/identity.ts';
-import type { OutageLog } from '../outage-log.ts';
 import type { RoleKeys } from './keys.ts';
 import type { Explanation, Source } from './policy.ts';
 import { Layer, Policy } from './policy.ts';
@@ -29,17 +31,12 @@ export interface OwnedResource {
 export interface RbacParts {
   readonly keys: RoleKeys;
   readonly now: () => number;
-  readonly timers: Timers;
+  readonly timers: Pick<Timers, 'after'>;
   /** A principal with a personal access token, as that token is now: its roles and end may have changed. Undefined once it is revoked. */
   readonly current: (principal: Principal) => Principal | undefined;
   /** What belongs to a plugin. */
   readonly owned: (plugin: string) => readonly OwnedResource[];
-  readonly logger: OutageLog;
-}
-
-export interface Timers {
-  /** Runs once after so many milliseconds, unless the returned function is called before; keeps no process alive. */
-  after(milliseconds: number, run: () => void): () => void;
+  readonly logger: Pick<Logger, 'warn'>;
 }
 
 interface BindingRecord {
@@ -62,8 +59,6 @@ interface Seen {
 
 const nothing = (reason: string): Policy => new Policy([], reason);
 const rememberedPolicies = 5_000;
-/** setTimeout takes no longer delay than this. */
-const longestDelay = 2 ** 31 - 1;
 
 export class Rbac implements Authorizer {
   readonly #parts: RbacParts;
@@ -351,7 +346,7 @@ export class Rbac implements Authorizer {
     const { now, timers } = this.#parts;
     if (at <= now()) return;
     this.#expiry?.cancel();
-    const cancel = timers.after(Math.min(at - now(), longestDelay), () => {
+    const cancel = timers.after(Math.min(at - now(), longestTimer), () => {
       this.#expiry = undefined;
       this.changed();
     });
