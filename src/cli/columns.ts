@@ -141,7 +141,7 @@ function cellOf(value: unknown, wide: boolean): string {
 }
 
 /** `12s`, `5m`, `3h`, `40d`. */
-function age(timestamp: string | undefined, now: number): string {
+export function age(timestamp: string | undefined, now: number): string {
   if (timestamp === undefined) return '-';
   const seconds = Math.max(0, Math.floor((now - Date.parse(timestamp)) / 1000));
   if (seconds < 120) return `${seconds}s`;

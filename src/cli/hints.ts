@@ -1,13 +1,9 @@
 /** What somebody who knows kubectl types and this command does not have, with what to type here. */
 
 const commands: Readonly<Record<string, string>> = {
-  annotate: 'kindred patch TYPE NAME -p \'{"metadata":{"annotations":{"KEY":"VALUE"}}}\'',
-  label: 'kindred patch TYPE NAME -p \'{"metadata":{"labels":{"KEY":"VALUE"}}}\'',
   'api-resources': '"kindred get" without a TYPE names the types',
-  explain: 'the page /swagger-ui.html of the service describes every type',
   create: 'kindred apply -f FILE',
   edit: 'kindred get TYPE NAME > FILE, change it, kindred apply -f FILE',
-  describe: 'kindred get TYPE NAME',
   login: '--token TOKEN, or the variable KINDRED_TOKEN, says who is asking',
   config:
     '--server and --token, or the variables KINDRED_SERVER and KINDRED_TOKEN, say which service and who is asking',

@@ -34,7 +34,7 @@ export function lineWidth(widths: readonly number[]): number {
 }
 
 /** In one line, without control characters. */
-function printable(text: string): string {
+export function printable(text: string): string {
   return text.replace(/\s*\n\s*/g, ' ').replace(/\p{Cc}/gu, '\u{fffd}');
 }
 

@@ -55,6 +55,22 @@ export class Types {
     return this.#only(text, named(word, await this.#ofGroup([second, ...rest].join('.'))));
   }
 
+  /**
+   * The model of TYPE, and the names after it: the group of `cities.atlas.example.com.spec` is known by the types there are.
+   */
+  async resolvePath(text: string): Promise<{ type: ResourceType; path: string[] }> {
+    const parts = text.split('.');
+    const known = new Set(
+      (await this.all()).flatMap((type) => {
+        const { group, version } = type.model.gvk;
+        return wordsOf(type).flatMap((word) => [`${word}.${group}`, `${word}.${version}.${group}`]);
+      }),
+    );
+    const isType = (count: number) => known.has(parts.slice(0, count).join('.').toLowerCase());
+    const count = parts.findLastIndex((_, i) => i > 0 && isType(i + 1)) + 1 || 1;
+    return { type: await this.resolve(parts.slice(0, count).join('.')), path: parts.slice(count) };
+  }
+
   /** The model that an object says it is of. Throws Invalid without apiVersion or kind, NotFound for an unknown one. */
   async of(object: { apiVersion?: unknown; kind?: unknown }): Promise<ResourceType> {
     const { apiVersion, kind } = object;

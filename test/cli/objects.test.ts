@@ -418,7 +418,6 @@ const usage: { args: string[]; message: RegExp }[] = [
     message: /^kindred: --patch-file \/nowhere cannot be read: /,
   },
   { args: ['watch', `box,lid.${shop}`], message: /^kindred: one type can be watched at a time\n$/ },
-  { args: ['describe', 'box', 'a'], message: /unknown command 'describe'; here: kindred get TYPE NAME\n/ },
   {
     args: ['apply', 'x.yaml'],
     message: /required option '-f, .* not specified; here: files follow -f, as in -f objects/,
