@@ -13,8 +13,8 @@ import type { ExtensionClient, ListResult, WatchEvent } from './extension-client
 import { answered, checkPatch } from './hidden.ts';
 import type { Resources } from './registry.ts';
 import type { Answer, ModelResource, Stored, WriteOptions } from './resource.ts';
-import type { WatchEvent as ResourceEvent, Sink } from './watch/watches.ts';
-import { followRights, seenNames } from './watch/watches.ts';
+import type { WatchEvent as ResourceEvent, Sink } from './watch/events.ts';
+import { followRights, seenNames } from './watch/rights.ts';
 
 export interface LocalClientParts {
   readonly resources: Resources;

@@ -10,7 +10,7 @@ import { bind } from '../query/bind.ts';
 import { parseLabelSelector } from '../query/selector.ts';
 import type { Author } from '../resource/access.ts';
 import type { AppliedChange, Feed } from '../resource/feed.ts';
-import { eventTypeOf } from '../resource/watch/watches.ts';
+import { eventTypeOf } from '../resource/watch/events.ts';
 import type { Logger } from '../runtime/logger.ts';
 import type { Timers } from '../runtime/timers.ts';
 import { AddressNotAllowed } from './address.ts';

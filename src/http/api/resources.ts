@@ -8,7 +8,7 @@ import { etagOf, matchesEtag, parseEtags } from '../../resource/etag.ts';
 import { answered, checkPatch } from '../../resource/hidden.ts';
 import type { Resources } from '../../resource/registry.ts';
 import type { Answer, ModelResource, Page, Stored } from '../../resource/resource.ts';
-import { sameNames } from '../../resource/watch/watches.ts';
+import { sameNames } from '../../resource/watch/rights.ts';
 import type { MaybePromise } from '../../store/store.ts';
 import { readBody } from '../server/body.ts';
 import { BufferPool } from '../server/buffer-pool.ts';

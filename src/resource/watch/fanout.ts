@@ -2,7 +2,8 @@ import { fieldAt, keysOf } from '../../indexes/field.ts';
 import type { IndexDefinition, IndexEntry } from '../../model/index-entry.ts';
 import type { Bound, KeyRange } from '../../query/bind.ts';
 import type { AppliedChange } from '../feed.ts';
-import type { Reader, Watch } from './watches.ts';
+import type { Reader } from './events.ts';
+import type { Watch } from './watch.ts';
 
 /**
  * Finds the watches that a change could concern without asking each: a watch whose condition demands one of a few

@@ -9,9 +9,10 @@ import { until } from '../../testing/until.ts';
 import { Background } from '../background.ts';
 import type { AppliedChange } from '../feed.ts';
 import type { ListRequest, ModelResource, Page, Window } from '../resource.ts';
+import type { Reader } from './events.ts';
 import type { LivePageSink, WindowContent } from './live-page.ts';
 import { LivePages } from './live-page.ts';
-import type { Reader, Watches } from './watches.ts';
+import type { Watches } from './watches.ts';
 
 /** A model whose page is what the test says, read when the test says. */
 class Model {

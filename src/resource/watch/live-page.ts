@@ -10,8 +10,9 @@ import { matches } from '../../query/match.ts';
 import type { Background } from '../background.ts';
 import type { AppliedChange } from '../feed.ts';
 import type { ListRequest, ModelResource, Page, Window } from '../resource.ts';
+import type { Reader } from './events.ts';
 import { isAway } from './replay.ts';
-import type { Reader, Watches } from './watches.ts';
+import type { Watches } from './watches.ts';
 import type { Outline, WindowChange } from './window-change.ts';
 import { difference } from './window-change.ts';
 

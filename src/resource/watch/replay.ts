@@ -7,7 +7,7 @@ import type { MaybePromise } from '../../store/store.ts';
 import type { Background } from '../background.ts';
 import type { Feed, LogPortion } from '../feed.ts';
 import type { ModelResource, Selection } from '../resource.ts';
-import type { Watch } from './watches.ts';
+import type { Watch } from './watch.ts';
 
 const texts = {
   unlisted: {

@@ -10,7 +10,7 @@ import { until } from '../../testing/until.ts';
 import { Background } from '../background.ts';
 import { Feed } from '../feed.ts';
 import type { ModelResource } from '../resource.ts';
-import type { Sink, WatchEvent, WatchRequest } from './watches.ts';
+import type { Sink, WatchEvent, WatchRequest } from './events.ts';
 import { Watches } from './watches.ts';
 
 /** A client that takes events when the test says. */

@@ -4,73 +4,15 @@
  * whenever its client is too far behind, it goes on by a replay (`replay.ts`).
  */
 import { KindredError } from '../../errors.ts';
-import type { Bound } from '../../query/bind.ts';
 import { bind, bindSort } from '../../query/bind.ts';
-import { matches } from '../../query/match.ts';
-import type { Access, Authorizer, Decision, Identity } from '../access.ts';
 import type { Background } from '../background.ts';
 import type { AppliedChange, Feed } from '../feed.ts';
-import type { ModelResource, Selection } from '../resource.ts';
+import type { ModelResource } from '../resource.ts';
+import type { Reader, Sink, WatchRequest } from './events.ts';
 import { Fanout } from './fanout.ts';
 import { Replays } from './replay.ts';
-
-export interface WatchRequest extends Selection {
-  /** Who watches: where many wait for a replay, every identity has its turn. */
-  readonly identity: string;
-  /** Exclusive; undefined: from now. */
-  readonly since?: number;
-  /** The list first; not together with `since`. */
-  readonly sendInitial?: boolean;
-}
-
-export interface ChangeEvent {
-  readonly type: 'ADDED' | 'MODIFIED' | 'DELETED';
-  readonly revision: number;
-  readonly bytes: Buffer;
-  /** The change behind it, shared by all watches that see it; absent with `initial`. */
-  readonly change?: AppliedChange;
-  readonly initial?: true;
-}
-
-export interface Bookmark {
-  readonly type: 'BOOKMARK';
-  readonly revision: number;
-  readonly initial?: true;
-}
-
-export type WatchEvent = ChangeEvent | Bookmark;
-
-export interface Sink {
-  event(event: WatchEvent): void;
-  /** The client has not taken yet what a replay waits for. */
-  readonly isBehind: boolean;
-  /** So much waits for the client that nothing may be added. */
-  readonly isFull: boolean;
-  /** Resolves when the client is no longer behind, or is gone. */
-  drained(): Promise<void>;
-  /** The service ends the watch: no more events come. */
-  end(error: KindredError): void;
-}
-
-export interface OpenWatch {
-  /** The revision that the watch begins after. */
-  readonly revision: number;
-  /** Starts the events. */
-  start(): void;
-  /** The client is gone. */
-  close(): void;
-}
-
-/** Another reader of one model's changes: a live page. Told of changes as they are applied; must be quick. */
-export interface Reader {
-  /** Clients behind it. */
-  readonly size: number;
-  change(change: AppliedChange): void;
-  /** Comes at least every `bookmarkInterval`; everything up to this revision was told. */
-  bookmark(revision: number): void;
-  /** The service ends the reading: nothing comes any more. */
-  end(error: KindredError): void;
-}
+import type { OpenWatch, WatchSource } from './watch.ts';
+import { Watch } from './watch.ts';
 
 export interface WatchesParts {
   readonly feed: Feed;
@@ -84,7 +26,6 @@ const texts = {
   expired: { en: 'This replica fell behind the change log; list again', zh: '此副本落后于变更日志；请重新列出' },
   unregistered: { en: 'The model {kind} is no longer registered', zh: '模型 {kind} 已注销' },
   stopping: { en: 'The service is shutting down', zh: '服务正在关闭' },
-  rights: { en: 'What "{identity}" may see has changed; watch again', zh: '"{identity}" 可见的内容已变化；请重新监视' },
   failed: { en: 'The watch failed', zh: '监视失败' },
 };
 
@@ -93,7 +34,7 @@ const bookmarksInARow = 250;
 /** Part of the bookmark interval between two rounds: an idle stream waits for at most two of them. */
 const bookmarkRound = 0.45;
 
-export class Watches {
+export class Watches implements WatchSource {
   readonly #parts: WatchesParts;
   readonly #replays: Replays;
   readonly #byResource = new Map<ModelResource, Fanout>();
@@ -129,14 +70,12 @@ export class Watches {
     return new Watch(this, { resource, bound, names, identity, sink, revision }, request);
   }
 
-  /** Used by `Watch` alone. */
   start(watch: Watch, request: WatchRequest): void {
     this.#open.add(watch);
     this.#startBookmarks();
     this.#endOnFailure(watch, this.#begin(watch, request));
   }
 
-  /** Used by `Watch` alone: it goes on by a replay. */
   fallBehind(watch: Watch): void {
     this.#byResource.get(watch.resource)?.remove(watch);
     this.#tidy(watch.resource);
@@ -144,7 +83,6 @@ export class Watches {
     this.#endOnFailure(watch, this.#catchUp(watch));
   }
 
-  /** Used by `Watch` alone. */
   remove(watch: Watch): void {
     watch.closed = true;
     this.#open.delete(watch);
@@ -298,143 +236,4 @@ export class Watches {
 function asEnd(error: unknown): KindredError {
   if (error instanceof KindredError) return error;
   return new KindredError('InternalError', texts.failed, {}, {}, { cause: error });
-}
-
-/**
- * Calls back with Forbidden once what the identity may list and watch of a model is no longer what it was: all of it, or
- * these names. @returns stops it
- */
-export function followRights(
-  {
-    authorizer,
-    identity,
-    resource,
-    names,
-  }: {
-    readonly authorizer: Authorizer;
-    readonly identity: Identity;
-    readonly resource: ModelResource;
-    readonly names: ReadonlySet<string> | undefined;
-  },
-  end: (error: KindredError) => void,
-): () => void {
-  const { group } = resource.scheme.groupVersionKind;
-  const list: Access = { verb: 'list', group, resource: resource.scheme.plural };
-  const watch: Access = { ...list, verb: 'watch' };
-  const look = () => {
-    const listed = authorizer.decide(identity, list);
-    const watched = authorizer.decide(identity, watch);
-    if (listed.allowed && watched.allowed && sameNames(seenNames(listed, watched), names)) return;
-    end(new KindredError('Forbidden', texts.rights, { identity: identity.name }));
-  };
-  const stop = authorizer.onChange(look);
-  // Rights may have changed since the caller asked.
-  look();
-  return stop;
-}
-
-type Allowed = Decision & { readonly allowed: true };
-
-/** Of two decisions that both hold: the names they leave; undefined: all. */
-export function seenNames({ names: a }: Allowed, { names: b }: Allowed): ReadonlySet<string> | undefined {
-  return a && b ? a.intersection(b) : (a ?? b);
-}
-
-/** Whether two decisions show the same objects. */
-export function sameNames(a: ReadonlySet<string> | undefined, b: ReadonlySet<string> | undefined): boolean {
-  return a === b || (a !== undefined && b !== undefined && a.size === b.size && a.isSubsetOf(b));
-}
-
-interface WatchParts {
-  readonly resource: ModelResource;
-  readonly bound: Bound;
-  readonly names: ReadonlySet<string> | undefined;
-  readonly identity: string;
-  readonly sink: Sink;
-  readonly revision: number;
-}
-
-export class Watch implements OpenWatch {
-  readonly resource: ModelResource;
-  readonly bound: Bound;
-  readonly names: ReadonlySet<string> | undefined;
-  readonly identity: string;
-  readonly sink: Sink;
-  readonly revision: number;
-  closed = false;
-  isLive = false;
-  /** While it is not live: everything up to this revision was told; -1 as long as the list is not complete. */
-  position: number;
-  /** Had an event since the last round of bookmarks. */
-  #busy = false;
-  readonly #watches: Watches;
-  /** Until it is started: there may be many watches, and each is kept for long. */
-  #request: WatchRequest | undefined;
-
-  constructor(
-    watches: Watches,
-    { resource, bound, names, identity, sink, revision }: WatchParts,
-    request: WatchRequest,
-  ) {
-    this.resource = resource;
-    this.bound = bound;
-    this.names = names;
-    this.identity = identity;
-    this.sink = sink;
-    this.revision = revision;
-    this.position = request.sendInitial ? -1 : revision;
-    this.#watches = watches;
-    this.#request = request;
-  }
-
-  start(): void {
-    const request = this.#request;
-    this.#request = undefined;
-    if (request && !this.closed) this.#watches.start(this, request);
-  }
-
-  close(): void {
-    this.#watches.remove(this);
-  }
-
-  /** A change that was just applied. */
-  deliver(change: AppliedChange): void {
-    const type = this.#typeOf(change);
-    if (!type) return;
-    if (!this.sink.isFull) return this.#send(type, change);
-    this.position = change.revision - 1;
-    this.#watches.fallBehind(this);
-  }
-
-  /** The next change of a replay. */
-  tell(change: AppliedChange): void {
-    const type = this.#typeOf(change);
-    if (type) this.#send(type, change);
-  }
-
-  bookmark(applied: number): void {
-    // Whatever is applied was delivered to live watches in the same turn.
-    const revision = this.isLive ? applied : this.position;
-    if (!this.#busy && revision >= 0 && !this.sink.isFull) this.sink.event({ type: 'BOOKMARK', revision });
-    this.#busy = false;
-  }
-
-  #typeOf(change: AppliedChange): ChangeEvent['type'] | undefined {
-    return this.names && !this.names.has(change.name) ? undefined : eventTypeOf(this.bound, change);
-  }
-
-  #send(type: ChangeEvent['type'], change: AppliedChange): void {
-    this.#busy = true;
-    this.sink.event({ type, revision: change.revision, bytes: change.shown(), change });
-  }
-}
-
-/** What a selection sees of a change: an object that starts to match is added, one that stops is deleted. */
-export function eventTypeOf(bound: Bound, change: AppliedChange): ChangeEvent['type'] | undefined {
-  const matchesAll = bound.op === 'all';
-  const matched = change.type !== 'create' && (matchesAll || matches(bound, change.entryBefore()!));
-  if (change.type === 'delete') return matched ? 'DELETED' : undefined;
-  const isMatch = matchesAll || matches(bound, change.entry());
-  if (isMatch) return matched ? 'MODIFIED' : 'ADDED';
-  return matched ? 'DELETED' : undefined;
 }

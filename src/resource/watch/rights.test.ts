@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { KindredError } from '../errors.ts';
-import type { Authorizer, Decision } from './access.ts';
-import type { ModelResource } from './resource.ts';
-import { followRights } from './watch/watches.ts';
+import type { KindredError } from '../../errors.ts';
+import type { Authorizer, Decision } from '../access.ts';
+import type { ModelResource } from '../resource.ts';
+import { followRights } from './rights.ts';
 
 const resource = {
   scheme: { plural: 'books', groupVersionKind: { group: 'library.example', version: 'v1', kind: 'Book' } },

@@ -1,0 +1,54 @@
+/** What an identity may see of a model, and how that changes while it watches. */
+import { KindredError } from '../../errors.ts';
+import type { Access, Authorizer, Decision, Identity } from '../access.ts';
+import type { ModelResource } from '../resource.ts';
+
+const changed = {
+  en: 'What "{identity}" may see has changed; watch again',
+  zh: '"{identity}" 可见的内容已变化；请重新监视',
+};
+
+/**
+ * Calls back with Forbidden once what the identity may list and watch of a model is no longer what it was: all of it, or
+ * these names. @returns stops it
+ */
+export function followRights(
+  {
+    authorizer,
+    identity,
+    resource,
+    names,
+  }: {
+    readonly authorizer: Authorizer;
+    readonly identity: Identity;
+    readonly resource: ModelResource;
+    readonly names: ReadonlySet<string> | undefined;
+  },
+  end: (error: KindredError) => void,
+): () => void {
+  const { group } = resource.scheme.groupVersionKind;
+  const list: Access = { verb: 'list', group, resource: resource.scheme.plural };
+  const watch: Access = { ...list, verb: 'watch' };
+  const look = () => {
+    const listed = authorizer.decide(identity, list);
+    const watched = authorizer.decide(identity, watch);
+    if (listed.allowed && watched.allowed && sameNames(seenNames(listed, watched), names)) return;
+    end(new KindredError('Forbidden', changed, { identity: identity.name }));
+  };
+  const stop = authorizer.onChange(look);
+  // Rights may have changed since the caller asked.
+  look();
+  return stop;
+}
+
+type Allowed = Decision & { readonly allowed: true };
+
+/** Of two decisions that both hold: the names they leave; undefined: all. */
+export function seenNames({ names: a }: Allowed, { names: b }: Allowed): ReadonlySet<string> | undefined {
+  return a && b ? a.intersection(b) : (a ?? b);
+}
+
+/** Whether two decisions show the same objects. */
+export function sameNames(a: ReadonlySet<string> | undefined, b: ReadonlySet<string> | undefined): boolean {
+  return a === b || (a !== undefined && b !== undefined && a.size === b.size && a.isSubsetOf(b));
+}
