@@ -3,7 +3,7 @@
  * test catches: `npm run test:faults -- [--only PART-OF-NAME] [--jobs N]`. Exit code 1 when a fault survives.
  */
 import { execFileSync, spawn } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -36,9 +36,10 @@ const { values } = parseArgs({
 const faults = readFaults().filter(({ name }) => name.includes(values.only));
 const started = performance.now();
 const temporary = mkdtempSync(join(tmpdir(), 'kindred-faults-'));
-const copies = Array.from({ length: Number(values.jobs) }, (_, i) => copySources(join(temporary, String(i))));
+const copies = Array.from({ length: Number(values.jobs) }, (_, i) => join(temporary, String(i)));
 const survivors: string[] = [];
 try {
+  for (const copy of copies) copySources(copy);
   await checkTests();
   const waiting = [...faults];
   await Promise.all(
@@ -47,8 +48,8 @@ try {
     }),
   );
 } finally {
-  for (const copy of copies) git(root, 'worktree', 'remove', '--force', copy);
   rmSync(temporary, { recursive: true, force: true });
+  git(root, 'worktree', 'prune');
 }
 const seconds = Math.round((performance.now() - started) / 1000);
 console.log(`\n${faults.length - survivors.length} of ${faults.length} faults caught in ${seconds} s`);
@@ -56,12 +57,12 @@ for (const survivor of survivors) console.log(`not caught: ${survivor}`);
 process.exitCode = survivors.length > 0 ? 1 : 0;
 
 /** The tracked files as they are now, with the dependencies of this checkout. */
-function copySources(copy: string): string {
+function copySources(copy: string): void {
   const identity = ['-c', 'user.name=faults', '-c', 'user.email=faults@localhost'];
   const now = git(root, ...identity, 'stash', 'create') || 'HEAD';
   git(root, 'worktree', 'add', '--detach', copy, now);
-  for (const path of ['.', 'tools/client-types']) linkModules(path, copy);
-  return copy;
+  for (const path of ['.', 'tools/client-types'].filter((one) => existsSync(join(root, one, 'node_modules'))))
+    linkModules(path, copy);
 }
 
 /** Links every package, and the workspaces to the copy instead of to this checkout. */
