@@ -240,7 +240,23 @@ describe('bulk POST: more than the store can take at once', () => {
 });
 
 describe('export', () => {
-  const api = withApi();
+  const snapshots = { opened: 0, closed: 0 };
+  const database = async (options: object) => {
+    const store = await openStore('sqlite::memory:', options);
+    const open = store.snapshot.bind(store);
+    store.snapshot = async () => {
+      snapshots.opened++;
+      const snapshot = await open();
+      const close = snapshot.close.bind(snapshot);
+      snapshot.close = async () => {
+        snapshots.closed++;
+        await close();
+      };
+      return snapshot;
+    };
+    return store;
+  };
+  const api = withApi({ database });
 
   test('contract 3: every match as one object a line, in sort order', async () => {
     const names = Array.from({ length: 1_200 }, (_, i) => `p-${String(i).padStart(4, '0')}`);
@@ -281,9 +297,11 @@ describe('export', () => {
     });
   });
 
-  test('contract 3: HEAD of an export', async () => {
+  test('contract 3: HEAD of an export closes its snapshot', async () => {
+    const before = { ...snapshots };
     const reply = await api.send({ method: 'HEAD', path: persons, headers: accept });
     assert.deepEqual([reply.status, reply.text, reply.headers.get('content-type')], [200, '', 'application/x-ndjson']);
+    assert.deepEqual(snapshots, { opened: before.opened + 1, closed: before.closed + 1 });
   });
 
   test('contract 3: a failure midway resets the connection', async (t) => {
@@ -315,6 +333,7 @@ describe('export', () => {
           ended = true;
         }
       })(),
+      close: async () => {},
     }));
     const request = httpRequest(`${api.url}${persons}`, { headers: accept });
     request.end();
@@ -326,7 +345,7 @@ describe('export', () => {
     }
     assert.ok(produced < 100, `${produced} portions of 1 MiB were read for a client that takes none`);
     response.destroy();
-    while (!ended) await new Promise((resolve) => setTimeout(resolve, 10));
+    await until(() => ended);
   });
 });
 
