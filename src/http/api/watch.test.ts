@@ -107,6 +107,15 @@ function give(sink: Sink, bytes: number): void {
   for (let given = 0, revision = 8; given < bytes; given += 60_000, revision++) sink.event(event(revision, 60_000));
 }
 
+/** Waits until the client took what is there for it; says whether that is over. */
+function waitFor(sink: Sink): () => boolean {
+  let isOver = false;
+  void sink.drained().then(() => {
+    isOver = true;
+  });
+  return () => isOver;
+}
+
 /** More than the kernel keeps for both sides of a connection. */
 const flood = 30 * 2 ** 20;
 
@@ -125,14 +134,11 @@ test('contract 13: what waits for a client is counted, until it has taken it', a
   give(sink, flood);
   await nextTurn();
   assert.deepEqual([sink.isBehind, sink.isFull], [true, true]);
-  let isDrained = false;
-  const drained = sink.drained().then(() => {
-    isDrained = true;
-  });
+  const isDrained = waitFor(sink);
   await nextTurn();
-  assert.equal(isDrained, false);
+  assert.equal(isDrained(), false);
   response.resume();
-  await drained;
+  await until(isDrained);
   assert.deepEqual([sink.isBehind, sink.isFull], [false, false]);
   await until(() => text().length > flood);
 });
@@ -143,9 +149,9 @@ test('contract 13: a client that takes nothing for the time allowed is ended, ot
   idle.sink.event(event(8));
   response.pause();
   give(sink, flood);
-  const drained = sink.drained();
+  const isDrained = waitFor(sink);
   await until(() => isClosed());
-  await drained;
+  await until(isDrained);
   assert.equal(finished(), 200);
   assert.deepEqual([sink.isBehind, sink.isFull], [false, false], 'nothing is waited for any more');
   sink.event(event(99));
@@ -162,9 +168,9 @@ test('a client that goes away is waited for no longer', async () => {
   const { sink, response, isClosed } = await open();
   response.pause();
   give(sink, flood);
-  const drained = sink.drained();
+  const isDrained = waitFor(sink);
   response.destroy();
-  await drained;
+  await until(isDrained);
   await until(() => isClosed());
   assert.deepEqual([sink.isBehind, sink.isFull], [false, false]);
 });
