@@ -176,6 +176,11 @@ export function unescapeToken(token: string): string {
 /**
  * The error of the whole service: the code decides the status (contract section 5); members such as `errors`,
  * `parameter`, `index` or `currentVersion` stand on the error itself.
+ *
+ * @example
+ * ```ts
+ * throw new KindredError('NotFound', 'There is no shelf "{shelf}"', { shelf: 'poetry' });
+ * ```
  */
 export class KindredError extends Error {
   readonly code: ErrorCode;

@@ -60,6 +60,14 @@ export type { Model, ModelType, New, NewOf, ObjectOf } from './model/model-type.
 export { AbstractExtension, type ExtensionObject, type Metadata } from './model/object.ts';
 export type { SchemeManager } from './model/registry.ts';
 export { Scheme } from './model/scheme.ts';
+/**
+ * Builds JSON Schemas with TypeScript types.
+ *
+ * @example
+ * ```ts
+ * Type.Object({ title: Type.String({ minLength: 1 }), tags: Type.Optional(Type.Array(Type.String())) });
+ * ```
+ */
 export * as Type from './model/typebox.ts';
 export type { ServiceOptions } from './options.ts';
 /** Plugins. */

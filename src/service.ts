@@ -66,6 +66,15 @@ const everybody: Identity = { name: 'system:unauthenticated', roles: ['super-rol
 /**
  * Everything the command line does, in code; nothing is read from the environment. The store is open when the promise
  * resolves, so that models can be registered before `start()`.
+ *
+ * @example
+ * ```ts
+ * const service = await createService({ database: 'sqlite:library.db', auth: false });
+ * service.schemeManager.register(Book);
+ * const { url } = await service.start();
+ * console.log(url);
+ * await service.stop();
+ * ```
  */
 export async function createService(options: ServiceOptions = {}): Promise<Service> {
   const resolved = resolveOptions(options);

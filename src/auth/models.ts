@@ -8,7 +8,14 @@ import { roleBounds } from './authorization/role.ts';
 const name = Type.String({ minLength: 1, maxLength: 253 });
 const version = 'v1alpha1';
 
-/** A person or a program known to the service. Whoever is known by a JWT needs none. */
+/**
+ * A person or a program known to the service. Whoever is known by a JWT needs none.
+ *
+ * @example
+ * ```ts
+ * await client.create(User, { metadata: { name: 'ada' }, spec: { displayName: 'Ada' } });
+ * ```
+ */
 export const User = defineModel({
   gvk: { group: '', version, kind: 'User', singular: 'user', plural: 'users' },
   spec: Type.Optional(
@@ -28,7 +35,17 @@ export const User = defineModel({
 const entries = (description: string, maxItems: number = roleBounds.entries) =>
   Type.Optional(Type.Array(Type.String(), { maxItems, uniqueItems: true, description }));
 
-/** Rules with the meaning that Kubernetes gives them; each either for resources or for paths. */
+/**
+ * Rules with the meaning that Kubernetes gives them; each either for resources or for paths.
+ *
+ * @example
+ * ```ts
+ * await client.create(Role, {
+ *   metadata: { name: 'librarian' },
+ *   rules: [{ apiGroups: ['library.example.com'], resources: ['books'], verbs: ['*'] }],
+ * });
+ * ```
+ */
 export const Role = defineModel({
   gvk: { group: '', version, kind: 'Role', singular: 'role', plural: 'roles' },
   schema: Type.Object({
@@ -56,7 +73,18 @@ export const Role = defineModel({
   }),
 });
 
-/** Gives a role to users and plugins. */
+/**
+ * Gives a role to users and plugins.
+ *
+ * @example
+ * ```ts
+ * await client.create(RoleBinding, {
+ *   metadata: { name: 'ada-librarian' },
+ *   roleRef: { kind: 'Role', name: 'librarian' },
+ *   subjects: [{ kind: 'User', name: 'ada' }],
+ * });
+ * ```
+ */
 export const RoleBinding = defineModel({
   gvk: { group: '', version, kind: 'RoleBinding', singular: 'rolebinding', plural: 'rolebindings' },
   schema: Type.Object({
@@ -76,7 +104,15 @@ export const RoleBinding = defineModel({
   ],
 });
 
-/** A random token of a user; only its SHA-256 is stored, the token itself is told once, in the answer to its creation. */
+/**
+ * A random token of a user; only its SHA-256 is stored, the token itself is told once, in the answer to its creation.
+ *
+ * @example
+ * ```ts
+ * const token = await client.create(PersonalAccessToken, { metadata: { name: 'ada-laptop' }, spec: { user: 'ada' } });
+ * console.log(token.status?.token);
+ * ```
+ */
 export const PersonalAccessToken = defineModel({
   gvk: {
     group: '',
@@ -116,13 +152,27 @@ export const PersonalAccessToken = defineModel({
   ],
 });
 
-/** Settings as text. */
+/**
+ * Settings as text.
+ *
+ * @example
+ * ```ts
+ * await client.create(ConfigMap, { metadata: { name: 'greeting' }, data: { text: 'hello' } });
+ * ```
+ */
 export const ConfigMap = defineModel({
   gvk: { group: '', version, kind: 'ConfigMap', singular: 'configmap', plural: 'configmaps' },
   schema: Type.Object({ data: Type.Optional(Type.Record(Type.String(), Type.String())) }),
 });
 
-/** Values that are shown to whoever reads this one object, never in lists, exports, watches or logs. */
+/**
+ * Values that are shown to whoever reads this one object, never in lists, exports, watches or logs.
+ *
+ * @example
+ * ```ts
+ * await client.create(Secret, { metadata: { name: 'mail' }, stringData: { password: 'correct horse' } });
+ * ```
+ */
 export const Secret = defineModel({
   gvk: { group: '', version, kind: 'Secret', singular: 'secret', plural: 'secrets' },
   schema: Type.Object({

@@ -111,7 +111,17 @@ const differs: Text = {
 const absent: Text = { en: 'There is no {kind} "{name}"', zh: '不存在名为 "{name}" 的 {kind}' };
 const unnamed: Text = { en: 'The object has no metadata.name', zh: '对象缺少 metadata.name' };
 
-/** Opens no connection before the first call. */
+/**
+ * Opens no connection before the first call.
+ *
+ * @example
+ * ```ts
+ * const client = createClient({ url: 'http://127.0.0.1:8090', token: process.env['KINDRED_TOKEN'] });
+ * const books = client.for(Book);
+ * const { items, total } = await books.list({ fields: { 'spec.year': { '>=': 1900 } }, sort: ['spec.title'] });
+ * console.log(items, total);
+ * ```
+ */
 export function createClient(options: ConnectionOptions): KindredClient {
   return new HttpClient(new Connection(options));
 }
@@ -308,8 +318,12 @@ class HttpClient implements KindredClient {
  * A model for what is known of it only by name, as the discovery routes describe it. With the type of the model it is typed as
  * that one, while nothing of the module that declares it is loaded: for browsers.
  *
- *     import type { City } from './city.ts';
- *     const city = modelOf<typeof City>({ group: 'atlas.example.com', version: 'v1alpha1', kind: 'City', singular: 'city', plural: 'cities' });
+ * @example
+ * ```ts
+ * const book = modelOf<typeof Book>({ group: 'library.example.com', version: 'v1alpha1', kind: 'Book', singular: 'book', plural: 'books' });
+ * const emma = await client.get(book, 'emma');
+ * console.log(emma.spec.title);
+ * ```
  */
 export function modelOf<M extends ModelType = Model<ExtensionObject>>(
   gvk: GVKAttributes,

@@ -43,6 +43,13 @@ export function isNotApplied(error: unknown): error is KindredError & { code: 'N
 /**
  * The waits of attempts that belong together, such as the requests of one import: they go on as long as one of them
  * succeeds now and then, and end together when none did for `patience`.
+ *
+ * @example
+ * ```ts
+ * const patience = new Patience({ patience: 60_000 });
+ * await client.create(Book, { metadata: { name: 'emma' }, spec: { title: 'Emma' } });
+ * patience.progress();
+ * ```
  */
 export class Patience {
   readonly #policy: RetryPolicy;
@@ -125,11 +132,12 @@ export interface RetryOptions {
 /**
  * Calls `attempt` again while it throws `VersionConflict`: read, change and write inside it.
  *
+ * @example
  * ```ts
  * await retryOnConflict(async () => {
- *   const city = await client.get(City, 'city-2988507');
- *   city.spec.population += 1;
- *   await client.update(City, city);
+ *   const book = await client.get(Book, 'emma');
+ *   book.spec.year = 1816;
+ *   await client.update(Book, book);
  * });
  * ```
  * @throws what the last attempt threw

@@ -15,7 +15,14 @@ export interface ReconcileRequest {
   readonly signal: AbortSignal;
 }
 
-/** What a reconciler answers; nothing at all is the same as `Result.done()`. */
+/**
+ * What a reconciler answers; nothing at all is the same as `Result.done()`.
+ *
+ * @example
+ * ```ts
+ * return Result.requeue(60_000);
+ * ```
+ */
 export class Result {
   readonly requeue: boolean;
   /** Milliseconds; undefined: by back-off. */
@@ -110,7 +117,21 @@ const texts = {
 
 const built = Symbol.for('kindred.controller');
 
-/** Says when a reconciler is called. Every member returns the builder; `build` throws `InvalidPlugin` naming what is wrong. */
+/**
+ * Says when a reconciler is called. Every member returns the builder; `build` throws `InvalidPlugin` naming what is wrong.
+ *
+ * @example
+ * ```ts
+ * const reconciler: Reconciler = {
+ *   setupWith: (builder) => builder.extension(Book).name('shelf').workerCount(2).build(),
+ *   async reconcile({ name }) {
+ *     console.log(`reconcile ${name}`);
+ *     return Result.done();
+ *   },
+ * };
+ * void reconciler;
+ * ```
+ */
 export class ControllerBuilder {
   #type: ModelType | undefined;
   #name: string | undefined;

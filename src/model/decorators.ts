@@ -54,7 +54,18 @@ interface ClassMetadata {
   [gvkKey]?: GVKAttributes;
 }
 
-/** Makes a class that extends `AbstractExtension` a model; one that does not is `InvalidModel` when it is registered. */
+/**
+ * Makes a class that extends `AbstractExtension` a model; one that does not is `InvalidModel` when it is registered.
+ *
+ * @example
+ * ```ts
+ * @GVK({ group: 'library.example.com', version: 'v1alpha1', kind: 'Shelf', singular: 'shelf', plural: 'shelves' })
+ * class Shelf extends AbstractExtension {
+ *   @Schema({ type: 'string' }) location?: string;
+ * }
+ * void Shelf;
+ * ```
+ */
 export function GVK(
   attributes: GVKAttributes,
 ): (type: abstract new (...a: any[]) => AbstractExtension, context: ClassDecoratorContext) => void {
@@ -63,7 +74,18 @@ export function GVK(
   };
 }
 
-/** Makes a field part of the model; a field without it is none. */
+/**
+ * Makes a field part of the model; a field without it is none.
+ *
+ * @example
+ * ```ts
+ * class ShelfSpec {
+ *   @Schema({ type: 'string', minLength: 1, requiredMode: 'REQUIRED' }) room!: string;
+ *   @Schema({ type: 'integer', minimum: 0 }) floor?: number;
+ * }
+ * void ShelfSpec;
+ * ```
+ */
 export function Schema(
   attributes: SchemaAttributes = {},
 ): (value: undefined, context: ClassFieldDecoratorContext) => void {

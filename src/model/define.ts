@@ -109,6 +109,18 @@ const declarationKey = Symbol.for('kindred.model');
  *     type Person = ObjectOf<typeof Person>;
  *
  * Throws KindredError `InvalidModel` with every mistake: the rule and the value, for a schema its path.
+ *
+ * @example
+ * ```ts
+ * const gvk = { group: 'library.example.com', version: 'v1alpha1', kind: 'Shelf', singular: 'shelf', plural: 'shelves' } as const;
+ * const Shelf = defineModel({
+ *   gvk,
+ *   spec: Type.Object({ room: Type.String({ minLength: 1 }) }),
+ *   indexes: (index) => [index.single('spec.room', String, (shelf) => shelf.spec.room)],
+ * });
+ * type Shelf = ObjectOf<typeof Shelf>;
+ * void ({} as Shelf);
+ * ```
  */
 export function defineModel<const Fields extends object, S extends ValueIndexSpec = ValueIndexSpec>(
   declaration: FieldsDeclaration<Fields, S>,

@@ -131,7 +131,14 @@ class IndexBuilder {
   }
 }
 
-/** The older form: the key type is string, and every other value is converted to a string. */
+/**
+ * The older form: the key type is string, and every other value is converted to a string.
+ *
+ * @example
+ * ```ts
+ * new IndexSpec({ name: 'spec.title', unique: true, indexFunc: simpleAttribute(Book, (book) => book.spec.title) });
+ * ```
+ */
 export class IndexSpec implements ValueIndexSpec {
   readonly name: string;
   readonly #definition: () => IndexDefinition;
@@ -166,13 +173,27 @@ export class IndexSpec implements ValueIndexSpec {
   }
 }
 
-/** A single value, converted to a string unless it is null, undefined or a string already. */
+/**
+ * A single value, converted to a string unless it is null, undefined or a string already.
+ *
+ * @example
+ * ```ts
+ * simpleAttribute(Book, (book) => book.spec.year);
+ * ```
+ */
 export function simpleAttribute<T>(_type: ModelType<T>, fn: (object: T) => unknown): IndexAttribute {
   const attribute: IndexFunction = { multiValue: false, indexFunc: (object: T) => textOf(fn(object)) };
   return attribute;
 }
 
-/** A set of values, each converted to a string. */
+/**
+ * A set of values, each converted to a string.
+ *
+ * @example
+ * ```ts
+ * multiValueAttribute(Book, (book) => new Set(book.spec.tags));
+ * ```
+ */
 export function multiValueAttribute<T>(
   _type: ModelType<T>,
   fn: (object: T) => Iterable<unknown> | null | undefined,
@@ -192,7 +213,16 @@ function textOf(value: unknown): unknown {
   return value instanceof Date ? value.toISOString() : String(value);
 }
 
-/** The indexes that a registration adds. */
+/**
+ * The indexes that a registration adds.
+ *
+ * @example
+ * ```ts
+ * Scheme.buildFromType(Book, (indexSpecs) => {
+ *   indexSpecs.add(IndexSpecs.multi('spec.tags', String).indexFunc((book: Book) => book.spec.tags ?? []));
+ * });
+ * ```
+ */
 export class IndexSpecs {
   readonly #specs: ValueIndexSpec[] = [];
 

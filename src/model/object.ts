@@ -34,7 +34,18 @@ export function isExtensionClass(type: unknown): boolean {
   return typeof type === 'function' && extensionBrand in type;
 }
 
-/** The base type of models in class form. */
+/**
+ * The base type of models in class form.
+ *
+ * @example
+ * ```ts
+ * @GVK({ group: 'library.example.com', version: 'v1alpha1', kind: 'Shelf', singular: 'shelf', plural: 'shelves' })
+ * class Shelf extends AbstractExtension {
+ *   @Schema({ type: 'string' }) location?: string;
+ * }
+ * void Shelf;
+ * ```
+ */
 export abstract class AbstractExtension {
   static readonly [extensionBrand] = true;
   declare apiVersion: string;

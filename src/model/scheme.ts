@@ -12,7 +12,15 @@ import type { ModelType } from './model-type.ts';
 import type { Validator } from './validator.ts';
 import { createValidator } from './validator.ts';
 
-/** A model as the service knows it: names, JSON Schema, indexes. Made by `register` or `Scheme.buildFromType`. */
+/**
+ * A model as the service knows it: names, JSON Schema, indexes. Made by `register` or `Scheme.buildFromType`.
+ *
+ * @example
+ * ```ts
+ * const { apiVersion, jsonSchema } = Scheme.buildFromType(Book);
+ * console.log(apiVersion, jsonSchema);
+ * ```
+ */
 export class Scheme {
   readonly groupVersionKind: GroupVersionKind;
   readonly singular: string;

@@ -44,8 +44,9 @@ export interface Plugin extends PluginContext {}
  * The default export of a plugin package, as a class. It is made without arguments; the members of the context are on
  * `this` before `start` is called, not yet in the constructor.
  *
+ * @example
  * ```ts
- * export default class Library extends Plugin {
+ * export default class BookPlugin extends Plugin {
  *   override start() { this.schemeManager.register(Book); }
  * }
  * ```
@@ -75,7 +76,19 @@ export interface DefinedPlugin {
   readonly name?: string;
 }
 
-/** The default export of a plugin package, without a class. */
+/**
+ * The default export of a plugin package, without a class.
+ *
+ * @example
+ * ```ts
+ * export default definePlugin({
+ *   start({ schemeManager, logger }) {
+ *     schemeManager.register(Book);
+ *     logger.info('the library is open');
+ *   },
+ * });
+ * ```
+ */
 export function definePlugin({ name, start, stop }: PluginFunctions): DefinedPlugin {
   return Object.defineProperty({ name, start, stop }, brand, { value: true }) as unknown as DefinedPlugin;
 }

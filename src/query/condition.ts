@@ -89,7 +89,10 @@ function combine(op: 'and' | 'or', parts: readonly Condition[]): Condition {
  * Ranges and text conditions never hold for an object without a value; text conditions need a string index.
  * `metadata.name`, `metadata.creationTimestamp` and `metadata.deletionTimestamp` are indexes of every model.
  *
- * @example Queries.equal('spec.category', 'news').and(Queries.greaterThan('spec.views', 100))
+ * @example
+ * ```ts
+ * Queries.equal('spec.title', 'Emma').and(Queries.greaterThan('spec.year', 1800));
+ * ```
  */
 export const Queries = {
   /** Every object. */

@@ -8,7 +8,16 @@ import { parseFieldSelector, parseLabelSelector } from './selector.ts';
 
 export { type Condition, Queries } from './condition.ts';
 
-/** Which objects a list holds. */
+/**
+ * Which objects a list holds.
+ *
+ * @example
+ * ```ts
+ * const options = ListOptions.builder().labelSelector('tier=gold').andQuery(Queries.greaterThan('spec.year', 1900)).build();
+ * const page = await client.list(Book, options);
+ * console.log(page.total);
+ * ```
+ */
 export class ListOptions {
   /** Label selectors as they were given; all of them must hold. */
   readonly labelSelectors: readonly string[];
@@ -92,7 +101,15 @@ const notWhole: Text = {
   zh: '"{parameter}" 应为不小于 1 的整数，而不是 {value}',
 };
 
-/** One page of a list: `page` from 1, `size` from 1. Without `sort`: newest first. */
+/**
+ * One page of a list: `page` from 1, `size` from 1. Without `sort`: newest first.
+ *
+ * @example
+ * ```ts
+ * const newest = await client.list(Book, ListOptions.builder().build(), PageRequest.of(1, 20, 'spec.year,desc'));
+ * console.log(newest.items);
+ * ```
+ */
 export class PageRequest {
   readonly page: number;
   readonly size: number;

@@ -8,6 +8,7 @@ interface Alarm {
 }
 
 /**
+ * @example
  * ```ts
  * const clock = new FakeClock();
  * clock.after(1_000, () => console.log('a second later'));

@@ -41,9 +41,8 @@ export interface Harness {
  * Starts a service on a free port, by default in memory and without authentication; resolves when every plugin is
  * started or failed.
  *
+ * @example
  * ```ts
- * import { startHarness } from 'kindred/testing';
- *
  * const harness = await startHarness({ plugins: [{ name: 'library', plugin: Library }] });
  * await harness.client.create(Book, { metadata: { name: 'emma' }, spec: { title: 'Emma' } });
  * await harness.until(async () => (await harness.client.get(Book, 'emma')).status);

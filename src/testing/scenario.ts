@@ -21,7 +21,9 @@ export interface Scenario {
 /**
  * Declares one test of `node:test` for each scenario. `harness` is asked when a test runs.
  *
+ * @example
  * ```ts
+ * const books = '/apis/library.example.com/v1alpha1/books';
  * runScenarios(() => harness, [
  *   { name: 'a book needs a title', request: { path: books, method: 'POST', json: { metadata: { name: 'a' }, spec: {} } }, status: 422,
  *     body: { errors: [{ pointer: '/spec/title', keyword: 'required' }] }, then: { [`${books}/a`]: null } },
@@ -32,7 +34,14 @@ export function runScenarios(harness: () => Harness, scenarios: readonly Scenari
   for (const scenario of scenarios) it(scenario.name, () => runScenario(harness(), scenario));
 }
 
-/** Runs one scenario against a service that is there; an assertion error says what was not as expected. */
+/**
+ * Runs one scenario against a service that is there; an assertion error says what was not as expected.
+ *
+ * @example
+ * ```ts
+ * await runScenario(harness, { name: 'no book yet', request: { path: '/apis/library.example.com/v1alpha1/books' }, status: 200, body: { total: 0 } });
+ * ```
+ */
 export async function runScenario(
   harness: Harness,
   { given, request, status, headers, body, then }: Scenario,

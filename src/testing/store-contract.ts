@@ -52,7 +52,15 @@ export interface StoreContractOptions {
   readonly seed?: number;
 }
 
-/** Registers the cases with `node:test`, in one suite named after the adapter. */
+/**
+ * Registers the cases with `node:test`, in one suite named after the adapter.
+ *
+ * @example
+ * ```ts
+ * declare function openMyStore(): Promise<Store>;
+ * storeContract({ name: 'my store', create: async () => ({ open: openMyStore, drop: async () => {} }) });
+ * ```
+ */
 export function storeContract(adapter: StoreAdapter, options: StoreContractOptions = {}): void {
   const seed = options.seed ?? Date.now() % 1_000_000;
   describe(`store contract on ${adapter.name}`, () => {

@@ -13,6 +13,7 @@ export interface UntilOptions {
  * Looks again and again until the condition gives something true, and gives that. A condition that throws counts as not
  * yet; its last error is the cause of the failure.
  *
+ * @example
  * ```ts
  * const book = await until(async () => (await client.get(Book, 'emma')).status?.phase === 'Ready');
  * ```

@@ -96,6 +96,11 @@ const groupSyntax = /^(?=.{1,253}$)[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\.[a-z0-9]
 /**
  * `<group>/<version>`, the prefix of a custom API below `/apis/`. The group says for whom: `console.api.<group>` for the
  * administration client, `uc.api.<group>` for users, `api.<group>` for the public.
+ *
+ * @example
+ * ```ts
+ * GroupVersion.parse('api.library.example.com/v1alpha1');
+ * ```
  */
 export class GroupVersion {
   readonly group: string;
@@ -182,7 +187,10 @@ const pageBrand = Symbol.for('kindred.page-of');
 /**
  * Stands for a page of a model's objects in the description of a route: the list envelope, as `client.list` gives it.
  *
- *     route().GET('/links', (request) => request.client.list(Link), (d) => d.response(pageOf(Link)))
+ * @example
+ * ```ts
+ * route().GET('/novels', (request) => request.client.list(Book), (d) => d.response(pageOf(Book))).build();
+ * ```
  */
 export function pageOf(type: ModelType): object {
   return Object.freeze({ [pageBrand]: type });
@@ -234,7 +242,12 @@ export class RouteBuilder {
 /**
  * The description-aware builder.
  *
- *     route().GET('/persons/{name}/friends', (request) => …, (d) => d.operationId('ListFriends').response(FriendList)).build()
+ * @example
+ * ```ts
+ * route()
+ *   .GET('/shelves/{name}', (request) => ({ shelf: request.params['name'] }), (d) => d.operationId('GetShelf'))
+ *   .build();
+ * ```
  */
 export function route(): RouteBuilder {
   return new RouteBuilder();

@@ -10,23 +10,25 @@ export const listLimits: unique symbol = Symbol.for('kindred.list-limits') as an
 const names = ['page', 'size', 'sort', 'labelSelector', 'fieldSelector'];
 
 /**
- * `page`, `size`, `sort`, `labelSelector` and `fieldSelector` of a request; other parameters are left to whoever extends it:
- *
- *     class PersonQuery extends SortableRequest {
- *       readonly keyword: string | null;
- *       constructor(request: CustomRequest) {
- *         super(request);
- *         this.keyword = request.query.get('keyword');
- *       }
- *       override toListOptions() {
- *         const { keyword } = this;
- *         const options = this.listOptions();
- *         if (keyword) options.andQuery(Queries.or(Queries.equal('spec.email', keyword), Queries.contains('spec.name', keyword)));
- *         return options.build();
- *       }
- *     }
+ * `page`, `size`, `sort`, `labelSelector` and `fieldSelector` of a request; other parameters are left to the class that extends it.
  *
  * @throws InvalidParameter, InvalidSelector when it is made; an unknown field when the list is asked for
+ * @example
+ * ```ts
+ * class BookQuery extends SortableRequest {
+ *   readonly keyword: string | null;
+ *   constructor(request: CustomRequest) {
+ *     super(request);
+ *     this.keyword = request.query.get('keyword');
+ *   }
+ *   override toListOptions() {
+ *     const options = this.listOptions();
+ *     if (this.keyword) options.andQuery(Queries.contains('spec.title', this.keyword));
+ *     return options.build();
+ *   }
+ * }
+ * void BookQuery;
+ * ```
  */
 export class SortableRequest {
   /** From 1; 1 when not given. */

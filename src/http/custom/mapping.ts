@@ -30,7 +30,21 @@ type MethodDecorator = (method: any, context: ClassMethodDecoratorContext) => vo
 const versionBrand = Symbol.for('kindred.api-version');
 const mappingBrand = Symbol.for('kindred.mapping');
 
-/** `<group>/<version>`, or the older form: the version alone. A controller without it is not registered. */
+/**
+ * `<group>/<version>`, or the older form: the version alone. A controller without it is not registered.
+ *
+ * @example
+ * ```ts
+ * @ApiVersion('api.library.example.com/v1alpha1')
+ * class Shelves {
+ *   @GetMapping('/shelves')
+ *   list() {
+ *     return ['poetry', 'travel'];
+ *   }
+ * }
+ * void Shelves;
+ * ```
+ */
 export function ApiVersion(groupVersionOrVersion: string): (type: any, context: ClassDecoratorContext) => void {
   return (type) => {
     Object.defineProperty(type, versionBrand, { value: groupVersionOrVersion });
@@ -55,15 +69,85 @@ function mapping(method: CustomMethod): (path: string, options?: MappingOptions)
     };
 }
 
-/** The method gets the `CustomRequest`. */
+/**
+ * The method gets the `CustomRequest`.
+ *
+ * @example
+ * ```ts
+ * @ApiVersion('api.library.example.com/v1alpha1')
+ * class Shelves {
+ *   @GetMapping('/shelves/{name}')
+ *   get(request: CustomRequest) {
+ *     return { name: request.params['name'] };
+ *   }
+ * }
+ * void Shelves;
+ * ```
+ */
 export const GetMapping = mapping('GET');
-/** The method gets the `CustomRequest` and the body. */
+/**
+ * The method gets the `CustomRequest` and the body.
+ *
+ * @example
+ * ```ts
+ * @ApiVersion('api.library.example.com/v1alpha1')
+ * class Loans {
+ *   @PostMapping('/loans')
+ *   lend(request: CustomRequest, body: { book: string }) {
+ *     return request.client.get(Book, body.book);
+ *   }
+ * }
+ * void Loans;
+ * ```
+ */
 export const PostMapping = mapping('POST');
-/** The method gets the `CustomRequest` and the body. */
+/**
+ * The method gets the `CustomRequest` and the body.
+ *
+ * @example
+ * ```ts
+ * @ApiVersion('api.library.example.com/v1alpha1')
+ * class Shelves {
+ *   @PutMapping('/shelves/{name}')
+ *   replace(request: CustomRequest, body: { books: string[] }) {
+ *     return { name: request.params['name'], count: body.books.length };
+ *   }
+ * }
+ * void Shelves;
+ * ```
+ */
 export const PutMapping = mapping('PUT');
-/** The method gets the `CustomRequest` and the body. */
+/**
+ * The method gets the `CustomRequest` and the body.
+ *
+ * @example
+ * ```ts
+ * @ApiVersion('api.library.example.com/v1alpha1')
+ * class Books {
+ *   @PatchMapping('/books/{name}/year')
+ *   setYear(request: CustomRequest, body: { year: number }) {
+ *     return request.client.patch(Book, request.params['name']!, { spec: { year: body.year } });
+ *   }
+ * }
+ * void Books;
+ * ```
+ */
 export const PatchMapping = mapping('PATCH');
-/** The method gets the `CustomRequest` and the body. */
+/**
+ * The method gets the `CustomRequest` and the body.
+ *
+ * @example
+ * ```ts
+ * @ApiVersion('api.library.example.com/v1alpha1')
+ * class Books {
+ *   @DeleteMapping('/books/{name}')
+ *   remove(request: CustomRequest) {
+ *     return request.client.delete(Book, request.params['name']!);
+ *   }
+ * }
+ * void Books;
+ * ```
+ */
 export const DeleteMapping = mapping('DELETE');
 
 export interface Controller {
