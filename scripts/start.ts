@@ -1,13 +1,13 @@
 // `npm start`: the built service with the atlas example on a SQLite file in .atlas/, its data set imported at the first start.
-// An import that was interrupted goes on at the next start. What stands here only uses the command and the public API.
+// An import that was interrupted goes on at the next start. What stands here uses the command, its progress bar and the public API.
 import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
-import { progress } from '@clack/prompts';
 import type { KindredClient } from 'kindred/client';
 import { createClient, KindredError, modelOf } from 'kindred/client';
 import { cities, cityCount, countries, countryCount } from '../examples/atlas/data.ts';
+import { startProgress } from '../src/cli/progress.ts';
 import { whenParentIsGone } from './parent.ts';
 
 const root = resolve(import.meta.dirname, '..');
@@ -82,7 +82,8 @@ function variables(url: string, withToken: boolean): string[] {
 /** What was imported before an interruption is there already, which is as good. */
 async function importAll(client: KindredClient): Promise<void> {
   const total = cityCount + countryCount;
-  const show = progressOf(total);
+  const text = (count: number) => `${count.toLocaleString('en')} of ${total.toLocaleString('en')} objects imported`;
+  const shown = startProgress(process, 'Importing the cities and countries of the world', total);
   let done = 0;
   for (const [model, objects] of [
     [countryModel, countries()],
@@ -90,32 +91,10 @@ async function importAll(client: KindredClient): Promise<void> {
   ] as const) {
     for await (const result of client.import(model, objects)) {
       if (!result.ok && result.error.code !== 'AlreadyExists') throw result.error;
-      show.update(++done);
+      shown.update(++done, text(done));
     }
   }
-  show.stop();
-}
-
-function progressOf(total: number): { update(done: number): void; stop(): void } {
-  const text = (done: number) => `${done.toLocaleString('en')} of ${total.toLocaleString('en')} objects imported`;
-  if (!process.stdout.isTTY) {
-    return {
-      update: (done) => done % 20_000 === 0 && console.log(text(done)),
-      stop: () => console.log(text(total)),
-    };
-  }
-  const steps = 500;
-  const bar = progress({ max: steps, style: 'block' });
-  let shown = 0;
-  bar.start('Importing the cities and countries of the world');
-  return {
-    update(done) {
-      const step = Math.floor((done / total) * steps);
-      if (step > shown) bar.advance(step - shown, text(done));
-      shown = step;
-    },
-    stop: () => bar.stop(text(total)),
-  };
+  shown.stop(text(total));
 }
 
 function failed(error: unknown): void {

@@ -1,8 +1,4 @@
-import { createRequire } from 'node:module';
 import type { Io } from './io.ts';
-
-/** For what is needed on a terminal only. */
-const require = createRequire(import.meta.url);
 
 /** How far a command is: a bar on a terminal, now and then a plain line otherwise; always on stderr. */
 export interface Progress {
@@ -16,21 +12,28 @@ export interface Progress {
   abort(text: string): void;
 }
 
+type Console = Pick<Io, 'stderr'>;
+
+/** Milliseconds between two lines where there is no terminal. */
 const lineInterval = 5_000;
+/** Milliseconds between two drawings of a bar. */
+const drawInterval = 50;
+/** Characters. */
+const barWidth = 40;
 
 /**
  * The title is shown when there is something to show: work that is refused at once has not begun.
  * @param total what `done` runs to; undefined when nobody knows
  */
 export function startProgress(
-  io: Io,
+  io: Console,
   title: string,
   total: number | undefined,
   now: () => number = Date.now,
 ): Progress {
   let shown: Progress | undefined;
   const begun = () => {
-    shown ??= io.stderr.isTTY ? bar(io, title, total) : plainLines(io, title, now);
+    shown ??= io.stderr.isTTY ? bar(io, title, total, now) : plainLines(io, title, now);
     return shown;
   };
   return {
@@ -41,32 +44,32 @@ export function startProgress(
   };
 }
 
-function bar(io: Io, title: string, total: number | undefined): Progress {
-  const { progress } = require('@clack/prompts') as typeof import('@clack/prompts');
-  const steps = 1000;
-  const shown = progress({ max: steps, style: 'block', output: io.stderr });
-  let position = 0;
-  shown.start(title);
+/** One line that is drawn again at each change; the last text takes its place. */
+function bar({ stderr }: Console, title: string, total: number | undefined, now: () => number): Progress {
+  let part = 0;
+  let drawn = Number.NEGATIVE_INFINITY;
+  const show = (line: string) => stderr.write(`\r\x1b[2K${line}`);
+  const draw = (text: string) => {
+    drawn = now();
+    const full = Math.floor(part * barWidth);
+    // A line that the terminal breaks could not be drawn over.
+    show(`${'█'.repeat(full)}${'░'.repeat(barWidth - full)} ${text}`.slice(0, (stderr.columns ?? 80) - 1));
+  };
+  stderr.write(`${title}\n`);
+  draw('');
+  const end = (text: string) => void show(`${text}\n`);
   return {
     update(done, text) {
-      const next = total ? Math.min(steps, Math.floor((done / total) * steps)) : position;
-      shown.advance(next - position, text);
-      position = next;
+      if (total) part = Math.min(1, done / total);
+      if (now() - drawn >= drawInterval) draw(text);
     },
-    notice(text) {
-      shown.advance(0, text);
-    },
-    stop(text) {
-      shown.advance(steps - position);
-      shown.stop(text);
-    },
-    abort(text) {
-      shown.error(text);
-    },
+    notice: draw,
+    stop: end,
+    abort: end,
   };
 }
 
-function plainLines(io: Io, title: string, now: () => number): Progress {
+function plainLines(io: Console, title: string, now: () => number): Progress {
   const line = (text: string) => void io.stderr.write(`${text}\n`);
   const seldom = atIntervals(line, now);
   line(title);
