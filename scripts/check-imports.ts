@@ -38,7 +38,7 @@ export const TABLE: Readonly<Record<string, readonly string[]>> = {
   ],
   'service.ts': ['*'],
   'index.ts': ['*'],
-  cli: ['client', 'service.ts', 'options.ts', 'runtime', 'model'],
+  cli: ['client', 'service.ts', 'options.ts', 'runtime', 'model', 'auth/kinds.ts', 'plugin/kind.ts'],
   testing: ['*'],
 };
 

@@ -258,8 +258,27 @@ function localised(one: Violation, locale: Locale): Violation {
 }
 
 /** The message of a violation in every language; one that was not made by `violation` has but its own. */
-export function messageOf(one: Violation): Text {
+export function violationText(one: Violation): Text {
   return { en: one.message, zh: localised(one, 'zh').message };
+}
+
+/** The message of whatever was thrown. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+export function isNotFound(error: unknown): boolean {
+  return error instanceof KindredError && error.code === 'NotFound';
+}
+
+/** What `find` gives; undefined when it fails with `NotFound`. */
+export async function ifFound<T>(find: () => T | Promise<T>): Promise<T | undefined> {
+  try {
+    return await find();
+  } catch (error) {
+    if (isNotFound(error)) return undefined;
+    throw error;
+  }
 }
 
 /** Violations that an answer lists. */
@@ -319,7 +338,7 @@ export function invalid(errors: readonly Violation[] | Violations, text = invali
     count,
     more: found.isFull ? '+' : '',
     pointer: first?.pointer ?? '',
-    ...(first && messageOf(first)),
+    ...(first && violationText(first)),
   };
   const members = { errors: listed, ...(count > listed.length && { omitted: count - listed.length }) };
   return new KindredError('Invalid', text, params, members);

@@ -1,9 +1,9 @@
 /** The built-in models of the empty group, `v1alpha1` (contract section 12). */
-
 import { defineModel } from '../model/define.ts';
 import type { ObjectOf } from '../model/model-type.ts';
 import { Type } from '../model/type.ts';
 import { roleBounds } from './authorization/role.ts';
+import { roleBindingKind, tokenKind, userKind } from './kinds.ts';
 
 const name = Type.String({ minLength: 1, maxLength: 253 });
 const version = 'v1alpha1';
@@ -17,7 +17,7 @@ const version = 'v1alpha1';
  * ```
  */
 export const User = defineModel({
-  gvk: { group: '', version, kind: 'User', singular: 'user', plural: 'users' },
+  gvk: userKind,
   spec: Type.Optional(
     Type.Object({
       displayName: Type.Optional(Type.String({ maxLength: 256 })),
@@ -86,7 +86,7 @@ export const Role = defineModel({
  * ```
  */
 export const RoleBinding = defineModel({
-  gvk: { group: '', version, kind: 'RoleBinding', singular: 'rolebinding', plural: 'rolebindings' },
+  gvk: roleBindingKind,
   schema: Type.Object({
     roleRef: Type.Object({ kind: Type.Literal('Role'), name }),
     subjects: Type.Optional(
@@ -114,13 +114,7 @@ export const RoleBinding = defineModel({
  * ```
  */
 export const PersonalAccessToken = defineModel({
-  gvk: {
-    group: '',
-    version,
-    kind: 'PersonalAccessToken',
-    singular: 'personalaccesstoken',
-    plural: 'personalaccesstokens',
-  },
+  gvk: tokenKind,
   spec: Type.Object({
     user: Type.String({ minLength: 1, maxLength: 1024 }),
     roles: Type.Optional(

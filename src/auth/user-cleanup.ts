@@ -2,7 +2,7 @@
  * What is left of a deleted user goes too: its tokens, and its place in role bindings. Until that is stored, the
  * authoriser ignores what is older than the deletion, so that no grant comes back to life with a new user of the name.
  */
-import { KindredError } from '../errors.ts';
+import { ifFound, KindredError } from '../errors.ts';
 import type { ExtensionClient } from '../resource/extension-client.ts';
 import type { Logger } from '../runtime/logger.ts';
 import type { Timers } from '../runtime/timers.ts';
@@ -61,7 +61,7 @@ export class Departed {
       if (token.maker !== 'impersonator') this.#run(() => this.#delete(token.name));
       else if (this.#parts.tokens.isAlive(token.hash)) {
         const bind = { status: { userCreated: created } };
-        this.#run(() => ignoreGone(this.#parts.client.patch(PersonalAccessToken, token.name, bind)));
+        this.#run(() => ifFound(() => this.#parts.client.patch(PersonalAccessToken, token.name, bind)));
       }
     }
   }
@@ -129,14 +129,6 @@ export class Departed {
   }
 
   async #delete(token: string): Promise<void> {
-    await ignoreGone(this.#parts.client.delete(PersonalAccessToken, token));
-  }
-}
-
-async function ignoreGone(action: Promise<unknown>): Promise<void> {
-  try {
-    await action;
-  } catch (error) {
-    if (!(error instanceof KindredError && error.code === 'NotFound')) throw error;
+    await ifFound(() => this.#parts.client.delete(PersonalAccessToken, token));
   }
 }

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import type { ExtensionObject } from '../model/object.ts';
+import { isRecord } from '../model/object.ts';
 import type { Io } from './io.ts';
 import { writeCommand } from './write-documents.ts';
 
@@ -36,7 +37,7 @@ function withoutKnownNulls(patch: unknown, stored: unknown): unknown {
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) && !isRawNumber(value);
+  return isRecord(value) && !isRawNumber(value);
 }
 
 /** A number kept as it was written, see `parseExact`. */

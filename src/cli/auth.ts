@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { KindredError } from '../client/client.ts';
+import { ifFound } from '../errors.ts';
 import type { ConnectionFlags } from './connection.ts';
 import { connect, withConnection } from './connection.ts';
 import type { Io } from './io.ts';
@@ -49,9 +49,6 @@ function canICommand(io: Io): Command {
 /** By plural and group when discovery shows it; as it is typed otherwise: what the caller may not use is hidden, and can be asked about. */
 async function typeOf(types: Types, text: string): Promise<string> {
   const [word = '', ...part] = text.split('/');
-  const found = await types.resolve(word).catch((error: unknown) => {
-    if (error instanceof KindredError && error.code === 'NotFound') return undefined;
-    throw error;
-  });
+  const found = await ifFound(() => types.resolve(word));
   return [found?.label ?? word, ...part].join('/');
 }

@@ -3,6 +3,7 @@
  * first, then the simple members of `spec` in their order, and the state. What only repeats the name is left out.
  */
 import type { ExtensionObject } from '../model/object.ts';
+import { isRecord } from '../model/object.ts';
 
 export interface Column {
   readonly head: string;
@@ -122,10 +123,6 @@ function at(object: ExtensionObject, path: Path): unknown {
   let value: unknown = object;
   for (const member of path) value = isRecord(value) && Object.hasOwn(value, member) ? value[member] : undefined;
   return value;
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function isSimple(value: unknown): boolean {

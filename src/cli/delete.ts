@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { KindredError } from '../client/client.ts';
+import { ifFound } from '../errors.ts';
 import type { ChoiceFlags } from './choice.ts';
 import { chosenTargets, withChoice } from './choice.ts';
 import type { ConnectionFlags } from './connection.ts';
@@ -25,10 +25,8 @@ export function deleteCommand(io: Io): Command {
       const client = connect(flags, io);
       const { targets, refused } = await chosenTargets(io, client, what, { ...flags, command: 'delete' });
       const failures = await eachObject(io, targets, async ({ model, label }, name) => {
-        const object = await client.delete(model, name).catch((error: unknown) => {
-          if (flags.ignoreNotFound && error instanceof KindredError && error.code === 'NotFound') return undefined;
-          throw error;
-        });
+        const remove = () => client.delete(model, name);
+        const object = await (flags.ignoreNotFound ? ifFound(remove) : remove());
         if (!object) return;
         const { finalizers = [] } = object.metadata;
         const done =

@@ -1,10 +1,10 @@
-import { KindredError } from '../errors.ts';
+import { KindredError, messageOf } from '../errors.ts';
 import { UsageError } from './io.ts';
 
 /** An error for people: one line, the violations of an object below it, never a stack. `place`: what it is about. */
 export function describe(error: unknown, place = 'kindred'): string {
   if (error instanceof UsageError) return error.mistakes.map((one) => `${place}: ${oneLine(one)}\n`).join('');
-  const message = error instanceof Error ? error.message : String(error);
+  const message = messageOf(error);
   const violations = error instanceof KindredError ? (error.errors ?? []) : [];
   const rest = violations.map((one) => `  ${one.pointer || '(object)'}: ${oneLine(one.message)}\n`);
   return `${place}: ${oneLine(message)}${wayOut(error)}\n${rest.join('')}`;

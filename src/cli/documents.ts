@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import type { Node } from 'yaml';
 import { isAlias, isMap, isSeq, LineCounter, parseAllDocuments, visit } from 'yaml';
+import { aliasLimit, reasonOf } from '../runtime/yaml.ts';
 import { exactIntegers, parseExact } from './exact-json.ts';
 import type { Io } from './io.ts';
 import { UsageError } from './io.ts';
@@ -18,8 +19,6 @@ export interface Document {
   /** Bytes of the input up to the end of this document. */
   readonly offset: number;
 }
-
-const aliasLimit = 100;
 
 /** The files that FILE, DIR or `-` mean; of a folder those that end in .yaml, .yml, .json or .ndjson, sorted. */
 export async function filesOf(path: string): Promise<string[]> {
@@ -110,9 +109,7 @@ function* yaml(text: string, place: string): Generator<Document, void, undefined
     const problem = document.errors[0];
     if (problem) {
       const at = problem.linePos?.[0].line ?? lineOf(document.contents);
-      // The message ends with the place, and a drawing of it below.
-      const reason = problem.message.split('\n')[0]!.replace(/ at line \d+, column \d+:?$/, '');
-      throw new UsageError(`${place}:${at} is neither YAML nor JSON: ${reason}`);
+      throw new UsageError(`${place}:${at} is neither YAML nor JSON: ${reasonOf(problem)}`);
     }
     visit(document, (_key, node) => {
       if (isAlias(node) && ++aliases > aliasLimit) {

@@ -4,6 +4,7 @@ import { Command, Option } from 'commander';
 import type { ImportResult, KindredClient } from '../client/client.ts';
 import { KindredError, Patience } from '../client/client.ts';
 import { retrying } from '../client/retry.ts';
+import { isNotFound } from '../errors.ts';
 import type { ExtensionObject } from '../model/object.ts';
 import type { ConnectionFlags, RetryFlags } from './connection.ts';
 import { connect, withConnection, withRetry } from './connection.ts';
@@ -209,7 +210,7 @@ class Import {
     const put = () =>
       this.#client.update(model, own).catch((error: unknown) => {
         // It was deleted meanwhile.
-        if (error instanceof KindredError && error.code === 'NotFound') return this.#client.create(model, own);
+        if (isNotFound(error)) return this.#client.create(model, own);
         throw error;
       });
     try {

@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { Command, Option } from 'commander';
-import { parseDocument } from 'yaml';
 import type { KindredClient } from '../client/client.ts';
 import type { ExtensionObject } from '../model/object.ts';
+import { parseYaml } from '../runtime/yaml.ts';
 import type { ConnectionFlags } from './connection.ts';
 import { connect, withConnection } from './connection.ts';
 import { eachObject } from './each-object.ts';
@@ -14,7 +14,6 @@ import { formatOption, printResult, resultFormats } from './output.ts';
 import { namedTargets, targetHelp } from './targets.ts';
 import type { ResourceType } from './types.ts';
 import { Types } from './types.ts';
-import { notYaml } from './yaml-problem.ts';
 
 interface Flags extends ConnectionFlags {
   patch?: string;
@@ -63,18 +62,13 @@ async function patchFrom({ patch, patchFile }: Flags): Promise<object> {
     (await readFile(patchFile!, 'utf8').catch((error: Error) => {
       throw new UsageError(`--patch-file ${patchFile} cannot be read: ${error.message}`);
     }));
-  const value = parsed(text, patch === undefined ? patchFile! : '--patch');
+  const from = patch === undefined ? patchFile! : '--patch';
+  const { value: read, mistake } = parseYaml(text, from, { intAsBigInt: true });
+  if (mistake !== undefined) throw new UsageError(mistake);
+  const value = exactIntegers(read);
   if (typeof value !== 'object' || value === null)
     throw new UsageError('a patch is an object, or a list of operations');
   return value;
-}
-
-/** JSON is YAML too. */
-function parsed(text: string, from: string): unknown {
-  const document = parseDocument(text, { intAsBigInt: true, uniqueKeys: true });
-  const problem = document.errors[0];
-  if (problem) throw new UsageError(notYaml(from, problem));
-  return exactIntegers(document.toJS({ maxAliasCount: 100 }));
 }
 
 /** A sub-resource, which the client knows of models only that are declared in the same program. */

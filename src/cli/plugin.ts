@@ -3,6 +3,7 @@ import type { KindredClient } from '../client/client.ts';
 import { modelOf } from '../client/client.ts';
 import type { Model } from '../model/model-type.ts';
 import type { ExtensionObject } from '../model/object.ts';
+import { pluginKind } from '../plugin/kind.ts';
 import type { ConnectionFlags } from './connection.ts';
 import { connect, withConnection } from './connection.ts';
 import type { Io } from './io.ts';
@@ -20,8 +21,7 @@ interface PluginObject extends ExtensionObject {
 }
 
 async function pluginsOf(client: KindredClient): Promise<Model<ExtensionObject>> {
-  const group = `plugin.${await new Types(client).reservedDomain()}`;
-  return modelOf({ group, version: 'v1alpha1', kind: 'Plugin', singular: 'plugin', plural: 'plugins' });
+  return modelOf(pluginKind(await new Types(client).reservedDomain()));
 }
 
 export function pluginCommand(io: Io): Command {

@@ -1,16 +1,13 @@
 /** Options of `kindred serve` from flags, the environment and a config file, in that order (contract section 14). */
 import { readFile } from 'node:fs/promises';
-import { createRequire } from 'node:module';
 import { delimiter } from 'node:path';
+import { isRecord } from '../model/object.ts';
 import { resolveOptions } from '../options.ts';
+import { parseYaml } from '../runtime/yaml.ts';
 import { databaseForms, databaseMistake } from './database.ts';
 import { formatDuration, parseDuration } from './duration.ts';
 import { UsageError } from './io.ts';
 import { nearest } from './nearest.ts';
-import { notYaml } from './yaml-problem.ts';
-
-/** For what few starts need. */
-const require = createRequire(import.meta.url);
 
 /** `count` and `duration` may be 0; `positive` and `period` may not: with 0 nothing would work any more. */
 type Kind =
@@ -302,16 +299,4 @@ async function readConfig(file: string, mistakes: string[]): Promise<Resolved> {
 
 function isGroup(name: string): boolean {
   return name === 'plugins' || Object.keys(settings).some((one) => one.startsWith(`${name}.`));
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-/** JSON is YAML too. */
-function parseYaml(text: string, from: string): { value?: unknown; mistake?: string } {
-  const { parseDocument } = require('yaml') as typeof import('yaml');
-  const document = parseDocument(text, { uniqueKeys: true });
-  const problem = document.errors[0];
-  return problem ? { mistake: notYaml(from, problem) } : { value: document.toJS({ maxAliasCount: 100 }) ?? undefined };
 }

@@ -1,4 +1,5 @@
 import { Command } from 'commander';
+import { roleBindingKind, tokenKind, userKind } from '../auth/kinds.ts';
 import type { KindredClient } from '../client/client.ts';
 import { KindredError, modelOf } from '../client/client.ts';
 import type { ExtensionObject } from '../model/object.ts';
@@ -18,15 +19,9 @@ interface Token extends ExtensionObject {
   status?: { token?: string };
 }
 
-const own = { group: '', version: 'v1alpha1' };
-const tokens = modelOf({
-  ...own,
-  kind: 'PersonalAccessToken',
-  singular: 'personalaccesstoken',
-  plural: 'personalaccesstokens',
-});
-const users = modelOf({ ...own, kind: 'User', singular: 'user', plural: 'users' });
-const bindings = modelOf({ ...own, kind: 'RoleBinding', singular: 'rolebinding', plural: 'rolebindings' });
+const tokens = modelOf(tokenKind);
+const users = modelOf(userKind);
+const bindings = modelOf(roleBindingKind);
 
 export function tokenCommand(io: Io): Command {
   return new Command('token')

@@ -2,6 +2,7 @@
 import type { KindredClient } from '../client/client.ts';
 import { KindredError, modelOf } from '../client/client.ts';
 import type { Text } from '../errors.ts';
+import { isNotFound } from '../errors.ts';
 import { isVersion } from '../model/gvk.ts';
 import type { Model } from '../model/model-type.ts';
 import type { ExtensionObject } from '../model/object.ts';
@@ -110,7 +111,7 @@ export class Types {
       const { versions } = await this.#client.request<Group>('GET', `/apis/${group}`);
       return (await Promise.all(versions.map(({ version }) => this.#resources(group, version)))).flat();
     } catch (error) {
-      if (isMissing(error)) return [];
+      if (isNotFound(error)) return [];
       throw error;
     }
   }
@@ -130,7 +131,7 @@ export class Types {
               verbs,
             })),
         (error: unknown) => {
-          if (isMissing(error)) return [];
+          if (isNotFound(error)) return [];
           // Whoever asks next may be luckier.
           this.#lists.delete(path);
           throw error;
@@ -190,8 +191,4 @@ function named(word: string, types: readonly ResourceType[]): ResourceType[] {
 function unnamed({ apiVersion, kind }: { apiVersion?: unknown; kind?: unknown }): Text {
   const missing = [typeof apiVersion !== 'string' && 'apiVersion', typeof kind !== 'string' && 'kind'].filter(Boolean);
   return { en: `The object has no ${missing.join(' and no ')}`, zh: `对象缺少 ${missing.join(' 和 ')}` };
-}
-
-function isMissing(error: unknown): boolean {
-  return error instanceof KindredError && error.code === 'NotFound';
 }

@@ -8,7 +8,7 @@
  * ```
  */
 import type { Text } from '../errors.ts';
-import { KindredError } from '../errors.ts';
+import { ifFound, KindredError } from '../errors.ts';
 import type { GVKAttributes } from '../model/gvk.ts';
 import type { ValuesOf } from '../model/key.ts';
 import type { Model, ModelType, New, NewOf, ObjectOf } from '../model/model-type.ts';
@@ -163,13 +163,8 @@ class HttpClient implements KindredClient {
     return this.#connection.json('GET', objectPath(type, name));
   }
 
-  async fetch<T>(type: ModelType<T>, name: string): Promise<T | undefined> {
-    try {
-      return await this.get(type, name);
-    } catch (error) {
-      if (error instanceof KindredError && error.code === 'NotFound') return undefined;
-      throw error;
-    }
+  fetch<T>(type: ModelType<T>, name: string): Promise<T | undefined> {
+    return ifFound(() => this.get(type, name));
   }
 
   list<T>(type: ModelType<T>, options?: ListOptions | ListQuery<string>, page?: PageRequest): Promise<ListResult<T>> {

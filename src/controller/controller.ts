@@ -2,6 +2,7 @@
  * Runs one reconciler. A *term* is the time between taking the controller's lease and losing it: each term has its own
  * queue, and it begins with a listing of everything, so a term needs to know nothing of what another replica did.
  */
+import { messageOf } from '../errors.ts';
 import type { ModelType } from '../model/model-type.ts';
 import type { ExtensionObject } from '../model/object.ts';
 import type { Scheme } from '../model/scheme.ts';
@@ -456,10 +457,6 @@ function sameModel(a: Scheme, b: Scheme): boolean {
 /** By shape: the result may come from another copy of the class. */
 function asksAgain(result: unknown): result is Result {
   return typeof result === 'object' && result !== null && (result as Result).requeue === true;
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
 
 /** Lets everything else of the process have its turn. */

@@ -4,7 +4,7 @@
  * to the indexes (`entryOf`).
  */
 import type { Text, Violation } from '../errors.ts';
-import { invalid, violation } from '../errors.ts';
+import { invalid, messageOf, violation } from '../errors.ts';
 import { invalidModel, Mistakes } from '../schema/invalid-model.ts';
 import type { IndexDefinition, IndexEntry, Order } from './index-entry.ts';
 import { builtInIndexes } from './index-entry.ts';
@@ -487,7 +487,7 @@ function refused(definition: IndexDefinition, error: unknown): Violation {
   const index = definition.name;
   const pointer = pointerOf(index);
   if (error instanceof Refusal) return violation(pointer, 'index', error.text, { index, ...error.params });
-  const reason = error instanceof Error ? error.message : String(error);
+  const reason = messageOf(error);
   return violation(pointer, 'index', threwText, { index, reason });
 }
 

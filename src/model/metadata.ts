@@ -4,6 +4,7 @@ import { escapeToken, Violations } from '../errors.ts';
 import type { NamingProblem } from './names.ts';
 import { labelKeyProblem, labelValueProblem, nameLimit, nameProblem, prefixOf } from './names.ts';
 import type { Metadata } from './object.ts';
+import { isRecord } from './object.ts';
 
 /** Annotations of one object together: keys and values, bytes of UTF-8. */
 export const annotationsLimit = 256 * 1024;
@@ -183,10 +184,6 @@ function add(pointer: string, value: string, problem: NamingProblem | undefined,
   if (!problem) return;
   const { keyword, text, limit } = problem;
   found.add(pointer, keyword, text, { value, limit, length: problem.length ?? value.length });
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function wrongType(pointer: string, expected: string, value: unknown, found: Violations): void {

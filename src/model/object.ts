@@ -26,6 +26,11 @@ export interface ExtensionObject {
   [member: string]: unknown;
 }
 
+/** A JSON object: neither null nor a list. */
+export function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
 /** Marks `AbstractExtension`, and so its heirs, also those of another copy of this module. */
 const extensionBrand = Symbol.for('kindred.extension');
 

@@ -11,7 +11,7 @@ import type { ControllerStatus } from '../controller/controller.ts';
 import type { Fence } from '../controller/lease.ts';
 import { Leader } from '../controller/lease.ts';
 import type { Text } from '../errors.ts';
-import { KindredError } from '../errors.ts';
+import { KindredError, messageOf } from '../errors.ts';
 import type { Model } from '../model/model-type.ts';
 import { system } from '../resource/access.ts';
 import type { ModelResource } from '../resource/resource.ts';
@@ -728,10 +728,6 @@ function nameOfBroken(source: string | CodePlugin): string {
 
 function placeOf(source: string | CodePlugin): string {
   return typeof source === 'string' ? source : 'code';
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
 
 function parse(bytes: Buffer): PluginObject {

@@ -7,7 +7,7 @@ import type { Fence, LeaseStore, LeaseTimes } from '../controller/lease.ts';
 import type { ControllerSpec, Reconciler } from '../controller/reconciler.ts';
 import { setUp } from '../controller/reconciler.ts';
 import type { Text } from '../errors.ts';
-import { KindredError } from '../errors.ts';
+import { KindredError, messageOf } from '../errors.ts';
 import type { CustomRoutes } from '../http/custom/routes.ts';
 import type { SchemeManager, SchemeRegistry } from '../model/registry.ts';
 import type { Scheme } from '../model/scheme.ts';
@@ -477,10 +477,6 @@ export class PluginRun {
     for (const scheme of this.#schemes()) registry.unregister(scheme, this.#name);
     registry.starting.end(this.#name);
   }
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
 
 /** Arguments as `console.log` takes them; an error among them keeps its stack. */

@@ -7,6 +7,7 @@ import validRange from 'semver/ranges/valid.js';
 import type { Text } from '../errors.ts';
 import { KindredError } from '../errors.ts';
 import { isName } from '../model/names.ts';
+import { isRecord } from '../model/object.ts';
 
 export interface Manifest {
   /** At most 63 characters: it is the value of a label. */
@@ -122,8 +123,4 @@ export function checkEngine(manifest: Manifest, version: string): void {
 /** Pre-releases count as the versions they lead to. */
 export function satisfies(version: string, range: string): boolean {
   return satisfiesRange(version, range, { includePrerelease: true });
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

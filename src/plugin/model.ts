@@ -1,9 +1,9 @@
 /** The built-in model of plugins (contract section 9). */
-
 import { defineModel } from '../model/define.ts';
 import type { Model } from '../model/model-type.ts';
 import type { Metadata } from '../model/object.ts';
 import { Type } from '../model/type.ts';
+import { pluginKind } from './kind.ts';
 
 /** `STARTING` lasts while indexes are built: the specification's "not started". */
 export type PluginState = 'RESOLVED' | 'STARTING' | 'STARTED' | 'STOPPING' | 'STOPPED' | 'FAILED';
@@ -19,13 +19,7 @@ export interface PluginObject {
 /** `plugins` in `plugin.<reserved domain>/v1alpha1`. */
 export function pluginModel(reservedDomain: string): Model<PluginObject> {
   return defineModel({
-    gvk: {
-      group: `plugin.${reservedDomain}`,
-      version: 'v1alpha1',
-      kind: 'Plugin',
-      singular: 'plugin',
-      plural: 'plugins',
-    },
+    gvk: pluginKind(reservedDomain),
     subresources: { status: true },
     spec: Type.Object({
       enabled: Type.Optional(

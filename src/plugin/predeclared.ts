@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import type { Document } from 'yaml';
 import type { Fence } from '../controller/lease.ts';
 import type { Parameters, Text, Violation } from '../errors.ts';
-import { formatText, KindredError, unescapeToken } from '../errors.ts';
+import { formatText, ifFound, isNotFound, KindredError, messageOf, unescapeToken } from '../errors.ts';
 import { entryOf } from '../model/index-spec.ts';
 import { checkMetadata, checkReservedKeys } from '../model/metadata.ts';
 import type { ExtensionObject, Metadata } from '../model/object.ts';
@@ -19,6 +19,7 @@ import type { AppliedChange } from '../resource/feed.ts';
 import type { Resources } from '../resource/registry.ts';
 import type { ModelResource, WriteOptions } from '../resource/resource.ts';
 import type { Logger } from '../runtime/logger.ts';
+import { aliasLimit } from '../runtime/yaml.ts';
 
 /** For what few plugins need. */
 const require = createRequire(import.meta.url);
@@ -26,7 +27,6 @@ const require = createRequire(import.meta.url);
 /** Folders below the package's root. */
 const folders = ['extensions', 'src/main/resources/extensions'];
 /** Documents of a few bytes can stand for gigabytes when aliases are unlimited (limits by default). */
-const aliasLimit = 100;
 
 const texts = {
   notAMap: { en: 'expected an object', zh: '应为对象' },
@@ -337,7 +337,7 @@ export class PreDeclared {
           error instanceof KindredError &&
           ['AlreadyExists', 'VersionConflict', 'NotFound', 'Deleting'].includes(error.code);
         if (isOvertaken && attempt < attempts) continue;
-        const message = error instanceof Error ? error.message : String(error);
+        const message = messageOf(error);
         return refuse(declared, declared.line, { en: message, zh: message });
       }
     }
@@ -360,13 +360,10 @@ export class PreDeclared {
       (one) => one.name === name && one.kind === resource.kind && one.apiVersion === resource.apiVersion,
     );
     if (this.#isKept(object) || (declared && this.#isKept(declared.object))) return;
-    try {
-      const { changed, stored } = await resource.delete(name, options);
-      const { version: _version, creationTimestamp: _created, ...metadata } = object.metadata;
-      if (changed && stored.name === name) this.#done.push(() => resource.create({ ...object, metadata }, options));
-    } catch (error) {
-      if (!(error instanceof KindredError && error.code === 'NotFound')) throw error;
-    }
+    const deleted = await ifFound(() => resource.delete(name, options));
+    const { version: _version, creationTimestamp: _created, ...metadata } = object.metadata;
+    if (deleted?.changed && deleted.stored.name === name)
+      this.#done.push(() => resource.create({ ...object, metadata }, options));
   }
 
   #isKept(object: ExtensionObject): boolean {
@@ -380,8 +377,7 @@ export class PreDeclared {
       try {
         for (const object of await this.#labelledOf(resource)) found.push({ resource, object });
       } catch (err) {
-        const isGone = err instanceof KindredError && err.code === 'NotFound';
-        if (!isGone)
+        if (!isNotFound(err))
           this.#parts.logger.warn(
             { err, kind: resource.kind },
             'Whether a plugin declared objects of this model could not be learnt',
@@ -419,11 +415,6 @@ export class PreDeclared {
 const pageSize = 500;
 
 async function read(resource: ModelResource, name: string): Promise<ExtensionObject | undefined> {
-  try {
-    const { stored } = await resource.get(name);
-    return JSON.parse(stored.bytes.toString()) as ExtensionObject;
-  } catch (error) {
-    if (error instanceof KindredError && error.code === 'NotFound') return undefined;
-    throw error;
-  }
+  const found = await ifFound(() => resource.get(name));
+  return found && (JSON.parse(found.stored.bytes.toString()) as ExtensionObject);
 }

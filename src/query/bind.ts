@@ -1,6 +1,6 @@
 /** Checks conditions and sorts against the indexes of a model and brings their values into the form of its keys. */
 import type { Text } from '../errors.ts';
-import { KindredError } from '../errors.ts';
+import { KindredError, messageOf } from '../errors.ts';
 import { createdField, fieldAt, fieldNames, fieldNumber } from '../indexes/field.ts';
 import type { IndexDefinition } from '../model/index-entry.ts';
 import type { KeyCodec } from '../model/key.ts';
@@ -176,7 +176,7 @@ function keyOf(codec: KeyCodec, value: unknown, field: string, source: Source | 
   try {
     return source ? codec.parse(value as string) : codec.key(value);
   } catch (error) {
-    const problem = error instanceof Error ? error.message : String(error);
+    const problem = messageOf(error);
     if (source)
       throw invalidTerm(source, { en: problem.replace(/^expected /, ''), zh: keyNames[codec.type] ?? problem });
     throw new KindredError('InvalidSelector', texts.value, { field, problem }, {}, { cause: error });

@@ -1,5 +1,5 @@
 /** The client inside the service: the same interface as over HTTP, acting as one caller, through the one authoriser. */
-import { KindredError, violation } from '../errors.ts';
+import { KindredError, messageOf, violation } from '../errors.ts';
 import { fieldNames } from '../indexes/field.ts';
 import type { ModelType } from '../model/model-type.ts';
 import type { ExtensionObject } from '../model/object.ts';
@@ -326,7 +326,7 @@ function plain(object: unknown): unknown {
   try {
     return JSON.parse(JSON.stringify(object) ?? 'null');
   } catch (cause) {
-    const params = { reason: cause instanceof Error ? cause.message : String(cause) };
+    const params = { reason: messageOf(cause) };
     throw new KindredError('Invalid', notJson, params, { errors: [violation('', 'type', notJson, params)] }, { cause });
   }
 }

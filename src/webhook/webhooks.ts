@@ -1,7 +1,7 @@
 /** Webhooks: a part of the service that tells receivers elsewhere of changes. One replica, the holder of a lease, runs all of them. */
 import type { Fence, LeaseStore, LeaseTimes } from '../controller/lease.ts';
 import { Leader } from '../controller/lease.ts';
-import { KindredError } from '../errors.ts';
+import { ifFound } from '../errors.ts';
 import type { Model } from '../model/model-type.ts';
 import type { SchemeRegistry } from '../model/registry.ts';
 import type { Author, Authorizer, Authors } from '../resource/access.ts';
@@ -244,13 +244,8 @@ class Term {
   }
 
   async #find(name: string): Promise<{ object: WebhookObject; created: number } | undefined> {
-    try {
-      const { stored } = await this.#resource.get(name);
-      return { object: JSON.parse(stored.bytes.toString()) as WebhookObject, created: stored.id };
-    } catch (error) {
-      if (error instanceof KindredError && error.code === 'NotFound') return undefined;
-      throw error;
-    }
+    const found = await ifFound(() => this.#resource.get(name));
+    return found && { object: JSON.parse(found.stored.bytes.toString()) as WebhookObject, created: found.stored.id };
   }
 
   #run({ metadata, spec, status }: WebhookObject, created: number): WebhookRun {
@@ -283,25 +278,16 @@ class Term {
   }
 
   async #save(name: string, status: WebhookStatus): Promise<void> {
-    try {
-      await this.#client.updateStatus(this.#model, { metadata: { name }, status } as WebhookObject);
-    } catch (error) {
-      if (!(error instanceof KindredError && error.code === 'NotFound')) throw error;
-    }
+    await ifFound(() => this.#client.updateStatus(this.#model, { metadata: { name }, status } as WebhookObject));
   }
 
   /** @throws KeyMissing */
   async #keys(name: string): Promise<readonly Uint8Array[]> {
     const secrets = this.#parts.resources.find('', 'v1alpha1', 'secrets');
     if (!secrets) throw new KeyMissing('NoSecrets', 'there is no model Secret in this service');
-    let data: Readonly<Record<string, string>> | undefined;
-    try {
-      const { stored } = await secrets.get(name);
-      data = (JSON.parse(stored.bytes.toString()) as { data?: Record<string, string> }).data;
-    } catch (error) {
-      if (!(error instanceof KindredError && error.code === 'NotFound')) throw error;
-      throw new KeyMissing('SecretMissing', `there is no Secret "${name}"`);
-    }
+    const found = await ifFound(() => secrets.get(name));
+    if (!found) throw new KeyMissing('SecretMissing', `there is no Secret "${name}"`);
+    const { data } = JSON.parse(found.stored.bytes.toString()) as { data?: Readonly<Record<string, string>> };
     const keys = keyEntries.flatMap((entry) => data?.[entry] ?? []).map((text) => keyOf(Buffer.from(text, 'base64')));
     if (keys[0]?.length) return keys;
     throw new KeyMissing('KeyMissing', `the Secret "${name}" has no entry "key"`);

@@ -3,7 +3,7 @@
  * checked by the validator of the models, or Standard Schema validators (https://standardschema.dev) such as Zod's.
  */
 import type { Text, Violation } from '../../errors.ts';
-import { escapeToken, invalid, KindredError, messageOf, Violations, violation } from '../../errors.ts';
+import { escapeToken, invalid, KindredError, Violations, violation, violationText } from '../../errors.ts';
 import { modelDeclaration } from '../../model/define.ts';
 import type { ModelType } from '../../model/model-type.ts';
 import { Scheme } from '../../model/scheme.ts';
@@ -145,7 +145,7 @@ function violationsOf(issue: StandardIssue, known: readonly Violation[]): Violat
   // A pattern beside a format is the library's own form of it.
   const there = known.filter((one) => one.pointer === pointer);
   const same = there.find((one) => one.keyword === 'format') ?? there[0];
-  const text: Text = { en: issue.message, zh: same ? messageOf(same).zh : issue.message };
+  const text: Text = { en: issue.message, zh: same ? violationText(same).zh : issue.message };
   const keyword = same?.keyword ?? (typeof issue.code === 'string' ? issue.code : 'schema');
   return [violation(pointer, keyword, text, { ...same?.params })];
 }
@@ -189,7 +189,7 @@ function compileParameter(where: string, parameter: Parameter): (request: Reques
     const candidates = many ? listsOf(texts, schema) : conversions(texts[0]!, types);
     const found = candidates.map((value) => document.validate(value, '').listed);
     const holds = found.findIndex((violations) => violations.length === 0);
-    return holds < 0 ? refuse(messageOf(found[0]![0]!)) : candidates[holds];
+    return holds < 0 ? refuse(violationText(found[0]![0]!)) : candidates[holds];
   };
 }
 
