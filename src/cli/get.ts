@@ -4,9 +4,10 @@ import { connect, withConnection } from './connection.ts';
 import { eachObject } from './each-object.ts';
 import type { Io } from './io.ts';
 import { Exit, UsageError } from './io.ts';
+import { Template } from './jsonpath.ts';
 import { printLists } from './list.ts';
 import type { ObjectFormat } from './output.ts';
-import { formatOption, objectFormats } from './output.ts';
+import { objectFormatOption } from './output.ts';
 import { printTargets } from './print-objects.ts';
 import type { ListFlags } from './select.ts';
 import { isSelecting, withList } from './select.ts';
@@ -27,11 +28,15 @@ export function getCommand(io: Io): Command {
     .description('print objects: those of the names, or all of a type')
     .argument('[what...]', targetHelp)
     .addOption(filesOption())
-    .addOption(formatOption(objectFormats))
+    .addOption(objectFormatOption())
     .option('--no-headers', 'a table without its line of heads')
     .option('--ignore-not-found', 'pass over names that are not there')
     .option('-w, --watch', 'print what is there, and then every change until interrupted')
     .addHelpText('after', '\nWithout -o, one object is printed as YAML and several are as a table.')
+    .addHelpText(
+      'after',
+      '\nFor example:\n  kindred get cities -l rank=capital\n  kindred get cities -o jsonpath=\'{range .items[*]}{.metadata.name}{"\\n"}{end}\'',
+    )
     .action(async (what: string[], { output, filename, ...flags }: Flags) => {
       const client = connect(flags, io);
       const { targets, refused } = await targetsFrom(io, new Types(client), what, filename);
@@ -46,7 +51,7 @@ export function getCommand(io: Io): Command {
         return;
       }
       const format = output ?? (count === 1 ? 'yaml' : 'table');
-      const isAlone = count === 1 && (format === 'json' || format === 'yaml');
+      const isAlone = count === 1 && (format === 'json' || format === 'yaml' || format instanceof Template);
       let failures = refused;
       await printTargets(io, targets, { ...flags, output: format, isAlone }, async (target, printer) => {
         failures += await eachObject(io, [target], async ({ model }, name) => {
@@ -61,8 +66,8 @@ export function getCommand(io: Io): Command {
 }
 
 function assertNoList(flags: ListFlags): void {
-  const { sort, page, size } = flags;
-  if (!isSelecting(flags) && sort === undefined && page === undefined && size === undefined) return;
+  const { sort, page, size, limit } = flags;
+  if (!isSelecting(flags) && [sort, page, size, limit].every((one) => one === undefined)) return;
   throw new UsageError(
     'selectors, --sort, --page and --size choose among the objects of a TYPE; give no names with them',
   );

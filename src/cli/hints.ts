@@ -19,8 +19,7 @@ const options: Readonly<Record<string, string>> = {
   '-A': namespaces,
   '--all-namespaces': namespaces,
   '--sort-by': '--sort with the name of an index',
-  '--limit': '--size',
-  '--chunk-size': 'objects are printed as they arrive; --size prints a page',
+  '--chunk-size': 'objects are printed as they arrive; --limit prints the first ones',
   '--context': commands.config!,
   '--kubeconfig': commands.config!,
   '--force': 'an object that waits for finalizers goes with: kindred finalizer remove TYPE NAME --all',
@@ -28,7 +27,7 @@ const options: Readonly<Record<string, string>> = {
   '--now': goes,
   '--cascade': goes,
   '--wait': 'the command does not wait: an object goes at once, or when its finalizers are gone',
-  '-L': '-o json, and a program such as jq',
+  '-L': '-o custom-columns=NAME:.metadata.name,KEY:.metadata.labels.KEY',
   '--show-labels': '-o yaml shows the labels',
 };
 

@@ -5,7 +5,7 @@ import type { ConnectionFlags } from './connection.ts';
 import { connect, withConnection } from './connection.ts';
 import type { Io } from './io.ts';
 import { UsageError } from './io.ts';
-import { formatOption, objectFormats } from './output.ts';
+import { objectFormatOption } from './output.ts';
 import type { PageFacts, TargetFormat } from './print-objects.ts';
 import { isTable, printTargets, wholePage } from './print-objects.ts';
 import type { ListFlags } from './select.ts';
@@ -20,7 +20,7 @@ export function listCommand(io: Io): Command {
   const command = new Command('list')
     .description('print all objects of a type by name, in another order, or a page of them')
     .argument('[type]', 'TYPE: plural, plural.group or plural.version.group; several with commas')
-    .addOption(formatOption(objectFormats, 'table'))
+    .addOption(objectFormatOption('table'))
     .option('--no-headers', 'a table without its line of heads')
     .action(async (text: string | undefined, flags: Flags) => {
       const client = connect(flags, io);
@@ -57,19 +57,37 @@ export async function printLists(
 /** A page when one is asked for, in the order of the service's own lists; otherwise all objects as they arrive, by name. */
 async function found(
   objects: ModelClient<ExtensionObject>,
-  { page, size, sort, ...flags }: ListFlags,
+  { page, size, sort, limit, ...flags }: ListFlags,
 ): Promise<{ items: Iterable<ExtensionObject> | AsyncIterable<ExtensionObject>; page?: PageFacts }> {
   // As it was typed: what is no sort key is the service's to refuse.
   const query: SelectQuery = { ...selectOf(flags), ...(sort && { sort: sort as SelectQuery['sort'] & {} }) };
   if (page === undefined && size === undefined) {
-    return { items: objects.listAll({ sort: ['metadata.name,asc'], ...query }) };
+    const items = objects.listAll({ sort: ['metadata.name,asc'], ...query });
+    if (limit === undefined) return { items };
+    const total = await objects.count(query);
+    return { items: first(items, limit), page: pageOf(limit, total) };
   }
+  if (limit !== undefined) throw new UsageError('--limit is for the whole list; --size is for a page');
   const { items, ...facts } = await objects.list({
     ...query,
     ...(page !== undefined && { page }),
     ...(size !== undefined && { size }),
   });
   return { items, page: facts };
+}
+
+async function* first<T>(items: AsyncIterable<T>, limit: number): AsyncGenerator<T> {
+  let count = 0;
+  for await (const item of items) {
+    yield item;
+    if (++count === limit) return;
+  }
+}
+
+function pageOf(size: number, total: number): PageFacts {
+  const last = total <= size;
+  const totalPages = Math.ceil(total / size);
+  return { page: 1, size, total, first: true, last, hasNext: !last, hasPrevious: false, totalPages };
 }
 
 /** @param what they are */

@@ -3,8 +3,10 @@ import type { ListResult } from '../client/client.ts';
 import type { ExtensionObject } from '../model/object.ts';
 import type { Column } from './columns.ts';
 import { columnsOf } from './columns.ts';
+import { CustomColumns } from './custom-columns.ts';
 import type { Io } from './io.ts';
 import { write } from './io.ts';
+import { Template } from './jsonpath.ts';
 import type { ObjectFormat } from './output.ts';
 import { yamlOf } from './output.ts';
 import { lines, lineWidth, widthsOf } from './table.ts';
@@ -29,7 +31,7 @@ export function wholePage(total: number): PageFacts {
 }
 
 export function isTable(output: ObjectFormat): boolean {
-  return output === 'table' || output === 'wide';
+  return output === 'table' || output === 'wide' || output instanceof CustomColumns;
 }
 
 /** What is to be said of the objects of a target: as a page, and in a line for people. */
@@ -49,7 +51,7 @@ export async function printTargets(
   fill: (target: Target, printer: Pick<Printer, 'add'>) => Promise<Said>,
 ): Promise<void> {
   const { output } = format;
-  const document = output === 'json' || output === 'yaml' ? documentLayout(output, format.isAlone) : undefined;
+  const document = documentLayout(format);
   const printer = document && printerOf(io, document);
   let page: PageFacts | undefined;
   for (const [i, target] of targets.entries()) {
@@ -111,9 +113,11 @@ function tableLayout(io: Io, format: TargetFormat, targets: readonly Target[], l
     objects.map((object) => {
       const [name, ...cells] = chosen.map((column) => column.cell(object));
       // As kubectl does: where several types are printed, a name says of which it is.
-      return [targets.length > 1 ? `${label}/${name}` : name!, ...cells];
+      const isTold = targets.length > 1 && !(format.output instanceof CustomColumns);
+      return [isTold ? `${label}/${name}` : name!, ...cells];
     });
   const choose = (objects: readonly ExtensionObject[]): readonly Column[] => {
+    if (format.output instanceof CustomColumns) return format.output.columns;
     const all = columnsOf(objects, { wide, now });
     const room = wide || !io.stdout.isTTY ? undefined : io.stdout.columns;
     return room === undefined ? all : fitting(all, rowsOf(all, objects), room);
@@ -175,7 +179,10 @@ function indented(text: string): string {
   return text.replace(/^(?=.)/gm, '    ');
 }
 
-function documentLayout(output: 'json' | 'yaml', isAlone = false): Layout {
+/** Of what is printed of all targets together; undefined for what is printed type by type. */
+function documentLayout({ output, isAlone = false }: TargetFormat): Layout | undefined {
+  if (output instanceof Template) return templateLayout(output, isAlone);
+  if (output !== 'json' && output !== 'yaml') return undefined;
   if (isAlone) {
     const text = output === 'json' ? (one: unknown) => `${JSON.stringify(one, null, 2)}\n` : yamlOf;
     return { show: (objects) => objects.map(text).join('') };
@@ -189,5 +196,31 @@ function documentLayout(output: 'json' | 'yaml', isAlone = false): Layout {
       return before + objects.map(item).join(between);
     },
     close: (page) => `${isEmpty ? open + empty : filled}${close(page)}`,
+  };
+}
+
+/** A template is about the object that is alone, and otherwise about the list; what it says item by item is not kept. */
+function templateLayout(template: Template, isAlone: boolean): Layout {
+  if (isAlone) return { show: (objects) => objects.map((object) => template.text(object)).join('') };
+  const texts = template.ofItems();
+  if (!texts) {
+    const items: ExtensionObject[] = [];
+    return {
+      show: (objects) => {
+        items.push(...objects);
+        return '';
+      },
+      close: (page) => template.text({ items, ...page }),
+    };
+  }
+  let before: string | undefined = texts.before;
+  const opened = (text: string) => {
+    const whole = (before ?? '') + text;
+    before = undefined;
+    return whole;
+  };
+  return {
+    show: (objects) => opened(objects.map((object) => texts.next(object)).join('')),
+    close: () => opened(texts.after),
   };
 }

@@ -13,6 +13,7 @@ export interface ListFlags extends SelectFlags {
   sort?: string[];
   page?: number;
   size?: number;
+  limit?: number;
 }
 
 /** Adds the repeatable selectors of a list to a command. */
@@ -37,7 +38,13 @@ export function withList(command: Command): Command {
       repeatable('--sort <key>', 'an index, or "<index>,asc" or "<index>,desc" (default: by name); repeatable'),
     )
     .option('--page <number>', 'only this page, from 1', wholeNumber)
-    .option('--size <number>', 'only a page of so many objects (default with --page: 20)', wholeNumber);
+    .option('--size <number>', 'only a page of so many objects (default with --page: 20)', wholeNumber)
+    .option('--limit <number>', 'only the first so many objects of the whole list', positiveNumber);
+}
+
+function positiveNumber(text: string): number {
+  if (!/^\d*[1-9]\d*$/.test(text)) throw new InvalidArgumentError('It needs a whole number above 0.');
+  return Number(text);
 }
 
 function wholeNumber(text: string): number {

@@ -3,18 +3,23 @@ import type { KindredClient, WatchEvent } from '../client/client.ts';
 import type { ExtensionObject } from '../model/object.ts';
 import type { ConnectionFlags } from './connection.ts';
 import { connect, withConnection } from './connection.ts';
+import { CustomColumns } from './custom-columns.ts';
 import type { Io } from './io.ts';
 import { UsageError, write } from './io.ts';
+import { Template } from './jsonpath.ts';
 import type { Format, ObjectFormat } from './output.ts';
 import { formatOption, valueFormats, yamlOf } from './output.ts';
 import type { SelectFlags } from './select.ts';
 import { selectOf, withSelectors } from './select.ts';
+import { lines, widthsOf } from './table.ts';
 import type { Target } from './targets.ts';
 import { targetHelp, targetsOf } from './targets.ts';
 import { Types } from './types.ts';
 
 interface WatchFlags extends SelectFlags {
   output: ObjectFormat;
+  /** Of custom columns; default true. */
+  headers?: boolean;
   since?: string;
   sendInitial?: boolean;
 }
@@ -40,7 +45,7 @@ export async function watchTargets(
   io: Io,
   client: KindredClient,
   targets: readonly Target[],
-  { output, since, sendInitial, ...flags }: WatchFlags,
+  { output, headers = true, since, sendInitial, ...flags }: WatchFlags,
 ): Promise<void> {
   const [target, ...more] = targets;
   if (target === undefined || more.length > 0) throw new UsageError('one type can be watched at a time');
@@ -57,17 +62,38 @@ export async function watchTargets(
       ...(sendInitial && { sendInitial }),
       signal: interrupted.signal,
     });
-    for await (const event of events) await write(io.stdout, eventText(event, output, type.label));
+    const text = output instanceof CustomColumns ? columnsText(output, headers) : eventText(output, type.label);
+    for await (const event of events) await write(io.stdout, text(event));
   } finally {
     process.off('SIGINT', interrupt).off('SIGTERM', interrupt);
   }
 }
 
-function eventText(event: WatchEvent<ExtensionObject>, format: ObjectFormat, label: string): string {
-  if (format === 'json') return `${JSON.stringify({ ...event, revision: Number(event.revision) })}\n`;
-  if (format === 'yaml') return `---\n${yamlOf(event)}`;
-  if (event.type === 'BOOKMARK') return '';
-  const { name, version } = event.object.metadata;
-  if (format === 'name') return `${label}/${name}\n`;
-  return `${event.type.padEnd(8)}   ${name}   version ${version}   revision ${event.revision}\n`;
+type EventText = (event: WatchEvent<ExtensionObject>) => string;
+
+function eventText(format: Exclude<ObjectFormat, CustomColumns>, label: string): EventText {
+  if (format === 'json') return (event) => `${JSON.stringify({ ...event, revision: Number(event.revision) })}\n`;
+  if (format === 'yaml') return (event) => `---\n${yamlOf(event)}`;
+  return (event) => {
+    if (event.type === 'BOOKMARK') return '';
+    if (format instanceof Template) return format.text(event.object).replace(/([^\n])$/, '$1\n');
+    const { name, version } = event.object.metadata;
+    if (format === 'name') return `${label}/${name}\n`;
+    return `${event.type.padEnd(8)}   ${name}   version ${version}   revision ${event.revision}\n`;
+  };
+}
+
+/** A row for each event, in columns that widen when they must. */
+function columnsText({ columns }: CustomColumns, headers: boolean): EventText {
+  const heads = columns.map(({ head }) => head);
+  let widths: readonly number[] = [];
+  let isFirst = headers;
+  return (event) => {
+    if (event.type === 'BOOKMARK') return '';
+    const row = columns.map((column) => column.cell(event.object));
+    const rows = isFirst ? [heads, row] : [row];
+    isFirst = false;
+    widths = widthsOf(rows, widths);
+    return lines(rows, widths);
+  };
 }

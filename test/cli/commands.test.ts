@@ -226,7 +226,7 @@ const usage: { name: string; args: string[]; message: RegExp }[] = [
   {
     name: 'an unknown format',
     args: ['list', 'cities', '-o', 'xml'],
-    message: /Allowed choices are json, yaml, table, wide, name\.\n/,
+    message: /Allowed choices are json, yaml, table, wide, name, jsonpath=TEMPLATE, custom-columns=HEAD:PATH,…\.\n/,
   },
   { name: 'a TYPE that is none', args: ['list', 'Cities!'], message: /^kindred: "Cities!" is no TYPE/ },
   { name: 'a page that is no number', args: ['list', 'cities', '--page', 'x'], message: /needs a whole number/ },

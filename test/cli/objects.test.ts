@@ -126,6 +126,8 @@ const lists: { args: string[]; expected: string[]; said: string }[] = [
   { args: ['--sort', 'spec.weight', '--size', '2'], expected: ['c', 'a'], said: '2 of 3, page 1 of 2\n' },
   { args: ['--sort', 'spec.weight', '--size', '2', '--page', '2'], expected: ['b'], said: '1 of 3, page 2 of 2\n' },
   { args: ['--page', '2'], expected: [], said: '0 of 3\n' },
+  { args: ['--limit', '2'], expected: ['a', 'b'], said: '2 of 3, page 1 of 2\n' },
+  { args: ['--limit', '3', '--sort', 'spec.weight'], expected: ['c', 'a', 'b'], said: '3 of 3\n' },
 ];
 for (const { args, expected, said } of lists) {
   test(`contract 14: selectors, order and page of a list - ${args.join(' ')}`, async () => {
@@ -197,6 +199,43 @@ test('contract 14: more objects than are written at once are printed whole and i
   const deleted = await call('delete', 'lids.v1.shop.example.com', '--all', '-o', 'name');
   assert.equal(deleted.stdout.trimEnd().split('\n').length, 1_203);
   assert.equal(await harness.client.count(Lid), 0);
+});
+
+const templates: { args: string[]; expected: string }[] = [
+  { args: ['boxes', '-o', 'jsonpath={.items[*].metadata.name}'], expected: 'a b c' },
+  {
+    args: ['boxes', '-o', 'jsonpath={range .items[?(@.spec.weight>1)]}{.metadata.name}={.spec.weight}{"\\n"}{end}'],
+    expected: 'a=2\nb=3\n',
+  },
+  { args: ['boxes', '-o', 'jsonpath={.total}: {.items[-1:].metadata.name}'], expected: '3: c' },
+  { args: ['box', 'a', '-o', 'jsonpath={.spec.title}'], expected: 'Box a' },
+  { args: ['box/a', 'box/c', '-o', 'jsonpath={.items[*].spec.title}'], expected: 'Box a Box c' },
+  { args: [`lids.${shop}`, '-o', 'jsonpath=none: {.items[*].metadata.name}{"\\n"}'], expected: 'none: \n' },
+  {
+    args: ['boxes', '-o', 'custom-columns=NAME:.metadata.name,SIZE:.metadata.labels.size,PHASE:{.status.phase}'],
+    expected: 'NAME   SIZE    PHASE\na      big     <none>\nb      big     <none>\nc      small   <none>\n',
+  },
+  { args: ['box', 'a', '--no-headers', '-o', "custom-columns=A:metadata['name','version']"], expected: 'a,0\n' },
+];
+for (const { args, expected } of templates) {
+  test(`contract 14: get prints what a JSONPath leads to - ${args.join(' ')}`, async () => {
+    const { code, stdout } = await call('get', ...args);
+    assert.deepEqual([code, stdout], [0, expected]);
+  });
+}
+
+test('contract 14: a template that begins with the items is printed while they arrive, whatever their number', async () => {
+  const all = Array.from({ length: 1_203 }, (_, i) => `t-${String(i).padStart(5, '0')}`);
+  for (const name of all) await harness.client.create(Lid, { metadata: { name }, spec: {} });
+  const lids = `lids.${shop}`;
+  assert.equal((await call('get', lids, '-o', 'jsonpath={.items[*].metadata.name}')).stdout, all.join(' '));
+  assert.equal(
+    (await call('get', lids, '-o', 'jsonpath={.items[1200:].metadata.name}')).stdout,
+    all.slice(1_200).join(' '),
+  );
+  const lines = await call('get', lids, '-o', 'jsonpath=<{range .items[*]}{.metadata.name},{end}>');
+  assert.equal(lines.stdout, `<${all.map((name) => `${name},`).join('')}>`);
+  await call('delete', lids, '--all');
 });
 
 test('contract 14: several objects are a table, or one document, in the order of their names', async () => {
@@ -382,7 +421,15 @@ const usage: { args: string[]; message: RegExp }[] = [
   { args: ['get', 'box', 'a', '-l', 'size=big'], message: /^kindred: selectors, .* give no names with them\n$/ },
   { args: ['get', 'box', 'a', '--page', '1'], message: /^kindred: selectors, .* give no names with them\n$/ },
   { args: ['get', 'box', '-f', 'x.yaml'], message: /^kindred: give files with -f, or a TYPE with names, not both\n$/ },
-  { args: ['get', 'box', '-o', 'jsonpath={.items}'], message: /Allowed choices are json, .* program such as jq\.\n/ },
+  { args: ['get', 'box', '-o', 'go-template={{.}}'], message: /Allowed choices are json, .* program such as jq\.\n/ },
+  { args: ['get', 'box', '-o', 'jsonpath={.items'], message: /the JSONPath \{\.items cannot be read: / },
+  { args: ['get', 'box', '-o', 'custom-columns=NAME'], message: /custom-columns needs HEAD:PATH.*, not "NAME"/ },
+  {
+    args: ['get', 'box', '-o', 'custom-columns=A:{range .a}{end}'],
+    message: /the column A needs one JSONPath, not "\{range \.a\}\{end\}"/,
+  },
+  { args: ['get', 'box', '--limit', '0'], message: /It needs a whole number above 0\.\n/ },
+  { args: ['get', 'box', '--limit', '1', '--size', '1'], message: /^kindred: --limit is for the whole list/ },
   { args: ['get', 'boxes', '-n', 'default'], message: /unknown option '-n'; here: objects are in no namespaces\n/ },
   {
     args: ['get', 'boxes', '--sort-by=x'],

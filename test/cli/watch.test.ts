@@ -28,6 +28,8 @@ const watches: { args: string[]; first: string; later: string }[] = [
     first: 'boxes.shop.example.com/a',
     later: 'boxes.shop.example.com/a',
   },
+  { args: ['get', 'box/a', '-w', '-o', 'jsonpath={.metadata.name}'], first: 'a', later: 'a' },
+  { args: ['get', 'box/a', '-w', '-o', 'custom-columns=A:.metadata.name', '--no-headers'], first: 'a', later: 'a' },
   { args: ['watch', 'boxes', 'b', '--send-initial'], first: 'ADDED b', later: 'MODIFIED b' },
   {
     args: ['watch', 'Box', '--send-initial'],
