@@ -75,8 +75,8 @@ test('contract 14: on a terminal an error has its place below it, indented; a wa
     `WARN  reconcile failed plugin=shop error=no\n    ${foreign('a')}\n`,
   );
   assert.equal(
-    shownOnTerminal((logger) => logger.warn({ err }, 'The database is away')),
-    'WARN  The database is away error=no\n',
+    shownOnTerminal((logger) => logger.warn({ err }, 'The database cannot be reached')),
+    'WARN  The database cannot be reached error=no\n',
   );
 });
 

@@ -474,12 +474,12 @@ function isRead(method: string): boolean {
   return method === 'GET' || method === 'HEAD';
 }
 
-const noCredentials = { en: 'none was sent', zh: '请求中没有令牌' };
+const noCredentials = { en: 'no token was sent', zh: '请求中没有令牌' };
 
 const readinessTexts = {
   starting: { en: 'The service is starting', zh: '服务正在启动' },
   stopping: { en: 'The service is shutting down', zh: '服务正在关闭' },
-  unavailable: { en: 'The database is away', zh: '数据库不可用' },
+  unavailable: { en: 'The database cannot be reached', zh: '数据库不可用' },
 } as const;
 
 function starting(): KindredError {

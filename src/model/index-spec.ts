@@ -379,7 +379,7 @@ const missingText: Text = {
   zh: '索引 "{index}" 需要一个值，但该对象没有',
 };
 const manyText: Text = {
-  en: 'The object gives more than {limit} values to the index "{index}"',
+  en: 'The object has more than {limit} values for the index "{index}"',
   zh: '该对象为索引 "{index}" 提供了超过 {limit} 个值',
 };
 const longText: Text = {

@@ -73,7 +73,7 @@ const texts = {
     en: 'It depends on the plugin "{dependency}", which is {state}',
     zh: '它依赖插件 "{dependency}"，而该插件处于 {state} 状态',
   },
-  loadTimeout: { en: 'Its modules are not loaded after {limit} ms', zh: '其模块在 {limit} 毫秒后仍未加载完成' },
+  loadTimeout: { en: 'Its modules did not load within {limit} ms', zh: '其模块在 {limit} 毫秒后仍未加载完成' },
   noFolder: {
     en: 'The folder of plugins "{folder}" cannot be read: {reason}',
     zh: '无法读取插件文件夹 "{folder}"：{reason}',

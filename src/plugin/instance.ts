@@ -74,7 +74,7 @@ const texts = {
     en: 'The plugin "{plugin}" is stopped: it can register and write nothing any more',
     zh: '插件 "{plugin}" 已停止：不能再注册或写入任何内容',
   },
-  startTimeout: { en: 'start() has not ended after {limit} ms', zh: 'start() 在 {limit} 毫秒后仍未结束' },
+  startTimeout: { en: 'start() did not finish within {limit} ms', zh: 'start() 在 {limit} 毫秒后仍未结束' },
   controllerTwice: {
     en: 'The plugin has two controllers named "{name}": give one another name with builder.name()',
     zh: '插件有两个名为 "{name}" 的控制器：请用 builder.name() 为其中一个另取名称',

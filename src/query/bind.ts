@@ -58,11 +58,11 @@ const texts = {
     zh: '没有名为 "{field}" 的索引；可用的有 {allowed}',
   },
   value: {
-    en: 'The value for the index "{field}" does not fit: {problem}',
+    en: 'Invalid value for the index "{field}": {problem}',
     zh: '索引 "{field}" 的值不合适：{problem}',
   },
   text: {
-    en: 'Only an index of strings can be searched by its text; the index "{field}" has keys of type {type}',
+    en: 'Text operators need an index of strings; the index "{field}" has keys of type {type}',
     zh: '只有字符串索引可按文本查找；索引 "{field}" 的键类型为 {type}',
   },
   size: {

@@ -16,7 +16,7 @@ export interface QueryLimits {
 }
 
 const text: Text = {
-  en: 'The query took longer than {limit} ms; ask for less, or for conditions that an index narrows',
+  en: 'The query took longer than {limit} ms; request less, or add a condition that an index narrows',
   zh: '查询耗时超过 {limit} 毫秒；请缩小范围，或使用索引能够收窄的条件',
 };
 

@@ -122,7 +122,7 @@ async function settled(): Promise<void> {
 }
 
 const numbered = (count: number, from = 1) => Array.from({ length: count }, (_, i) => `${from + i} n${from + i}`);
-const away = () => new KindredError('NotReady', { en: 'The database is away', zh: '数据库不可用' });
+const away = () => new KindredError('NotReady', { en: 'The database cannot be reached', zh: '数据库不可用' });
 
 describe('what other processes write', () => {
   test('is applied to the last change, in order, however much there is at once', async () => {

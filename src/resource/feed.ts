@@ -144,7 +144,7 @@ const retryPause = { shortest: 10, longest: 1_000 };
 const recentLimit = { changes: 512, bytes: 8 * 2 ** 20, parsed: 64 };
 
 const behind = {
-  en: 'This replica cannot establish the newest state of the store at the moment',
+  en: 'This replica cannot read the newest state of the store at the moment',
   zh: '此副本暂时无法确认存储的最新状态',
 };
 

@@ -13,7 +13,7 @@ const texts = {
     en: 'A JSON patch may have at most {limit} {limit|operation|operations}, this one has {count}',
     zh: 'JSON 补丁最多 {limit} 个操作，实际 {count} 个',
   },
-  notAnOperation: { en: 'Operation {index} is no object', zh: '操作 {index} 不是对象' },
+  notAnOperation: { en: 'Operation {index} is not an object', zh: '操作 {index} 不是对象' },
   badOperation: {
     en: 'Operation {index}: "op" must be one of add, remove, replace, move, copy, test; got {value}',
     zh: '操作 {index}："op" 必须是 add、remove、replace、move、copy、test 之一，实际为 {value}',
@@ -28,12 +28,15 @@ const texts = {
     zh: '操作 {index}：不能把 "{from}" 移动到其自身内部',
   },
   badIndex: {
-    en: 'Operation {index}: "{token}" in "{path}" is no array index',
+    en: 'Operation {index}: "{token}" in "{path}" is not an array index',
     zh: '操作 {index}："{path}" 中的 "{token}" 不是数组下标',
   },
-  missing: { en: 'operation {index}: there is nothing at "{path}"', zh: '操作 {index}："{path}" 处不存在任何内容' },
+  missing: { en: 'operation {index}: no value at "{path}"', zh: '操作 {index}："{path}" 处不存在任何内容' },
   root: { en: 'operation {index}: the object itself cannot be removed', zh: '操作 {index}：不能移除对象本身' },
-  testFailed: { en: 'Operation {index}: the value at "{path}" is another', zh: '操作 {index}："{path}" 处的值不同' },
+  testFailed: {
+    en: 'Operation {index}: test failed: the value at "{path}" differs',
+    zh: '操作 {index}："{path}" 处的值不同',
+  },
   deep: {
     en: 'operation {index}: the object would be nested more than {limit} levels deep at "{path}"',
     zh: '操作 {index}：对象在 "{path}" 处的嵌套将超过 {limit} 层',

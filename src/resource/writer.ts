@@ -45,7 +45,7 @@ export interface WriterParts extends ResourceParts {
 const texts = {
   exists: { en: 'There is a {kind} "{name}" already', zh: '名为 "{name}" 的 {kind} 已存在' },
   claimed: {
-    en: 'Another {kind} has the value {value} in the unique index "{index}"',
+    en: 'Another {kind} already has the value {value} in the unique index "{index}"',
     zh: '另一个 {kind} 在唯一索引 "{index}" 中已有值 {value}',
   },
   version: {
@@ -53,7 +53,7 @@ const texts = {
     zh: '请求中的版本为 {given}，"{name}" 的当前版本为 {current}',
   },
   ifMatch: {
-    en: 'The entity tag of "{name}" is another than the one in If-Match',
+    en: 'The ETag of "{name}" does not match If-Match',
     zh: '"{name}" 的实体标签与 If-Match 不符',
   },
   contended: { en: 'The object "{name}" is changing too quickly', zh: '对象 "{name}" 更改过于频繁' },

@@ -95,7 +95,7 @@ export class SchemaDocument {
       } catch (error) {
         if (!(error instanceof EndlessDefault)) throw error;
         this.#refuse(`${path}/default`, {
-          en: 'is set again within itself, without end',
+          en: 'contains itself without end',
           zh: '在自身内部无限重复设置',
         });
       }

@@ -34,7 +34,7 @@ export const messages = {
     zh: '最多 {limit} 项，实际为 {count} 项',
   },
   uniqueItems: {
-    en: 'must not have equal items: {first} and {second} are equal',
+    en: 'must not contain equal items: items {first} and {second} are equal',
     zh: '不能包含相同的项：第 {first} 项与第 {second} 项相同',
   },
   contains: {
@@ -65,7 +65,7 @@ export const messages = {
   not: { en: 'must not satisfy the excluded schema', zh: '不得符合被排除的模式' },
   false: { en: 'is not allowed', zh: '不允许出现' },
   steps: {
-    en: 'takes more than {limit} steps to compare with the model; fewer items, shorter texts or a simpler schema take less',
+    en: 'takes more than {limit} steps to validate; send fewer items or shorter texts, or simplify the schema',
     zh: '与模型比较需要超过 {limit} 步；请减少项数、缩短文本或简化模式',
   },
 } as const satisfies Record<string, Text>;

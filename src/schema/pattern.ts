@@ -34,7 +34,7 @@ export class PatternError extends Error {
 }
 
 const malformed: Text = {
-  en: 'is no regular expression of ECMA 262 with the u flag: {reason}',
+  en: 'is not a regular expression of ECMA 262 with the u flag: {reason}',
   zh: '不是带 u 标志的 ECMA 262 正则表达式：{reason}',
 };
 const unsafe: Text = {

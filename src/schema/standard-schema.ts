@@ -48,7 +48,7 @@ export function takesNothing(schema: unknown): boolean {
 
 const texts = {
   none: {
-    en: 'is a Standard Schema of {vendor} that gives no JSON Schema: convert it, with Zod by z.toJSONSchema(…)',
+    en: 'is a Standard Schema of {vendor} that provides no JSON Schema: convert it, with Zod by z.toJSONSchema(…)',
     zh: '是 {vendor} 的 Standard Schema，但不提供 JSON Schema：请先转换，例如 Zod 的 z.toJSONSchema(…)',
   },
   cannot: {

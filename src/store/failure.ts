@@ -11,7 +11,7 @@ const fullText: Text = {
   zh: '存储空间已满，没有做任何更改（{reason}）',
 };
 const unknownText: Text = {
-  en: 'Whether the write was applied could not be learnt; read the object again before you repeat it ({reason})',
+  en: 'The outcome of the write is unknown; read the object before you retry ({reason})',
   zh: '无法确定写入是否生效，重试前请重新读取该对象（{reason}）',
 };
 const expiredText: Text = {

@@ -8,12 +8,12 @@ import type { WebhookObject, WebhookSpec, WebhookStatus } from './model.ts';
 
 const texts = {
   url: {
-    en: 'is an absolute URL with http or https, without user name, password and fragment',
+    en: 'must be an absolute http or https URL without user name, password and fragment',
     zh: '应为使用 http 或 https 的绝对 URL，且不含用户名、密码和片段',
   },
-  selector: { en: 'is a label selector: {problem}', zh: '应为标签选择器：{problem}' },
+  selector: { en: 'must be a label selector: {problem}', zh: '应为标签选择器：{problem}' },
   rights: {
-    en: '"{identity}" may not make a webhook for this, lacking the right to {verb} {resource}: {reason}',
+    en: '"{identity}" cannot create this webhook: it may not {verb} {resource}: {reason}',
     zh: '"{identity}" 无权为此创建 Webhook，缺少对 {resource} 执行 {verb} 的权限：{reason}',
   },
   passing: {

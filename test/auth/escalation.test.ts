@@ -514,7 +514,7 @@ const cases: Case[] = [
     next: token({ user: 'viewer' }),
     refused: {
       code: 'Forbidden',
-      message: /made with a JWT must end; "expiresAt" must be at most 1970-01-01T00:00:05.000Z/,
+      message: /created with a JWT must expire; "expiresAt" must be at most 1970-01-01T00:00:05.000Z/,
     },
   },
   {
@@ -522,7 +522,7 @@ const cases: Case[] = [
     check: 'token',
     caller: caller('viewer', { expiresAt: 300_000, tokenMaxAge: 5_000 }),
     next: token({ user: 'viewer', expiresAt: '1970-01-01T00:00:05.001Z' }),
-    refused: { code: 'Forbidden', message: /must end/ },
+    refused: { code: 'Forbidden', message: /must expire/ },
   },
   {
     name: 'a token for as long as a JWT can make one',
@@ -535,7 +535,7 @@ const cases: Case[] = [
     check: 'token',
     caller: caller('deputy', { tokenMaxAge: 5_000 }),
     next: token({ user: 'root' }),
-    refused: { code: 'Forbidden', message: /must end/ },
+    refused: { code: 'Forbidden', message: /must expire/ },
   },
   {
     name: 'widening a token of somebody with more',

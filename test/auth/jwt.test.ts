@@ -388,7 +388,7 @@ test('contract 12: a token that is made with a JWT ends within 30 days, or withi
       spec: { user: 'ada', ...(expiresAt && { expiresAt: new Date(expiresAt).toISOString() }) },
     });
   const day = 24 * 3_600_000;
-  assert.match((await expect(403, make(send))).body.detail, /made with a JWT must end/);
+  assert.match((await expect(403, make(send))).body.detail, /created with a JWT must expire/);
   await expect(403, make(send, Date.now() + 31 * day));
   const made = await expect(201, make(send, Date.now() + 30 * day));
   const token = world.as(made.body.status.token);

@@ -89,7 +89,7 @@ const hostile: Hostile[] = [
     plugin: start(never),
     state: 'FAILED',
     reason: 'StartTimeout',
-    message: /start\(\) has not ended after 300 ms/,
+    message: /start\(\) did not finish within 300 ms/,
   },
   {
     name: 'hangs-in-stop',

@@ -26,7 +26,7 @@ const outage: { isAway: Outage; refused: number } = { isAway: () => false, refus
 function ask<T>(question: Parameters<Outage>[0], since: number, answer: () => T): T {
   if (!outage.isAway(question, since)) return answer();
   outage.refused++;
-  throw new KindredError('NotReady', { en: 'The database is away', zh: '数据库不可用' });
+  throw new KindredError('NotReady', { en: 'The database cannot be reached', zh: '数据库不可用' });
 }
 
 function interrupted(store: Store): Store {

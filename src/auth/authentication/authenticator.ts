@@ -31,7 +31,7 @@ export interface AuthenticatorParts {
 const bearer = /^bearer +([A-Za-z0-9\-._~+/]+=*) *$/i;
 
 const texts = {
-  unknown: { en: 'nobody is known by this one', zh: '没有与之对应的身份' },
+  unknown: { en: 'unknown token', zh: '没有与之对应的身份' },
   malformed: {
     en: 'the header "Authorization" must have the form "Bearer <token>"',
     zh: '"Authorization" 头应为 "Bearer <令牌>" 的形式',

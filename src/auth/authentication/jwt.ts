@@ -206,7 +206,7 @@ class Issuer {
       errors.JWKSMultipleMatchingKeys,
     ];
     if (ours.some((type) => error instanceof type)) {
-      return invalidToken({ en: 'its signature does not hold', zh: '其签名无效' });
+      return invalidToken({ en: 'its signature is invalid', zh: '其签名无效' });
     }
     return this.#unreachable(error);
   }

@@ -37,7 +37,7 @@ const texts = {
     zh: '"{who}" 无权执行此操作：一次授予的权限过多，无法与其自身权限比较；请减少角色或缩小角色',
   },
   grants: {
-    en: 'allow {count} grants together (verbs × (groups × resources × names + paths)); a role has at most {limit}: divide it',
+    en: 'allow {count} grants together (verbs × (groups × resources × names + paths)); the limit for one role is {limit}: split it',
     zh: '合计授予 {count} 项权限（动词 ×（组 × 资源 × 名称 + 路径））；一个角色最多 {limit} 项：请拆分',
   },
   manyDependencies: {
@@ -57,11 +57,11 @@ const texts = {
     zh: '"{who}" 无权执行此操作：为其他用户创建令牌需要对 users "{user}" 执行 impersonate 的权限',
   },
   outlives: {
-    en: '"{who}" may not do this: a token that is made with a token cannot outlive it; "expiresAt" must be at most {limit}',
+    en: '"{who}" may not do this: a token created with a token cannot outlive it; "expiresAt" must be at most {limit}',
     zh: '"{who}" 无权执行此操作：用令牌创建的令牌不能比其更晚过期；"expiresAt" 最晚为 {limit}',
   },
   endless: {
-    en: '"{who}" may not do this: a token that is made with a JWT must end; "expiresAt" must be at most {limit}',
+    en: '"{who}" may not do this: a token created with a JWT must expire; "expiresAt" must be at most {limit}',
     zh: '"{who}" 无权执行此操作：用 JWT 创建的令牌必须有期限；"expiresAt" 最晚为 {limit}',
   },
   dependencies: {

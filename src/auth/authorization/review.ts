@@ -36,13 +36,13 @@ const texts = {
   body: { en: 'must be an object', zh: '必须是对象' },
   text: { en: 'must be a text', zh: '必须是文本' },
   required: { en: 'is required', zh: '为必填项' },
-  unknown: { en: 'is not known here; known are {known}', zh: '未知成员；可用的有 {known}' },
+  unknown: { en: 'is unknown; expected one of {known}', zh: '未知成员；可用的有 {known}' },
   target: {
-    en: 'exactly one of "type", "resource" and "path" says what it is about',
+    en: 'expected exactly one of "type", "resource" and "path"',
     zh: '"type"、"resource"、"path" 三者必须且只能有一个',
   },
   severalTypes: {
-    en: '"{type}" is a plural of several groups: {known}',
+    en: '"{type}" is a plural in several groups: {known}',
     zh: '"{type}" 是多个组的复数名：{known}',
   },
 } satisfies Record<string, Text>;

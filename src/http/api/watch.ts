@@ -35,7 +35,7 @@ const texts = {
     zh: '"sendInitial" 应为 true 或 false，而不是 "{value}"',
   },
   stalled: {
-    en: 'The client has taken nothing of what waits for it for {seconds} s',
+    en: 'The client has read nothing for {seconds} s',
     zh: '客户端在 {seconds} 秒内未读取任何等待发送的数据',
   },
 };

@@ -118,7 +118,7 @@ export class GroupVersion {
       throw new KindredError(
         'InvalidPlugin',
         {
-          en: '"{text}" is no group version: write <group>/<version>, for example "api.demo.example.com/v1alpha1"',
+          en: '"{text}" is not a group version: write <group>/<version>, for example "api.demo.example.com/v1alpha1"',
           zh: '"{text}" 不是组版本：应为 <group>/<version>，例如 "api.demo.example.com/v1alpha1"',
         },
         { text },

@@ -154,7 +154,7 @@ async function bodyOf(route: CustomRoute, call: CustomCall, limits: JsonLimits |
   }
   if (body?.required) {
     throw new KindredError('BadRequest', {
-      en: 'The request body is empty; this route expects a JSON text',
+      en: 'The request body is empty; this route expects JSON',
       zh: '请求体为空；此路由需要 JSON 文本',
     });
   }
@@ -164,11 +164,11 @@ async function bodyOf(route: CustomRoute, call: CustomCall, limits: JsonLimits |
 function tooSlow(route: CustomRoute): KindredError {
   return route.method === 'GET'
     ? new KindredError('QueryLimit', {
-        en: 'The route gave no answer within its time limit',
+        en: 'The route did not answer within its time limit',
         zh: '路由未能在时限内给出响应',
       })
     : new KindredError('UnknownOutcome', {
-        en: 'The route gave no answer within its time limit; what it did until then is not known',
+        en: 'The route did not answer within its time limit; its outcome is unknown',
         zh: '路由未能在时限内给出响应；其执行结果未知',
       });
 }

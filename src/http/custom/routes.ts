@@ -325,7 +325,7 @@ function resolve({ owner, group, version, prefix }: Place, route: Route): Custom
   const twice = names.find((name, i) => names.indexOf(name) !== i);
   if (twice !== undefined) {
     wrong(
-      { en: 'the parameter {parameter} stands in the path twice', zh: '参数 {parameter} 在路径中出现两次' },
+      { en: 'the path contains the parameter {parameter} twice', zh: '参数 {parameter} 在路径中出现两次' },
       { parameter: twice },
     );
   }
@@ -341,7 +341,7 @@ function resolve({ owner, group, version, prefix }: Place, route: Route): Custom
     );
   }
   if (operation.body && route.method === 'GET') {
-    wrong({ en: 'GET has no body', zh: 'GET 没有请求体' });
+    wrong({ en: 'a GET request has no body', zh: 'GET 没有请求体' });
   }
   if (operation.operationId !== undefined && !/^[A-Za-z_][A-Za-z0-9_.-]*$/.test(operation.operationId)) {
     wrong(

@@ -22,7 +22,7 @@ type Limits = Required<JsonLimits>;
 
 const texts = {
   empty: {
-    en: 'The request body is empty; a JSON text was expected',
+    en: 'The request body is empty; expected JSON',
     zh: '请求体为空；应为 JSON 文本',
   },
   utf8: {
@@ -38,7 +38,7 @@ const texts = {
     zh: 'JSON 格式有误，第 {line} 行第 {column} 列：应为{expected}，实际为{found}',
   },
   duplicate: {
-    en: 'The member name {name} is there twice in one object, the second time at line {line}, column {column}; every name is allowed once',
+    en: 'Duplicate member {name} at line {line}, column {column}; each name is allowed once in an object',
     zh: '同一对象中成员名 {name} 出现了两次，第二次位于第 {line} 行第 {column} 列；每个名称只能出现一次',
   },
   deep: {

@@ -14,7 +14,7 @@ export interface ProblemContext {
 }
 
 const internal: Text = {
-  en: 'An unexpected error in the service. Its log has the reason under the request id of this answer',
+  en: 'Unexpected error in the service. The log has the reason under the request ID of this response',
   zh: '服务发生意外错误。可凭此应答的请求编号在服务日志中查找原因',
 };
 
@@ -45,7 +45,7 @@ export function problemBytes(error: KindredError, context: ProblemContext): Buff
 }
 
 export function noRoute(path: string): KindredError {
-  return new KindredError('NotFound', { en: 'There is nothing at {path}', zh: '{path} 处没有任何资源' }, { path });
+  return new KindredError('NotFound', { en: 'No route matches {path}', zh: '{path} 处没有任何资源' }, { path });
 }
 
 /** 405 with `Allow`. */
@@ -53,7 +53,7 @@ export function methodNotAllowed(method: string, path: string, allow: readonly s
   const allowed = allow.join(', ');
   return new KindredError(
     'MethodNotAllowed',
-    { en: '{method} is not offered at {path}; there is {allowed}', zh: '{path} 不支持 {method}；支持 {allowed}' },
+    { en: '{path} does not support {method}; it supports {allowed}', zh: '{path} 不支持 {method}；支持 {allowed}' },
     { method, path, allowed },
     {},
     { headers: { Allow: allowed } },
@@ -65,7 +65,7 @@ export function unknownParameter(parameter: string, allowed: readonly string[]):
   const text =
     allowed.length === 0
       ? {
-          en: 'Unknown parameter "{parameter}": this request takes none',
+          en: 'Unknown parameter "{parameter}": this request has no parameters',
           zh: '未知参数 "{parameter}"：该请求不接受参数',
         }
       : {
@@ -80,9 +80,9 @@ export function unsupportedType(given: string | undefined, allowed: readonly str
   return new KindredError(
     'UnsupportedMediaType',
     given === undefined
-      ? { en: 'The request has no Content-Type; {allowed} was expected', zh: '请求缺少 Content-Type；应为 {allowed}' }
+      ? { en: 'The request has no Content-Type; expected {allowed}', zh: '请求缺少 Content-Type；应为 {allowed}' }
       : {
-          en: 'The Content-Type {given} is not supported here; {allowed} was expected (in UTF-8)',
+          en: 'The Content-Type {given} is not supported here; expected {allowed} (in UTF-8)',
           zh: '此处不支持 Content-Type {given}；应为 {allowed}（UTF-8 编码）',
         },
     { given, allowed: allowed.join(', ') },
@@ -95,7 +95,7 @@ export function unsupportedEncoding(given: string): KindredError {
   return new KindredError(
     'UnsupportedMediaType',
     {
-      en: 'The Content-Encoding {given} is not supported; the body is sent without one',
+      en: 'The Content-Encoding {given} is not supported; send the body without one',
       zh: '不支持 Content-Encoding {given}；请求体不应使用内容编码',
     },
     { given },
@@ -125,7 +125,7 @@ export function tooManyRefused(count: number): KindredError {
   return new KindredError(
     'BadRequest',
     {
-      en: 'The request ends here: {count} lines were refused. This line and those after it were not read, nothing of them was done',
+      en: 'The request ends here: {count} lines were refused. This line and the lines after it were not processed',
       zh: '请求到此结束：已有 {count} 行被拒绝。未读取该行及其后各行，也未对其执行任何操作',
     },
     { count },
@@ -245,7 +245,7 @@ export function shuttingDown(): KindredError {
 export const overloaded = new KindredError(
   'NotReady',
   {
-    en: 'The service is overloaded; nothing was done. Try again after a second, later each time it is refused',
+    en: 'The service is overloaded; the request was not executed. Retry after one second, with back-off',
     zh: '服务过载；未执行任何操作。请在一秒后重试，若再次被拒绝则逐次延长等待时间',
   },
   {},
@@ -256,7 +256,7 @@ export const overloaded = new KindredError(
 /** 503: so much waits to be read by clients that nothing large is begun. */
 export function noRoomForAnswers(): KindredError {
   return new KindredError('NotReady', {
-    en: 'Too many bytes of other answers wait to be read by their clients; nothing was done. Try again after a second, or ask for less',
+    en: 'Too many bytes of other responses are waiting for their clients; the request was not executed. Retry after one second, or request less',
     zh: '等待客户端读取的其他响应数据过多；未执行任何操作。请在一秒后重试，或减少请求的数据量',
   });
 }

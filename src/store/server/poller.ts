@@ -40,7 +40,7 @@ export class Poller {
       this.#last = revision;
       if (moved) for (const listener of this.#listeners) listener();
     } catch {
-      // The database is away: whoever reads learns it from the read; the next question comes all the same.
+      // The database cannot be reached: whoever reads learns it from the read; the next question comes all the same.
     }
     if (this.#timer) this.#schedule();
   }
