@@ -19,10 +19,13 @@ import type { MaybePromise } from '../store/store.ts';
 import { discover } from './api/discovery.ts';
 import type { ResourceTarget, WatchContext } from './api/resources.ts';
 import { ResourceRoutes } from './api/resources.ts';
+import { accessOfPath } from './api/routes.ts';
 import { serveCustom } from './custom/exchange.ts';
 import { isJson } from './custom/handler.ts';
 import type { CustomMatch, CustomRoutes } from './custom/routes.ts';
 import type { ApiDocuments } from './openapi/documents.ts';
+import type { OwnRoute, ServiceOperation } from './openapi/service.ts';
+import { ownRouteAt } from './openapi/service.ts';
 import { isSwaggerPath, swaggerFile } from './openapi/swagger.ts';
 import type { AccessLogOptions } from './server/access-log.ts';
 import { AccessLog } from './server/access-log.ts';
@@ -41,7 +44,7 @@ import { admissionLimits, jsonLimits } from './server/limits.ts';
 import type { Address } from './server/listen.ts';
 import { clientErrorHandler, listen, refuseConnect, stop } from './server/listen.ts';
 import type { Metrics } from './server/metrics.ts';
-import { accessOfPath, segmentsOf } from './server/path.ts';
+import { segmentsOf } from './server/path.ts';
 import {
   asKindredError,
   methodNotAllowed,
@@ -147,7 +150,7 @@ type Match =
   | { readonly kind: 'resource'; readonly target: ResourceTarget }
   | { readonly kind: 'custom'; readonly match: CustomMatch }
   | { readonly kind: 'method'; readonly allow: readonly string[] }
-  | { readonly kind: 'page'; readonly serve: (exchange: Exchange) => MaybePromise<void> }
+  | { readonly kind: 'own'; readonly route: OwnRoute }
   | undefined;
 
 class Handler implements ExchangeObserver {
@@ -166,6 +169,21 @@ class Handler implements ExchangeObserver {
   );
   #made = 0;
   #draining = false;
+
+  /** The service's own routes. */
+  readonly #own: Readonly<Record<ServiceOperation, (exchange: Exchange) => MaybePromise<void>>> = {
+    discoverApiGroups: (exchange) => this.#discovery(exchange),
+    discoverApiGroup: (exchange) => this.#discovery(exchange),
+    discoverApiResources: (exchange) => this.#discovery(exchange),
+    discoverCoreApiResources: (exchange) => this.#discovery(exchange),
+    showApiDocuments: (exchange) => exchange.sendJson(200, { groups: this.#parts.documents.groups() }),
+    showApiDocument: (exchange) => this.#document(exchange),
+    showApiPage: serveSwagger,
+    checkLiveness: (exchange) => exchange.sendJson(200, { status: 'ok' }),
+    checkReadiness: (exchange) => this.#ready(exchange),
+    explainAccess: (exchange) => this.#canI(exchange),
+    showMetrics: (exchange) => this.#metrics(exchange),
+  };
 
   constructor(parts: AppParts) {
     this.#parts = parts;
@@ -269,16 +287,16 @@ class Handler implements ExchangeObserver {
     checkProtocol(request);
     this.#guard?.admit(exchange, isPage);
     if (this.#cors?.answer(exchange)) return;
-    if (path === '/livez') return this.#open(exchange, '/livez', () => exchange.sendJson(200, { status: 'ok' }));
-    if (path === '/readyz') return this.#open(exchange, '/readyz', () => this.#ready(exchange));
+    const own = fixedRouteAt(path);
+    if (own?.begun === 'always') return this.#open(exchange, own);
     if (this.#draining) throw shuttingDown();
-    if (path !== '/metrics' && !this.#admission.admits(exchange)) return;
-    return this.#serve(exchange);
+    if (own?.begun !== 'unqueued' && !this.#admission.admits(exchange)) return;
+    return this.#serve(exchange, own);
   }
 
-  #serve(exchange: Exchange): MaybePromise<void> {
-    const { request, path } = exchange;
-    if (isSwaggerPath(path)) return this.#open(exchange, '/swagger-ui', () => serveSwagger(exchange));
+  #serve(exchange: Exchange, own = fixedRouteAt(exchange.path)): MaybePromise<void> {
+    const { request } = exchange;
+    if (own?.open) return this.#open(exchange, own);
     this.#parts.limiter?.admitAddress(exchange.address ?? '');
     const match = this.#match(exchange);
     let identity: MaybePromise<Identity | undefined>;
@@ -337,11 +355,10 @@ class Handler implements ExchangeObserver {
     }
   }
 
-  /** Routes that anybody may read. */
-  #open(exchange: Exchange, route: string, serve: () => MaybePromise<void>): MaybePromise<void> {
-    exchange.route = route;
-    if (!isRead(exchange.method)) throw methodNotAllowed(exchange.method, exchange.path, ['GET', 'HEAD']);
-    return serve();
+  #open(exchange: Exchange, { path, operation, methods }: OwnRoute): MaybePromise<void> {
+    exchange.route = path;
+    if (!methods.includes(exchange.method)) throw methodNotAllowed(exchange.method, exchange.path, methods);
+    return this.#own[operation](exchange);
   }
 
   #match(exchange: Exchange): Match {
@@ -351,14 +368,14 @@ class Handler implements ExchangeObserver {
     const custom = this.#parts.custom.find(method, path);
     if (custom) return 'allow' in custom ? { kind: 'method', allow: custom.allow } : { kind: 'custom', match: custom };
     if (target) return { kind: 'resource', target };
-    if (path === '/v3/can-i' && this.#parts.canI) {
-      return method === 'POST'
-        ? { kind: 'page', serve: (asked) => this.#canI(asked) }
-        : { kind: 'method', allow: ['POST'] };
-    }
-    const serve = this.#page(path);
-    if (!serve) return undefined;
-    return isRead(method) ? { kind: 'page', serve } : { kind: 'method', allow: ['GET', 'HEAD'] };
+    const route = ownRouteAt(path);
+    if (!route || !this.#has(route, path)) return undefined;
+    return route.methods.includes(method) ? { kind: 'own', route } : { kind: 'method', allow: route.methods };
+  }
+
+  #has({ operation }: OwnRoute, path: string): boolean {
+    if (operation === 'explainAccess') return this.#parts.canI !== undefined;
+    return !path.startsWith('/api') || discover(this.#parts.registry, path) !== undefined;
   }
 
   #answer(exchange: Exchange, match: Match, identity: Identity | undefined): MaybePromise<void> {
@@ -380,7 +397,7 @@ class Handler implements ExchangeObserver {
     }
     this.#authorise(exchange, accessOfPath(method, path, segmentsOf(path)));
     if (match?.kind === 'method') throw methodNotAllowed(method, path, match.allow);
-    if (match) return match.serve(exchange);
+    if (match) return this.#open(exchange, match.route);
     // A model that is not there yet may be one of a plugin that is starting.
     const isModelPath = path.startsWith('/apis/') || path.startsWith('/api/');
     throw isModelPath && this.#parts.health().status === 'starting' ? starting() : noRoute(path);
@@ -395,18 +412,7 @@ class Handler implements ExchangeObserver {
     throw isAnonymous(identity) ? unauthenticated(noCredentials) : forbidden(identity, decision.reason);
   }
 
-  #page(path: string): ((exchange: Exchange) => MaybePromise<void>) | undefined {
-    if (path === '/metrics') return (exchange) => this.#metrics(exchange);
-    if (path === '/v3/api-docs' || path.startsWith('/v3/api-docs/')) return (exchange) => this.#documents(exchange);
-    if (path === '/apis' || path.startsWith('/apis/') || path.startsWith('/api/')) {
-      if (discover(this.#parts.registry, path) === undefined) return undefined;
-      return (exchange) => this.#discovery(exchange);
-    }
-    return undefined;
-  }
-
   async #canI(exchange: Exchange): Promise<void> {
-    exchange.route = '/v3/can-i';
     const { limits, canI } = this.#parts;
     const type = exchange.request.headers['content-type'];
     if (!isJson(type)) throw unsupportedType(type, ['application/json'], false);
@@ -415,7 +421,6 @@ class Handler implements ExchangeObserver {
   }
 
   async #metrics(exchange: Exchange): Promise<void> {
-    exchange.route = '/metrics';
     const { metrics } = this.#parts;
     const text = Buffer.from(await metrics.text());
     exchange.send(200, ['Content-Type', metrics.contentType], text);
@@ -425,19 +430,12 @@ class Handler implements ExchangeObserver {
     return this.#parts.authorizer.decide(exchange.identity!, access).allowed;
   }
 
-  #documents(exchange: Exchange): void {
-    const { documents } = this.#parts;
-    const group = exchange.path.slice('/v3/api-docs/'.length);
-    if (group === '') {
-      exchange.route = '/v3/api-docs';
-      exchange.sendJson(200, { groups: documents.groups() });
-      return;
-    }
-    const document = documents.document(segmentsOf(exchange.path).slice(2).join('/'), (access) =>
-      this.#mayUse(exchange, access),
-    );
+  #document(exchange: Exchange): MaybePromise<void> {
+    const name = segmentsOf(exchange.path).at(-1)!;
+    if (name === '') return this.#own.showApiDocuments(exchange);
+    const mayUse = (access: Access) => this.#mayUse(exchange, access);
+    const document = this.#parts.documents.document(name, mayUse);
     if (!document) throw noRoute(exchange.path);
-    exchange.route = '/v3/api-docs/{group}';
     exchange.sendTagged(document.etag, document.json);
   }
 
@@ -470,6 +468,11 @@ function isPage({ method, path }: Exchange): boolean {
   return isSwaggerPath(path) && isRead(method);
 }
 
+/** The route of the service, unless models and custom routes come before it. */
+function fixedRouteAt(path: string): OwnRoute | undefined {
+  return path.startsWith('/api') ? undefined : ownRouteAt(path);
+}
+
 function isRead(method: string): boolean {
   return method === 'GET' || method === 'HEAD';
 }
@@ -487,6 +490,7 @@ function starting(): KindredError {
 }
 
 async function serveSwagger(exchange: Exchange): Promise<void> {
+  exchange.route = '/swagger-ui';
   const file = (await swaggerFile(exchange.path))!;
   exchange.send(200, Object.entries(file.headers).flat(), file.body);
 }

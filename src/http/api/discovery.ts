@@ -2,6 +2,7 @@
 import type { SchemeRegistry } from '../../model/registry.ts';
 import type { Scheme } from '../../model/scheme.ts';
 import type { MayUse } from '../../resource/access.ts';
+import { places, routesOf } from './routes.ts';
 
 export interface ApiGroup {
   name: string;
@@ -21,9 +22,6 @@ export interface ApiResources {
   groupVersion: string;
   resources: ApiResource[];
 }
-
-const objectVerbs = ['get', 'list', 'watch', 'create', 'update', 'patch', 'delete'];
-const statusVerbs = ['get', 'update', 'patch'];
 
 /**
  * The answer for a path (without query): undefined when it is no discovery path, or when there is nothing below it that
@@ -77,15 +75,16 @@ function resourcesOf(
 
 function resources(scheme: Scheme, mayUse: MayUse): ApiResource[] {
   const { group, kind } = scheme.groupVersionKind;
-  const resource = (name: string, all: readonly string[]): ApiResource => ({
-    name,
-    singularName: scheme.singular,
-    kind,
-    verbs: all.filter((verb) => mayUse({ verb, group, resource: name })),
-  });
-  const both = [resource(scheme.plural, objectVerbs)];
-  if (scheme.subresources.status) both.push(resource(`${scheme.plural}/status`, statusVerbs));
-  return both.filter((one) => one.verbs.length > 0);
+  const found = new Map<string, ApiResource>();
+  for (const route of routesOf(scheme)) {
+    const name = `${scheme.plural}${places[route.at].resource}`;
+    const resource = found.get(name) ?? { name, singularName: scheme.singular, kind, verbs: [] };
+    found.set(name, resource);
+    for (const verb of 'streamed' in route ? [route.verb, route.streamed] : [route.verb]) {
+      if (mayUse({ verb, group, resource: name })) resource.verbs.push(verb);
+    }
+  }
+  return [...found.values()].filter((one) => one.verbs.length > 0);
 }
 
 /** As Kubernetes orders versions: v2, v1, v2beta1, v1beta2, v1alpha1. */

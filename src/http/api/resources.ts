@@ -20,7 +20,7 @@ import type { HttpLimits } from '../server/limits.ts';
 import { jsonLimits, lineGateLimits } from '../server/limits.ts';
 import { LineGate } from '../server/line-gate.ts';
 import { mediaType, preferredType } from '../server/negotiate.ts';
-import { segmentsOf, verbOf } from '../server/path.ts';
+import { segmentsOf } from '../server/path.ts';
 import {
   conflictingParameters,
   methodNotAllowed,
@@ -37,6 +37,8 @@ import type { Hold } from '../server/waiting-answers.ts';
 import { bulkCreate } from './bulk.ts';
 import { Envelope } from './envelope.ts';
 import { exportObjects } from './export.ts';
+import type { Place } from './routes.ts';
+import { collectionPath, places, verbOf, verbs } from './routes.ts';
 
 /** A list request with `watch=true`, authorised for list and watch. The watch answers the exchange, and calls its `finish` at the end. */
 export interface WatchContext {
@@ -67,26 +69,18 @@ interface ModelRoutes {
   readonly resource: ModelResource;
   readonly group: string;
   readonly plural: string;
-  /** Path of the collection. */
-  readonly base: string;
-  readonly one: string;
-  readonly status: string;
+  readonly templates: Readonly<Record<Place, string>>;
   readonly hasStatus: boolean;
   readonly lists: LRUCache<string, ListParameters>;
 }
 
-/** A request's place among the generated routes: a collection, an object, or its status. */
+/** A request's place among the generated routes. */
 export interface ResourceTarget {
   readonly model: ModelRoutes;
+  readonly at: Place;
+  /** Undefined for the collection. */
   readonly name: string | undefined;
-  readonly status: boolean;
 }
-
-const allowed = {
-  list: ['GET', 'HEAD', 'POST'],
-  one: ['GET', 'HEAD', 'PUT', 'PATCH', 'DELETE'],
-  status: ['GET', 'HEAD', 'PUT', 'PATCH'],
-} as const;
 
 const mergePatch = 'application/merge-patch+json';
 const jsonPatch = 'application/json-patch+json';
@@ -145,42 +139,49 @@ export class ResourceRoutes {
       model = this.#modelOf(base.split('/').slice(1), plural);
       if (!model) return undefined;
     }
-    if (end === path.length) return { model, name: undefined, status: false };
+    if (end === path.length) return { model, at: 'collection', name: undefined };
     const next = path.indexOf('/', end + 1);
     if (next < 0) return target(model, path.slice(end + 1), undefined);
     return target(model, path.slice(end + 1, next), path.slice(next + 1));
   }
 
   /** What the authoriser is asked; for a list see `serve`. */
-  access(method: string, { model, name, status }: ResourceTarget): Access {
-    const resource = status ? `${model.plural}/status` : model.plural;
+  access(method: string, { model, at, name }: ResourceTarget): Access {
+    const resource = `${model.plural}${places[at].resource}`;
     const verb = verbOf(method, name !== undefined);
     return name === undefined ? { verb, group: model.group, resource } : { verb, group: model.group, resource, name };
   }
 
   /** Template of the route, for metrics. */
-  template({ model, name, status }: ResourceTarget): string {
-    return name === undefined ? model.base : status ? model.status : model.one;
+  template({ model, at }: ResourceTarget): string {
+    return model.templates[at];
   }
 
   /** Authorises and answers. Throws (or rejects with) what becomes the problem document. */
   serve(exchange: Exchange, found: ResourceTarget): MaybePromise<void> {
     const { method } = exchange;
-    const { model, name, status } = found;
-    if (name === undefined && (method === 'GET' || method === 'HEAD')) return this.#list(exchange, model);
+    const { model, at, name } = found;
+    const verb = verbs[at].get(method);
+    if (verb === 'list') return this.#list(exchange, model);
     this.#parts.authorise(exchange, this.access(method, found));
     this.#parts.registry.assertOpen(model.resource.scheme);
-    if (status && !model.hasStatus) throw noRoute(exchange.path);
-    const offered: readonly string[] = allowed[name === undefined ? 'list' : status ? 'status' : 'one'];
-    if (!offered.includes(method)) throw methodNotAllowed(method, exchange.path, offered);
+    if (at === 'status' && !model.hasStatus) throw noRoute(exchange.path);
+    if (!verb) throw methodNotAllowed(method, exchange.path, [...verbs[at].keys()]);
     if (exchange.query !== '') refuseParameters(exchange.query);
-    const { resource } = model;
-    if (method === 'GET' || method === 'HEAD') return this.#get(exchange, resource, name!);
-    resource.assertReady();
-    if (method === 'POST') return this.#post(exchange, model);
-    if (method === 'PUT') return this.#put(exchange, model, name!, status);
-    if (method === 'PATCH') return this.#patch(exchange, model, name!, status);
-    return this.#delete(exchange, model, name!);
+    if (verb === 'get') return this.#get(exchange, model.resource, name!);
+    model.resource.assertReady();
+    switch (verb) {
+      case 'create':
+        return this.#create(exchange, model);
+      case 'update':
+        return this.#update(exchange, model, name!, at === 'status');
+      case 'patch':
+        return this.#patch(exchange, model, name!, at === 'status');
+      case 'delete':
+        return this.#delete(exchange, model, name!);
+      default:
+        return verb satisfies never;
+    }
   }
 
   #findDecoded(segments: readonly string[], plural: number): ResourceTarget | undefined {
@@ -189,7 +190,7 @@ export class ResourceRoutes {
     if (!model) return undefined;
     const [name, ...rest] = segments.slice(plural + 1);
     return name === undefined
-      ? { model, name, status: false }
+      ? { model, at: 'collection', name }
       : target(model, name, rest.length > 0 ? rest.join('/') : undefined);
   }
 
@@ -203,16 +204,18 @@ export class ResourceRoutes {
     const plural = segments[at]!;
     const resource = this.#parts.resources.find(group, version, plural);
     if (!resource) return undefined;
-    const base = isCore ? `/api/${version}/${plural}` : `/apis/${group}/${version}/${plural}`;
+    const base = collectionPath(group, version, plural);
     const known = this.#byBase.get(base);
     if (known) return known;
     const model: ModelRoutes = {
       resource,
       group,
       plural,
-      base,
-      one: `${base}/{name}`,
-      status: `${base}/{name}/status`,
+      templates: {
+        collection: base,
+        object: `${base}${places.object.path}`,
+        status: `${base}${places.status.path}`,
+      },
       hasStatus: resource.scheme.subresources.status,
       lists: new LRUCache({ max: keptLists }),
     };
@@ -302,7 +305,7 @@ export class ResourceRoutes {
 
   // ── writes ─────────────────────────────────────────────────────────────────────────────────────────────
 
-  async #post(exchange: Exchange, model: ModelRoutes): Promise<void> {
+  async #create(exchange: Exchange, model: ModelRoutes): Promise<void> {
     const type = this.#bodyType(exchange, [json, ndjson]);
     const { resource } = model;
     if (type === ndjson) {
@@ -319,11 +322,11 @@ export class ResourceRoutes {
       return bulkCreate(exchange, resources.feed.applied, { create, limits, gate: this.#gate });
     }
     const answer = await resource.create(await this.#body(exchange), { caller: exchange.caller });
-    const location = `${model.base}/${encodeURIComponent(answer.stored.name)}`;
+    const location = `${model.templates.collection}/${encodeURIComponent(answer.stored.name)}`;
     this.#sendWritten(exchange, model, 201, answer, ['Location', location]);
   }
 
-  async #put(exchange: Exchange, model: ModelRoutes, name: string, status: boolean): Promise<void> {
+  async #update(exchange: Exchange, model: ModelRoutes, name: string, status: boolean): Promise<void> {
     this.#bodyType(exchange, [json]);
     const options = { ...writeOptions(exchange), status };
     this.#sendWritten(exchange, model, 200, await model.resource.update(name, await this.#body(exchange), options));
@@ -383,7 +386,7 @@ export class ResourceRoutes {
 
 function target(model: ModelRoutes, name: string, sub: string | undefined): ResourceTarget | undefined {
   if (name === '' || (sub !== undefined && sub !== 'status')) return undefined;
-  return { model, name, status: sub !== undefined };
+  return { model, at: sub === undefined ? 'object' : 'status', name };
 }
 
 function listAccess({ group, plural }: ModelRoutes, verb: string): Access {

@@ -5,7 +5,7 @@ import { isVersion } from '../../model/gvk.ts';
 import type { SchemeRegistry } from '../../model/registry.ts';
 import type { Scheme } from '../../model/scheme.ts';
 import type { Access } from '../../resource/access.ts';
-import { operationIds } from '../api/operation-ids.ts';
+import { accessOf, operationIds } from '../api/routes.ts';
 import type { CustomEndpoint, CustomMethod, Handler, OperationDescription, Route } from './declaration.ts';
 import { customMethods, GroupVersion } from './declaration.ts';
 import { controllerOf } from './mapping.ts';
@@ -48,14 +48,6 @@ type Router = findMyWay.Instance<findMyWay.HTTPVersion.V1>;
 /** Counted from `apis`; what is longer could not be named in a role (specification, "Limits"). */
 const maxSegments = 7;
 const segmentSyntax = /^(?:[A-Za-z0-9._~-]+|\{[A-Za-z_][A-Za-z0-9_-]*\})$/;
-
-const verbs: Readonly<Record<CustomMethod, string>> = {
-  GET: 'get',
-  POST: 'create',
-  PUT: 'update',
-  PATCH: 'patch',
-  DELETE: 'delete',
-};
 
 /** Where an endpoint is served and who says so, for messages. */
 interface Place {
@@ -353,21 +345,9 @@ function resolve({ owner, group, version, prefix }: Place, route: Route): Custom
     );
   }
   const checks = compileChecks(`${route.method} ${path}`, operation);
-  const { verb, resource } = accessOf(route.method, segments);
+  const { verb, resource } = accessOf(route.method, segments.slice(1));
   const access = { verb, group, resource };
   return { owner, method: route.method, group, version, path, handler: route.handler, operation, checks, access };
-}
-
-/** Group, version, resource, name, sub-resource by the place in the path; `-` is no name. */
-function accessOf(method: CustomMethod, segments: readonly string[]): Extract<Access, { resource: string }> {
-  const [, group, , resource, name, ...sub] = segments as [string, string, string, string, ...string[]];
-  const named = name !== undefined && name !== '-';
-  return {
-    verb: method === 'GET' && !named ? 'list' : verbs[method],
-    group,
-    resource: [resource, ...sub].join('/'),
-    ...(named && { name }),
-  };
 }
 
 function lookUp(router: Router, method: CustomMethod, path: string): CustomMatch | undefined {
@@ -383,7 +363,7 @@ function lookUp(router: Router, method: CustomMethod, path: string): CustomMatch
   // A slash inside a value must not look like the border of a segment to a role.
   const segments = path
     .split('/')
-    .slice(1)
+    .slice(2)
     .map((one) => decodeURIComponent(one).replaceAll('/', '%2F'));
   return { route, params, access: accessOf(method, segments) };
 }

@@ -7,7 +7,7 @@ import { LRUCache } from 'lru-cache';
 import type { SchemeRegistry } from '../../model/registry.ts';
 import type { Scheme } from '../../model/scheme.ts';
 import type { MayUse } from '../../resource/access.ts';
-import { operationIds } from '../api/operation-ids.ts';
+import { operationIds } from '../api/routes.ts';
 import type { Audience, CustomRoute, CustomRoutes } from '../custom/routes.ts';
 import { audienceOf } from '../custom/routes.ts';
 import type { CustomFragment } from './custom.ts';

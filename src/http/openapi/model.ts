@@ -1,6 +1,8 @@
 /** The description of one model's generated API (contract sections 3 to 6 and 11). */
 import type { Scheme } from '../../model/scheme.ts';
 import type { Access } from '../../resource/access.ts';
+import type { Place, RouteName } from '../api/routes.ts';
+import { collectionPath, operationId, places, routesOf } from '../api/routes.ts';
 import type { ComponentOptions, JsonSchema } from './schema.ts';
 import { componentRef, componentsOf } from './schema.ts';
 import { anywhere, commonParameters, errors, headersOf, parameter } from './shared.ts';
@@ -79,46 +81,30 @@ function withMetadata(whole: JsonSchema, component: string): JsonSchema {
 
 export function describeModel(scheme: Scheme, name: ModelName): Fragment {
   const { group, version, kind } = scheme.groupVersionKind;
-  const base = `${group === '' ? '/api' : `/apis/${group}`}/${version}/${scheme.plural}`;
+  const base = collectionPath(group, version, scheme.plural);
   const schemas = modelSchemas(scheme, name.component);
   for (const [key, schema] of inputSchemas(scheme, name.component, schemas.get(name.component)!))
     schemas.set(key, schema);
   for (const [key, schema] of answerSchemas(name.component)) schemas.set(key, schema);
   const tag = name.suffix === '' ? `${kind}${camelCase(version)}` : `${kind}${name.suffix}`;
 
-  const operation = (id: string, verb: string, path: string, method: string, resource: string, description: object) => {
-    const operationId = `${id}${name.suffix}`;
-    const access = { verb, group, resource };
-    return { path, method, access, operationId, json: JSON.stringify({ operationId, tags: [tag], ...description }) };
-  };
-  const ofList = (id: string, verb: string, method: string, description: object) =>
-    operation(`${id}${kind}`, verb, base, method, scheme.plural, description);
-  const ofObject = (id: string, verb: string, method: string, description: object) =>
-    operation(`${id}${kind}`, verb, `${base}/{name}`, method, scheme.plural, description);
-  const ofStatus = (id: string, verb: string, method: string, description: object) =>
-    operation(`${id}${kind}Status`, verb, `${base}/{name}/status`, method, `${scheme.plural}/status`, description);
-
   const described = describe(scheme, name.component);
-  const operations = [
-    ofList('list', 'list', 'get', described.list),
-    ofList('create', 'create', 'post', described.create),
-    ofObject('get', 'get', 'get', described.get('Reads one object')),
-    ofObject('update', 'update', 'put', described.update('Replaces one object')),
-    ofObject('patch', 'patch', 'patch', described.patch('Changes parts of one object')),
-    ofObject('delete', 'delete', 'delete', described.delete),
-  ];
-  if (scheme.subresources.status) {
-    operations.push(
-      ofStatus('get', 'get', 'get', described.get('Reads one object by its status sub-resource')),
-      ofStatus('update', 'update', 'put', described.update('Replaces the status of one object, and nothing else')),
-      ofStatus(
-        'patch',
-        'patch',
-        'patch',
-        described.patch('Changes parts of the status of one object, and nothing else'),
-      ),
-    );
-  }
+  const routes = routesOf(scheme);
+  const operations = (Object.keys(places) as Place[]).flatMap((place) =>
+    routes
+      .filter(({ at }) => at === place)
+      .map((route) => {
+        const { path, resource } = places[place];
+        const id = operationId(route, scheme, name.suffix);
+        return {
+          path: `${base}${path}`,
+          method: route.method.toLowerCase(),
+          access: { verb: route.verb, group, resource: `${scheme.plural}${resource}` },
+          operationId: id,
+          json: JSON.stringify({ operationId: id, tags: [tag], ...described[`${place} ${route.verb}` as RouteName] }),
+        };
+      }),
+  );
   const texts = new Map([...schemas].map(([key, schema]) => [key, JSON.stringify(schema)]));
   return { operations, schemas: texts, tags: [tag] };
 }
@@ -178,7 +164,7 @@ export function closed(properties: object, required: readonly string[] = Object.
  * event of a watch) rather than in `content`, and bulk creation in `x-bulk`: there they would be texts, and a generated client
  * would take and give "an object or a text" everywhere.
  */
-function describe(scheme: Scheme, name: string) {
+function describe(scheme: Scheme, name: string): Record<RouteName, object> {
   const object = { 'application/json': { schema: componentRef(name) } };
   const input = componentRef(`${name}.input`);
   const revised = (...names: readonly string[]): object => headersOf('Kindred-Revision', ...names);
@@ -187,8 +173,36 @@ function describe(scheme: Scheme, name: string) {
   const written = errors(...anywhere, 409, 412, 413, 415, 422, 504, 507);
   const named = [parameter('name'), ...commonParameters];
   const { status } = scheme.subresources;
+  const get = (text: string) => ({
+    summary: summary(text),
+    parameters: [...named, parameter('ifNoneMatch')],
+    responses: {
+      200: ok,
+      304: { description: 'The state that the client has is the current one', headers: revised('ETag') },
+      ...errors(...anywhere),
+    },
+  });
+  const update = (text: string) => ({
+    summary: summary(text),
+    description: 'With metadata.version the current version must be that one. What changes nothing writes nothing.',
+    parameters: [...named, parameter('ifMatch')],
+    requestBody: { required: true, content: { 'application/json': { schema: input } } },
+    responses: { 200: ok, ...written },
+  });
+  const patch = (text: string) => ({
+    summary: summary(text),
+    parameters: [...named, parameter('ifMatch')],
+    requestBody: {
+      required: true,
+      content: {
+        'application/merge-patch+json': { schema: componentRef('MergePatch') },
+        'application/json-patch+json': { schema: componentRef('JsonPatch') },
+      },
+    },
+    responses: { 200: ok, ...written },
+  });
   return {
-    list: {
+    'collection list': {
       summary: summary('Lists the objects'),
       description:
         'One page with an exact total. With Accept: application/x-ndjson every match, one object a line, without page and size. With watch=true a stream of changes.',
@@ -214,7 +228,7 @@ function describe(scheme: Scheme, name: string) {
         ...errors(...anywhere, 410),
       },
     },
-    create: {
+    'collection create': {
       summary: summary('Creates an object'),
       description: `With application/x-ndjson many, one a line, answered line by line in order; each succeeds or fails by itself.${status ? ' A status is dropped.' : ''}`,
       parameters: commonParameters,
@@ -243,35 +257,13 @@ function describe(scheme: Scheme, name: string) {
         },
       },
     },
-    get: (text: string) => ({
-      summary: summary(text),
-      parameters: [...named, parameter('ifNoneMatch')],
-      responses: {
-        200: ok,
-        304: { description: 'The state that the client has is the current one', headers: revised('ETag') },
-        ...errors(...anywhere),
-      },
-    }),
-    update: (text: string) => ({
-      summary: summary(text),
-      description: 'With metadata.version the current version must be that one. What changes nothing writes nothing.',
-      parameters: [...named, parameter('ifMatch')],
-      requestBody: { required: true, content: { 'application/json': { schema: input } } },
-      responses: { 200: ok, ...written },
-    }),
-    patch: (text: string) => ({
-      summary: summary(text),
-      parameters: [...named, parameter('ifMatch')],
-      requestBody: {
-        required: true,
-        content: {
-          'application/merge-patch+json': { schema: componentRef('MergePatch') },
-          'application/json-patch+json': { schema: componentRef('JsonPatch') },
-        },
-      },
-      responses: { 200: ok, ...written },
-    }),
-    delete: {
+    'object get': get('Reads one object'),
+    'object update': update('Replaces one object'),
+    'object patch': patch('Changes parts of one object'),
+    'status get': get('Reads one object by its status sub-resource'),
+    'status update': update('Replaces the status of one object, and nothing else'),
+    'status patch': patch('Changes parts of the status of one object, and nothing else'),
+    'object delete': {
       summary: summary('Deletes one object'),
       description:
         'The answer shows it with deletionTimestamp. With finalizers it stays until the last of them is removed.',

@@ -1,7 +1,8 @@
-/** The description of the service's own routes: discovery, the description itself, health (contract sections 11 and 14). */
+/** The service's own routes: discovery, the API description, health (contract sections 11 and 14). */
 import type { Fragment } from './model.ts';
 import { closed } from './model.ts';
 import { anywhere, commonParameters, errors, headersOf } from './shared.ts';
+import { isSwaggerPath } from './swagger.ts';
 
 const text = { type: 'string' };
 const path = (name: string, description: string) => ({ name, in: 'path', required: true, description, schema: text });
@@ -69,14 +70,14 @@ interface ServiceRoute {
   readonly method?: 'post';
   /** Schema of the JSON body. */
   readonly body?: object;
-  /** With a verb that no generated operation begins with. */
-  readonly operationId: string;
   readonly summary: string;
   readonly parameters?: readonly object[];
   /** Media type and schema of the answer with 200. */
   readonly content: Readonly<Record<string, { readonly schema: object }>>;
   /** For everybody. */
   readonly open?: true;
+  /** However many requests wait; `always` while the service stops too. */
+  readonly begun?: 'unqueued' | 'always';
   /** Further headers of the answer with 200. */
   readonly headers?: readonly string[];
   /** Further answers. */
@@ -87,43 +88,38 @@ const json = (schema: object) => ({ 'application/json': { schema } });
 const group = path('group', 'Group, for example demo.example.com');
 const version = path('version', 'Version, for example v1alpha1');
 
-const routes: readonly ServiceRoute[] = [
-  {
+/** By operationId, whose verb begins no generated operation. `app.ts` has a function for each that serves it. */
+const serviceRoutes = {
+  discoverApiGroups: {
     path: '/apis',
-    operationId: 'discoverApiGroups',
     summary: 'Lists the groups of resources',
     content: json(closed({ groups: listOf(apiGroup) })),
   },
-  {
+  discoverApiGroup: {
     path: '/apis/{group}',
-    operationId: 'discoverApiGroup',
     summary: 'Reads one group of resources',
     parameters: [group],
     content: json(apiGroup),
   },
-  {
+  discoverApiResources: {
     path: '/apis/{group}/{version}',
-    operationId: 'discoverApiResources',
     summary: 'Lists the resources of a group in one version',
     parameters: [group, version],
     content: json(apiResources),
   },
-  {
+  discoverCoreApiResources: {
     path: '/api/{version}',
-    operationId: 'discoverCoreApiResources',
     summary: 'Lists the resources of the empty group in one version',
     parameters: [version],
     content: json(apiResources),
   },
-  {
+  showApiDocuments: {
     path: '/v3/api-docs',
-    operationId: 'showApiDocuments',
     summary: 'Lists the API descriptions',
     content: json(documentIndex),
   },
-  {
+  showApiDocument: {
     path: '/v3/api-docs/{group}',
-    operationId: 'showApiDocument',
     summary: 'Reads one API description (OpenAPI 3.1)',
     parameters: [path('group', 'Name of the description'), { $ref: '#/components/parameters/ifNoneMatch' }],
     content: json({ type: 'object', additionalProperties: true }),
@@ -131,43 +127,63 @@ const routes: readonly ServiceRoute[] = [
       304: { description: 'The description that the client has is the current one', headers: headersOf('ETag') },
     },
   },
-  {
+  showApiPage: {
     path: '/swagger-ui.html',
-    operationId: 'showApiPage',
     summary: 'The page that shows the API descriptions',
     content: { 'text/html': { schema: text } },
     open: true,
     headers: ['Content-Security-Policy', 'Referrer-Policy'],
   },
-  {
+  checkLiveness: {
     path: '/livez',
-    operationId: 'checkLiveness',
     summary: 'Whether the process is alive',
     content: json(readiness),
     open: true,
+    begun: 'always',
   },
-  {
+  checkReadiness: {
     path: '/readyz',
-    operationId: 'checkReadiness',
     summary: 'Whether the service is ready, with its models and plugins for those who may see them',
     content: json(readiness),
     open: true,
+    begun: 'always',
   },
-  {
+  explainAccess: {
     path: '/v3/can-i',
     method: 'post',
-    operationId: 'explainAccess',
     summary: 'Whether the caller may do something, and which rules say so',
     body: accessReview,
     content: json(accessAnswer),
   },
-  {
+  showMetrics: {
     path: '/metrics',
-    operationId: 'showMetrics',
     summary: 'Measurements in the format of Prometheus',
     content: { 'text/plain': { schema: text } },
+    begun: 'unqueued',
   },
-];
+} satisfies Record<string, ServiceRoute>;
+
+export type ServiceOperation = keyof typeof serviceRoutes;
+
+/** A route of the service itself. */
+export interface OwnRoute extends ServiceRoute {
+  readonly operation: ServiceOperation;
+  readonly methods: readonly string[];
+}
+
+const routes: readonly OwnRoute[] = (Object.entries(serviceRoutes) as [ServiceOperation, ServiceRoute][]).map(
+  ([operation, route]) => ({ ...route, operation, methods: route.method === 'post' ? ['POST'] : ['GET', 'HEAD'] }),
+);
+const byPath = new Map(routes.map((route) => [route.path, route]));
+const templates = routes
+  .filter(({ path }) => path.includes('{'))
+  .map((route) => ({ route, syntax: new RegExp(`^${route.path.replaceAll(/\{\w+\}/g, '[^/]*')}$`) }));
+
+/** The route of the service at a path. The page's own is that of its assets too. */
+export function ownRouteAt(path: string): OwnRoute | undefined {
+  if (isSwaggerPath(path)) return byPath.get('/swagger-ui.html');
+  return byPath.get(path) ?? templates.find(({ syntax }) => syntax.test(path))?.route;
+}
 
 const headers = ['ETag', 'Cache-Control', 'Kindred-Revision.optional'];
 
@@ -177,9 +193,9 @@ export function describeService(): Fragment {
     path: route.path,
     method: route.method ?? 'get',
     access: route.open ? undefined : { verb: route.method ?? 'get', path: route.path },
-    operationId: route.operationId,
+    operationId: route.operation,
     json: JSON.stringify({
-      operationId: route.operationId,
+      operationId: route.operation,
       tags: ['Service'],
       summary: route.summary,
       ...(route.open && { security: [] }),
