@@ -28,7 +28,7 @@ export interface Questions {
   readonly hashes: readonly { readonly model: number; readonly hash: Uint8Array }[];
   readonly leases: readonly string[];
   /** Ids of rows that may take a value over. */
-  readonly heirs: readonly number[];
+  readonly takeovers: readonly number[];
 }
 
 export interface Answers {
@@ -36,7 +36,7 @@ export interface Answers {
   readonly rows: readonly KnownRow[];
   readonly claims: readonly KnownClaim[];
   readonly leases: readonly KnownLease[];
-  readonly heirs: readonly { readonly id: number; readonly model: number; readonly revision: number }[];
+  readonly takeovers: readonly { readonly id: number; readonly model: number; readonly revision: number }[];
 }
 
 export interface PlannedChange {
@@ -60,17 +60,17 @@ export function questionsOf(writes: readonly Write[]): Questions {
   const names = new Map<string, { model: number; name: string }>();
   const hashes = new Map<string, { model: number; hash: Uint8Array }>();
   const leases = new Set<string>();
-  const heirs = new Set<number>();
+  const takeovers = new Set<number>();
   for (const { model, name, claim, release, fence } of writes) {
     names.set(rowKey(model, name), { model, name });
     for (const { hash } of claim ?? []) hashes.set(claimKey(model, hash), { model, hash });
     for (const { hash, successor } of release ?? []) {
       hashes.set(claimKey(model, hash), { model, hash });
-      if (successor) heirs.add(successor.id);
+      if (successor) takeovers.add(successor.id);
     }
     if (fence) leases.add(fence.lease);
   }
-  return { names: [...names.values()], hashes: [...hashes.values()], leases: [...leases], heirs: [...heirs] };
+  return { names: [...names.values()], hashes: [...hashes.values()], leases: [...leases], takeovers: [...takeovers] };
 }
 
 export function planBatch(writes: readonly Write[], time: number, answers: Answers): Plan {
@@ -79,7 +79,7 @@ export function planBatch(writes: readonly Write[], time: number, answers: Answe
   const before = new Map(answers.claims.map((claim) => [claimKey(claim.model, claim.hash), claim]));
   const claims = new Map<string, KnownClaim | undefined>(before);
   const leases = new Map(answers.leases.map((lease) => [lease.name, lease]));
-  const heirs = new Map(answers.heirs.map((heir) => [heir.id, heir]));
+  const takeovers = new Map(answers.takeovers.map((row) => [row.id, row]));
 
   const steps: PlannedChange[][] = [];
   let touched = new Set<string>();
@@ -109,8 +109,8 @@ export function planBatch(writes: readonly Write[], time: number, answers: Answe
     }
     const released = (write.release ?? []).filter(({ hash }) => claims.get(claimKey(model, hash))?.id === id);
     for (const { successor } of released) {
-      const heir = successor && heirs.get(successor.id);
-      if (successor && (heir?.model !== model || heir.revision !== successor.revision)) {
+      const takeover = successor && takeovers.get(successor.id);
+      if (successor && (takeover?.model !== model || takeover.revision !== successor.revision)) {
         return { ok: false, reason: 'changed' };
       }
     }
@@ -128,10 +128,10 @@ export function planBatch(writes: readonly Write[], time: number, answers: Answe
     steps.at(-1)!.push({ revision, id, write });
     if (write.type === 'delete') {
       rows.delete(key);
-      heirs.delete(id);
+      takeovers.delete(id);
     } else {
       rows.set(key, { id, revision });
-      heirs.set(id, { id, model, revision });
+      takeovers.set(id, { id, model, revision });
     }
     return { ok: true, id, revision };
   }
@@ -149,7 +149,7 @@ export function planBatch(writes: readonly Write[], time: number, answers: Answe
 }
 
 /** What `Store.mendClaims` does, given the rows and claims that it is about. */
-export function planMending(
+export function planClaimRepair(
   model: number,
   add: readonly (Claim & { id: number; revision: number })[],
   remove: readonly HeldClaim[],

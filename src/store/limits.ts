@@ -9,8 +9,8 @@ export const changesBytes = 4 * 2 ** 20;
 /** Rows that one call of `compact` removes, at most: a few milliseconds. */
 export const compactRows = 500;
 
-/** How far `jump` moves the revision: more than two years of 15,000 writes a second, and good for 8,000 jumps. */
-export const jumpLength = 2 ** 40;
+/** How far `Store.jump` moves the revision: more than two years of 15,000 writes a second, and good for 8,000 restores. */
+export const restoreGap = 2 ** 40;
 
 /** Snapshots that one process has open on a server at once, each a connection: one more is refused. */
 export const maxSnapshots = 10;

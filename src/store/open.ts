@@ -16,10 +16,10 @@ export async function openStore(database: string | StoreOpener, options: StoreOp
       return openSqlite(sqliteFile(url), { warn: options.warn });
     case 'postgres':
     case 'postgresql':
-      return (await import('./postgres/store.ts')).openPostgres(url, options);
+      return (await import('./postgres/dialect.ts')).openPostgres(url, options);
     case 'mysql':
     case 'mariadb':
-      return (await import('./mysql/store.ts')).openMysql(url, options);
+      return (await import('./mysql/dialect.ts')).openMysql(url, options);
   }
   throw new Error(
     `the database URL starts with "${scheme}:", expected sqlite:<file>, sqlite::memory:, postgres://… or mysql://…`,

@@ -1,8 +1,8 @@
 /** What a MySQL or MariaDB with replicas (semi-synchronous, `AFTER_SYNC`) is asked. */
 import type { Connection, RowDataPacket } from 'mysql2/promise';
-import type { Gate } from '../server/admission.ts';
 import { isStandby } from '../server/admission.ts';
-import { lockWait, shortQuery } from '../server/server.ts';
+import type { Gate } from '../server/dialect.ts';
+import { lockWait, shortQuery } from '../server/timeouts.ts';
 
 /** A COMMIT waits for the replicas when its transaction has changed something. */
 export const touch = "INSERT INTO kindred_meta VALUES ('confirmed', 1) ON DUPLICATE KEY UPDATE value = value + 1";

@@ -2,7 +2,8 @@
 
 import type { KnownClaim, PlannedChange } from '../decide.ts';
 import { changeTypes } from '../limits.ts';
-import type { LoadPart, Write } from '../store.ts';
+import type { ClaimKey } from '../server/dialect.ts';
+import type { LoadPart } from '../store.ts';
 
 export const bytesOf = (text: string): Buffer => Buffer.from(text, 'utf8');
 export const literal = (bytes: Uint8Array): string =>
@@ -45,22 +46,25 @@ export function insertClaims(claims: readonly KnownClaim[]): string[] {
   return inserts('INSERT INTO kindred_claims', claims.map(claimRow));
 }
 
-export function deleteClaims(claims: readonly { model: number; hash: Uint8Array }[]): string {
-  return `DELETE FROM kindred_claims WHERE ${byModel(
-    'hash',
-    claims.map(({ model, hash }) => ({ model, value: hash })),
-  )}`;
+export function selectClaims(claims: readonly ClaimKey[]): string {
+  return `SELECT model, hash, index_name, key_text AS claim_key, id FROM kindred_claims WHERE ${byHash(claims)}`;
 }
 
-export function stepStatements(
-  step: readonly PlannedChange[],
-  contents: ReadonlyMap<Write, string>,
-  time: number,
-  batch: number,
-): string[] {
+export function deleteClaims(claims: readonly ClaimKey[]): string {
+  return `DELETE FROM kindred_claims WHERE ${byHash(claims)}`;
+}
+
+function byHash(claims: readonly ClaimKey[]): string {
+  return byModel(
+    'hash',
+    claims.map(({ model, hash }) => ({ model, value: hash })),
+  );
+}
+
+export function stepStatements(step: readonly PlannedChange[], time: number, batch: number): string[] {
   const rows = step.map(({ revision, id, write }) => {
     const type = changeTypes.indexOf(write.type);
-    return `(${revision},${time},${type},${write.model},${id},${nameLiteral(write.name)},${contents.get(write)},NULL,${batch})`;
+    return `(${revision},${time},${type},${write.model},${id},${nameLiteral(write.name)},${literal(write.bytes)},NULL,${batch})`;
   });
   const statements = inserts('INSERT INTO kindred_changes', rows);
   const here = `c.revision BETWEEN ${step[0]!.revision} AND ${step.at(-1)!.revision}`;
@@ -82,10 +86,6 @@ export function stepStatements(
   }
   if (types.has('create')) statements.push(rowsOf('create'));
   return statements;
-}
-
-export function selectRows(model: number, ids: readonly number[]): string {
-  return `SELECT id, revision, name, bytes FROM kindred_objects WHERE id IN (${ids.join(',')}) AND model = ${model}`;
 }
 
 export function loadStatements(part: LoadPart): string[] {
@@ -112,11 +112,7 @@ export function loadStatements(part: LoadPart): string[] {
   }
   if ('tokens' in part) {
     const rows = part.tokens.leases.map(({ name, token }) => `(${nameLiteral(name)},'',${token},0)`);
-    const move = `UPDATE kindred_meta SET value = ${part.tokens.first} WHERE id = 'jump'`;
-    return [move, ...inserts('REPLACE INTO kindred_leases', rows)];
+    return inserts('REPLACE INTO kindred_leases', rows);
   }
-  return [
-    `UPDATE kindred_meta SET value = ${part.revision} WHERE id = 'revision'`,
-    `UPDATE kindred_meta SET value = ${part.oldest} WHERE id = 'oldest'`,
-  ];
+  return [];
 }

@@ -1,5 +1,5 @@
 /** Tables of the MySQL and MariaDB store and their versions. All text is kept as bytes: no collation decides what is equal. */
-import type { Connection, RowDataPacket } from 'mysql2/promise';
+import type { Tables } from '../server/dialect.ts';
 
 /** Every statement can be repeated: a change of tables commits by itself, so a step may have been interrupted. */
 const migrations: readonly (readonly string[])[] = [
@@ -38,48 +38,9 @@ const migrations: readonly (readonly string[])[] = [
   ],
 ];
 
-const migrationLock = 'kindred_migration';
-
-/** Brings the tables to the newest version; processes that start together do it one after another. */
-export async function migrateMysql(connection: Connection): Promise<void> {
-  const [locked] = await connection.query<RowDataPacket[]>('SELECT GET_LOCK(?, 60) AS locked', [migrationLock]);
-  if (locked[0]?.locked !== 1) throw new Error('another process has been changing the tables for more than a minute');
-  try {
-    await connection.query('CREATE TABLE IF NOT EXISTS kindred_version (version INT PRIMARY KEY) ENGINE = InnoDB');
-    const [rows] = await connection.query<RowDataPacket[]>('SELECT max(version) AS version FROM kindred_version');
-    const version = (rows[0]?.version as number | null) ?? 0;
-    if (version > migrations.length) {
-      throw new Error(
-        `the tables of this database have version ${version}, this program knows ${migrations.length}: use the newer program`,
-      );
-    }
-    for (let next = version + 1; next <= migrations.length; next++) {
-      for (const statement of migrations[next - 1]!) await connection.query(statement);
-      await connection.query('INSERT INTO kindred_version VALUES (?)', [next]);
-    }
-  } finally {
-    await connection.query('DO RELEASE_LOCK(?)', [migrationLock]);
-  }
-}
-
-/** The settings that durability depends on, what is wrong with them, and what an operator should know besides. */
-export async function durabilityOf(
-  connection: Connection,
-): Promise<{ settings: Record<string, string>; problems: string[]; warnings: string[] }> {
-  const names = ['innodb_flush_log_at_trx_commit', 'innodb_doublewrite', 'log_bin', 'sync_binlog', 'wsrep_on'];
-  const [rows] = await connection.query<RowDataPacket[]>('SHOW GLOBAL VARIABLES WHERE variable_name IN (?)', [names]);
-  const settings: Record<string, string> = {};
-  for (const row of rows) settings[String(row.Variable_name).toLowerCase()] = String(row.Value);
-  const problems: string[] = [];
-  const check = (name: string, safe: (value: string) => boolean): void => {
-    const value = settings[name];
-    if (value !== undefined && !safe(value)) problems.push(`${name} = ${value}`);
-  };
-  check('innodb_flush_log_at_trx_commit', (value) => value === '1');
-  check('innodb_doublewrite', (value) => !/^(off|0)$/i.test(value));
-  if (/^(on|1)$/i.test(settings.log_bin ?? '')) check('sync_binlog', (value) => value === '1');
-  const warnings = /^(on|1)$/i.test(settings.wsrep_on ?? '')
-    ? ['this is a Galera cluster: let one node alone take the writes, commits on several can be lost']
-    : [];
-  return { settings, problems, warnings };
-}
+export const tables: Tables = {
+  lock: "SELECT GET_LOCK('kindred_migration', 60) AS locked",
+  unlock: "DO RELEASE_LOCK('kindred_migration')",
+  version: 'CREATE TABLE IF NOT EXISTS kindred_version (version INT PRIMARY KEY) ENGINE = InnoDB',
+  migrations,
+};

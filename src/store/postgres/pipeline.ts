@@ -2,7 +2,7 @@
  * Prepared statements that go to PostgreSQL in one packet and are answered in one. The driver's own pipeline has the
  * server answer each by itself, and a packet costs both sides more than most of these statements do.
  */
-import type { Client, Connection, FieldDef, Submittable } from 'pg';
+import type { ClientBase, Connection, FieldDef, Submittable } from 'pg';
 
 /** One statement of a sequence: the name under which it was prepared, and its values. */
 export interface Call {
@@ -32,7 +32,7 @@ export function parser(oid: number): (value: string) => unknown {
 }
 
 /** Prepares statements for the session, texts by name. */
-export function prepare(client: Client, texts: Readonly<Record<string, string>>): Promise<unknown> {
+export function prepare(client: ClientBase, texts: Readonly<Record<string, string>>): Promise<unknown> {
   const sequence = new Sequence((connection) => {
     for (const [name, text] of Object.entries(texts)) connection.parse({ name, text, types: [] }, true);
   });
@@ -69,7 +69,7 @@ export class Sequence implements Submittable {
   }
 
   /** Rejects with the first error of the server, or that of the connection. */
-  send(client: Client): Promise<readonly Answer[]> {
+  send(client: ClientBase): Promise<readonly Answer[]> {
     return new Promise((resolve, reject) => {
       this.callback = (error) => (error ? reject(error) : resolve(this.answers));
       client.query(this);

@@ -1,8 +1,8 @@
 /** What a PostgreSQL with standbys is asked, and what it says. */
 import type { ClientBase } from 'pg';
-import type { Gate } from '../server/admission.ts';
 import { isStandby } from '../server/admission.ts';
-import { lockWait, shortQuery } from '../server/server.ts';
+import type { Gate } from '../server/dialect.ts';
+import { lockWait, shortQuery } from '../server/timeouts.ts';
 
 /** The code of a notice that is no warning. */
 const noWarning = '00000';

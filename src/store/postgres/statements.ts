@@ -2,13 +2,15 @@
 
 import type { KnownClaim, PlannedChange } from '../decide.ts';
 import { changeTypes } from '../limits.ts';
+import type { Statement } from '../server/dialect.ts';
+import type { LoadPart } from '../store.ts';
 import type { Call } from './pipeline.ts';
 
 /** Where replicas are told of commits. */
 export const channel = 'kindred_commit';
 
 /** Several byte strings as one parameter, with where each begins (from 1) and how long it is. */
-export class Bytes {
+class Bytes {
   readonly #parts: Uint8Array[] = [];
   readonly starts: number[] = [];
   readonly lengths: number[] = [];
@@ -31,7 +33,7 @@ export const texts = (list: readonly string[]): string =>
   `{${list.map((text) => `"${text.replace(/[\\"]/g, '\\$&')}"`).join(',')}}`;
 
 export const selectClaims = `
-  SELECT c.model, c.hash, c.index_name AS index, c.key, c.id
+  SELECT c.model, c.hash, c.index_name, c.key AS claim_key, c.id
   FROM unnest($2::int[], $3::int[], $4::int[]) AS w (model, start, length)
   JOIN kindred_claims c ON c.model = w.model AND c.hash = substring($1::bytea from w.start for w.length)`;
 
@@ -41,8 +43,18 @@ export const insertClaims = `
   FROM unnest($2::int[], $3::int[], $4::int[], $5::text[], $6::int[], $7::int[], $8::bigint[])
     AS w (model, start, length, index_name, key_start, key_length, id)`;
 
-export const loadClaims = `${insertClaims}
+const loadClaims = `${insertClaims}
   ON CONFLICT (model, hash) DO UPDATE SET index_name = excluded.index_name, key = excluded.key, id = excluded.id`;
+
+const loadRows = `
+  INSERT INTO kindred_objects
+  SELECT w.id, $2, w.name, w.revision, substring($1::bytea from w.start for w.length)
+  FROM unnest($3::bigint[], $4::text[], $5::bigint[], $6::int[], $7::int[]) AS w (id, name, revision, start, length)
+  ON CONFLICT (id) DO UPDATE SET name = excluded.name, revision = excluded.revision, bytes = excluded.bytes`;
+
+const loadLeases = `
+  INSERT INTO kindred_leases SELECT w.name, '', w.token, 0 FROM unnest($1::text[], $2::bigint[]) AS w (name, token)
+  ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, token = excluded.token, expires = excluded.expires`;
 
 export function claimParameters(claims: readonly KnownClaim[]): (string | Buffer)[] {
   const bytes = new Bytes();
@@ -131,7 +143,7 @@ export const batchStatements = {
     JOIN kindred_objects o ON o.model = w.model AND o.name = w.name`,
   claims: selectClaims,
   leases: 'SELECT name, token, expires FROM kindred_leases WHERE name = ANY ($1::text[]) FOR UPDATE',
-  heirs: 'SELECT id, model, revision FROM kindred_objects WHERE id = ANY ($1::bigint[])',
+  takeovers: 'SELECT id, model, revision FROM kindred_objects WHERE id = ANY ($1::bigint[])',
   create: createStep,
   change: mixedStep,
   'drop-claims': deleteClaims,
@@ -141,18 +153,41 @@ export const batchStatements = {
   COMMIT: 'COMMIT',
 };
 
-export interface ClaimRow {
-  model: number;
-  hash: Buffer;
-  index: string;
-  key: Buffer;
-  id: number;
+export function loadStatements(part: LoadPart): Statement[] {
+  if ('models' in part) {
+    const text = `INSERT INTO kindred_models VALUES (?, ?, ?)
+      ON CONFLICT (number) DO UPDATE SET group_name = excluded.group_name, kind = excluded.kind`;
+    return part.models.map(({ number, group, kind }) => ({ text, values: [number, group, kind] }));
+  }
+  if ('rows' in part) {
+    const bytes = new Bytes();
+    for (const row of part.rows) bytes.add(row.bytes);
+    const values = [
+      bytes.all,
+      part.model,
+      numbers(part.rows.map((row) => row.id)),
+      texts(part.rows.map((row) => row.name)),
+      numbers(part.rows.map((row) => row.revision)),
+      numbers(bytes.starts),
+      numbers(bytes.lengths),
+    ];
+    return [{ text: loadRows, values }];
+  }
+  if ('claims' in part) {
+    const claims = part.claims.map((claim) => ({ ...claim, model: part.model }));
+    return [{ text: loadClaims, values: claimParameters(claims) }];
+  }
+  if ('changes' in part) {
+    const text = 'INSERT INTO kindred_changes VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0) ON CONFLICT (revision) DO NOTHING';
+    return part.changes.map(({ revision, time, type, model, id, name, bytes, before = null }) => ({
+      text,
+      values: [revision, time, changeTypes.indexOf(type), model, id, name, bytes, before],
+    }));
+  }
+  if ('tokens' in part) {
+    const { leases } = part.tokens;
+    const values = [texts(leases.map((lease) => lease.name)), numbers(leases.map((lease) => lease.token))];
+    return [{ text: loadLeases, values }];
+  }
+  return [];
 }
-
-export const claimOf = ({ hash, index, key, id, model }: ClaimRow): KnownClaim => ({
-  model,
-  hash,
-  index,
-  key: key.toString('utf8'),
-  id,
-});

@@ -4,15 +4,7 @@
  * others before it in the log: otherwise a failover could lose what was shown, and give its revision to something else.
  */
 
-/** How one kind of server is asked. Each throws what the driver throws. */
-export interface Gate<Connection> {
-  /** Throws a plain error on a server that takes no writes. */
-  refuseStandby(connection: Connection): Promise<void>;
-  /** Names the server from one start to the next. */
-  runOf(connection: Connection): Promise<string>;
-  /** A commit that waits for the standbys; ends, or fails, within two seconds. */
-  confirm(connection: Connection): Promise<void>;
-}
+import type { Gate } from './dialect.ts';
 
 /** Decides which connections may be read from. */
 export class Admission<Connection> {

@@ -18,11 +18,11 @@ export class Poller {
     if (!this.#timer) this.#schedule();
     return () => {
       this.#listeners.delete(own);
-      if (this.#listeners.size === 0) this.stop();
+      if (this.#listeners.size === 0) void this.stop();
     };
   }
 
-  stop(): void {
+  async stop(): Promise<void> {
     this.#listeners.clear();
     clearTimeout(this.#timer);
     this.#timer = undefined;

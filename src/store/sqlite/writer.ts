@@ -1,6 +1,6 @@
 /** Everything that changes a SQLite store, synchronous: in the worker thread for a file, in the main thread for memory. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import { changeTypes, compactRows, jumpLength } from '../limits.ts';
+import { changeTypes, compactRows, restoreGap } from '../limits.ts';
 import type { Claim, HeldClaim, Lease, LoadPart, Successor, Write, WriteResult } from '../store.ts';
 import { firstToken, readMeta } from './tables.ts';
 
@@ -246,7 +246,7 @@ export class SqliteWriter {
         }
       } else if ('tokens' in part) {
         const { first, leases } = part.tokens;
-        if (first > 0) this.#sql('INSERT OR REPLACE INTO jumps VALUES (?, ?)').run(first, first - jumpLength);
+        if (first > 0) this.#sql('INSERT OR REPLACE INTO jumps VALUES (?, ?)').run(first, first - restoreGap);
         for (const { name, token } of leases) {
           this.#sql("INSERT OR REPLACE INTO leases VALUES (?, '', ?, 0)").run(name, token);
         }
@@ -258,10 +258,10 @@ export class SqliteWriter {
 
   jump(): number {
     return this.#transaction(() => {
-      const target = this.#revision + jumpLength;
+      const target = this.#revision + restoreGap;
       this.#sql('INSERT INTO jumps VALUES (?, ?)').run(target, this.#revision);
       this.#sql('DELETE FROM changes').run();
-      this.#sql('UPDATE leases SET token = token + ?, expires = 0').run(jumpLength);
+      this.#sql('UPDATE leases SET token = token + ?, expires = 0').run(restoreGap);
       this.#move(target, target);
       return target;
     });

@@ -1,0 +1,528 @@
+/**
+ * The store on a database server, for any number of processes; the databases differ in their `Dialect`. A batch is one
+ * transaction on a connection kept for it: the row of the revision is locked, what the batch depends on is read, the
+ * batch is decided here (`decide.ts`), written and committed. Statements and isolation are those that engines with the
+ * same protocol have; a transaction that was undone for the sake of another one is tried again.
+ */
+import { randomInt } from 'node:crypto';
+import { SerialQueue } from '../../runtime/serial-queue.ts';
+import type { KnownClaim } from '../decide.ts';
+import { planBatch, planClaimRepair, questionsOf } from '../decide.ts';
+import { expired, notReady, unknownOutcome } from '../failure.ts';
+import { changesBytes, changeTypes, compactRows, maxSnapshots, restoreGap } from '../limits.ts';
+import type { StoreOptions } from '../options.ts';
+import type {
+  Change,
+  ChangesNarrowing,
+  Claim,
+  HeldClaim,
+  Lease,
+  LoadPart,
+  ModelRow,
+  Row,
+  Snapshot,
+  Store,
+  Tokens,
+  Write,
+  WriteResult,
+} from '../store.ts';
+import { Admission } from './admission.ts';
+import type { CommitWatch, ConnectionPool, Dialect, Query, SqlRow, Value } from './dialect.ts';
+import { CommitFailure } from './dialect.ts';
+import { Poller } from './poller.ts';
+import { commitTimeout, longQuery, resolveTimeout, shortQuery } from './timeouts.ts';
+
+/** How often a transaction is tried, at most. */
+const attempts = 12;
+
+export class SqlServerStore<C extends { release(): void }> implements Store {
+  readonly shared = true;
+  readonly #dialect: Dialect<C>;
+  readonly #description: Readonly<Record<string, string>>;
+  readonly #pool: ConnectionPool<C>;
+  /** Snapshots hold a connection for long; a pool of their own keeps them from starving the reads. */
+  readonly #snapshotPool: ConnectionPool<C>;
+  readonly #writers: ConnectionPool<C>;
+  readonly #commits = new SerialQueue();
+  readonly #commitWatch: CommitWatch;
+  readonly #admission: Admission<C>;
+  /** Connections that are set up and were admitted. */
+  readonly #admitted = new WeakSet<object>();
+  readonly #numbers = new Map<string, number>();
+  /** The row of `kindred_meta` with a key, and its lock. */
+  readonly #selectMeta: string;
+  readonly #lockMeta: string;
+  #openSnapshots = 0;
+  #closed = false;
+
+  constructor(dialect: Dialect<C>, options: StoreOptions, description: Readonly<Record<string, string>>) {
+    this.#dialect = dialect;
+    this.#description = description;
+    this.#pool = dialect.pool(options.poolSize ?? 10);
+    this.#snapshotPool = dialect.pool(maxSnapshots);
+    this.#writers = dialect.pool(1);
+    this.#admission = new Admission(dialect.gate);
+    this.#commitWatch = dialect.commitWatch?.() ?? new Poller(() => this.revision());
+    this.#selectMeta = `SELECT value FROM kindred_meta WHERE ${dialect.sql.metaKey} = ?`;
+    this.#lockMeta = `${this.#selectMeta} FOR UPDATE`;
+  }
+
+  get connections(): number {
+    return this.#admission.count;
+  }
+
+  async modelNumber(group: string, kind: string): Promise<number> {
+    const key = `${group}/${kind}`;
+    const known = this.#numbers.get(key);
+    if (known !== undefined) return known;
+    const number = await this.#transaction(async (query) => {
+      await query(this.#lockMeta, ['oldest']);
+      const find = () => query('SELECT number FROM kindred_models WHERE group_name = ? AND kind = ?', [group, kind]);
+      const [found] = await find();
+      if (found) return found.number as number;
+      await query('INSERT INTO kindred_models SELECT coalesce(max(number), 0) + 1, ?, ? FROM kindred_models', [
+        group,
+        kind,
+      ]);
+      const [made] = await find();
+      return made!.number as number;
+    });
+    this.#numbers.set(key, number);
+    return number;
+  }
+
+  async models(): Promise<readonly ModelRow[]> {
+    const rows = await this.#read('SELECT number, group_name, kind FROM kindred_models ORDER BY number');
+    return rows.map((row) => ({ number: row.number, group: String(row.group_name), kind: String(row.kind) }));
+  }
+
+  revision(): Promise<number> {
+    return this.#meta('revision');
+  }
+
+  oldest(): Promise<number> {
+    return this.#meta('oldest');
+  }
+
+  async #meta(key: string): Promise<number> {
+    const [row] = await this.#read(this.#selectMeta, [key]);
+    return row!.value;
+  }
+
+  commit(writes: readonly Write[], time: number): Promise<readonly WriteResult[]> {
+    return this.#commits.run(() => this.#repeated(() => this.#commitOnce(writes, time)));
+  }
+
+  async #commitOnce(writes: readonly Write[], time: number): Promise<readonly WriteResult[]> {
+    const dialect = this.#dialect;
+    const connection = await this.#acquire(this.#writers);
+    const timer = setTimeout(() => dialect.sever(connection, late()), commitTimeout);
+    let isUsable = false;
+    try {
+      const { revision, rows, claims, leases, takeovers } = await dialect.read(connection, questionsOf(writes));
+      const plan = planBatch(writes, time, {
+        revision,
+        rows: rows.map(({ model, name, id, revision }) => ({ model, name: String(name), id, revision })),
+        claims: claims.map(claimOf),
+        leases: leases.map(({ name, token, expires }) => ({ name: String(name), token, expires })),
+        takeovers: takeovers.map(({ id, model, revision }) => ({ id, model, revision })),
+      });
+      if (plan.steps.length === 0) {
+        await dialect.query(connection, 'ROLLBACK');
+        isUsable = true;
+        return plan.results;
+      }
+      const batch = randomInt(2 ** 47);
+      try {
+        await dialect.write(connection, plan, time, batch);
+        isUsable = true;
+        return plan.results;
+      } catch (error) {
+        const cause = (error instanceof CommitFailure ? error.cause : error) as Error;
+        // A server that panics may have the commit in its log already: what the error says holds only when the session lives on.
+        if (dialect.isRefusal(cause) && (cause === error || (await this.#rollback(connection)))) throw cause;
+        dialect.sever(connection, cause);
+        if (await this.#wasCommitted(plan.revision, batch, cause)) return plan.results;
+        throw dialect.isAnswer(cause) ? cause : notReady('the connection broke before the commit', cause);
+      }
+    } catch (error) {
+      isUsable = dialect.isRefusal(error) && (await this.#rollback(connection));
+      throw error;
+    } finally {
+      clearTimeout(timer);
+      if (isUsable) connection.release();
+      else dialect.discard(connection);
+    }
+  }
+
+  /**
+   * Whether the batch that ends with this revision was committed: asked until the database answers, for 8 s at most. The
+   * lock on the revision waits for a transaction that the server may still be finishing. As this transaction writes, its
+   * COMMIT waits for the standbys, which then have the batch too; with a plain SELECT a batch would be acknowledged that a
+   * failover loses. Throws `UnknownOutcome` when the database does not answer, when the store is closed meanwhile, and
+   * when the change log was compacted.
+   */
+  async #wasCommitted(revision: number, batch: number, cause: Error): Promise<boolean> {
+    const { touch } = this.#dialect.sql;
+    const ask = (): Promise<boolean> =>
+      this.#transaction(async (query) => {
+        const [newest] = await query(this.#lockMeta, ['revision']);
+        if (newest!.value < revision) return false;
+        const [found] = await query('SELECT batch FROM kindred_changes WHERE revision = ?', [revision]);
+        if (!found) throw unknownOutcome('the change log was compacted meanwhile', cause);
+        if (found.batch !== batch) return false;
+        if (touch) await query(touch);
+        return true;
+      }, resolveTimeout);
+    const deadline = Date.now() + resolveTimeout;
+    for (let wait = 50; ; wait = Math.min(wait * 2, 1_000)) {
+      try {
+        return await ask();
+      } catch (error) {
+        if ((error as { code?: unknown }).code === 'UnknownOutcome') throw error;
+        if (Date.now() + wait > deadline || this.#closed) throw unknownOutcome(cause.message, cause);
+        await pause(wait);
+      }
+    }
+  }
+
+  async get(model: number, ids: readonly number[]): Promise<readonly Row[]> {
+    return this.#rows(model, ids, (text, values) => this.#read(text, values));
+  }
+
+  /** The rows in the order of the ids, those that are there. */
+  async #rows(model: number, ids: readonly number[], query: Query): Promise<readonly Row[]> {
+    if (ids.length === 0) return [];
+    const text = `SELECT id, revision, name, bytes FROM kindred_objects WHERE id ${this.#dialect.sql.anyOf} AND model = ?`;
+    const rows = await query(text, [ids, model]);
+    const byId = new Map(rows.map((row) => [row.id, rowOf(row)]));
+    return ids.map((id) => byId.get(id)).filter((row) => row !== undefined);
+  }
+
+  async scan(model: number, after: number, limit: number): Promise<readonly Row[]> {
+    const rows = await this.#read(
+      'SELECT id, revision, name, bytes FROM kindred_objects WHERE model = ? AND id > ? ORDER BY id LIMIT ?',
+      [model, after, limit],
+      longQuery,
+    );
+    return rows.map(rowOf);
+  }
+
+  async count(model: number): Promise<number> {
+    const text = 'SELECT count(*) AS count FROM kindred_objects WHERE model = ?';
+    const [row] = await this.#read(text, [model], longQuery);
+    return row!.count;
+  }
+
+  async snapshot(): Promise<Snapshot> {
+    // Waiting for another one to end could take for ever, and whoever opens a snapshot holds the memory still meanwhile.
+    if (this.#openSnapshots >= maxSnapshots) throw notReady(`${maxSnapshots} snapshots are open already`);
+    this.#openSnapshots++;
+    try {
+      return await this.#openSnapshot();
+    } catch (error) {
+      this.#openSnapshots--;
+      throw error;
+    }
+  }
+
+  async #openSnapshot(): Promise<Snapshot> {
+    const dialect = this.#dialect;
+    const connection = await this.#acquire(this.#snapshotPool);
+    let open = true;
+    const ask = async (
+      text: string,
+      values: readonly Value[] = [],
+      timeout = longQuery,
+    ): Promise<readonly SqlRow[]> => {
+      if (!open) throw notReady('the snapshot is closed');
+      try {
+        return await dialect.query(connection, text, values, timeout);
+      } catch (error) {
+        throw dialect.translate(error);
+      }
+    };
+    try {
+      for (const statement of dialect.sql.beginSnapshot) await ask(statement, [], shortQuery);
+      const [row] = await ask(this.#selectMeta, ['revision'], shortQuery);
+      return {
+        revision: row!.value,
+        get: (model, ids) => this.#rows(model, ids, ask),
+        close: async () => {
+          if (!open) return;
+          open = false;
+          this.#openSnapshots--;
+          if (await this.#rollback(connection, shortQuery)) connection.release();
+          else dialect.discard(connection);
+        },
+      };
+    } catch (error) {
+      open = false;
+      dialect.discard(connection);
+      throw error;
+    }
+  }
+
+  async claims(
+    model: number,
+    after: Uint8Array | undefined,
+    limit: number,
+  ): Promise<readonly (Claim & { id: number })[]> {
+    const rows = await this.#read(
+      `SELECT hash, index_name, ${this.#dialect.sql.claimKey} AS claim_key, id FROM kindred_claims
+        WHERE model = ? AND hash > ? ORDER BY hash LIMIT ?`,
+      [model, after ?? new Uint8Array(), limit],
+      longQuery,
+    );
+    return rows.map((row) => {
+      const { model: _, ...claim } = claimOf(row);
+      return claim;
+    });
+  }
+
+  mendClaims(
+    model: number,
+    add: readonly (Claim & { id: number; revision: number })[],
+    remove: readonly HeldClaim[],
+  ): Promise<number> {
+    const all = [...add, ...remove];
+    if (all.length === 0) return Promise.resolve(0);
+    const dialect = this.#dialect;
+    return this.#transaction(async (query) => {
+      await query(this.#lockMeta, ['revision']);
+      const rows = await query(`SELECT id, revision FROM kindred_objects WHERE id ${dialect.sql.anyOf} AND model = ?`, [
+        all.map((claim) => claim.id),
+        model,
+      ]);
+      const select = dialect.selectClaims(all.map(({ hash }) => ({ model, hash })));
+      const claims = await query(select.text, select.values);
+      const plan = planClaimRepair(model, add, remove, {
+        rows: rows.map(({ id, revision }) => ({ id, revision })),
+        claims: claims.map(claimOf),
+      });
+      const drop = plan.droppedClaims.length > 0 ? [dialect.deleteClaims(plan.droppedClaims)] : [];
+      for (const { text, values } of [...drop, ...dialect.insertClaims(plan.takenClaims)]) await query(text, values);
+      return plan.left;
+    }, longQuery);
+  }
+
+  async changes(
+    since: number,
+    limit: number,
+    { model, bytes = changesBytes }: ChangesNarrowing = {},
+  ): Promise<readonly Change[]> {
+    const { before, byModel, metaKey } = this.#dialect.sql;
+    const rows = await this.#read(
+      `SELECT m.value AS oldest, c.revision, c.time, c.type, c.model, c.id, c.name, c.bytes, c.${before} AS bytes_before
+        FROM kindred_meta m LEFT JOIN (
+          SELECT next.*, sum(octet_length(bytes) + coalesce(octet_length(${before}), 0)) OVER (ORDER BY revision) AS total,
+            row_number() OVER (ORDER BY revision) AS place
+          FROM (
+            SELECT * FROM kindred_changes ${model === undefined ? 'WHERE' : `${byModel} WHERE model = ? AND`} revision > ?
+            ORDER BY revision LIMIT ?
+          ) AS next
+        ) AS c ON c.total <= ? OR c.place = 1
+        WHERE m.${metaKey} = 'oldest' ORDER BY c.revision`,
+      [...(model === undefined ? [] : [model]), since, limit, Math.min(bytes, changesBytes)],
+      longQuery,
+    );
+    const { oldest } = rows[0]!;
+    if (since < oldest) throw expired(since, oldest);
+    return rows.filter((row) => row.revision !== null).map(changeOf);
+  }
+
+  compact(keep: number, time: number): Promise<number> {
+    return this.#transaction(async (query) => {
+      await query(this.#lockMeta, ['oldest']);
+      const [newest] = await query(this.#selectMeta, ['revision']);
+      const rows = await query(
+        'SELECT revision, time FROM kindred_changes WHERE revision <= ? ORDER BY revision LIMIT ?',
+        [newest!.value - keep, compactRows],
+      );
+      const kept = rows.findIndex((row) => row.time > time);
+      const count = kept === -1 ? rows.length : kept;
+      if (count === 0) return 0;
+      const last: number = rows[count - 1]!.revision;
+      await query('DELETE FROM kindred_changes WHERE revision <= ?', [last]);
+      await this.#setMeta(query, last, 'oldest');
+      return count;
+    }, longQuery);
+  }
+
+  async #setMeta(query: Query, value: number, ...keys: readonly string[]): Promise<void> {
+    for (const key of keys) {
+      await query(`UPDATE kindred_meta SET value = ? WHERE ${this.#dialect.sql.metaKey} = ?`, [value, key]);
+    }
+  }
+
+  onCommit(listener: () => void): () => void {
+    return this.#commitWatch.listen(listener);
+  }
+
+  acquireLease(name: string, holder: string, ttl: number, now: number): Promise<Lease | undefined> {
+    return this.#transaction(async (query) => {
+      await query(this.#dialect.sql.makeLease, [name]);
+      const [row] = await query('SELECT holder, token, expires FROM kindred_leases WHERE name = ? FOR UPDATE', [name]);
+      const free = row!.expires <= now;
+      if (!free && String(row!.holder) !== holder) return undefined;
+      const token: number = row!.token + (free ? 1 : 0);
+      const text = 'UPDATE kindred_leases SET holder = ?, token = ?, expires = ? WHERE name = ?';
+      await query(text, [holder, token, now + ttl, name]);
+      return { name, holder, token };
+    });
+  }
+
+  releaseLease({ name, holder, token }: Lease): Promise<void> {
+    return this.#transaction(async (query) => {
+      const text = 'UPDATE kindred_leases SET expires = 0 WHERE name = ? AND holder = ? AND token = ?';
+      await query(text, [name, holder, token]);
+    });
+  }
+
+  async tokens(): Promise<Tokens> {
+    const first = await this.#meta('jump');
+    const rows = await this.#read('SELECT name, token FROM kindred_leases ORDER BY name');
+    return { first, leases: rows.map((row) => ({ name: String(row.name), token: row.token })) };
+  }
+
+  load(part: LoadPart): Promise<void> {
+    return this.#transaction(async (query) => {
+      for (const { text, values } of this.#dialect.load(part)) await query(text, values);
+      if ('tokens' in part) await this.#setMeta(query, part.tokens.first, 'jump');
+      if ('revision' in part) {
+        await this.#setMeta(query, part.revision, 'revision');
+        await this.#setMeta(query, part.oldest, 'oldest');
+      }
+    }, longQuery);
+  }
+
+  jump(): Promise<number> {
+    return this.#transaction(async (query) => {
+      const [row] = await query(this.#lockMeta, ['revision']);
+      const origin: number = row!.value;
+      const target = origin + restoreGap;
+      await query('INSERT INTO kindred_jumps VALUES (?, ?)', [target, origin]);
+      await query('DELETE FROM kindred_changes');
+      await query('UPDATE kindred_leases SET token = token + ?, expires = 0', [restoreGap]);
+      await this.#setMeta(query, target, 'revision', 'oldest', 'jump');
+      return target;
+    }, 0);
+  }
+
+  describe(): Readonly<Record<string, string | number>> {
+    return this.#description;
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    const stopped = this.#commitWatch.stop();
+    await this.#commits.run(async () => undefined);
+    const pools = [this.#writers, this.#pool, this.#snapshotPool];
+    await this.#dialect.connections.end([stopped, ...pools.map((pool) => pool.end())]);
+  }
+
+  async #acquire(pool: ConnectionPool<C>): Promise<C> {
+    if (this.#closed) throw notReady('the store is closed');
+    const dialect = this.#dialect;
+    try {
+      const connection = await pool.acquire();
+      const session = dialect.sessionOf(connection);
+      if (this.#admitted.has(session)) return connection;
+      try {
+        await dialect.setUp?.(connection);
+        await this.#admission.admit(connection);
+        if (pool === this.#writers) await dialect.setUpWriter?.(connection);
+      } catch (error) {
+        dialect.discard(connection);
+        throw error;
+      }
+      this.#admitted.add(session);
+      return connection;
+    } catch (error) {
+      throw dialect.translate(error);
+    }
+  }
+
+  async #read(text: string, values: readonly Value[] = [], timeout = shortQuery): Promise<readonly SqlRow[]> {
+    const dialect = this.#dialect;
+    const connection = await this.#acquire(this.#pool);
+    try {
+      const rows = await dialect.query(connection, text, values, timeout);
+      connection.release();
+      return rows;
+    } catch (error) {
+      if (dialect.isRefusal(error)) connection.release();
+      else dialect.discard(connection);
+      throw dialect.translate(error);
+    }
+  }
+
+  /**
+   * One transaction of a kind that may be tried again: it says nothing of whether it was applied when the connection breaks.
+   * @param timeout milliseconds after which the connection is given up; 0: however long it takes
+   */
+  #transaction<T>(body: (query: Query) => Promise<T>, timeout = commitTimeout): Promise<T> {
+    const dialect = this.#dialect;
+    return this.#repeated(async () => {
+      const connection = await this.#acquire(this.#pool);
+      const timer = timeout > 0 ? setTimeout(() => dialect.sever(connection, late()), timeout) : undefined;
+      const query: Query = (text, values) => dialect.query(connection, text, values);
+      let isUsable = true;
+      try {
+        await query(dialect.sql.begin);
+        const result = await body(query);
+        await dialect.commit(connection);
+        return result;
+      } catch (error) {
+        isUsable = await this.#rollback(connection);
+        throw error;
+      } finally {
+        clearTimeout(timer);
+        if (isUsable) connection.release();
+        else dialect.discard(connection);
+      }
+    });
+  }
+
+  /** Runs a transaction again as long as it is undone for the sake of another one; what it throws is translated. */
+  async #repeated<T>(run: () => Promise<T>): Promise<T> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await run();
+      } catch (error) {
+        if (!this.#dialect.isRepeatable(error) || attempt === attempts) throw this.#dialect.translate(error);
+        await pause(randomInt(1, 5 * attempt));
+      }
+    }
+  }
+
+  /** Ends what is left of a transaction; false when the connection cannot be used any more. */
+  #rollback(connection: C, timeout = 0): Promise<boolean> {
+    return this.#dialect.query(connection, 'ROLLBACK', [], timeout).then(
+      () => true,
+      () => false,
+    );
+  }
+}
+
+function rowOf({ id, revision, name, bytes }: SqlRow): Row {
+  return { id, revision, name: String(name), bytes };
+}
+
+function claimOf({ model, hash, index_name, claim_key, id }: SqlRow): KnownClaim {
+  return { model, hash, index: String(index_name), key: String(claim_key), id };
+}
+
+function changeOf({ revision, time, type, model, id, name, bytes, bytes_before: before }: SqlRow): Change {
+  const change = { revision, time, type: changeTypes[type]!, model, id, name: String(name), bytes };
+  return before ? { ...change, before } : change;
+}
+
+function late(): Error {
+  return new Error('the database did not answer in time');
+}
+
+function pause(milliseconds: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, milliseconds));
+}
