@@ -5,6 +5,8 @@ import { Type } from '../model/type.ts';
 import { roleBounds } from './authorization/role.ts';
 import { roleBindingKind, tokenKind, userKind } from './kinds.ts';
 
+/** Of one RoleBinding: every replica goes through them at each change of it. */
+const subjectsLimit = 1_000;
 const name = Type.String({ minLength: 1, maxLength: 253 });
 const version = 'v1alpha1';
 
@@ -95,6 +97,7 @@ export const RoleBinding = defineModel({
           kind: Type.Union([Type.Literal('User'), Type.Literal('Plugin')]),
           name: Type.String({ minLength: 1, maxLength: 1024 }),
         }),
+        { maxItems: subjectsLimit },
       ),
     ),
   }),

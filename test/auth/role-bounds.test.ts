@@ -88,6 +88,19 @@ test('contract 12: a role within its bounds is taken, one beyond them is refused
   });
 });
 
+test('contract 12: a RoleBinding has at most 1,000 subjects', async () => {
+  await using world = await live();
+  const bind = (count: number) =>
+    world.admin('POST', `${core}/rolebindings`, {
+      metadata: { generateName: 'b-' },
+      roleRef: { kind: 'Role', name: 'authenticated' },
+      subjects: seq('u', count).map((name) => ({ kind: 'User', name })),
+    });
+  await expect(201, bind(1_000));
+  const { pointer, keyword } = (await expect(422, bind(1_001))).body.errors[0];
+  assert.deepEqual([pointer, keyword], ['/subjects', 'maxItems']);
+});
+
 test('contract 12: who may make roles and nothing else is refused a role with more than they have, however large', async () => {
   await using world = await live({}, (service) => service.schemeManager.register(Book));
   const making = { apiGroups: [''], resources: ['roles'], verbs: ['create'] };

@@ -1,13 +1,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { Comparison, TooMuchToCompare } from './coverage.ts';
+import { Budget, Comparison, TooMuchToCompare } from './coverage.ts';
 import type { Grant, Rule } from './rule.ts';
 import { coversPath, entriesFor } from './rule.ts';
 import { RuleSet } from './rule-set.ts';
 
 const lacks = (holder: readonly Rule[][], others: readonly Rule[][]) =>
-  new Comparison(holder.map((rules) => new RuleSet(rules))).lacks(others.map((rules) => new RuleSet(rules)));
+  new Comparison(
+    holder.map((rules) => new RuleSet(rules)),
+    new Budget(),
+  ).lacks(others.map((rules) => new RuleSet(rules)));
 
 /** Every grant, one by one: what the comparison by lists must come to. */
 function* grantsOf(rule: Rule): Generator<Grant> {
@@ -87,5 +90,5 @@ test('contract 12: what takes too long to compare is given up', () => {
 
 test('contract 12: the very roles that somebody has are not compared', () => {
   const roles = Array.from({ length: 100 }, (_, i) => new RuleSet(pieces(i)));
-  assert.equal(new Comparison(roles).lacks(roles), undefined);
+  assert.equal(new Comparison(roles, new Budget()).lacks(roles), undefined);
 });

@@ -10,18 +10,27 @@ import type { RuleSet } from './rule-set.ts';
 /** There is more to compare than may be compared in one go. */
 export class TooMuchToCompare extends Error {}
 
-/** Rules and entries looked at in one comparison: some 10 ms. */
-const budget = 150_000;
+/** Rules and entries that may be looked at in one go: some 20 ms. */
+export class Budget {
+  #left = 50_000;
+
+  /** @throws TooMuchToCompare */
+  spend(steps: number): void {
+    this.#left -= steps;
+    if (this.#left < 0) throw new TooMuchToCompare();
+  }
+}
 
 export class Comparison {
   readonly #holder: readonly RuleSet[];
   readonly #held: ReadonlySet<RuleSet>;
-  #left = budget;
+  readonly #budget: Budget;
 
   /** @param holder all the rules of one layer of somebody's rights */
-  constructor(holder: readonly RuleSet[]) {
+  constructor(holder: readonly RuleSet[], budget: Budget) {
     this.#holder = holder;
     this.#held = new Set(holder);
+    this.#budget = budget;
   }
 
   /** The first grant of these rules that the holder lacks. @throws TooMuchToCompare */
@@ -57,12 +66,12 @@ export class Comparison {
     const entries = entriesFor(resource);
     for (const set of this.#holder) {
       for (const entry of entries) {
-        this.#spend(1);
+        this.#budget.spend(1);
         for (const rule of set.withResource(entry)) {
-          this.#spend(1);
+          this.#budget.spend(1);
           if (!gives(rule.verbs, verb) || !gives(rule.groups, group)) continue;
           if (!rule.isNamed) return rule;
-          this.#spend(rule.names.length / 8);
+          this.#budget.spend(rule.names.length / 8);
           if (name !== undefined && rule.names.includes(name)) return rule;
         }
       }
@@ -72,8 +81,9 @@ export class Comparison {
 
   #coverOfPath({ verb, path }: Extract<Grant, { path: string }>): CompiledRule | undefined {
     for (const set of this.#holder) {
-      this.#spend(1 + set.patterns);
-      for (const rule of set.withPath(path)) if (gives(rule.verbs, verb)) return rule;
+      this.#budget.spend(1);
+      const rule = set.forPath(verb, path);
+      if (rule) return rule;
     }
     return undefined;
   }
@@ -84,7 +94,7 @@ export class Comparison {
     let covered = product;
     const takeOut = (list: keyof Rule, isGiven: (entry: string) => boolean): void => {
       const entries = covered[list] ?? [];
-      this.#spend(entries.length);
+      this.#budget.spend(entries.length);
       const { given = [], left = [] } = Object.groupBy(entries, (entry) => (isGiven(entry) ? 'given' : 'left'));
       if (left.length > 0) rest.push({ ...covered, [list]: left });
       covered = { ...covered, [list]: given };
@@ -93,7 +103,7 @@ export class Comparison {
     if (product.nonResourceURLs) {
       if (!cover.paths.includes('*')) {
         takeOut('nonResourceURLs', (path) => {
-          this.#spend(cover.paths.length);
+          this.#budget.spend(cover.paths.length);
           return cover.paths.some((pattern) => coversPath(pattern, path));
         });
       }
@@ -105,15 +115,10 @@ export class Comparison {
     }
     if (cover.isNamed) {
       const names = new Set(cover.names);
-      this.#spend(names.size);
+      this.#budget.spend(names.size);
       takeOut('resourceNames', (name) => names.has(name));
     }
     return rest;
-  }
-
-  #spend(steps: number): void {
-    this.#left -= steps;
-    if (this.#left < 0) throw new TooMuchToCompare();
   }
 }
 

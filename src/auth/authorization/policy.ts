@@ -4,7 +4,7 @@
  * decision does not depend on the number of rules.
  */
 import type { Access, Decision } from '../../resource/access.ts';
-import { Comparison } from './coverage.ts';
+import { Budget, Comparison } from './coverage.ts';
 import type { CompiledRule, Grant, Rule } from './rule.ts';
 import { entriesFor, firstGrant, gives, inWords } from './rule.ts';
 import type { RuleSet } from './rule-set.ts';
@@ -49,6 +49,8 @@ interface Found {
 /** What the rules of a layer give on one resource or path, by verb: one rule that gives all of it, or those that give it for some names. */
 type ByVerb = Map<string, Found[]>;
 
+type ResourceAccess = Exclude<Access, { path: string }>;
+
 /** Asked one after the other about one resource, for the API description and discovery. */
 const usualVerbs = new Set(['get', 'list', 'watch', 'create', 'update', 'patch', 'delete', 'explain', '*']);
 
@@ -63,6 +65,7 @@ export class Layer {
 
   /** One rule that allows the access for every name, or else all that allow it for some names. */
   judge(access: Access): readonly Found[] {
+    if ('path' in access) return this.#judgePath(access.verb, access.path);
     const byVerb = this.#judge(access);
     const one = byVerb.get(access.verb) ?? [];
     const any = byVerb.get('*') ?? [];
@@ -70,39 +73,34 @@ export class Layer {
     return isForAll(any) ? any : [...one, ...any.filter(({ rule }) => !rule.verbs.has(access.verb))];
   }
 
-  #judge(access: Access): ByVerb {
-    if ('path' in access) return this.#give(access, [access.verb, '*']);
-    const { group, resource } = access;
-    if (!usualVerbs.has(access.verb)) return this.#give(access, [access.verb, '*']);
+  #judgePath(verb: string, path: string): readonly Found[] {
+    for (const source of this.#sources) {
+      const rule = source.rules.forPath(verb, path);
+      if (rule) return [{ rule, source, isNamed: false }];
+    }
+    return [];
+  }
+
+  #judge({ verb, group, resource }: ResourceAccess): ByVerb {
+    if (!usualVerbs.has(verb)) return this.#give(group, resource, [verb, '*']);
     if (this.#last?.group !== group || this.#last.resource !== resource) {
-      this.#last = { group, resource, byVerb: this.#give(access, usualVerbs) };
+      this.#last = { group, resource, byVerb: this.#give(group, resource, usualVerbs) };
     }
     return this.#last.byVerb;
   }
 
-  #give(access: Access, verbs: Iterable<string>): ByVerb {
+  #give(group: string, resource: string, verbs: Iterable<string>): ByVerb {
     const byVerb: ByVerb = new Map([...verbs].map((verb) => [verb, []]));
-    const take = (rule: CompiledRule, source: Source, isNamed: boolean): void => {
-      for (const verb of rule.verbs) {
-        const known = byVerb.get(verb);
-        if (!known || isForAll(known)) continue;
-        if (!isNamed) known.length = 0;
-        known.push({ rule, source, isNamed });
-      }
-    };
-    if ('path' in access) {
-      for (const source of this.#sources) {
-        for (const rule of source.rules.withPath(access.path)) take(rule, source, false);
-      }
-      return byVerb;
-    }
-    const entries = entriesFor(access.resource);
+    const entries = entriesFor(resource);
     for (const source of this.#sources) {
-      for (let i = 0; i < entries.length; i++) {
-        for (const rule of source.rules.withResource(entries[i]!)) {
-          if (!gives(rule.groups, access.group)) continue;
-          const isKnown = i > 0 && rule.isNamed && entries.findIndex((one) => rule.resources.has(one)) < i;
-          if (!isKnown) take(rule, source, rule.isNamed);
+      // A rule for some names counts once, whatever entries it has.
+      const known = new Set<CompiledRule>();
+      for (const entry of entries) {
+        for (const rule of source.rules.withResource(entry)) {
+          const { isNamed } = rule;
+          if (!gives(rule.groups, group) || (isNamed && known.has(rule))) continue;
+          if (isNamed) known.add(rule);
+          take(byVerb, { rule, source, isNamed });
         }
       }
     }
@@ -110,8 +108,8 @@ export class Layer {
   }
 
   /** The first grant of `other` that this layer lacks. @throws TooMuchToCompare */
-  lacks(other: Layer): Grant | undefined {
-    return other === this ? undefined : new Comparison(this.#rules()).lacks(other.#rules());
+  lacks(other: Layer, budget: Budget): Grant | undefined {
+    return other === this ? undefined : new Comparison(this.#rules(), budget).lacks(other.#rules());
   }
 
   firstGrant(): Grant | undefined {
@@ -121,6 +119,14 @@ export class Layer {
 
   #rules(): RuleSet[] {
     return this.#sources.map((source) => source.rules);
+  }
+}
+
+function take(byVerb: ByVerb, found: Found): void {
+  for (const [verb, known] of byVerb) {
+    if (!found.rule.verbs.has(verb) || isForAll(known)) continue;
+    if (!found.isNamed) known.length = 0;
+    known.push(found);
   }
 }
 
@@ -231,8 +237,9 @@ export class Policy {
   lacks(other: Policy): Grant | undefined {
     if (other.layers.length === 0) return undefined;
     if (this.layers.length === 0) return other.layers.map((layer) => layer.firstGrant()).find((grant) => grant);
+    const budget = new Budget();
     for (const mine of this.layers) {
-      const missing = other.layers.map((theirs) => mine.lacks(theirs));
+      const missing = other.layers.map((theirs) => mine.lacks(theirs, budget));
       if (missing.every((grant) => grant !== undefined)) return missing[0];
     }
     return undefined;

@@ -333,7 +333,8 @@ export class Rbac implements Authorizer {
   #reach(roots: readonly Root[]): Source[] {
     const { sources, isCut } = this.#roles.reach(roots);
     if (isCut && !this.#isCut) {
-      const message = 'Some roles lead to more roles than are followed; what lies beyond gives nothing';
+      const message =
+        'Some roles lead to more roles, or to more rules, than count for one identity; what lies beyond gives nothing';
       this.#parts.logger.warn({ roles: roots.slice(0, 10).map(({ name }) => name) }, message);
       this.#isCut = true;
     }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { RoleRecord } from './role.ts';
-import { RoleGraph } from './role-graph.ts';
+import { entriesLimit, RoleGraph } from './role-graph.ts';
 import { RuleSet } from './rule-set.ts';
 
 function record(name: string, links: Partial<Pick<RoleRecord, 'dependencies' | 'aggregatesTo'>> = {}): RoleRecord {
@@ -46,4 +46,18 @@ test('contract 12: however many links there are, a bounded number of them is fol
     some.sources.slice(0, 3).map(({ role }) => role),
     ['top', 'middle0', 'middle1'],
   );
+});
+
+test('contract 12: the rules of one identity count up to a number of entries; the nearest and smaller ones, and super-role, still do', () => {
+  const graph = new RoleGraph();
+  const roots = [...seq('large', 100), 'small', 'super-role'].map((name) => ({ name }));
+  const large = new RuleSet(Array(100).fill({ apiGroups: ['g'], resources: seq('r', 60), verbs: ['get'] }));
+  for (const name of seq('large', 100)) graph.set(name, { ...record(name), rules: large });
+  graph.set('small', record('small'));
+  const { sources, isCut } = graph.reach(roots);
+  const taken = Math.floor(entriesLimit / large.size);
+  const names = sources.map(({ role }) => role);
+  assert.deepEqual([names, isCut], [[...seq('large', taken), 'small', 'super-role'], true]);
+  const most = graph.reach(seq('large', taken).map((name) => ({ name })));
+  assert.deepEqual([most.sources.length, most.isCut], [taken, false]);
 });

@@ -16,7 +16,7 @@ export interface Reached {
   readonly sources: Source[];
   /** Roles that are named on the way and do not exist. */
   readonly missing: readonly string[];
-  /** There are more links than are followed. */
+  /** There are more links than are followed, or more rules than count. */
   readonly isCut: boolean;
 }
 
@@ -25,6 +25,8 @@ export interface Reached {
  * roles are looked at anew after each change of a role, so this must not take long, whatever somebody linked.
  */
 const linksLimit = 20_000;
+/** Entries of all lists of the rules of one identity, the nearest roles first: what a question has to look at. */
+export const entriesLimit = 200_000;
 const noRules = new RuleSet([]);
 
 export class RoleGraph {
@@ -52,11 +54,16 @@ export class RoleGraph {
     const missing: string[] = [];
     const aggregated = new Set(as?.record.aggregatesTo);
     const recordOf = (role: string) => (as?.name === role ? as.record : this.#roles.get(role));
+    let entries = 0;
+    let isCut = false;
     const take = (role: string, way: Pick<Source, 'binding' | 'via'>): void => {
       if (reached.has(role)) return;
       const rules = role === superRole ? everything : recordOf(role)?.rules;
       if (!rules) missing.push(role);
-      reached.set(role, { role, rules: rules ?? noRules, ...way });
+      const isTooMuch = rules !== undefined && rules !== everything && entries + rules.size > entriesLimit;
+      if (isTooMuch) isCut = true;
+      else entries += rules?.size ?? 0;
+      reached.set(role, { role, rules: isTooMuch ? noRules : (rules ?? noRules), ...way });
     };
     for (const { name, binding } of roots) take(name, { binding });
     let links = 0;
@@ -73,7 +80,7 @@ export class RoleGraph {
         }
       }
     }
-    return { sources: withRules(reached), missing, isCut: false };
+    return { sources: withRules(reached), missing, isCut };
   }
 }
 

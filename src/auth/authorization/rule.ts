@@ -56,6 +56,15 @@ export function countGrants({ verbs, apiGroups, resources, resourceNames, nonRes
   return (verbs?.length ?? 0) * (objects + (nonResourceURLs?.length ?? 0));
 }
 
+/** The entries of all lists of a rule: what compiling it and asking about it takes. */
+export function countEntries(rule: Rule): number {
+  const { verbs, apiGroups, resources, resourceNames, nonResourceURLs } = rule;
+  return [verbs, apiGroups, resources, resourceNames, nonResourceURLs].reduce(
+    (sum, list) => sum + (list?.length ?? 0),
+    0,
+  );
+}
+
 /** The first of the grants. */
 export function firstGrant({ verbs, apiGroups, resources, resourceNames, nonResourceURLs }: Rule): Grant | undefined {
   const verb = verbs?.[0];
