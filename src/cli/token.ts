@@ -2,6 +2,7 @@ import { Command } from 'commander';
 import { roleBindingKind, tokenKind, userKind } from '../auth/kinds.ts';
 import type { KindredClient } from '../client/client.ts';
 import { KindredError, modelOf } from '../client/client.ts';
+import { isName } from '../model/names.ts';
 import type { ExtensionObject } from '../model/object.ts';
 import type { ConnectionFlags } from './connection.ts';
 import { connect, withConnection } from './connection.ts';
@@ -44,6 +45,11 @@ function createCommand(io: Io): Command {
       const end = new Date(Date.now() + (lifetime ?? 0));
       if (flags.ttl !== undefined && (!lifetime || end.getUTCFullYear() > 9999 || Number.isNaN(end.getTime()))) {
         throw new UsageError(`--ttl needs a duration such as 12h or 30d, not "${flags.ttl}"`);
+      }
+      if (!isName(flags.user)) {
+        throw new UsageError(
+          `--user needs the name of a User: letters a-z, digits and "-", with a letter or digit at both ends, not "${flags.user}". Users known by a JWT need no User, and make their tokens themselves`,
+        );
       }
       const client = connect(flags, io);
       if (await createUser(client, flags.user)) await bind(client, flags.user, flags.role ?? []);

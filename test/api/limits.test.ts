@@ -223,6 +223,11 @@ describe('what never becomes a request is answered by a problem document too', (
       send: 'GET /livez HTTP/1.1\r\nHost:\r\nHost:\r\nConnection: close\r\n\r\n',
       expected: problem(400, 'BadRequest'),
     },
+    {
+      name: 'two Authorization headers are a 400',
+      send: `GET /livez HTTP/1.1\r\n${host}Authorization: Bearer a\r\nauthorization: Bearer b\r\nConnection: close\r\n\r\n`,
+      expected: problem(400, 'BadRequest'),
+    },
     { name: 'a request without a version is a 400', send: 'GET /livez\r\n\r\n', expected: problem(400, 'BadRequest') },
     {
       name: 'HTTP/2.0 is a 400, and the connection ends',

@@ -48,6 +48,9 @@ test('contract 12: kindred token create prints the token alone, creates the user
     assert.deepEqual([wrong.code, wrong.stdout], [2, ''], ttl);
   }
   await expect(404, world.admin('GET', '/api/v1alpha1/users/nobody'));
+  const foreign = await run(administrator, 'token', 'create', '--user', 'boss@corp');
+  assert.deepEqual([foreign.code, foreign.stdout], [2, '']);
+  assert.match(foreign.stderr, /--user needs the name of a User: .*, not "boss@corp"/);
 
   const list = await run(administrator, 'token', 'list', '--user', 'robot', '-o', 'json');
   assert.ok(!list.stdout.includes(token) && !list.stdout.includes('hash'));

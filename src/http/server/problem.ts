@@ -175,11 +175,12 @@ export function noHost(): KindredError {
   });
 }
 
-export function severalHosts(): KindredError {
-  return new KindredError('BadRequest', {
-    en: 'The request has more than one Host header',
-    zh: '请求包含多个 Host 头',
-  });
+export function severalHeaders(name: string): KindredError {
+  return new KindredError(
+    'BadRequest',
+    { en: 'The request has more than one {name} header', zh: '请求包含多个 {name} 头' },
+    { name },
+  );
 }
 
 /** The connection ends with it: what else comes there follows other rules. */
