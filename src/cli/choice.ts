@@ -30,7 +30,7 @@ export async function chosenTargets(
   io: Io,
   client: KindredClient,
   what: readonly string[],
-  { command, filename, all, ...flags }: ChoiceFlags & { command: string },
+  { command, purpose = command, filename, all, ...flags }: ChoiceFlags & { command: string; purpose?: string },
 ): Promise<{ targets: readonly Target[]; refused: number }> {
   const { targets, refused } = await targetsFrom(io, new Types(client), what, filename);
   const isNamed = filename !== undefined || targets.some(({ names }) => names.length > 0);
@@ -44,7 +44,7 @@ export async function chosenTargets(
   const chosen = await Promise.all(
     targets.map(async ({ type }): Promise<Target> => {
       const names = await client.for(type.model).listNames({ ...selectOf(flags), sort: ['metadata.name,asc'] });
-      if (names.length === 0) io.stderr.write(`There are no ${type.label} to ${command}\n`);
+      if (names.length === 0) io.stderr.write(`There are no ${type.label} to ${purpose}\n`);
       return { type, names };
     }),
   );

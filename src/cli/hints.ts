@@ -1,13 +1,10 @@
 /** What somebody who knows kubectl types and this command does not have, with what to type here. */
 
 const commands: Readonly<Record<string, string>> = {
-  'api-resources': '"kindred get" without a TYPE names the types',
   create: 'kindred apply -f FILE',
-  edit: 'kindred get TYPE NAME > FILE, change it, kindred apply -f FILE',
   login: '--token TOKEN, or the variable KINDRED_TOKEN, says who is asking',
   config:
     '--server and --token, or the variables KINDRED_SERVER and KINDRED_TOKEN, say which service and who is asking',
-  version: 'kindred --version',
   logs: 'the service writes its log to stderr; there are no containers',
 };
 
@@ -26,7 +23,7 @@ const options: Readonly<Record<string, string>> = {
   '--grace-period': goes,
   '--now': goes,
   '--cascade': goes,
-  '--wait': 'the command does not wait: an object goes at once, or when its finalizers are gone',
+  '--wait': 'kindred wait TYPE NAME --for=delete',
   '-L': '-o custom-columns=NAME:.metadata.name,KEY:.metadata.labels.KEY',
   '--show-labels': '-o yaml shows the labels',
 };

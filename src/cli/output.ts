@@ -17,7 +17,7 @@ export const valueFormats: readonly Format[] = ['json', 'yaml', 'table'];
 export const resultFormats: readonly ResultFormat[] = ['json', 'yaml', 'table', 'name'];
 const plainFormats = ['json', 'yaml', 'table', 'wide', 'name'];
 
-export function formatOption<F extends ResultFormat>(known: readonly F[], preset: F): Option {
+export function formatOption<F extends string>(known: readonly F[], preset: F): Option {
   return new Option('-o, --output <format>', `how to print: ${known.join(', ')}`)
     .argParser((text: string) => knownFormat(known, known, text))
     .default(preset);

@@ -1,9 +1,9 @@
-import { readFileSync } from 'node:fs';
 import { Command, CommanderError } from 'commander';
 import { describe } from './describe.ts';
 import { hintFor } from './hints.ts';
 import type { Io } from './io.ts';
 import { Exit, UsageError } from './io.ts';
+import { ownVersion } from './own-version.ts';
 
 /** In the order of the help; only the module of the command that is called is loaded. */
 const commands: Readonly<Record<string, () => Promise<(io: Io) => Command>>> = {
@@ -15,13 +15,18 @@ const commands: Readonly<Record<string, () => Promise<(io: Io) => Command>>> = {
   watch: async () => (await import('./watch.ts')).watchCommand,
   apply: async () => (await import('./apply.ts')).applyCommand,
   replace: async () => (await import('./replace.ts')).replaceCommand,
+  diff: async () => (await import('./diff.ts')).diffCommand,
+  edit: async () => (await import('./edit.ts')).editCommand,
   patch: async () => (await import('./patch.ts')).patchCommand,
   label: async () => (await import('./label.ts')).labelCommand,
   annotate: async () => (await import('./label.ts')).annotateCommand,
   delete: async () => (await import('./delete.ts')).deleteCommand,
+  wait: async () => (await import('./wait.ts')).waitCommand,
   finalizer: async () => (await import('./finalizer.ts')).finalizerCommand,
   export: async () => (await import('./export.ts')).exportCommand,
   import: async () => (await import('./import.ts')).importCommand,
+  'api-resources': async () => (await import('./api-resources.ts')).apiResourcesCommand,
+  version: async () => (await import('./version.ts')).versionCommand,
   plugin: async () => (await import('./plugin.ts')).pluginCommand,
   token: async () => (await import('./token.ts')).tokenCommand,
   auth: async () => (await import('./auth.ts')).authCommand,
@@ -56,12 +61,9 @@ function ignore(): void {}
 
 /** With the one command of this name, or with all: for the help, and to say what there is. */
 async function programFor(io: Io, name: string | undefined): Promise<Command> {
-  const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
-    version: string;
-  };
   const root = new Command('kindred')
     .description('Declare models and get a durable HTTP service for them.')
-    .version(version)
+    .version(ownVersion())
     .showHelpAfterError('(--help shows how it is used)');
   const called = name !== undefined && Object.hasOwn(commands, name) ? [commands[name]!] : Object.values(commands);
   const shown = (await Promise.all(called.map((load) => load()))).map((make) => make(io));

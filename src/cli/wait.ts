@@ -1,0 +1,177 @@
+import { Command, InvalidArgumentError, Option } from 'commander';
+import type { KindredClient, WatchEvent } from '../client/client.ts';
+import { KindredError } from '../client/client.ts';
+import type { ExtensionObject } from '../model/object.ts';
+import type { ChoiceFlags } from './choice.ts';
+import { chosenTargets, withChoice } from './choice.ts';
+import type { ConnectionFlags } from './connection.ts';
+import { connect, withConnection } from './connection.ts';
+import { describe } from './describe.ts';
+import { parseDuration } from './duration.ts';
+import type { Io } from './io.ts';
+import { Exit, UsageError, write } from './io.ts';
+import { printed, Template } from './jsonpath.ts';
+import type { Target } from './targets.ts';
+
+interface Flags extends ConnectionFlags, ChoiceFlags {
+  for: Goal;
+  timeout: number;
+}
+
+/** What is waited for. */
+interface Goal {
+  readonly text: string;
+  /** @param object undefined while there is none of the name */
+  isMet(object: ExtensionObject | undefined): boolean;
+  /** Whether an object that is not there may be waited for. */
+  readonly mayBeAbsent: boolean;
+}
+
+const defaultTimeout = '30s';
+
+/** Names that a watch asks for; of more it looks at the whole type. */
+const selectedNames = 50;
+
+export function waitCommand(io: Io): Command {
+  const command = new Command('wait')
+    .description('wait until objects are as they are meant to be')
+    .addOption(
+      new Option(
+        '--for <goal>',
+        'condition=NAME[=VALUE] (default value: True), jsonpath=PATH[=VALUE], create or delete',
+      )
+        .argParser(goalOf)
+        .makeOptionMandatory(),
+    )
+    .addOption(
+      new Option('--timeout <duration>', 'how long at most; 0 looks once')
+        .argParser(duration)
+        .default(parseDuration(defaultTimeout), defaultTimeout),
+    )
+    .addHelpText(
+      'after',
+      "\nFor example:\n  kindred wait city/nice --for=condition=Ready --timeout=1m\n  kindred wait cities --all --for=jsonpath='{.status.phase}'=Done\nThe exit code is 0 when all of them are so, 1 otherwise.",
+    )
+    .action(async (what: string[], flags: Flags) => {
+      const deadline = AbortSignal.timeout(flags.timeout);
+      const client = connect(flags, io);
+      const { targets, refused } = await chosenTargets(io, client, what, {
+        ...flags,
+        command: 'wait',
+        purpose: 'wait for',
+      });
+      if (refused === 0 && targets.every(({ names }) => names.length === 0)) throw new Exit(1);
+      let failures = refused;
+      for (const target of targets) {
+        if (target.names.length > 0) failures += await waitFor(io, client, target, flags.for, deadline);
+      }
+      if (failures > 0) throw new Exit(1);
+    });
+  return withConnection(withChoice(command), io);
+}
+
+/** @returns for how many objects it was in vain; they are told */
+async function waitFor(
+  io: Io,
+  client: KindredClient,
+  { type: { model, label }, names }: Target,
+  goal: Goal,
+  deadline: AbortSignal,
+): Promise<number> {
+  const waiting = new Set(names);
+  let missing = 0;
+  const look = async (name: string, object: ExtensionObject | undefined): Promise<void> => {
+    if (!waiting.has(name)) return;
+    if (goal.isMet(object)) {
+      waiting.delete(name);
+      await write(io.stdout, `${label}/${name} condition met\n`);
+    } else if (!object && !goal.mayBeAbsent) {
+      waiting.delete(name);
+      missing++;
+      io.stderr.write(describe(new Error(`There is no ${label}/${name}`)));
+    }
+  };
+  // Once without a watch: a time limit of 0 still looks.
+  for (const name of names) await look(name, await client.fetch(model, name));
+  if (waiting.size > 0 && !deadline.aborted) {
+    const select =
+      waiting.size > selectedNames ? {} : { fieldSelector: `metadata.name in (${[...waiting].join(',')})` };
+    const end = new AbortController();
+    const signal = AbortSignal.any([deadline, end.signal]);
+    const seen = new Set<string>();
+    let isComplete = false;
+    try {
+      for await (const event of client.for(model).watch({ select, sendInitial: true, signal })) {
+        if (event.type === 'BOOKMARK') {
+          // Everything that is there was sent: what was not is gone since it was looked at.
+          for (const name of isComplete ? [] : [...waiting]) if (!seen.has(name)) await look(name, undefined);
+          isComplete = true;
+        } else {
+          seen.add(event.object.metadata.name);
+          await look(event.object.metadata.name, stateAfter(event));
+        }
+        if (waiting.size === 0) end.abort();
+      }
+    } catch (error) {
+      if (error instanceof Exit || error instanceof KindredError || !signal.aborted) throw error;
+    }
+  }
+  for (const name of waiting) {
+    io.stderr.write(describe(new Error(`timed out waiting for ${goal.text} of ${label}/${name}`)));
+  }
+  return missing + waiting.size;
+}
+
+function stateAfter(event: WatchEvent<ExtensionObject>): ExtensionObject | undefined {
+  return event.type === 'ADDED' || event.type === 'MODIFIED' ? event.object : undefined;
+}
+
+function goalOf(text: string): Goal {
+  if (text === 'delete') return { text, mayBeAbsent: true, isMet: (object) => object === undefined };
+  if (text === 'create') return { text, mayBeAbsent: true, isMet: (object) => object !== undefined };
+  const [, name, wanted = 'True'] = /^condition=([^=]+)(?:=(.*))?$/s.exec(text) ?? [];
+  if (name !== undefined) {
+    return { text, mayBeAbsent: false, isMet: (object) => hasCondition(object, name, wanted) };
+  }
+  const path = /^jsonpath=(.+)$/s.exec(text)?.[1];
+  if (path === undefined) {
+    throw new InvalidArgumentError(
+      'It needs condition=NAME, condition=NAME=VALUE, jsonpath=PATH=VALUE, jsonpath=PATH, create or delete.',
+    );
+  }
+  return jsonPathGoal(text, path);
+}
+
+function hasCondition(object: ExtensionObject | undefined, name: string, wanted: string): boolean {
+  const { conditions } = (object?.status ?? {}) as { conditions?: unknown };
+  if (!Array.isArray(conditions)) return false;
+  const same = (a: unknown, b: string) => String(a).toLowerCase() === b.toLowerCase();
+  return conditions.some((one) => one !== null && same(one?.type, name) && same(one?.status, wanted));
+}
+
+/** `{.status.phase}=Done`: the first "=" behind the braces, or behind the brackets, begins the value. */
+function jsonPathGoal(text: string, given: string): Goal {
+  const [, path = '', wanted] = /^(\{.*?\}(?==|$)|(?:\[[^\]]*\]|[^=[])+)(?:=(.*))?$/s.exec(given) ?? [];
+  try {
+    const template = new Template(path);
+    if (!template.isPath) throw new UsageError(`"${given}" is no JSONPath`);
+    const isMet = (object: ExtensionObject | undefined) => {
+      const values = object === undefined ? [] : template.values(object).map(printed);
+      if (wanted === undefined) return values.length > 0;
+      return values.length > 0 && values.every((value) => value === wanted.replace(/^(["'])(.*)\1$/s, '$2'));
+    };
+    return { text, mayBeAbsent: false, isMet };
+  } catch (error) {
+    if (error instanceof UsageError) throw new InvalidArgumentError(error.message);
+    throw error;
+  }
+}
+
+function duration(text: string): number {
+  const milliseconds = parseDuration(text);
+  // Above it a timer of Node.js would fire at once.
+  if (milliseconds === undefined || milliseconds > 2 ** 31 - 1) {
+    throw new InvalidArgumentError('It needs a duration such as 30s or 5m, of 24 days at most.');
+  }
+  return milliseconds;
+}
