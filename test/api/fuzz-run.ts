@@ -28,6 +28,7 @@ const options = { seed: Number(values.seed), requests: Number(values.requests), 
 const report = await fuzz({ ...options, onProgress: show });
 shown = 0;
 show(report);
+console.log(`the longest turn was of ${report.longestBatch}`);
 const seconds = Math.round((performance.now() - started) / 1000);
 console.log(
   `seed ${report.seed}, ${seconds} s, heap ${report.heap.map((bytes) => Math.round(bytes / 1e6)).join(' → ')} MB`,

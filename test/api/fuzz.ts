@@ -33,6 +33,8 @@ export interface FuzzReport {
   refused: number;
   /** Milliseconds of processor time: the longest turn of the event loop, and the most that up to eight requests took together. */
   longestTurn: number;
+  /** The requests of that turn, cut. */
+  longestBatch: string;
   slowest: number;
   /** Bytes of the heap after a collection: when a fifth was sent, and at the end. */
   heap: number[];
@@ -170,7 +172,16 @@ const identities = Object.entries({
 }).flatMap(([name, times]) => Array<string>(times).fill(name));
 
 export async function fuzz({ seed, requests, raw, onProgress }: FuzzOptions): Promise<FuzzReport> {
-  const report: FuzzReport = { seed, sent: 0, statuses: {}, refused: 0, longestTurn: 0, slowest: 0, heap: [] };
+  const report: FuzzReport = {
+    seed,
+    sent: 0,
+    statuses: {},
+    refused: 0,
+    longestTurn: 0,
+    longestBatch: '',
+    slowest: 0,
+    heap: [],
+  };
   const service = new FuzzedService();
   await service.start();
   try {
@@ -280,7 +291,10 @@ class FuzzedService {
     const about = () => `seed ${report.seed}, after ${report.sent} requests: ${JSON.stringify(batch).slice(0, 3_000)}`;
     if (time > 500) assert.ok(time <= 500 * slowness(), `${time} ms of processor time; ${about()}`);
     report.slowest = Math.max(report.slowest, time);
-    report.longestTurn = Math.max(report.longestTurn, turn);
+    if (turn > report.longestTurn) {
+      report.longestTurn = turn;
+      report.longestBatch = JSON.stringify(batch).slice(0, 3_000);
+    }
     const known = this.#revision;
     for (const [i, reply] of replies.entries()) {
       const request = batch[i]!;
@@ -334,7 +348,11 @@ class FuzzedService {
   async exchangeRaw(messages: readonly Buffer[], report: FuzzReport): Promise<void> {
     this.#guard.take();
     const answers = await Promise.all(messages.map((bytes) => answerTo(this.#api.port, bytes)));
-    report.longestTurn = Math.max(report.longestTurn, this.#guard.take());
+    const turn = this.#guard.take();
+    if (turn > report.longestTurn) {
+      report.longestTurn = turn;
+      report.longestBatch = 'bytes that are not quite HTTP';
+    }
     for (const [i, answer] of answers.entries()) {
       report.sent++;
       const about = () =>
