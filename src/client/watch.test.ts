@@ -18,15 +18,22 @@ interface Script {
   end?: 'close' | 'break' | 'hang';
 }
 
-/** A service that answers each new connection by the next script. */
-function scripted(scripts: Script[]): { fetch: typeof globalThis.fetch; asked: string[] } {
-  const asked: string[] = [];
+/**
+ * A service that answers each new connection by the next script. A connection that is not in the script ends the watch
+ * through `deviation`, whose reason says why: as a failed request it would be tried again for ever.
+ */
+function scripted(scripts: Script[]): { fetch: typeof globalThis.fetch; deviation: AbortSignal } {
+  const deviation = new AbortController();
   const fetch: typeof globalThis.fetch = async (input, init) => {
     const script = scripts.shift();
-    if (!script) throw new Error('more connections than expected');
-    const query = Object.fromEntries(new URL(String(input)).searchParams);
-    asked.push(JSON.stringify(query));
-    assert.deepEqual(query, { watch: 'true', ...script.expect });
+    try {
+      assert.ok(script, 'more connections than expected');
+      const query = Object.fromEntries(new URL(String(input)).searchParams);
+      assert.deepEqual(query, { watch: 'true', ...script.expect });
+    } catch (error) {
+      deviation.abort(error);
+      throw error;
+    }
     if (script.status !== undefined && script.status !== 200) {
       const code = script.status === 410 ? 'Expired' : 'NotReady';
       return Response.json({ status: script.status, code, detail: code }, { status: script.status });
@@ -42,7 +49,7 @@ function scripted(scripts: Script[]): { fetch: typeof globalThis.fetch; asked: s
     });
     return new Response(body, { headers: { 'kindred-revision': String(script.revision ?? 0) } });
   };
-  return { fetch, asked };
+  return { fetch, deviation: deviation.signal };
 }
 
 const object = (name: string, version = 0) => ({
@@ -53,15 +60,22 @@ const object = (name: string, version = 0) => ({
 });
 const quick = { minDelay: 1, maxDelay: 2 };
 
-async function collect(scripts: Script[], options: object, count: number): Promise<string[]> {
-  const { fetch } = scripted(scripts);
+async function collect(
+  scripts: Script[],
+  { signal, ...options }: { signal?: AbortSignal } & Record<string, unknown>,
+  count: number,
+): Promise<string[]> {
+  const { fetch, deviation } = scripted(scripts);
   const client = createClient({ url: 'http://service', fetch });
   const seen: string[] = [];
-  for await (const event of client.for(Thing).watch({ ...quick, ...options })) {
+  for await (const event of client
+    .for(Thing)
+    .watch({ ...quick, ...options, signal: AbortSignal.any([deviation, ...(signal ? [signal] : [])]) })) {
     const name = 'object' in event ? event.object.metadata.name : '';
     seen.push([event.type, event.revision, name, event.initial ? 'initial' : ''].filter(Boolean).join(' '));
     if (seen.length === count) break;
   }
+  deviation.throwIfAborted();
   return seen;
 }
 
@@ -269,12 +283,13 @@ test('contract 13: a watch without a byte for too long counts as broken', async 
   const seen = await collect(
     [
       { expect: {}, revision: 7, end: 'hang' },
-      { expect: { since: '7' }, events: [{ type: 'ADDED', revision: 8, object: object('a') }] },
+      { expect: { since: '7' }, events: [{ type: 'ADDED', revision: 8, object: object('a') }], end: 'hang' },
+      { expect: { since: '8' }, events: [{ type: 'ADDED', revision: 9, object: object('b') }] },
     ],
-    { idleTimeout: 20 },
-    1,
+    { idleTimeout: 20, signal: AbortSignal.timeout(5_000) },
+    2,
   );
-  assert.deepEqual(seen, ['ADDED 8 a']);
+  assert.deepEqual(seen, ['ADDED 8 a', 'ADDED 9 b']);
 });
 
 test('contract 13: a signal ends a watch quietly', async () => {
