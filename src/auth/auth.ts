@@ -30,7 +30,7 @@ import { builtInModels, PersonalAccessToken, Role, RoleBinding, User } from './m
 import type { AuthOptions } from './options.ts';
 import { OutageLog } from './outage-log.ts';
 import { Templates } from './templates.ts';
-import { Departed } from './user-cleanup.ts';
+import { UserCleanup } from './user-cleanup.ts';
 
 export interface AuthParts {
   readonly options: AuthOptions;
@@ -87,7 +87,7 @@ export class Auth {
   readonly #stopListening: (() => void)[] = [];
   #runtime: AuthRuntime | undefined;
   #templates: Templates | undefined;
-  #departed: Departed | undefined;
+  #userCleanup: UserCleanup | undefined;
   #hadFirstStart = false;
   #needsAdministrator = false;
   /** Changes that arrive while the stored state is read. */
@@ -149,7 +149,7 @@ export class Auth {
       registry.onUnregister((_, owner) => owner !== '' && this.authorizer.changed()),
     );
     const common = { client: runtime.client, timers, logger };
-    this.#departed = new Departed({ ...common, rbac: this.authorizer, tokens: this.#tokens });
+    this.#userCleanup = new UserCleanup({ ...common, rbac: this.authorizer, tokens: this.#tokens });
     await this.#reload();
     this.#hadFirstStart = await runtime.firstStart.isPast();
     this.#needsAdministrator = !this.#hadFirstStart && needsAdministrator(this.authorizer, this.#tokens);
@@ -182,7 +182,7 @@ export class Auth {
     const waiting = this.#waiting ?? [];
     this.#waiting = undefined;
     for (const change of waiting) this.#apply(change);
-    this.#departed!.resume();
+    this.#userCleanup!.resume();
   }
 
   /** The first administrator's token, once; undefined when there was a start with authentication before. */
@@ -204,7 +204,7 @@ export class Auth {
   /** Resolves when the role templates of all registered models are stored, and deleted users' grants are gone. */
   async settled(): Promise<void> {
     await this.#templates?.settled();
-    await this.#departed?.settled();
+    await this.#userCleanup?.settled();
   }
 
   /** The plugin's pre-declared objects, all of them: the plugin may do everything with these. An empty list takes that away. */
@@ -241,7 +241,7 @@ export class Auth {
 
   async stop(): Promise<void> {
     for (const stop of this.#stopListening) stop();
-    await Promise.all([this.#templates?.stop(), this.#departed?.stop(), this.audit.close()]);
+    await Promise.all([this.#templates?.stop(), this.#userCleanup?.stop(), this.audit.close()]);
     this.authorizer.stop();
   }
 
@@ -271,8 +271,8 @@ export class Auth {
         const was = this.authorizer.user(name);
         this.authorizer.setUser(name, object, revision);
         const is = this.authorizer.user(name);
-        if (was && !is) this.#departed?.left(name, revision);
-        if (is && was?.created !== is.created) this.#departed?.came(name);
+        if (was && !is) this.#userCleanup?.onDeleted(name, revision);
+        if (is && was?.created !== is.created) this.#userCleanup?.onCreated(name);
       }
     }
   }

@@ -5,13 +5,14 @@ import type { SchemeRegistry } from '../model/registry.ts';
 import type { Scheme } from '../model/scheme.ts';
 import type { ExtensionClient } from '../resource/extension-client.ts';
 import type { Logger } from '../runtime/logger.ts';
+import { TaskQueue } from '../runtime/task-queue.ts';
 import type { Timers } from '../runtime/timers.ts';
 import type { RoleKeys } from './authorization/keys.ts';
 import type { Rule } from './authorization/rule.ts';
 import { Role } from './models.ts';
 import { OutageLog } from './outage-log.ts';
 
-export interface TemplateParts {
+export interface TemplateDependencies {
   readonly keys: RoleKeys;
   readonly registry: SchemeRegistry;
   /** Acts as the service itself. */
@@ -47,29 +48,35 @@ function templateRules(plural: string, group: string, kind: TemplateKind): Rule[
 }
 
 export class Templates {
-  readonly #parts: TemplateParts;
-  /** By model: the last piece of work on its templates. */
-  readonly #work = new Map<string, Promise<void>>();
+  readonly #dependencies: TemplateDependencies;
+  /** By model. */
+  readonly #tasks: TaskQueue;
   readonly #stopListening: readonly (() => void)[];
-  readonly #outage: OutageLog;
-  #stopped = false;
 
-  constructor(parts: TemplateParts) {
-    this.#parts = parts;
-    this.#outage = new OutageLog(parts.logger, {
+  constructor(dependencies: TemplateDependencies) {
+    this.#dependencies = dependencies;
+    const { registry, timers, logger } = dependencies;
+    const outage = new OutageLog(logger, {
       begins: 'The role templates cannot be stored at the moment; trying until they can',
       over: 'The role templates are stored',
     });
+    this.#tasks = new TaskQueue({
+      timers,
+      minDelay: retryDelay,
+      maxDelay: retryDelay,
+      failed: (error, model) => outage.failed(model, error, { model }),
+      succeeded: (model) => outage.succeeded(model),
+    });
     this.#stopListening = [
-      parts.registry.onRegister((scheme) => this.#follow(scheme, () => this.#put(scheme))),
-      parts.registry.onUnregister((scheme) => this.#follow(scheme, () => this.#remove(scheme))),
+      registry.onRegister((scheme) => this.#tasks.add(modelKey(scheme), () => this.#put(scheme))),
+      registry.onUnregister((scheme) => this.#tasks.add(modelKey(scheme), () => this.#remove(scheme))),
     ];
-    for (const scheme of parts.registry.schemes()) this.#follow(scheme, () => this.#put(scheme));
+    for (const scheme of registry.schemes()) this.#tasks.add(modelKey(scheme), () => this.#put(scheme));
   }
 
   /** Resolves when the templates of every model registered so far are stored. */
-  async settled(): Promise<void> {
-    while (this.#work.size > 0) await Promise.all(this.#work.values());
+  settled(): Promise<void> {
+    return this.#tasks.settled();
   }
 
   /** From now on models go because the process ends: their templates stay. */
@@ -79,35 +86,7 @@ export class Templates {
 
   async stop(): Promise<void> {
     this.drain();
-    this.#stopped = true;
-    await this.settled();
-  }
-
-  #follow(scheme: Scheme, task: () => Promise<void>): void {
-    const key = modelKey(scheme);
-    const after = this.#work.get(key) ?? Promise.resolve();
-    const work = after
-      .then(() => this.#persist(key, task))
-      .finally(() => {
-        if (this.#work.get(key) === work) this.#work.delete(key);
-      });
-    this.#work.set(key, work);
-  }
-
-  async #persist(key: string, task: () => Promise<void>): Promise<void> {
-    while (!this.#stopped) {
-      try {
-        await task();
-        this.#outage.succeeded(key);
-        return;
-      } catch (error) {
-        if (this.#stopped) return;
-        this.#outage.failed(key, error, { model: key });
-        await new Promise<void>((resolve) => {
-          this.#parts.timers.after(retryDelay, resolve);
-        });
-      }
-    }
+    await this.#tasks.stop();
   }
 
   async #put(scheme: Scheme): Promise<void> {
@@ -125,7 +104,7 @@ export class Templates {
 
   /** False when the name belongs to something else. */
   async #putAs(name: string, scheme: Scheme, kind: TemplateKind): Promise<boolean> {
-    const { keys, client } = this.#parts;
+    const { keys, client } = this.#dependencies;
     const template = {
       metadata: {
         name,
@@ -152,7 +131,7 @@ export class Templates {
   }
 
   async #remove(scheme: Scheme): Promise<void> {
-    const { keys, client } = this.#parts;
+    const { keys, client } = this.#dependencies;
     const names = kinds.flatMap((kind) =>
       [false, true].map((distinct) => templateName(scheme.plural, scheme.groupVersionKind.group, kind, distinct)),
     );

@@ -4,7 +4,7 @@ import { KindredError } from '../errors.ts';
 import { defineModel } from '../model/define.ts';
 import type { ConnectionOptions } from './client.ts';
 import { createClient } from './client.ts';
-import { delayAfter, isNotApplied, Patience, retryAfterOf } from './retry.ts';
+import { isNotApplied, Patience, retryAfterOf, waitAfter } from './retry.ts';
 
 const Thing = defineModel({
   gvk: { group: 'demo.example.com', version: 'v1', kind: 'Thing', singular: 'thing', plural: 'things' },
@@ -172,12 +172,12 @@ test('an answer that falls silent midway is given up after the timeout', async (
 test('waits double up to the longest one, with jitter, on top of what the service asks for', () => {
   const options = { minDelay: 100, maxDelay: 1_000, random: () => 1 };
   assert.deepEqual(
-    [1, 2, 3, 4, 5, 9].map((failures) => delayAfter(failures, options)),
+    [1, 2, 3, 4, 5, 9].map((failures) => waitAfter(failures, options)),
     [100, 200, 400, 800, 1_000, 1_000],
   );
-  assert.equal(delayAfter(1, { ...options, random: () => 0 }), 50);
+  assert.equal(waitAfter(1, { ...options, random: () => 0 }), 50);
   const error = new KindredError('NotReady', { en: '', zh: '' }, {}, {}, { headers: { 'Retry-After': '3' } });
-  assert.equal(delayAfter(1, options, error), 3_100);
+  assert.equal(waitAfter(1, options, error), 3_100);
 });
 
 test('Retry-After is seconds or a date', () => {

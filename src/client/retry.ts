@@ -1,5 +1,6 @@
 /** Trying again: how long to wait, for how long in all, and after which failures. */
 import { KindredError } from '../errors.ts';
+import { delayAfter } from '../runtime/backoff.ts';
 
 /** Waits between attempts: doubled after each failure, each with jitter, on top of what the service asks for (`Retry-After`). */
 export interface BackoffOptions {
@@ -21,9 +22,9 @@ export interface RetryPolicy extends BackoffOptions {
 }
 
 /** Milliseconds to wait after so many failures in a row, the last of them being `error`. */
-export function delayAfter(failures: number, options: BackoffOptions, error?: unknown): number {
+export function waitAfter(failures: number, options: BackoffOptions, error?: unknown): number {
   const { minDelay = 250, maxDelay = 10_000, random = Math.random } = options;
-  return retryAfterOf(error) + Math.min(maxDelay, minDelay * 2 ** (failures - 1)) * (0.5 + random() / 2);
+  return retryAfterOf(error) + delayAfter(failures, { minDelay, maxDelay }) * (0.5 + random() / 2);
 }
 
 /** Milliseconds that an answer asks to wait (RFC 9110, 10.2.3: seconds or a date); 0 when it does not say. */
@@ -88,7 +89,7 @@ export class Patience {
       this.#isOver = true;
       throw error;
     }
-    const delay = Math.min(delayAfter(failures, this.#policy, error), left);
+    const delay = Math.min(waitAfter(failures, this.#policy, error), left);
     onWait?.(error, delay);
     const either = stop && signal ? AbortSignal.any([stop, signal]) : (stop ?? signal);
     await sleep(delay, either).catch((reason: unknown) => {
@@ -149,7 +150,7 @@ export async function retryOnConflict<R>(attempt: () => Promise<R>, options: Ret
       return await attempt();
     } catch (error) {
       if (failures >= attempts || !(error instanceof KindredError) || error.code !== 'VersionConflict') throw error;
-      await sleep(delayAfter(failures, { minDelay: delay, random }), signal);
+      await sleep(waitAfter(failures, { minDelay: delay, random }), signal);
     }
   }
 }

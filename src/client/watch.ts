@@ -4,7 +4,7 @@ import type { Connection } from './connection.ts';
 import { errorFrom } from './connection.ts';
 import { lines } from './ndjson.ts';
 import type { BackoffOptions } from './retry.ts';
-import { delayAfter, sleep } from './retry.ts';
+import { sleep, waitAfter } from './retry.ts';
 
 export interface ResumeOptions extends BackoffOptions {
   /** False: whatever ends the stream is thrown. Default true: it goes on from the last revision seen, on any replica. */
@@ -81,7 +81,7 @@ export async function* watch<T>(
     }
     if (signal?.aborted || connection.signal?.aborted) return;
     listing?.restart();
-    const stopped = await sleep(delayAfter(++failures, request, failure), signal).then(
+    const stopped = await sleep(waitAfter(++failures, request, failure), signal).then(
       () => false,
       () => true,
     );

@@ -15,6 +15,7 @@ import { KindredError, messageOf } from '../errors.ts';
 import type { Model } from '../model/model-type.ts';
 import { system } from '../resource/access.ts';
 import type { ModelResource } from '../resource/resource.ts';
+import { delayAfter } from '../runtime/backoff.ts';
 import { endsWithin, pause } from '../runtime/timers.ts';
 import type { PluginScope } from './faults.ts';
 import { watchFaults } from './faults.ts';
@@ -632,7 +633,7 @@ export class PluginHost {
         if (this.#stopping) return;
         if (attempt % 10 === 0)
           this.#parts.logger.warn({ err, plugin: entry.name }, 'The Plugin object could not be written');
-        await pause(this.#parts.timers, Math.min(5_000, 10 * 2 ** attempt));
+        await pause(this.#parts.timers, delayAfter(attempt, { minDelay: 20, maxDelay: 5_000 }));
       }
     }
   }

@@ -1,19 +1,29 @@
-/** How long a name waits after its n-th failure in a row: `minDelay`, doubled each time, at most `maxDelay` (contract section 8). */
+/** Waits between attempts. Milliseconds. */
+export interface Delays {
+  /** Before the second attempt. */
+  readonly minDelay: number;
+  readonly maxDelay: number;
+}
+
+/** How long to wait after so many failures in a row: `minDelay`, doubled each time, at most `maxDelay` (contract section 8). */
+export function delayAfter(failures: number, { minDelay, maxDelay }: Delays): number {
+  return Math.min(maxDelay, minDelay * 2 ** Math.min(failures - 1, 1_000));
+}
+
+/** The failures of names, and how long each waits after its latest. */
 export class Backoff {
-  readonly #minDelay: number;
-  readonly #maxDelay: number;
+  readonly #delays: Delays;
   readonly #failures = new Map<string, number>();
 
-  constructor(options: { /** Milliseconds. */ minDelay: number; maxDelay: number }) {
-    this.#minDelay = options.minDelay;
-    this.#maxDelay = options.maxDelay;
+  constructor(delays: Delays) {
+    this.#delays = delays;
   }
 
   /** Counts one more failure and says how many milliseconds to wait. */
   next(name: string): number {
-    const before = this.#failures.get(name) ?? 0;
-    this.#failures.set(name, before + 1);
-    return Math.min(this.#maxDelay, this.#minDelay * 2 ** Math.min(before, 1_000));
+    const failures = this.failures(name) + 1;
+    this.#failures.set(name, failures);
+    return delayAfter(failures, this.#delays);
   }
 
   /** Failures in a row. */

@@ -11,6 +11,7 @@ import { parseLabelSelector } from '../query/selector.ts';
 import type { Author } from '../resource/access.ts';
 import type { AppliedChange, Feed } from '../resource/feed.ts';
 import { eventTypeOf } from '../resource/watch/events.ts';
+import { delayAfter } from '../runtime/backoff.ts';
 import type { Logger } from '../runtime/logger.ts';
 import type { Timers } from '../runtime/timers.ts';
 import { AddressNotAllowed } from './address.ts';
@@ -299,7 +300,7 @@ export class WebhookRun {
       this.#done(object, delivery);
       return;
     }
-    const backoff = Math.min(options.maxDelay, options.minDelay * 2 ** Math.min(delivery.attempts - 1, 50));
+    const backoff = delayAfter(delivery.attempts, options);
     const asked = error instanceof Refused ? (error.retryAfter ?? 0) : 0;
     const delay = Math.max(backoff * (0.75 + random() / 2), Math.min(asked, options.maxDelay));
     const cancel = timers.after(delay, () => this.#due(object));

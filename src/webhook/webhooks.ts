@@ -11,6 +11,7 @@ import type { AppliedChange } from '../resource/feed.ts';
 import type { Resources } from '../resource/registry.ts';
 import type { ModelResource } from '../resource/resource.ts';
 import type { Logger } from '../runtime/logger.ts';
+import { TaskQueue } from '../runtime/task-queue.ts';
 import type { Timers } from '../runtime/timers.ts';
 import type { Lookup } from './address.ts';
 import { missingRight, webhookBehaviour } from './behaviour.ts';
@@ -37,7 +38,7 @@ export interface WebhookOptions extends Partial<WebhookRunOptions> {
   readonly concurrency?: number;
 }
 
-export interface WebhooksParts {
+export interface WebhooksDependencies {
   readonly registry: SchemeRegistry;
   readonly resources: Resources;
   readonly store: LeaseStore;
@@ -74,35 +75,35 @@ const reviewDelay = 1_000;
 const keyEntries = ['key', 'previousKey'];
 
 export class Webhooks {
-  readonly #parts: WebhooksParts;
+  readonly #dependencies: WebhooksDependencies;
   readonly #options: Required<WebhookOptions>;
   readonly #model: Model<WebhookObject>;
   readonly #leader: Leader;
   #resource: ModelResource | undefined;
   #unsubscribe: (() => void) | undefined;
-  #term: Term | undefined;
+  #term: LeaderTerm | undefined;
   #ended: Promise<void> = Promise.resolve();
 
-  constructor(parts: WebhooksParts) {
-    this.#parts = parts;
-    this.#options = parts.options;
-    this.#model = webhookModel(parts.reservedDomain);
-    parts.registry.register(this.#model, undefined, '');
+  constructor(dependencies: WebhooksDependencies) {
+    this.#dependencies = dependencies;
+    this.#options = dependencies.options;
+    this.#model = webhookModel(dependencies.reservedDomain);
+    dependencies.registry.register(this.#model, undefined, '');
     this.#leader = new Leader({
-      store: parts.store,
+      store: dependencies.store,
       name: 'webhooks',
-      holder: parts.replica,
-      timers: parts.timers,
-      times: parts.leaseTimes,
+      holder: dependencies.replica,
+      timers: dependencies.timers,
+      times: dependencies.leaseTimes,
       onAcquired: (fence) => this.#begin(fence),
       onLost: () => this.#endTerm(false),
-      onError: (err) => parts.logger.warn({ err }, 'The lease of the webhooks could not be taken'),
+      onError: (err) => dependencies.logger.warn({ err }, 'The lease of the webhooks could not be taken'),
     });
   }
 
   /** Once the models of the plugins are registered: changes of models that are not there are passed over. */
   async start(): Promise<void> {
-    const { registry, resources } = this.#parts;
+    const { registry, resources } = this.#dependencies;
     this.#resource = resources.model(registry.schemeOf(this.#model));
     await this.#resource.ready;
     this.#unsubscribe = resources.feed.subscribe((change) => this.#term?.change(change));
@@ -119,8 +120,8 @@ export class Webhooks {
 
   #begin(fence: Fence): void {
     const resource = this.#resource!;
-    this.#term = new Term(this.#parts, this.#options, { model: this.#model, resource, fence });
-    void this.#term.start();
+    this.#term = new LeaderTerm(this.#dependencies, this.#options, { model: this.#model, resource, fence });
+    this.#term.start();
   }
 
   #endTerm(save: boolean): void {
@@ -130,34 +131,47 @@ export class Webhooks {
   }
 }
 
+/** Among the names of webhooks, none of which is empty. */
+const listing = '';
+
 /** The time for which this replica holds the lease. */
-class Term {
-  readonly #parts: WebhooksParts;
+class LeaderTerm {
+  readonly #dependencies: WebhooksDependencies;
   readonly #options: Required<WebhookOptions>;
   readonly #model: Model<WebhookObject>;
   readonly #resource: ModelResource;
   readonly #client: ExtensionClient;
   readonly #sender: Sender;
   readonly #runs = new Map<string, { readonly run: WebhookRun; readonly created: number }>();
-  /** Changes of webhooks are followed one by one. */
-  #work: Promise<void> = Promise.resolve();
+  /** By webhook, one after the other. */
+  readonly #tasks: TaskQueue;
   readonly #stopListening: readonly (() => void)[];
   #cancelReview: (() => void) | undefined;
   #isWaking = false;
   #ended = false;
 
   constructor(
-    parts: WebhooksParts,
+    dependencies: WebhooksDependencies,
     options: Required<WebhookOptions>,
     { model, resource, fence }: { model: Model<WebhookObject>; resource: ModelResource; fence: Fence },
   ) {
-    this.#parts = parts;
+    this.#dependencies = dependencies;
     this.#options = options;
     this.#model = model;
     this.#resource = resource;
-    this.#client = parts.clientOf(() => fence);
-    this.#sender = new Sender({ ...options, ...(parts.lookup && { lookup: parts.lookup }) });
-    const { registry, timers } = parts;
+    this.#client = dependencies.clientOf(() => fence);
+    this.#sender = new Sender({ ...options, ...(dependencies.lookup && { lookup: dependencies.lookup }) });
+    const { registry, timers, logger } = dependencies;
+    this.#tasks = new TaskQueue({
+      timers,
+      minDelay: 100,
+      maxDelay: 10_000,
+      concurrency: 1,
+      failed: (err, name) =>
+        name === listing
+          ? logger.warn({ err }, 'The webhooks could not be listed; trying again')
+          : logger.warn({ err, webhook: name }, 'A webhook could not be started; trying again'),
+    });
     // A plugin that is loaded again takes its models away and brings them back.
     const review = () => {
       this.#cancelReview ??= timers.after(reviewDelay, () => {
@@ -169,29 +183,23 @@ class Term {
       for (const { run } of this.#runs.values()) run.rightsChanged();
     };
     this.#stopListening = [
-      parts.onRightsChange(rightsChanged),
+      dependencies.onRightsChange(rightsChanged),
       registry.onRegister(review),
       registry.onUnregister(review),
     ];
   }
 
-  async start(): Promise<void> {
-    for (let delay = 100; !this.#ended; delay = Math.min(delay * 2, 10_000)) {
-      try {
-        for (const name of await this.#client.listNames(this.#model)) this.#follow(name);
-        return;
-      } catch (err) {
-        this.#parts.logger.warn({ err }, 'The webhooks could not be listed; trying again');
-        await new Promise<void>((resolve) => this.#parts.timers.after(delay, resolve));
-      }
-    }
+  start(): void {
+    this.#tasks.add(listing, async () => {
+      for (const name of await this.#client.listNames(this.#model)) this.#follow(name);
+    });
   }
 
   async end(save: boolean): Promise<void> {
     this.#ended = true;
     for (const stop of this.#stopListening) stop();
     this.#cancelReview?.();
-    await this.#work;
+    await this.#tasks.stop();
     await Promise.all([...this.#runs.values()].map(({ run }) => run.stop(save)));
     this.#sender.close();
   }
@@ -221,9 +229,7 @@ class Term {
   }
 
   #follow(name: string): void {
-    this.#work = this.#work
-      .then(() => this.#settle(name))
-      .catch((err: unknown) => this.#parts.logger.warn({ err, webhook: name }, 'A webhook could not be started'));
+    this.#tasks.add(name, () => this.#settle(name));
   }
 
   /** Whether and how the webhook runs becomes what the stored object says. */
@@ -249,7 +255,7 @@ class Term {
   }
 
   #run({ metadata, spec, status }: WebhookObject, created: number): WebhookRun {
-    const { registry, resources, timers, random, logger } = this.#parts;
+    const { registry, resources, timers, random, logger } = this.#dependencies;
     const { name } = metadata;
     return new WebhookRun({
       name,
@@ -273,7 +279,7 @@ class Term {
   /** Why the author of a webhook may not see what it delivers. */
   #forbids(author: Author | undefined, spec: WebhookSpec): string | undefined {
     if (!author) return 'it is not known who made it; whoever changes its specification becomes its author';
-    const missing = missingRight((access) => this.#parts.authors.decide(author, access), spec);
+    const missing = missingRight((access) => this.#dependencies.authors.decide(author, access), spec);
     return missing && `its author "${author.name}" may not ${missing.verb} ${missing.resource}: ${missing.reason}`;
   }
 
@@ -283,7 +289,7 @@ class Term {
 
   /** @throws KeyMissing */
   async #keys(name: string): Promise<readonly Uint8Array[]> {
-    const secrets = this.#parts.resources.find('', 'v1alpha1', 'secrets');
+    const secrets = this.#dependencies.resources.find('', 'v1alpha1', 'secrets');
     if (!secrets) throw new KeyMissing('NoSecrets', 'there is no model Secret in this service');
     const found = await ifFound(() => secrets.get(name));
     if (!found) throw new KeyMissing('SecretMissing', `there is no Secret "${name}"`);
