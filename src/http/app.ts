@@ -58,7 +58,7 @@ import {
 import { checkProtocol } from './server/protocol.ts';
 import { WaitingAnswers } from './server/waiting-answers.ts';
 
-export interface AppParts {
+export interface AppDependencies {
   readonly registry: SchemeRegistry;
   readonly resources: Resources;
   readonly custom: CustomRoutes;
@@ -104,7 +104,7 @@ export interface App {
   stop(): Promise<void>;
 }
 
-export function createApp(parts: AppParts): App {
+export function createApp(parts: AppDependencies): App {
   const handler = new Handler(parts);
   const { limits } = parts;
   const options = {
@@ -154,7 +154,7 @@ type Match =
   | undefined;
 
 class Handler implements ExchangeObserver {
-  readonly #parts: AppParts;
+  readonly #parts: AppDependencies;
   readonly #routes: ResourceRoutes;
   readonly #log: AccessLog;
   readonly #cors: Cors | undefined;
@@ -185,7 +185,7 @@ class Handler implements ExchangeObserver {
     showMetrics: (exchange) => this.#metrics(exchange),
   };
 
-  constructor(parts: AppParts) {
+  constructor(parts: AppDependencies) {
     this.#parts = parts;
     const { registry, resources, limits, maxListSize, maxListBytes, watch } = parts;
     this.waiting = new WaitingAnswers(limits);

@@ -150,7 +150,7 @@ export class PluginRun {
     const unlessEnding = <T>(work: Promise<T>) => Promise.race([work, this.#ending.promise]);
     try {
       registry.starting.begin(this.#name, () => this.#progress());
-      custom.enclose(this.#name, (handle) => this.#handle(handle));
+      custom.runInScope(this.#name, (handle) => this.#handle(handle));
       await unlessEnding(this.#callStart());
       await unlessEnding(Promise.all(this.#schemes().map((scheme) => resources.model(scheme).ready)));
       this.#nameDegraded();

@@ -21,7 +21,7 @@ interface BulkLimits {
   readonly bulkRefusals: number;
 }
 
-export interface BulkParts {
+export interface BulkDependencies {
   /** @param onHanded called when the object is handed to the store */
   readonly create: (line: Buffer, onHanded: () => void) => Promise<Answer>;
   readonly limits: BulkLimits;
@@ -37,7 +37,7 @@ const mostAnswered = 4_096;
  * breaks off leaves what was acknowledged, and never half a line.
  * @param revision for the head, which is sent before the first line is read
  */
-export async function bulkCreate(exchange: Exchange, revision: number, parts: BulkParts): Promise<void> {
+export async function bulkCreate(exchange: Exchange, revision: number, parts: BulkDependencies): Promise<void> {
   const bulk = new Bulk(exchange, parts);
   exchange.open(200, ['Content-Type', ndjson, 'Kindred-Revision', String(revision)]);
   try {
@@ -57,7 +57,7 @@ interface Slot {
 
 class Bulk {
   readonly #exchange: Exchange;
-  readonly #parts: BulkParts;
+  readonly #parts: BulkDependencies;
   /** Of every line begun, in order; those before `#first` are written. */
   #slots: Slot[] = [];
   #first = 0;
@@ -73,7 +73,7 @@ class Bulk {
     this.#wake?.();
   };
 
-  constructor(exchange: Exchange, parts: BulkParts) {
+  constructor(exchange: Exchange, parts: BulkDependencies) {
     this.#exchange = exchange;
     this.#parts = parts;
     exchange.response.on('drain', this.#onDrain).on('close', this.#onDrain);

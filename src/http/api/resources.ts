@@ -8,7 +8,8 @@ import { etagOf, matchesEtag, parseEtags } from '../../resource/etag.ts';
 import { answered, checkPatch } from '../../resource/hidden.ts';
 import type { Resources } from '../../resource/registry.ts';
 import type { Answer, ModelResource, Page, Stored } from '../../resource/resource.ts';
-import { sameNames } from '../../resource/watch/rights.ts';
+import { sameNames, seenNames } from '../../resource/watch/rights.ts';
+import { andThen } from '../../runtime/and-then.ts';
 import type { MaybePromise } from '../../store/store.ts';
 import { readBody } from '../server/body.ts';
 import { BufferPool } from '../server/buffer-pool.ts';
@@ -49,7 +50,7 @@ export interface WatchContext {
   readonly names: ReadonlySet<string> | undefined;
 }
 
-export interface ResourceRoutesParts {
+export interface ResourceRoutesDependencies {
   readonly registry: SchemeRegistry;
   readonly resources: Resources;
   readonly limits: HttpLimits;
@@ -96,14 +97,14 @@ const largeBody = 64 * 1024;
 const pageBuffers = { size: 64 * 1024, most: 32 };
 
 export class ResourceRoutes {
-  readonly #parts: ResourceRoutesParts;
+  readonly #parts: ResourceRoutesDependencies;
   readonly #jsonLimits: JsonLimits;
   readonly #byBase = new Map<string, ModelRoutes>();
   readonly #buffers = new BufferPool(pageBuffers.size, pageBuffers.most);
   readonly #gate: LineGate;
   readonly #stopListening: (() => void)[];
 
-  constructor(parts: ResourceRoutesParts) {
+  constructor(parts: ResourceRoutesDependencies) {
     this.#parts = parts;
     this.#jsonLimits = jsonLimits(parts.limits);
     const lines = Math.max(lineGateLimits.lines, parts.limits.bulkConcurrency);
@@ -226,9 +227,7 @@ export class ResourceRoutes {
   // ── reads ──────────────────────────────────────────────────────────────────────────────────────────────
 
   #get(exchange: Exchange, resource: ModelResource, name: string): MaybePromise<void> {
-    const found = resource.get(name);
-    if (found instanceof Promise) return found.then((answer) => sendRead(exchange, resource, answer));
-    sendRead(exchange, resource, found);
+    return andThen(resource.get(name), (found) => sendRead(exchange, resource, found));
   }
 
   #list(exchange: Exchange, model: ModelRoutes): MaybePromise<void> {
@@ -243,7 +242,7 @@ export class ResourceRoutes {
     const watching = others.size > 0 && isWatch(others);
     const decision = this.#parts.authorise(exchange, listAccess(model, explain && !watching ? 'explain' : 'list'));
     const names = watching
-      ? both(decision.names, this.#parts.authorise(exchange, listAccess(model, 'watch')).names)
+      ? seenNames(decision, this.#parts.authorise(exchange, listAccess(model, 'watch')))
       : decision.names;
     const { resource } = model;
     this.#parts.registry.assertOpen(resource.scheme);
@@ -257,7 +256,7 @@ export class ResourceRoutes {
     const selection = { where, sort, ...(names && { names }) };
     const request = { ...selection, page, size };
     if (explain) {
-      return Promise.resolve(resource.explain(request)).then((plan) => {
+      return andThen(resource.explain(request), (plan) => {
         const revision = String(this.#parts.resources.feed.applied);
         exchange.sendJson(200, plan, ['Kindred-Revision', revision]);
       });
@@ -278,8 +277,7 @@ export class ResourceRoutes {
       hold.ask(bytes);
     };
     const listed = resource.list({ ...request, maxBytes: this.#parts.maxListBytes, reserve });
-    if (listed instanceof Promise) return listed.then((result) => this.#sendPage(exchange, page, size, result, hold));
-    this.#sendPage(exchange, page, size, listed, hold);
+    return andThen(listed, (result) => this.#sendPage(exchange, page, size, result, hold));
   }
 
   #sendPage(exchange: Exchange, page: number, size: number, result: Page, hold: Hold | undefined): void {
@@ -313,10 +311,8 @@ export class ResourceRoutes {
       const create = (line: Buffer, onHanded: () => void) => {
         // A right that is withdrawn while the lines come in counts at once.
         this.#parts.authorise(exchange, access);
-        const body = this.#parse(line);
         const options = { caller: exchange.caller, onHanded };
-        if (!(body instanceof Promise)) return resource.create(body, options);
-        return body.then((object) => resource.create(object, options));
+        return andThen(this.#parse(line), (object) => resource.create(object, options));
       };
       const { limits, resources } = this.#parts;
       return bulkCreate(exchange, resources.feed.applied, { create, limits, gate: this.#gate });
@@ -391,10 +387,6 @@ function target(model: ModelRoutes, name: string, sub: string | undefined): Reso
 
 function listAccess({ group, plural }: ModelRoutes, verb: string): Access {
   return { verb, group, resource: plural };
-}
-
-function both(a: ReadonlySet<string> | undefined, b: ReadonlySet<string> | undefined): ReadonlySet<string> | undefined {
-  return a && b ? a.intersection(b) : (a ?? b);
 }
 
 /** `watch`, `since` and `sendInitial` as given. */

@@ -13,7 +13,7 @@ import { asKindredError, conflictingParameters } from '../server/problem.ts';
 import { Envelope } from './envelope.ts';
 import type { WatchContext } from './resources.ts';
 
-export interface WatchRouteParts {
+export interface WatchRouteDependencies {
   readonly watches: Watches;
   readonly livePages: LivePages;
   readonly authorizer: Authorizer;
@@ -46,7 +46,7 @@ const farewell = { usual: 20_000, stopping: 4_000 };
 
 type Format = 'sse' | 'ndjson';
 
-export function createWatchRoute(parts: WatchRouteParts): (context: WatchContext) => Promise<void> {
+export function createWatchRoute(parts: WatchRouteDependencies): (context: WatchContext) => Promise<void> {
   const streams = { ...parts, frames: new Frames() };
   return async (context) => {
     const { exchange, resource, parameters, names } = context;
@@ -123,7 +123,7 @@ interface Closing {
 class EventStream implements Sink {
   readonly #exchange: Exchange;
   readonly #format: Format;
-  readonly #parts: WatchRouteParts & { readonly frames: Frames };
+  readonly #parts: WatchRouteDependencies & { readonly frames: Frames };
   #atClose: Closing[] = [];
   #isClosed = false;
   /** Revision of the last event. */
@@ -131,7 +131,7 @@ class EventStream implements Sink {
   /** While the client has to take what waits for it. */
   #draining: { readonly promise: Promise<void>; stop(): void } | undefined;
 
-  constructor(exchange: Exchange, format: Format, parts: WatchRouteParts & { readonly frames: Frames }) {
+  constructor(exchange: Exchange, format: Format, parts: WatchRouteDependencies & { readonly frames: Frames }) {
     this.#exchange = exchange;
     this.#format = format;
     this.#parts = parts;

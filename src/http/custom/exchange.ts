@@ -14,7 +14,7 @@ import type { CustomAnswer } from './handler.ts';
 import { handleCustom, isJson } from './handler.ts';
 import type { CustomMatch, CustomRoutes } from './routes.ts';
 
-export interface CustomParts {
+export interface CustomDependencies {
   readonly custom: CustomRoutes;
   readonly clientOf: (caller: Caller) => ExtensionClient;
   readonly limits: HttpLimits;
@@ -22,7 +22,7 @@ export interface CustomParts {
   readonly maxListSize: number;
 }
 
-export async function serveCustom(exchange: Exchange, match: CustomMatch, parts: CustomParts): Promise<void> {
+export async function serveCustom(exchange: Exchange, match: CustomMatch, parts: CustomDependencies): Promise<void> {
   const { request, response, method } = exchange;
   const { limits, maxListSize } = parts;
   const gone = new AbortController();

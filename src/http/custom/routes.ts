@@ -62,7 +62,7 @@ export class CustomRoutes {
   readonly #options: CustomRoutesOptions;
   /** By method and path with nameless parameters: two routes of one key would clash. */
   readonly #routes = new Map<string, CustomRoute>();
-  readonly #enclosures = new Map<string, (handle: () => unknown) => unknown>();
+  readonly #scopes = new Map<string, (handle: () => unknown) => unknown>();
   readonly #listeners = new Set<() => void>();
   /** Built at the first request after a change, so that a start with many plugins builds it once. */
   #router: Router | undefined;
@@ -95,7 +95,7 @@ export class CustomRoutes {
     const fresh = new Map<string, CustomRoute>();
     this.#warnOfGroup(declared.place);
     for (const one of declared.routes) {
-      const route = this.#enclosed(resolve(declared.place, one));
+      const route = this.#scoped(resolve(declared.place, one));
       const key = `${route.method} ${route.path.replaceAll(/\{[^}]*\}/g, '{}')}`;
       const other = this.#routes.get(key) ?? fresh.get(key);
       if (other) throw clash(nameOf(route), nameOf(other));
@@ -137,18 +137,18 @@ export class CustomRoutes {
   }
 
   /** Handlers that this owner registers from now on are called by `run`; the plugin host knows by that whose code it is. */
-  enclose(owner: string, run: (handle: () => unknown) => unknown): void {
-    this.#enclosures.set(owner, run);
+  runInScope(owner: string, run: (handle: () => unknown) => unknown): void {
+    this.#scopes.set(owner, run);
   }
 
-  #enclosed(route: CustomRoute): CustomRoute {
-    const run = this.#enclosures.get(route.owner);
+  #scoped(route: CustomRoute): CustomRoute {
+    const run = this.#scopes.get(route.owner);
     return run ? { ...route, handler: (request) => run(() => route.handler(request)) } : route;
   }
 
   /** At once: the next request finds none of them. */
   remove(owner: string): void {
-    this.#enclosures.delete(owner);
+    this.#scopes.delete(owner);
     for (const [key, route] of this.#routes) if (route.owner === owner) this.#routes.delete(key);
     this.#changed();
   }

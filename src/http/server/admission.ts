@@ -10,7 +10,7 @@ import type { AdmissionLimits } from './limits.ts';
 import { mediaType } from './negotiate.ts';
 import { Refusals } from './refusals.ts';
 
-export interface AdmissionParts {
+export interface AdmissionDependencies {
   readonly limits: AdmissionLimits;
   /** Milliseconds, never going back. */
   readonly now: () => number;
@@ -33,20 +33,20 @@ const mostPortions = 128;
 const mostLeft = 1_024;
 
 export class Admission {
-  readonly #parts: AdmissionParts;
+  readonly #parts: AdmissionDependencies;
   readonly #refusals: Refusals<'requests' | 'writes'>;
   /** When the first request of this turn came; undefined before that. */
   #turnBegan: number | undefined;
-  readonly #line = new Line();
+  readonly #line = new Fifo();
   /** Those who waited too long, until there is time to tell them. */
-  readonly #late = new Line();
+  readonly #late = new Fifo();
   /** When there was nobody in line last. */
   #emptyAt = 0;
   /** When this turn begins no more of those in line. */
   #sliceEnd = 0;
   readonly #work = () => this.#beginSome();
 
-  constructor(parts: AdmissionParts) {
+  constructor(parts: AdmissionDependencies) {
     this.#parts = parts;
     this.#refusals = new Refusals(['requests', 'writes'], parts.warn);
   }
@@ -140,7 +140,7 @@ export class Admission {
 }
 
 /** First in, first out. */
-class Line {
+class Fifo {
   #list: Exchange[] = [];
   /** Place of the first; those before it have left. */
   #start = 0;

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 
-interface Answer {
+interface PendingAnswer {
   readonly response: ServerResponse;
   readonly body: Buffer | undefined;
   readonly written: ((error?: Error | null) => void) | undefined;
@@ -17,7 +17,7 @@ const smallBody = 4 * 1024;
  * computed before the first answer wakes the process at the other end, which then finds the others written too.
  */
 export class AnswerQueue {
-  #waiting: Answer[] = [];
+  #waiting: PendingAnswer[] = [];
   #isEndAwaited = false;
   readonly #end: () => void;
   readonly #left: (response: ServerResponse) => void;

@@ -43,7 +43,7 @@ export async function stop(server: Server, timeout: number): Promise<void> {
   clearTimeout(end);
 }
 
-export interface ConnectionParts {
+export interface ConnectionDependencies {
   readonly limits: HttpLimits;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
@@ -55,7 +55,7 @@ export interface ConnectionParts {
 type ParserError = Error & { code?: string; reason?: string; rawPacket?: unknown };
 
 /** Answers what never becomes a request with problem documents too: malformed, too large, too slow, CONNECT. */
-export function clientErrorHandler(parts: ConnectionParts): (error: ParserError, socket: Socket) => void {
+export function clientErrorHandler(parts: ConnectionDependencies): (error: ParserError, socket: Socket) => void {
   return (error, socket) => {
     // What came before the bad bytes on the same connection has its answer.
     parts.answers.flush();
@@ -66,7 +66,7 @@ export function clientErrorHandler(parts: ConnectionParts): (error: ParserError,
 }
 
 /** CONNECT has no path that could be routed, and Node does not make a request with an answer of it. */
-export function refuseConnect(server: Server, parts: ConnectionParts): void {
+export function refuseConnect(server: Server, parts: ConnectionDependencies): void {
   server.on('connect', (request, socket) => {
     refuse(
       socket as Socket,
@@ -93,7 +93,7 @@ function isRequestLine(packet: unknown): boolean {
   return http.METHODS.includes(packet.toString('latin1', 0, Math.max(space, 0))) && !packet.includes(0x0a);
 }
 
-function refuse(socket: Socket, error: KindredError, { now, makeId }: ConnectionParts): void {
+function refuse(socket: Socket, error: KindredError, { now, makeId }: ConnectionDependencies): void {
   const requestId = makeId();
   const body = problemBytes(error, { instance: '', requestId, time: now(), locale: 'en' });
   const head = [

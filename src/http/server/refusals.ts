@@ -5,8 +5,8 @@ const interval = 10_000;
 export class Refusals<Kind extends string> {
   readonly #counts: Record<Kind, number>;
   readonly #warn: (refused: number) => void;
-  #untold = 0;
-  #toldAt = Number.NEGATIVE_INFINITY;
+  #unreported = 0;
+  #reportedAt = Number.NEGATIVE_INFINITY;
 
   /** @param warn told at the first one, and then of all those since, at most once in ten seconds */
   constructor(kinds: readonly Kind[], warn: (refused: number) => void) {
@@ -22,10 +22,10 @@ export class Refusals<Kind extends string> {
   /** @param now milliseconds, never going back */
   add(kind: Kind, now: number): void {
     this.#counts[kind]++;
-    this.#untold++;
-    if (now - this.#toldAt < interval) return;
-    this.#warn(this.#untold);
-    this.#untold = 0;
-    this.#toldAt = now;
+    this.#unreported++;
+    if (now - this.#reportedAt < interval) return;
+    this.#warn(this.#unreported);
+    this.#unreported = 0;
+    this.#reportedAt = now;
   }
 }
