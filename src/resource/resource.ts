@@ -138,6 +138,10 @@ export interface ResourceParts {
 
 const texts = {
   building: { en: 'The indexes of {kind} are being built: {percent} %', zh: '正在构建 {kind} 的索引：{percent} %' },
+  differs: {
+    en: 'What is stored of {kind} differs from the indexes of this replica; try again',
+    zh: '{kind} 的存储内容与此副本的索引不一致，请重试',
+  },
   unregistered: { en: 'The model {kind} is no longer registered', zh: '模型 {kind} 已注销' },
   large: {
     en: 'The objects of this page have {bytes} bytes, more than the {limit} that a page may have; ask for a smaller "size"',
@@ -406,7 +410,8 @@ export class ModelResource {
     return Buffer.from(JSON.stringify(this.#behaviour.show(JSON.parse(bytes.toString()) as ExtensionObject, 'list')));
   }
 
-  #read(name: string): MaybePromise<{ revision: number; stored: Stored }> {
+  /** @param since when it was overtaken first */
+  #read(name: string, since?: number): MaybePromise<{ revision: number; stored: Stored }> {
     this.assertReady();
     const revision = this.#parts.feed.applied;
     const slot = this.#index.slotOf(name);
@@ -416,8 +421,8 @@ export class ModelResource {
     const ref = this.#index.at(slot);
     const rows = this.#parts.store.get(this.#number, [ref.id]);
     return rows instanceof Promise
-      ? rows.then((found) => this.#readRow(name, ref, found, revision))
-      : this.#readRow(name, ref, rows, revision);
+      ? rows.then((found) => this.#readRow(name, ref, found, revision, since))
+      : this.#readRow(name, ref, rows, revision, since);
   }
 
   #readRow(
@@ -425,10 +430,11 @@ export class ModelResource {
     ref: Place,
     rows: readonly Row[],
     revision: number,
+    since: number | undefined,
   ): MaybePromise<{ revision: number; stored: Stored }> {
     const stored = this.#keep(ref, rows[0]);
     if (stored) return { revision, stored };
-    return this.#overtaken(rows[0]?.revision).then(() => this.#read(name));
+    return this.#overtaken(rows[0]?.revision, since).then((first) => this.#read(name, first));
   }
 
   /** The row as it is to be sent, unless it changed after the memory was asked. */
@@ -440,9 +446,21 @@ export class ModelResource {
     return stored;
   }
 
-  /** The store is ahead of the memory: waits until the memory has what was seen. */
-  #overtaken(revision: number | undefined): Promise<void> {
-    return revision === undefined ? this.#parts.feed.newest() : this.#parts.feed.reach(revision);
+  /**
+   * The store is ahead of the memory: waits until the memory has what was seen.
+   * @param since when the read was overtaken first
+   * @returns the same
+   * @throws NotReady when it has been overtaken for the time of a query: then the memory may never have what is stored
+   */
+  async #overtaken(revision: number | undefined, since = this.#parts.monotonicNow()): Promise<number> {
+    const { feed, turns, logger, limits, monotonicNow } = this.#parts;
+    await (revision === undefined ? feed.newest() : feed.reach(revision));
+    // On a store that answers at once, the read would go on in microtasks alone.
+    await turns.next();
+    if (monotonicNow() - since < limits.queryTimeout) return since;
+    const { group, kind } = this.scheme.groupVersionKind;
+    logger.error({ group, kind, applied: feed.applied, seen: revision }, 'What is stored differs from the indexes');
+    throw new KindredError('NotReady', texts.differs, { kind: this.kind });
   }
 
   #absent(name: string): KindredError {
@@ -462,13 +480,14 @@ export class ModelResource {
     return behind ? behind.then(() => this.#list(request)) : this.#list(request);
   }
 
-  #list(request: ListRequest): MaybePromise<Page> {
+  /** @param since when it was overtaken first */
+  #list(request: ListRequest, since?: number): MaybePromise<Page> {
     this.assertReady();
     const index = this.#index;
     return runSlots(index, queryOf(request), this.#queryLimits(), (total, slots) => {
       this.assertReady();
       // Built anew while the query was answered in slices.
-      return index === this.#index ? this.#page(request, total, slots) : this.#list(request);
+      return index === this.#index ? this.#page(request, total, slots, since) : this.#list(request, since);
     });
   }
 
@@ -489,7 +508,7 @@ export class ModelResource {
     return { now, nextTurn: () => turns.next(), timeLimit: limits.queryTimeout };
   }
 
-  #page(request: ListRequest, total: number, slots: readonly number[]): MaybePromise<Page> {
+  #page(request: ListRequest, total: number, slots: readonly number[], since?: number): MaybePromise<Page> {
     const bytes = this.#admitted(request, slots);
     const revision = this.#parts.feed.applied;
     const items: (Buffer | undefined)[] = [];
@@ -502,7 +521,7 @@ export class ModelResource {
     const page = { revision, total, items: items as Buffer[] };
     if (isComplete) return this.#shownPage(page, bytes);
     const finish = (missing: Missing | undefined): MaybePromise<Page> => {
-      if (missing) return this.#overtaken(missing.seen).then(() => this.#list(request));
+      if (missing) return this.#overtaken(missing.seen, since).then((first) => this.#list(request, first));
       return this.#shownPage(page, bytes);
     };
     const read = this.#fill(refsOf(this.#index, slots), items);
@@ -558,7 +577,7 @@ export class ModelResource {
   async window(request: ListRequest, wanted: (outline: Outline) => Iterable<number>): Promise<Window> {
     this.assertReady();
     await this.#parts.feed.current();
-    for (;;) {
+    for (let since: number | undefined; ; ) {
       this.assertReady();
       const index = this.#index;
       const found = await runSlots(index, queryOf(request), this.#queryLimits(), (total, slots) => {
@@ -566,7 +585,9 @@ export class ModelResource {
         // Otherwise built anew while the query was answered in slices.
         return index === this.#index ? this.#outlined(request, total, slots, wanted) : undefined;
       });
-      if (found && (await this.#readMissing(found))) return found;
+      const overtaken = found && (await this.#readMissing(found));
+      if (overtaken) since = await this.#overtaken(overtaken.seen, since);
+      else if (found) return found;
     }
   }
 
@@ -595,8 +616,8 @@ export class ModelResource {
     return { revision: this.#parts.feed.applied, outline, items, missing, isLarge };
   }
 
-  /** False when one of the objects is another by now. */
-  async #readMissing({ items, missing, isLarge }: OpenWindow): Promise<boolean> {
+  /** Gives the first object that is another by now. */
+  async #readMissing({ items, missing, isLarge }: OpenWindow): Promise<Missing | undefined> {
     for (let at = 0; at < missing.length; at += windowPortion) {
       const portion = missing.slice(at, at + windowPortion);
       const rows = await this.#parts.store.get(
@@ -607,10 +628,7 @@ export class ModelResource {
       for (const one of portion) {
         const row = byId.get(one.id);
         const stored = this.#keep(one, row);
-        if (!stored) {
-          await this.#overtaken(row?.revision);
-          return false;
-        }
+        if (!stored) return { seen: row?.revision };
         items.set(one.place, stored.bytes);
       }
     }
@@ -619,7 +637,7 @@ export class ModelResource {
       if (isLarge && turns.isDue) await turns.take();
       items.set(place, this.shownInList(isLarge ? ownBytes(bytes) : bytes));
     }
-    return true;
+    return undefined;
   }
 
   /** Names of all matches, in order. */
