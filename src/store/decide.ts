@@ -1,8 +1,47 @@
 /**
- * What a batch does, decided in the process while the database holds the lock on the revision: for the databases that
- * are a network away, where asking for each write would cost a round trip. Read once, decide here, write once.
+ * The rule of the store: whether a write succeeds, and why it does not. Every database follows it. SQLite asks for each
+ * write; a server is a network away, where that would cost a round trip: there everything that a batch depends on is read
+ * once, while the database holds the lock on the revision, and the batch is planned here and written once.
  */
 import type { Claim, HeldClaim, Write, WriteResult } from './store.ts';
+
+/** What the outcome of a write depends on, as the writes before it left it. */
+export interface WriteState {
+  row(model: number, name: string): { readonly id: number; readonly revision: number } | undefined;
+  /** The revision of a row by its id. */
+  revisionOf(model: number, id: number): number | undefined;
+  /** The id of the row that has taken a value. */
+  holderOf(model: number, hash: Uint8Array): number | undefined;
+  lease(name: string): { readonly token: number; readonly expires: number } | undefined;
+}
+
+/** @param revision what the write has when it succeeds */
+export function decide(write: Write, time: number, revision: number, state: WriteState): WriteResult {
+  const { type, model, name, expected, fence } = write;
+  if (fence) {
+    const lease = state.lease(fence.lease);
+    if (lease?.token !== fence.token || lease.expires <= time) return { ok: false, reason: 'fenced' };
+  }
+  const row = state.row(model, name);
+  if (type === 'create') {
+    if (row) return { ok: false, reason: 'exists' };
+  } else {
+    if (!row) return { ok: false, reason: 'missing' };
+    if (expected && (expected.id !== row.id || expected.revision !== row.revision)) {
+      return { ok: false, reason: 'changed' };
+    }
+  }
+  const id = row?.id ?? revision;
+  for (const { hash, index, key } of write.claim ?? []) {
+    const holder = state.holderOf(model, hash);
+    if (holder !== undefined && holder !== id) return { ok: false, reason: 'claimed', index, key };
+  }
+  for (const { hash, successor } of write.release ?? []) {
+    if (!successor || state.holderOf(model, hash) !== id) continue;
+    if (state.revisionOf(model, successor.id) !== successor.revision) return { ok: false, reason: 'changed' };
+  }
+  return { ok: true, id, revision };
+}
 
 interface KnownRow {
   readonly model: number;
@@ -74,52 +113,39 @@ export function questionsOf(writes: readonly Write[]): Questions {
 }
 
 export function planBatch(writes: readonly Write[], time: number, answers: Answers): Plan {
-  const rows = new Map<string, { id: number; revision: number } | undefined>();
+  const rows = new Map<string, { id: number; revision: number }>();
   for (const row of answers.rows) rows.set(rowKey(row.model, row.name), row);
+  const takeovers = new Map(answers.takeovers.map((row) => [row.id, row]));
   const before = new Map(answers.claims.map((claim) => [claimKey(claim.model, claim.hash), claim]));
   const claims = new Map<string, KnownClaim | undefined>(before);
   const leases = new Map(answers.leases.map((lease) => [lease.name, lease]));
-  const takeovers = new Map(answers.takeovers.map((row) => [row.id, row]));
+  const state: WriteState = {
+    row: (model, name) => rows.get(rowKey(model, name)),
+    revisionOf(model, id) {
+      const row = takeovers.get(id);
+      return row?.model === model ? row.revision : undefined;
+    },
+    holderOf: (model, hash) => claims.get(claimKey(model, hash))?.id,
+    lease: (name) => leases.get(name),
+  };
 
   const steps: PlannedChange[][] = [];
   let touched = new Set<string>();
-  let revision = answers.revision;
+  let newest = answers.revision;
 
   function apply(write: Write): WriteResult {
-    const { model, name, fence } = write;
-    if (fence) {
-      const lease = leases.get(fence.lease);
-      if (lease?.token !== fence.token || lease.expires <= time) return { ok: false, reason: 'fenced' };
-    }
-    const key = rowKey(model, name);
-    const row = rows.get(key);
-    if (write.type === 'create') {
-      if (row) return { ok: false, reason: 'exists' };
-    } else {
-      if (!row) return { ok: false, reason: 'missing' };
-      const { expected } = write;
-      if (expected && (expected.id !== row.id || expected.revision !== row.revision)) {
-        return { ok: false, reason: 'changed' };
-      }
-    }
-    const id = row?.id ?? revision + 1;
-    for (const claim of write.claim ?? []) {
-      const holder = claims.get(claimKey(model, claim.hash));
-      if (holder && holder.id !== id) return { ok: false, reason: 'claimed', index: claim.index, key: claim.key };
-    }
-    const released = (write.release ?? []).filter(({ hash }) => claims.get(claimKey(model, hash))?.id === id);
-    for (const { successor } of released) {
-      const takeover = successor && takeovers.get(successor.id);
-      if (successor && (takeover?.model !== model || takeover.revision !== successor.revision)) {
-        return { ok: false, reason: 'changed' };
-      }
-    }
-    revision++;
-    for (const { hash, successor } of released) {
-      const held = claims.get(claimKey(model, hash));
-      claims.set(claimKey(model, hash), held && successor && { ...held, id: successor.id });
+    const result = decide(write, time, newest + 1, state);
+    if (!result.ok) return result;
+    const { model, name } = write;
+    const { id, revision } = result;
+    newest = revision;
+    for (const { hash, successor } of write.release ?? []) {
+      const key = claimKey(model, hash);
+      const held = claims.get(key);
+      if (held?.id === id) claims.set(key, successor && { ...held, id: successor.id });
     }
     for (const claim of write.claim ?? []) claims.set(claimKey(model, claim.hash), { ...claim, model, id });
+    const key = rowKey(model, name);
     if (steps.length === 0 || touched.has(key)) {
       steps.push([]);
       touched = new Set();
@@ -133,7 +159,7 @@ export function planBatch(writes: readonly Write[], time: number, answers: Answe
       rows.set(key, { id, revision });
       takeovers.set(id, { id, model, revision });
     }
-    return { ok: true, id, revision };
+    return result;
   }
 
   const results = writes.map(apply);
@@ -145,27 +171,28 @@ export function planBatch(writes: readonly Write[], time: number, answers: Answe
     if (old) droppedClaims.push(old);
     if (claim) takenClaims.push(claim);
   }
-  return { results, revision, steps, takenClaims, droppedClaims };
+  return { results, revision: newest, steps, takenClaims, droppedClaims };
 }
 
-/** What `Store.mendClaims` does, given the rows and claims that it is about. */
+/** What `Store.mendClaims` does. */
 export function planClaimRepair(
   model: number,
   add: readonly (Claim & { id: number; revision: number })[],
   remove: readonly HeldClaim[],
-  answers: { readonly rows: readonly { id: number; revision: number }[]; readonly claims: readonly KnownClaim[] },
-): {
-  readonly droppedClaims: Plan['droppedClaims'];
-  readonly takenClaims: readonly KnownClaim[];
-  readonly left: number;
-} {
-  const revisions = new Map(answers.rows.map((row) => [row.id, row.revision]));
-  const held = new Map(answers.claims.map((claim) => [claimKey(model, claim.hash), claim.id]));
-  const isAsRead = ({ id, revision }: { id: number; revision: number | undefined }): boolean =>
-    revisions.get(id) === revision;
-  const removed = remove.filter((claim) => isAsRead(claim) && held.get(claimKey(model, claim.hash)) === claim.id);
-  for (const { hash } of removed) held.delete(claimKey(model, hash));
-  const added = add.filter((claim) => isAsRead(claim) && !held.has(claimKey(model, claim.hash)));
+  state: Pick<WriteState, 'revisionOf' | 'holderOf'>,
+): Pick<Plan, 'droppedClaims' | 'takenClaims'> & { readonly left: number } {
+  const isAsRead = (claim: { readonly id: number; readonly revision: number | undefined }): boolean =>
+    state.revisionOf(model, claim.id) === claim.revision;
+  const removed = remove.filter((claim) => isAsRead(claim) && state.holderOf(model, claim.hash) === claim.id);
+  const freed = new Set(removed.map(({ hash }) => claimKey(model, hash)));
+  const taken = new Set<string>();
+  const added = add.filter((claim) => {
+    const key = claimKey(model, claim.hash);
+    if (!isAsRead(claim) || taken.has(key)) return false;
+    if (!freed.has(key) && state.holderOf(model, claim.hash) !== undefined) return false;
+    taken.add(key);
+    return true;
+  });
   return {
     droppedClaims: removed.map(({ hash }) => ({ model, hash })),
     takenClaims: added.map(({ hash, index, key, id }) => ({ model, hash, index, key, id })),

@@ -296,9 +296,11 @@ export class SqlServerStore<C extends { release(): void }> implements Store {
       ]);
       const select = dialect.selectClaims(all.map(({ hash }) => ({ model, hash })));
       const claims = await query(select.text, select.values);
+      const revisions = new Map(rows.map(({ id, revision }) => [id, revision]));
+      const holders = new Map(claims.map(({ hash, id }) => [hash.toString('hex'), id]));
       const plan = planClaimRepair(model, add, remove, {
-        rows: rows.map(({ id, revision }) => ({ id, revision })),
-        claims: claims.map(claimOf),
+        revisionOf: (_, id) => revisions.get(id),
+        holderOf: (_, hash) => holders.get(Buffer.from(hash).toString('hex')),
       });
       const drop = plan.droppedClaims.length > 0 ? [dialect.deleteClaims(plan.droppedClaims)] : [];
       for (const { text, values } of [...drop, ...dialect.insertClaims(plan.takenClaims)]) await query(text, values);

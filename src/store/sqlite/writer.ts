@@ -1,5 +1,7 @@
 /** Everything that changes a SQLite store, synchronous: in the worker thread for a file, in the main thread for memory. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import type { WriteState } from '../decide.ts';
+import { decide, planClaimRepair } from '../decide.ts';
 import { changeTypes, compactRows, restoreGap } from '../limits.ts';
 import type { Claim, HeldClaim, Lease, LoadPart, Successor, Write, WriteResult } from '../store.ts';
 import { firstToken, readMeta } from './tables.ts';
@@ -15,6 +17,23 @@ interface Head {
 export class SqliteWriter {
   readonly #db: DatabaseSync;
   readonly #statements = new Map<string, StatementSync>();
+  /** What is stored, with the changes of the transaction that is open. */
+  readonly #state: WriteState = {
+    row: (model, name) =>
+      this.#sql('SELECT id, revision FROM objects WHERE model = ? AND name = ?').get(model, name) as Head | undefined,
+    revisionOf: (model, id) => {
+      const row = this.#sql('SELECT revision FROM objects WHERE id = ? AND model = ?').get(id, model);
+      return (row as { revision: number } | undefined)?.revision;
+    },
+    holderOf: (model, hash) => {
+      const claim = this.#sql('SELECT id FROM claims WHERE model = ? AND hash = ?').get(model, hash);
+      return (claim as { id: number } | undefined)?.id;
+    },
+    lease: (name) =>
+      this.#sql('SELECT token, expires FROM leases WHERE name = ?').get(name) as
+        | { token: number; expires: number }
+        | undefined,
+  };
   #revision: number;
 
   constructor(db: DatabaseSync) {
@@ -38,26 +57,9 @@ export class SqliteWriter {
   }
 
   #apply(write: Write, time: number): WriteResult {
-    if (write.fence && !this.#holds(write.fence, time)) return { ok: false, reason: 'fenced' };
-    const row = this.#sql('SELECT id, revision FROM objects WHERE model = ? AND name = ?').get(
-      write.model,
-      write.name,
-    ) as Head | undefined;
-    const revision = this.#revision + 1;
-    let id = revision;
-    if (write.type === 'create') {
-      if (row) return { ok: false, reason: 'exists' };
-    } else {
-      if (!row) return { ok: false, reason: 'missing' };
-      const expected = write.expected;
-      if (expected && (expected.id !== row.id || expected.revision !== row.revision)) {
-        return { ok: false, reason: 'changed' };
-      }
-      id = row.id;
-    }
-    const conflict = this.#conflict(write, id) ?? this.#lostHeir(write, id);
-    if (conflict) return conflict;
-
+    const result = decide(write, time, this.#revision + 1, this.#state);
+    if (!result.ok) return result;
+    const { id, revision } = result;
     for (const { hash, successor } of write.release ?? []) this.#release(write.model, hash, id, successor);
     for (const { hash, index, key } of write.claim ?? []) {
       this.#sql('INSERT INTO claims VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET id = excluded.id').run(
@@ -96,42 +98,7 @@ export class SqliteWriter {
       }
     }
     this.#revision = revision;
-    return { ok: true, id, revision };
-  }
-
-  #holds(fence: { lease: string; token: number }, time: number): boolean {
-    return (
-      this.#sql('SELECT 1 FROM leases WHERE name = ? AND token = ? AND expires > ?').get(
-        fence.lease,
-        fence.token,
-        time,
-      ) !== undefined
-    );
-  }
-
-  /** The first value of the write that another row has taken. */
-  #conflict(write: Write, id: number): WriteResult | undefined {
-    for (const { hash, index, key } of write.claim ?? []) {
-      const holder = this.#sql('SELECT id FROM claims WHERE model = ? AND hash = ?').get(write.model, hash) as
-        | { id: number }
-        | undefined;
-      if (holder && holder.id !== id) return { ok: false, reason: 'claimed', index, key };
-    }
-    return undefined;
-  }
-
-  /** A row that is to take a value over and is another by now. */
-  #lostHeir({ model, release }: Write, id: number): WriteResult | undefined {
-    for (const { hash, successor } of release ?? []) {
-      if (!successor) continue;
-      const holder = this.#sql('SELECT id FROM claims WHERE model = ? AND hash = ?').get(model, hash);
-      if ((holder as { id: number } | undefined)?.id !== id) continue;
-      const heir = this.#sql('SELECT revision FROM objects WHERE id = ? AND model = ?').get(successor.id, model);
-      if ((heir as { revision: number } | undefined)?.revision !== successor.revision) {
-        return { ok: false, reason: 'changed' };
-      }
-    }
-    return undefined;
+    return result;
   }
 
   #release(model: number, hash: Uint8Array, id: number, successor: Successor | undefined): void {
@@ -155,21 +122,12 @@ export class SqliteWriter {
     add: readonly (Claim & { id: number; revision: number })[],
     remove: readonly HeldClaim[],
   ): number {
-    const isAsRead = ({ id, revision }: { id: number; revision: number | undefined }): boolean => {
-      const row = this.#sql('SELECT revision FROM objects WHERE id = ? AND model = ?').get(id, model);
-      return (row as Head | undefined)?.revision === revision;
-    };
     return this.#transaction(() => {
-      let left = 0;
-      for (const claim of remove) {
-        if (!isAsRead(claim)) left++;
-        else this.#sql('DELETE FROM claims WHERE model = ? AND hash = ? AND id = ?').run(model, claim.hash, claim.id);
+      const { droppedClaims, takenClaims, left } = planClaimRepair(model, add, remove, this.#state);
+      for (const { hash } of droppedClaims) {
+        this.#sql('DELETE FROM claims WHERE model = ? AND hash = ?').run(model, hash);
       }
-      for (const claim of add) {
-        const { hash, index, key, id } = claim;
-        if (!isAsRead(claim)) left++;
-        else this.#sql('INSERT OR IGNORE INTO claims VALUES (?, ?, ?, ?, ?)').run(model, hash, index, key, id);
-      }
+      this.#putClaims(model, takenClaims);
       return left;
     });
   }

@@ -1,0 +1,126 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { WriteState } from './decide.ts';
+import { decide, planBatch, planClaimRepair, questionsOf } from './decide.ts';
+import type { Write } from './store.ts';
+
+const hash = (text: string): Uint8Array => Buffer.from(text);
+const claim = (key: string) => ({ hash: hash(key), index: 'spec.slug', key });
+
+/** Model 1 has the row "a" with the id 5 at revision 7, which holds the value x; model 2 has the row with the id 6. */
+const state: WriteState = {
+  row: (model, name) => (model === 1 && name === 'a' ? { id: 5, revision: 7 } : undefined),
+  revisionOf: (model, id) => (model === 1 && id === 5 ? 7 : model === 2 && id === 6 ? 8 : undefined),
+  holderOf: (model, value) => (model === 1 && Buffer.from(value).toString() === 'x' ? 5 : undefined),
+  lease: (name) => (name === 'l' ? { token: 3, expires: 100 } : undefined),
+};
+
+function reasonOf(write: Partial<Write> & Pick<Write, 'type' | 'name'>, time = 99): string {
+  const result = decide({ model: 1, bytes: hash(''), ...write }, time, 9, state);
+  return result.ok ? `id ${result.id} revision ${result.revision}` : result.reason;
+}
+
+describe('the decision of a write', () => {
+  it('a name is taken or it is there', () => {
+    assert.equal(reasonOf({ type: 'create', name: 'a' }), 'exists');
+    assert.equal(reasonOf({ type: 'create', name: 'b' }), 'id 9 revision 9');
+    assert.equal(reasonOf({ type: 'update', name: 'b' }), 'missing');
+    assert.equal(reasonOf({ type: 'delete', name: 'a' }), 'id 5 revision 9');
+  });
+
+  it('a row is another when its id or its revision is', () => {
+    assert.equal(reasonOf({ type: 'update', name: 'a', expected: { id: 5, revision: 7 } }), 'id 5 revision 9');
+    assert.equal(reasonOf({ type: 'update', name: 'a', expected: { id: 5, revision: 6 } }), 'changed');
+    assert.equal(reasonOf({ type: 'update', name: 'a', expected: { id: 4, revision: 7 } }), 'changed');
+  });
+
+  it('a value belongs to one row, which may take it again', () => {
+    assert.equal(reasonOf({ type: 'create', name: 'b', claim: [claim('y'), claim('x')] }), 'claimed');
+    assert.equal(reasonOf({ type: 'update', name: 'a', claim: [claim('x')] }), 'id 5 revision 9');
+  });
+
+  it('a row that takes a value over must be as it was, and of the same model', () => {
+    const release = (id: number, revision: number) => [{ hash: hash('x'), successor: { id, revision } }];
+    assert.equal(reasonOf({ type: 'delete', name: 'a', release: release(5, 7) }), 'id 5 revision 9');
+    assert.equal(reasonOf({ type: 'delete', name: 'a', release: release(5, 6) }), 'changed');
+    assert.equal(reasonOf({ type: 'delete', name: 'a', release: release(6, 8) }), 'changed');
+    const other = [{ hash: hash('y'), successor: { id: 6, revision: 1 } }];
+    assert.equal(
+      reasonOf({ type: 'delete', name: 'a', release: other }),
+      'id 5 revision 9',
+      'the value is not its own',
+    );
+  });
+
+  it('a lease counts with its newest token, until it runs out', () => {
+    const fenced = (token: number, time: number, lease = 'l') =>
+      reasonOf({ type: 'create', name: 'b', fence: { lease, token } }, time);
+    assert.equal(fenced(3, 99), 'id 9 revision 9');
+    assert.equal(fenced(3, 100), 'fenced');
+    assert.equal(fenced(2, 99), 'fenced');
+    assert.equal(fenced(3, 99, 'm'), 'fenced');
+  });
+});
+
+describe('the plan of a batch', () => {
+  it('a write sees those before it, and a row is changed once in a step', () => {
+    const writes: Write[] = [
+      { type: 'create', model: 1, name: 'a', bytes: hash('1'), claim: [claim('x')] },
+      { type: 'create', model: 1, name: 'b', bytes: hash('2'), claim: [claim('x')] },
+      { type: 'update', model: 1, name: 'a', bytes: hash('3'), release: [{ hash: hash('x') }] },
+      { type: 'create', model: 1, name: 'b', bytes: hash('4'), claim: [claim('x')] },
+    ];
+    const { results, revision, steps, takenClaims, droppedClaims } = planBatch(writes, 1, {
+      revision: 10,
+      rows: [],
+      claims: [],
+      leases: [],
+      takeovers: [],
+    });
+    assert.deepEqual(
+      results.map((result) => (result.ok ? [result.id, result.revision] : result.reason)),
+      [[11, 11], 'claimed', [11, 12], [13, 13]],
+    );
+    assert.equal(revision, 13);
+    assert.deepEqual(
+      steps.map((step) => step.map((change) => change.revision)),
+      [[11], [12, 13]],
+    );
+    assert.deepEqual([takenClaims.map(({ id }) => id), droppedClaims], [[13], []]);
+  });
+
+  it('asks for each thing once', () => {
+    const write: Write = { type: 'update', model: 1, name: 'a', bytes: hash(''), claim: [claim('x')] };
+    const release = [{ hash: hash('x'), successor: { id: 4, revision: 1 } }];
+    const questions = questionsOf([write, { ...write, release }, { ...write, model: 2 }]);
+    assert.deepEqual(
+      [questions.names.length, questions.hashes.length, questions.takeovers, questions.leases],
+      [2, 2, [4], []],
+    );
+  });
+});
+
+describe('the repair of claims', () => {
+  it('leaves rows that have changed, and lets the first of two rows take a value that both have', () => {
+    const add = (key: string, id: number, revision: number) => ({ ...claim(key), id, revision });
+    const { takenClaims, droppedClaims, left } = planClaimRepair(
+      1,
+      [add('x', 5, 7), add('y', 5, 7), add('y', 5, 7), add('z', 5, 6)],
+      [{ hash: hash('x'), id: 5, revision: 7 }],
+      state,
+    );
+    assert.deepEqual(
+      takenClaims.map(({ key }) => key),
+      ['x', 'y'],
+    );
+    assert.deepEqual([droppedClaims.length, left], [1, 1]);
+  });
+
+  it('takes no value from another row', () => {
+    const { takenClaims } = planClaimRepair(2, [{ ...claim('x'), id: 6, revision: 8 }], [], {
+      ...state,
+      holderOf: () => 7,
+    });
+    assert.deepEqual(takenClaims, []);
+  });
+});
