@@ -161,7 +161,7 @@ describe('answers that nobody reads', () => {
   const crowded = {
     status: 503,
     headers: { 'retry-after': '1' },
-    body: { code: 'NotReady', detail: /wait to be read/ },
+    body: { code: 'NotReady', detail: /waiting for their clients/ },
   };
 
   test('limits: while they have more bytes than may wait, nothing large is begun; the rest goes on', async () => {
