@@ -32,8 +32,8 @@ import type { CheckProgress, CheckReport } from './resource/check.ts';
 import { checkStore } from './resource/check.ts';
 import { createLocalClient } from './resource/client.ts';
 import type { ExtensionClient } from './resource/extension-client.ts';
+import type { BuildProgress } from './resource/memory.ts';
 import { Resources } from './resource/registry.ts';
-import type { BuildProgress } from './resource/resource.ts';
 import { startRetention } from './resource/retention.ts';
 import { openStore, sqliteFile } from './store/open.ts';
 import type { Store } from './store/store.ts';
@@ -214,10 +214,6 @@ class RunningService implements Service {
       logger,
       behaviours: new Map([...auth.behaviours, ...webhookBehaviours(reservedDomain, authorizer, auth.authors)]),
     });
-    resources.onOvertaken = () => {
-      auth.overtaken();
-      this.#plugins.overtaken();
-    };
     const clientOf = (caller: Caller, fence?: () => Fence | undefined) =>
       createLocalClient({ resources, registry, authorizer, caller, fence });
     const client = createLocalClient({ resources, registry, authorizer, caller: system, unchecked: true });
@@ -330,7 +326,7 @@ class RunningService implements Service {
       scan: async (type, after, limit) => {
         const resource = this.#resources.model(this.#registry.schemeOf(type));
         await resource.ready;
-        return this.#store.scan(resource.number, after, limit);
+        return this.#store.scan(resource.memory.number, after, limit);
       },
     });
   }
@@ -382,7 +378,7 @@ class RunningService implements Service {
   }
 
   building(): BuildProgress {
-    const all = this.#resources.all().map(({ building }) => building);
+    const all = this.#resources.all().map(({ memory }) => memory.building);
     return {
       done: all.reduce((sum, { done }) => sum + done, 0),
       objects: all.reduce((sum, { objects }) => sum + objects, 0),

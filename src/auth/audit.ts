@@ -5,7 +5,7 @@
 import type { WriteStream } from 'node:fs';
 import { createWriteStream } from 'node:fs';
 import type { Access, Caller, Identity } from '../resource/access.ts';
-import type { AppliedChange } from '../resource/feed.ts';
+import type { AppliedChange } from '../resource/change.ts';
 import { isPrincipal } from './authentication/identity.ts';
 
 export interface AuditEntry {
@@ -79,7 +79,7 @@ export class AuditLog {
 
   /** A change that was committed by this process. */
   changed(change: AppliedChange): void {
-    const { caller, resource, name, revision, type } = change;
+    const { caller, model, name, revision, type } = change;
     if (!this.#stream || !caller) return;
     const { metadata } = change.object();
     const before = change.objectBefore()?.metadata;
@@ -92,8 +92,8 @@ export class AuditLog {
       address: caller.address,
       access: {
         verb: marked ? 'delete' : type,
-        group: resource.scheme.groupVersionKind.group,
-        resource: resource.scheme.plural,
+        group: model.scheme.groupVersionKind.group,
+        resource: model.scheme.plural,
         name,
       },
       before: before?.version,

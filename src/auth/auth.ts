@@ -7,8 +7,9 @@ import type { SchemeRegistry } from '../model/registry.ts';
 import type { Authors, Identity } from '../resource/access.ts';
 import { allowAll, system } from '../resource/access.ts';
 import type { ModelBehaviour } from '../resource/behaviour.ts';
+import type { AppliedChange } from '../resource/change.ts';
 import type { ExtensionClient } from '../resource/extension-client.ts';
-import type { AppliedChange, Feed } from '../resource/feed.ts';
+import type { Feed } from '../resource/feed.ts';
 import type { Logger } from '../runtime/logger.ts';
 import type { Timers } from '../runtime/timers.ts';
 import { AuditLog } from './audit.ts';
@@ -144,7 +145,7 @@ export class Auth {
     this.#runtime = runtime;
     const { registry, timers, logger } = this.#parts;
     this.#stopListening.push(
-      runtime.feed.subscribe((change) => this.#follow(change)),
+      runtime.feed.subscribe({ change: (change) => this.#follow(change), resync: () => this.#resync() }),
       registry.onRegister((_, owner) => owner !== '' && this.authorizer.changed()),
       registry.onUnregister((_, owner) => owner !== '' && this.authorizer.changed()),
     );
@@ -158,13 +159,13 @@ export class Auth {
   }
 
   /** The feed lost its place in the log: everything is read anew, again until that works. */
-  overtaken(): void {
+  #resync(): void {
     this.#waiting ??= [];
     this.#reload().then(
       () => this.#outage.succeeded(this),
       (error: unknown) => {
         this.#outage.failed(this, error);
-        this.#parts.timers.after(reloadDelay, () => this.overtaken());
+        this.#parts.timers.after(reloadDelay, () => this.#resync());
       },
     );
   }
@@ -252,7 +253,7 @@ export class Auth {
   }
 
   #apply(change: AppliedChange): void {
-    const { group, kind } = change.resource.scheme.groupVersionKind;
+    const { group, kind } = change.model.scheme.groupVersionKind;
     if (group !== '' || !isFollowed(kind)) return;
     const object = change.type === 'delete' ? undefined : living(change.object());
     this.#set(kind, change.name, object, change.id, change.revision);

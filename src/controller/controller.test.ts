@@ -5,7 +5,8 @@ import { KindredError } from '../errors.ts';
 import type { ExtensionObject } from '../model/object.ts';
 import type { Scheme } from '../model/scheme.ts';
 import type { ListOptions } from '../query/query.ts';
-import type { AppliedChange } from '../resource/feed.ts';
+import type { AppliedChange } from '../resource/change.ts';
+import type { FeedSubscriber } from '../resource/feed.ts';
 import type { Lease } from '../store/store.ts';
 import { FakeClock } from '../testing/fake-clock.ts';
 import type { ControllerParts } from './controller.ts';
@@ -29,13 +30,13 @@ class World {
     [Book, new Map()],
     [Author, new Map()],
   ]);
-  readonly #listeners = new Set<(change: AppliedChange) => void>();
+  readonly #listeners = new Set<FeedSubscriber>();
   readonly clock = new FakeClock();
   /** Called in the middle of a listing. */
   whileListing = () => {};
 
   readonly feed = {
-    subscribe: (listener: (change: AppliedChange) => void) => {
+    subscribe: (listener: FeedSubscriber) => {
       this.#listeners.add(listener);
       return () => this.#listeners.delete(listener);
     },
@@ -64,11 +65,11 @@ class World {
       type: kind,
       name,
       time: this.clock.now(),
-      resource: { scheme: schemes.get(type)! },
+      model: { scheme: schemes.get(type)! },
       object: () => object,
       objectBefore: () => before,
     } as unknown as AppliedChange;
-    for (const listener of this.#listeners) listener(change);
+    for (const listener of this.#listeners) listener.change?.(change);
   }
 
   readonly client = {

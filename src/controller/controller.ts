@@ -6,8 +6,9 @@ import { messageOf } from '../errors.ts';
 import type { ModelType } from '../model/model-type.ts';
 import type { ExtensionObject } from '../model/object.ts';
 import type { Scheme } from '../model/scheme.ts';
+import type { AppliedChange } from '../resource/change.ts';
 import type { ExtensionClient } from '../resource/extension-client.ts';
-import type { AppliedChange, Feed } from '../resource/feed.ts';
+import type { Feed } from '../resource/feed.ts';
 import { Backoff } from '../runtime/backoff.ts';
 import type { Logger } from '../runtime/logger.ts';
 import type { Timers } from '../runtime/timers.ts';
@@ -135,7 +136,7 @@ export class RunningController {
 
   /** Resolves when it is known whether this replica leads. */
   async start(): Promise<void> {
-    this.#unsubscribe = this.#parts.feed.subscribe((change) => this.#take(change));
+    this.#unsubscribe = this.#parts.feed.subscribe({ change: (change) => this.#take(change) });
     await this.#leader.start();
   }
 
@@ -262,7 +263,7 @@ export class RunningController {
 
   /** Inside the feed: only what is quick; the plugin's matchers and mappings are asked later. */
   #take(change: AppliedChange): void {
-    const own = sameModel(change.resource.scheme, this.#scheme);
+    const own = sameModel(change.model.scheme, this.#scheme);
     const term = this.#term;
     if (!term) {
       if (own && change.type === 'delete') this.#remember(change);
@@ -270,14 +271,14 @@ export class RunningController {
     }
     const asked = own && this.#matcherOf(change.type) !== undefined;
     if (own && !asked) term.queue.add(change.name);
-    if (!asked && !this.#watched.some(({ scheme }) => sameModel(change.resource.scheme, scheme))) return;
+    if (!asked && !this.#watched.some(({ scheme }) => sameModel(change.model.scheme, scheme))) return;
     if (term.pending.length < pendingLimit) {
       term.pending.push(change);
       this.#schedule(term);
     } else {
       // The plugin's functions are slower than the changes: everything there is covers every one of them, but what is gone.
-      for (const { type, name, resource } of [...term.pending, change]) {
-        if (type === 'delete' && sameModel(resource.scheme, this.#scheme)) term.queue.add(name);
+      for (const { type, name, model } of [...term.pending, change]) {
+        if (type === 'delete' && sameModel(model.scheme, this.#scheme)) term.queue.add(name);
       }
       term.pending = [];
       void this.#sync(term, true);
@@ -318,7 +319,7 @@ export class RunningController {
     term.pending = [];
     for (const [i, change] of changes.entries()) {
       if (this.#term !== term) return;
-      const { scheme } = change.resource;
+      const { scheme } = change.model;
       const asked = sameModel(scheme, this.#scheme) && this.#matcherOf(change.type) !== undefined;
       if (asked && this.#matches(term, change)) term.queue.add(change.name);
       for (const watched of this.#watched) {

@@ -156,9 +156,12 @@ export class PluginHost {
     for (const source of await this.#sources()) await this.#add(source);
     await this.#resource.ready;
     this.#closing.push(
-      resources.feed.subscribe((change) => {
-        if (change.resource === this.#resource)
-          this.#changed(change.name, change.type, change.object() as unknown as PluginObject);
+      resources.feed.subscribe({
+        change: (change) => {
+          if (change.model === this.#resource.model)
+            this.#changed(change.name, change.type, change.object() as unknown as PluginObject);
+        },
+        resync: () => this.#resync(),
       }),
     );
     await Promise.all([...this.#entries.values()].map((entry) => this.#readEnabled(entry)));
@@ -196,9 +199,9 @@ export class PluginHost {
   }
 
   /** This replica fell behind what the change log keeps: what it did not see is looked up. */
-  overtaken(): void {
+  #resync(): void {
     for (const entry of this.#entries.values()) {
-      entry.run?.overtaken();
+      entry.run?.resync();
       const before = entry.enabled;
       this.#readEnabled(entry).then(
         () => {

@@ -209,7 +209,7 @@ export class PluginRun {
   }
 
   /** Changes went past unseen. */
-  overtaken(): void {
+  resync(): void {
     for (const { running } of this.#controllers) running?.resync();
   }
 
@@ -293,7 +293,7 @@ export class PluginRun {
 
   #isBuilding(): boolean {
     return this.#schemes().some((scheme) => {
-      const { state, progress } = this.#run.parts.resources.model(scheme).state();
+      const { state, progress } = this.#run.parts.resources.model(scheme).memory.state();
       return state === 'building' && progress > 0;
     });
   }
@@ -302,14 +302,17 @@ export class PluginRun {
   #progress(): number {
     const schemes = this.#schemes();
     if (schemes.length === 0) return 0;
-    const sum = schemes.reduce((total, scheme) => total + this.#run.parts.resources.model(scheme).state().progress, 0);
+    const sum = schemes.reduce(
+      (total, scheme) => total + this.#run.parts.resources.model(scheme).memory.state().progress,
+      0,
+    );
     return sum / schemes.length;
   }
 
   #nameDegraded(): void {
     for (const scheme of this.#schemes()) {
       const { kind } = scheme.groupVersionKind;
-      const { problems } = this.#run.parts.resources.model(scheme).state();
+      const { problems } = this.#run.parts.resources.model(scheme).memory.state();
       const [first] = problems;
       if (!first) continue;
       const message =
@@ -427,8 +430,10 @@ export class PluginRun {
   async #finishFinalizers(end: number): Promise<void> {
     const { timers, logger, resources } = this.#run.parts;
     let wake = () => {};
-    const unsubscribe = resources.feed.subscribe(({ type }) => {
-      if (type === 'delete') wake();
+    const unsubscribe = resources.feed.subscribe({
+      change: ({ type }) => {
+        if (type === 'delete') wake();
+      },
     });
     try {
       for (let left = end - timers.now(); left > 0; left = end - timers.now()) {

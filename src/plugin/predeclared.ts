@@ -15,9 +15,10 @@ import type { ExtensionObject, Metadata } from '../model/object.ts';
 import type { SchemeRegistry } from '../model/registry.ts';
 import { Queries } from '../query/query.ts';
 import { system } from '../resource/access.ts';
-import type { AppliedChange } from '../resource/feed.ts';
+import type { AppliedChange } from '../resource/change.ts';
 import type { Resources } from '../resource/registry.ts';
-import type { ModelResource, WriteOptions } from '../resource/resource.ts';
+import type { ModelResource } from '../resource/resource.ts';
+import type { WriteOptions } from '../resource/writer.ts';
 import type { Logger } from '../runtime/logger.ts';
 import { aliasLimit } from '../runtime/yaml.ts';
 
@@ -217,7 +218,8 @@ export class PreDeclared {
     const { documents, resources } = this.#parts;
     const prepared: Prepared[] = [];
     for (const declared of documents) prepared.push(await this.#prepare(declared));
-    if (documents.length > 0) this.#unsubscribe = resources.feed.subscribe((change) => this.#free(change, fence));
+    if (documents.length > 0)
+      this.#unsubscribe = resources.feed.subscribe({ change: (change) => this.#free(change, fence) });
     const options: WriteOptions = { caller: system, fence };
     try {
       for (const one of prepared) await this.#write(one, options);
@@ -400,9 +402,9 @@ export class PreDeclared {
   }
 
   /** Inside the feed: a name that a declared object waits for is free. */
-  #free({ type, resource, name }: AppliedChange, fence: Fence | undefined): void {
+  #free({ type, model, name }: AppliedChange, fence: Fence | undefined): void {
     if (type !== 'delete') return;
-    const key = `${resource.apiVersion} ${resource.kind} ${name}`;
+    const key = `${model.apiVersion} ${model.kind} ${name}`;
     const one = this.#waiting.get(key);
     if (!one) return;
     this.#waiting.delete(key);

@@ -1,22 +1,22 @@
 /** Builds the indexes of a model from what the store has, and makes the store's claims those of today's unique indexes. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { ModelIndex } from '../indexes/model-index.ts';
-import type { IndexDefinition, IndexEntry } from '../model/index-entry.ts';
+import type { IndexEntry } from '../model/index-entry.ts';
 import type { ExtensionObject } from '../model/object.ts';
 import type { Scheme } from '../model/scheme.ts';
 import { Turns } from '../runtime/turns.ts';
 import type { Claim, HeldClaim, Store, TextRow } from '../store/store.ts';
+import { asBuffer } from './bytes.ts';
 import { claimsOf } from './claims.ts';
 import { storedEntry } from './entries.ts';
-import { asBuffer } from './feed.ts';
+import type { RegisteredModel } from './registered-model.ts';
 
-interface BuildParts {
+interface BuildOptions {
   readonly store: Store;
   readonly number: number;
   /** What was created after this revision is left out: the feed tells of it. */
   readonly newest: number;
-  readonly scheme: Scheme;
-  readonly uniques: readonly IndexDefinition[];
+  readonly model: RegisteredModel;
   /** Nobody waits for the result any more. */
   readonly isOver: () => boolean;
   /** Objects that are read, and all there are to read. */
@@ -31,28 +31,27 @@ interface IndexRow {
 }
 
 const portion = 500;
-/**
- * Rows that are handed over at once. With entries of hundreds of rows at hand the garbage collector takes them for long-lived,
- * and what is dropped is carried into the old generation first: a fifth of the build's processor time.
- */
-const handful = 16;
+/** Rows per batch. Larger batches outlive a minor collection and are promoted to the old generation first: a fifth more processor time. */
+const batchSize = 16;
 /** Milliseconds that index functions may hold the event loop at once. */
 const slice = 10;
 
 const monotonicNow = () => performance.now();
 
-export async function buildIndexes(parts: BuildParts): Promise<{ index: ModelIndex; problems: Map<string, string> }> {
-  const { store, number, scheme } = parts;
+export async function buildIndexes(
+  options: BuildOptions,
+): Promise<{ index: ModelIndex; problems: Map<string, string> }> {
+  const { store, number, model } = options;
+  const { scheme, apiVersion } = model;
   const problems = new Map<string, string>();
   const expected = new ClaimSum();
   const total = await store.count(number);
-  parts.onProgress(0, total);
+  options.onProgress(0, total);
   const index = new ModelIndex(scheme.indexes);
-  const { apiVersion } = scheme;
 
   async function* rows(): AsyncGenerator<readonly IndexRow[]> {
-    for (let after = 0; !parts.isOver(); ) {
-      const page = await rowsAfter(parts, after);
+    for (let after = 0; !options.isOver(); ) {
+      const page = await rowsAfter(options, after);
       if (page.length === 0) return;
       after = page.at(-1)!.id;
       let built: IndexRow[] = [];
@@ -64,10 +63,10 @@ export async function buildIndexes(parts: BuildParts): Promise<{ index: ModelInd
         else if (problem !== undefined) problems.set(row.name, problem);
         else if (object.apiVersion !== apiVersion)
           problems.set(row.name, `stored as ${object.apiVersion}, the model is ${apiVersion}`);
-        for (const claim of claimsOf(parts.uniques, scheme.indexes, entry)) expected.add(claim.hash, row.id);
+        for (const claim of claimsOf(model.uniques, scheme.indexes, entry)) expected.add(claim.hash, row.id);
         built.push({ entry, id: row.id, revision: row.revision, length: Buffer.byteLength(row.text) });
         if (turns.isDue) await turns.take();
-        if (built.length < handful) continue;
+        if (built.length < batchSize) continue;
         yield built;
         built = [];
       }
@@ -76,13 +75,13 @@ export async function buildIndexes(parts: BuildParts): Promise<{ index: ModelInd
     }
   }
 
-  await index.build(rows(), { onProgress: (done) => parts.onProgress(Math.min(done, total), total) });
-  await mendClaims(parts, expected);
+  await index.build(rows(), { onProgress: (done) => options.onProgress(Math.min(done, total), total) });
+  await mendClaims(options, expected);
   return { index, problems };
 }
 
 /** A name that is deleted and created again meanwhile would come twice; of its creations only one is up to `newest`. */
-async function rowsAfter({ store, number, newest }: BuildParts, after: number): Promise<readonly TextRow[]> {
+async function rowsAfter({ store, number, newest }: BuildOptions, after: number): Promise<readonly TextRow[]> {
   const page =
     store.scanText?.(number, after, portion) ??
     (await store.scan(number, after, portion)).map(({ bytes, ...row }) => ({
@@ -128,22 +127,23 @@ const mendings = 10;
  * function since, or when stored data violates it. Of several holders of one value the one that has the claim keeps it.
  * Other replicas may write meanwhile: a claim is touched only as long as its row is the one that was read.
  */
-async function mendClaims(parts: BuildParts, expected: ClaimSum): Promise<void> {
+async function mendClaims(options: BuildOptions, expected: ClaimSum): Promise<void> {
   const stored = new ClaimSum();
-  for await (const page of claimPages(parts)) for (const claim of page) stored.add(claim.hash, claim.id);
+  for await (const page of claimPages(options)) for (const claim of page) stored.add(claim.hash, claim.id);
   if (stored.equals(expected)) return;
-  for (let left = 1, mending = 0; left > 0 && mending < mendings && !parts.isOver(); mending++) {
-    left = await mendOnce(parts);
+  for (let left = 1, mending = 0; left > 0 && mending < mendings && !options.isOver(); mending++) {
+    left = await mendOnce(options);
   }
 }
 
 /** How many claims were left as they are because their rows had changed. */
-async function mendOnce(parts: BuildParts): Promise<number> {
-  const { store, number, scheme, uniques } = parts;
+async function mendOnce(options: BuildOptions): Promise<number> {
+  const { store, number, model } = options;
+  const { scheme, uniques } = model;
   const revisions = new Map<number, number>();
   const wanted = new Map<string, { claim: Claim; ids: Set<number> }>();
-  for (let after = 0; !parts.isOver(); ) {
-    const page = await rowsAfter(parts, after);
+  for (let after = 0; !options.isOver(); ) {
+    const page = await rowsAfter(options, after);
     if (page.length === 0) break;
     after = page.at(-1)!.id;
     const turns = new Turns(monotonicNow, slice);
@@ -161,7 +161,7 @@ async function mendOnce(parts: BuildParts): Promise<number> {
     await turns.take();
   }
   const remove: HeldClaim[] = [];
-  for await (const page of claimPages(parts)) {
+  for await (const page of claimPages(options)) {
     for (const { hash, id } of page) {
       const text = asBuffer(hash).toString('latin1');
       if (wanted.get(text)?.ids.has(id)) wanted.delete(text);
@@ -184,7 +184,11 @@ async function mendOnce(parts: BuildParts): Promise<number> {
 
 const claimPortion = 5_000;
 
-async function* claimPages({ store, number, newest }: BuildParts): AsyncGenerator<readonly (Claim & { id: number })[]> {
+async function* claimPages({
+  store,
+  number,
+  newest,
+}: BuildOptions): AsyncGenerator<readonly (Claim & { id: number })[]> {
   for (let after: Uint8Array | undefined; ; ) {
     const page = await store.claims(number, after, claimPortion);
     if (page.length === 0) return;

@@ -7,8 +7,8 @@ import { checkMetadata } from '../model/metadata.ts';
 import type { ExtensionObject } from '../model/object.ts';
 import type { Scheme } from '../model/scheme.ts';
 import type { Row, Store } from '../store/store.ts';
+import { asBuffer } from './bytes.ts';
 import { claimsOf } from './claims.ts';
-import { asBuffer } from './feed.ts';
 
 interface CheckedModel {
   readonly group: string;

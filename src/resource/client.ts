@@ -11,10 +11,12 @@ import { Queries } from '../query/query.ts';
 import type { Authorizer, Caller, Decision } from './access.ts';
 import type { ExtensionClient, ListResult, WatchEvent } from './extension-client.ts';
 import { answered, checkPatch } from './hidden.ts';
+import type { Stored } from './registered-model.ts';
 import type { Resources } from './registry.ts';
-import type { Answer, ModelResource, Stored, WriteOptions } from './resource.ts';
+import type { ModelResource } from './resource.ts';
 import type { WatchEvent as ResourceEvent, Sink } from './watch/events.ts';
 import { followRights, seenNames } from './watch/rights.ts';
+import type { Answer, WriteOptions } from './writer.ts';
 
 export interface LocalClientParts {
   readonly resources: Resources;

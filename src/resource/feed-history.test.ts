@@ -3,11 +3,11 @@ import { describe, it } from 'node:test';
 import { KindredError } from '../errors.ts';
 import type { Change, Store } from '../store/store.ts';
 import { until } from '../testing/until.ts';
-import type { AppliedChange, ModelWrite } from './feed.ts';
+import type { ModelWrite } from './feed.ts';
 import { Feed } from './feed.ts';
-import type { ModelResource } from './resource.ts';
+import type { ModelMemory } from './memory.ts';
 
-const resource = { isClosed: false, apply: () => undefined } as unknown as ModelResource;
+const memory = { isClosed: false, apply: () => undefined } as unknown as ModelMemory;
 
 function change(revision: number, name = `n${revision}`, rest: Partial<Change> = {}): Change {
   return { revision, type: 'create', model: 1, id: revision, name, bytes: Buffer.from(name), time: revision, ...rest };
@@ -63,11 +63,11 @@ class Server {
 /** A feed that has applied what the server has. */
 async function follow(server: Server) {
   const told: string[] = [];
-  let overtaken = 0;
+  let resyncs = 0;
   let retries = 0;
   const feed = new Feed({
     store: server as unknown as Store,
-    resourceOf: () => resource,
+    memoryOf: () => memory,
     monotonicNow: () => performance.now(),
     logger: { error: () => undefined },
     timers: {
@@ -79,17 +79,19 @@ async function follow(server: Server) {
       },
     },
   });
-  feed.onOvertaken = () => overtaken++;
   await feed.start();
-  feed.subscribe(({ revision, name }: AppliedChange) => told.push(`${revision} ${name}`));
+  feed.subscribe({
+    change: ({ revision, name }) => told.push(`${revision} ${name}`),
+    resync: () => resyncs++,
+  });
   await feed.newest();
   return {
     feed,
     told,
-    overtaken: () => overtaken,
+    resyncs: () => resyncs,
     retries: () => retries,
     commit: (revision: number, name: string) => {
-      const write = { ...change(revision, name), resource } as unknown as ModelWrite;
+      const write = { ...change(revision, name), memory } as unknown as ModelWrite;
       feed.committed([{ write, result: { ok: true, id: revision, revision } }], revision);
     },
   };
@@ -110,12 +112,12 @@ describe('Feed over a database that lost what was applied', () => {
   for (const [what, log] of others) {
     it(`reads everything anew before a read is answered: ${what}`, async () => {
       const server = new Server(5);
-      const { feed, told, overtaken, retries } = await follow(server);
-      assert.deepEqual([feed.applied, overtaken()], [5, 0]);
+      const { feed, told, resyncs, retries } = await follow(server);
+      assert.deepEqual([feed.applied, resyncs()], [5, 0]);
       server.lead(log);
       await feed.current();
       const newest = log.at(-1)?.revision ?? 0;
-      assert.deepEqual([feed.applied, overtaken()], [newest, 1]);
+      assert.deepEqual([feed.applied, resyncs()], [newest, 1]);
       assert.deepEqual(feed.readAnew, { log: 0, history: 1 });
       assert.deepEqual(feed.recent(newest), []);
       if (newest > 0) assert.equal(feed.recent(newest - 1), undefined, 'what was applied before is forgotten');
@@ -124,14 +126,14 @@ describe('Feed over a database that lost what was applied', () => {
       assert.equal(retries(), 0);
       server.log.push(change(newest + 1, 'next'));
       await feed.current();
-      assert.deepEqual([told, overtaken()], [[`${newest + 1} next`], 1]);
+      assert.deepEqual([told, resyncs()], [[`${newest + 1} next`], 1]);
       feed.stop();
     });
   }
 
   it('recognises what it applied, once for each new connection', async () => {
     const server = new Server(5);
-    const { feed, told, overtaken } = await follow(server);
+    const { feed, told, resyncs } = await follow(server);
     server.asked.length = 0;
     server.lead(changes(7));
     await feed.current();
@@ -142,36 +144,36 @@ describe('Feed over a database that lost what was applied', () => {
     server.connections!++;
     for (let i = 0; i < 5; i++) await feed.current();
     assert.deepEqual(server.asked.slice(length), [6], 'the change that was applied last');
-    assert.equal(overtaken(), 0);
+    assert.equal(resyncs(), 0);
     feed.stop();
   });
 
   it('notices that the newest revision went back, where connections are not counted', async () => {
     const server = new Server(5);
     server.connections = undefined;
-    const { feed, overtaken } = await follow(server);
+    const { feed, resyncs } = await follow(server);
     server.lead(changes(3));
     await feed.current();
-    assert.deepEqual([feed.applied, overtaken()], [3, 1]);
+    assert.deepEqual([feed.applied, resyncs()], [3, 1]);
     feed.stop();
   });
 
   it('an answer from before its own commit is no step back', async () => {
     const server = new Server(5);
-    const { feed, told, overtaken, commit } = await follow(server);
+    const { feed, told, resyncs, commit } = await follow(server);
     const asked = feed.current();
     server.log.push(change(6, 'own'));
     commit(6, 'own');
     await asked;
     await feed.current();
-    assert.deepEqual([feed.applied, told, overtaken(), feed.readAnew.history], [6, ['6 own'], 0, 0]);
+    assert.deepEqual([feed.applied, told, resyncs(), feed.readAnew.history], [6, ['6 own'], 0, 0]);
     feed.stop();
   });
 
   it('tells no commit of its own before it knows that the history is the same', async () => {
     for (const isSame of [true, false]) {
       const server = new Server(5);
-      const { feed, told, overtaken, commit } = await follow(server);
+      const { feed, told, resyncs, commit } = await follow(server);
       const { promise, resolve } = Promise.withResolvers<void>();
       server.gate = promise;
       server.lead([...(isSame ? changes(5) : [...changes(4), change(5, 'real')]), change(6, 'own')]);
@@ -180,14 +182,14 @@ describe('Feed over a database that lost what was applied', () => {
       assert.deepEqual([feed.applied, told], [5, []]);
       resolve();
       await feed.reach(6);
-      assert.deepEqual([feed.applied, told, overtaken()], isSame ? [6, ['6 own'], 0] : [6, [], 1]);
+      assert.deepEqual([feed.applied, told, resyncs()], isSame ? [6, ['6 own'], 0] : [6, [], 1]);
       feed.stop();
     }
   });
 
   it('applies nothing that the server before told', async () => {
     const server = new Server(5);
-    const { feed, told, overtaken } = await follow(server);
+    const { feed, told, resyncs } = await follow(server);
     const { promise, resolve } = Promise.withResolvers<void>();
     server.gate = promise;
     server.log = [...changes(5), change(6, 'lost')];
@@ -198,34 +200,34 @@ describe('Feed over a database that lost what was applied', () => {
     server.gate = undefined;
     resolve();
     await feed.current();
-    assert.deepEqual([feed.applied, told, overtaken()], [6, ['6 real'], 0]);
+    assert.deepEqual([feed.applied, told, resyncs()], [6, ['6 real'], 0]);
     feed.stop();
   });
 
   it('goes on where the log was compacted up to what was applied', async () => {
     const server = new Server(5);
-    const { feed, told, overtaken } = await follow(server);
+    const { feed, told, resyncs } = await follow(server);
     server.oldest = 5;
     server.lead([change(6)]);
     await feed.current();
-    assert.deepEqual([feed.applied, told, overtaken()], [6, ['6 n6'], 0]);
+    assert.deepEqual([feed.applied, told, resyncs()], [6, ['6 n6'], 0]);
     feed.stop();
   });
 
   it('reads everything anew where the log was compacted beyond it, and counts that apart', async () => {
     const server = new Server(5);
-    const { feed, overtaken } = await follow(server);
+    const { feed, resyncs } = await follow(server);
     server.oldest = 8;
     server.lead([change(9)]);
     await feed.current();
-    assert.deepEqual([feed.applied, overtaken()], [9, 1]);
+    assert.deepEqual([feed.applied, resyncs()], [9, 1]);
     assert.deepEqual(feed.readAnew, { log: 1, history: 0 });
     feed.stop();
   });
 
   it('is not there for reads as long as it cannot ask', async () => {
     const server = new Server(5);
-    const { feed, overtaken } = await follow(server);
+    const { feed, resyncs } = await follow(server);
     server.isAway = true;
     server.lead([...changes(4), change(5, 'real')]);
     let isCurrent = false;
@@ -236,23 +238,23 @@ describe('Feed over a database that lost what was applied', () => {
     assert.equal(isCurrent, false);
     server.isAway = false;
     await reading;
-    assert.equal(overtaken(), 1);
+    assert.equal(resyncs(), 1);
     feed.stop();
   });
 
   it('knows nothing of a log that was empty when it started, and compares from the first change on', async () => {
     const server = new Server(0);
     server.oldest = 5;
-    const { feed, told, overtaken } = await follow(server);
+    const { feed, told, resyncs } = await follow(server);
     assert.equal(feed.applied, 5);
     server.connections!++;
     await feed.current();
     server.log.push(change(6));
     await feed.current();
-    assert.deepEqual([told, overtaken()], [['6 n6'], 0]);
+    assert.deepEqual([told, resyncs()], [['6 n6'], 0]);
     server.lead([change(6, 'real')]);
     await feed.current();
-    assert.deepEqual([feed.applied, overtaken()], [6, 1]);
+    assert.deepEqual([feed.applied, resyncs()], [6, 1]);
     feed.stop();
   });
 });

@@ -7,15 +7,17 @@ import { KindredError } from '../errors.ts';
 import type { CommittedWrite } from '../store/commit-queue.ts';
 import type { Store, Write } from '../store/store.ts';
 import { FakeClock } from '../testing/fake-clock.ts';
+import { AppliedChange } from './change.ts';
 import type { ModelWrite } from './feed.ts';
-import { AppliedChange, Feed } from './feed.ts';
-import type { ModelResource } from './resource.ts';
+import { Feed } from './feed.ts';
+import type { ModelMemory } from './memory.ts';
+import type { RegisteredModel } from './registered-model.ts';
 
 const piece = (text: string) => {
   const larger = Buffer.alloc(256 * 1024);
   return larger.subarray(1_000, 1_000 + larger.write(text, 1_000));
 };
-const resource = { parse: (bytes: Buffer) => JSON.parse(bytes.toString()) } as unknown as ModelResource;
+const registered = { parse: (bytes: Buffer) => JSON.parse(bytes.toString()) } as unknown as RegisteredModel;
 const change = () =>
   new AppliedChange(
     {
@@ -28,7 +30,7 @@ const change = () =>
       bytes: piece('{"now":true}'),
       before: piece('{"now":false}'),
     },
-    resource,
+    registered,
   );
 
 test('a change that is kept does not keep the larger pieces of memory that its bytes came in', () => {
@@ -60,15 +62,15 @@ async function replica(options: { shared?: boolean; medium?: MapMedium } = {}) {
   const things = {
     number: model,
     isClosed: false,
-    parse: (bytes: Buffer) => JSON.parse(bytes.toString()),
+    model: registered,
     apply: ({ revision, name }: AppliedChange) => memory.push(`${revision} ${name}`),
   };
-  const resource = things as unknown as ModelResource;
+  const thingMemory = things as unknown as ModelMemory;
   let time = 0;
   let cost = 0;
   const feed = new Feed({
     store: held.store,
-    resourceOf: (number) => (number === model ? resource : undefined),
+    memoryOf: (number) => (number === model ? thingMemory : undefined),
     monotonicNow: () => {
       time += cost;
       return time;
@@ -103,7 +105,7 @@ async function replica(options: { shared?: boolean; medium?: MapMedium } = {}) {
     },
     /** This process writes; the feed is told when `committed` is called. */
     async own(names: readonly string[]): Promise<readonly CommittedWrite[]> {
-      const writes = names.map((name) => ({ ...creation(name), resource }) as unknown as ModelWrite);
+      const writes = names.map((name) => ({ ...creation(name), memory: thingMemory }) as unknown as ModelWrite);
       const results = writes.map((write) => medium.apply(write, 1));
       return writes.map((write, i) => ({ write, result: results[i] as CommittedWrite['result'] }));
     },
@@ -156,7 +158,7 @@ describe('what other processes write', () => {
     const { feed, foreign, creation } = await replica();
     await feed.start();
     const told: number[][] = [];
-    const leave = feed.subscribe(({ revision }) => told.push([revision, feed.applied]));
+    const leave = feed.subscribe({ change: ({ revision }) => told.push([revision, feed.applied]) });
     await foreign([creation('a'), creation('b')]);
     await feed.newest();
     leave();
@@ -373,7 +375,7 @@ describe('what this process writes', () => {
     const { feed, own, memory, things } = await replica();
     await feed.start();
     const former = { ...things, isClosed: true, apply: () => memory.push('to the former model') };
-    const batch = (await own(['n1'])).map(({ write, result }) => ({ write: { ...write, resource: former }, result }));
+    const batch = (await own(['n1'])).map(({ write, result }) => ({ write: { ...write, memory: former }, result }));
     feed.committed(batch, 1);
     assert.deepEqual(memory, ['1 n1']);
     feed.stop();
@@ -579,21 +581,19 @@ describe('the log', () => {
   test('that reaches back no longer has everything read anew, once; who waits goes on', async () => {
     const { feed, foreign, creation, memory, medium } = await replica();
     await feed.start();
-    let overtaken = 0;
-    feed.onOvertaken = () => {
-      overtaken++;
-    };
+    let resyncs = 0;
+    feed.subscribe({ resync: () => resyncs++ });
     await foreign(
       numbered(30).map((_, i) => creation(`n${i + 1}`)),
       false,
     );
     await (await medium.open()).compact(5, 10);
     await feed.newest();
-    assert.deepEqual([memory, feed.applied, overtaken], [[], 30, 1]);
+    assert.deepEqual([memory, feed.applied, resyncs], [[], 30, 1]);
     assert.deepEqual([feed.recent(29), feed.recent(30)], [undefined, []]);
     await foreign([creation('n31')]);
     await feed.newest();
-    assert.deepEqual([memory, overtaken], [['31 n31'], 1]);
+    assert.deepEqual([memory, resyncs], [['31 n31'], 1]);
     feed.stop();
   });
 
@@ -644,16 +644,14 @@ describe('a new connection to the database', () => {
       await feed.start();
       await foreign([creation('n1'), creation('n2'), creation('n3')]);
       await feed.newest();
-      let overtaken = 0;
-      feed.onOvertaken = () => {
-        overtaken++;
-      };
+      let resyncs = 0;
+      feed.subscribe({ resync: () => resyncs++ });
       lose(medium);
       medium.revision = medium.changes.length;
       if (medium.revision === 2) await foreign([creation('other')], false);
       held.connections++;
       await feed.newest();
-      assert.deepEqual([overtaken, feed.readAnew.history, feed.applied], [1, 1, medium.revision]);
+      assert.deepEqual([resyncs, feed.readAnew.history, feed.applied], [1, 1, medium.revision]);
       await foreign([creation('after')]);
       await feed.newest();
       assert.equal(memory.at(-1), `${medium.revision} after`);

@@ -4,95 +4,17 @@
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { KindredError } from '../errors.ts';
-import type { IndexEntry } from '../model/index-entry.ts';
-import type { ExtensionObject } from '../model/object.ts';
 import { Turns } from '../runtime/turns.ts';
 import type { CommittedWrite } from '../store/commit-queue.ts';
 import type { Change, ChangesNarrowing, Store, Write } from '../store/store.ts';
-import type { Caller } from './access.ts';
-import type { ModelResource } from './resource.ts';
+import { asBuffer } from './bytes.ts';
+import type { KnownChange } from './change.ts';
+import { AppliedChange } from './change.ts';
+import type { ModelMemory } from './memory.ts';
 
-/** A write with what its author already knows, so that applying it parses nothing. */
-export interface ModelWrite extends Write {
-  readonly resource: ModelResource;
-  readonly object: ExtensionObject;
-  readonly entry: IndexEntry;
-  readonly before?: { readonly bytes: Buffer; readonly object: ExtensionObject; readonly entry: IndexEntry };
-  readonly caller: Caller;
-}
-
-/** One change after it was applied to memory. */
-export class AppliedChange {
-  readonly revision: number;
-  readonly type: 'create' | 'update' | 'delete';
-  readonly resource: ModelResource;
-  readonly id: number;
-  readonly name: string;
-  /** Milliseconds since the epoch at commit. */
-  readonly time: number;
-  /** Content after the change; with delete the final content. */
-  readonly bytes: Buffer;
-  readonly before: Buffer | undefined;
-  /** Who made it; undefined for what another replica wrote. */
-  readonly caller: Caller | undefined;
-  #object: ExtensionObject | undefined;
-  #objectBefore: ExtensionObject | undefined;
-  #entry: IndexEntry | undefined;
-  #entryBefore: IndexEntry | undefined;
-  #shown: Buffer | undefined;
-
-  constructor(change: Change, resource: ModelResource, known?: ModelWrite) {
-    this.revision = change.revision;
-    this.type = change.type;
-    this.resource = resource;
-    this.id = change.id;
-    this.name = change.name;
-    this.time = change.time;
-    this.bytes = ownBytes(change.bytes);
-    this.before = change.before && ownBytes(change.before);
-    this.caller = known?.caller;
-    this.#object = known?.object;
-    this.#entry = known?.entry;
-    this.#objectBefore = known?.before?.object;
-    this.#entryBefore = known?.before?.entry;
-  }
-
-  /** Parsed once, shared by all readers: not to be changed. */
-  object(): ExtensionObject {
-    this.#object ??= this.resource.parse(this.bytes, this.name);
-    return this.#object;
-  }
-
-  /** Undefined with a creation. */
-  objectBefore(): ExtensionObject | undefined {
-    if (!this.#objectBefore && this.before) this.#objectBefore = this.resource.parse(this.before, this.name);
-    return this.#objectBefore;
-  }
-
-  /** Content as watches show it, made once for all of them. */
-  shown(): Buffer {
-    this.#shown ??= this.resource.shownInList(this.bytes);
-    return this.#shown;
-  }
-
-  /** Gives up what can be made again from the bytes. */
-  shrink(): void {
-    this.#object = undefined;
-    this.#entry = undefined;
-    this.#objectBefore = undefined;
-    this.#entryBefore = undefined;
-  }
-
-  entry(): IndexEntry {
-    this.#entry ??= this.resource.entryOf(this.object(), this.name);
-    return this.#entry;
-  }
-
-  entryBefore(): IndexEntry | undefined {
-    const object = this.objectBefore();
-    if (!this.#entryBefore && object) this.#entryBefore = this.resource.entryOf(object, this.name);
-    return this.#entryBefore;
-  }
+/** A write with the memory that it is applied to. */
+export interface ModelWrite extends Write, KnownChange {
+  readonly memory: ModelMemory;
 }
 
 interface Timers {
@@ -103,9 +25,17 @@ interface Timers {
   after(milliseconds: number, run: () => void, isIdle?: boolean): () => void;
 }
 
-export interface FeedParts {
+/** Called in the order of subscription; must be quick and must not throw. */
+export interface FeedSubscriber {
+  /** In revision order, right after a change was applied. */
+  change?(change: AppliedChange): void;
+  /** The feed lost its place in the log: what the subscriber knows of the store is to be read again. */
+  resync?(): void;
+}
+
+export interface FeedDependencies {
   readonly store: Store;
-  readonly resourceOf: (model: number) => ModelResource | undefined;
+  readonly memoryOf: (model: number) => ModelMemory | undefined;
   /** Milliseconds, never going back. */
   readonly monotonicNow: () => number;
   readonly logger: { error(details: object, message: string): void };
@@ -148,7 +78,7 @@ const behind = {
   zh: '此副本暂时无法确认存储的最新状态',
 };
 
-const overtakenBy = {
+const resyncReasons = {
   log: 'The change log no longer reaches back; reading everything anew',
   history: 'The database has another history than the one that was applied; reading everything anew',
 };
@@ -157,9 +87,9 @@ const overtakenBy = {
 type Mark = Pick<Change, 'revision' | 'type' | 'id' | 'name' | 'time' | 'bytes'>;
 
 export class Feed {
-  readonly #parts: FeedParts;
+  readonly #dependencies: FeedDependencies;
   readonly #timers: Timers;
-  readonly #subscribers = new Set<(change: AppliedChange) => void>();
+  readonly #subscribers = new Set<FeedSubscriber>();
   readonly #own = new Map<number, { write: ModelWrite; id: number; time: number }>();
   #waiters: { revision: number; resolve: () => void }[] = [];
   /** The last changes that were applied, for watches that are about to join. */
@@ -187,9 +117,9 @@ export class Feed {
   #unsubscribe: (() => void) | undefined;
   #stopped = false;
 
-  constructor(parts: FeedParts) {
-    this.#parts = parts;
-    this.#timers = parts.timers ?? processTimers;
+  constructor(dependencies: FeedDependencies) {
+    this.#dependencies = dependencies;
+    this.#timers = dependencies.timers ?? processTimers;
   }
 
   /** The revision that the memory reflects. */
@@ -203,7 +133,7 @@ export class Feed {
   }
 
   async start(): Promise<void> {
-    const { store } = this.#parts;
+    const { store } = this.#dependencies;
     this.#recognisedAt = store.connections;
     this.#applied = await store.revision();
     this.#last = store.shared ? await changeOf(store, this.#applied) : undefined;
@@ -225,10 +155,10 @@ export class Feed {
     return this.#reachable;
   }
 
-  /** Called in revision order, right after a change is applied. The listener must be quick and must not throw. */
-  subscribe(listener: (change: AppliedChange) => void): () => void {
-    this.#subscribers.add(listener);
-    return () => this.#subscribers.delete(listener);
+  /** @returns ends the subscription */
+  subscribe(subscriber: FeedSubscriber): () => void {
+    this.#subscribers.add(subscriber);
+    return () => this.#subscribers.delete(subscriber);
   }
 
   /** One commit of this process: its successful writes, all of them `ModelWrite`s, in revision order. */
@@ -249,7 +179,7 @@ export class Feed {
    * @throws NotReady after 2 s
    */
   current(): Promise<void> | undefined {
-    return this.#parts.store.shared ? this.newest() : undefined;
+    return this.#dependencies.store.shared ? this.newest() : undefined;
   }
 
   /** Learns the newest revision from the store and resolves when it is applied. @throws NotReady within 2 s */
@@ -309,11 +239,11 @@ export class Feed {
   async changes(since: number, limit: number, narrow?: ChangesNarrowing): Promise<LogPortion> {
     // Everything that is applied is in the log already.
     const inLog = this.#applied;
-    const log = await this.#parts.store.changes(since, limit, narrow);
+    const log = await this.#dependencies.store.changes(since, limit, narrow);
     const changes: AppliedChange[] = [];
     for (const change of log) {
-      const resource = this.#parts.resourceOf(change.model);
-      if (resource) changes.push(new AppliedChange(change, resource));
+      const memory = this.#dependencies.memoryOf(change.model);
+      if (memory) changes.push(new AppliedChange(change, memory.model));
     }
     return { changes, through: log.at(-1)?.revision ?? Math.max(since, inLog) };
   }
@@ -327,7 +257,7 @@ export class Feed {
 
   #ask(): Promise<number> {
     const applied = this.#applied;
-    const asked = Promise.try(() => this.#parts.store.revision()).then((newest) => {
+    const asked = Promise.try(() => this.#dependencies.store.revision()).then((newest) => {
       if (newest < applied) this.#isDoubted = true;
       return newest;
     });
@@ -393,13 +323,13 @@ export class Feed {
 
   async #catchUp(): Promise<void> {
     let pause: number = retryPause.shortest;
-    let told = '';
+    let reported = '';
     for (;;) {
       this.#applyOwn();
       if (this.#stopped || this.#isCaughtUp) return;
       try {
         const isNew = this.#isRecognised ? await this.#readLog() : await this.#recognise();
-        told = '';
+        reported = '';
         if (isNew) {
           pause = retryPause.shortest;
           continue;
@@ -407,8 +337,9 @@ export class Feed {
       } catch (error) {
         if (this.#stopped) return;
         const reason = String(error);
-        if (reason !== told) this.#parts.logger.error({ err: error }, 'The change log could not be read; trying again');
-        told = reason;
+        if (reason !== reported)
+          this.#dependencies.logger.error({ err: error }, 'The change log could not be read; trying again');
+        reported = reason;
       }
       await new Promise<void>((resolve) => this.#timers.after(pause, resolve));
       pause = Math.min(pause * 2, retryPause.longest);
@@ -418,8 +349,8 @@ export class Feed {
   /** True when there was something. */
   async #readLog(): Promise<boolean> {
     try {
-      const changes = await this.#parts.store.changes(this.#applied, 1_000);
-      const turns = new Turns(this.#parts.monotonicNow);
+      const changes = await this.#dependencies.store.changes(this.#applied, 1_000);
+      const turns = new Turns(this.#dependencies.monotonicNow);
       for (const change of changes) {
         if (turns.isDue) await turns.take();
         // What was read may be of the server before.
@@ -429,14 +360,14 @@ export class Feed {
       return changes.length > 0;
     } catch (error) {
       if (!isExpired(error)) throw error;
-      await this.#overtaken('log');
+      await this.#resync('log');
       return true;
     }
   }
 
   /** True when the log of the store is, as far as it was applied, the one that was applied. */
   get #isRecognised(): boolean {
-    return !this.#isDoubted && this.#recognisedAt === this.#parts.store.connections;
+    return !this.#isDoubted && this.#recognisedAt === this.#dependencies.store.connections;
   }
 
   /**
@@ -444,13 +375,13 @@ export class Feed {
    * shown, the change that was applied last is not in the log, or another one has its revision. @returns true
    */
   async #recognise(): Promise<true> {
-    const { store } = this.#parts;
+    const { store } = this.#dependencies;
     const { connections } = store;
     if (await hasApplied(store, this.#applied, this.#last)) {
       this.#recognisedAt = connections;
       this.#isDoubted = false;
       this.#advance(this.#applied);
-    } else await this.#overtaken('history');
+    } else await this.#resync('history');
     return true;
   }
 
@@ -463,19 +394,15 @@ export class Feed {
 
   #applyChange(change: Change, write: ModelWrite | undefined): void {
     // What was written before the model was registered anew counts for the model as it is now.
-    const known = write && !write.resource.isClosed ? write : undefined;
-    const resource = known?.resource ?? this.#parts.resourceOf(change.model);
-    const applied = resource && new AppliedChange(change, resource, known);
+    const known = write && !write.memory.isClosed ? write : undefined;
+    const memory = known?.memory ?? this.#dependencies.memoryOf(change.model);
+    const applied = memory && new AppliedChange(change, memory.model, known);
     this.#last = applied ?? change;
-    if (applied) this.#apply(applied);
-    else this.#advance(change.revision);
-  }
-
-  #apply(change: AppliedChange): void {
-    change.resource.apply(change);
-    this.#remember(change);
-    this.#advance(change.revision);
-    for (const listener of this.#subscribers) listener(change);
+    if (!applied) return this.#advance(change.revision);
+    memory.apply(applied);
+    this.#remember(applied);
+    this.#advance(applied.revision);
+    for (const subscriber of this.#subscribers) subscriber.change?.(applied);
   }
 
   #remember(change: AppliedChange): void {
@@ -498,15 +425,15 @@ export class Feed {
     for (const waiter of due) waiter.resolve();
   }
 
-  /** The memory is of no use any more: the indexes are read anew. */
-  async #overtaken(because: 'log' | 'history'): Promise<void> {
-    const { store, logger } = this.#parts;
+  /** The memory is of no use any more: all that follows the feed is read again. */
+  async #resync(because: 'log' | 'history'): Promise<void> {
+    const { store, logger } = this.#dependencies;
     const { connections } = store;
     const newest = await store.revision();
     const last = await changeOf(store, newest);
-    logger.error({ applied: this.#applied, newest }, overtakenBy[because]);
+    logger.error({ applied: this.#applied, newest }, resyncReasons[because]);
     this.#readAnew[because]++;
-    this.onOvertaken?.();
+    for (const subscriber of this.#subscribers) subscriber.resync?.();
     this.#own.clear();
     this.#recent = [];
     this.#recentBytes = 0;
@@ -517,9 +444,6 @@ export class Feed {
     this.#target = newest;
     this.#advance(newest);
   }
-
-  /** Set by the owner: rebuilds every index and ends every watch. */
-  onOvertaken: (() => void) | undefined;
 }
 
 /** The change with this revision; undefined when the log has none, or has it no longer. */
@@ -568,19 +492,4 @@ function sizeOf({ bytes, before }: AppliedChange): number {
 /** For `then`: does the same whether the promise was kept or not. */
 function twice<T>(body: () => T): [() => T, () => T] {
   return [body, body];
-}
-
-/**
- * The bytes in memory of their own. A change that is kept would keep all of a larger piece with it: a segment of the cache,
- * Node's pool, what came from a database server in one packet.
- */
-export function ownBytes(bytes: Uint8Array): Buffer {
-  if (bytes.buffer.byteLength <= bytes.length + 64) return asBuffer(bytes);
-  const own = Buffer.allocUnsafeSlow(bytes.length);
-  own.set(bytes);
-  return own;
-}
-
-export function asBuffer(bytes: Uint8Array): Buffer {
-  return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }

@@ -5,7 +5,8 @@
 import type { Text } from '../errors.ts';
 import { KindredError } from '../errors.ts';
 import type { ExtensionObject } from '../model/object.ts';
-import type { ModelResource, Stored } from './resource.ts';
+import type { Stored } from './registered-model.ts';
+import type { ModelResource } from './resource.ts';
 
 const reads: Text = {
   en: 'Operation {operation}: whoever may not get "{name}" may test, copy and move its metadata alone',

@@ -10,7 +10,8 @@ import { Background } from './background.ts';
 import type { ModelBehaviour } from './behaviour.ts';
 import { ByteCache } from './byte-cache.ts';
 import { Feed } from './feed.ts';
-import type { Problem, ResourceLimits, ResourceParts } from './resource.ts';
+import type { ModelMemory, Problem } from './memory.ts';
+import type { ResourceDependencies, ResourceLimits } from './resource.ts';
 import { ModelResource } from './resource.ts';
 import type { LivePagesParts } from './watch/live-page.ts';
 import { LivePages } from './watch/live-page.ts';
@@ -33,7 +34,7 @@ export interface ResourcesParts {
     readonly livePages: LivePagesParts['limits'];
   };
   readonly reservedDomain: string;
-  readonly logger: ResourceParts['logger'];
+  readonly logger: ResourceDependencies['logger'];
   /** Of built-in models, by `<kind>.<group>`. */
   readonly behaviours: ReadonlyMap<string, ModelBehaviour>;
 }
@@ -53,10 +54,8 @@ export class Resources {
   readonly watches: Watches;
   readonly turns: TurnQueue;
   readonly livePages: LivePages;
-  /** Called when this replica fell behind what the change log keeps: whoever follows the feed reads everything anew. */
-  onOvertaken: (() => void) | undefined;
   readonly #parts: ResourcesParts;
-  readonly #resourceParts: ResourceParts;
+  readonly #resourceDependencies: ResourceDependencies;
   readonly #byScheme = new Map<Scheme, ModelResource>();
   readonly #stopListening: (() => void)[];
 
@@ -64,15 +63,15 @@ export class Resources {
     this.#parts = parts;
     const { store, registry, now, monotonicNow, limits, reservedDomain, logger } = parts;
     this.turns = new TurnQueue(monotonicNow);
-    this.feed = new Feed({ store, monotonicNow, logger, resourceOf: (number) => this.#byNumber(number) });
+    this.feed = new Feed({ store, monotonicNow, logger, memoryOf: (number) => this.#memoryOf(number) });
     const background = new Background({ width: 2, now: monotonicNow });
     this.watches = new Watches({ feed: this.feed, background, bookmarkInterval: limits.bookmarkInterval });
     this.livePages = new LivePages({ watches: this.watches, background, limits: limits.livePages });
-    this.feed.onOvertaken = () => {
-      this.watches.endOvertaken();
-      for (const resource of this.#byScheme.values()) resource.rebuild();
-      this.onOvertaken?.();
-    };
+    this.feed.subscribe({
+      resync: () => {
+        for (const resource of this.#byScheme.values()) resource.rebuild();
+      },
+    });
     this.queue = new CommitQueue(store, {
       now,
       monotonicNow,
@@ -81,7 +80,7 @@ export class Resources {
       onUnknown: () => this.feed.newest().catch(() => {}),
     });
     const cache = new ByteCache(limits.cacheBytes);
-    this.#resourceParts = {
+    this.#resourceDependencies = {
       store,
       queue: this.queue,
       feed: this.feed,
@@ -118,7 +117,7 @@ export class Resources {
   }
 
   state(): ModelState[] {
-    return this.all().map((resource) => ({ ...resource.scheme.groupVersionKind, ...resource.state() }));
+    return this.all().map((resource) => ({ ...resource.scheme.groupVersionKind, ...resource.memory.state() }));
   }
 
   /** Refuses further writes and resolves when those accepted are answered. */
@@ -127,12 +126,16 @@ export class Resources {
     this.watches.stop();
     await this.queue.stop();
     this.feed.stop();
-    for (const resource of this.#byScheme.values()) resource.close();
+    for (const resource of this.#byScheme.values()) resource.memory.close();
   }
 
   #add(scheme: Scheme): void {
     const { group, kind } = scheme.groupVersionKind;
-    const resource = new ModelResource(scheme, this.#resourceParts, this.#parts.behaviours.get(`${kind}.${group}`));
+    const resource = new ModelResource(
+      scheme,
+      this.#resourceDependencies,
+      this.#parts.behaviours.get(`${kind}.${group}`),
+    );
     this.#byScheme.set(scheme, resource);
     // Who registers waits for nothing; the indexes are built once its own code has returned.
     setImmediate(() => {
@@ -147,12 +150,12 @@ export class Resources {
     const resource = this.#byScheme.get(scheme);
     if (!resource) return;
     this.#byScheme.delete(scheme);
-    resource.close();
-    this.watches.endUnregistered(resource);
+    resource.memory.close();
+    this.watches.endUnregistered(resource.model);
   }
 
-  #byNumber(number: number): ModelResource | undefined {
-    for (const resource of this.#byScheme.values()) if (resource.number === number) return resource;
+  #memoryOf(number: number): ModelMemory | undefined {
+    for (const { memory } of this.#byScheme.values()) if (memory.number === number) return memory;
     return undefined;
   }
 }

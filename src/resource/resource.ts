@@ -1,56 +1,24 @@
-/** One model's objects: its memory, reads from it and from the store; writes are those of `writer.ts`. */
+/** One model's objects: reads and writes of them, and the build of what the memory has of them. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { KindredError } from '../errors.ts';
 import { fieldNames } from '../indexes/field.ts';
 import type { Place } from '../indexes/model-index.ts';
-import { ModelIndex } from '../indexes/model-index.ts';
-import type { IndexDefinition, IndexEntry } from '../model/index-entry.ts';
-import type { ExtensionObject } from '../model/object.ts';
 import type { Scheme } from '../model/scheme.ts';
-import type { Plan, QueryResult, Ref } from '../query/execute.ts';
-import { explain, refsOf, run, runIds, runSlots } from '../query/execute.ts';
+import type { Plan, QueryResult } from '../query/execute.ts';
+import { explain, run, runIds, runSlots } from '../query/execute.ts';
 import type { Condition, Query, SortTerm } from '../query/query.ts';
-import type { TurnQueue } from '../runtime/turns.ts';
-import type { CommitQueue } from '../store/commit-queue.ts';
-import type { MaybePromise, Row, Snapshot, Store } from '../store/store.ts';
-import type { Caller } from './access.ts';
-import type { ModelBehaviour, Showing } from './behaviour.ts';
+import type { MaybePromise, Snapshot } from '../store/store.ts';
+import type { ModelBehaviour } from './behaviour.ts';
 import { buildIndexes } from './builder.ts';
-import type { ByteCache, Shelf } from './byte-cache.ts';
-import { storedEntry } from './entries.ts';
-import type { AppliedChange, Feed } from './feed.ts';
-import { asBuffer, ownBytes } from './feed.ts';
-import type { PatchLimits } from './patch.ts';
+import type { ByteCache } from './byte-cache.ts';
+import { asBuffer, ownBytes } from './bytes.ts';
+import { ModelMemory } from './memory.ts';
+import type { Missing, ReadObject } from './reader.ts';
+import { ObjectReader } from './reader.ts';
+import { RegisteredModel } from './registered-model.ts';
 import type { Outline } from './watch/window-change.ts';
+import type { Answer, WriteLimits, WriteOptions, WriterDependencies } from './writer.ts';
 import { Writer } from './writer.ts';
-
-/** An object as it is stored and sent. */
-export interface Stored {
-  /** Revision of its creation: the identity of this incarnation of the name. */
-  readonly id: number;
-  /** Revision of its last change. */
-  readonly revision: number;
-  readonly name: string;
-  /** JSON, UTF-8. */
-  readonly bytes: Buffer;
-}
-
-export interface Answer {
-  /** For a write the revision of that change, for a read or a no-op the revision it reflects. */
-  readonly revision: number;
-  readonly stored: Stored;
-  readonly changed: boolean;
-}
-
-export interface WriteOptions {
-  readonly caller: Caller;
-  /** Entity tags of `If-Match` as sent, or `*`. */
-  readonly ifMatch?: readonly string[] | '*';
-  /** Called when the write is handed to the store: what is begun then comes after it. */
-  readonly onHanded?: () => void;
-  /** The write fails unless this lease is held. */
-  readonly fence?: { readonly lease: string; readonly token: number };
-}
 
 export interface Selection {
   readonly where: Condition;
@@ -93,42 +61,15 @@ export interface Window {
   readonly items: ReadonlyMap<number, Buffer>;
 }
 
-/** An object that the store has in another state than the memory. */
-interface Missing {
-  /** Revision of that state; undefined when the object is gone. */
-  readonly seen: number | undefined;
-}
-
-/** Objects that a build of indexes has read, and those that it has to read. */
-export interface BuildProgress {
-  readonly done: number;
-  readonly objects: number;
-}
-
-/** Why an object of a model needs repair. */
-export interface Problem {
-  readonly name: string;
-  readonly reason: string;
-}
-
-export interface ResourceLimits {
+export interface ResourceLimits extends WriteLimits {
   /** Milliseconds that one query may take. */
   readonly queryTimeout: number;
-  /** Bytes of one object. */
-  readonly objectBytes: number;
-  readonly patch: PatchLimits;
 }
 
-export interface ResourceParts {
-  readonly store: Store;
-  readonly queue: CommitQueue;
-  readonly feed: Feed;
+export interface ResourceDependencies extends Omit<WriterDependencies, 'memory' | 'reader'> {
   readonly cache: ByteCache;
-  readonly turns: TurnQueue;
-  readonly now: () => number;
   readonly monotonicNow: () => number;
   readonly limits: ResourceLimits;
-  readonly reservedDomain: string;
   readonly logger: {
     info(details: object, message: string): void;
     warn(details: object, message: string): void;
@@ -136,18 +77,9 @@ export interface ResourceParts {
   };
 }
 
-const texts = {
-  building: { en: 'The indexes of {kind} are being built: {percent} %', zh: '正在构建 {kind} 的索引：{percent} %' },
-  differs: {
-    en: 'What is stored of {kind} differs from the indexes of this replica; try again',
-    zh: '{kind} 的存储内容与此副本的索引不一致，请重试',
-  },
-  unregistered: { en: 'The model {kind} is no longer registered', zh: '模型 {kind} 已注销' },
-  large: {
-    en: 'The objects of this page have {bytes} bytes, more than the {limit} that a page may have; ask for a smaller "size"',
-    zh: '此页的对象共 {bytes} 字节，超过一页允许的 {limit} 字节；请减小 "size"',
-  },
-  absent: { en: 'There is no {kind} "{name}"', zh: '不存在名为 "{name}" 的 {kind}' },
+const tooLarge = {
+  en: 'The objects of this page have {bytes} bytes, more than the {limit} that a page may have; ask for a smaller "size"',
+  zh: '此页的对象共 {bytes} 字节，超过一页允许的 {limit} 字节；请减小 "size"',
 };
 
 /** Rows that an export reads at once: at first, then at most, and of what size about if they are as large as those before. */
@@ -171,75 +103,49 @@ function queryOf({ where, sort, names, page, size }: ListRequest): Query {
 }
 
 export class ModelResource {
-  readonly scheme: Scheme;
-  readonly apiVersion: string;
-  readonly kind: string;
-  readonly #parts: ResourceParts;
-  readonly #behaviour: ModelBehaviour | undefined;
-  readonly #uniques: readonly IndexDefinition[];
+  readonly memory: ModelMemory;
+  readonly model: RegisteredModel;
+  readonly #dependencies: ResourceDependencies;
+  readonly #reader: ObjectReader;
   readonly #writer: Writer;
-  readonly #shelf: Shelf;
-  #index: ModelIndex;
-  #number = -1;
-  #followedSince = Number.POSITIVE_INFINITY;
   #built: Promise<void> | undefined;
   /** Grows with each build; an older one that is still under way comes to nothing. */
   #builds = 0;
-  #ready = false;
-  #closed = false;
-  #building: BuildProgress = { done: 0, objects: 0 };
-  #backlog: AppliedChange[] | undefined;
-  #problems = new Map<string, string>();
 
-  constructor(scheme: Scheme, parts: ResourceParts, behaviour?: ModelBehaviour) {
-    this.scheme = scheme;
-    this.#parts = parts;
-    this.#behaviour = behaviour;
-    this.apiVersion = scheme.apiVersion;
-    this.kind = scheme.groupVersionKind.kind;
-    this.#uniques = scheme.indexes.filter((definition) => definition.unique);
-    this.#shelf = parts.cache.shelf();
-    this.#index = new ModelIndex(scheme.indexes);
-    this.#writer = new Writer({
-      ...parts,
-      resource: this,
-      behaviour,
-      place: (name) => this.#index.find(name),
-      holders: (definition, key) => this.#index.holders(definition, key),
-      read: (name) => this.#read(name),
-      shown: (stored, how, object) => this.#shown(stored, how, object),
-    });
+  constructor(scheme: Scheme, dependencies: ResourceDependencies, behaviour?: ModelBehaviour) {
+    this.#dependencies = dependencies;
+    this.model = new RegisteredModel(scheme, behaviour);
+    this.memory = new ModelMemory(this.model, dependencies.cache);
+    this.#reader = new ObjectReader({ ...dependencies, memory: this.memory });
+    this.#writer = new Writer({ ...dependencies, memory: this.memory, reader: this.#reader });
+  }
+
+  get scheme(): Scheme {
+    return this.model.scheme;
+  }
+
+  get apiVersion(): string {
+    return this.model.apiVersion;
+  }
+
+  get kind(): string {
+    return this.model.kind;
   }
 
   // ── readiness ──────────────────────────────────────────────────────────────────────────────────────────
 
-  /** The store's number of the model; -1 before its indexes are being built. */
-  get number(): number {
-    return this.#number;
-  }
-
   get size(): number {
-    return this.#index.size;
-  }
-
-  /** The feed's later changes of the model name this resource; earlier ones none, or one from before the model was registered anew. */
-  get followedSince(): number {
-    return this.#followedSince;
-  }
-
-  /** The revision that the memory reflects. */
-  get revision(): number {
-    return this.#parts.feed.applied;
+    return this.memory.index.size;
   }
 
   /** Only who may `get` an object sees its values. */
   get hidesValues(): boolean {
-    return this.#behaviour?.hidesValues === true;
+    return this.model.behaviour?.hidesValues === true;
   }
 
   /** An object may be shown with what nobody is to keep: the values of a Secret, a token that was just made. */
   get isConfidential(): boolean {
-    return this.#behaviour?.show !== undefined;
+    return this.model.behaviour?.show !== undefined;
   }
 
   /** What selectors and sorts can name. */
@@ -247,13 +153,8 @@ export class ModelResource {
     return fieldNames(this.scheme.indexes);
   }
 
-  /** The model is no longer registered, or was registered anew. */
-  get isClosed(): boolean {
-    return this.#closed;
-  }
-
   get isReady(): boolean {
-    return this.#ready && !this.#closed;
+    return this.memory.isReady;
   }
 
   /** Resolves when the indexes are built; the first to ask starts the build. */
@@ -262,105 +163,55 @@ export class ModelResource {
     return this.#built;
   }
 
-  /** @throws NotReady with the progress while the indexes are being built */
+  /** @throws NotReady with the progress while the indexes are being built; NotFound when the model is no longer registered */
   assertReady(): void {
-    if (this.#ready) return;
-    if (this.#closed) throw new KindredError('NotFound', texts.unregistered, { kind: this.kind });
-    void this.ready.catch(() => {});
-    const percent = Math.floor(this.#progress * 100);
-    const headers = { 'retry-after': '1' };
-    throw new KindredError(
-      'NotReady',
-      texts.building,
-      { kind: this.kind, percent },
-      { progress: this.#progress },
-      { headers },
-    );
+    this.memory.assertReady();
   }
 
-  state(): { state: 'building' | 'ready' | 'degraded'; progress: number; problems: Problem[] } {
-    const problems: Problem[] = [...this.#problems].map(([name, reason]) => ({ name, reason }));
-    if (this.#ready) problems.push(...this.#duplicates());
-    const state = !this.#ready ? 'building' : problems.length > 0 ? 'degraded' : 'ready';
-    return { state, progress: this.#progress, problems };
-  }
-
-  get #progress(): number {
-    const { done, objects } = this.#building;
-    return this.#ready ? 1 : done / Math.max(objects, 1);
-  }
-
-  /** How far the build of the indexes is, or was when it ended. */
-  get building(): BuildProgress {
-    return this.#building;
-  }
-
-  /** The model is no longer registered: every later call is NotFound. */
-  close(): void {
-    this.#closed = true;
-    this.#ready = false;
-    this.#shelf.clear();
-  }
-
-  /** The indexes are read anew from the store. */
+  /** The indexes are read again from the store. */
   rebuild(): void {
-    this.#ready = false;
-    this.#shelf.clear();
-    this.#index = new ModelIndex(this.scheme.indexes);
+    this.memory.reset();
     this.#built = this.#build();
     this.#built.catch(() => {});
   }
 
   async #build(): Promise<void> {
     const build = ++this.#builds;
-    const isOver = () => this.#closed || this.#builds !== build;
+    const isOver = () => this.memory.isClosed || this.#builds !== build;
     for (let wait = 100; ; wait = Math.min(wait * 2, 5_000)) {
       try {
         await this.#buildOnce(isOver);
         // Who waits for this one waits for the one that took its place.
-        return this.#closed || this.#builds === build ? undefined : await this.#built;
+        return this.memory.isClosed || this.#builds === build ? undefined : await this.#built;
       } catch (error) {
         if (isOver() || !(error instanceof KindredError && error.code === 'NotReady')) throw error;
         const { group, kind } = this.scheme.groupVersionKind;
-        this.#parts.logger.warn({ err: error, group, kind }, 'The indexes could not be built; trying again');
+        this.#dependencies.logger.warn({ err: error, group, kind }, 'The indexes could not be built; trying again');
       }
       await pause(wait, undefined, { ref: false });
     }
   }
 
   async #buildOnce(isOver: () => boolean): Promise<void> {
-    const { store, feed, logger } = this.#parts;
+    const { memory } = this;
+    const { store, feed, logger, monotonicNow } = this.#dependencies;
     const { group, kind } = this.scheme.groupVersionKind;
     const number = await store.modelNumber(group, kind);
     if (isOver()) return;
-    this.#number = number;
-    this.#followedSince = feed.applied;
-    // Changes from here on are kept and applied after the scan, which may or may not have seen them.
-    const backlog: AppliedChange[] = [];
-    this.#backlog = backlog;
+    memory.follow(number, feed.applied);
     await feed.current();
-    const started = this.#parts.monotonicNow();
+    const started = monotonicNow();
     const { index, problems } = await buildIndexes({
       store,
       number,
       newest: feed.applied,
-      scheme: this.scheme,
-      uniques: this.#uniques,
+      model: this.model,
       isOver,
-      onProgress: (done, objects) => {
-        this.#building = { done, objects };
-      },
+      onProgress: (done, objects) => memory.progress({ done, objects }),
     });
     if (isOver()) return;
-    this.#index = index;
-    this.#problems = problems;
-    for (const change of backlog) {
-      const known = index.find(change.name);
-      if (!known || known.revision < change.revision) this.#applyToIndex(change);
-    }
-    this.#backlog = undefined;
-    this.#ready = true;
-    const ms = Math.round(this.#parts.monotonicNow() - started);
+    memory.open(index, problems);
+    const ms = Math.round(monotonicNow() - started);
     logger.info({ group, kind, objects: index.size, ms }, 'Indexes built');
     if (problems.size > 0)
       logger.warn({ group, kind, problems: problems.size }, 'The model is degraded: stored objects need repair');
@@ -368,204 +219,109 @@ export class ModelResource {
   }
 
   async #reclaimLeftovers(): Promise<void> {
-    for (const name of this.#index.deletingNames()) {
+    for (const name of this.memory.index.deletingNames()) {
       await this.#writer
         .reclaim(name)
         .catch((error: unknown) =>
-          this.#parts.logger.warn({ err: error, name }, 'A deleted object could not be reclaimed'),
+          this.#dependencies.logger.warn({ err: error, name }, 'A deleted object could not be reclaimed'),
         );
     }
-  }
-
-  #duplicates(): Problem[] {
-    return this.#index.duplicates().flatMap(({ index, key, names }) =>
-      names.map((name) => ({
-        name,
-        reason: `the unique index "${index}" has the value ${JSON.stringify(key)} more than once`,
-      })),
-    );
   }
 
   // ── reads ──────────────────────────────────────────────────────────────────────────────────────────────
 
   /** @throws NotFound, NotReady */
-  get(name: string): MaybePromise<{ revision: number; stored: Stored }> {
+  get(name: string): MaybePromise<ReadObject> {
     this.assertReady();
-    const behind = this.#parts.feed.current();
-    const read = behind ? behind.then(() => this.#read(name)) : this.#read(name);
-    if (!this.#behaviour?.show) return read;
-    return Promise.resolve(read).then(({ revision, stored }) => ({ revision, stored: this.#shown(stored, 'get') }));
-  }
-
-  /** As the built-in model shows it: a Secret in a list without its values, for example. */
-  #shown(stored: Stored, how: Showing, object?: ExtensionObject): Stored {
-    if (!this.#behaviour?.show) return stored;
-    const shown = this.#behaviour.show(object ?? this.parse(stored.bytes, stored.name), how);
-    return { ...stored, bytes: Buffer.from(JSON.stringify(shown)) };
-  }
-
-  /** One object's bytes as lists, exports and watches show them. */
-  shownInList(bytes: Buffer): Buffer {
-    if (!this.#behaviour?.show) return bytes;
-    return Buffer.from(JSON.stringify(this.#behaviour.show(JSON.parse(bytes.toString()) as ExtensionObject, 'list')));
-  }
-
-  /** @param since when it was overtaken first */
-  #read(name: string, since?: number): MaybePromise<{ revision: number; stored: Stored }> {
-    this.assertReady();
-    const revision = this.#parts.feed.applied;
-    const slot = this.#index.slotOf(name);
-    if (slot === undefined) throw this.#absent(name);
-    const cached = this.#shelf.get(slot);
-    if (cached) return { revision, stored: { id: cached.id, revision: cached.revision, name, bytes: cached.bytes } };
-    const ref = this.#index.at(slot);
-    const rows = this.#parts.store.get(this.#number, [ref.id]);
-    return rows instanceof Promise
-      ? rows.then((found) => this.#readRow(name, ref, found, revision, since))
-      : this.#readRow(name, ref, rows, revision, since);
-  }
-
-  #readRow(
-    name: string,
-    ref: Place,
-    rows: readonly Row[],
-    revision: number,
-    since: number | undefined,
-  ): MaybePromise<{ revision: number; stored: Stored }> {
-    const stored = this.#keep(ref, rows[0]);
-    if (stored) return { revision, stored };
-    return this.#overtaken(rows[0]?.revision, since).then((first) => this.#read(name, first));
-  }
-
-  /** The row as it is to be sent, unless it changed after the memory was asked. */
-  #keep(ref: Place, row: Row | undefined): Stored | undefined {
-    if (!row || row.revision !== ref.revision) return undefined;
-    const stored = { id: row.id, revision: row.revision, name: row.name, bytes: asBuffer(row.bytes) };
-    const now = this.#index.at(ref.slot);
-    if (this.isReady && now.id === ref.id && now.revision === ref.revision) this.#shelf.set(ref.slot, stored);
-    return stored;
-  }
-
-  /**
-   * The store is ahead of the memory: waits until the memory has what was seen.
-   * @param since when the read was overtaken first
-   * @returns the same
-   * @throws NotReady when it has been overtaken for the time of a query: then the memory may never have what is stored
-   */
-  async #overtaken(revision: number | undefined, since = this.#parts.monotonicNow()): Promise<number> {
-    const { feed, turns, logger, limits, monotonicNow } = this.#parts;
-    await (revision === undefined ? feed.newest() : feed.reach(revision));
-    // On a store that answers at once, the read would go on in microtasks alone.
-    await turns.next();
-    if (monotonicNow() - since < limits.queryTimeout) return since;
-    const { group, kind } = this.scheme.groupVersionKind;
-    logger.error({ group, kind, applied: feed.applied, seen: revision }, 'What is stored differs from the indexes');
-    throw new KindredError('NotReady', texts.differs, { kind: this.kind });
-  }
-
-  #absent(name: string): KindredError {
-    return new KindredError(
-      'NotFound',
-      texts.absent,
-      { kind: this.kind, name },
-      {},
-      { revision: this.#parts.feed.applied },
-    );
+    const behind = this.#dependencies.feed.current();
+    const read = behind ? behind.then(() => this.#reader.read(name)) : this.#reader.read(name);
+    if (!this.isConfidential) return read;
+    return Promise.resolve(read).then(({ revision, stored }) => ({
+      revision,
+      stored: this.model.shown(stored, 'get'),
+    }));
   }
 
   /** One page and the exact total, of one revision. @throws NotReady, QueryLimit, InvalidSelector, InvalidParameter */
   list(request: ListRequest): MaybePromise<Page> {
     this.assertReady();
-    const behind = this.#parts.feed.current();
+    const behind = this.#dependencies.feed.current();
     return behind ? behind.then(() => this.#list(request)) : this.#list(request);
   }
 
-  /** @param since when it was overtaken first */
+  /** @param since when the memory was found to lag first */
   #list(request: ListRequest, since?: number): MaybePromise<Page> {
     this.assertReady();
-    const index = this.#index;
+    const index = this.memory.index;
     return runSlots(index, queryOf(request), this.#queryLimits(), (total, slots) => {
       this.assertReady();
       // Built anew while the query was answered in slices.
-      return index === this.#index ? this.#page(request, total, slots, since) : this.#list(request, since);
+      return index === this.memory.index ? this.#page(request, total, slots, since) : this.#list(request, since);
     });
   }
 
   /** @throws NotReady when the indexes are built anew by now: those that were asked are of an older state than the memory */
   #query(query: Query): MaybePromise<QueryResult> {
     this.assertReady();
-    const index = this.#index;
+    const index = this.memory.index;
     const result = run(index, query, this.#queryLimits());
     if (!(result instanceof Promise)) return result;
     return result.then((found) => {
       this.assertReady();
-      return index === this.#index ? found : this.#query(query);
+      return index === this.memory.index ? found : this.#query(query);
     });
   }
 
   #queryLimits() {
-    const { monotonicNow: now, turns, limits } = this.#parts;
+    const { monotonicNow: now, turns, limits } = this.#dependencies;
     return { now, nextTurn: () => turns.next(), timeLimit: limits.queryTimeout };
   }
 
   #page(request: ListRequest, total: number, slots: readonly number[], since?: number): MaybePromise<Page> {
     const bytes = this.#admitted(request, slots);
-    const revision = this.#parts.feed.applied;
-    const items: (Buffer | undefined)[] = [];
-    let isComplete = true;
-    for (let i = 0; i < slots.length; i++) {
-      const cached = this.#shelf.bytes(slots[i]!);
-      items.push(cached);
-      isComplete &&= cached !== undefined;
+    const revision = this.#dependencies.feed.applied;
+    const { index, cache } = this.memory;
+    const items: Buffer[] = [];
+    const missing: (Place & { readonly at: number })[] = [];
+    for (let at = 0; at < slots.length; at++) {
+      const slot = slots[at]!;
+      const cached = cache.bytes(slot);
+      if (cached) items[at] = cached;
+      else missing.push({ at, ...index.at(slot) });
     }
-    const page = { revision, total, items: items as Buffer[] };
-    if (isComplete) return this.#shownPage(page, bytes);
-    const finish = (missing: Missing | undefined): MaybePromise<Page> => {
-      if (missing) return this.#overtaken(missing.seen, since).then((first) => this.#list(request, first));
+    const page = { revision, total, items };
+    if (missing.length === 0) return this.#shownPage(page, bytes);
+    const finish = (read: readonly Buffer[] | Missing): MaybePromise<Page> => {
+      if ('seen' in read) return this.#reader.catchUp(read, since).then((first) => this.#list(request, first));
+      for (const [i, { at }] of missing.entries()) items[at] = read[i]!;
       return this.#shownPage(page, bytes);
     };
-    const read = this.#fill(refsOf(this.#index, slots), items);
+    const read = this.#reader.readAll(missing);
     return read instanceof Promise ? read.then(finish) : finish(read);
-  }
-
-  /** Puts what is not there yet in its place. Gives the first object that is not in the store as the memory has it. */
-  #fill(refs: readonly Ref[], items: (Buffer | undefined)[]): MaybePromise<Missing | undefined> {
-    const put = (rows: readonly Row[]): Missing | undefined => {
-      const byId = new Map(rows.map((row) => [row.id, row]));
-      for (const [i, ref] of refs.entries()) {
-        const row = byId.get(ref.id);
-        items[i] ??= this.#keep(ref, row)?.bytes;
-        if (!items[i]) return { seen: row?.revision };
-      }
-      return undefined;
-    };
-    const wanted = refs.filter((_, i) => !items[i]).map((ref) => ref.id);
-    const rows = this.#parts.store.get(this.#number, wanted);
-    return rows instanceof Promise ? rows.then(put) : put(rows);
   }
 
   #shownPage(page: Page, bytes: number): MaybePromise<Page> {
     if (bytes > largePage) return this.#shownLargePage(page);
-    if (!this.#behaviour?.show) return page;
-    return { ...page, items: page.items.map((item) => this.shownInList(item)) };
+    if (!this.isConfidential) return page;
+    return { ...page, items: page.items.map((item) => this.model.shownInList(item)) };
   }
 
   async #shownLargePage(page: Page): Promise<Page> {
     const items: Buffer[] = [];
-    const turns = this.#parts.turns.turns();
+    const turns = this.#dependencies.turns.turns();
     for (const item of page.items) {
       if (turns.isDue) await turns.take();
-      items.push(this.shownInList(ownBytes(item)));
+      items.push(this.model.shownInList(ownBytes(item)));
     }
     return { ...page, items };
   }
 
   /** Bytes of the objects of a page. @throws QueryLimit */
   #admitted({ maxBytes: limit = Number.POSITIVE_INFINITY, reserve }: ListRequest, slots: readonly number[]): number {
-    const { lengths } = this.#index;
+    const { lengths } = this.memory.index;
     let bytes = 0;
     for (let i = 0; i < slots.length; i++) bytes += lengths[slots[i]!]!;
-    if (bytes > limit) throw new KindredError('QueryLimit', texts.large, { bytes, limit }, { parameter: 'size' });
+    if (bytes > limit) throw new KindredError('QueryLimit', tooLarge, { bytes, limit }, { parameter: 'size' });
     reserve?.(bytes);
     return bytes;
   }
@@ -576,17 +332,17 @@ export class ModelResource {
    */
   async window(request: ListRequest, wanted: (outline: Outline) => Iterable<number>): Promise<Window> {
     this.assertReady();
-    await this.#parts.feed.current();
+    await this.#dependencies.feed.current();
     for (let since: number | undefined; ; ) {
       this.assertReady();
-      const index = this.#index;
+      const index = this.memory.index;
       const found = await runSlots(index, queryOf(request), this.#queryLimits(), (total, slots) => {
         this.assertReady();
         // Otherwise built anew while the query was answered in slices.
-        return index === this.#index ? this.#outlined(request, total, slots, wanted) : undefined;
+        return index === this.memory.index ? this.#outlined(request, total, slots, wanted) : undefined;
       });
-      const overtaken = found && (await this.#readMissing(found));
-      if (overtaken) since = await this.#overtaken(overtaken.seen, since);
+      const lag = found && (await this.#readMissing(found));
+      if (lag) since = await this.#reader.catchUp(lag, since);
       else if (found) return found;
     }
   }
@@ -597,7 +353,7 @@ export class ModelResource {
     slots: readonly number[],
     wanted: (outline: Outline) => Iterable<number>,
   ): OpenWindow {
-    const index = this.#index;
+    const index = this.memory.index;
     const isLarge = this.#admitted(request, slots) > largePage;
     const outline = {
       total,
@@ -609,33 +365,25 @@ export class ModelResource {
     const missing: (Place & { readonly place: number })[] = [];
     for (const place of wanted(outline)) {
       const slot = slots[place]!;
-      const bytes = this.#shelf.bytes(slot);
+      const bytes = this.memory.cache.bytes(slot);
       if (bytes) items.set(place, bytes);
-      else missing.push({ place, ...this.#index.at(slot) });
+      else missing.push({ place, ...this.memory.index.at(slot) });
     }
-    return { revision: this.#parts.feed.applied, outline, items, missing, isLarge };
+    return { revision: this.#dependencies.feed.applied, outline, items, missing, isLarge };
   }
 
   /** Gives the first object that is another by now. */
   async #readMissing({ items, missing, isLarge }: OpenWindow): Promise<Missing | undefined> {
     for (let at = 0; at < missing.length; at += windowPortion) {
       const portion = missing.slice(at, at + windowPortion);
-      const rows = await this.#parts.store.get(
-        this.#number,
-        portion.map(({ id }) => id),
-      );
-      const byId = new Map(rows.map((row) => [row.id, row]));
-      for (const one of portion) {
-        const row = byId.get(one.id);
-        const stored = this.#keep(one, row);
-        if (!stored) return { seen: row?.revision };
-        items.set(one.place, stored.bytes);
-      }
+      const read = await this.#reader.readAll(portion);
+      if ('seen' in read) return read;
+      for (const [i, { place }] of portion.entries()) items.set(place, read[i]!);
     }
-    const turns = this.#parts.turns.turns();
+    const turns = this.#dependencies.turns.turns();
     for (const [place, bytes] of items) {
       if (isLarge && turns.isDue) await turns.take();
-      items.set(place, this.shownInList(isLarge ? ownBytes(bytes) : bytes));
+      items.set(place, this.model.shownInList(isLarge ? ownBytes(bytes) : bytes));
     }
     return undefined;
   }
@@ -643,14 +391,14 @@ export class ModelResource {
   /** Names of all matches, in order. */
   async names(selection: Selection): Promise<string[]> {
     this.assertReady();
-    await this.#parts.feed.current();
-    const result = await this.#query({ ...selection, offset: 0, limit: this.#index.size });
+    await this.#dependencies.feed.current();
+    const result = await this.#query({ ...selection, offset: 0, limit: this.memory.index.size });
     return result.refs.map((ref) => ref.name);
   }
 
   async count(selection: Omit<Selection, 'sort'>): Promise<number> {
     this.assertReady();
-    await this.#parts.feed.current();
+    await this.#dependencies.feed.current();
     const { total } = await this.#query({ ...selection, sort: [], offset: 0, limit: 0 });
     return total;
   }
@@ -658,23 +406,23 @@ export class ModelResource {
   /** How a list would be answered. */
   explain(request: ListRequest): MaybePromise<Plan> {
     this.assertReady();
-    return explain(this.#index, queryOf(request), this.#queryLimits());
+    return explain(this.memory.index, queryOf(request), this.#queryLimits());
   }
 
   /** Every match in order at one revision, read in portions while writes go on. */
   async export(selection: Selection): Promise<Export> {
     this.assertReady();
-    await this.#parts.feed.current();
+    await this.#dependencies.feed.current();
     let snapshot: Snapshot | undefined;
     try {
-      const ids = await this.#parts.feed.hold(
+      const ids = await this.#dependencies.feed.hold(
         async () => {
-          snapshot = await this.#parts.store.snapshot();
+          snapshot = await this.#dependencies.store.snapshot();
           return snapshot;
         },
         () => {
           this.assertReady();
-          return runIds(this.#index, selection, this.#queryLimits());
+          return runIds(this.memory.index, selection, this.#queryLimits());
         },
       );
       const opened = snapshot!;
@@ -697,14 +445,14 @@ export class ModelResource {
 
   async *#portions(snapshot: Snapshot, ids: Float64Array): AsyncGenerator<readonly Buffer[]> {
     // A store that answers at once would let a reader who never waits keep the event loop to himself.
-    const turns = this.#parts.turns.turns();
+    const turns = this.#dependencies.turns.turns();
     for (let at = 0, count = exportPortion.first; at < ids.length; ) {
       if (turns.isDue) await turns.take();
       const wanted = [...ids.subarray(at, at + count)];
-      const rows = await snapshot.get(this.#number, wanted);
+      const rows = await snapshot.get(this.memory.number, wanted);
       if (rows.length !== wanted.length)
         throw new Error(`snapshot of ${this.kind}: ${wanted.length - rows.length} rows missing`);
-      yield rows.map((row) => this.shownInList(asBuffer(row.bytes)));
+      yield rows.map((row) => this.model.shownInList(asBuffer(row.bytes)));
       at += wanted.length;
       const bytes = rows.reduce((sum, row) => sum + row.bytes.byteLength, 0) / rows.length;
       count = Math.max(1, Math.min(exportPortion.most, Math.floor(exportPortion.bytes / bytes)));
@@ -739,41 +487,5 @@ export class ModelResource {
   delete(name: string, options: WriteOptions & { version?: number }): Promise<Answer> {
     this.assertReady();
     return this.#writer.delete(name, options);
-  }
-
-  /** Stored bytes; an empty object of this name when they are no JSON. */
-  parse(bytes: Buffer, name: string): ExtensionObject {
-    try {
-      return JSON.parse(bytes.toString()) as ExtensionObject;
-    } catch {
-      const { apiVersion, kind } = this;
-      return { apiVersion, kind, metadata: { name, version: 0 } };
-    }
-  }
-
-  // ── memory ─────────────────────────────────────────────────────────────────────────────────────────────
-
-  /** Called by the feed, in revision order. */
-  apply(change: AppliedChange): void {
-    if (this.#closed) return;
-    if (this.#backlog) this.#backlog.push(change);
-    else if (this.#ready) this.#applyToIndex(change);
-  }
-
-  #applyToIndex(change: AppliedChange): void {
-    if (change.type === 'delete') {
-      const slot = this.#index.remove(change.name);
-      if (slot !== undefined) this.#shelf.delete(slot);
-      this.#problems.delete(change.name);
-      return;
-    }
-    const slot = this.#index.put(change.entry(), change.id, change.revision, change.bytes.length);
-    this.#shelf.set(slot, change);
-    if (this.#problems.size > 0 && change.object().apiVersion === this.apiVersion) this.#problems.delete(change.name);
-  }
-
-  /** The entry of a stored object; where an index function fails on it, that index has no value for it. */
-  entryOf(object: ExtensionObject, name: string): IndexEntry {
-    return storedEntry(this.scheme, object, name).entry;
   }
 }

@@ -2,19 +2,19 @@
 import { randomInt } from 'node:crypto';
 import { KindredError, Violations } from '../errors.ts';
 import type { Place } from '../indexes/model-index.ts';
-import type { IndexDefinition, IndexEntry } from '../model/index-entry.ts';
+import type { IndexEntry } from '../model/index-entry.ts';
 import { checkMetadata, checkReservedKeys } from '../model/metadata.ts';
 import type { ExtensionObject, Metadata } from '../model/object.ts';
 import type { Scheme } from '../model/scheme.ts';
-import type { Turns } from '../runtime/turns.ts';
-import type { MaybePromise, WriteResult } from '../store/store.ts';
+import type { TurnQueue, Turns } from '../runtime/turns.ts';
+import type { CommitQueue } from '../store/commit-queue.ts';
+import type { MaybePromise, Store, WriteResult } from '../store/store.ts';
 import type { Caller } from './access.ts';
-import type { ModelBehaviour, Showing } from './behaviour.ts';
+import { asBuffer } from './bytes.ts';
 import { claimOf, claimsOf, haveSameKeys } from './claims.ts';
 import { storedEntry, strictEntry } from './entries.ts';
 import { etagOf, matchesEtag } from './etag.ts';
-import type { ModelWrite } from './feed.ts';
-import { asBuffer } from './feed.ts';
+import type { Feed, ModelWrite } from './feed.ts';
 import {
   checkDeleting,
   checkName,
@@ -26,20 +26,46 @@ import {
   sameContent,
   updatedMetadata,
 } from './lifecycle.ts';
+import type { ModelMemory } from './memory.ts';
 import type { PatchLimits } from './patch.ts';
 import { checkExtent, checkMergePatch, JsonPatch, mergePatch } from './patch.ts';
-import type { Answer, ModelResource, ResourceParts, Stored, WriteOptions } from './resource.ts';
+import type { ObjectReader } from './reader.ts';
+import type { RegisteredModel, Stored } from './registered-model.ts';
 
-export interface WriterParts extends ResourceParts {
-  readonly resource: ModelResource;
-  readonly behaviour: ModelBehaviour | undefined;
-  /** Where an object stands in the index. */
-  readonly place: (name: string) => Place | undefined;
-  /** Names of the objects with a key in a unique index. */
-  readonly holders: (definition: IndexDefinition, key: unknown) => readonly string[];
-  /** The stored object as it is. Throws NotFound. */
-  readonly read: (name: string) => MaybePromise<{ revision: number; stored: Stored }>;
-  readonly shown: (stored: Stored, how: Showing, object?: ExtensionObject) => Stored;
+export interface Answer {
+  /** For a write the revision of that change, for a read or a no-op the revision it reflects. */
+  readonly revision: number;
+  readonly stored: Stored;
+  readonly changed: boolean;
+}
+
+export interface WriteOptions {
+  readonly caller: Caller;
+  /** Entity tags of `If-Match` as sent, or `*`. */
+  readonly ifMatch?: readonly string[] | '*';
+  /** Called when the write is handed to the store: what is begun then comes after it. */
+  readonly onHanded?: () => void;
+  /** The write fails unless this lease is held. */
+  readonly fence?: { readonly lease: string; readonly token: number };
+}
+
+export interface WriteLimits {
+  /** Bytes of one object. */
+  readonly objectBytes: number;
+  readonly patch: PatchLimits;
+}
+
+export interface WriterDependencies {
+  readonly memory: ModelMemory;
+  readonly reader: ObjectReader;
+  readonly store: Store;
+  readonly queue: CommitQueue;
+  readonly feed: Feed;
+  readonly turns: TurnQueue;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+  readonly limits: WriteLimits;
+  readonly reservedDomain: string;
 }
 
 const texts = {
@@ -81,65 +107,63 @@ interface Change {
 }
 
 export class Writer {
-  readonly #parts: WriterParts;
+  readonly #dependencies: WriterDependencies;
+  readonly #memory: ModelMemory;
+  readonly #model: RegisteredModel;
   readonly #scheme: Scheme;
-  readonly #apiVersion: string;
-  readonly #kind: string;
-  readonly #uniques: readonly IndexDefinition[];
   readonly #turns = new Map<string, Promise<unknown>>();
 
-  constructor(parts: WriterParts) {
-    this.#parts = parts;
-    this.#scheme = parts.resource.scheme;
-    this.#apiVersion = parts.resource.apiVersion;
-    this.#kind = parts.resource.kind;
-    this.#uniques = this.#scheme.indexes.filter((definition) => definition.unique);
+  constructor(dependencies: WriterDependencies) {
+    this.#dependencies = dependencies;
+    this.#memory = dependencies.memory;
+    this.#model = this.#memory.model;
+    this.#scheme = this.#model.scheme;
   }
 
   /** @throws Invalid, AlreadyExists, UniqueViolation, NotReady, StorageFull, UnknownOutcome */
   async create(body: unknown, options: WriteOptions): Promise<Answer> {
-    const { object, violations } = incoming(body, this.#apiVersion, this.#kind);
+    const { object, violations } = incoming(body, this.#model.apiVersion, this.#model.kind);
     const client = object.metadata;
     this.#dropPluginName(client, options.caller);
     this.#checkMetadata(client, undefined, options.caller, violations);
     const generate = (client.name === undefined || client.name === '') && client.generateName !== undefined;
-    const turns = this.#parts.turns.turns();
-    this.#scheme.validator.applyDefaults(object, this.#parts.limits.patch);
+    const turns = this.#dependencies.turns.turns();
+    this.#scheme.validator.applyDefaults(object, this.#dependencies.limits.patch);
     if (this.#scheme.subresources.status) delete object.status;
     for (let attempt = 1; ; attempt++) {
       const name = generate ? `${client.generateName}${randomSuffix()}` : client.name;
-      const metadata = violations.count > 0 ? client : createdMetadata(client, name, this.#parts.now());
+      const metadata = violations.count > 0 ? client : createdMetadata(client, name, this.#dependencies.now());
       const candidate = { ...object, metadata };
       if (turns.isDue) await turns.take();
       await this.#validate(candidate, violations, turns);
-      const made = (await this.#parts.behaviour?.prepareWrite?.(candidate, undefined, options.caller)) ?? candidate;
+      const made = (await this.#model.behaviour?.prepareWrite?.(candidate, undefined, options.caller)) ?? candidate;
       const answer = await this.#insert(made, options, turns);
-      if (answer) return { ...answer, stored: this.#parts.shown(answer.stored, 'created', made) };
+      if (answer) return { ...answer, stored: this.#model.shown(answer.stored, 'created', made) };
       if (!generate || attempt === writeAttempts)
-        throw new KindredError('AlreadyExists', texts.exists, { kind: this.#kind, name });
+        throw new KindredError('AlreadyExists', texts.exists, { kind: this.#model.kind, name });
     }
   }
 
   /** Undefined when the name is taken. */
   async #insert(object: ExtensionObject, options: WriteOptions, turns: Turns): Promise<Answer | undefined> {
     const name = object.metadata.name;
-    if (this.#parts.place(name) && !this.#parts.store.shared) return undefined;
+    if (this.#memory.index.find(name) && !this.#dependencies.store.shared) return undefined;
     if (turns.isDue) await turns.take();
     // Before the object is frozen, which takes it off the quick way of `JSON.stringify`.
     const bytes = this.#bytesOf(object);
     if (turns.isDue) await turns.take();
     const entry = strictEntry(this.#scheme, object);
     if (turns.isDue) await turns.take();
-    const claim = claimsOf(this.#uniques, this.#scheme.indexes, entry);
+    const claim = claimsOf(this.#model.uniques, this.#scheme.indexes, entry);
     const write: ModelWrite = {
       type: 'create',
-      model: this.#parts.resource.number,
+      model: this.#memory.number,
       name,
       bytes,
       claim,
       fence: options.fence,
       caller: options.caller,
-      resource: this.#parts.resource,
+      memory: this.#memory,
       object,
       entry,
     };
@@ -155,7 +179,7 @@ export class Writer {
 
   /** Full replace; with `status` the status alone (the sub-resource). */
   update(name: string, body: unknown, options: WriteOptions & { status?: boolean }): Promise<Answer> {
-    const { object, violations } = incoming(body, this.#apiVersion, this.#kind);
+    const { object, violations } = incoming(body, this.#model.apiVersion, this.#model.kind);
     checkName(object.metadata, name, violations);
     return this.#mutate(name, options, (stored) => {
       this.#checkVersion(object.metadata, stored);
@@ -170,15 +194,15 @@ export class Writer {
     options: WriteOptions & { kind: 'merge' | 'json'; status?: boolean },
   ): Promise<Answer> {
     if (options.kind === 'merge') checkMergePatch(patch);
-    const limits = this.#parts.limits.patch;
+    const limits = this.#dependencies.limits.patch;
     return this.#mutate(name, options, async (stored, turns) => {
-      const shown = this.#parts.behaviour?.show?.(stored.object, 'get');
-      const base = shown ? structuredClone(shown) : this.#parts.resource.parse(stored.bytes, name);
-      base.apiVersion = this.#apiVersion;
+      const shown = this.#model.behaviour?.show?.(stored.object, 'get');
+      const base = shown ? structuredClone(shown) : this.#model.parse(stored.bytes, name);
+      base.apiVersion = this.#model.apiVersion;
       if (turns.isDue) await turns.take();
       const patched =
         options.kind === 'merge' ? mergePatch(base, patch) : await this.#jsonPatch(base, patch, limits, turns);
-      const { object, violations } = incoming(patched, this.#apiVersion, this.#kind);
+      const { object, violations } = incoming(patched, this.#model.apiVersion, this.#model.kind);
       checkName(object.metadata, name, violations);
       if (turns.isDue) await turns.take();
       checkExtent(object, limits);
@@ -200,7 +224,7 @@ export class Writer {
       if (options.version !== undefined && options.version !== object.metadata.version)
         throw this.#conflict(name, options.version, object);
       if (object.metadata.deletionTimestamp !== undefined) return undefined;
-      const deletionTimestamp = new Date(this.#parts.now()).toISOString();
+      const deletionTimestamp = new Date(this.#dependencies.now()).toISOString();
       const metadata = updatedMetadata(object.metadata, { ...object.metadata, deletionTimestamp });
       return { next: { ...object, metadata }, forced: true };
     });
@@ -224,7 +248,7 @@ export class Writer {
     if (options.status) {
       violations.refuse();
       const holder: ExtensionObject = { ...stored.object, spec: undefined, status: object.status };
-      if (object.status !== undefined) this.#scheme.validator.applyDefaults(holder, this.#parts.limits.patch);
+      if (object.status !== undefined) this.#scheme.validator.applyDefaults(holder, this.#dependencies.limits.patch);
       const { status: _status, ...rest } = stored.object;
       return { next: holder.status === undefined ? rest : { ...rest, status: holder.status } };
     }
@@ -233,7 +257,7 @@ export class Writer {
     this.#keepPluginName(client, stored.object.metadata, caller);
     const metadata = violations.count > 0 ? stored.object.metadata : updatedMetadata(client, stored.object.metadata);
     const next: ExtensionObject = { ...object, metadata };
-    this.#scheme.validator.applyDefaults(next, this.#parts.limits.patch);
+    this.#scheme.validator.applyDefaults(next, this.#dependencies.limits.patch);
     if (this.#scheme.subresources.status) {
       if (stored.object.status === undefined) delete next.status;
       else next.status = stored.object.status;
@@ -257,7 +281,7 @@ export class Writer {
     if (onlyFinalizersWent(stored.object, next)) violations.refuse();
     else await this.#validate(next, violations, turns);
     if (turns.isDue) await turns.take();
-    const prepared = (await this.#parts.behaviour?.prepareWrite?.(next, stored.object, caller)) ?? next;
+    const prepared = (await this.#model.behaviour?.prepareWrite?.(next, stored.object, caller)) ?? next;
     return prepared !== next && sameContent(stored.object, prepared) ? undefined : prepared;
   }
 
@@ -271,10 +295,10 @@ export class Writer {
   /** The write path: read, compute, number, index entries, commit, apply; in turn for each name, again when overtaken. */
   async #mutate(name: string, options: WriteOptions, compute: Compute): Promise<Answer> {
     const release = await this.#turn(name);
-    const turns = this.#parts.turns.turns();
+    const turns = this.#dependencies.turns.turns();
     try {
       for (let attempt = 0; attempt < writeAttempts; attempt++) {
-        if (attempt > 0) await this.#parts.feed.newest();
+        if (attempt > 0) await this.#dependencies.feed.newest();
         const stored = await this.#current(name);
         if (options.ifMatch && !matchesEtag(options.ifMatch, etagOf(stored), 'strong')) {
           throw new KindredError('PreconditionFailed', texts.ifMatch, { name });
@@ -285,9 +309,13 @@ export class Writer {
         const next =
           computed && (computed.forced ? computed.next : await this.#admitted(stored, computed, options.caller, turns));
         if (!next)
-          return { revision: this.#parts.feed.applied, stored: this.#parts.shown(stored, 'get'), changed: false };
+          return {
+            revision: this.#dependencies.feed.applied,
+            stored: this.#model.shown(stored, 'get'),
+            changed: false,
+          };
         const answer = await this.#store(stored, next, options, turns);
-        if (answer) return { ...answer, stored: this.#parts.shown(answer.stored, 'get') };
+        if (answer) return { ...answer, stored: this.#model.shown(answer.stored, 'get') };
       }
       throw new KindredError('NotReady', texts.contended, { name }, {}, { headers: { 'retry-after': '1' } });
     } finally {
@@ -320,14 +348,14 @@ export class Writer {
     const claims = await this.#claims(name, entryBefore, gone ? undefined : entry, turns);
     const write: ModelWrite = {
       type: gone ? 'delete' : 'update',
-      model: this.#parts.resource.number,
+      model: this.#memory.number,
       name,
       expected: { id, revision: stored.revision },
       bytes,
       ...claims,
       fence: options.fence,
       caller: options.caller,
-      resource: this.#parts.resource,
+      memory: this.#memory,
       object,
       entry,
       before: { bytes: stored.bytes, object: stored.object, entry: entryBefore },
@@ -344,10 +372,11 @@ export class Writer {
     after: IndexEntry | undefined,
     turns: Turns,
   ): Promise<Pick<ModelWrite, 'claim' | 'release'>> {
-    if (after && haveSameKeys(this.#uniques, this.#scheme.indexes, before, after)) return { claim: [], release: [] };
-    const held = claimsOf(this.#uniques, this.#scheme.indexes, before);
+    if (after && haveSameKeys(this.#model.uniques, this.#scheme.indexes, before, after))
+      return { claim: [], release: [] };
+    const held = claimsOf(this.#model.uniques, this.#scheme.indexes, before);
     if (turns.isDue) await turns.take();
-    const wanted = after ? claimsOf(this.#uniques, this.#scheme.indexes, after) : [];
+    const wanted = after ? claimsOf(this.#model.uniques, this.#scheme.indexes, after) : [];
     if (turns.isDue) await turns.take();
     const textOf = ({ hash }: { readonly hash: Uint8Array }) => asBuffer(hash).toString('latin1');
     const [heldTexts, wantedTexts] = [new Set(held.map(textOf)), new Set(wanted.map(textOf))];
@@ -355,8 +384,8 @@ export class Writer {
     for (const claim of held) {
       if (wantedTexts.has(textOf(claim))) continue;
       if (turns.isDue) await turns.take();
-      const other = this.#parts.holders(claim.definition, claim.value).find((one) => one !== name);
-      const successor = other === undefined ? undefined : this.#parts.place(other);
+      const other = this.#memory.index.holders(claim.definition, claim.value).find((one) => one !== name);
+      const successor = other === undefined ? undefined : this.#memory.index.find(other);
       release.push({ hash: claim.hash, successor });
     }
     return { claim: wanted.filter((claim) => !heldTexts.has(textOf(claim))), release };
@@ -364,10 +393,11 @@ export class Writer {
 
   /** Resolves when the change is durable and applied to memory; `ok: false` when another write was quicker. */
   async #commit(write: ModelWrite): Promise<WriteResult> {
-    const result = await this.#parts.queue.commit(write);
+    const result = await this.#dependencies.queue.commit(write);
     if (result.ok) {
       // It is durable whatever happens now: a replica that cannot follow for the moment answers it all the same.
-      if (this.#parts.feed.applied < result.revision) await this.#parts.feed.reach(result.revision).catch(() => {});
+      if (this.#dependencies.feed.applied < result.revision)
+        await this.#dependencies.feed.reach(result.revision).catch(() => {});
       return result;
     }
     if (result.reason === 'fenced') {
@@ -376,17 +406,22 @@ export class Writer {
     if (result.reason === 'claimed') {
       const { index } = result;
       const value = claimOf(write.claim, index, result.key) ?? result.key;
-      throw new KindredError('UniqueViolation', texts.claimed, { kind: this.#kind, index, value }, { index, value });
+      throw new KindredError(
+        'UniqueViolation',
+        texts.claimed,
+        { kind: this.#model.kind, index, value },
+        { index, value },
+      );
     }
     return result;
   }
 
   /** @throws NotFound */
   async #current(name: string): Promise<Current> {
-    const behind = this.#parts.feed.current();
+    const behind = this.#dependencies.feed.current();
     if (behind) await behind;
-    const { stored } = await this.#parts.read(name);
-    return { ...stored, object: this.#parts.resource.parse(stored.bytes, name) };
+    const { stored } = await this.#dependencies.reader.read(name);
+    return { ...stored, object: this.#model.parse(stored.bytes, name) };
   }
 
   /** One write at a time for each name, so that writers in this process do not overtake one another. */
@@ -417,7 +452,7 @@ export class Writer {
 
   #checkMetadata(client: Metadata, stored: Metadata | undefined, caller: Caller, found: Violations): void {
     checkMetadata(client, {}, found);
-    checkReservedKeys(client, stored, caller.origin, this.#parts.reservedDomain, found);
+    checkReservedKeys(client, stored, caller.origin, this.#dependencies.reservedDomain, found);
   }
 
   /**
@@ -427,14 +462,14 @@ export class Writer {
    */
   #bytesOf(object: ExtensionObject, before = 0): Buffer {
     const bytes = asBuffer(encoder.encode(JSON.stringify(object)));
-    const limit = this.#parts.limits.objectBytes;
+    const limit = this.#dependencies.limits.objectBytes;
     const { length: size } = bytes;
     if (size > limit && size > before) throw new KindredError('PayloadTooLarge', texts.large, { size, limit });
     return bytes;
   }
 
   get #pluginNameKey(): string {
-    return `plugin.${this.#parts.reservedDomain}/plugin-name`;
+    return `plugin.${this.#dependencies.reservedDomain}/plugin-name`;
   }
 
   /** The host alone writes this label: on creation by others it is dropped, so that an export can be imported. */

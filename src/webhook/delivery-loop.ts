@@ -9,7 +9,8 @@ import type { Bound } from '../query/bind.ts';
 import { bind } from '../query/bind.ts';
 import { parseLabelSelector } from '../query/selector.ts';
 import type { Author } from '../resource/access.ts';
-import type { AppliedChange, Feed } from '../resource/feed.ts';
+import type { AppliedChange } from '../resource/change.ts';
+import type { Feed } from '../resource/feed.ts';
 import { eventTypeOf } from '../resource/watch/events.ts';
 import { delayAfter } from '../runtime/backoff.ts';
 import type { Logger } from '../runtime/logger.ts';
@@ -211,7 +212,7 @@ export class WebhookRun {
   }
 
   #take(change: AppliedChange): void {
-    const resource = resourceOf(change.resource.scheme);
+    const resource = resourceOf(change.model.scheme);
     if (!this.#spec.resources.includes(resource) || this.#parts.isSilent(change)) return;
     const type = eventTypeOf(this.#bound, change);
     if (!type || (this.#spec.events && !this.#spec.events.includes(type))) return;

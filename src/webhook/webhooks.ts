@@ -6,8 +6,8 @@ import type { Model } from '../model/model-type.ts';
 import type { SchemeRegistry } from '../model/registry.ts';
 import type { Author, Authorizer, Authors } from '../resource/access.ts';
 import type { ModelBehaviour } from '../resource/behaviour.ts';
+import type { AppliedChange } from '../resource/change.ts';
 import type { ExtensionClient } from '../resource/extension-client.ts';
-import type { AppliedChange } from '../resource/feed.ts';
 import type { Resources } from '../resource/registry.ts';
 import type { ModelResource } from '../resource/resource.ts';
 import type { Logger } from '../runtime/logger.ts';
@@ -106,7 +106,7 @@ export class Webhooks {
     const { registry, resources } = this.#dependencies;
     this.#resource = resources.model(registry.schemeOf(this.#model));
     await this.#resource.ready;
-    this.#unsubscribe = resources.feed.subscribe((change) => this.#term?.change(change));
+    this.#unsubscribe = resources.feed.subscribe({ change: (change) => this.#term?.change(change) });
     await this.#leader.start();
   }
 
@@ -206,8 +206,8 @@ class LeaderTerm {
 
   /** Inside the feed. */
   change(change: AppliedChange): void {
-    const { scheme } = change.resource;
-    if (change.resource === this.#resource && !this.#isSilent(change)) this.#follow(change.name);
+    const { scheme } = change.model;
+    if (change.model === this.#resource?.model && !this.#isSilent(change)) this.#follow(change.name);
     else if (scheme.plural === 'secrets' && scheme.groupVersionKind.group === '') {
       for (const { run } of this.#runs.values()) run.secretChanged(change.name);
     }
@@ -221,7 +221,7 @@ class LeaderTerm {
 
   /** The state of deliveries is told to nobody, or each delivery would make a next one. */
   #isSilent(change: AppliedChange): boolean {
-    if (change.resource !== this.#resource || change.type !== 'update') return false;
+    if (change.model !== this.#resource?.model || change.type !== 'update') return false;
     const [before, after] = [change.objectBefore()!, change.object()].map(({ status: _status, metadata, ...rest }) =>
       JSON.stringify({ ...rest, metadata: { ...metadata, version: 0 } }),
     );

@@ -1,6 +1,6 @@
 /** Bulk creation: one object a line in, one line out each, in order, streamed both ways, not atomic (contract section 3). */
 import type { KindredError } from '../../errors.ts';
-import type { Answer } from '../../resource/resource.ts';
+import type { Answer } from '../../resource/writer.ts';
 import type { Line } from '../server/body.ts';
 import { LineSplitter } from '../server/body.ts';
 import type { Exchange } from '../server/exchange.ts';

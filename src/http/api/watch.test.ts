@@ -8,7 +8,7 @@ import type { KindredError } from '../../errors.ts';
 import { Queries } from '../../query/condition.ts';
 import type { Authorizer } from '../../resource/access.ts';
 import { allowAll } from '../../resource/access.ts';
-import type { AppliedChange } from '../../resource/feed.ts';
+import type { AppliedChange } from '../../resource/change.ts';
 import type { ModelResource } from '../../resource/resource.ts';
 import type { ChangeEvent, Sink } from '../../resource/watch/events.ts';
 import type { LivePageSink, LivePages, WindowContent } from '../../resource/watch/live-page.ts';

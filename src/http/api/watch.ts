@@ -1,7 +1,7 @@
 /** `watch=true` on a list (contract section 13): server-sent events or NDJSON, over the watches of `resource/`. */
 import { KindredError } from '../../errors.ts';
 import type { Authorizer } from '../../resource/access.ts';
-import type { AppliedChange } from '../../resource/feed.ts';
+import type { AppliedChange } from '../../resource/change.ts';
 import type { Page } from '../../resource/resource.ts';
 import type { Bookmark, Sink, WatchEvent } from '../../resource/watch/events.ts';
 import type { LivePageSink, LivePages, WindowContent } from '../../resource/watch/live-page.ts';

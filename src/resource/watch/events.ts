@@ -2,7 +2,7 @@
 import type { KindredError } from '../../errors.ts';
 import type { Bound } from '../../query/bind.ts';
 import { matches } from '../../query/match.ts';
-import type { AppliedChange } from '../feed.ts';
+import type { AppliedChange } from '../change.ts';
 import type { Selection } from '../resource.ts';
 
 export interface WatchRequest extends Selection {

@@ -1,7 +1,7 @@
 import { fieldAt, keysOf } from '../../indexes/field.ts';
 import type { IndexDefinition, IndexEntry } from '../../model/index-entry.ts';
 import type { Bound, KeyRange } from '../../query/bind.ts';
-import type { AppliedChange } from '../feed.ts';
+import type { AppliedChange } from '../change.ts';
 import type { Reader } from './events.ts';
 import type { Watch } from './watch.ts';
 

@@ -7,7 +7,7 @@ import { KindredError } from '../../errors.ts';
 import { Queries } from '../../query/condition.ts';
 import { until } from '../../testing/until.ts';
 import { Background } from '../background.ts';
-import type { AppliedChange } from '../feed.ts';
+import type { AppliedChange } from '../change.ts';
 import type { ListRequest, ModelResource, Page, Window } from '../resource.ts';
 import type { Reader } from './events.ts';
 import type { LivePageSink, WindowContent } from './live-page.ts';

@@ -8,7 +8,7 @@ import type { Bound } from '../../query/bind.ts';
 import { bind } from '../../query/bind.ts';
 import { matches } from '../../query/match.ts';
 import type { Background } from '../background.ts';
-import type { AppliedChange } from '../feed.ts';
+import type { AppliedChange } from '../change.ts';
 import type { ListRequest, ModelResource, Page, Window } from '../resource.ts';
 import type { Reader } from './events.ts';
 import { isAway } from './replay.ts';

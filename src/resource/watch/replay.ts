@@ -103,7 +103,7 @@ export class Replays {
   #advance(watch: Watch, join: () => void): MaybePromise<boolean> {
     const { resource, position } = watch;
     // In memory, changes from before the model was registered (again) are missing, or belong to its former self.
-    const recent = position >= resource.followedSince ? this.#feed.recent(position) : undefined;
+    const recent = position >= resource.memory.followedSince ? this.#feed.recent(position) : undefined;
     if (!recent) return this.#advanceInLog(watch);
     if (!this.#tell(watch, { changes: recent, through: this.#feed.applied })) return false;
     join();
@@ -122,7 +122,7 @@ export class Replays {
     for (const change of changes) {
       if (change.revision <= watch.position) continue;
       if (watch.closed || change.revision > through) break;
-      if (change.resource === watch.resource) watch.tell(change);
+      if (change.model === watch.resource.model) watch.tell(change);
       watch.position = change.revision;
       if (watch.sink.isBehind || this.#background.isOver) return false;
     }
@@ -185,7 +185,7 @@ class Portions {
     );
     if (known) return known.portion;
     const { changes: limit, bytes } = portionLimit;
-    const portion = this.#feed.changes(since, limit, { model: resource.number, bytes });
+    const portion = this.#feed.changes(since, limit, { model: resource.memory.number, bytes });
     const kept: Kept = { resource, since, through: undefined, portion };
     this.#kept = [...this.#kept, kept].slice(-keptPortions);
     portion.then(

@@ -1,5 +1,5 @@
 import type { Bound } from '../../query/bind.ts';
-import type { AppliedChange } from '../feed.ts';
+import type { AppliedChange } from '../change.ts';
 import type { ModelResource } from '../resource.ts';
 import type { ChangeEvent, Sink, WatchRequest } from './events.ts';
 import { eventTypeOf } from './events.ts';

@@ -6,7 +6,9 @@
 import { KindredError } from '../../errors.ts';
 import { bind, bindSort } from '../../query/bind.ts';
 import type { Background } from '../background.ts';
-import type { AppliedChange, Feed } from '../feed.ts';
+import type { AppliedChange } from '../change.ts';
+import type { Feed } from '../feed.ts';
+import type { RegisteredModel } from '../registered-model.ts';
 import type { ModelResource } from '../resource.ts';
 import type { Reader, Sink, WatchRequest } from './events.ts';
 import { Fanout } from './fanout.ts';
@@ -37,7 +39,7 @@ const bookmarkRound = 0.45;
 export class Watches implements WatchSource {
   readonly #parts: WatchesParts;
   readonly #replays: Replays;
-  readonly #byResource = new Map<ModelResource, Fanout>();
+  readonly #fanouts = new Map<RegisteredModel, Fanout>();
   readonly #open = new Set<Watch>();
   readonly #atStop = new Set<() => void>();
   readonly #unsubscribe: () => void;
@@ -47,13 +49,16 @@ export class Watches implements WatchSource {
   constructor(parts: WatchesParts) {
     this.#parts = parts;
     this.#replays = new Replays(parts.feed, parts.background);
-    this.#unsubscribe = parts.feed.subscribe((change) => this.#deliver(change));
+    this.#unsubscribe = parts.feed.subscribe({
+      change: (change) => this.#deliver(change),
+      resync: () => this.#resync(),
+    });
   }
 
   /** Open watches. */
   get size(): number {
     let size = this.#open.size;
-    for (const { readers } of this.#byResource.values()) for (const reader of readers) size += reader.size;
+    for (const { readers } of this.#fanouts.values()) for (const reader of readers) size += reader.size;
     return size;
   }
 
@@ -77,8 +82,8 @@ export class Watches implements WatchSource {
   }
 
   fallBehind(watch: Watch): void {
-    this.#byResource.get(watch.resource)?.remove(watch);
-    this.#tidy(watch.resource);
+    this.#fanouts.get(watch.resource.model)?.remove(watch);
+    this.#tidy(watch.resource.model);
     watch.isLive = false;
     this.#endOnFailure(watch, this.#catchUp(watch));
   }
@@ -86,8 +91,8 @@ export class Watches implements WatchSource {
   remove(watch: Watch): void {
     watch.closed = true;
     this.#open.delete(watch);
-    this.#byResource.get(watch.resource)?.remove(watch);
-    this.#tidy(watch.resource);
+    this.#fanouts.get(watch.resource.model)?.remove(watch);
+    this.#tidy(watch.resource.model);
   }
 
   /** From now on, without a gap. Ended at once when the model or the service is no longer there. @returns stops it */
@@ -98,9 +103,9 @@ export class Watches implements WatchSource {
       reader.end(asEnd(error));
       return () => {};
     }
-    this.#fanoutOf(resource).readers.add(reader);
+    this.#fanoutOf(resource.model).readers.add(reader);
     this.#startBookmarks();
-    return () => this.#leave(resource, reader);
+    return () => this.#leave(resource.model, reader);
   }
 
   /** Called when the service stops, after every watch was ended. */
@@ -110,12 +115,12 @@ export class Watches implements WatchSource {
   }
 
   /** Ends every watch of a model, or all of them. */
-  endAll(error: KindredError, resource?: ModelResource): void {
+  endAll(error: KindredError, model?: RegisteredModel): void {
     for (const watch of [...this.#open]) {
-      if (resource === undefined || watch.resource === resource) this.#end(watch, error);
+      if (model === undefined || watch.resource.model === model) this.#end(watch, error);
     }
-    for (const [of, { readers }] of [...this.#byResource]) {
-      if (resource !== undefined && of !== resource) continue;
+    for (const [of, { readers }] of [...this.#fanouts]) {
+      if (model !== undefined && of !== model) continue;
       for (const reader of [...readers]) {
         this.#leave(of, reader);
         reader.end(error);
@@ -123,13 +128,8 @@ export class Watches implements WatchSource {
     }
   }
 
-  endUnregistered(resource: ModelResource): void {
-    this.endAll(new KindredError('NotFound', texts.unregistered, { kind: resource.kind }), resource);
-  }
-
-  endOvertaken(): void {
-    this.#replays.forget();
-    this.endAll(new KindredError('Expired', texts.expired));
+  endUnregistered(model: RegisteredModel): void {
+    this.endAll(new KindredError('NotFound', texts.unregistered, { kind: model.kind }), model);
   }
 
   stop(): void {
@@ -153,12 +153,17 @@ export class Watches implements WatchSource {
     if (since < feed.applied) await feed.changes(since, 1);
   }
 
+  #resync(): void {
+    this.#replays.forget();
+    this.endAll(new KindredError('Expired', texts.expired));
+  }
+
   #deliver(change: AppliedChange): void {
     try {
-      this.#byResource.get(change.resource)?.deliver(change);
+      this.#fanouts.get(change.model)?.deliver(change);
     } catch (error) {
       // Nobody goes on behind a change that could not be told.
-      this.endAll(asEnd(error), change.resource);
+      this.endAll(asEnd(error), change.model);
     }
   }
 
@@ -172,7 +177,7 @@ export class Watches implements WatchSource {
   #catchUp(watch: Watch): Promise<void> {
     return this.#replays.catchUp(watch, () => {
       watch.isLive = true;
-      this.#fanoutOf(watch.resource).add(watch);
+      this.#fanoutOf(watch.resource.model).add(watch);
     });
   }
 
@@ -180,11 +185,11 @@ export class Watches implements WatchSource {
     work.catch((error: unknown) => this.#end(watch, asEnd(error)));
   }
 
-  #fanoutOf(resource: ModelResource): Fanout {
-    let fanout = this.#byResource.get(resource);
+  #fanoutOf(model: RegisteredModel): Fanout {
+    let fanout = this.#fanouts.get(model);
     if (!fanout) {
-      fanout = new Fanout(resource.scheme.indexes);
-      this.#byResource.set(resource, fanout);
+      fanout = new Fanout(model.scheme.indexes);
+      this.#fanouts.set(model, fanout);
     }
     return fanout;
   }
@@ -195,13 +200,13 @@ export class Watches implements WatchSource {
     watch.sink.end(error);
   }
 
-  #leave(resource: ModelResource, reader: Reader): void {
-    this.#byResource.get(resource)?.readers.delete(reader);
-    this.#tidy(resource);
+  #leave(model: RegisteredModel, reader: Reader): void {
+    this.#fanouts.get(model)?.readers.delete(reader);
+    this.#tidy(model);
   }
 
-  #tidy(resource: ModelResource): void {
-    if (this.#byResource.get(resource)?.isEmpty) this.#byResource.delete(resource);
+  #tidy(model: RegisteredModel): void {
+    if (this.#fanouts.get(model)?.isEmpty) this.#fanouts.delete(model);
     if (this.size > 0) return;
     clearInterval(this.#timer);
     this.#timer = undefined;
@@ -228,7 +233,7 @@ export class Watches implements WatchSource {
 
   *#streams(): Generator<Watch | Reader> {
     yield* this.#open;
-    for (const { readers } of this.#byResource.values()) yield* readers;
+    for (const { readers } of this.#fanouts.values()) yield* readers;
   }
 }
 

@@ -1,0 +1,88 @@
+import type { IndexEntry } from '../model/index-entry.ts';
+import type { ExtensionObject } from '../model/object.ts';
+import type { Change } from '../store/store.ts';
+import type { Caller } from './access.ts';
+import { ownBytes } from './bytes.ts';
+import type { RegisteredModel } from './registered-model.ts';
+
+/** What the author of a change already knows of it, so that applying it parses nothing. */
+export interface KnownChange {
+  readonly object: ExtensionObject;
+  readonly entry: IndexEntry;
+  readonly before?: { readonly bytes: Buffer; readonly object: ExtensionObject; readonly entry: IndexEntry };
+  readonly caller: Caller;
+}
+
+/** One change after it was applied to memory. */
+export class AppliedChange {
+  readonly revision: number;
+  readonly type: 'create' | 'update' | 'delete';
+  readonly model: RegisteredModel;
+  readonly id: number;
+  readonly name: string;
+  /** Milliseconds since the epoch at commit. */
+  readonly time: number;
+  /** Content after the change; with delete the final content. */
+  readonly bytes: Buffer;
+  readonly before: Buffer | undefined;
+  /** Who made it; undefined for what another replica wrote. */
+  readonly caller: Caller | undefined;
+  #object: ExtensionObject | undefined;
+  #objectBefore: ExtensionObject | undefined;
+  #entry: IndexEntry | undefined;
+  #entryBefore: IndexEntry | undefined;
+  #shown: Buffer | undefined;
+
+  constructor(change: Change, model: RegisteredModel, known?: KnownChange) {
+    this.revision = change.revision;
+    this.type = change.type;
+    this.model = model;
+    this.id = change.id;
+    this.name = change.name;
+    this.time = change.time;
+    this.bytes = ownBytes(change.bytes);
+    this.before = change.before && ownBytes(change.before);
+    this.caller = known?.caller;
+    this.#object = known?.object;
+    this.#entry = known?.entry;
+    this.#objectBefore = known?.before?.object;
+    this.#entryBefore = known?.before?.entry;
+  }
+
+  /** Parsed once, shared by all readers: not to be changed. */
+  object(): ExtensionObject {
+    this.#object ??= this.model.parse(this.bytes, this.name);
+    return this.#object;
+  }
+
+  /** Undefined with a creation. */
+  objectBefore(): ExtensionObject | undefined {
+    if (!this.#objectBefore && this.before) this.#objectBefore = this.model.parse(this.before, this.name);
+    return this.#objectBefore;
+  }
+
+  /** Content as watches show it, made once for all of them. */
+  shown(): Buffer {
+    this.#shown ??= this.model.shownInList(this.bytes);
+    return this.#shown;
+  }
+
+  /** Gives up what can be made again from the bytes. */
+  shrink(): void {
+    this.#object = undefined;
+    this.#entry = undefined;
+    this.#objectBefore = undefined;
+    this.#entryBefore = undefined;
+  }
+
+  entry(): IndexEntry {
+    this.#entry ??= this.model.entryOf(this.object(), this.name);
+    return this.#entry;
+  }
+
+  entryBefore(): IndexEntry | undefined {
+    const object = this.objectBefore();
+    if (!this.#entryBefore && object) this.#entryBefore = this.model.entryOf(object, this.name);
+    return this.#entryBefore;
+  }
+}

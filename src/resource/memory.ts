@@ -1,0 +1,162 @@
+/** What one process has in memory of one model: its indexes and hot objects, as of the revision that the feed has applied. */
+import { KindredError } from '../errors.ts';
+import { ModelIndex } from '../indexes/model-index.ts';
+import type { ByteCache, Shelf } from './byte-cache.ts';
+import type { AppliedChange } from './change.ts';
+import type { RegisteredModel } from './registered-model.ts';
+
+/** Objects that a build of indexes has read, and those that it has to read. */
+export interface BuildProgress {
+  readonly done: number;
+  readonly objects: number;
+}
+
+/** Why an object of a model needs repair. */
+export interface Problem {
+  readonly name: string;
+  readonly reason: string;
+}
+
+const texts = {
+  building: { en: 'The indexes of {kind} are being built: {percent} %', zh: '正在构建 {kind} 的索引：{percent} %' },
+  unregistered: { en: 'The model {kind} is no longer registered', zh: '模型 {kind} 已注销' },
+};
+
+export class ModelMemory {
+  readonly model: RegisteredModel;
+  readonly cache: Shelf;
+  #index: ModelIndex;
+  #number = -1;
+  #followedSince = Number.POSITIVE_INFINITY;
+  #isReady = false;
+  #isClosed = false;
+  #building: BuildProgress = { done: 0, objects: 0 };
+  /** Changes that are applied when the build is complete. */
+  #backlog: AppliedChange[] | undefined;
+  #problems = new Map<string, string>();
+
+  constructor(model: RegisteredModel, cache: ByteCache) {
+    this.model = model;
+    this.cache = cache.shelf();
+    this.#index = new ModelIndex(model.scheme.indexes);
+  }
+
+  /** Another one after each build. */
+  get index(): ModelIndex {
+    return this.#index;
+  }
+
+  /** The store's number of the model; -1 before its indexes are being built. */
+  get number(): number {
+    return this.#number;
+  }
+
+  /** Changes after this revision belong to this registration; earlier ones were made before the model was registered (again). */
+  get followedSince(): number {
+    return this.#followedSince;
+  }
+
+  /** The model is no longer registered, or was registered again. */
+  get isClosed(): boolean {
+    return this.#isClosed;
+  }
+
+  get isReady(): boolean {
+    return this.#isReady;
+  }
+
+  /** How far the build of the indexes is, or was when it ended. */
+  get building(): BuildProgress {
+    return this.#building;
+  }
+
+  /** @throws NotReady with the progress while the indexes are being built */
+  assertReady(): void {
+    if (this.#isReady) return;
+    const { kind } = this.model;
+    if (this.#isClosed) throw new KindredError('NotFound', texts.unregistered, { kind });
+    const progress = this.#progress;
+    const percent = Math.floor(progress * 100);
+    const headers = { 'retry-after': '1' };
+    throw new KindredError('NotReady', texts.building, { kind, percent }, { progress }, { headers });
+  }
+
+  state(): { state: 'building' | 'ready' | 'degraded'; progress: number; problems: Problem[] } {
+    const problems: Problem[] = [...this.#problems].map(([name, reason]) => ({ name, reason }));
+    if (this.#isReady) problems.push(...this.#duplicates());
+    const state = !this.#isReady ? 'building' : problems.length > 0 ? 'degraded' : 'ready';
+    return { state, progress: this.#progress, problems };
+  }
+
+  /** A build begins: changes from here on are kept for the end of its scan, which may or may not see them. */
+  follow(number: number, since: number): void {
+    this.#number = number;
+    this.#followedSince = since;
+    this.#backlog = [];
+  }
+
+  /** How far the build is. */
+  progress(building: BuildProgress): void {
+    this.#building = building;
+  }
+
+  /** The build is complete. */
+  open(index: ModelIndex, problems: Map<string, string>): void {
+    this.#index = index;
+    this.#problems = problems;
+    for (const change of this.#backlog ?? []) {
+      const known = index.find(change.name);
+      if (!known || known.revision < change.revision) this.#apply(change);
+    }
+    this.#backlog = undefined;
+    this.#isReady = true;
+  }
+
+  /** Everything is forgotten; another build follows. */
+  reset(): void {
+    this.#isReady = false;
+    this.cache.clear();
+    this.#index = new ModelIndex(this.model.scheme.indexes);
+  }
+
+  /** The model is no longer registered: every later call is NotFound. */
+  close(): void {
+    this.#isClosed = true;
+    this.#isReady = false;
+    this.cache.clear();
+  }
+
+  /** Called by the feed, in revision order. */
+  apply(change: AppliedChange): void {
+    if (this.#isClosed) return;
+    if (this.#backlog) this.#backlog.push(change);
+    else if (this.#isReady) this.#apply(change);
+  }
+
+  #apply(change: AppliedChange): void {
+    if (change.type === 'delete') {
+      const slot = this.#index.remove(change.name);
+      if (slot !== undefined) this.cache.delete(slot);
+      this.#problems.delete(change.name);
+      return;
+    }
+    const slot = this.#index.put(change.entry(), change.id, change.revision, change.bytes.length);
+    this.cache.set(slot, change);
+    if (this.#problems.size > 0 && change.object().apiVersion === this.model.apiVersion)
+      this.#problems.delete(change.name);
+  }
+
+  get #progress(): number {
+    const { done, objects } = this.#building;
+    return this.#isReady ? 1 : done / Math.max(objects, 1);
+  }
+
+  #duplicates(): Problem[] {
+    return this.#index.duplicates().flatMap(({ index, key, names }) =>
+      names.map((name) => ({
+        name,
+        reason: `the unique index "${index}" has the value ${JSON.stringify(key)} more than once`,
+      })),
+    );
+  }
+}

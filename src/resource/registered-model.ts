@@ -1,0 +1,62 @@
+/** A model as it is registered: its scheme and hooks, and with them how the bytes of its objects are read and shown. */
+import type { IndexDefinition, IndexEntry } from '../model/index-entry.ts';
+import type { ExtensionObject } from '../model/object.ts';
+import type { Scheme } from '../model/scheme.ts';
+import type { ModelBehaviour, Showing } from './behaviour.ts';
+import { storedEntry } from './entries.ts';
+
+/** An object as it is stored and sent. */
+export interface Stored {
+  /** Revision of its creation: the identity of this incarnation of the name. */
+  readonly id: number;
+  /** Revision of its last change. */
+  readonly revision: number;
+  readonly name: string;
+  /** JSON, UTF-8. */
+  readonly bytes: Buffer;
+}
+
+/** A model that is registered again is another one. */
+export class RegisteredModel {
+  readonly scheme: Scheme;
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly uniques: readonly IndexDefinition[];
+  readonly behaviour: ModelBehaviour | undefined;
+
+  constructor(scheme: Scheme, behaviour?: ModelBehaviour) {
+    this.scheme = scheme;
+    this.apiVersion = scheme.apiVersion;
+    this.kind = scheme.groupVersionKind.kind;
+    this.uniques = scheme.indexes.filter((definition) => definition.unique);
+    this.behaviour = behaviour;
+  }
+
+  /** Stored bytes; an empty object of this name when they are no JSON. */
+  parse(bytes: Buffer, name: string): ExtensionObject {
+    try {
+      return JSON.parse(bytes.toString()) as ExtensionObject;
+    } catch {
+      const { apiVersion, kind } = this;
+      return { apiVersion, kind, metadata: { name, version: 0 } };
+    }
+  }
+
+  /** The entry of a stored object; where an index function fails on it, that index has no value for it. */
+  entryOf(object: ExtensionObject, name: string): IndexEntry {
+    return storedEntry(this.scheme, object, name).entry;
+  }
+
+  /** As the built-in model shows it: a Secret in a list without its values, for example. */
+  shown(stored: Stored, how: Showing, object?: ExtensionObject): Stored {
+    if (!this.behaviour?.show) return stored;
+    const shown = this.behaviour.show(object ?? this.parse(stored.bytes, stored.name), how);
+    return { ...stored, bytes: Buffer.from(JSON.stringify(shown)) };
+  }
+
+  /** One object's bytes as lists, exports and watches show them. */
+  shownInList(bytes: Buffer): Buffer {
+    if (!this.behaviour?.show) return bytes;
+    return Buffer.from(JSON.stringify(this.behaviour.show(JSON.parse(bytes.toString()) as ExtensionObject, 'list')));
+  }
+}
