@@ -19,7 +19,7 @@ import { SliceOver, Work } from './work.ts';
 export type { QueryLimits } from './work.ts';
 
 /** One object of an answer. */
-export interface Ref extends Place {
+interface Ref extends Place {
   readonly name: string;
 }
 
@@ -101,7 +101,7 @@ export function runIds(
   return found instanceof Pending ? found.ids() : Float64Array.from(found.slots, (slot) => index.ids[slot]!);
 }
 
-export function refsOf(index: ModelIndex, slots: readonly number[]): Ref[] {
+function refsOf(index: ModelIndex, slots: readonly number[]): Ref[] {
   return slots.map((slot) => ({
     slot,
     id: index.ids[slot]!,
