@@ -2,14 +2,16 @@ import type { Command } from 'commander';
 import { InvalidArgumentError, Option } from 'commander';
 import type { ConnectionOptions, KindredClient } from '../client/client.ts';
 import { createClient } from '../client/client.ts';
+import { contextNamed, currentContext, readContexts } from './contexts.ts';
 import { describe } from './describe.ts';
 import { parseDuration } from './duration.ts';
 import type { Io } from './io.ts';
 import { UsageError } from './io.ts';
 
 export interface ConnectionFlags {
-  server: string;
+  server?: string;
   token?: string;
+  context?: string;
 }
 
 /** Of commands that write much. */
@@ -21,17 +23,22 @@ export interface RetryFlags {
 const defaultServer = 'http://127.0.0.1:8090';
 const defaultRetry = '2m';
 
-/** Adds `--server` and `--token` to a command that talks to a running service; each also by environment. */
+/** Adds `--server`, `--token` and `--context` to a command that talks to a running service; the first two also by environment. */
 export function withConnection(command: Command, io: Io): Command {
   return command
     .addOption(
-      new Option('--server <url>', 'address of the service, also KINDRED_SERVER').default(
-        io.env.KINDRED_SERVER || defaultServer,
+      // Without a value: what is given here wins over a context, a default does not.
+      new Option(
+        '--server <url>',
+        `address of the service, also KINDRED_SERVER (default: "${io.env.KINDRED_SERVER || defaultServer}")`,
       ),
     )
     .addOption(
       // Never as a default: `--help` would print it.
       new Option('--token <token>', 'access token, also KINDRED_TOKEN'),
+    )
+    .addOption(
+      new Option('--context <name>', 'service and token that "kindred login" keeps (default: the current context)'),
     );
 }
 
@@ -45,12 +52,43 @@ export function withRetry(command: Command): Command {
 }
 
 export function connect(flags: ConnectionFlags, io: Io, options: Partial<ConnectionOptions> = {}): KindredClient {
-  if (!/^https?:\/\//.test(flags.server) || !URL.canParse(flags.server)) {
-    throw new UsageError(`--server needs a URL such as ${defaultServer}, not "${flags.server}"`);
+  return serviceAt(io, endpointOf(flags, io), options);
+}
+
+interface Endpoint {
+  readonly server: string;
+  readonly token?: string | undefined;
+}
+
+/** Flags win, then the context that is named, the environment, and the current context. */
+function endpointOf(flags: ConnectionFlags, io: Io): Endpoint {
+  const isNamed = flags.context !== undefined;
+  const env = isNamed ? {} : { server: io.env.KINDRED_SERVER || undefined, token: io.env.KINDRED_TOKEN };
+  const [server, token] = [flags.server ?? env.server, flags.token ?? env.token];
+  if (server !== undefined && token !== undefined) return { server, token };
+  const contexts = readContexts(io);
+  const context = isNamed ? contextNamed(contexts, flags.context!) : currentContext(contexts);
+  const at = server ?? context?.server ?? defaultServer;
+  // A token goes to no other service than the one it was given for.
+  const isOfContext = context !== undefined && bare(at) === bare(context.server);
+  return { server: at, token: token ?? (isOfContext ? context.token : undefined) };
+}
+
+function bare(url: string): string {
+  return url.replace(/\/+$/, '');
+}
+
+/** @throws UsageError when the address is none */
+export function serviceAt(
+  io: Io,
+  { server, token }: Endpoint,
+  options: Partial<ConnectionOptions> = {},
+): KindredClient {
+  if (!/^https?:\/\//.test(server) || !URL.canParse(server)) {
+    throw new UsageError(`--server needs a URL such as ${defaultServer}, not "${server}"`);
   }
-  const token = flags.token ?? io.env.KINDRED_TOKEN;
   return createClient({
-    url: flags.server,
+    url: server,
     ...(token && { token }),
     retry: { onWait: sayOnce(io) },
     ...options,

@@ -2,9 +2,8 @@
 
 const commands: Readonly<Record<string, string>> = {
   create: 'kindred apply -f FILE',
-  login: '--token TOKEN, or the variable KINDRED_TOKEN, says who is asking',
-  config:
-    '--server and --token, or the variables KINDRED_SERVER and KINDRED_TOKEN, say which service and who is asking',
+  config: 'kindred login URL, kindred context list, kindred context use NAME',
+  whoami: 'kindred context list shows which service is asked; "kindred auth can-i VERB TYPE" what you may do',
   logs: 'the service writes its log to stderr; there are no containers',
 };
 
@@ -17,7 +16,6 @@ const options: Readonly<Record<string, string>> = {
   '--all-namespaces': namespaces,
   '--sort-by': '--sort with the name of an index',
   '--chunk-size': 'objects are printed as they arrive; --limit prints the first ones',
-  '--context': commands.config!,
   '--kubeconfig': commands.config!,
   '--force': 'an object that waits for finalizers goes with: kindred finalizer remove TYPE NAME --all',
   '--grace-period': goes,

@@ -27,6 +27,9 @@ const commands: Readonly<Record<string, () => Promise<(io: Io) => Command>>> = {
   import: async () => (await import('./import.ts')).importCommand,
   'api-resources': async () => (await import('./api-resources.ts')).apiResourcesCommand,
   version: async () => (await import('./version.ts')).versionCommand,
+  login: async () => (await import('./login.ts')).loginCommand,
+  logout: async () => (await import('./login.ts')).logoutCommand,
+  context: async () => (await import('./context.ts')).contextCommand,
   plugin: async () => (await import('./plugin.ts')).pluginCommand,
   token: async () => (await import('./token.ts')).tokenCommand,
   auth: async () => (await import('./auth.ts')).authCommand,
@@ -34,6 +37,7 @@ const commands: Readonly<Record<string, () => Promise<(io: Io) => Command>>> = {
   backup: async () => (await import('./backup.ts')).backupCommand,
   restore: async () => (await import('./restore.ts')).restoreCommand,
   migrate: async () => (await import('./migrate.ts')).migrateCommand,
+  completion: async () => (await import('./completion.ts')).completionCommand,
 };
 
 /**
@@ -59,13 +63,19 @@ export async function run(args: readonly string[], io: Io): Promise<number> {
 
 function ignore(): void {}
 
+const exitCodes = `
+Exit codes: 0 done; 1 refused by the service, or not everything was done; 2 wrong use. "diff" ends with 1 for a difference.`;
+
 /** With the one command of this name, or with all: for the help, and to say what there is. */
 async function programFor(io: Io, name: string | undefined): Promise<Command> {
   const root = new Command('kindred')
     .description('Declare models and get a durable HTTP service for them.')
     .version(ownVersion())
-    .showHelpAfterError('(--help shows how it is used)');
-  const called = name !== undefined && Object.hasOwn(commands, name) ? [commands[name]!] : Object.values(commands);
+    .showHelpAfterError('(--help shows how it is used)')
+    .addHelpText('after', exitCodes);
+  // The script of a completion has the words of all commands.
+  const isAlone = name !== undefined && name !== 'completion' && Object.hasOwn(commands, name);
+  const called = isAlone ? [commands[name]!] : Object.values(commands);
   const shown = (await Promise.all(called.map((load) => load()))).map((make) => make(io));
   for (const command of shown) root.addCommand(command);
   for (const command of [root, ...shown, ...shown.flatMap((one) => one.commands)]) {
