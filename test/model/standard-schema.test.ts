@@ -111,7 +111,7 @@ const refused: { name: string; spec: object; says: RegExp }[] = [
   {
     name: 'a validator alone',
     spec: { '~standard': { version: 1, vendor: 'other', validate: () => ({ issues: [] }) } },
-    says: /the schema at \/spec is a Standard Schema of other that gives no JSON Schema: convert it, with Zod by z\.toJSONSchema\(…\)/,
+    says: /the schema at \/spec is a Standard Schema of other that provides no JSON Schema: convert it, with Zod by z\.toJSONSchema\(…\)/,
   },
 ];
 
