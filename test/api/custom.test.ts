@@ -407,7 +407,7 @@ const refused: { name: string; register: (routes: CustomRoutes) => void; says: R
         'demo',
         endpoint((r) => r, 'v1alpha1'),
       ),
-    says: /"v1alpha1" is no group version/,
+    says: /"v1alpha1" is not a group version/,
   },
 ];
 
