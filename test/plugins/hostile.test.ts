@@ -284,7 +284,7 @@ const hostile: Hostile[] = [
     },
     state: 'FAILED',
     reason: 'StartTimeout',
-    message: /modules are not loaded after 300 ms/,
+    message: /modules did not load within 300 ms/,
   },
   {
     name: 'syntax-error',
