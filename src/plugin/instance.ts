@@ -22,7 +22,7 @@ import type { Authenticate, PluginContext, PluginLogger } from './plugin.ts';
 import { instantiate } from './plugin.ts';
 import type { Declared } from './predeclared.ts';
 import { PreDeclared } from './predeclared.ts';
-import { Refusal } from './refusal.ts';
+import { PluginStartError } from './start-error.ts';
 
 /** The authenticators that plugins bring, in the order in which they are asked. */
 interface Authenticators {
@@ -36,8 +36,8 @@ interface Rights {
   declare(plugin: string, objects: readonly { group: string; resource: string; name: string }[]): void;
 }
 
-/** What the host gives to every run. */
-export interface RunParts {
+/** What the host gives to every instance. */
+export interface PluginDependencies {
   readonly registry: SchemeRegistry;
   readonly resources: Resources;
   readonly custom: CustomRoutes;
@@ -54,7 +54,7 @@ export interface RunParts {
   readonly observe?: ControllerObserver;
 }
 
-export interface RunOptions {
+export interface InstanceOptions {
   /** Milliseconds. */
   readonly startTimeout: number;
   /** Milliseconds, for the controllers to finish and for `stop()`, each. */
@@ -85,14 +85,14 @@ const texts = {
 /** Milliseconds that calls under way have to end when the controllers' time is over. */
 const endingLeast = 1_000;
 
-export interface PluginRunParts {
+export interface InstanceDependencies {
   readonly manifest: Manifest;
   /** What the package exports by default. */
   readonly exported: unknown;
   readonly declared: readonly Declared[];
   readonly config: unknown;
-  readonly parts: RunParts;
-  readonly options: RunOptions;
+  readonly parts: PluginDependencies;
+  readonly options: InstanceOptions;
   readonly scope: AsyncLocalStorage<PluginScope>;
   readonly isPlugin: (name: string) => boolean;
   /** Something goes wrong while the plugin runs; undefined: that is over. */
@@ -106,8 +106,8 @@ interface Registered {
   running: RunningController | undefined;
 }
 
-export class PluginRun {
-  readonly #run: PluginRunParts;
+export class PluginInstance {
+  readonly #given: InstanceDependencies;
   readonly #name: string;
   readonly #logger: Logger;
   readonly #preDeclared: PreDeclared;
@@ -122,18 +122,18 @@ export class PluginRun {
   /** The leader's fence; undefined at other replicas. */
   #fence: Fence | undefined;
 
-  constructor(run: PluginRunParts) {
-    this.#run = run;
-    this.#name = run.manifest.name;
-    this.#logger = run.parts.logger.child({ plugin: this.#name });
-    const { registry, resources, reservedDomain } = run.parts;
+  constructor(given: InstanceDependencies) {
+    this.#given = given;
+    this.#name = given.manifest.name;
+    this.#logger = given.parts.logger.child({ plugin: this.#name });
+    const { registry, resources, reservedDomain } = given.parts;
     this.#preDeclared = new PreDeclared({
       plugin: this.#name,
-      documents: run.declared,
+      documents: given.declared,
       registry,
       resources,
       reservedDomain,
-      isPlugin: run.isPlugin,
+      isPlugin: given.isPlugin,
       logger: this.#logger,
     });
     this.#stopListening = registry.onUnregister((scheme) => this.#forgetControllers(scheme));
@@ -146,7 +146,7 @@ export class PluginRun {
    * @param lead resolves when it is known whether this replica applies the pre-declared objects: with its fence when it does
    */
   async start(lead: () => Promise<Fence | 'done elsewhere' | undefined>): Promise<void> {
-    const { custom, registry, resources } = this.#run.parts;
+    const { custom, registry, resources } = this.#given.parts;
     const unlessEnding = <T>(work: Promise<T>) => Promise.race([work, this.#ending.promise]);
     try {
       registry.starting.begin(this.#name, () => this.#progress());
@@ -154,7 +154,7 @@ export class PluginRun {
       await unlessEnding(this.#callStart());
       await unlessEnding(Promise.all(this.#schemes().map((scheme) => resources.model(scheme).ready)));
       this.#nameDegraded();
-      this.#run.parts.rights.declare(this.#name, this.#declaredObjects());
+      this.#given.parts.rights.declare(this.#name, this.#declaredObjects());
       const led = await unlessEnding(lead());
       if (led !== 'done elsewhere') {
         this.#fence = led;
@@ -176,14 +176,14 @@ export class PluginRun {
    * bounded time; gives what did not go as it should.
    */
   async stop(): Promise<Trouble | undefined> {
-    const { custom, logger, timers } = this.#run.parts;
+    const { custom, logger, timers } = this.#given.parts;
     custom.remove(this.#name);
     try {
       if (this.#fence) await this.#preDeclared.remove(this.#fence);
     } catch (err) {
       logger.warn({ err, plugin: this.#name }, 'Pre-declared objects could not be removed');
     }
-    const { stopTimeout } = this.#run.options;
+    const { stopTimeout } = this.#given.options;
     const end = timers.now() + stopTimeout;
     await this.#finishFinalizers(end);
     await this.#stopControllers(Math.max(endingLeast, end - timers.now()));
@@ -200,7 +200,7 @@ export class PluginRun {
     this.#alive = false;
     this.#ending.reject(new KindredError('InvalidPlugin', texts.ended, { plugin: this.#name }));
     this.#stopListening();
-    this.#run.parts.authenticators.remove(this.#name);
+    this.#given.parts.authenticators.remove(this.#name);
   }
 
   /** This replica took over from one that died. */
@@ -219,7 +219,7 @@ export class PluginRun {
 
   /** Runs the plugin's code so that what it starts is known to be the plugin's. */
   #inside<T>(work: () => T, fence?: Fence): T {
-    return this.#run.scope.run({ plugin: this.#name, fence }, work);
+    return this.#given.scope.run({ plugin: this.#name, fence }, work);
   }
 
   /** A handler of a route. What it throws but for errors that are meant for the caller is named on the Plugin object. */
@@ -228,18 +228,18 @@ export class PluginRun {
       return await this.#inside(handle);
     } catch (error) {
       if (!(error instanceof KindredError) && (error as Error | undefined)?.name !== 'AbortError') {
-        this.#run.onTrouble('route', { reason: 'RouteFailed', message: `a route failed: ${messageOf(error)}` });
+        this.#given.onTrouble('route', { reason: 'RouteFailed', message: `a route failed: ${messageOf(error)}` });
       }
       throw error;
     }
   }
 
   async #callStart(): Promise<void> {
-    const { startTimeout } = this.#run.options;
-    const functions = this.#inside(() => instantiate(this.#run.exported, this.#context()));
+    const { startTimeout } = this.#given.options;
+    const functions = this.#inside(() => instantiate(this.#given.exported, this.#context()));
     const work = this.#inside(async () => functions.start());
     const ended = await this.#within(work, startTimeout, () => this.#isBuilding());
-    if (!ended) throw new Refusal('StartTimeout', texts.startTimeout, { limit: startTimeout });
+    if (!ended) throw new PluginStartError('StartTimeout', texts.startTimeout, { limit: startTimeout });
     this.#functions = functions;
   }
 
@@ -263,7 +263,7 @@ export class PluginRun {
 
   /** False when the time is over first. Time in which `free` says yes does not count. */
   async #within(work: Promise<unknown>, limit: number, free: () => boolean = () => false): Promise<boolean> {
-    const { timers } = this.#run.parts;
+    const { timers } = this.#given.parts;
     // Whoever comes too late is no longer listened to.
     work.catch(() => {});
     let cancel = () => {};
@@ -287,13 +287,13 @@ export class PluginRun {
   }
 
   #schemes(): Scheme[] {
-    const { registry } = this.#run.parts;
+    const { registry } = this.#given.parts;
     return registry.schemes().filter((scheme) => registry.ownerOf(scheme) === this.#name);
   }
 
   #isBuilding(): boolean {
     return this.#schemes().some((scheme) => {
-      const { state, progress } = this.#run.parts.resources.model(scheme).memory.state();
+      const { state, progress } = this.#given.parts.resources.model(scheme).memory.state();
       return state === 'building' && progress > 0;
     });
   }
@@ -303,7 +303,7 @@ export class PluginRun {
     const schemes = this.#schemes();
     if (schemes.length === 0) return 0;
     const sum = schemes.reduce(
-      (total, scheme) => total + this.#run.parts.resources.model(scheme).memory.state().progress,
+      (total, scheme) => total + this.#given.parts.resources.model(scheme).memory.state().progress,
       0,
     );
     return sum / schemes.length;
@@ -312,19 +312,19 @@ export class PluginRun {
   #nameDegraded(): void {
     for (const scheme of this.#schemes()) {
       const { kind } = scheme.groupVersionKind;
-      const { problems } = this.#run.parts.resources.model(scheme).memory.state();
+      const { problems } = this.#given.parts.resources.model(scheme).memory.state();
       const [first] = problems;
       if (!first) continue;
       const message =
         problems.length === 1
           ? `1 object of ${kind} needs repair, "${first.name}": ${first.reason}`
           : `${problems.length} objects of ${kind} need repair, "${first.name}" for one: ${first.reason}`;
-      this.#run.onTrouble(`model ${kind}`, { reason: 'Degraded', message });
+      this.#given.onTrouble(`model ${kind}`, { reason: 'Degraded', message });
     }
   }
 
   #context(): PluginContext {
-    const { parts, manifest, config } = this.#run;
+    const { parts, manifest, config } = this.#given;
     const manager = parts.registry.manager(this.#name);
     const schemeManager: SchemeManager = {
       register: (type, indexes) => {
@@ -338,7 +338,7 @@ export class PluginRun {
     };
     const client = parts.clientOf(this.#name, () => {
       this.#assertAlive();
-      return this.#run.scope.getStore()?.fence;
+      return this.#given.scope.getStore()?.fence;
     });
     return {
       name: this.#name,
@@ -361,9 +361,9 @@ export class PluginRun {
   }
 
   #declaredObjects(): { group: string; resource: string; name: string }[] {
-    return this.#run.declared.flatMap(({ apiVersion, kind, name }) => {
+    return this.#given.declared.flatMap(({ apiVersion, kind, name }) => {
       const [version, group = ''] = apiVersion.split('/').reverse() as [string, string | undefined];
-      const scheme = this.#run.parts.registry.fetch({ group, version, kind });
+      const scheme = this.#given.parts.registry.fetch({ group, version, kind });
       return scheme ? [{ group, resource: scheme.plural, name }] : [];
     });
   }
@@ -375,7 +375,7 @@ export class PluginRun {
   #registerController(reconciler: Reconciler): void {
     this.#assertAlive();
     const spec = setUp(reconciler);
-    const plural = this.#run.parts.registry.schemeOf(spec.type).plural;
+    const plural = this.#given.parts.registry.schemeOf(spec.type).plural;
     const isTaken = (name: string) => this.#controllers.some((one) => one.spec.name === name);
     if (spec.named && isTaken(spec.name))
       throw new KindredError('InvalidPlugin', texts.controllerTwice, { name: spec.name });
@@ -393,13 +393,13 @@ export class PluginRun {
       registered.running = this.#controllerOf(registered);
       return registered.running.start();
     }).catch((err: unknown) => {
-      this.#run.onTrouble(registered.id, { reason: 'ControllerFailed', message: messageOf(err) });
+      this.#given.onTrouble(registered.id, { reason: 'ControllerFailed', message: messageOf(err) });
     });
   }
 
   /** @throws NotFound when one of its models is not registered */
   #controllerOf({ spec, reconciler, id }: Registered): RunningController {
-    const { parts, options, onTrouble } = this.#run;
+    const { parts, options, onTrouble } = this.#given;
     return new RunningController({
       spec,
       reconciler,
@@ -421,14 +421,14 @@ export class PluginRun {
   #forgetControllers(scheme: Scheme): void {
     for (const registered of this.#controllers) {
       if (registered.running?.scheme !== scheme) continue;
-      void registered.running.stop(this.#run.options.stopTimeout);
+      void registered.running.stop(this.#given.options.stopTimeout);
       registered.running = undefined;
     }
   }
 
   /** Gives the controllers time until the deleted pre-declared objects are gone and nothing is left to do. */
   async #finishFinalizers(end: number): Promise<void> {
-    const { timers, logger, resources } = this.#run.parts;
+    const { timers, logger, resources } = this.#given.parts;
     let wake = () => {};
     const unsubscribe = resources.feed.subscribe({
       change: ({ type }) => {
@@ -464,15 +464,15 @@ export class PluginRun {
 
   /** After a failed start. `stop()` is called only when `start()` succeeded. */
   async #undo(): Promise<void> {
-    this.#run.parts.custom.remove(this.#name);
+    this.#given.parts.custom.remove(this.#name);
     await this.#preDeclared.undo();
-    await this.#stopControllers(this.#run.options.stopTimeout);
-    await this.#callStop(this.#run.options.stopTimeout);
+    await this.#stopControllers(this.#given.options.stopTimeout);
+    await this.#callStop(this.#given.options.stopTimeout);
     this.#takeDown();
   }
 
   #takeDown(): void {
-    const { registry, custom, authenticators, rights } = this.#run.parts;
+    const { registry, custom, authenticators, rights } = this.#given.parts;
     this.#alive = false;
     this.#stopListening();
     this.#preDeclared.close();

@@ -2,7 +2,7 @@ import type { Parameters, Text } from '../errors.ts';
 import { KindredError } from '../errors.ts';
 
 /** Why a plugin does not start, with the word for `status.reason`. */
-export class Refusal extends KindredError {
+export class PluginStartError extends KindredError {
   readonly reason: string;
 
   constructor(reason: string, text: Text, params: Parameters) {
@@ -11,8 +11,8 @@ export class Refusal extends KindredError {
   }
 }
 
-/** The word for `status.reason`: a refusal's own, the code of the service's other errors, `StartFailed` for all else. */
+/** The word for `status.reason`: a start error's own, the code of the service's other errors, `StartFailed` for all else. */
 export function reasonOf(error: unknown): string {
   if (!(error instanceof KindredError)) return 'StartFailed';
-  return (error as Partial<Refusal>).reason ?? error.code;
+  return (error as Partial<PluginStartError>).reason ?? error.code;
 }
