@@ -8,7 +8,7 @@ export const nameLimit = 253;
 const namePartLimit = 63;
 const labelValueLimit = 63;
 
-const nameSyntax = /^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?$/;
+export const nameSyntax = /^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?$/;
 const namePartSyntax = /^[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?$/;
 
 /** `metadata.name`: at most 253 of `a-z`, `0-9`, `-`; a letter or digit at both ends. */

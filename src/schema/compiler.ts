@@ -6,7 +6,7 @@ import type { CheckOf, Mode } from './check.ts';
 import { holds, refuses } from './check.ts';
 import type { Check } from './context.ts';
 import type { JsonSchema, SchemaObject } from './keywords.ts';
-import { isContainer, isSchema, sharingKeywords, unevaluatedKeywords } from './keywords.ts';
+import { isContainer, isPureReference, isSchema, sharingKeywords, unevaluatedKeywords } from './keywords.ts';
 import { Marks } from './marks.ts';
 import { messages } from './messages.ts';
 import { objectCheck } from './objects.ts';
@@ -169,25 +169,4 @@ function within(resource: Resource, check: Check): Check {
     context.scopes.pop();
     return ok;
   };
-}
-
-/** A `$ref` beside which nothing else says anything about the value. */
-function isPureReference(schema: SchemaObject): boolean {
-  const silent = [
-    '$ref',
-    '$defs',
-    'definitions',
-    'title',
-    'description',
-    'default',
-    'example',
-    'examples',
-    'deprecated',
-    '$comment',
-    '$schema',
-    '$id',
-    'readOnly',
-    'writeOnly',
-  ];
-  return typeof schema.$ref === 'string' && Object.keys(schema).every((keyword) => silent.includes(keyword));
 }

@@ -4,7 +4,8 @@ import { escapeToken } from '../errors.ts';
 export type JsonSchema = boolean | SchemaObject;
 export type SchemaObject = { readonly [keyword: string]: unknown };
 
-const schemaKeywords = [
+/** Hold one schema, a list of schemas, schemas by name. */
+export const schemaKeywords: readonly string[] = [
   'not',
   'if',
   'then',
@@ -16,16 +17,16 @@ const schemaKeywords = [
   'unevaluatedItems',
   'unevaluatedProperties',
   'contentSchema',
-] as const;
-const listKeywords = ['allOf', 'anyOf', 'oneOf', 'prefixItems'] as const;
-const mapKeywords = [
+];
+export const listKeywords: readonly string[] = ['allOf', 'anyOf', 'oneOf', 'prefixItems'];
+export const mapKeywords: readonly string[] = [
   'properties',
   'patternProperties',
   'dependentSchemas',
   '$defs',
   'definitions',
   'dependencies',
-] as const;
+];
 
 /** Every direct sub-schema of a schema, with its pointer from there. */
 export function subschemas(schema: SchemaObject): { path: string; keyword: string; schema: JsonSchema }[] {
@@ -73,6 +74,33 @@ export const sharingKeywords = [
   'dependencies',
 ];
 export const unevaluatedKeywords = ['unevaluatedItems', 'unevaluatedProperties'];
+
+/** Say nothing about a value where they stand. */
+export const describingKeywords: readonly string[] = [
+  'title',
+  'description',
+  'default',
+  'example',
+  'examples',
+  'deprecated',
+  'readOnly',
+  'writeOnly',
+  '$comment',
+  '$defs',
+  'definitions',
+  '$id',
+  '$anchor',
+  '$dynamicAnchor',
+  '$schema',
+  'externalDocs',
+  'xml',
+];
+
+/** A `$ref` beside which nothing else says anything about the value. */
+export function isPureReference(schema: SchemaObject): boolean {
+  const others = Object.keys(schema).filter((keyword) => keyword !== '$ref');
+  return typeof schema.$ref === 'string' && others.every((keyword) => describingKeywords.includes(keyword));
+}
 
 /** Where the meta-schemas of the dialect are. */
 export const dialect = 'https://json-schema.org/draft/2020-12/';

@@ -8,7 +8,7 @@ import { escapeToken } from '../errors.ts';
 import { formats } from './formats.ts';
 import { invalidModel, Mistakes } from './invalid-model.ts';
 import type { JsonSchema } from './keywords.ts';
-import { isObject } from './keywords.ts';
+import { describingKeywords, isObject } from './keywords.ts';
 import { compilePattern, PatternError } from './pattern.ts';
 import type { StandardSchema } from './standard-schema.ts';
 import { exactJsonSchema, isStandard } from './standard-schema.ts';
@@ -188,26 +188,6 @@ class SchemaReader {
   }
 }
 
-const describing = [
-  'title',
-  'description',
-  'default',
-  'example',
-  'examples',
-  'deprecated',
-  'readOnly',
-  'writeOnly',
-  '$comment',
-  '$defs',
-  'definitions',
-  '$id',
-  '$anchor',
-  '$dynamicAnchor',
-  '$schema',
-  'externalDocs',
-  'xml',
-];
-
 /** The schema, or null. */
 function orNull(schema: Out): Out {
   const decidedByType = !['enum', 'const', '$ref', '$dynamicRef', 'allOf', 'anyOf', 'oneOf', 'not', 'if'].some(
@@ -220,7 +200,7 @@ function orNull(schema: Out): Out {
       : { ...schema, type: Object.freeze([...types, 'null']) };
   if (
     Array.isArray(schema.enum) &&
-    Object.keys(schema).every((keyword) => ['type', 'enum', 'format', ...describing].includes(keyword))
+    Object.keys(schema).every((keyword) => ['type', 'enum', 'format', ...describingKeywords].includes(keyword))
   ) {
     return {
       ...schema,
@@ -228,8 +208,8 @@ function orNull(schema: Out): Out {
       enum: Object.freeze(schema.enum.includes(null) ? schema.enum : [...schema.enum, null]),
     };
   }
-  const outer = Object.fromEntries(Object.entries(schema).filter(([keyword]) => describing.includes(keyword)));
-  const inner = Object.fromEntries(Object.entries(schema).filter(([keyword]) => !describing.includes(keyword)));
+  const outer = Object.fromEntries(Object.entries(schema).filter(([keyword]) => describingKeywords.includes(keyword)));
+  const inner = Object.fromEntries(Object.entries(schema).filter(([keyword]) => !describingKeywords.includes(keyword)));
   return { ...outer, anyOf: Object.freeze([Object.freeze(inner), Object.freeze({ type: 'null' })]) };
 }
 

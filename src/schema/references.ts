@@ -196,7 +196,7 @@ export class References {
   }
 }
 
-function withoutFragment(uri: string): string {
+export function withoutFragment(uri: string): string {
   const hash = uri.indexOf('#');
   return hash < 0 ? uri : uri.slice(0, hash);
 }

@@ -4,6 +4,16 @@
  * components only. What the service closes silently (contract section 2) is closed in words.
  */
 import { escapeToken, unescapeToken } from '../../errors.ts';
+import {
+  inPlaceKeywords,
+  isObject,
+  isPureReference,
+  listKeywords,
+  mapKeywords,
+  schemaKeywords,
+  subschemas,
+} from '../../schema/keywords.ts';
+import { withoutFragment } from '../../schema/references.ts';
 
 export type JsonSchema = Record<string, unknown>;
 
@@ -35,25 +45,9 @@ export function componentsOf(schema: object, name: string, options: ComponentOpt
   return new Cutter(schema as JsonSchema, name, options).result;
 }
 
-/** Members that hold one schema, lists of schemas, schemas by name. */
-const single = [
-  'items',
-  'additionalProperties',
-  'unevaluatedProperties',
-  'unevaluatedItems',
-  'propertyNames',
-  'contains',
-  'not',
-  'if',
-  'then',
-  'else',
-  'contentSchema',
-];
-const lists = ['allOf', 'anyOf', 'oneOf', 'prefixItems'];
 const definitions = ['$defs', 'definitions'];
-const maps = ['properties', 'patternProperties', 'dependentSchemas', ...definitions];
-/** Whose schemas apply to the same place of the value. */
-const inPlace = new Set(['allOf', 'anyOf', 'oneOf', 'not', 'if', 'then', 'else', 'dependentSchemas']);
+/** `dependencies` stays as it is: OpenAPI does not have it. */
+const maps = mapKeywords.filter((keyword) => keyword !== 'dependencies');
 /** Say where a schema is, which a component's name does instead. */
 const dropped = new Set([...definitions, '$schema', '$id', '$anchor', '$dynamicAnchor', '$comment', '$vocabulary']);
 
@@ -66,27 +60,15 @@ interface Node {
   readonly resource: string;
 }
 
-/** Direct sub-schemas with the keyword that holds them. */
-function* below(node: Node): Generator<{ keyword: string; node: Node }> {
-  const { schema, pointer } = node;
-  const child = (keyword: string, value: unknown, path: string) => ({
-    keyword,
-    node: { ...node, schema: value as JsonSchema, pointer: `${pointer}/${path}` },
-  });
-  for (const keyword of single) if (isSchema(schema[keyword])) yield child(keyword, schema[keyword], keyword);
-  for (const keyword of lists) {
-    for (const [i, one] of ((schema[keyword] as unknown[] | undefined) ?? []).entries())
-      yield child(keyword, one, `${keyword}/${i}`);
-  }
-  for (const keyword of maps) {
-    for (const [name, one] of Object.entries((schema[keyword] as object | undefined) ?? {})) {
-      yield child(keyword, one, `${keyword}/${escapeToken(name)}`);
-    }
-  }
-}
-
-function isSchema(value: unknown): value is JsonSchema {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+/** Direct sub-schemas with the keyword that holds them. `additionalProperties: false` and the like are no components. */
+function below(node: Node): { keyword: string; node: Node }[] {
+  return subschemas(node.schema)
+    .filter(
+      ({ keyword, schema }) => keyword !== 'dependencies' && (isObject(schema) || !schemaKeywords.includes(keyword)),
+    )
+    .map(({ keyword, path, schema }) => {
+      return { keyword, node: { ...node, schema: schema as JsonSchema, pointer: `${node.pointer}${path}` } };
+    });
 }
 
 class Cutter {
@@ -119,7 +101,7 @@ class Cutter {
   }
 
   #index(node: Node): void {
-    if (!isSchema(node.schema)) {
+    if (!isObject(node.schema)) {
       const schema = (node.schema as unknown) === false ? { not: {} } : {};
       this.#nodes.set(node.pointer, { ...node, schema });
       return;
@@ -161,11 +143,12 @@ class Cutter {
     seen.add(key);
     if (shared) this.#shared.add(node.pointer);
     const target = this.#targetOf(node);
-    if (target !== undefined) this.#findShared(shared || !isAlone(node.schema), this.#nodes.get(target)!, seen);
+    if (target !== undefined) this.#findShared(shared || !isPureReference(node.schema), this.#nodes.get(target)!, seen);
     const others = [...this.#beside(node)];
     for (const { keyword, node: child } of below(node)) {
       if (definitions.includes(keyword)) continue;
-      const several = inPlace.has(keyword) || others.some((other) => describes(other, keyword, child.pointer, node));
+      const several =
+        inPlaceKeywords.includes(keyword) || others.some((other) => describes(other, keyword, child.pointer, node));
       this.#findShared(shared || several, this.#nodes.get(child.pointer)!, seen);
     }
   }
@@ -178,7 +161,7 @@ class Cutter {
     const target = this.#targetOf(node);
     if (target !== undefined) yield* this.#beside(this.#nodes.get(target)!, seen);
     for (const { keyword, node: child } of below(node)) {
-      if (inPlace.has(keyword)) yield* this.#beside(this.#nodes.get(child.pointer)!, seen);
+      if (inPlaceKeywords.includes(keyword)) yield* this.#beside(this.#nodes.get(child.pointer)!, seen);
     }
   }
 
@@ -208,7 +191,7 @@ class Cutter {
     for (const [key, value] of Object.entries(node.schema)) {
       if (dropped.has(key) || (key === 'default' && this.#options.sent)) continue;
       if (key === '$ref' || key === '$dynamicRef') {
-        if (target !== undefined) Object.assign(result, this.#refer(target, open || !isAlone(node.schema)));
+        if (target !== undefined) Object.assign(result, this.#refer(target, open || !isPureReference(node.schema)));
       } else if (key === 'required' && filled) {
         const names = (value as string[]).filter((name) => !filled.has(name));
         if (names.length > 0) result[key] = names;
@@ -216,9 +199,9 @@ class Cutter {
     }
     for (const { keyword, node: child } of below(node)) {
       if (definitions.includes(keyword)) continue;
-      const copied = this.#copy(this.#nodes.get(child.pointer)!, open || inPlace.has(keyword));
-      if (single.includes(keyword)) result[keyword] = copied;
-      else if (lists.includes(keyword)) result[keyword] = [...firstTime(result, node, keyword, []), copied];
+      const copied = this.#copy(this.#nodes.get(child.pointer)!, open || inPlaceKeywords.includes(keyword));
+      if (schemaKeywords.includes(keyword)) result[keyword] = copied;
+      else if (listKeywords.includes(keyword)) result[keyword] = [...firstTime(result, node, keyword, []), copied];
       else {
         const member = unescapeToken(child.pointer.slice(child.pointer.lastIndexOf('/') + 1));
         result[keyword] = { ...firstTime(result, node, keyword, {}), [member]: copied };
@@ -239,7 +222,7 @@ class Cutter {
     if (target !== undefined) this.#findFilled(this.#nodes.get(target)!, filled);
     for (const { keyword, node: child } of below(node)) {
       const next = this.#nodes.get(child.pointer)!;
-      this.#findFilled(next, inPlace.has(keyword) ? filled : this.#filledIn(next));
+      this.#findFilled(next, inPlaceKeywords.includes(keyword) ? filled : this.#filledIn(next));
     }
   }
 
@@ -261,7 +244,7 @@ class Cutter {
 
   /** What applies to the same value unconditionally; of "this or null" it is this. */
   #always(node: Node): Node[] {
-    const children = [...below(node)];
+    const children = below(node);
     const branches = (keyword: string) =>
       children.filter((child) => child.keyword === keyword).map((child) => child.node);
     const alternatives = ['anyOf', 'oneOf'].flatMap((keyword) => {
@@ -280,9 +263,9 @@ class Cutter {
   }
 
   #close(node: Node, result: JsonSchema): JsonSchema {
-    const several = [...below(node)].some(({ keyword }) => inPlace.has(keyword)) || '$ref' in node.schema;
+    const several = below(node).some(({ keyword }) => inPlaceKeywords.includes(keyword)) || '$ref' in node.schema;
     if (!several) return closes(node.schema) ? { ...result, additionalProperties: false } : result;
-    if ('additionalProperties' in node.schema || 'unevaluatedProperties' in node.schema || isAlone(node.schema))
+    if ('additionalProperties' in node.schema || 'unevaluatedProperties' in node.schema || isPureReference(node.schema))
       return result;
     return this.#wantsClosing(node) ? { ...result, unevaluatedProperties: false } : result;
   }
@@ -297,7 +280,7 @@ class Cutter {
     if (closes(node.schema) && !(node.pointer === '' && this.#options.openRoot)) return true;
     const target = this.#targetOf(node);
     if (target !== undefined && this.#wantsClosing(this.#nodes.get(target)!, seen)) return true;
-    const children = [...below(node)];
+    const children = below(node);
     const wanting = (keyword: string, ofObjects = false): boolean[] =>
       children
         .filter((child) => child.keyword === keyword && (!ofObjects || canBeObject(child.node.schema)))
@@ -311,11 +294,11 @@ class Cutter {
 /** Whether a schema says something of what another one at its place describes at `pointer`, below `keyword`. */
 function describes({ schema, pointer: own }: Node, keyword: string, pointer: string, of: Node): boolean {
   if (own === of.pointer) return false;
-  if (keyword !== 'properties') return [...single, ...maps, 'prefixItems'].some((one) => one in schema);
+  if (keyword !== 'properties') return [...schemaKeywords, ...maps, 'prefixItems'].some((one) => one in schema);
   const member = unescapeToken(pointer.slice(pointer.lastIndexOf('/') + 1));
   const { properties = {}, patternProperties, additionalProperties } = schema;
   return (
-    Object.hasOwn(properties as object, member) || patternProperties !== undefined || isSchema(additionalProperties)
+    Object.hasOwn(properties as object, member) || patternProperties !== undefined || isObject(additionalProperties)
   );
 }
 
@@ -324,7 +307,7 @@ function all(answers: readonly boolean[]): boolean {
 }
 
 function canBeObject(schema: unknown): boolean {
-  if (!isSchema(schema)) return schema === true;
+  if (!isObject(schema)) return schema === true;
   const { type } = schema;
   return type === undefined || type === 'object' || (Array.isArray(type) && type.includes('object'));
 }
@@ -334,33 +317,10 @@ function firstTime<T>(result: JsonSchema, { schema }: Node, keyword: string, emp
   return result[keyword] === schema[keyword] ? empty : (result[keyword] as T);
 }
 
-/** A reference and nothing else that says anything about the value. */
-function isAlone(schema: JsonSchema): boolean {
-  return Object.keys(schema).every(
-    (key) =>
-      [
-        '$ref',
-        'description',
-        'title',
-        'example',
-        'examples',
-        'default',
-        'deprecated',
-        'readOnly',
-        'writeOnly',
-      ].includes(key) || dropped.has(key),
-  );
-}
-
 function closes(schema: JsonSchema): boolean {
   return (
     schema.properties !== undefined &&
     schema.additionalProperties === undefined &&
     schema.unevaluatedProperties === undefined
   );
-}
-
-function withoutFragment(uri: string): string {
-  const hash = uri.indexOf('#');
-  return hash < 0 ? uri : uri.slice(0, hash);
 }

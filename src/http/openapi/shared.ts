@@ -1,6 +1,8 @@
 /** Components that every document has: problem documents, metadata, headers, parameters, error answers (contract sections 2 to 5). */
 import type { ErrorCode } from '../../errors.ts';
 import { errorCodes, listedViolations } from '../../errors.ts';
+import { metadataSchema } from '../../model/metadata.ts';
+import { nameLimit, nameSyntax } from '../../model/names.ts';
 import type { JsonSchema } from './schema.ts';
 import { componentRef } from './schema.ts';
 
@@ -62,38 +64,12 @@ export function errors(...statuses: readonly number[]): Record<string, object> {
 export const anywhere = [400, 401, 403, 404, 408, 414, 429, 431, 500, 503] as const;
 
 const timestamp = { type: 'string', format: 'date-time', description: 'RFC 3339 UTC with milliseconds' };
-const stringMap = { type: 'object', additionalProperties: { type: 'string' } };
 
-const metadataProperties = {
-  name: {
-    type: 'string',
-    maxLength: 253,
-    pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?$',
-    description: 'Unique among the objects of the model; never changes',
-  },
-  generateName: {
-    type: 'string',
-    maxLength: 253,
-    description: 'Used when name is absent: followed by 8 random lower-case letters or digits',
-  },
-  creationTimestamp: { ...timestamp, description: 'Set by the service; RFC 3339 UTC with milliseconds' },
-  deletionTimestamp: { ...timestamp, description: 'Set by the service while the object is being deleted' },
-  version: {
-    type: 'integer',
-    minimum: 0,
-    description: 'Raised by every stored change; an update that carries another one than the current is refused',
-  },
-  finalizers: {
-    type: 'array',
-    items: { type: 'string', maxLength: 253 },
-    description: 'A deleted object stays until this set is empty',
-  },
-  labels: { ...stringMap, description: 'For selection; every label is indexed' },
-  annotations: { ...stringMap, description: 'Not indexed; at most 256 KiB together' },
-};
-
-/** Empty beside generateName counts as absent. */
-const nameInput = { type: 'string', maxLength: 253, description: metadataProperties.name.description };
+const { properties } = metadataSchema;
+const generateName = { ...properties.generateName, maxLength: nameLimit };
+const metadataInput = { ...properties, generateName };
+// Of what is sent, an empty name beside generateName counts as absent.
+const metadataProperties = { ...metadataInput, name: { ...properties.name, pattern: nameSyntax.source } };
 
 function nullable(schema: object): object {
   return { anyOf: [schema, { type: 'null' }] };
@@ -145,9 +121,7 @@ const schemas: Record<string, JsonSchema> = {
     description: 'What the service sets itself may be left out; null counts as absent',
     // Pages that try an API out send it as it stands.
     example: { name: 'my-object' },
-    properties: Object.fromEntries(
-      Object.entries({ ...metadataProperties, name: nameInput }).map(([name, schema]) => [name, nullable(schema)]),
-    ),
+    properties: Object.fromEntries(Object.entries(metadataInput).map(([name, schema]) => [name, nullable(schema)])),
     additionalProperties: false,
   },
   Problem: problemSchema,
