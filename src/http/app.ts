@@ -165,7 +165,7 @@ class Handler implements ExchangeObserver {
   readonly waiting: WaitingAnswers;
   readonly answers = new AnswerQueue(
     () => this.#admission.endTurn(),
-    (response) => this.waiting.await(response),
+    (response, { owner }) => this.waiting.await(response, owner),
   );
   #made = 0;
   #draining = false;

@@ -72,6 +72,16 @@ test('limits: as many connections as allowed are served, one more is closed at o
   assert.match(metrics, /^kindred_connections_refused_total\{of="address"\} 0$/m);
 });
 
+test('limits: connections on which nothing was sent keep nobody out', async (t) => {
+  const port = await serve(t, { auth: false, http: { connections: 4 } });
+  const silent = await Promise.all([1, 2, 3, 4].map(() => open(port)));
+  for (let i = 0; i < 4; i++) {
+    assert.ok(await isServed(await open(port)));
+    await until(() => silent[i]!.destroyed);
+  }
+  assert.equal(await ask(await open(port)), '');
+});
+
 const skip = external === undefined && 'this machine has loopback addresses only';
 
 test('limits: connections of one address are bounded; others are served, and the own machine is not counted', {

@@ -1,7 +1,13 @@
 import type { ServerResponse } from 'node:http';
 
+/** For whom an answer is. */
+interface Owned {
+  readonly owner: string | undefined;
+}
+
 interface PendingAnswer {
   readonly response: ServerResponse;
+  readonly from: Owned;
   readonly body: Buffer | undefined;
   readonly written: ((error?: Error | null) => void) | undefined;
 }
@@ -20,13 +26,13 @@ export class AnswerQueue {
   #waiting: PendingAnswer[] = [];
   #isEndAwaited = false;
   readonly #end: () => void;
-  readonly #left: (response: ServerResponse) => void;
+  readonly #left: (response: ServerResponse, from: Owned) => void;
 
   /**
    * @param ended called at the end of every turn with an answer, and of those that `awaitEnd` asked for
    * @param left called with an answer that the operating system did not take whole, because its client does not read
    */
-  constructor(ended: () => void, left: (response: ServerResponse) => void) {
+  constructor(ended: () => void, left: (response: ServerResponse, from: Owned) => void) {
     this.#left = left;
     this.#end = () => {
       this.#isEndAwaited = false;
@@ -36,9 +42,9 @@ export class AnswerQueue {
   }
 
   /** @param written called when the bytes are no longer read; never when the connection breaks before that */
-  end(response: ServerResponse, body?: Buffer, written?: (error?: Error | null) => void): void {
+  end(response: ServerResponse, from: Owned, body?: Buffer, written?: (error?: Error | null) => void): void {
     this.awaitEnd();
-    this.#waiting.push({ response, body, written });
+    this.#waiting.push({ response, from, body, written });
     if (this.#waiting.length >= most) this.flush();
   }
 
@@ -53,11 +59,11 @@ export class AnswerQueue {
   flush(): void {
     const answers = this.#waiting;
     this.#waiting = [];
-    for (const { response, body, written } of answers) {
+    for (const { response, from, body, written } of answers) {
       if (!body) response.end(written);
       else if (body.length <= smallBody) response.end(body.toString('latin1'), 'latin1', written);
       else response.end(body, written);
-      if (response.writableLength > 0) this.#left(response);
+      if (response.writableLength > 0) this.#left(response, from);
     }
   }
 }

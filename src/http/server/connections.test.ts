@@ -28,7 +28,7 @@ function connections(limits: { connections: number; connectionsPerAddress: numbe
   const pass = (milliseconds: number) => {
     time += milliseconds;
   };
-  return { all, server, come, pass, warnings };
+  return { all, come, pass, warnings };
 }
 
 describe('connections of one address', () => {
@@ -49,7 +49,7 @@ describe('connections of one address', () => {
   });
 
   test('are not counted on the own machine, nor without an address', () => {
-    const { all, come } = connections({ connections: 10, connectionsPerAddress: 1 });
+    const { all, come } = connections({ connections: 100, connectionsPerAddress: 1 });
     for (const address of ['127.0.0.1', '127.8.9.1', '::1', '::ffff:127.0.0.1', undefined]) {
       for (let i = 0; i < 3; i++) assert.equal(come(address).destroyed, false, String(address));
     }
@@ -72,17 +72,17 @@ describe('connections of one address', () => {
 });
 
 test('connections: a warning at once, then one for all of ten seconds, with the last address', () => {
-  const { all, server, come, pass, warnings } = connections({ connections: 10, connectionsPerAddress: 0 });
-  assert.equal(server.maxConnections, 10);
+  const { all, come, pass, warnings } = connections({ connections: 1, connectionsPerAddress: 0 });
   come('192.0.2.1');
   pass(9_999);
   come('192.0.2.2');
-  server.emit('drop', { remoteAddress: '192.0.2.3' });
+  come('127.0.0.1');
+  come('192.0.2.3');
   pass(1);
   come('192.0.2.4');
   assert.deepEqual(warnings, [
     [1, '192.0.2.1'],
     [3, '192.0.2.4'],
   ]);
-  assert.deepEqual([all.open, all.refusals.counts], [0, { all: 1, address: 3 }]);
+  assert.deepEqual([all.open, all.refusals.counts], [1, { all: 2, address: 2 }]);
 });

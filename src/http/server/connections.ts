@@ -1,8 +1,9 @@
 /**
  * How many connections there may be: of all, since each takes one of the files that the process may open, and of one
- * address, so that nobody keeps the others out. One more is closed at once.
+ * address, so that nobody keeps the others out. One more is closed at once. When there are too many of all, it takes the
+ * place of the oldest one on which nothing was sent yet: silent connections keep nobody out, wherever they come from.
  */
-import type { Server } from 'node:net';
+import type { Server, Socket } from 'node:net';
 import { Refusals } from './refusals.ts';
 
 export interface ConnectionLimits {
@@ -15,7 +16,10 @@ export class Connections {
   readonly #limit: number;
   readonly #now: () => number;
   readonly #byAddress = new Map<string, number>();
-  #open = 0;
+  /** What is done when the connection ends. */
+  readonly #places = new Map<Socket, () => void>();
+  /** On which nothing was sent when they were looked at last, the oldest first. */
+  readonly #silent = new Set<Socket>();
   #lastRefused: string | undefined;
 
   /**
@@ -31,21 +35,44 @@ export class Connections {
     this.refusals = new Refusals(['all', 'address'], (refused) => warn(refused, this.#lastRefused));
     this.#limit = limits.connectionsPerAddress;
     this.#now = now;
-    server.maxConnections = limits.connections;
-    server.on('drop', (dropped) => this.#refuse('all', dropped?.remoteAddress));
     server.on('connection', (socket) => {
-      this.#open++;
+      if (this.open >= limits.connections && !this.#makeRoom()) {
+        this.#refuse('all', socket.remoteAddress);
+        socket.destroy();
+        return;
+      }
       const leave = this.#enter(socket.remoteAddress);
-      socket.once('close', () => {
-        this.#open--;
-        leave?.();
-      });
-      if (!leave) socket.destroy();
+      if (!leave) {
+        socket.destroy();
+        return;
+      }
+      this.#places.set(socket, leave);
+      this.#silent.add(socket);
+      socket.once('close', () => this.#free(socket));
     });
   }
 
   get open(): number {
-    return this.#open;
+    return this.#places.size;
+  }
+
+  /** Closes the oldest connection on which nothing was sent yet. False: there is none. */
+  #makeRoom(): boolean {
+    for (const socket of this.#silent) {
+      this.#silent.delete(socket);
+      if (socket.bytesRead !== 0) continue;
+      this.#refuse('all', socket.remoteAddress);
+      this.#free(socket);
+      socket.destroy();
+      return true;
+    }
+    return false;
+  }
+
+  #free(socket: Socket): void {
+    this.#places.get(socket)?.();
+    this.#places.delete(socket);
+    this.#silent.delete(socket);
   }
 
   /** Undefined: there are too many of this address. */
@@ -76,7 +103,7 @@ export class Connections {
 
 const mapped = /^::ffff:(?=\d+\.)/;
 
-function isLoopback(address: string): boolean {
+export function isLoopback(address: string): boolean {
   return address === '::1' || address.replace(mapped, '').startsWith('127.');
 }
 

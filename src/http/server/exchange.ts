@@ -6,6 +6,7 @@ import { matchesEtag, parseEtags } from '../../resource/etag.ts';
 import type { TurnQueue, Turns } from '../../runtime/turns.ts';
 import type { AnswerQueue } from './answer-queue.ts';
 import { dropRest, hasBody } from './body.ts';
+import { isLoopback, sourceOf } from './connections.ts';
 import { preferredLocale } from './negotiate.ts';
 import { asKindredError, problemBytes, problemOf } from './problem.ts';
 import { sliceSize, writeSlices } from './slices.ts';
@@ -103,6 +104,15 @@ export class Exchange {
     return this.request.socket.remoteAddress;
   }
 
+  /** Whose part of what all have together the answer takes; undefined when that cannot be told. */
+  get owner(): string | undefined {
+    const { identity, address } = this;
+    // Names that begin so stand for many.
+    if (identity && !identity.name.startsWith('system:')) return `identity ${identity.name}`;
+    // The connections of a proxy on the same machine are those of everybody.
+    return address === undefined || isLoopback(address) ? undefined : `address ${sourceOf(address)}`;
+  }
+
   get isHead(): boolean {
     return this.method === 'HEAD';
   }
@@ -117,7 +127,7 @@ export class Exchange {
     else if (status !== 304 && status !== 204) headers.push('Content-Length', '0');
     this.#head(status, headers);
     const ended = taken && ((error?: Error | null) => error ?? taken());
-    this.#observer.answers.end(this.response, this.method === 'HEAD' ? undefined : body, ended);
+    this.#observer.answers.end(this.response, this, this.method === 'HEAD' ? undefined : body, ended);
     this.finish(status);
   }
 
@@ -147,12 +157,12 @@ export class Exchange {
 
   /** @throws KindredError NotReady when too much waits for other clients to put so many bytes more in memory */
   assertRoom(bytes?: number): void {
-    this.#observer.waiting.assertRoom(bytes);
+    this.#observer.waiting.assertRoom(bytes, this.owner);
   }
 
   /** For bytes of the answer that are not written yet. */
   hold(): Hold {
-    return this.#observer.waiting.hold(this.response);
+    return this.#observer.waiting.hold(this.response, this.owner);
   }
 
   sendJson(status: number, value: unknown, headers: HeaderList = []): void {
@@ -171,7 +181,7 @@ export class Exchange {
   /** The head of a streamed answer; `finish` is called by whoever ends it. */
   open(status: number, headers: HeaderList): void {
     this.#head(status, headers);
-    this.#observer.waiting.follow(this.response);
+    this.#observer.waiting.follow(this.response, this.owner);
     this.response.flushHeaders();
   }
 

@@ -42,7 +42,8 @@ export interface HttpLimits {
   readonly bulkBuffer: number;
   /**
    * Bytes of all answers together that wait for their clients to read. Over it: 503 for pages and objects of more than
-   * 512 KiB, exports and watches, before they are read. Default 128 MiB.
+   * 512 KiB, exports and watches, before they are read. One identity, or one address without one (loopback not counted),
+   * may have a quarter of it. Default 128 MiB.
    */
   readonly answerBuffer: number;
   /** Refused lines of one bulk request after which no more of it is read; names that are taken do not count. Default 1,000. */

@@ -54,6 +54,24 @@ describe('bytes that wait for clients', () => {
     assert.throws(() => waiting.assertRoom(), isRefused);
   });
 
+  test('are a quarter of all for one client, and what is left is for the others', () => {
+    const waiting = new WaitingAnswers(limits);
+    waiting.assertRoom(900, 'ada');
+    const { response, state } = answer(100);
+    waiting.follow(response, 'ada');
+    const hold = waiting.hold(answer().response, 'ada');
+    hold.ask(150);
+    assert.throws(() => hold.ask(151), isRefused);
+    assert.throws(() => waiting.assertRoom(1, 'ada'), isRefused);
+    waiting.assertRoom(0, 'ada');
+    waiting.assertRoom(750, 'bob');
+    waiting.assertRoom(750);
+    assert.throws(() => waiting.assertRoom(751, 'bob'), isRefused);
+    state.writableLength = 0;
+    hold.set(0);
+    waiting.assertRoom(1_000, 'ada');
+  });
+
   test('are counted before they are written, and once when they are asked for again', () => {
     const waiting = new WaitingAnswers(limits);
     const one = answer();

@@ -14,9 +14,9 @@ export interface WaitingAnswersLimits {
 
 export class WaitingAnswers {
   readonly #limits: WaitingAnswersLimits;
-  /** Streams, and complete answers that were not taken at once. */
-  readonly #responses = new Set<ServerResponse>();
-  #held = 0;
+  /** Streams, and complete answers that were not taken at once; for whom they are. */
+  readonly #responses = new Map<ServerResponse, string | undefined>();
+  readonly #held = new Map<string | undefined, number>();
 
   constructor(limits: WaitingAnswersLimits) {
     this.#limits = limits;
@@ -24,30 +24,41 @@ export class WaitingAnswers {
 
   /** What was written and not taken yet, and what is about to be written. */
   get bytes(): number {
-    let bytes = this.#held;
-    for (const response of this.#responses) bytes += response.writableLength;
+    let bytes = 0;
+    for (const held of this.#held.values()) bytes += held;
+    for (const response of this.#responses.keys()) bytes += response.writableLength;
+    return bytes;
+  }
+
+  /** The same of one client. */
+  #bytesOf(owner: string): number {
+    let bytes = this.#held.get(owner) ?? 0;
+    for (const [response, one] of this.#responses) if (one === owner) bytes += response.writableLength;
     return bytes;
   }
 
   /**
    * A single answer may have more than there is room for, when it is alone.
+   * @param owner who may have a quarter of all; undefined: any part of it
    * @throws KindredError NotReady when so many bytes more would be too many
    */
-  assertRoom(bytes = 0): void {
-    const waiting = this.bytes;
-    if (waiting > 0 && waiting + bytes > this.#limits.answerBuffer) throw noRoomForAnswers();
+  assertRoom(bytes = 0, owner?: string): void {
+    const isTooMuch = (waiting: number, limit: number): boolean => waiting > 0 && waiting + bytes > limit;
+    const { answerBuffer } = this.#limits;
+    if (isTooMuch(this.bytes, answerBuffer)) throw noRoomForAnswers();
+    if (owner !== undefined && isTooMuch(this.#bytesOf(owner), answerBuffer / 4)) throw noRoomForAnswers();
   }
 
   /** Counts what waits of an answer, until it ends. */
-  follow(response: ServerResponse): void {
+  follow(response: ServerResponse, owner?: string): void {
     if (this.#responses.has(response) || response.destroyed) return;
-    this.#responses.add(response);
+    this.#responses.set(response, owner);
     response.once('close', () => this.#responses.delete(response));
   }
 
   /** A complete answer of which something waits. Whoever does not take it in time is cut off. */
-  await(response: ServerResponse): void {
-    this.follow(response);
+  await(response: ServerResponse, owner?: string): void {
+    this.follow(response, owner);
     const begin = (): void => {
       const timer = setTimeout(() => response.destroy(), this.#limits.requestTimeout);
       response.once('close', () => clearTimeout(timer));
@@ -58,23 +69,32 @@ export class WaitingAnswers {
   }
 
   /** For bytes of an answer that are not written yet. */
-  hold(response: ServerResponse): Hold {
-    return new Hold(response, this, (more) => {
-      this.#held += more;
+  hold(response: ServerResponse, owner?: string): Hold {
+    return new Hold(response, {
+      assertRoom: (bytes) => this.assertRoom(bytes, owner),
+      add: (more) => {
+        const bytes = (this.#held.get(owner) ?? 0) + more;
+        if (bytes > 0) this.#held.set(owner, bytes);
+        else this.#held.delete(owner);
+      },
     });
   }
 }
 
+interface Account {
+  /** @throws KindredError NotReady */
+  assertRoom(bytes: number): void;
+  add(bytes: number): void;
+}
+
 /** Bytes that are in memory for an answer, or will be in a moment; none once it has ended. */
 export class Hold {
-  readonly #waiting: WaitingAnswers;
-  readonly #add: (more: number) => void;
+  readonly #account: Account;
   #bytes = 0;
   #isOver = false;
 
-  constructor(response: ServerResponse, waiting: WaitingAnswers, add: (more: number) => void) {
-    this.#waiting = waiting;
-    this.#add = add;
+  constructor(response: ServerResponse, account: Account) {
+    this.#account = account;
     if (response.destroyed) this.#isOver = true;
     else
       response.once('close', () => {
@@ -86,14 +106,14 @@ export class Hold {
   /** @throws KindredError NotReady when there is no room for what is more than before */
   ask(bytes: number): void {
     const more = bytes - this.#bytes;
-    if (more > 0 && !this.#isOver) this.#waiting.assertRoom(more);
+    if (more > 0 && !this.#isOver) this.#account.assertRoom(more);
     this.set(bytes);
   }
 
   /** Whether there is room or not. */
   set(bytes: number): void {
     if (this.#isOver) return;
-    this.#add(bytes - this.#bytes);
+    this.#account.add(bytes - this.#bytes);
     this.#bytes = bytes;
   }
 }
