@@ -2,7 +2,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { notReady } from '../failure.ts';
 import type { Row, Snapshot, Write } from '../store.ts';
-import type { Performer, Request } from './message.ts';
+import type { RequestMessage, WriterClient } from './message.ts';
 import { perform, unpackBatch } from './message.ts';
 import { SqliteReader } from './reader.ts';
 import { openForWriting } from './tables.ts';
@@ -15,7 +15,7 @@ interface View {
   readonly replaced: Map<number, Row>;
 }
 
-export function memory(): { connection: DatabaseSync; writer: Performer; snapshot(): Snapshot } {
+export function memory(): { connection: DatabaseSync; writer: WriterClient; snapshot(): Snapshot } {
   const connection = openForWriting(':memory:');
   const reader = new SqliteReader(connection);
   const writer = new SqliteWriter(connection);
@@ -32,13 +32,13 @@ export function memory(): { connection: DatabaseSync; writer: Performer; snapsho
     }
   }
 
-  const performer: Performer = {
-    async request(name, ask) {
+  const client: WriterClient = {
+    async request(name, request) {
       if (!connection.isOpen) throw notReady('the store is closed');
-      const request = { id: 0, name, ask } as Exclude<Request, { name: 'close' }>;
-      if (request.name === 'commit') keep(unpackBatch(request.ask.batch));
+      const message = { id: 0, name, request } as Exclude<RequestMessage, { name: 'close' }>;
+      if (message.name === 'commit') keep(unpackBatch(message.request.batch));
       try {
-        return perform(writer, request) as never;
+        return perform(writer, message) as never;
       } catch (error) {
         const committing = error instanceof SqliteCommitError;
         const { errcode = 0, message } = (committing ? error.cause : error) as { errcode?: number; message: string };
@@ -65,5 +65,5 @@ export function memory(): { connection: DatabaseSync; writer: Performer; snapsho
     };
   }
 
-  return { connection, writer: performer, snapshot };
+  return { connection, writer: client, snapshot };
 }

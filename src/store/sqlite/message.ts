@@ -6,56 +6,59 @@ import { changeTypes } from '../limits.ts';
 import type { Claim, HeldClaim, Lease, LoadPart, Write, WriteResult } from '../store.ts';
 import type { SqliteWriter } from './writer.ts';
 
-/** A request and its answer, by name. */
-export interface Requests {
-  commit: { ask: { batch: PackedBatch; time: number }; answer: readonly WriteResult[] };
-  modelNumber: { ask: { group: string; kind: string }; answer: number };
+/** What the writer can be asked for: the request and the response of each operation. */
+export interface Operations {
+  commit: { request: { batch: PackedBatch; time: number }; response: readonly WriteResult[] };
+  modelNumber: { request: { group: string; kind: string }; response: number };
   mendClaims: {
-    ask: {
+    request: {
       model: number;
       add: readonly (Claim & { id: number; revision: number })[];
       remove: readonly HeldClaim[];
     };
-    answer: number;
+    response: number;
   };
-  compact: { ask: { keep: number; time: number }; answer: number };
-  acquireLease: { ask: { name: string; holder: string; ttl: number; now: number }; answer: Lease | undefined };
-  releaseLease: { ask: { lease: Lease }; answer: undefined };
-  load: { ask: { part: LoadPart }; answer: undefined };
-  jump: { ask: undefined; answer: number };
-  close: { ask: undefined; answer: undefined };
+  compact: { request: { keep: number; time: number }; response: number };
+  acquireLease: { request: { name: string; holder: string; ttl: number; now: number }; response: Lease | undefined };
+  releaseLease: { request: { lease: Lease }; response: undefined };
+  load: { request: { part: LoadPart }; response: undefined };
+  jump: { request: undefined; response: number };
+  close: { request: undefined; response: undefined };
 }
 
-export type RequestName = keyof Requests;
+export type OperationName = keyof Operations;
 
-export type Request = { [N in RequestName]: { id: number; name: N; ask: Requests[N]['ask'] } }[RequestName];
+export type RequestMessage = {
+  [N in OperationName]: { id: number; name: N; request: Operations[N]['request'] };
+}[OperationName];
 
-/** Whoever does what a store asks of its writer; rejects with the errors of `Store`. */
-export interface Performer {
-  request<N extends RequestName>(
+/** Sends requests to the writer, in this thread or in a worker; rejects with the errors of `Store`. */
+export interface WriterClient {
+  request<N extends OperationName>(
     name: N,
-    ask: Requests[N]['ask'],
+    request: Operations[N]['request'],
     transfer?: readonly ArrayBuffer[],
-  ): Promise<Requests[N]['answer']>;
+  ): Promise<Operations[N]['response']>;
   stop(): Promise<void>;
 }
 
-export function perform(writer: SqliteWriter, request: Exclude<Request, { name: 'close' }>): unknown {
-  switch (request.name) {
+export function perform(writer: SqliteWriter, message: Exclude<RequestMessage, { name: 'close' }>): unknown {
+  const { name, request } = message;
+  switch (name) {
     case 'commit':
-      return writer.commit(unpackBatch(request.ask.batch), request.ask.time);
+      return writer.commit(unpackBatch(request.batch), request.time);
     case 'modelNumber':
-      return writer.modelNumber(request.ask.group, request.ask.kind);
+      return writer.modelNumber(request.group, request.kind);
     case 'mendClaims':
-      return writer.mendClaims(request.ask.model, request.ask.add, request.ask.remove);
+      return writer.mendClaims(request.model, request.add, request.remove);
     case 'compact':
-      return writer.compact(request.ask.keep, request.ask.time);
+      return writer.compact(request.keep, request.time);
     case 'acquireLease':
-      return writer.acquireLease(request.ask.name, request.ask.holder, request.ask.ttl, request.ask.now);
+      return writer.acquireLease(request.name, request.holder, request.ttl, request.now);
     case 'releaseLease':
-      return writer.releaseLease(request.ask.lease);
+      return writer.releaseLease(request.lease);
     case 'load':
-      return writer.load(request.ask.part);
+      return writer.load(request.part);
     case 'jump':
       return writer.jump();
   }
@@ -68,7 +71,7 @@ export interface Failure {
   readonly committing: boolean;
 }
 
-export type Answer = { id: number; answer: unknown } | { id: number; failure: Failure };
+export type ResponseMessage = { id: number; response: unknown } | { id: number; failure: Failure };
 
 export interface PackedBatch {
   readonly values: readonly (string | number)[];

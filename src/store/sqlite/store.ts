@@ -24,7 +24,7 @@ import type {
   WriteResult,
 } from '../store.ts';
 import { memory } from './memory.ts';
-import type { Failure, Performer } from './message.ts';
+import type { Failure, WriterClient } from './message.ts';
 import { packBatch } from './message.ts';
 import { SqliteReader } from './reader.ts';
 import { checkSqlite, openForReading, sqliteVersion } from './tables.ts';
@@ -171,7 +171,7 @@ function fileSnapshot(path: string, views: Set<DatabaseSync>): Snapshot {
 interface Parts {
   readonly file: string;
   readonly connection: DatabaseSync;
-  readonly writer: Performer;
+  readonly writer: WriterClient;
   snapshot(): Snapshot;
   /** After the reading connection and the writer are closed. */
   close(): void;

@@ -1,7 +1,7 @@
-/** The writer's thread as the store sees it: requests, answers, and SQLite's errors in our words. */
+/** The writer's thread as the store sees it: requests, responses, and SQLite's errors in our words. */
 import { Worker } from 'node:worker_threads';
 import { notReady, storageFull, unknownOutcome } from '../failure.ts';
-import type { Answer, Failure, Performer, Request, RequestName, Requests } from './message.ts';
+import type { Failure, OperationName, Operations, RequestMessage, ResponseMessage, WriterClient } from './message.ts';
 import type { WorkerOptions } from './writer-worker.ts';
 
 /** SQLite's result codes; the last is an extended one. */
@@ -33,12 +33,12 @@ export function translate(failure: Failure): Error {
 }
 
 interface Pending {
-  resolve(answer: unknown): void;
+  resolve(response: unknown): void;
   reject(error: unknown): void;
 }
 
 /** The worker thread, started again after it died. */
-export class WriterThread implements Performer {
+export class WriterThread implements WriterClient {
   readonly #options: WorkerOptions;
   readonly #pending = new Map<number, Pending>();
   #worker: Worker | undefined;
@@ -56,17 +56,17 @@ export class WriterThread implements Performer {
     return started;
   }
 
-  request<N extends RequestName>(
+  request<N extends OperationName>(
     name: N,
-    ask: Requests[N]['ask'],
+    request: Operations[N]['request'],
     transfer: readonly ArrayBuffer[] = [],
-  ): Promise<Requests[N]['answer']> {
+  ): Promise<Operations[N]['response']> {
     if (this.#stopped) return Promise.reject(notReady('the store is closed'));
     if (!this.#worker) this.#start();
     const id = ++this.#last;
-    const answered = this.#expect(id);
-    this.#worker!.postMessage({ id, name, ask } as Request, transfer);
-    return answered as Promise<Requests[N]['answer']>;
+    const response = this.#expect(id);
+    this.#worker!.postMessage({ id, name, request } as RequestMessage, transfer);
+    return response as Promise<Operations[N]['response']>;
   }
 
   async stop(): Promise<void> {
@@ -85,12 +85,12 @@ export class WriterThread implements Performer {
     const worker = new Worker(new URL(`./writer-worker.${extension}`, import.meta.url), { workerData: this.#options });
     this.#worker = worker;
     let ready = false;
-    worker.on('message', (answer: Answer) => {
+    worker.on('message', (message: ResponseMessage) => {
       ready = true;
-      const pending = this.#pending.get(answer.id);
-      this.#pending.delete(answer.id);
-      if ('failure' in answer) pending?.reject(translate(answer.failure));
-      else pending?.resolve(answer.answer);
+      const pending = this.#pending.get(message.id);
+      this.#pending.delete(message.id);
+      if ('failure' in message) pending?.reject(translate(message.failure));
+      else pending?.resolve(message.response);
     });
     let reason: Error | undefined;
     worker.on('error', (error: Error) => {

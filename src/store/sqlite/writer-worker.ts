@@ -1,6 +1,6 @@
 /** The writer of a SQLite file in its own thread, so that an fsync or a checkpoint never stalls a read. */
 import { parentPort, workerData } from 'node:worker_threads';
-import type { Answer, Failure, Request } from './message.ts';
+import type { Failure, RequestMessage, ResponseMessage } from './message.ts';
 import { perform } from './message.ts';
 import { openForWriting } from './tables.ts';
 import { SqliteCommitError, SqliteWriter } from './writer.ts';
@@ -41,8 +41,8 @@ function pagesToMove(): number {
   return log - checkpointed;
 }
 
-function answer(request: Request): unknown {
-  if (request.name !== 'close') return perform(writer, request);
+function respond(message: RequestMessage): unknown {
+  if (message.name !== 'close') return perform(writer, message);
   clearTimeout(idle);
   db.close();
   return undefined;
@@ -55,15 +55,15 @@ function failureOf(error: unknown): Failure {
   return { errcode: errcode ?? 0, message: message ?? String(cause), committing };
 }
 
-port.on('message', (request: Request) => {
-  let reply: Answer;
+port.on('message', (message: RequestMessage) => {
+  let reply: ResponseMessage;
   try {
-    reply = { id: request.id, answer: answer(request) };
+    reply = { id: message.id, response: respond(message) };
   } catch (error) {
-    reply = { id: request.id, failure: failureOf(error) };
+    reply = { id: message.id, failure: failureOf(error) };
   }
   port.postMessage(reply);
-  if (request.name === 'close') {
+  if (message.name === 'close') {
     port.close();
     return;
   }
@@ -73,4 +73,4 @@ port.on('message', (request: Request) => {
   else idle = setTimeout(checkpoint, checkpointIdle);
 });
 
-port.postMessage({ id: 0, answer: undefined } satisfies Answer);
+port.postMessage({ id: 0, response: undefined } satisfies ResponseMessage);
