@@ -15,6 +15,8 @@ interface Declarations {
   readonly others: ReadonlyMap<string, { readonly name: string; readonly file: string }>;
   /** Exported names with their local names. */
   readonly exported: ReadonlyMap<string, string>;
+  /** Names that an interface extends. */
+  readonly bases: ReadonlyMap<string, readonly string[]>;
 }
 
 const read = new Map<string, Declarations>();
@@ -41,6 +43,7 @@ function declarationsOf(file: string): Declarations {
   const own = new Map<string, string>();
   const others = new Map<string, { name: string; file: string }>();
   const exported = new Map<string, string>();
+  const bases = new Map<string, readonly string[]>();
   const isOurs = (specifier: string) => specifier.startsWith('.');
   const fileOf = (specifier: string) => resolve(dirname(file), specifier.replace(/\.ts$/, '.d.ts'));
   const nameOf = (node: { type: string; name?: string; value?: unknown }) => String(node.name ?? node.value);
@@ -52,6 +55,10 @@ function declarationsOf(file: string): Declarations {
       const text = withoutComments(start, end);
       own.set(name, before ? `${before}\n${text}` : text);
       if (isExported) exported.set(name, name);
+    }
+    if (node.type === 'TSInterfaceDeclaration') {
+      const extended = node.extends.map(({ expression }: any) => expression.name as string | undefined);
+      bases.set(node.id.name, extended.filter(Boolean));
     }
   };
   for (const node of program.body as any[]) {
@@ -78,18 +85,25 @@ function declarationsOf(file: string): Declarations {
       declare(node, node.start, node.end, false);
     }
   }
-  const declarations = { own, others, exported };
+  const declarations = { own, others, exported, bases };
   read.set(file, declarations);
   return declarations;
 }
 
-function textOf(name: string, file: string): string {
-  const { own, others } = declarationsOf(file);
+/** The declaration, and those of the interfaces that it extends: their members are public too. */
+function textsOf(name: string, file: string): readonly string[] {
+  const { own, others, bases } = declarationsOf(file);
   const text = own.get(name);
-  if (text !== undefined) return text;
+  if (text !== undefined) return [text, ...(bases.get(name) ?? []).flatMap((base) => inheritedOf(base, file))];
   const other = others.get(name);
   if (!other) throw new Error(`${relative(root, file)} does not declare ${name}`);
-  return textOf(declarationsOf(other.file).exported.get(other.name) ?? other.name, other.file);
+  return textsOf(declarationsOf(other.file).exported.get(other.name) ?? other.name, other.file);
+}
+
+/** Interfaces of the language and of packages are reported where they are made. */
+function inheritedOf(name: string, file: string): readonly string[] {
+  const { own, others } = declarationsOf(file);
+  return own.has(name) || others.has(name) ? textsOf(name, file) : [];
 }
 
 /** The declarations of the public names of an entry. */
@@ -97,7 +111,7 @@ function section(title: string, entry: string): string {
   const file = join(root, 'dist', `${entry}.d.ts`);
   const { exported } = declarationsOf(file);
   const names = [...exported.keys()].toSorted();
-  const texts = new Set(names.map((name) => textOf(exported.get(name)!, file)));
+  const texts = new Set(names.flatMap((name) => textsOf(exported.get(name)!, file)));
   return `## ${title}\n\n\`\`\`typescript\n${[...texts].join('\n\n')}\n\`\`\`\n`;
 }
 

@@ -4,7 +4,7 @@
  * before are told, so that store and memory work at the same time.
  */
 import { notReady, tooManyWrites, unknownOutcome } from './failure.ts';
-import type { Store, Write, WriteResult } from './store.ts';
+import type { Commits, Write, WriteResult } from './store.ts';
 
 export interface CommittedWrite {
   readonly write: Write;
@@ -67,7 +67,7 @@ const processTimers: Timers = {
 };
 
 export class CommitQueue {
-  readonly #store: Store;
+  readonly #store: Commits;
   readonly #options: Required<Omit<CommitQueueOptions, 'onCommitted' | 'onUnknown'>> & CommitQueueOptions;
   #waiting: Waiting[] = [];
   #waitingBytes = 0;
@@ -76,7 +76,7 @@ export class CommitQueue {
   #timer: unknown;
   #stopped = false;
 
-  constructor(store: Store, options: CommitQueueOptions) {
+  constructor(store: Commits, options: CommitQueueOptions) {
     this.#store = store;
     this.#options = {
       maxWrites: 1_000,

@@ -131,17 +131,8 @@ export type LoadPart =
   /** The end: from here on the store answers as the other one did at this revision. */
   | { readonly revision: number; readonly oldest: number };
 
-export interface Store {
-  /** True when other processes may write to the same store: reads must then learn the newest revision first. */
-  readonly shared: boolean;
-
-  /**
-   * Grows with every connection to the database, before anything is read through it: the server behind it may be another
-   * one, or may have lost what it showed. Whoever mirrors the store then asks for what it knows. Absent where there is
-   * no such thing.
-   */
-  readonly connections?: number;
-
+/** The objects as they are, by their number and that of their model, and as they were at one revision. */
+interface Rows {
   /** The store's number for a model, made at its first use. */
   modelNumber(group: string, kind: string): Promise<number>;
 
@@ -150,14 +141,6 @@ export interface Store {
 
   /** Newest committed revision; 0 in a new store. */
   revision(): MaybePromise<number>;
-
-  /**
-   * One durable transaction; resolves when it would survive a power loss. The k-th successful member has the k-th
-   * of the new, consecutive revisions. Members see the effects of those before them. Rejects with KindredError: NotReady (certainly not applied), StorageFull
-   * (not applied), UnknownOutcome.
-   * @param time milliseconds since the epoch, kept in the change log
-   */
-  commit(writes: readonly Write[], time: number): Promise<readonly WriteResult[]>;
 
   /** Rows by id, newest committed state, in the order of the ids; missing ones left out. */
   get(model: number, ids: readonly number[]): MaybePromise<readonly Row[]>;
@@ -172,7 +155,39 @@ export interface Store {
   count(model: number): MaybePromise<number>;
 
   snapshot(): Promise<Snapshot>;
+}
 
+/** Durable changes of rows and their claims. */
+export interface Commits {
+  /**
+   * One durable transaction; resolves when it would survive a power loss. The k-th successful member has the k-th
+   * of the new, consecutive revisions. Members see the effects of those before them. Rejects with KindredError: NotReady (certainly not applied), StorageFull
+   * (not applied), UnknownOutcome.
+   * @param time milliseconds since the epoch, kept in the change log
+   */
+  commit(writes: readonly Write[], time: number): Promise<readonly WriteResult[]>;
+}
+
+/** What was committed, for those who follow. */
+interface ChangeLog {
+  /**
+   * Changes with revision > since, in order, at most `limit` (and at most about 4 MiB of bytes, but at least one).
+   * Throws Expired when something after `since` is no longer kept, of whatever model.
+   */
+  changes(since: number, limit: number, narrow?: ChangesNarrowing): MaybePromise<readonly Change[]>;
+
+  /** The smallest `since` that `changes` still answers completely. */
+  oldest(): MaybePromise<number>;
+
+  /** Removes the oldest changes, a bounded number of them, keeping the newest `keep` and all later than `time`; says how many went. */
+  compact(keep: number, time: number): Promise<number>;
+
+  /** Calls back when other processes may have committed. */
+  onCommit(listener: () => void): () => void;
+}
+
+/** Unique values, taken and given up by commits. */
+interface Claims {
   /** Claims of a model with their rows' ids, by hash, after the given hash, at most `limit`. */
   claims(
     model: number,
@@ -191,26 +206,18 @@ export interface Store {
     add: readonly (Claim & { id: number; revision: number })[],
     remove: readonly HeldClaim[],
   ): Promise<number>;
+}
 
-  /**
-   * Changes with revision > since, in order, at most `limit` (and at most about 4 MiB of bytes, but at least one).
-   * Throws Expired when something after `since` is no longer kept, of whatever model.
-   */
-  changes(since: number, limit: number, narrow?: ChangesNarrowing): MaybePromise<readonly Change[]>;
-
-  /** The smallest `since` that `changes` still answers completely. */
-  oldest(): MaybePromise<number>;
-
-  /** Removes the oldest changes, a bounded number of them, keeping the newest `keep` and all later than `time`; says how many went. */
-  compact(keep: number, time: number): Promise<number>;
-
-  /** Calls back when other processes may have committed. */
-  onCommit(listener: () => void): () => void;
-
+/** Rights that one replica has at a time. */
+interface Leases {
   /** Takes a lease that is free or has run out, or renews one that `holder` holds; undefined when another holds it. */
   acquireLease(name: string, holder: string, ttl: number, now: number): Promise<Lease | undefined>;
   /** Gives a lease back; does nothing when it was taken by another meanwhile. */
   releaseLease(lease: Lease): Promise<void>;
+}
+
+/** Stores that are moved, put back from a backup or copied; no service needs these. */
+interface Transfer {
   tokens(): MaybePromise<Tokens>;
 
   /**
@@ -228,6 +235,19 @@ export interface Store {
 
   /** Consistent copy into a file, while writes go on; only SQLite offers it. */
   backup?(file: string, progress?: (done: number, total: number) => void): Promise<void>;
+}
+
+/** What each database does; `storeContract` of `kindred/testing` checks it. */
+export interface Store extends Rows, Commits, ChangeLog, Claims, Leases, Transfer {
+  /** True when other processes may write to the same store: reads must then learn the newest revision first. */
+  readonly shared: boolean;
+
+  /**
+   * Grows with every connection to the database, before anything is read through it: the server behind it may be another
+   * one, or may have lost what it showed. Whoever mirrors the store then asks for what it knows. Absent where there is
+   * no such thing.
+   */
+  readonly connections?: number;
 
   /** Bytes on disk, durability settings: for /metrics and the log. */
   describe(): Readonly<Record<string, string | number>>;
