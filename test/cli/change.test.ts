@@ -68,6 +68,10 @@ const goals: { goal: string; change: object }[] = [
 for (const { goal, change } of goals) {
   test(`wait ends when each object is so - ${goal}`, async () => {
     const args = ['wait', 'box', 'a', 'b', `--for=${goal}`];
+    // A condition that is there, and not as it is to be.
+    for (const name of goal.startsWith('condition') ? ['a', 'b'] : []) {
+      await harness.client.patch(Box, name, ready('Unknown'));
+    }
     const early = await call(...args, '--timeout', '0');
     assert.deepEqual(
       [early.code, early.stdout, early.stderr],

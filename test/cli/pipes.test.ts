@@ -58,6 +58,8 @@ async function closing(outputs: 'stdout' | 'both', at: 'once' | 'data', ...args:
 const commands: { args: string[]; code: number }[] = [
   { args: ['list', 'leaves', '--size', '1000'], code: 0 },
   { args: ['list', 'leaves', '--size', '1000', '-o', 'json'], code: 0 },
+  { args: ['get', 'leaves', '-o', 'jsonpath={range .items[*]}{.spec}{end}'], code: 0 },
+  { args: ['describe', 'leaves'], code: 0 },
   { args: ['watch', 'leaves', '--send-initial'], code: 0 },
   { args: ['serve', '--help'], code: 0 },
   // What 0 would say is not so.
