@@ -7,6 +7,7 @@ import { KindredError } from '../errors.ts';
 import type { CommittedWrite } from '../store/commit-queue.ts';
 import type { Store, Write } from '../store/store.ts';
 import { FakeClock } from '../testing/fake-clock.ts';
+import { until } from '../testing/until.ts';
 import { AppliedChange } from './change.ts';
 import type { ModelWrite } from './feed.ts';
 import { Feed } from './feed.ts';
@@ -414,7 +415,7 @@ describe('an export', () => {
       [1, 1],
       [1, 1],
     ]);
-    await feed.at(6);
+    await Promise.all([feed.at(6), until(() => memory.length === 6)]);
     assert.deepEqual(memory, numbered(6));
     feed.stop();
   });
@@ -442,9 +443,9 @@ describe('an export', () => {
   test('that fails, when it is opened or later, holds nothing back afterwards', async () => {
     const { feed, foreign, creation, memory, clock } = await replica();
     await feed.start();
-    const newest = async () => {
+    const newest = async (count: number) => {
       const reached = feed.newest();
-      await Promise.all([reached, clock.advance(1_800)]);
+      await Promise.all([reached, clock.advance(1_800), until(() => memory.length === count)]);
     };
     await assert.rejects(
       feed.hold(
@@ -454,7 +455,7 @@ describe('an export', () => {
       { code: 'NotReady' },
     );
     await foreign([creation('n1')]);
-    await newest();
+    await newest(1);
     const inside = feed.hold(
       async () => ({ revision: 1 }),
       () => {
@@ -463,7 +464,7 @@ describe('an export', () => {
     );
     await assert.rejects(inside, /no/);
     await foreign([creation('n2')]);
-    await newest();
+    await newest(2);
     assert.deepEqual(memory, numbered(2));
     feed.stop();
   });
