@@ -1,6 +1,6 @@
 /**
  * Plants each fault of this folder in a copy of the sources, runs the tests it names, and reports the faults that no
- * test catches: `npm run test:faults -- [--only PART-OF-NAME] [--jobs N]`. Exit code 1 when a fault survives.
+ * test catches: `npm run test:faults -- [--only PART-OF-NAME]... [--jobs N]`. Exit code 1 when a fault survives.
  */
 import { execFileSync, spawn } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from 'node:fs';
@@ -31,9 +31,9 @@ const grace = 20_000;
 
 const root = resolve(import.meta.dirname, '../..');
 const { values } = parseArgs({
-  options: { only: { type: 'string', default: '' }, jobs: { type: 'string', default: '2' } },
+  options: { only: { type: 'string', multiple: true, default: [''] }, jobs: { type: 'string', default: '2' } },
 });
-const faults = readFaults().filter(({ name }) => name.includes(values.only));
+const faults = readFaults().filter(({ name }) => values.only.some((part) => name.includes(part)));
 const started = performance.now();
 const temporary = mkdtempSync(join(tmpdir(), 'kindred-faults-'));
 const copies = Array.from({ length: Number(values.jobs) }, (_, i) => join(temporary, String(i)));
