@@ -53,7 +53,7 @@ const texts = {
     en: 'The plugin at {second} has the name "{name}" of the one at {first}, and is not loaded',
     zh: '位于 {second} 的插件与位于 {first} 的插件同名 "{name}"，因此未加载',
   },
-  loadTimeout: { en: 'Its modules are not loaded after {limit} ms', zh: '其模块在 {limit} 毫秒后仍未加载完成' },
+  loadTimeout: { en: 'Its modules did not load within {limit} ms', zh: '其模块在 {limit} 毫秒后仍未加载完成' },
   unknown: { en: 'There is no plugin "{name}"', zh: '没有名为 "{name}" 的插件' },
 } satisfies Record<string, Text>;
 
