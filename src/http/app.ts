@@ -116,7 +116,7 @@ export function createApp(parts: AppDependencies): App {
     connectionsCheckingInterval: Math.min(2_000, limits.headersTimeout),
     requireHostHeader: false,
   };
-  const server = http.createServer(options, (request, response) => handler.handle(request, response));
+  const server = http.createServer(options, handler.handle);
   const connection = { limits, now: () => parts.clock.now(), makeId: () => handler.makeId(), answers: handler.answers };
   const connections = new Connections(
     server,
@@ -264,10 +264,8 @@ class Handler implements ExchangeObserver {
   }
 
   /** Answers the request; never throws. */
-  handle(request: IncomingMessage, response: ServerResponse): void {
-    const exchange = new Exchange(request, response, this.#makeId, this);
-    this.#run(exchange, false);
-  }
+  readonly handle = (request: IncomingMessage, response: ServerResponse): void =>
+    this.#run(new Exchange(request, response, this.#makeId, this), false);
 
   #run(exchange: Exchange, isAdmitted: boolean): void {
     try {

@@ -171,7 +171,9 @@ export class ResourceRoutes {
     if (at === 'status' && !model.hasStatus) throw noRoute(exchange.path);
     if (!verb) throw methodNotAllowed(method, exchange.path, [...verbs[at].keys()]);
     if (exchange.query !== '') refuseParameters(exchange.query);
-    if (verb === 'get') return this.#get(exchange, model.resource, name!);
+    if (verb === 'get') {
+      return andThen(model.resource.get(name!), (found) => sendRead(exchange, model.resource, found));
+    }
     model.resource.assertReady();
     switch (verb) {
       case 'create':
@@ -227,10 +229,6 @@ export class ResourceRoutes {
   }
 
   // ── reads ──────────────────────────────────────────────────────────────────────────────────────────────
-
-  #get(exchange: Exchange, resource: ModelResource, name: string): MaybePromise<void> {
-    return andThen(resource.get(name), (found) => sendRead(exchange, resource, found));
-  }
 
   #list(exchange: Exchange, model: ModelRoutes): MaybePromise<void> {
     let parameters: ListParameters;
