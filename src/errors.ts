@@ -173,6 +173,18 @@ export function unescapeToken(token: string): string {
   return token.replaceAll('~1', '/').replaceAll('~0', '~');
 }
 
+/** What an error carries besides its text: members of the problem document, and what is not part of that. */
+interface ErrorDetails extends ProblemMembers {
+  cause?: unknown;
+  /** Store revision that the answer reflects, for the header `Kindred-Revision`. */
+  revision?: number;
+  /** Headers that belong to the answer, such as `Retry-After` or `Allow`. */
+  headers?: Readonly<Record<string, string>>;
+}
+
+/** The members of its problem document that an error has. */
+export interface KindredError extends Readonly<ProblemMembers> {}
+
 /**
  * The error of the whole service: the code decides the status (contract section 5); members such as `errors`,
  * `parameter`, `index` or `currentVersion` stand on the error itself.
@@ -182,21 +194,10 @@ export function unescapeToken(token: string): string {
  * throw new KindredError('NotFound', 'There is no shelf "{shelf}"', { shelf: 'poetry' });
  * ```
  */
+// biome-ignore lint/suspicious/noUnsafeDeclarationMerging: the constructor assigns the members, and not every error has all.
 export class KindredError extends Error {
   readonly code: ErrorCode;
   readonly status: number;
-  declare readonly errors?: readonly Violation[];
-  declare readonly omitted?: number;
-  declare readonly parameter?: string;
-  declare readonly term?: string;
-  declare readonly column?: number;
-  declare readonly expected?: string;
-  declare readonly index?: string;
-  declare readonly value?: unknown;
-  declare readonly currentVersion?: number;
-  declare readonly allowed?: readonly string[];
-  declare readonly operation?: number;
-  declare readonly progress?: number;
   /** Store revision that the answer reflects, for the header `Kindred-Revision`; not part of the body. */
   declare revision?: number;
   /** Headers that belong to the answer, such as `Retry-After` or `Allow`; not part of the body. */
@@ -208,18 +209,20 @@ export class KindredError extends Error {
   /**
    * @param text in every language, or one text for all of them
    * @param params what stands for `{name}` in it
+   * @param more may stand in `details` too
    */
   constructor(
     code: ErrorCode,
     text: Text | string,
     params: Parameters = {},
-    members: ProblemMembers = {},
-    options?: { cause?: unknown; revision?: number; headers?: Readonly<Record<string, string>> },
+    details: ErrorDetails = {},
+    more: Pick<ErrorDetails, 'cause' | 'revision' | 'headers'> = {},
   ) {
+    const { cause, revision, headers, ...members } = { ...details, ...more };
     const texts = typeof text === 'string' ? { en: text, zh: text } : text;
     // What a developer or an operator did is told in full.
     const shown = errorCodes[code].status < 500 ? shortened(params) : params;
-    super(formatText(texts, shown), options?.cause === undefined ? undefined : { cause: options.cause });
+    super(formatText(texts, shown), cause === undefined ? undefined : { cause });
     this.name = 'KindredError';
     this.code = code;
     this.status = errorCodes[code].status;
@@ -227,8 +230,8 @@ export class KindredError extends Error {
     this.#params = shown;
     this.#members = members;
     Object.assign(this, members);
-    if (options?.revision !== undefined) this.revision = options.revision;
-    if (options?.headers) this.headers = options.headers;
+    if (revision !== undefined) this.revision = revision;
+    if (headers) this.headers = headers;
     Object.defineProperty(this, brand, { value: true });
   }
 

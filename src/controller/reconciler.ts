@@ -85,9 +85,9 @@ export interface ControllerSpec extends Controller {
   readonly workerCount: number;
   readonly syncAllOnStart: boolean;
   readonly syncAllListOptions: ListOptions | undefined;
-  readonly onAdd: ((object: any) => boolean) | undefined;
-  readonly onUpdate: ((old: any, now: any) => boolean) | undefined;
-  readonly onDelete: ((object: any) => boolean) | undefined;
+  readonly onAdd: Matchers<any>['one'] | undefined;
+  readonly onUpdate: Matchers<any>['change'] | undefined;
+  readonly onDelete: Matchers<any>['one'] | undefined;
   readonly watched: readonly Watched[];
 }
 
@@ -117,6 +117,12 @@ const texts = {
 
 const built = Symbol.for('kindred.controller');
 
+/** What matchers are called with. Methods, so that an author may name a narrower type than the model gives. */
+interface Matchers<T> {
+  one(object: T): boolean;
+  change(old: T, now: T): boolean;
+}
+
 /**
  * Says when a reconciler is called. Every member returns the builder; `build` throws `InvalidPlugin` naming what is wrong.
  *
@@ -132,7 +138,7 @@ const built = Symbol.for('kindred.controller');
  * void reconciler;
  * ```
  */
-export class ControllerBuilder {
+export class ControllerBuilder<T = any> {
   #type: ModelType | undefined;
   #name: string | undefined;
   #minDelay: number | undefined;
@@ -140,15 +146,15 @@ export class ControllerBuilder {
   #workerCount = 1;
   #syncAllOnStart = true;
   #syncAllListOptions: ListOptions | undefined;
-  #onAdd: ((object: any) => boolean) | undefined;
-  #onUpdate: ((old: any, now: any) => boolean) | undefined;
-  #onDelete: ((object: any) => boolean) | undefined;
+  #onAdd: Matchers<any>['one'] | undefined;
+  #onUpdate: Matchers<any>['change'] | undefined;
+  #onDelete: Matchers<any>['one'] | undefined;
   readonly #watched: Watched[] = [];
 
   /** The model whose objects are reconciled; required. */
-  extension(type: ModelType): this {
+  extension<U>(type: ModelType<U>): ControllerBuilder<U> {
     this.#type = type;
-    return this;
+    return this as ControllerBuilder<any>;
   }
 
   /** For metrics, logs and the lease; unique in a plugin. Default: the model's plural. */
@@ -191,19 +197,19 @@ export class ControllerBuilder {
   }
 
   /** Only created objects that match; default all. A match that throws counts as yes. */
-  onAdd(match: (object: any) => boolean): this {
+  onAdd(match: Matchers<T>['one']): this {
     this.#onAdd = fn('onAdd', match);
     return this;
   }
 
   /** Only updates that match (also the one that marks an object with finalizers for deletion); default all. */
-  onUpdate(match: (old: any, now: any) => boolean): this {
+  onUpdate(match: Matchers<T>['change']): this {
     this.#onUpdate = fn('onUpdate', match);
     return this;
   }
 
   /** Only objects that are gone and match; default all. */
-  onDelete(match: (object: any) => boolean): this {
+  onDelete(match: Matchers<T>['one']): this {
     this.#onDelete = fn('onDelete', match);
     return this;
   }
@@ -212,7 +218,7 @@ export class ControllerBuilder {
    * Changes of another model's objects reconcile the names that `toNames` gives, asked with the object as it was and as
    * it is. At the start (with `syncAllOnStart`) it is asked for every object of that model.
    */
-  watches<T>(type: ModelType<T>, toNames: (object: T) => Iterable<string> | Promise<Iterable<string>>): this {
+  watches<O>(type: ModelType<O>, toNames: (object: O) => Iterable<string> | Promise<Iterable<string>>): this {
     this.#watched.push({ type, toNames: fn('watches', toNames) });
     return this;
   }

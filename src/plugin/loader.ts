@@ -138,7 +138,7 @@ export class PluginLoader {
       return found;
     } catch (cause) {
       const reason = (cause as Error).message.split('\n')[0];
-      throw new KindredError('InvalidPlugin', texts.noEntry, { folder, reason }, {}, { cause });
+      throw new KindredError('InvalidPlugin', texts.noEntry, { folder, reason }, { cause });
     }
   }
 

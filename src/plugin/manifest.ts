@@ -51,13 +51,13 @@ export async function readManifest(folder: string): Promise<Manifest> {
   } catch (cause) {
     const reason =
       (cause as NodeJS.ErrnoException).code === 'ENOENT' ? 'there is no such file' : (cause as Error).message;
-    throw new KindredError('InvalidPlugin', texts.unreadable, { file, reason }, {}, { cause });
+    throw new KindredError('InvalidPlugin', texts.unreadable, { file, reason }, { cause });
   }
   let content: unknown;
   try {
     content = JSON.parse(text);
   } catch (cause) {
-    throw new KindredError('InvalidPlugin', texts.notJson, { file, reason: (cause as Error).message }, {}, { cause });
+    throw new KindredError('InvalidPlugin', texts.notJson, { file, reason: (cause as Error).message }, { cause });
   }
   return parseManifest(content, file);
 }

@@ -69,7 +69,7 @@ export function unauthenticated(reason: Text, kind?: 'invalid_token' | 'invalid_
     zh: `该请求需要有效的 Bearer 令牌：${reason.zh}`,
   };
   const challenge = kind === undefined ? 'Bearer' : `Bearer error="${kind}"`;
-  return new KindredError('Unauthenticated', text, {}, {}, { headers: { 'WWW-Authenticate': challenge } });
+  return new KindredError('Unauthenticated', text, {}, { headers: { 'WWW-Authenticate': challenge } });
 }
 
 const forbiddenText: Text = { en: '"{who}" may not do this: {reason}', zh: '"{who}" 无权执行此操作：{reason}' };
