@@ -18,7 +18,7 @@ import { codecOf } from '../src/model/key.ts';
 import type { ExtensionObject } from '../src/model/object.ts';
 import type { Condition } from '../src/query/condition.ts';
 import { Queries } from '../src/query/condition.ts';
-import { explain, run, runSlots } from '../src/query/execute.ts';
+import { execute, explain, runSlots } from '../src/query/execute.ts';
 import type { Query, SortTerm } from '../src/query/query.ts';
 import { parseFieldSelector } from '../src/query/selector.ts';
 
@@ -333,7 +333,7 @@ for (const size of options.sizes.split(',').map(Number)) {
       const key = JSON.stringify(where);
       const known = totals.get(key);
       if (known !== undefined) return known;
-      const result = run(index, { where, sort: [], offset: 0, limit: 0 }, atOnce);
+      const result = execute(index, { where, sort: [], offset: 0, limit: 0 }, atOnce);
       if (result instanceof Promise) throw new Error('expected an answer at once');
       const count = Math.max(1, Math.ceil(result.total / 20));
       totals.set(key, count);
@@ -386,7 +386,7 @@ for (const size of options.sizes.split(',').map(Number)) {
   const list =
     (where: Condition, sort: SortTerm[], offset = 0) =>
     () =>
-      run(index, { where, sort, offset, limit: 20 }, limits);
+      execute(index, { where, sort, offset, limit: 20 }, limits);
   const manyLabels = new ModelIndex([]);
   for (let i = 0; i < 10_000; i++) {
     manyLabels.put(
@@ -448,7 +448,7 @@ for (const size of options.sizes.split(',').map(Number)) {
     [
       'one of 10,000 labels',
       () =>
-        run(
+        execute(
           manyLabels,
           {
             where: Queries.labelExists('label-77').or(

@@ -33,11 +33,11 @@ import { checkStore } from './resource/check.ts';
 import { createLocalClient } from './resource/client.ts';
 import type { ExtensionClient } from './resource/extension-client.ts';
 import type { BuildProgress } from './resource/memory.ts';
-import { Resources } from './resource/registry.ts';
+import { ResourceRegistry } from './resource/registry.ts';
 import { startRetention } from './resource/retention.ts';
 import { openStore, sqliteFile } from './store/open.ts';
 import type { Store } from './store/store.ts';
-import { Webhooks, webhookBehaviours } from './webhook/webhooks.ts';
+import { Webhooks, webhookHooksByModel } from './webhook/webhooks.ts';
 
 export interface Service {
   /**
@@ -157,7 +157,7 @@ class RunningService implements Service {
   readonly #store: Store;
   readonly #logger: Logger;
   readonly #registry: SchemeRegistry;
-  readonly #resources: Resources;
+  readonly #resources: ResourceRegistry;
   readonly #auth: Auth;
   readonly #replica: string;
   readonly #plugins: PluginHost;
@@ -190,7 +190,7 @@ class RunningService implements Service {
     });
     for (const model of auth.models) registry.register(model, undefined, '');
     const authorizer = open ? allowAll : auth.authorizer;
-    const resources = new Resources({
+    const resources = new ResourceRegistry({
       store,
       registry,
       now,
@@ -212,7 +212,7 @@ class RunningService implements Service {
       },
       reservedDomain,
       logger,
-      behaviours: new Map([...auth.behaviours, ...webhookBehaviours(reservedDomain, authorizer, auth.authors)]),
+      hooks: new Map([...auth.hooks, ...webhookHooksByModel(reservedDomain, authorizer, auth.authors)]),
     });
     const clientOf = (caller: Caller, fence?: () => Fence | undefined) =>
       createLocalClient({ resources, registry, authorizer, caller, fence });

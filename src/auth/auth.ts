@@ -6,10 +6,10 @@ import type { ExtensionObject } from '../model/object.ts';
 import type { SchemeRegistry } from '../model/registry.ts';
 import type { Authors, Identity } from '../resource/access.ts';
 import { allowAll, system } from '../resource/access.ts';
-import type { ModelBehaviour } from '../resource/behaviour.ts';
 import type { AppliedChange } from '../resource/change.ts';
 import type { ExtensionClient } from '../resource/extension-client.ts';
 import type { Feed } from '../resource/feed.ts';
+import type { ModelHooks } from '../resource/hooks.ts';
 import type { Logger } from '../runtime/logger.ts';
 import type { Timers } from '../runtime/timers.ts';
 import { AuditLog } from './audit.ts';
@@ -26,7 +26,7 @@ import { Rbac } from './authorization/rbac.ts';
 import type { ReviewAnswer } from './authorization/review.ts';
 import { parseReview, review } from './authorization/review.ts';
 import { createAdministrator, createBuiltInRoles, needsAdministrator } from './first-start.ts';
-import { builtInBehaviours } from './model-hooks.ts';
+import { builtInHooks } from './model-hooks.ts';
 import { builtInModels, PersonalAccessToken, Role, RoleBinding, User } from './models.ts';
 import type { AuthOptions } from './options.ts';
 import { OutageLog } from './outage-log.ts';
@@ -76,7 +76,7 @@ export class Auth {
   /** To be registered with owner '' before `start`. */
   readonly models = builtInModels;
   /** What the built-in models do at writes and how they are shown, by `<kind>.<group>`. */
-  readonly behaviours: ReadonlyMap<string, ModelBehaviour>;
+  readonly hooks: ReadonlyMap<string, ModelHooks>;
   readonly rateLimiter: RateLimiter;
   readonly audit: AuditLog;
   readonly #parts: AuthParts;
@@ -123,7 +123,7 @@ export class Auth {
       current,
       logger,
     });
-    this.behaviours = builtInBehaviours({
+    this.hooks = builtInHooks({
       rbac: this.authorizer,
       checks: writeChecks(this.authorizer, this.#keys, parts.open ?? false),
       current,

@@ -2,14 +2,14 @@
 import { LRUCache } from 'lru-cache';
 import type { ExtensionObject } from '../model/object.ts';
 import type { Caller } from '../resource/access.ts';
-import type { ModelBehaviour } from '../resource/behaviour.ts';
+import type { ModelHooks } from '../resource/hooks.ts';
 import type { TokenSpec, TokenStatus } from './authentication/tokens.ts';
 import { digestOf, newToken } from './authentication/tokens.ts';
 import type { WriteCheck, WriteChecks } from './authorization/escalation.ts';
 import { isOwn } from './authorization/escalation.ts';
 import type { Rbac } from './authorization/rbac.ts';
 
-export interface BehaviourParts {
+export interface HookDependencies {
   readonly rbac: Rbac;
   readonly checks: WriteChecks;
   /** Resolves once what was acknowledged anywhere is known here; undefined when it already is. */
@@ -18,27 +18,27 @@ export interface BehaviourParts {
 }
 
 /** By `<kind>.<group>`. */
-export function builtInBehaviours(parts: BehaviourParts): ReadonlyMap<string, ModelBehaviour> {
-  const checked = (check: WriteCheck): ModelBehaviour => ({
+export function builtInHooks(parts: HookDependencies): ReadonlyMap<string, ModelHooks> {
+  const checked = (check: WriteCheck): ModelHooks => ({
     async prepareWrite(object, before, caller) {
       await parts.current();
       check(caller, before, object);
       return object;
     },
   });
-  return new Map<string, ModelBehaviour>([
+  return new Map<string, ModelHooks>([
     ['User.', checked(parts.checks.user)],
     ['Role.', checked(parts.checks.role)],
     ['RoleBinding.', checked(parts.checks.binding)],
-    ['PersonalAccessToken.', tokenBehaviour(parts)],
-    ['Secret.', secretBehaviour],
+    ['PersonalAccessToken.', tokenHooks(parts)],
+    ['Secret.', secretHooks],
   ]);
 }
 
 /** Tokens between their making and the answer that tells them; an answer that never comes leaves none behind for long. */
 const untold = { max: 1_000, ttl: 60_000 };
 
-function tokenBehaviour({ rbac, checks, current, random }: BehaviourParts): ModelBehaviour {
+function tokenHooks({ rbac, checks, current, random }: HookDependencies): ModelHooks {
   const told = new LRUCache<string, string>(untold);
 
   function created(object: ExtensionObject, caller: Caller): ExtensionObject {
@@ -79,7 +79,7 @@ function tokenBehaviour({ rbac, checks, current, random }: BehaviourParts): Mode
 
 type Texts = Readonly<Record<string, string>>;
 
-const secretBehaviour: ModelBehaviour = {
+const secretHooks: ModelHooks = {
   hidesValues: true,
   prepareWrite(object) {
     const { stringData, ...rest } = object as ExtensionObject & { stringData?: Texts };

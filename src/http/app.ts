@@ -12,7 +12,7 @@ import { KindredError } from '../errors.ts';
 import type { SchemeRegistry } from '../model/registry.ts';
 import type { Access, Authorizer, Caller, Decision, Identity } from '../resource/access.ts';
 import type { ExtensionClient } from '../resource/extension-client.ts';
-import type { Resources } from '../resource/registry.ts';
+import type { ResourceRegistry } from '../resource/registry.ts';
 import { http } from '../runtime/node-http.ts';
 import type { TurnQueue } from '../runtime/turns.ts';
 import type { MaybePromise } from '../store/store.ts';
@@ -60,7 +60,7 @@ import { WaitingAnswers } from './server/waiting-answers.ts';
 
 export interface AppDependencies {
   readonly registry: SchemeRegistry;
-  readonly resources: Resources;
+  readonly resources: ResourceRegistry;
   readonly custom: CustomRoutes;
   readonly documents: ApiDocuments;
   /**

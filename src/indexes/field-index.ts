@@ -17,7 +17,7 @@ import { sortByComparison, sortByNumber, sortByText } from './sort.ts';
 /** Shorter runs are read from the order each time. */
 const leastRun = 256;
 
-export interface IndexParts {
+export interface IndexDependencies {
   /** Name by slot. */
   readonly names: string[];
   readonly scratch: Scratch;
@@ -35,12 +35,12 @@ export abstract class FieldIndex {
   owners: Uint32Array<ArrayBuffer> | undefined;
   /** Objects without a key. */
   readonly without = new SlotSet();
-  protected readonly parts: IndexParts;
+  protected readonly parts: IndexDependencies;
   /** Of a unique index: keys that more than one object had, by their identity. */
   readonly #conflicts = new Map<unknown, unknown>();
   readonly #runs = new Map<unknown, SlotSet>();
 
-  constructor(field: Field, column: Column, parts: IndexParts) {
+  constructor(field: Field, column: Column, parts: IndexDependencies) {
     this.field = field;
     this.column = column;
     this.parts = parts;
@@ -248,7 +248,7 @@ export class SingleIndex extends FieldIndex {
   #isWhole = false;
 
   /** @param values the names by slot, which somebody else keeps, for the index of the names */
-  constructor(field: Field, parts: IndexParts, values?: unknown[]) {
+  constructor(field: Field, parts: IndexDependencies, values?: unknown[]) {
     const column = columnOf(field, values);
     super(field, column, parts);
     this.order = new Order(column, values ? { names: parts.names } : parts);
@@ -345,7 +345,7 @@ export class MultiIndex extends FieldIndex {
   readonly #free: number[] = [];
   #used = 0;
 
-  constructor(field: Field, parts: IndexParts) {
+  constructor(field: Field, parts: IndexDependencies) {
     const column = columnOf(field);
     super(field, column, parts);
     const self = this;

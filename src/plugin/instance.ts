@@ -12,7 +12,7 @@ import type { CustomRoutes } from '../http/custom/routes.ts';
 import type { SchemeManager, SchemeRegistry } from '../model/registry.ts';
 import type { Scheme } from '../model/scheme.ts';
 import type { ExtensionClient } from '../resource/extension-client.ts';
-import type { Resources } from '../resource/registry.ts';
+import type { ResourceRegistry } from '../resource/registry.ts';
 import type { Logger } from '../runtime/logger.ts';
 import type { Timers } from '../runtime/timers.ts';
 import { endsWithin } from '../runtime/timers.ts';
@@ -39,7 +39,7 @@ interface Rights {
 /** What the host gives to every instance. */
 export interface PluginDependencies {
   readonly registry: SchemeRegistry;
-  readonly resources: Resources;
+  readonly resources: ResourceRegistry;
   readonly custom: CustomRoutes;
   readonly store: LeaseStore;
   /** Acts as the service. */

@@ -16,7 +16,7 @@ import type { SchemeRegistry } from '../model/registry.ts';
 import { Queries } from '../query/query.ts';
 import { system } from '../resource/access.ts';
 import type { AppliedChange } from '../resource/change.ts';
-import type { Resources } from '../resource/registry.ts';
+import type { ResourceRegistry } from '../resource/registry.ts';
 import type { ModelResource } from '../resource/resource.ts';
 import type { WriteOptions } from '../resource/writer.ts';
 import type { Logger } from '../runtime/logger.ts';
@@ -182,7 +182,7 @@ export interface PreDeclaredParts {
   readonly plugin: string;
   readonly documents: readonly Declared[];
   readonly registry: SchemeRegistry;
-  readonly resources: Resources;
+  readonly resources: ResourceRegistry;
   readonly reservedDomain: string;
   /** Whether a plugin of this name is there at all: what a plugin declared that is gone may be taken over. */
   readonly isPlugin: (name: string) => boolean;

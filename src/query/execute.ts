@@ -65,11 +65,11 @@ interface Answer {
  * A page and the exact total. A promise only when the query does not fit into one slice.
  * Throws (or rejects with) InvalidSelector, InvalidParameter, QueryLimit.
  */
-export function run(index: ModelIndex, query: Query, limits: QueryLimits): QueryResult | Promise<QueryResult> {
+export function execute(index: ModelIndex, query: Query, limits: QueryLimits): QueryResult | Promise<QueryResult> {
   return runSlots(index, query, limits, (total, slots) => ({ total, refs: refsOf(index, slots) }));
 }
 
-/** As `run`, with the slots of the page for a callback in the turn in which they were found: the next change may make them others'. */
+/** As `execute`, with the slots of the page for a callback in the turn in which they were found: the next change may make them others'. */
 export function runSlots<T>(
   index: ModelIndex,
   query: Query,

@@ -8,7 +8,7 @@ const bytesOf = (id: number, length: number) => Buffer.from(`${id} `.repeat(leng
 const object = (id: number, length = 480, revision = id) => ({ id, revision, bytes: bytesOf(id, length) });
 
 test('an object is found in its slot, until another is put there or it is taken out', () => {
-  const shelf = new ByteCache(10_000).shelf();
+  const shelf = new ByteCache(10_000).objectCache();
   shelf.set(3, object(7, 100, 9));
   assert.deepEqual(shelf.get(3), object(7, 100, 9));
   assert.deepEqual(shelf.bytes(3), bytesOf(7, 100));
@@ -21,7 +21,7 @@ test('an object is found in its slot, until another is put there or it is taken 
 
 test('what was used stays when room is made, what was not goes, the oldest first', () => {
   // 16 segments of 4,096 bytes, 8 objects in each.
-  const shelf = new ByteCache(65_536).shelf();
+  const shelf = new ByteCache(65_536).objectCache();
   for (let slot = 0; slot < 128; slot++) shelf.set(slot, object(slot));
   for (const slot of [0, 3, 9]) assert(shelf.bytes(slot));
   for (let slot = 128; slot < 140; slot++) shelf.set(slot, object(slot));
@@ -30,7 +30,7 @@ test('what was used stays when room is made, what was not goes, the oldest first
 });
 
 test('use counts once: what was not asked for since goes the next time', () => {
-  const shelf = new ByteCache(65_536).shelf();
+  const shelf = new ByteCache(65_536).objectCache();
   shelf.set(0, object(0));
   assert(shelf.get(0));
   for (let slot = 1; slot < 140; slot++) shelf.set(slot, object(slot));
@@ -40,7 +40,7 @@ test('use counts once: what was not asked for since goes the next time', () => {
 
 test('what is changed again and again takes no room from the others, nor much room itself', () => {
   const cache = new ByteCache(2 ** 20);
-  const shelf = cache.shelf();
+  const shelf = cache.objectCache();
   for (let slot = 0; slot < 500; slot++) shelf.set(slot, object(slot));
   for (let revision = 0; revision < 20_000; revision++) shelf.set(revision % 50, object(revision % 50, 480, revision));
   for (let slot = 50; slot < 500; slot++) assert(shelf.bytes(slot), `object ${slot}`);
@@ -49,7 +49,7 @@ test('what is changed again and again takes no room from the others, nor much ro
 });
 
 test('a view stays what it was, whatever becomes of the cache', () => {
-  const shelf = new ByteCache(65_536).shelf();
+  const shelf = new ByteCache(65_536).objectCache();
   shelf.set(0, object(0));
   const view = shelf.bytes(0)!;
   for (let id = 1; id < 2_000; id++) shelf.set(id % 300, object(id));
@@ -57,14 +57,14 @@ test('a view stays what it was, whatever becomes of the cache', () => {
 });
 
 test('an object larger than the cache is not kept, nor what it replaces', () => {
-  const shelf = new ByteCache(1_000).shelf();
+  const shelf = new ByteCache(1_000).objectCache();
   shelf.set(0, object(1, 100));
   shelf.set(0, object(2, 2_000));
   assert.equal(shelf.get(0), undefined);
 });
 
 test('a cache of no bytes keeps nothing', () => {
-  const shelf = new ByteCache(0).shelf();
+  const shelf = new ByteCache(0).objectCache();
   shelf.set(0, object(1, 0));
   assert.equal(shelf.get(0), undefined);
 });
@@ -83,7 +83,7 @@ test('over any changes what is found is what was put last, and never more is in 
       fc.integer({ min: 600, max: 40_000 }),
       (changes, maxBytes) => {
         const cache = new ByteCache(maxBytes);
-        const shelves = [cache.shelf(), cache.shelf()];
+        const shelves = [cache.objectCache(), cache.objectCache()];
         const known = [
           new Map<number, { id: number; length: number }>(),
           new Map<number, { id: number; length: number }>(),

@@ -26,7 +26,7 @@ class Segment {
   readonly bytes: Buffer;
   readonly numbers: Float64Array;
   /** Whose the objects are, in the order in which they stand here. */
-  readonly owners: Shelf[] = [];
+  readonly owners: ObjectCache[] = [];
   /** Where the next object begins. */
   end = 0;
   /** Bytes of the objects that are still found here, headers included. */
@@ -71,11 +71,11 @@ export class ByteCache {
   }
 
   /** The part of one model. */
-  shelf(): Shelf {
-    return new Shelf(this);
+  objectCache(): ObjectCache {
+    return new ObjectCache(this);
   }
 
-  /** For shelves: a view of the bytes at a place. */
+  /** For object caches: a view of the bytes at a place. */
   view(place: number): Buffer {
     const { bytes, numbers } = this.#segmentOf(place);
     const start = this.#startOf(place);
@@ -85,15 +85,15 @@ export class ByteCache {
     return bytes.subarray(start + header.bytes, start + header.bytes + numbers[head + header.length]!);
   }
 
-  /** For shelves: what is at a place. */
+  /** For object caches: what is at a place. */
   object(place: number): Cached {
     const { numbers } = this.#segmentOf(place);
     const head = this.#startOf(place) / 8;
     return { id: numbers[head + header.id]!, revision: numbers[head + header.revision]!, bytes: this.view(place) };
   }
 
-  /** For shelves: copies an object, and gives its place; 0 for one that is larger than the whole cache. */
-  put(owner: Shelf, slot: number, object: Cached): number {
+  /** For object caches: copies an object, and gives its place; 0 for one that is larger than the whole cache. */
+  put(owner: ObjectCache, slot: number, object: Cached): number {
     const size = sizeOf(object.bytes.length);
     if (Math.max(size, this.#segmentBytes) > this.#maxBytes) return 0;
     const last = this.#queue.at(-1);
@@ -101,7 +101,7 @@ export class ByteCache {
     return this.#write(segment, owner, slot, object);
   }
 
-  /** For shelves: what is at a place is not found any more. */
+  /** For object caches: what is at a place is not found any more. */
   drop(place: number): void {
     const segment = this.#segmentOf(place);
     const size = sizeOf(segment.numbers[this.#startOf(place) / 8 + header.length]!);
@@ -123,7 +123,7 @@ export class ByteCache {
     return segment.number * 2 ** this.#unitBits + start / unit;
   }
 
-  #write(segment: Segment, owner: Shelf, slot: number, { id, revision, bytes }: Cached): number {
+  #write(segment: Segment, owner: ObjectCache, slot: number, { id, revision, bytes }: Cached): number {
     const { numbers, end } = segment;
     const head = end / 8;
     numbers[head + header.id] = id;
@@ -147,15 +147,17 @@ export class ByteCache {
     const emptiest = this.#emptiest();
     const isWorthTidying = emptiest && (emptiest.live === 0 || isMuchReplaced || isFull());
     const isTidied = isWorthTidying && emptiest.live <= Math.min(this.#segmentBytes * share.tidied, capacity - size);
-    const spared = new Spared(Math.min(this.#segmentBytes * (isTidied ? share.tidied : share.used), capacity - size));
-    if (isTidied) this.#giveUp(emptiest, spared, true);
-    while (isFull()) this.#giveUp(this.#queue[0]!, spared, false);
+    const survivors = new Survivors(
+      Math.min(this.#segmentBytes * (isTidied ? share.tidied : share.used), capacity - size),
+    );
+    if (isTidied) this.#giveUp(emptiest, survivors, true);
+    while (isFull()) this.#giveUp(this.#queue[0]!, survivors, false);
     const free = this.#segments.indexOf(undefined, 1);
     const segment = new Segment(free < 0 ? this.#segments.length : free, capacity);
     this.#segments[segment.number] = segment;
     this.#queue.push(segment);
     this.#bytes += capacity;
-    for (const { owner, slot, object } of spared.objects) {
+    for (const { owner, slot, object } of survivors.objects) {
       owner.move(slot, this.#write(segment, owner, slot, object));
     }
     return segment;
@@ -167,7 +169,7 @@ export class ByteCache {
     return emptiest;
   }
 
-  #giveUp(segment: Segment, spared: Spared, isWhole: boolean): void {
+  #giveUp(segment: Segment, survivors: Survivors, isWhole: boolean): void {
     const { bytes, numbers, owners } = segment;
     let start = 0;
     for (const owner of owners) {
@@ -181,7 +183,7 @@ export class ByteCache {
         if (isWhole || mark % 2 === 1) {
           const content = bytes.subarray(start + header.bytes, start + header.bytes + length);
           const object = { id: numbers[head + header.id]!, revision: numbers[head + header.revision]!, bytes: content };
-          spared.add({ owner, slot, object });
+          survivors.add({ owner, slot, object });
         }
       }
       start += sizeOf(length);
@@ -198,15 +200,15 @@ export class ByteCache {
 }
 
 /** What leaves one segment for the next, as long as there is room. */
-class Spared {
-  readonly objects: { readonly owner: Shelf; readonly slot: number; readonly object: Cached }[] = [];
+class Survivors {
+  readonly objects: { readonly owner: ObjectCache; readonly slot: number; readonly object: Cached }[] = [];
   room: number;
 
   constructor(room: number) {
     this.room = room;
   }
 
-  add(one: Spared['objects'][number]): void {
+  add(one: Survivors['objects'][number]): void {
     const size = sizeOf(one.object.bytes.length);
     if (size > this.room) return;
     this.objects.push(one);
@@ -218,7 +220,7 @@ class Spared {
  * The cached objects of one model by slot of its index. What is here is what the index has: whoever changes an object in the
  * index sets or deletes its slot in the same turn.
  */
-export class Shelf {
+export class ObjectCache {
   readonly #cache: ByteCache;
   /** Of each slot; 0: not here. */
   #places = new Uint32Array(0);

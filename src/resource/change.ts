@@ -31,7 +31,7 @@ export class AppliedChange {
   #objectBefore: ExtensionObject | undefined;
   #entry: IndexEntry | undefined;
   #entryBefore: IndexEntry | undefined;
-  #shown: Buffer | undefined;
+  #view: Buffer | undefined;
 
   constructor(change: Change, model: RegisteredModel, known?: KnownChange) {
     this.revision = change.revision;
@@ -62,9 +62,9 @@ export class AppliedChange {
   }
 
   /** Content as watches show it, made once for all of them. */
-  shown(): Buffer {
-    this.#shown ??= this.model.shownInList(this.bytes);
-    return this.#shown;
+  view(): Buffer {
+    this.#view ??= this.model.listView(this.bytes);
+    return this.#view;
   }
 
   /** Gives up what can be made again from the bytes. */

@@ -12,14 +12,14 @@ import type { Authorizer, Caller, Decision } from './access.ts';
 import type { ExtensionClient, ListResult, WatchEvent } from './extension-client.ts';
 import { answered, checkPatch } from './hidden.ts';
 import type { Stored } from './registered-model.ts';
-import type { Resources } from './registry.ts';
+import type { ResourceRegistry } from './registry.ts';
 import type { ModelResource } from './resource.ts';
 import type { WatchEvent as ResourceEvent, Sink } from './watch/events.ts';
 import { followRights, seenNames } from './watch/rights.ts';
 import type { Answer, WriteOptions } from './writer.ts';
 
-export interface LocalClientParts {
-  readonly resources: Resources;
+export interface LocalClientDependencies {
+  readonly resources: ResourceRegistry;
   readonly registry: SchemeRegistry;
   readonly authorizer: Authorizer;
   readonly caller: Caller;
@@ -46,8 +46,8 @@ const notJson = {
 
 const defaultSize = 20;
 
-export function createLocalClient(parts: LocalClientParts): ExtensionClient {
-  const { registry, resources, authorizer, caller } = parts;
+export function createLocalClient(dependencies: LocalClientDependencies): ExtensionClient {
+  const { registry, resources, authorizer, caller } = dependencies;
 
   /** The model's objects once their indexes are built, if the caller may do this. */
   async function open(
@@ -58,14 +58,14 @@ export function createLocalClient(parts: LocalClientParts): ExtensionClient {
   ): Promise<{ resource: ModelResource; decision: Decision & { allowed: true } }> {
     const scheme = registry.schemeOf(type);
     const decision = permit(scheme, verb, name, subresource);
-    if (!parts.unchecked) registry.assertOpen(scheme, caller.plugin);
+    if (!dependencies.unchecked) registry.assertOpen(scheme, caller.plugin);
     const resource = resources.model(scheme);
     if (!resource.isReady) await resource.ready;
     return { resource, decision };
   }
 
   function permit(scheme: Scheme, verb: string, name?: string, subresource?: string): Decision & { allowed: true } {
-    if (parts.unchecked) return { allowed: true, reason: 'the service itself' };
+    if (dependencies.unchecked) return { allowed: true, reason: 'the service itself' };
     const resource = subresource ? `${scheme.plural}/${subresource}` : scheme.plural;
     const decision = authorizer.decide(caller.identity, { verb, group: scheme.groupVersionKind.group, resource, name });
     if (decision.allowed) return decision;
@@ -82,7 +82,7 @@ export function createLocalClient(parts: LocalClientParts): ExtensionClient {
   const mayGet =
     (resource: ModelResource) =>
     (name: string): boolean => {
-      if (parts.unchecked) return true;
+      if (dependencies.unchecked) return true;
       const { plural, groupVersionKind } = resource.scheme;
       const access = { verb: 'get', group: groupVersionKind.group, resource: plural, name };
       return authorizer.decide(caller.identity, access).allowed;
@@ -90,7 +90,7 @@ export function createLocalClient(parts: LocalClientParts): ExtensionClient {
   const written = <T>(resource: ModelResource, { stored }: Answer): T =>
     objectOf<T>(answered(resource, stored, mayGet(resource)));
 
-  const writeOptions = (): WriteOptions => ({ caller, fence: parts.fence?.() });
+  const writeOptions = (): WriteOptions => ({ caller, fence: dependencies.fence?.() });
 
   async function list<T>(
     type: ModelType<T>,
@@ -215,7 +215,7 @@ export function createLocalClient(parts: LocalClientParts): ExtensionClient {
         },
         sink,
       );
-      const unfollow = parts.unchecked
+      const unfollow = dependencies.unchecked
         ? undefined
         : followRights({ authorizer, identity: caller.identity, resource, names }, (error) => sink.end(error));
       const stop = () => sink.close();

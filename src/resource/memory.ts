@@ -1,7 +1,7 @@
 /** What one process has in memory of one model: its indexes and hot objects, as of the revision that the feed has applied. */
 import { KindredError } from '../errors.ts';
 import { ModelIndex } from '../indexes/model-index.ts';
-import type { ByteCache, Shelf } from './byte-cache.ts';
+import type { ByteCache, ObjectCache } from './byte-cache.ts';
 import type { AppliedChange } from './change.ts';
 import type { RegisteredModel } from './registered-model.ts';
 
@@ -24,7 +24,7 @@ const texts = {
 
 export class ModelMemory {
   readonly model: RegisteredModel;
-  readonly cache: Shelf;
+  readonly cache: ObjectCache;
   #index: ModelIndex;
   #number = -1;
   #followedSince = Number.POSITIVE_INFINITY;
@@ -37,7 +37,7 @@ export class ModelMemory {
 
   constructor(model: RegisteredModel, cache: ByteCache) {
     this.model = model;
-    this.cache = cache.shelf();
+    this.cache = cache.objectCache();
     this.#index = new ModelIndex(model.scheme.indexes);
   }
 

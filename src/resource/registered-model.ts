@@ -2,8 +2,8 @@
 import type { IndexDefinition, IndexEntry } from '../model/index-entry.ts';
 import type { ExtensionObject } from '../model/object.ts';
 import type { Scheme } from '../model/scheme.ts';
-import type { ModelBehaviour, Showing } from './behaviour.ts';
 import { storedEntry } from './entries.ts';
+import type { ModelHooks, Projection } from './hooks.ts';
 
 /** An object as it is stored and sent. */
 export interface Stored {
@@ -22,14 +22,14 @@ export class RegisteredModel {
   readonly apiVersion: string;
   readonly kind: string;
   readonly uniques: readonly IndexDefinition[];
-  readonly behaviour: ModelBehaviour | undefined;
+  readonly hooks: ModelHooks | undefined;
 
-  constructor(scheme: Scheme, behaviour?: ModelBehaviour) {
+  constructor(scheme: Scheme, hooks?: ModelHooks) {
     this.scheme = scheme;
     this.apiVersion = scheme.apiVersion;
     this.kind = scheme.groupVersionKind.kind;
     this.uniques = scheme.indexes.filter((definition) => definition.unique);
-    this.behaviour = behaviour;
+    this.hooks = hooks;
   }
 
   /** Stored bytes; an empty object of this name when they are no JSON. */
@@ -48,15 +48,15 @@ export class RegisteredModel {
   }
 
   /** As the built-in model shows it: a Secret in a list without its values, for example. */
-  shown(stored: Stored, how: Showing, object?: ExtensionObject): Stored {
-    if (!this.behaviour?.show) return stored;
-    const shown = this.behaviour.show(object ?? this.parse(stored.bytes, stored.name), how);
+  view(stored: Stored, projection: Projection, object?: ExtensionObject): Stored {
+    if (!this.hooks?.show) return stored;
+    const shown = this.hooks.show(object ?? this.parse(stored.bytes, stored.name), projection);
     return { ...stored, bytes: Buffer.from(JSON.stringify(shown)) };
   }
 
   /** One object's bytes as lists, exports and watches show them. */
-  shownInList(bytes: Buffer): Buffer {
-    if (!this.behaviour?.show) return bytes;
-    return Buffer.from(JSON.stringify(this.behaviour.show(JSON.parse(bytes.toString()) as ExtensionObject, 'list')));
+  listView(bytes: Buffer): Buffer {
+    if (!this.hooks?.show) return bytes;
+    return Buffer.from(JSON.stringify(this.hooks.show(JSON.parse(bytes.toString()) as ExtensionObject, 'list')));
   }
 }

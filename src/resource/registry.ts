@@ -7,17 +7,17 @@ import { TurnQueue } from '../runtime/turns.ts';
 import { CommitQueue } from '../store/commit-queue.ts';
 import type { Store } from '../store/store.ts';
 import { Background } from './background.ts';
-import type { ModelBehaviour } from './behaviour.ts';
 import { ByteCache } from './byte-cache.ts';
 import { Feed } from './feed.ts';
+import type { ModelHooks } from './hooks.ts';
 import type { ModelMemory, Problem } from './memory.ts';
 import type { ResourceDependencies, ResourceLimits } from './resource.ts';
 import { ModelResource } from './resource.ts';
-import type { LivePagesParts } from './watch/live-page.ts';
+import type { LivePagesDependencies } from './watch/live-page.ts';
 import { LivePages } from './watch/live-page.ts';
 import { Watches } from './watch/watches.ts';
 
-export interface ResourcesParts {
+export interface ResourceRegistryDependencies {
   readonly store: Store;
   readonly registry: SchemeRegistry;
   /** Milliseconds since the epoch. */
@@ -31,12 +31,12 @@ export interface ResourcesParts {
     readonly writeTimeout: number;
     /** Milliseconds between bookmarks on an idle watch, at most. */
     readonly bookmarkInterval: number;
-    readonly livePages: LivePagesParts['limits'];
+    readonly livePages: LivePagesDependencies['limits'];
   };
   readonly reservedDomain: string;
   readonly logger: ResourceDependencies['logger'];
   /** Of built-in models, by `<kind>.<group>`. */
-  readonly behaviours: ReadonlyMap<string, ModelBehaviour>;
+  readonly hooks: ReadonlyMap<string, ModelHooks>;
 }
 
 export interface ModelState extends GroupVersionKind {
@@ -48,20 +48,20 @@ export interface ModelState extends GroupVersionKind {
 
 const notRegistered = { en: 'The model {kind} ({version}) is not registered', zh: '模型 {kind}（{version}）未注册' };
 
-export class Resources {
+export class ResourceRegistry {
   readonly feed: Feed;
   readonly queue: CommitQueue;
   readonly watches: Watches;
   readonly turns: TurnQueue;
   readonly livePages: LivePages;
-  readonly #parts: ResourcesParts;
+  readonly #dependencies: ResourceRegistryDependencies;
   readonly #resourceDependencies: ResourceDependencies;
   readonly #byScheme = new Map<Scheme, ModelResource>();
   readonly #stopListening: (() => void)[];
 
-  constructor(parts: ResourcesParts) {
-    this.#parts = parts;
-    const { store, registry, now, monotonicNow, limits, reservedDomain, logger } = parts;
+  constructor(dependencies: ResourceRegistryDependencies) {
+    this.#dependencies = dependencies;
+    const { store, registry, now, monotonicNow, limits, reservedDomain, logger } = dependencies;
     this.turns = new TurnQueue(monotonicNow);
     this.feed = new Feed({ store, monotonicNow, logger, memoryOf: (number) => this.#memoryOf(number) });
     const background = new Background({ width: 2, now: monotonicNow });
@@ -108,7 +108,7 @@ export class Resources {
   }
 
   find(group: string, version: string, plural: string): ModelResource | undefined {
-    const scheme = this.#parts.registry.find(group, version, plural);
+    const scheme = this.#dependencies.registry.find(group, version, plural);
     return scheme && this.#byScheme.get(scheme);
   }
 
@@ -134,14 +134,14 @@ export class Resources {
     const resource = new ModelResource(
       scheme,
       this.#resourceDependencies,
-      this.#parts.behaviours.get(`${kind}.${group}`),
+      this.#dependencies.hooks.get(`${kind}.${group}`),
     );
     this.#byScheme.set(scheme, resource);
     // Who registers waits for nothing; the indexes are built once its own code has returned.
     setImmediate(() => {
       if (this.#byScheme.get(scheme) !== resource) return;
       resource.ready.catch((error: unknown) =>
-        this.#parts.logger.error({ err: error, group, kind }, 'The indexes could not be built'),
+        this.#dependencies.logger.error({ err: error, group, kind }, 'The indexes could not be built'),
       );
     });
   }

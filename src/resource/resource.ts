@@ -5,13 +5,13 @@ import { fieldNames } from '../indexes/field.ts';
 import type { Place } from '../indexes/model-index.ts';
 import type { Scheme } from '../model/scheme.ts';
 import type { Plan, QueryResult } from '../query/execute.ts';
-import { explain, run, runIds, runSlots } from '../query/execute.ts';
+import { execute, explain, runIds, runSlots } from '../query/execute.ts';
 import type { Condition, Query, SortTerm } from '../query/query.ts';
 import type { MaybePromise, Snapshot } from '../store/store.ts';
-import type { ModelBehaviour } from './behaviour.ts';
 import { buildIndexes } from './builder.ts';
 import type { ByteCache } from './byte-cache.ts';
 import { asBuffer, ownBytes } from './bytes.ts';
+import type { ModelHooks } from './hooks.ts';
 import { ModelMemory } from './memory.ts';
 import type { Missing, ReadObject } from './reader.ts';
 import { ObjectReader } from './reader.ts';
@@ -112,9 +112,9 @@ export class ModelResource {
   /** Grows with each build; an older one that is still under way comes to nothing. */
   #builds = 0;
 
-  constructor(scheme: Scheme, dependencies: ResourceDependencies, behaviour?: ModelBehaviour) {
+  constructor(scheme: Scheme, dependencies: ResourceDependencies, hooks?: ModelHooks) {
     this.#dependencies = dependencies;
-    this.model = new RegisteredModel(scheme, behaviour);
+    this.model = new RegisteredModel(scheme, hooks);
     this.memory = new ModelMemory(this.model, dependencies.cache);
     this.#reader = new ObjectReader({ ...dependencies, memory: this.memory });
     this.#writer = new Writer({ ...dependencies, memory: this.memory, reader: this.#reader });
@@ -140,12 +140,12 @@ export class ModelResource {
 
   /** Only who may `get` an object sees its values. */
   get hidesValues(): boolean {
-    return this.model.behaviour?.hidesValues === true;
+    return this.model.hooks?.hidesValues === true;
   }
 
   /** An object may be shown with what nobody is to keep: the values of a Secret, a token that was just made. */
   get isConfidential(): boolean {
-    return this.model.behaviour?.show !== undefined;
+    return this.model.hooks?.show !== undefined;
   }
 
   /** What selectors and sorts can name. */
@@ -238,7 +238,7 @@ export class ModelResource {
     if (!this.isConfidential) return read;
     return Promise.resolve(read).then(({ revision, stored }) => ({
       revision,
-      stored: this.model.shown(stored, 'get'),
+      stored: this.model.view(stored, 'get'),
     }));
   }
 
@@ -264,7 +264,7 @@ export class ModelResource {
   #query(query: Query): MaybePromise<QueryResult> {
     this.assertReady();
     const index = this.memory.index;
-    const result = run(index, query, this.#queryLimits());
+    const result = execute(index, query, this.#queryLimits());
     if (!(result instanceof Promise)) return result;
     return result.then((found) => {
       this.assertReady();
@@ -303,7 +303,7 @@ export class ModelResource {
   #shownPage(page: Page, bytes: number): MaybePromise<Page> {
     if (bytes > largePage) return this.#shownLargePage(page);
     if (!this.isConfidential) return page;
-    return { ...page, items: page.items.map((item) => this.model.shownInList(item)) };
+    return { ...page, items: page.items.map((item) => this.model.listView(item)) };
   }
 
   async #shownLargePage(page: Page): Promise<Page> {
@@ -311,7 +311,7 @@ export class ModelResource {
     const turns = this.#dependencies.turns.turns();
     for (const item of page.items) {
       if (turns.isDue) await turns.take();
-      items.push(this.model.shownInList(ownBytes(item)));
+      items.push(this.model.listView(ownBytes(item)));
     }
     return { ...page, items };
   }
@@ -383,7 +383,7 @@ export class ModelResource {
     const turns = this.#dependencies.turns.turns();
     for (const [place, bytes] of items) {
       if (isLarge && turns.isDue) await turns.take();
-      items.set(place, this.model.shownInList(isLarge ? ownBytes(bytes) : bytes));
+      items.set(place, this.model.listView(isLarge ? ownBytes(bytes) : bytes));
     }
     return undefined;
   }
@@ -452,7 +452,7 @@ export class ModelResource {
       const rows = await snapshot.get(this.memory.number, wanted);
       if (rows.length !== wanted.length)
         throw new Error(`snapshot of ${this.kind}: ${wanted.length - rows.length} rows missing`);
-      yield rows.map((row) => this.model.shownInList(asBuffer(row.bytes)));
+      yield rows.map((row) => this.model.listView(asBuffer(row.bytes)));
       at += wanted.length;
       const bytes = rows.reduce((sum, row) => sum + row.bytes.byteLength, 0) / rows.length;
       count = Math.max(1, Math.min(exportPortion.most, Math.floor(exportPortion.bytes / bytes)));

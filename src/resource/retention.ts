@@ -1,7 +1,7 @@
 /** Keeps the change log bounded (contract section 13): at least the newest `maxCount` changes and all of the last `maxAge`. */
 import type { Store } from '../store/store.ts';
 
-export interface RetentionParts {
+export interface RetentionDependencies {
   readonly store: Store;
   readonly now: () => number;
   readonly maxCount: number;
@@ -15,7 +15,7 @@ const interval = 10_000;
 const pause = 20;
 
 /** @returns stops it */
-export function startRetention({ store, now, maxCount, maxAge, logger }: RetentionParts): () => void {
+export function startRetention({ store, now, maxCount, maxAge, logger }: RetentionDependencies): () => void {
   let timer: NodeJS.Timeout;
   let isStopped = false;
 

@@ -136,9 +136,9 @@ export class Writer {
       const candidate = { ...object, metadata };
       if (turns.isDue) await turns.take();
       await this.#validate(candidate, violations, turns);
-      const made = (await this.#model.behaviour?.prepareWrite?.(candidate, undefined, options.caller)) ?? candidate;
+      const made = (await this.#model.hooks?.prepareWrite?.(candidate, undefined, options.caller)) ?? candidate;
       const answer = await this.#insert(made, options, turns);
-      if (answer) return { ...answer, stored: this.#model.shown(answer.stored, 'created', made) };
+      if (answer) return { ...answer, stored: this.#model.view(answer.stored, 'created', made) };
       if (!generate || attempt === writeAttempts)
         throw new KindredError('AlreadyExists', texts.exists, { kind: this.#model.kind, name });
     }
@@ -196,7 +196,7 @@ export class Writer {
     if (options.kind === 'merge') checkMergePatch(patch);
     const limits = this.#dependencies.limits.patch;
     return this.#mutate(name, options, async (stored, turns) => {
-      const shown = this.#model.behaviour?.show?.(stored.object, 'get');
+      const shown = this.#model.hooks?.show?.(stored.object, 'get');
       const base = shown ? structuredClone(shown) : this.#model.parse(stored.bytes, name);
       base.apiVersion = this.#model.apiVersion;
       if (turns.isDue) await turns.take();
@@ -281,7 +281,7 @@ export class Writer {
     if (onlyFinalizersWent(stored.object, next)) violations.refuse();
     else await this.#validate(next, violations, turns);
     if (turns.isDue) await turns.take();
-    const prepared = (await this.#model.behaviour?.prepareWrite?.(next, stored.object, caller)) ?? next;
+    const prepared = (await this.#model.hooks?.prepareWrite?.(next, stored.object, caller)) ?? next;
     return prepared !== next && sameContent(stored.object, prepared) ? undefined : prepared;
   }
 
@@ -311,11 +311,11 @@ export class Writer {
         if (!next)
           return {
             revision: this.#dependencies.feed.applied,
-            stored: this.#model.shown(stored, 'get'),
+            stored: this.#model.view(stored, 'get'),
             changed: false,
           };
         const answer = await this.#store(stored, next, options, turns);
-        if (answer) return { ...answer, stored: this.#model.shown(answer.stored, 'get') };
+        if (answer) return { ...answer, stored: this.#model.view(answer.stored, 'get') };
       }
       throw new KindredError('NotReady', texts.contended, { name }, {}, { headers: { 'retry-after': '1' } });
     } finally {

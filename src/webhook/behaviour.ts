@@ -3,7 +3,7 @@ import type { Text, Violation } from '../errors.ts';
 import { invalid, KindredError, violation } from '../errors.ts';
 import { parseLabelSelector } from '../query/selector.ts';
 import type { Access, Author, Authorizer, Authors, Caller, Decision, Identity } from '../resource/access.ts';
-import type { ModelBehaviour } from '../resource/behaviour.ts';
+import type { ModelHooks } from '../resource/hooks.ts';
 import type { WebhookObject, WebhookSpec, WebhookStatus } from './model.ts';
 
 const texts = {
@@ -29,7 +29,7 @@ function resourceOf(text: string): { readonly plural: string; readonly group: st
 }
 
 /** @param authorizer decides by the credential of whoever writes  @param authors without one, as deliveries do later */
-export function webhookBehaviour(authorizer: Authorizer, authors: Authors): ModelBehaviour {
+export function webhookHooks(authorizer: Authorizer, authors: Authors): ModelHooks {
   /** @throws Forbidden */
   function checkRights({ identity }: Caller, author: Author, spec: WebhookSpec): void {
     const missing = missingRight((access) => authorizer.decide(identity, access), spec);

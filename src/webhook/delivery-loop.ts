@@ -218,7 +218,7 @@ export class WebhookRun {
     if (!type || (this.#spec.events && !this.#spec.events.includes(type))) return;
     const object = `${resource}/${change.name}`;
     const { revision, time } = change;
-    const delivery = { revision, object, type, resource, time, content: change.shown(), attempts: 0, began: 0 };
+    const delivery = { revision, object, type, resource, time, content: change.view(), attempts: 0, began: 0 };
     this.#left.set(revision, delivery);
     this.#bytes += delivery.content.byteLength;
     const earlier = this.#byObject.get(object);

@@ -5,16 +5,16 @@ import { ifFound } from '../errors.ts';
 import type { Model } from '../model/model-type.ts';
 import type { SchemeRegistry } from '../model/registry.ts';
 import type { Author, Authorizer, Authors } from '../resource/access.ts';
-import type { ModelBehaviour } from '../resource/behaviour.ts';
 import type { AppliedChange } from '../resource/change.ts';
 import type { ExtensionClient } from '../resource/extension-client.ts';
-import type { Resources } from '../resource/registry.ts';
+import type { ModelHooks } from '../resource/hooks.ts';
+import type { ResourceRegistry } from '../resource/registry.ts';
 import type { ModelResource } from '../resource/resource.ts';
 import type { Logger } from '../runtime/logger.ts';
 import { TaskQueue } from '../runtime/task-queue.ts';
 import type { Timers } from '../runtime/timers.ts';
 import type { Lookup } from './address.ts';
-import { missingRight, webhookBehaviour } from './behaviour.ts';
+import { missingRight, webhookHooks } from './behaviour.ts';
 import type { WebhookRunOptions } from './delivery-loop.ts';
 import { KeyMissing, WebhookRun } from './delivery-loop.ts';
 import type { WebhookObject, WebhookSpec, WebhookStatus } from './model.ts';
@@ -40,7 +40,7 @@ export interface WebhookOptions extends Partial<WebhookRunOptions> {
 
 export interface WebhooksDependencies {
   readonly registry: SchemeRegistry;
-  readonly resources: Resources;
+  readonly resources: ResourceRegistry;
   readonly store: LeaseStore;
   /** Acts as the service; its writes carry the fence. */
   readonly clientOf: (fence: () => Fence | undefined) => ExtensionClient;
@@ -60,13 +60,13 @@ export interface WebhooksDependencies {
   readonly lookup?: Lookup;
 }
 
-/** The entry of `ResourcesParts.behaviours` for the model. */
-export function webhookBehaviours(
+/** The entry of `ResourceRegistryDependencies.hooks` for the model. */
+export function webhookHooksByModel(
   reservedDomain: string,
   authorizer: Authorizer,
   authors: Authors,
-): ReadonlyMap<string, ModelBehaviour> {
-  return new Map([[`Webhook.${webhookGroup(reservedDomain)}`, webhookBehaviour(authorizer, authors)]]);
+): ReadonlyMap<string, ModelHooks> {
+  return new Map([[`Webhook.${webhookGroup(reservedDomain)}`, webhookHooks(authorizer, authors)]]);
 }
 
 /** Milliseconds after which a change of the registered models is looked at. */

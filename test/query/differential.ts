@@ -11,7 +11,7 @@ import { ModelIndex } from '../../src/indexes/model-index.ts';
 import type { IndexEntry } from '../../src/model/index-entry.ts';
 import { bind } from '../../src/query/bind.ts';
 import type { QueryResult } from '../../src/query/execute.ts';
-import { run, runIds } from '../../src/query/execute.ts';
+import { execute, runIds } from '../../src/query/execute.ts';
 import { compareEntries, matches } from '../../src/query/match.ts';
 import type { RandomQuery } from './random.ts';
 import { Random, RandomModel } from './random.ts';
@@ -135,7 +135,7 @@ class Round {
       const size = random.pick([1, 2, 5, 20, 1000]);
       const page = 1 + (i === 0 ? 0 : random.below(Math.ceil(expected.length / size) + 2));
       const offset = (page - 1) * size;
-      const answer = run(this.#index, { ...query, offset, limit: size }, { now: () => 0, timeLimit: 1000 });
+      const answer = execute(this.#index, { ...query, offset, limit: size }, { now: () => 0, timeLimit: 1000 });
       assert(!(answer instanceof Promise));
       this.#compare(query, answer, expected, page, size);
     }
@@ -188,7 +188,7 @@ class Round {
     const now = () => ++time;
     const limits = { now, timeLimit: 1e9, slice: 0, portion: this.#random.pick([1, 3, 10]) };
     let done = false;
-    const answer = run(this.#index, { ...query, offset: 0, limit: 20 }, limits);
+    const answer = execute(this.#index, { ...query, offset: 0, limit: 20 }, limits);
     if (!(answer instanceof Promise)) return this.#compare(query, answer, this.#expected(query), 1, 20);
     this.#result.sliced++;
     let expected: string[] | undefined;
@@ -215,7 +215,7 @@ class Round {
       const query = { ...this.#model.query(), offset: 0, limit: this.#size + 100 };
       const limits = { now: () => 0, timeLimit: 1000 };
       const [anew, live] = await Promise.all(
-        [rebuilt, this.#index].map(async (index) => answerOf(await run(index, query, limits))),
+        [rebuilt, this.#index].map(async (index) => answerOf(await execute(index, query, limits))),
       );
       assert(anew === live, `rebuilt: ${this.#about(query)}`);
     }

@@ -7,7 +7,7 @@ import type { IndexDefinition, IndexEntry } from '../../src/model/index-entry.ts
 import { codecOf } from '../../src/model/key.ts';
 import { bindSort } from '../../src/query/bind.ts';
 import type { Plan, QueryLimits, QueryResult } from '../../src/query/execute.ts';
-import { explain, run, runIds } from '../../src/query/execute.ts';
+import { execute, explain, runIds } from '../../src/query/execute.ts';
 import type { Condition } from '../../src/query/query.ts';
 import { ListOptions, PageRequest, Queries } from '../../src/query/query.ts';
 
@@ -57,7 +57,7 @@ function ask(
   sort: { field: string; direction?: 'asc' | 'desc' }[] = [{ field: 'name' }],
   page: Partial<{ offset: number; limit: number; names: ReadonlySet<string> }> = {},
 ): QueryResult {
-  const result = run(index, { where, sort, offset: 0, limit: 100, ...page }, still);
+  const result = execute(index, { where, sort, offset: 0, limit: 100, ...page }, still);
   assert(!(result instanceof Promise));
   return result;
 }
@@ -466,7 +466,7 @@ describe('a page that is found by counting matches along the order', () => {
         for (let offset = 0; offset < total; offset += total === rare ? 1 : 7) {
           for (const limit of [1, 2, 20]) {
             const query = { where, sort, offset, limit };
-            const { refs } = run(index, query, still) as QueryResult;
+            const { refs } = execute(index, query, still) as QueryResult;
             const expected = all.slice(offset, offset + limit).map((i) => `o-${i}`);
             if (refs.map((ref) => ref.name).join() !== expected.join())
               assert.deepEqual(
@@ -503,7 +503,7 @@ describe('a query that does not fit into one slice', () => {
 
   test('contract 7: is cut, and still answers one revision, the last', async () => {
     const before = ask(index, slow, []);
-    const pending = run(index, { where: slow, sort: [], offset: 0, limit: 5 }, ticking(5));
+    const pending = execute(index, { where: slow, sort: [], offset: 0, limit: 5 }, ticking(5));
     assert(pending instanceof Promise);
     index.put(entry('late', { created: 1e6, keys: [['77'], [], [], []] }), 1, 1);
     index.remove('o-77');
@@ -515,7 +515,7 @@ describe('a query that does not fit into one slice', () => {
 
   test('contract 7: over its time limit is a QueryLimit', async () => {
     await assert.rejects(
-      async () => run(index, { where: slow, sort: [], offset: 0, limit: 5 }, ticking(400)),
+      async () => execute(index, { where: slow, sort: [], offset: 0, limit: 5 }, ticking(400)),
       (error) => {
         assert(error instanceof KindredError);
         assert.deepEqual([error.code, error.status, error.headers?.['retry-after']], ['QueryLimit', 503, '1']);

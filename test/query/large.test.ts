@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { ModelIndex } from '../../src/indexes/model-index.ts';
 import type { IndexEntry } from '../../src/model/index-entry.ts';
 import { bind } from '../../src/query/bind.ts';
-import { explain, run } from '../../src/query/execute.ts';
+import { execute, explain } from '../../src/query/execute.ts';
 import { compareEntries, matches } from '../../src/query/match.ts';
 import { Random, RandomModel } from './random.ts';
 
@@ -38,7 +38,7 @@ test('pages of large models equal filter and sort, whatever the strategy', async
         const limit = random.pick([1, 7, 20, 300]);
         const offset = page === 0 ? 0 : random.below(expected.length + 10);
         const query = { where, sort, names, offset, limit };
-        const answer = run(index, query, limits);
+        const answer = execute(index, query, limits);
         assert(!(answer instanceof Promise));
         const about = `seed ${seed + round}, query ${i}, offset ${offset}, limit ${limit}`;
         assert.equal(answer.total, expected.length, about);

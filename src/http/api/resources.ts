@@ -7,7 +7,7 @@ import type { Access, Decision } from '../../resource/access.ts';
 import { etagOf, matchesEtag, parseEtags } from '../../resource/etag.ts';
 import { answered, checkPatch } from '../../resource/hidden.ts';
 import type { Stored } from '../../resource/registered-model.ts';
-import type { Resources } from '../../resource/registry.ts';
+import type { ResourceRegistry } from '../../resource/registry.ts';
 import type { ModelResource, Page } from '../../resource/resource.ts';
 import { sameNames, seenNames } from '../../resource/watch/rights.ts';
 import type { Answer } from '../../resource/writer.ts';
@@ -54,7 +54,7 @@ export interface WatchContext {
 
 export interface ResourceRoutesDependencies {
   readonly registry: SchemeRegistry;
-  readonly resources: Resources;
+  readonly resources: ResourceRegistry;
   readonly limits: HttpLimits;
   /** Largest `size` of a page (option `list.maxSize`). */
   readonly maxListSize: number;

@@ -34,7 +34,7 @@ export interface WindowContent extends Pick<WindowChange, 'total' | 'removed'> {
   readonly updated: readonly Buffer[];
 }
 
-export interface LivePagesParts {
+export interface LivePagesDependencies {
   readonly watches: Watches;
   readonly background: Background;
   readonly limits: {
@@ -69,13 +69,13 @@ const texts = {
 const awayPause = 500;
 
 export class LivePages {
-  readonly #parts: LivePagesParts;
+  readonly #dependencies: LivePagesDependencies;
   readonly #pages = new Map<ModelResource, Map<string, SharedPage>>();
   readonly #rowsOf = new Map<string, number>();
   #rows = 0;
 
-  constructor(parts: LivePagesParts) {
-    this.#parts = parts;
+  constructor(dependencies: LivePagesDependencies) {
+    this.#dependencies = dependencies;
   }
 
   /** @throws QueryLimit when there are too many rows; InvalidSelector, InvalidParameter, NotReady */
@@ -88,7 +88,9 @@ export class LivePages {
     const release = this.#reserve(identity, request.size);
     let first: Window | undefined;
     try {
-      first = await this.#parts.background.run(identity, () => resource.window(request, ({ ids }) => ids.keys()));
+      first = await this.#dependencies.background.run(identity, () =>
+        resource.window(request, ({ ids }) => ids.keys()),
+      );
     } catch (error) {
       release();
       throw error;
@@ -105,7 +107,7 @@ export class LivePages {
         sink.snapshot({ revision, total: outline.total, items: outline.names.map((_, place) => items.get(place)!) });
         const page = this.#pageOf(resource, request);
         leave = page.join(sink, identity, outline);
-        page.follow(this.#parts.watches);
+        page.follow(this.#dependencies.watches);
       },
       close: () => {
         if (isClosed) return;
@@ -118,7 +120,7 @@ export class LivePages {
 
   /** @returns gives the rows back */
   #reserve(identity: string, rows: number): () => void {
-    const { limits } = this.#parts;
+    const { limits } = this.#dependencies;
     const mine = (this.#rowsOf.get(identity) ?? 0) + rows;
     if (mine > limits.rowsPerIdentity) {
       throw tooMany(texts.rowsPerIdentity, { identity, limit: limits.rowsPerIdentity });
@@ -140,7 +142,7 @@ export class LivePages {
     this.#pages.set(resource, pages);
     const known = pages.get(key);
     if (known) return known;
-    const page = new SharedPage(resource, request, this.#parts.background, () => {
+    const page = new SharedPage(resource, request, this.#dependencies.background, () => {
       pages.delete(key);
       if (pages.size === 0) this.#pages.delete(resource);
     });

@@ -102,6 +102,6 @@ export class Watch implements OpenWatch {
 
   #send(type: ChangeEvent['type'], change: AppliedChange): void {
     this.#busy = true;
-    this.sink.event({ type, revision: change.revision, bytes: change.shown(), change });
+    this.sink.event({ type, revision: change.revision, bytes: change.view(), change });
   }
 }

@@ -16,7 +16,7 @@ import { Replays } from './replay.ts';
 import type { OpenWatch, WatchSource } from './watch.ts';
 import { Watch } from './watch.ts';
 
-export interface WatchesParts {
+export interface WatchesDependencies {
   readonly feed: Feed;
   readonly background: Background;
   /** Milliseconds between bookmarks on an idle watch, at most. */
@@ -37,7 +37,7 @@ const bookmarksInARow = 250;
 const bookmarkRound = 0.45;
 
 export class Watches implements WatchSource {
-  readonly #parts: WatchesParts;
+  readonly #dependencies: WatchesDependencies;
   readonly #replays: Replays;
   readonly #fanouts = new Map<RegisteredModel, Fanout>();
   readonly #open = new Set<Watch>();
@@ -46,10 +46,10 @@ export class Watches implements WatchSource {
   #timer: NodeJS.Timeout | undefined;
   #stopped = false;
 
-  constructor(parts: WatchesParts) {
-    this.#parts = parts;
-    this.#replays = new Replays(parts.feed, parts.background);
-    this.#unsubscribe = parts.feed.subscribe({
+  constructor(dependencies: WatchesDependencies) {
+    this.#dependencies = dependencies;
+    this.#replays = new Replays(dependencies.feed, dependencies.background);
+    this.#unsubscribe = dependencies.feed.subscribe({
       change: (change) => this.#deliver(change),
       resync: () => this.#resync(),
     });
@@ -67,10 +67,10 @@ export class Watches implements WatchSource {
     this.#assertOpen(resource);
     const bound = bind(request.where, resource.scheme.indexes);
     bindSort(request.sort, resource.scheme.indexes);
-    await this.#parts.feed.current();
+    await this.#dependencies.feed.current();
     const { since } = request;
     if (since !== undefined) await this.#checkSince(since);
-    const revision = since ?? this.#parts.feed.applied;
+    const revision = since ?? this.#dependencies.feed.applied;
     const { names, identity } = request;
     return new Watch(this, { resource, bound, names, identity, sink, revision }, request);
   }
@@ -146,7 +146,7 @@ export class Watches implements WatchSource {
   }
 
   async #checkSince(since: number): Promise<void> {
-    const { feed } = this.#parts;
+    const { feed } = this.#dependencies;
     if (since > feed.applied) await feed.newest();
     if (since > feed.applied) throw new KindredError('Expired', texts.future, { since, newest: feed.applied });
     // The store decides what is kept, whatever is still in memory.
@@ -219,13 +219,13 @@ export class Watches implements WatchSource {
       isSending = true;
       await this.#sendBookmarks();
       isSending = false;
-    }, this.#parts.bookmarkInterval * bookmarkRound).unref();
+    }, this.#dependencies.bookmarkInterval * bookmarkRound).unref();
   }
 
   async #sendBookmarks(): Promise<void> {
     let sent = 0;
     for (const stream of this.#streams()) {
-      stream.bookmark(this.#parts.feed.applied);
+      stream.bookmark(this.#dependencies.feed.applied);
       if (++sent % bookmarksInARow === 0) await new Promise((resolve) => setImmediate(resolve));
       if (this.#stopped) return;
     }

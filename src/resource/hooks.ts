@@ -4,9 +4,9 @@ import type { MaybePromise } from '../store/store.ts';
 import type { Caller } from './access.ts';
 
 /** `get` one object, `list` any place that shows many (lists, exports, watches), `created` the answer to the POST that made it. */
-export type Showing = 'get' | 'list' | 'created';
+export type Projection = 'get' | 'list' | 'created';
 
-export interface ModelBehaviour {
+export interface ModelHooks {
   /** Lists leave values out, and writes do not show them to who may not `get` the object (`hidden.ts`). */
   readonly hidesValues?: true;
   /**
@@ -20,5 +20,5 @@ export interface ModelBehaviour {
     caller: Caller,
   ): MaybePromise<ExtensionObject>;
   /** The object as a caller sees it. Never changes its argument. */
-  show?(object: ExtensionObject, how: Showing): ExtensionObject;
+  show?(object: ExtensionObject, projection: Projection): ExtensionObject;
 }
