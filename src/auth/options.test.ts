@@ -43,3 +43,16 @@ for (const [name, options, message] of wrong) {
     assert.throws(() => checkAuthOptions(options), message);
   });
 }
+
+test('contract 14: every mistake of the option auth is told', () => {
+  const options = { audits: {}, audit: { reads: 'no' }, administratorToken: 1 };
+  assert.throws(
+    () => checkAuthOptions(options),
+    ({ message }: Error) => {
+      assert.equal(message.split('\n').length, 3, message);
+      for (const field of ['auth.audits', 'auth.audit.reads', 'auth.administratorToken'])
+        assert.match(message, RegExp(field));
+      return true;
+    },
+  );
+});

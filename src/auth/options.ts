@@ -71,12 +71,12 @@ const schema = Type.Object(
   closed,
 );
 
-/** Throws a plain error of one line that names the member: a typing error here must not open a door. */
+/** Throws a plain error that names each wrong member on a line of its own: a typing error here must not open a door. */
 export function checkAuthOptions(options: unknown): void {
   const source = { model: 'the service', path: '/auth', warnings: [] };
   const document = new SchemaDocument(normalizeSchema(schema, source), { ...source, closed: true });
-  const [first] = document.validate(options, '/auth').listed;
-  if (!first) return;
-  if (first.keyword === 'additionalProperties') throw new Error(`the option ${first.field} is not known`);
-  throw new Error(`the option ${first.field} ${first.message}`);
+  const mistakes = document.validate(options, '/auth').listed.map(({ keyword, field, message }) => {
+    return `the option ${field} ${keyword === 'additionalProperties' ? 'is not known' : message}`;
+  });
+  if (mistakes.length > 0) throw new Error(mistakes.join('\n'));
 }

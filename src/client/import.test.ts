@@ -214,6 +214,14 @@ const cases: {
     bulks: [2, 2],
   },
   {
+    name: 'the same name in two requests is stored once, also when the second answer is lost',
+    scripts: [{}, { cutAfter: 0 }],
+    objects: [thing('a', 1), thing('a', 1)],
+    options: { ...quick, batch: 1, concurrency: 1 },
+    expected: ['a', 'a AlreadyExists'],
+    bulks: [1, 1, 1],
+  },
+  {
     name: 'objects without a name cannot be looked for',
     scripts: [{ cutAfter: 1 }],
     objects: [thing('a'), { metadata: { generateName: 'g-' } }, thing('b')],

@@ -165,6 +165,8 @@ class Bulk {
   readonly #path: string;
   readonly #signal: AbortSignal;
   readonly #patience: Patience;
+  /** Names of the objects that are stored by this import: a second one of the same name never is. */
+  readonly #stored = new Set<string>();
   /** When the first object may have been created at the earliest, by this machine's clock. */
   readonly #began = Date.now();
 
@@ -181,7 +183,7 @@ class Bulk {
     for (const line of batch) if (line.text === '') line.refuse(new KindredError('BadRequest', texts.empty));
     let failures = 0;
     for (let open = batch.filter((line) => !line.result); open.length > 0; ) {
-      const failure = await this.#attempt(open, batch);
+      const failure = await this.#attempt(open);
       const rest = open.filter((line) => !line.result);
       failures++;
       if (rest.length < open.length) {
@@ -207,7 +209,7 @@ class Bulk {
   }
 
   /** Sends lines once and gives those their results that need no further attempt; the others are left because of the failure. */
-  async #attempt(open: readonly Line[], batch: readonly Line[]): Promise<KindredError | undefined> {
+  async #attempt(open: readonly Line[]): Promise<KindredError | undefined> {
     const taken: Line[] = [];
     let failure: KindredError | undefined;
     let answered = 0;
@@ -228,7 +230,7 @@ class Bulk {
         isUnread = answer.unread === true && answered > 0;
         if (isUnread) break;
         answered++;
-        if (Number(answer.status) < 400) line.accept(String(answer.name), Number(answer.version));
+        if (Number(answer.status) < 400) this.#accept(line, String(answer.name), Number(answer.version));
         else failure = this.#refused(line, errorFrom(answer), taken) ?? failure;
       }
       if (answered < open.length && !isUnread) throw new Error('the answer ended early');
@@ -237,8 +239,13 @@ class Bulk {
       const reason = error instanceof KindredError ? error : this.#connection.broken(error, true);
       for (const line of open.slice(answered)) failure = this.#refused(line, reason, taken) ?? failure;
     }
-    if (taken.length > 0) failure = (await this.#settle(taken, batch)) ?? failure;
+    if (taken.length > 0) failure = (await this.#settle(taken)) ?? failure;
     return failure;
+  }
+
+  #accept(line: Line, name: string, version: number): void {
+    this.#stored.add(name);
+    line.accept(name, version);
   }
 
   /** Gives the line its result, puts it among those whose name is `taken`, or returns why it has to be sent again. */
@@ -255,7 +262,7 @@ class Bulk {
   }
 
   /** Of lines that may be stored, and whose names are taken: whether what is stored there is theirs. */
-  async #settle(taken: readonly Line[], batch: readonly Line[]): Promise<KindredError | undefined> {
+  async #settle(taken: readonly Line[]): Promise<KindredError | undefined> {
     const stored = new Map<Line, Stored | KindredError>();
     const next = taken.values();
     const readRest = async () => {
@@ -274,7 +281,6 @@ class Bulk {
     };
     await Promise.all(Array.from({ length: readsAtOnce }, readRest));
     let failure: KindredError | undefined;
-    const names = new Set(batch.map(({ result }) => (result?.ok ? result.name : undefined)));
     const { clockAhead } = this.#connection;
     const began = clockAhead === undefined ? undefined : this.#began + clockAhead;
     for (const line of taken) {
@@ -283,9 +289,8 @@ class Bulk {
       if (found instanceof KindredError) {
         if (isNotApplied(found)) failure = found;
         else line.giveUp(found);
-      } else if (!names.has(name) && isWritten(line.parsed!, found, began)) {
-        names.add(name);
-        line.accept(name, found.metadata?.version ?? 0);
+      } else if (!this.#stored.has(name) && isWritten(line.parsed!, found, began)) {
+        this.#accept(line, name, found.metadata?.version ?? 0);
       } else {
         const isChanged = (found.metadata?.version ?? 0) > 0;
         const exists: Text = isChanged ? texts.changed : { en: 'There is a "{name}" already', zh: '"{name}" 已存在' };

@@ -123,6 +123,7 @@ export class WebhookRun {
     this.#cursor = Math.max(status?.lastRevision ?? 0, created);
     this.#status = { failures: 0, dropped: 0, conditions: [], ...status, lastRevision: this.#cursor };
     if (status?.lastRevision !== this.#cursor) this.#touch();
+    this.resync();
     this.reviewResources();
   }
 
@@ -148,6 +149,17 @@ export class WebhookRun {
         ? this.#condition('UnknownResource', false, 'Registered', 'every resource has its model')
         : this.#condition('UnknownResource', true, 'NotRegistered', `no model is registered for ${names}${hint}`);
     if (changed) this.#touch();
+  }
+
+  /** The database may have lost changes: the log begins anew below the revision up to which this webhook had read. */
+  resync(): void {
+    const { feed, logger, name } = this.#parts;
+    if (this.#cursor <= feed.applied) return;
+    const message = `the database lost the changes up to revision ${this.#cursor}; the webhook continues after revision ${feed.applied}`;
+    logger.warn({ webhook: name }, message);
+    this.#cursor = feed.applied;
+    this.#condition('Complete', false, 'ChangesLost', message);
+    this.#touch();
   }
 
   /** There are new changes. */
@@ -363,7 +375,7 @@ export class WebhookRun {
 
   async #save(): Promise<void> {
     const [oldest] = this.#left.keys();
-    const lastRevision = oldest === undefined ? this.#cursor : oldest - 1;
+    const lastRevision = oldest === undefined ? this.#cursor : Math.min(this.#cursor, oldest - 1);
     const next = Math.min(...[...this.#waiting.values()].map(({ due }) => due));
     const { nextTry: _before, ...rest } = this.#status;
     this.#status = { ...rest, lastRevision, ...(next < Infinity && { nextTry: new Date(next).toISOString() }) };

@@ -106,7 +106,10 @@ export class Webhooks {
     const { registry, resources } = this.#dependencies;
     this.#resource = resources.model(registry.schemeOf(this.#model));
     await this.#resource.ready;
-    this.#unsubscribe = resources.feed.subscribe({ change: (change) => this.#term?.change(change) });
+    this.#unsubscribe = resources.feed.subscribe({
+      change: (change) => this.#term?.change(change),
+      resync: () => this.#term?.resync(),
+    });
     await this.#leader.start();
   }
 
@@ -202,6 +205,10 @@ class LeaderTerm {
     await this.#tasks.stop();
     await Promise.all([...this.#runs.values()].map(({ run }) => run.stop(save)));
     this.#sender.close();
+  }
+
+  resync(): void {
+    for (const { run } of this.#runs.values()) run.resync();
   }
 
   /** Inside the feed. */
