@@ -153,7 +153,10 @@ export class ValueColumn implements Column {
   }
 }
 
-/** Four units of eight bits; all from 0xfe on are one, and what follows such a unit counts no more. 0 stands behind the end. */
+/**
+ * Packs up to four UTF-16 code units into 32 bits, most significant first. Each byte is the unit + 1, and 0 past the end;
+ * a unit from 0xfe on becomes 0xff and ends the prefix.
+ */
 export function textNumber(text: string, skipped: number): number {
   const end = Math.min(skipped + 4, text.length);
   let number = 0;

@@ -166,8 +166,8 @@ export class ShortKeys {
   }
 
   /**
-   * The short key that a key has or would have in this leaf, with the object's name or, where only keys are compared, without:
-   * then behind it are only larger keys, or with `orEqual` false none that are smaller.
+   * @param name of the object; undefined where only keys are compared
+   * @returns the short key of `key` in this leaf. Entries behind it are greater; with `orEqual` false, none of them is smaller.
    */
   of(leaf: number, key: unknown, name: string | undefined, orEqual: boolean): number {
     const few = this.#few[leaf]!;

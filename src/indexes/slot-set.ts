@@ -90,7 +90,7 @@ export class SlotSet {
 
   /**
    * The slots, ascending, some thousands at a time; the array is only good during the call, which must not start another.
-   * The first two of a word are taken without a jump, which the processor would guess wrong: half the time.
+   * The first two bits of a word are extracted branch-free: these branches mispredict about half the time.
    */
   portions(visit: (slots: Uint32Array, count: number) => void): void {
     const { words } = this;

@@ -2,8 +2,8 @@
 const segmentBytes = { most: 256 * 1024, least: 512 };
 
 /**
- * Up to which part a new segment is filled with what others had: with what is still found in one that has been replaced for
- * the rest (the larger, the more of the cache is of use, and the more is copied), and with what was used in the oldest.
+ * How full compaction may make a new segment: at most 3/4 with live entries of the emptiest segment, and at most 1/2 with
+ * recently used entries of the oldest. A larger share keeps more of the cache useful and copies more.
  */
 const share = { tidied: 3 / 4, used: 1 / 2 };
 

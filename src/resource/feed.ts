@@ -1,6 +1,6 @@
 /**
  * The one change feed. The *log* is what the store keeps; the *memory* is what the indexes of this process reflect.
- * Every change, own or another replica's, is applied to memory in revision order and then told to the subscribers.
+ * Every change, own or another replica's, is applied to memory in revision order and then published to the subscribers.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { KindredError } from '../errors.ts';
@@ -70,7 +70,7 @@ const heartbeat = 500;
 /** Milliseconds between tries to read a log that is away, or has not yet what is known to be committed. */
 const retryPause = { shortest: 10, longest: 1_000 };
 
-/** Changes kept in memory for watches that are about to join; of all but the newest `parsed` only as bytes, until one asks for more. */
+/** Recent changes for joining watches. Only the newest `parsed` keep parsed objects; older ones keep bytes and are parsed on demand. */
 const recentLimit = { changes: 512, bytes: 8 * 2 ** 20, parsed: 64 };
 
 const behind = {
