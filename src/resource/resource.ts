@@ -1,5 +1,4 @@
 /** One model's objects: reads and writes of them, and the build of what the memory has of them. */
-import { setTimeout as pause } from 'node:timers/promises';
 import { KindredError } from '../errors.ts';
 import { fieldNames } from '../indexes/field.ts';
 import type { Place } from '../indexes/model-index.ts';
@@ -7,6 +6,8 @@ import type { Scheme } from '../model/scheme.ts';
 import type { Plan, QueryResult } from '../query/execute.ts';
 import { execute, explain, runIds, runSlots } from '../query/execute.ts';
 import type { Condition, Query, SortTerm } from '../query/query.ts';
+import { retry } from '../runtime/retry.ts';
+import { systemTimers } from '../runtime/timers.ts';
 import type { MaybePromise, Snapshot } from '../store/store.ts';
 import { buildIndexes } from './builder.ts';
 import type { ByteCache } from './byte-cache.ts';
@@ -178,18 +179,14 @@ export class ModelResource {
   async #build(): Promise<void> {
     const build = ++this.#builds;
     const isOver = () => this.memory.isClosed || this.#builds !== build;
-    for (let wait = 100; ; wait = Math.min(wait * 2, 5_000)) {
-      try {
-        await this.#buildOnce(isOver);
-        // Who waits for this one waits for the one that took its place.
-        return this.memory.isClosed || this.#builds === build ? undefined : await this.#built;
-      } catch (error) {
-        if (isOver() || !(error instanceof KindredError && error.code === 'NotReady')) throw error;
-        const { group, kind } = this.scheme.groupVersionKind;
-        this.#dependencies.logger.warn({ err: error, group, kind }, 'The indexes could not be built; trying again');
-      }
-      await pause(wait, undefined, { ref: false });
-    }
+    const { group, kind } = this.scheme.groupVersionKind;
+    const failed = (err: unknown) => {
+      if (isOver() || !(err instanceof KindredError && err.code === 'NotReady')) throw err;
+      this.#dependencies.logger.warn({ err, group, kind }, 'The indexes could not be built; trying again');
+    };
+    await retry({ timers: systemTimers, minDelay: 100, maxDelay: 5_000, failed }, () => this.#buildOnce(isOver));
+    // Who waits for this one waits for the one that took its place.
+    if (!this.memory.isClosed && this.#builds !== build) await this.#built;
   }
 
   async #buildOnce(isOver: () => boolean): Promise<void> {

@@ -3,6 +3,8 @@
  * watch's client, and in pieces, so that many replays hold up nobody else.
  */
 import { KindredError } from '../../errors.ts';
+import { retry } from '../../runtime/retry.ts';
+import { systemTimers } from '../../runtime/timers.ts';
 import type { MaybePromise } from '../../store/store.ts';
 import type { Background } from '../background.ts';
 import type { Feed, LogPortion } from '../feed.ts';
@@ -21,7 +23,7 @@ const portionLimit = { changes: 250, bytes: 512 * 1024 };
 /** Portions that are kept for other replays. */
 const keptPortions = 8;
 /** Milliseconds between two attempts to read while the database is away. */
-const awayPause = { shortest: 50, longest: 1_000 };
+const awayDelays = { minDelay: 50, maxDelay: 1_000 };
 
 export class Replays {
   readonly #feed: Feed;
@@ -135,15 +137,11 @@ export class Replays {
    * @param away called before each pause; may throw to give up
    */
   async #patiently(watch: Watch, work: () => Promise<void>, away?: (error: unknown) => void): Promise<void> {
-    for (let pause = awayPause.shortest; ; pause = Math.min(pause * 2, awayPause.longest)) {
-      try {
-        return await work();
-      } catch (error) {
-        if (!isAway(error) || watch.closed) throw error;
-        away?.(error);
-        await new Promise<void>((resolve) => setTimeout(resolve, pause).unref());
-      }
-    }
+    const failed = (error: unknown) => {
+      if (!isAway(error) || watch.closed) throw error;
+      away?.(error);
+    };
+    await retry({ timers: systemTimers, ...awayDelays, failed }, work);
   }
 }
 
