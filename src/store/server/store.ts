@@ -26,56 +26,43 @@ import type {
   Write,
   WriteResult,
 } from '../store.ts';
-import { Admission } from './admission.ts';
-import type { CommitWatch, ConnectionPool, Dialect, Query, SqlRow, Value } from './dialect.ts';
+import { late, pause, ServerConnections } from './connections.ts';
+import type { CommitWatch, Dialect, Query, SqlRow, Value } from './dialect.ts';
 import { CommitFailure } from './dialect.ts';
 import { Poller } from './poller.ts';
 import { commitTimeout, longQuery, resolveTimeout, shortQuery } from './timeouts.ts';
-
-/** How often a transaction is tried, at most. */
-const attempts = 12;
 
 export class SqlServerStore<C extends { release(): void }> implements Store {
   readonly shared = true;
   readonly #dialect: Dialect<C>;
   readonly #description: Readonly<Record<string, string>>;
-  readonly #pool: ConnectionPool<C>;
-  /** Snapshots hold a connection for long; a pool of their own keeps them from starving the reads. */
-  readonly #snapshotPool: ConnectionPool<C>;
-  readonly #writers: ConnectionPool<C>;
+  readonly #connections: ServerConnections<C>;
   readonly #commits = new SerialQueue();
   readonly #commitWatch: CommitWatch;
-  readonly #admission: Admission<C>;
-  /** Connections that are set up and were admitted. */
-  readonly #admitted = new WeakSet<object>();
   readonly #numbers = new Map<string, number>();
   /** The row of `kindred_meta` with a key, and its lock. */
   readonly #selectMeta: string;
   readonly #lockMeta: string;
   #openSnapshots = 0;
-  #closed = false;
 
   constructor(dialect: Dialect<C>, options: StoreOptions, description: Readonly<Record<string, string>>) {
     this.#dialect = dialect;
     this.#description = description;
-    this.#pool = dialect.pool(options.poolSize ?? 10);
-    this.#snapshotPool = dialect.pool(maxSnapshots);
-    this.#writers = dialect.pool(1);
-    this.#admission = new Admission(dialect.gate);
+    this.#connections = new ServerConnections(dialect, options.poolSize ?? 10);
     this.#commitWatch = dialect.commitWatch?.() ?? new Poller(() => this.revision());
     this.#selectMeta = `SELECT value FROM kindred_meta WHERE ${dialect.sql.metaKey} = ?`;
     this.#lockMeta = `${this.#selectMeta} FOR UPDATE`;
   }
 
   get connections(): number {
-    return this.#admission.count;
+    return this.#connections.count;
   }
 
   async modelNumber(group: string, kind: string): Promise<number> {
     const key = `${group}/${kind}`;
     const known = this.#numbers.get(key);
     if (known !== undefined) return known;
-    const number = await this.#transaction(async (query) => {
+    const number = await this.#connections.transaction(async (query) => {
       await query(this.#lockMeta, ['oldest']);
       const find = () => query('SELECT number FROM kindred_models WHERE group_name = ? AND kind = ?', [group, kind]);
       const [found] = await find();
@@ -92,7 +79,7 @@ export class SqlServerStore<C extends { release(): void }> implements Store {
   }
 
   async models(): Promise<readonly ModelRow[]> {
-    const rows = await this.#read('SELECT number, group_name, kind FROM kindred_models ORDER BY number');
+    const rows = await this.#connections.read('SELECT number, group_name, kind FROM kindred_models ORDER BY number');
     return rows.map((row) => ({ number: row.number, group: String(row.group_name), kind: String(row.kind) }));
   }
 
@@ -105,17 +92,17 @@ export class SqlServerStore<C extends { release(): void }> implements Store {
   }
 
   async #meta(key: string): Promise<number> {
-    const [row] = await this.#read(this.#selectMeta, [key]);
+    const [row] = await this.#connections.read(this.#selectMeta, [key]);
     return row!.value;
   }
 
   commit(writes: readonly Write[], time: number): Promise<readonly WriteResult[]> {
-    return this.#commits.run(() => this.#repeated(() => this.#commitOnce(writes, time)));
+    return this.#commits.run(() => this.#connections.repeated(() => this.#commitOnce(writes, time)));
   }
 
   async #commitOnce(writes: readonly Write[], time: number): Promise<readonly WriteResult[]> {
     const dialect = this.#dialect;
-    const connection = await this.#acquire(this.#writers);
+    const connection = await this.#connections.acquire(this.#connections.writers);
     const timer = setTimeout(() => dialect.sever(connection, late()), commitTimeout);
     let isUsable = false;
     try {
@@ -140,13 +127,14 @@ export class SqlServerStore<C extends { release(): void }> implements Store {
       } catch (error) {
         const cause = (error instanceof CommitFailure ? error.cause : error) as Error;
         // A server that panics may have the commit in its log already: what the error says holds only when the session lives on.
-        if (dialect.isRefusal(cause) && (cause === error || (await this.#rollback(connection)))) throw cause;
+        if (dialect.isRefusal(cause) && (cause === error || (await this.#connections.rollback(connection))))
+          throw cause;
         dialect.sever(connection, cause);
         if (await this.#wasCommitted(plan.revision, batch, cause)) return plan.results;
         throw dialect.isAnswer(cause) ? cause : notReady('the connection broke before the commit', cause);
       }
     } catch (error) {
-      isUsable = dialect.isRefusal(error) && (await this.#rollback(connection));
+      isUsable = dialect.isRefusal(error) && (await this.#connections.rollback(connection));
       throw error;
     } finally {
       clearTimeout(timer);
@@ -165,7 +153,7 @@ export class SqlServerStore<C extends { release(): void }> implements Store {
   async #wasCommitted(revision: number, batch: number, cause: Error): Promise<boolean> {
     const { touch } = this.#dialect.sql;
     const ask = (): Promise<boolean> =>
-      this.#transaction(async (query) => {
+      this.#connections.transaction(async (query) => {
         const [newest] = await query(this.#lockMeta, ['revision']);
         if (newest!.value < revision) return false;
         const [found] = await query('SELECT batch FROM kindred_changes WHERE revision = ?', [revision]);
@@ -180,14 +168,14 @@ export class SqlServerStore<C extends { release(): void }> implements Store {
         return await ask();
       } catch (error) {
         if ((error as { code?: unknown }).code === 'UnknownOutcome') throw error;
-        if (Date.now() + wait > deadline || this.#closed) throw unknownOutcome(cause.message, cause);
+        if (Date.now() + wait > deadline || this.#connections.isClosed) throw unknownOutcome(cause.message, cause);
         await pause(wait);
       }
     }
   }
 
   async get(model: number, ids: readonly number[]): Promise<readonly Row[]> {
-    return this.#rows(model, ids, (text, values) => this.#read(text, values));
+    return this.#rows(model, ids, (text, values) => this.#connections.read(text, values));
   }
 
   /** The rows in the order of the ids, those that are there. */
@@ -200,7 +188,7 @@ export class SqlServerStore<C extends { release(): void }> implements Store {
   }
 
   async scan(model: number, after: number, limit: number): Promise<readonly Row[]> {
-    const rows = await this.#read(
+    const rows = await this.#connections.read(
       'SELECT id, revision, name, bytes FROM kindred_objects WHERE model = ? AND id > ? ORDER BY id LIMIT ?',
       [model, after, limit],
       longQuery,
@@ -210,7 +198,7 @@ export class SqlServerStore<C extends { release(): void }> implements Store {
 
   async count(model: number): Promise<number> {
     const text = 'SELECT count(*) AS count FROM kindred_objects WHERE model = ?';
-    const [row] = await this.#read(text, [model], longQuery);
+    const [row] = await this.#connections.read(text, [model], longQuery);
     return row!.count;
   }
 
@@ -228,7 +216,7 @@ export class SqlServerStore<C extends { release(): void }> implements Store {
 
   async #openSnapshot(): Promise<Snapshot> {
     const dialect = this.#dialect;
-    const connection = await this.#acquire(this.#snapshotPool);
+    const connection = await this.#connections.acquire(this.#connections.snapshots);
     let open = true;
     const ask = async (
       text: string,
@@ -252,7 +240,7 @@ export class SqlServerStore<C extends { release(): void }> implements Store {
           if (!open) return;
           open = false;
           this.#openSnapshots--;
-          if (await this.#rollback(connection, shortQuery)) connection.release();
+          if (await this.#connections.rollback(connection, shortQuery)) connection.release();
           else dialect.discard(connection);
         },
       };
@@ -268,7 +256,7 @@ export class SqlServerStore<C extends { release(): void }> implements Store {
     after: Uint8Array | undefined,
     limit: number,
   ): Promise<readonly (Claim & { id: number })[]> {
-    const rows = await this.#read(
+    const rows = await this.#connections.read(
       `SELECT hash, index_name, ${this.#dialect.sql.claimKey} AS claim_key, id FROM kindred_claims
         WHERE model = ? AND hash > ? ORDER BY hash LIMIT ?`,
       [model, after ?? new Uint8Array(), limit],
@@ -288,7 +276,7 @@ export class SqlServerStore<C extends { release(): void }> implements Store {
     const all = [...add, ...remove];
     if (all.length === 0) return Promise.resolve(0);
     const dialect = this.#dialect;
-    return this.#transaction(async (query) => {
+    return this.#connections.transaction(async (query) => {
       await query(this.#lockMeta, ['revision']);
       const rows = await query(`SELECT id, revision FROM kindred_objects WHERE id ${dialect.sql.anyOf} AND model = ?`, [
         all.map((claim) => claim.id),
@@ -314,7 +302,7 @@ export class SqlServerStore<C extends { release(): void }> implements Store {
     { model, bytes = changesBytes }: ChangesNarrowing = {},
   ): Promise<readonly Change[]> {
     const { before, byModel, metaKey } = this.#dialect.sql;
-    const rows = await this.#read(
+    const rows = await this.#connections.read(
       `SELECT m.value AS oldest, c.revision, c.time, c.type, c.model, c.id, c.name, c.bytes, c.${before} AS bytes_before
         FROM kindred_meta m LEFT JOIN (
           SELECT next.*, sum(octet_length(bytes) + coalesce(octet_length(${before}), 0)) OVER (ORDER BY revision) AS total,
@@ -334,7 +322,7 @@ export class SqlServerStore<C extends { release(): void }> implements Store {
   }
 
   compact(keep: number, time: number): Promise<number> {
-    return this.#transaction(async (query) => {
+    return this.#connections.transaction(async (query) => {
       await query(this.#lockMeta, ['oldest']);
       const [newest] = await query(this.#selectMeta, ['revision']);
       const rows = await query(
@@ -362,7 +350,7 @@ export class SqlServerStore<C extends { release(): void }> implements Store {
   }
 
   acquireLease(name: string, holder: string, ttl: number, now: number): Promise<Lease | undefined> {
-    return this.#transaction(async (query) => {
+    return this.#connections.transaction(async (query) => {
       await query(this.#dialect.sql.makeLease, [name]);
       const [row] = await query('SELECT holder, token, expires FROM kindred_leases WHERE name = ? FOR UPDATE', [name]);
       const free = row!.expires <= now;
@@ -375,7 +363,7 @@ export class SqlServerStore<C extends { release(): void }> implements Store {
   }
 
   releaseLease({ name, holder, token }: Lease): Promise<void> {
-    return this.#transaction(async (query) => {
+    return this.#connections.transaction(async (query) => {
       const text = 'UPDATE kindred_leases SET expires = 0 WHERE name = ? AND holder = ? AND token = ?';
       await query(text, [name, holder, token]);
     });
@@ -383,12 +371,12 @@ export class SqlServerStore<C extends { release(): void }> implements Store {
 
   async tokens(): Promise<Tokens> {
     const first = await this.#meta('jump');
-    const rows = await this.#read('SELECT name, token FROM kindred_leases ORDER BY name');
+    const rows = await this.#connections.read('SELECT name, token FROM kindred_leases ORDER BY name');
     return { first, leases: rows.map((row) => ({ name: String(row.name), token: row.token })) };
   }
 
   load(part: LoadPart): Promise<void> {
-    return this.#transaction(async (query) => {
+    return this.#connections.transaction(async (query) => {
       for (const { text, values } of this.#dialect.load(part)) await query(text, values);
       if ('tokens' in part) await this.#setMeta(query, part.tokens.first, 'jump');
       if ('revision' in part) {
@@ -399,7 +387,7 @@ export class SqlServerStore<C extends { release(): void }> implements Store {
   }
 
   jump(): Promise<number> {
-    return this.#transaction(async (query) => {
+    return this.#connections.transaction(async (query) => {
       const [row] = await query(this.#lockMeta, ['revision']);
       const origin: number = row!.value;
       const target = origin + restoreGap;
@@ -416,95 +404,11 @@ export class SqlServerStore<C extends { release(): void }> implements Store {
   }
 
   async close(): Promise<void> {
-    if (this.#closed) return;
-    this.#closed = true;
+    if (this.#connections.isClosed) return;
+    this.#connections.stop();
     const stopped = this.#commitWatch.stop();
     await this.#commits.run(async () => undefined);
-    const pools = [this.#writers, this.#pool, this.#snapshotPool];
-    await this.#dialect.connections.end([stopped, ...pools.map((pool) => pool.end())]);
-  }
-
-  async #acquire(pool: ConnectionPool<C>): Promise<C> {
-    if (this.#closed) throw notReady('the store is closed');
-    const dialect = this.#dialect;
-    try {
-      const connection = await pool.acquire();
-      const session = dialect.sessionOf(connection);
-      if (this.#admitted.has(session)) return connection;
-      try {
-        await dialect.setUp?.(connection);
-        await this.#admission.admit(connection);
-        if (pool === this.#writers) await dialect.setUpWriter?.(connection);
-      } catch (error) {
-        dialect.discard(connection);
-        throw error;
-      }
-      this.#admitted.add(session);
-      return connection;
-    } catch (error) {
-      throw dialect.translate(error);
-    }
-  }
-
-  async #read(text: string, values: readonly Value[] = [], timeout = shortQuery): Promise<readonly SqlRow[]> {
-    const dialect = this.#dialect;
-    const connection = await this.#acquire(this.#pool);
-    try {
-      const rows = await dialect.query(connection, text, values, timeout);
-      connection.release();
-      return rows;
-    } catch (error) {
-      if (dialect.isRefusal(error)) connection.release();
-      else dialect.discard(connection);
-      throw dialect.translate(error);
-    }
-  }
-
-  /**
-   * One transaction of a kind that may be tried again: it says nothing of whether it was applied when the connection breaks.
-   * @param timeout milliseconds after which the connection is given up; 0: however long it takes
-   */
-  #transaction<T>(body: (query: Query) => Promise<T>, timeout = commitTimeout): Promise<T> {
-    const dialect = this.#dialect;
-    return this.#repeated(async () => {
-      const connection = await this.#acquire(this.#pool);
-      const timer = timeout > 0 ? setTimeout(() => dialect.sever(connection, late()), timeout) : undefined;
-      const query: Query = (text, values) => dialect.query(connection, text, values);
-      let isUsable = true;
-      try {
-        await query(dialect.sql.begin);
-        const result = await body(query);
-        await dialect.commit(connection);
-        return result;
-      } catch (error) {
-        isUsable = await this.#rollback(connection);
-        throw error;
-      } finally {
-        clearTimeout(timer);
-        if (isUsable) connection.release();
-        else dialect.discard(connection);
-      }
-    });
-  }
-
-  /** Runs a transaction again as long as it is undone for the sake of another one; what it throws is translated. */
-  async #repeated<T>(run: () => Promise<T>): Promise<T> {
-    for (let attempt = 1; ; attempt++) {
-      try {
-        return await run();
-      } catch (error) {
-        if (!this.#dialect.isRepeatable(error) || attempt === attempts) throw this.#dialect.translate(error);
-        await pause(randomInt(1, 5 * attempt));
-      }
-    }
-  }
-
-  /** Ends what is left of a transaction; false when the connection cannot be used any more. */
-  #rollback(connection: C, timeout = 0): Promise<boolean> {
-    return this.#dialect.query(connection, 'ROLLBACK', [], timeout).then(
-      () => true,
-      () => false,
-    );
+    await this.#connections.end(stopped);
   }
 }
 
@@ -519,12 +423,4 @@ function claimOf({ model, hash, index_name, claim_key, id }: SqlRow): KnownClaim
 function changeOf({ revision, time, type, model, id, name, bytes, bytes_before: before }: SqlRow): Change {
   const change = { revision, time, type: changeTypes[type]!, model, id, name: String(name), bytes };
   return before ? { ...change, before } : change;
-}
-
-function late(): Error {
-  return new Error('the database did not answer in time');
-}
-
-function pause(milliseconds: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, milliseconds));
 }
