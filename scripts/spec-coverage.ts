@@ -11,7 +11,12 @@ export interface TestTitle {
   readonly title: string;
 }
 
-const titleSyntax = /^(?:spec: .+? - .+|contract \d+: .+)/s;
+const pages = readdirSync(resolve(import.meta.dirname, '../docs/reference'))
+  .filter((file) => file.endsWith('.md'))
+  .map((file) => file.slice(0, -'.md'.length));
+const page = `(?:${pages.join('|')})`;
+const titleSyntax = new RegExp(`^(?:spec: .+? - .+|${page}: .+)`, 's');
+const prefixSyntax = new RegExp(`^(?:spec: .+? - |${page}: )`, 's');
 
 /**
  * The titles in one file: every text that has the form of one, wherever it stands (tests are often made from records);
@@ -54,41 +59,33 @@ export function coverage(titles: readonly TestTitle[]): { page: string; stray: r
     });
     sections.push(`## ${section}\n\n| Row | Tests | Issue |\n|---|---|---|\n${lines.join('\n')}\n`);
   }
-  const contract = [...new Set(titles.map(({ title }) => sectionOf(title)))]
-    .filter((number) => number !== undefined)
-    .sort((a, b) => a - b)
-    .map((number) => {
-      const own = titles.filter(({ title }) => sectionOf(title) === number);
-      return `## Contract section ${number}\n\n${own.map((one) => `- ${link(one)}`).join('\n')}\n`;
-    });
-  const page = [
+  const reference = pages
+    .map((name) => ({ name, own: titles.filter(({ title }) => title.startsWith(`${name}: `)) }))
+    .filter(({ own }) => own.length > 0)
+    .map(({ name, own }) => `## [${name}](reference/${name}.md)\n\n${own.map((one) => `- ${link(one)}`).join('\n')}\n`);
+  const text = [
     '# Specification and tests',
     'Which test proves which row of the specification; made by `npm run spec-coverage` from the titles of the tests.',
     `${covered} of ${all} rows have a test. A row that is open names the issue that closes it.`,
     ...sections.map((one) => one.trimEnd()),
-    '# Contract and tests',
-    ...contract.map((one) => one.trimEnd()),
+    '# Reference and tests',
+    ...reference.map((one) => one.trimEnd()),
   ];
   const stray = titles.filter((one) => one.title.startsWith('spec: ') && !used.has(one));
-  return { page: `${page.join('\n\n')}\n`, stray };
+  return { page: `${text.join('\n\n')}\n`, stray };
 }
 
 /** `prefixes`: the names that the section goes by in titles, in lower case, each with what its texts begin with. */
 function proves(title: string, prefixes: ReadonlyMap<string, string>, match: RegExp): boolean {
-  if (/contract|spec:/.test(match.source) && match.test(title)) return true;
+  if (/\^\w|spec:/.test(match.source) && match.test(title)) return true;
   const parts = /^spec: (.+?) - (.+)$/s.exec(title);
   if (!parts) return false;
   const prefix = prefixes.get(parts[1]!.toLowerCase());
   return prefix !== undefined && match.test(prefix + parts[2]!);
 }
 
-function sectionOf(title: string): number | undefined {
-  const parts = /^contract (\d+): /.exec(title);
-  return parts ? Number(parts[1]) : undefined;
-}
-
 function link({ file, title }: TestTitle): string {
-  return `[${cell(title.replace(/^(?:spec: .+? - |contract \d+: )/s, ''))}](../${file})`;
+  return `[${cell(title.replace(prefixSyntax, ''))}](../${file})`;
 }
 
 function cell(text: string): string {

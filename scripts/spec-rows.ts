@@ -1,12 +1,12 @@
 /**
  * The rows of the specification, once, by hand. A test proves a row when its title is `spec: <section> - <text>` with
- * the section given here and a text that `match` finds; `contract <n>: …` titles count where `match` says so in full.
+ * the section given here and a text that `match` finds; `<page>: …` titles, of a page of docs/reference/, count where `match` says so in full.
  */
 export interface SpecRow {
   readonly row: string;
   /** Number of the issue that closes the row. */
   readonly issue: number;
-  /** Found in the text after `spec: <section> - `; with `contract` or `spec:` in it, in a whole title. */
+  /** Found in the text after `spec: <section> - `; with `^` and a page, or `spec:`, in it, in a whole title. */
   readonly match: RegExp;
 }
 
@@ -32,7 +32,7 @@ export const specSections: readonly SpecSection[] = [
       row(
         'only indexed fields can be queried or sorted on',
         2,
-        /only indexed fields|^contract 4: .*(not an index|no index)/i,
+        /only indexed fields|^lists: .*(not an index|no index)/i,
       ),
       row(
         'controllers maintain the status; registration alone implements no behaviour',
@@ -59,8 +59,8 @@ export const specSections: readonly SpecSection[] = [
   {
     section: 'Top-level structure of an object',
     rows: [
-      row('apiVersion', 2, /apiVersion|^contract 2: apiVersion and kind/),
-      row('kind', 2, /\bkind\b|^contract 2: apiVersion and kind/),
+      row('apiVersion', 2, /apiVersion|^objects: apiVersion and kind/),
+      row('kind', 2, /\bkind\b|^objects: apiVersion and kind/),
       row('metadata', 2, /metadata/),
       row('spec', 2, /\bspec\b/),
       row('status', 2, /\bstatus\b/),
@@ -70,13 +70,9 @@ export const specSections: readonly SpecSection[] = [
     section: 'Metadata',
     rows: [
       row('name', 2, /^name\b/),
-      row(
-        'creationTimestamp',
-        2,
-        /creationTimestamp|timestamps|^contract 3: POST ignores the version and the timestamps/,
-      ),
+      row('creationTimestamp', 2, /creationTimestamp|timestamps|^api: POST ignores the version and the timestamps/),
       row('version', 2, /^version\b|optimistic/),
-      row('deletionTimestamp', 2, /deletionTimestamp|timestamps|^contract 6: DELETE without finalizers/),
+      row('deletionTimestamp', 2, /deletionTimestamp|timestamps|^objects: DELETE without finalizers/),
       row('finalizers', 2, /finalizers/),
       row('labels', 2, /labels/),
       row('annotations', 2, /annotations/),
@@ -150,14 +146,14 @@ export const specSections: readonly SpecSection[] = [
       row(
         'an object is live until deletionTimestamp is set, then stays readable',
         2,
-        /live|readable|^contract 6: with finalizers/i,
+        /live|readable|^objects: with finalizers/i,
       ),
-      row('finalizers mark whether an object can be reclaimed', 2, /finalizers|^contract 6: .*finalizer/i),
-      row('a plugin is not started while its indexes are built', 5, /not.started|^contract 9: .*indexes/i),
+      row('finalizers mark whether an object can be reclaimed', 2, /finalizers|^objects: .*finalizer/i),
+      row('a plugin is not started while its indexes are built', 5, /not.started|^plugins: .*indexes/i),
       row(
         'controllers are triggered by create, update, delete',
         5,
-        /controllers?|^contract 8: .*(create|called after)/i,
+        /controllers?|^controllers: .*(create|called after)/i,
       ),
     ],
   },
@@ -169,14 +165,14 @@ export const specSections: readonly SpecSection[] = [
       'Field selector forms': 'fieldSelector: ',
     },
     rows: [
-      row('GET <plural>', 2, /GET <plural>( |$)|page of objects|^contract 3: page, size, total, items/),
+      row('GET <plural>', 2, /GET <plural>( |$)|page of objects|^api: page, size, total, items/),
       row('GET <plural>/{name}', 2, /GET <plural>\/\{name\}/),
       row('POST <plural>', 2, /POST/),
       row('PUT <plural>/{name}', 2, /PUT/),
-      row('DELETE <plural>/{name}', 2, /DELETE|^contract 6: DELETE/),
-      row('page', 2, /\bpage\b|^contract 4: .*\bpage\b/),
-      row('size', 2, /\bsize\b|^contract 4: .*\bsize\b/),
-      row('sort', 2, /\bsort\b|^contract 4: .*\bsort/),
+      row('DELETE <plural>/{name}', 2, /DELETE|^objects: DELETE/),
+      row('page', 2, /\bpage\b|^lists: .*\bpage\b/),
+      row('size', 2, /\bsize\b|^lists: .*\bsize\b/),
+      row('sort', 2, /\bsort\b|^lists: .*\bsort/),
       row('labelSelector: key=value', 2, /key=value|label.*equal/i),
       row('labelSelector: key!=value', 2, /key!=value/),
       row('labelSelector: !key', 2, /!key/),
@@ -214,7 +210,7 @@ export const specSections: readonly SpecSection[] = [
       row(
         'a model automatically gets permissions; role templates cover custom routes',
         7,
-        /permissions?|role templates?|^contract 12: .*template/i,
+        /permissions?|role templates?|^permissions: .*template/i,
       ),
     ],
   },
@@ -228,7 +224,7 @@ export const specSections: readonly SpecSection[] = [
       row(
         'an object does not match the schema: all fields named, nothing stored',
         2,
-        /^…$|^contract 2: all violations are reported at once/,
+        /^…$|^objects: all violations are reported at once/,
       ),
       row('a field violates a constraint', 2, /^…$/),
       row('an update carries a different version', 2, /version/i),

@@ -9,12 +9,12 @@ const counted: [number, string][] = [
   [2, 'must have at least 2 items, has 7'],
 ];
 for (const [limit, expected] of counted) {
-  test(`contract 5: a message has its noun in the singular for 1 alone - ${limit}`, () => {
+  test(`errors: a message has its noun in the singular for 1 alone - ${limit}`, () => {
     assert.equal(formatText(messages.minItems, { limit, count: 7 }), expected);
   });
 }
 
-test('contract 5: the number of violations is a sentence', () => {
+test('errors: the number of violations is a sentence', () => {
   const one = violation('/spec/a', 'required', messages.required);
   assert.match(invalid([one]).message, / 1 violation, the first at "\/spec\/a": is required$/);
   const two = invalid([one, violation('/spec/b', 'required', messages.required)]);
@@ -22,7 +22,7 @@ test('contract 5: the number of violations is a sentence', () => {
   assert.match(String(two.problem('zh').detail), /共 2 处问题，第一处位于 "\/spec\/a"：为必填项$/);
 });
 
-test('contract 5: the first violation is told in a plain Error as it is, braces in it included', () => {
+test('errors: the first violation is told in a plain Error as it is, braces in it included', () => {
   const one = violation('/spec/a', 'index', { en: 'the index "a" gave {count}', zh: '索引 "a" 给出 {count}' });
   assert.match(invalid([one]).message, /"\/spec\/a": the index "a" gave \{count\}$/);
 });
@@ -34,7 +34,7 @@ test('an error may have one text for all languages', () => {
   assert.equal(new KindredError('NotFound', 'No {teapot}').message, 'No {teapot}');
 });
 
-test('contract 5: braces in a text that are no parameter stay as they are', () => {
+test('errors: braces in a text that are no parameter stay as they are', () => {
   const text = { en: 'got {a|b|c} and {name} and {other}', zh: '' };
   assert.equal(formatText(text, { name: '{other}' }), 'got {a|b|c} and {other} and {other}');
 });
@@ -85,7 +85,7 @@ test('a violation that is found twice is one; another message, keyword or place 
   );
 });
 
-test('contract 5: the message is in the language that is asked for', () => {
+test('errors: the message is in the language that is asked for', () => {
   const { detail, errors } = invalid(found(2)).problem('zh') as { detail: string; errors: { message: string }[] };
   assert.match(detail, /共 2 处问题，第一处位于 "\/0"：必须为 1，实际为 0/);
   assert.equal(errors[1]?.message, '必须为 1，实际为 1');

@@ -1,4 +1,4 @@
-/** The one error class, its codes (contract section 5) and localised texts. Everything may import this file; it imports nothing of ours. */
+/** The one error class, its codes (docs/reference/errors.md) and localised texts. Everything may import this file; it imports nothing of ours. */
 
 /**
  * A message in every language of the service. `{name}` stands for the parameter `name`, `{name|item|items}` for the first
@@ -59,7 +59,7 @@ export interface Violation {
   params?: object;
 }
 
-/** The members that a problem document carries besides the standard ones (contract section 5). */
+/** The members that a problem document carries besides the standard ones (docs/reference/errors.md). */
 export interface ProblemMembers {
   errors?: readonly Violation[];
   /** Violations beside those in `errors`. */
@@ -186,7 +186,7 @@ interface ErrorDetails extends ProblemMembers {
 export interface KindredError extends Readonly<ProblemMembers> {}
 
 /**
- * The error of the whole service: the code decides the status (contract section 5); members such as `errors`,
+ * The error of the whole service: the code decides the status (docs/reference/errors.md); members such as `errors`,
  * `parameter`, `index` or `currentVersion` stand on the error itself.
  *
  * @example

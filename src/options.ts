@@ -1,4 +1,4 @@
-/** Every option of the service with its default, in one place (contract section 14 and the limits of the HTTP side). */
+/** Every option of the service with its default, in one place (docs/reference/command-line.md and the limits of the HTTP side). */
 import { readFileSync } from 'node:fs';
 import { totalmem } from 'node:os';
 import type { Logger } from 'pino';

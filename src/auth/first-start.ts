@@ -1,4 +1,4 @@
-/** What a new service needs before anybody can do anything: the built-in roles and an administrator (contract section 12). */
+/** What a new service needs before anybody can do anything: the built-in roles and an administrator (docs/reference/permissions.md). */
 import { KindredError } from '../errors.ts';
 import type { ExtensionClient } from '../resource/extension-client.ts';
 import { superRole } from './authentication/identity.ts';

@@ -1,4 +1,4 @@
-/** What the built-in models do at a write and how they are shown (contract section 12). */
+/** What the built-in models do at a write and how they are shown (docs/reference/permissions.md). */
 import { LRUCache } from 'lru-cache';
 import type { ExtensionObject } from '../model/object.ts';
 import type { Caller } from '../resource/access.ts';

@@ -1,4 +1,4 @@
-/** The built-in models of the empty group, `v1alpha1` (contract section 12). */
+/** The built-in models of the empty group, `v1alpha1` (docs/reference/permissions.md). */
 import { defineModel } from '../model/define.ts';
 import type { ObjectOf } from '../model/model-type.ts';
 import { Type } from '../model/type.ts';

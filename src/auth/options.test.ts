@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { checkAuthOptions } from './options.ts';
 
-test('contract 14: the option auth takes what it documents', () => {
+test('command-line: the option auth takes what it documents', () => {
   checkAuthOptions({});
   checkAuthOptions({
     issuers: [
@@ -39,12 +39,12 @@ const wrong: readonly [string, unknown, RegExp][] = [
   ['a text for a switch', { audit: { reads: 'no' } }, /auth\.audit\.reads must be boolean/],
 ];
 for (const [name, options, message] of wrong) {
-  test(`contract 14: the option auth with ${name} is an error that names it`, () => {
+  test(`command-line: the option auth with ${name} is an error that names it`, () => {
     assert.throws(() => checkAuthOptions(options), message);
   });
 }
 
-test('contract 14: every mistake of the option auth is told', () => {
+test('command-line: every mistake of the option auth is told', () => {
   const options = { audits: {}, audit: { reads: 'no' }, administratorToken: 1 };
   assert.throws(
     () => checkAuthOptions(options),

@@ -1,4 +1,4 @@
-/** Role templates: for every registered model one Role to look at its objects and one to manage them (contract section 12). */
+/** Role templates: for every registered model one Role to look at its objects and one to manage them (docs/reference/permissions.md). */
 import { createHash } from 'node:crypto';
 import { KindredError } from '../errors.ts';
 import type { SchemeRegistry } from '../model/registry.ts';

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { until } from '../testing/until.ts';
 import { logged, showBuilding } from './building.ts';
 
-test('contract 14: a long build of indexes is shown as one, with the number of objects', async () => {
+test('command-line: a long build of indexes is shown as one, with the number of objects', async () => {
   const shown: string[] = [];
   let state = { done: 0, objects: 0 };
   const end = showBuilding(
@@ -28,7 +28,7 @@ test('contract 14: a long build of indexes is shown as one, with the number of o
   assert.equal(shown.at(-1), 'The indexes of 135,483 objects are built');
 });
 
-test('contract 14: a short build of indexes, and none at all, are not shown', async () => {
+test('command-line: a short build of indexes, and none at all, are not shown', async () => {
   for (const objects of [0, 10]) {
     let looks = 0;
     const end = showBuilding(
@@ -44,7 +44,7 @@ test('contract 14: a short build of indexes, and none at all, are not shown', as
   }
 });
 
-test('contract 14: the log has the beginning and the end of a build', () => {
+test('command-line: the log has the beginning and the end of a build', () => {
   const lines: string[] = [];
   const progress = logged((text) => lines.push(text))('begins');
   progress.update(0.5, 'half');

@@ -85,12 +85,12 @@ const tables: { name: string; objects: ExtensionObject[]; expected: string[] }[]
   },
 ];
 for (const { name, objects, expected } of tables) {
-  test(`contract 14: the columns of a table are chosen by what the objects have - ${name}`, () => {
+  test(`command-line: the columns of a table are chosen by what the objects have - ${name}`, () => {
     assert.deepEqual(shown(objects), expected);
   });
 }
 
-test('contract 14: a wide table has every simple member, whole', () => {
+test('command-line: a wide table has every simple member, whole', () => {
   const text = 'x'.repeat(50);
   const one = object('Job', 'a', { spec: { id: 'a', b: 1, c: 2, d: 3, e: 4, f: 5, text }, status: { phase: 'Open' } });
   assert.deepEqual(shown([one], { wide: true }), [
@@ -109,12 +109,12 @@ const ages: [number, string][] = [
   [172_800, '2d'],
 ];
 for (const [seconds, expected] of ages) {
-  test(`contract 14: the age of an object - ${seconds} s`, () => {
+  test(`command-line: the age of an object - ${seconds} s`, () => {
     assert.equal(shown([object('K', 'a', {})], { now: seconds * 1000 })[1], `a | ${expected} | 2`);
   });
 }
 
-test('contract 14: an object that is being deleted says so', () => {
+test('command-line: an object that is being deleted says so', () => {
   const one = object('K', 'a', {});
   one.metadata.deletionTimestamp = createdAt;
   assert.equal(shown([one])[1], 'a | 10m (deleting) | 2');

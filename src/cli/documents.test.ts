@@ -57,7 +57,7 @@ const cases = [
 ];
 
 for (const { name, text, expected } of cases) {
-  test(`contract 14: apply and import read by content - ${name}`, async () => {
+  test(`command-line: apply and import read by content - ${name}`, async () => {
     assert.deepEqual(await read(text), expected);
   });
 }
@@ -74,7 +74,7 @@ const broken = [
   { name: 'too many aliases', text: `a: &a x\nb: [${'*a,'.repeat(101)}]\n`, message: /more than 100 aliases/ },
 ];
 for (const { name, text, message } of broken) {
-  test(`contract 14: apply and import name file and line - ${name}`, async () => {
+  test(`command-line: apply and import name file and line - ${name}`, async () => {
     await assert.rejects(read(text), (error) => error instanceof UsageError && message.test(error.message));
   });
 }

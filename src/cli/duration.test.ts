@@ -21,13 +21,13 @@ const cases: [unknown, number | undefined][] = [
 ];
 
 for (const [value, expected] of cases) {
-  test(`contract 14: durations are milliseconds or texts - ${JSON.stringify(value) ?? 'undefined'}`, () => {
+  test(`command-line: durations are milliseconds or texts - ${JSON.stringify(value) ?? 'undefined'}`, () => {
     assert.equal(parseDuration(value), expected);
   });
 }
 
 for (const text of ['0ms', '1ms', '1500ms', '15s', '90s', '2m', '1h', '25h', '2d']) {
-  test(`contract 14: a duration is shown in the form in which it can be given - ${text}`, () => {
+  test(`command-line: a duration is shown in the form in which it can be given - ${text}`, () => {
     assert.equal(formatDuration(parseDuration(text)!), text);
   });
 }

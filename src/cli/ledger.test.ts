@@ -21,7 +21,7 @@ function reported(ledger: Ledger): string {
   return text;
 }
 
-test('contract 14: every object that was read is in one of the counts, or is named', () => {
+test('command-line: every object that was read is in one of the counts, or is named', () => {
   const ledger = new Ledger();
   const lines = Array.from({ length: 12 }, (_, i) => document(i + 1));
   for (const one of lines) ledger.add(one);
@@ -39,7 +39,7 @@ test('contract 14: every object that was read is in one of the counts, or is nam
   );
 });
 
-test('contract 14: an import is complete when every object is acknowledged or skipped', () => {
+test('command-line: an import is complete when every object is acknowledged or skipped', () => {
   const ledger = new Ledger();
   const [a, b] = [document(1), document(2)];
   ledger.add(a);
@@ -55,7 +55,7 @@ test('contract 14: an import is complete when every object is acknowledged or sk
   assert.equal(ledger.isComplete, false);
 });
 
-test('contract 14: no object is counted twice', () => {
+test('command-line: no object is counted twice', () => {
   const ledger = new Ledger();
   const one = document(7);
   ledger.add(one);
@@ -64,7 +64,7 @@ test('contract 14: no object is counted twice', () => {
   assert.throws(() => ledger.acknowledge(document(8)), /answered twice/);
 });
 
-test('contract 14: the reasons of a hundred refusals are shown, and the places of the others', () => {
+test('command-line: the reasons of a hundred refusals are shown, and the places of the others', () => {
   const ledger = new Ledger();
   for (let line = 1; line <= 205; line++) {
     const one = document(line);

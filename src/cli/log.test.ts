@@ -39,12 +39,12 @@ const stacks: { name: string; frames: string[]; shown: string[] }[] = [
   { name: 'no frames at all', frames: [], shown: [] },
 ];
 for (const { name, frames, shown } of stacks) {
-  test(`contract 14: of a stack the log shows what helps - ${name}`, () => {
+  test(`command-line: of a stack the log shows what helps - ${name}`, () => {
     assert.deepEqual(framesOf(stackOf(...frames), false), shown);
   });
 }
 
-test('contract 14: the frames of the service alone say nothing about a plugin', () => {
+test('command-line: the frames of the service alone say nothing about a plugin', () => {
   assert.deepEqual(framesOf(stackOf(own('plugin/loader.ts'), own('plugin/host.ts')), true), []);
   assert.deepEqual(framesOf(stackOf(own('a.ts'), foreign('a')), true), [own('a.ts'), foreign('a')]);
 });
@@ -64,7 +64,7 @@ function shownOnTerminal(log: (logger: ReturnType<typeof openLog>) => void): str
   return shown.replace(/^\d\d:\d\d:\d\d /gm, '');
 }
 
-test('contract 14: on a terminal an error has its place below it, indented; a warning only when it is of a plugin', () => {
+test('command-line: on a terminal an error has its place below it, indented; a warning only when it is of a plugin', () => {
   const err = Object.assign(new Error('no'), { stack: stackOf(foreign('a')) });
   assert.equal(
     shownOnTerminal((logger) => logger.error({ err, path: '/x' }, 'unexpected error')),
@@ -80,7 +80,7 @@ test('contract 14: on a terminal an error has its place below it, indented; a wa
   );
 });
 
-test('contract 14: the causes of an error follow with their frames, and no text is there twice', () => {
+test('command-line: the causes of an error follow with their frames, and no text is there twice', () => {
   const failing = (message: string, frame: string, cause?: Error) =>
     Object.assign(new Error(message, { cause }), { stack: stackOf(frame, own('a.ts')) });
   const told = failing('no file: Cannot find x', foreign('a'), failing('Cannot find x\nRequire stack', foreign('b')));

@@ -16,14 +16,14 @@ function config(text: string, name = 'config.yaml'): string {
   return file;
 }
 
-test('contract 14: a flag wins over the environment, the environment over the config file', async () => {
+test('command-line: a flag wins over the environment, the environment over the config file', async () => {
   const file = config('port: 1\nhost: file\ndatabase: sqlite:file\nlist: { maxSize: 5 }\n');
   const env = { KINDRED_PORT: '2', KINDRED_HOST: 'env', KINDRED_LIST_MAX_SIZE: '' };
   const { values } = await resolveSettings({ flags: { port: '3' }, env, file });
   assert.deepEqual(values, { port: 3, host: 'env', database: 'sqlite:file', 'list.maxSize': 5 });
 });
 
-test('contract 14: the config file is YAML or JSON, with durations as texts or milliseconds', async () => {
+test('command-line: the config file is YAML or JSON, with durations as texts or milliseconds', async () => {
   const yaml = await resolveSettings({
     file: config('watch: { bookmarkInterval: 15s }\nchangeLog.maxAge: 1h\nquery: { timeout: 250 }'),
   });
@@ -38,7 +38,7 @@ test('contract 14: the config file is YAML or JSON, with durations as texts or m
   assert.deepEqual(json.values, { plugin: ['a'], cors: ['https://a', 'https://b'] });
 });
 
-test('contract 9: plugins.<name> of the config file is the configuration of a plugin, beside the settings of all', async () => {
+test('plugins: plugins.<name> of the config file is the configuration of a plugin, beside the settings of all', async () => {
   const file = config('plugins:\n  atlas: { size: 3 }\n  startTimeout: 5s\n');
   const { values, pluginConfigs } = await resolveSettings({ file });
   assert.deepEqual(values, { 'plugins.startTimeout': 5_000 });
@@ -97,7 +97,7 @@ const wrong = [
   { name: 'broken YAML', text: 'a: [', message: /config\.yaml:1:5 is neither YAML nor JSON: [^:]*[^:]$/ },
 ];
 for (const { name, text, message } of wrong) {
-  test(`contract 14: the config file is refused in one line - ${name}`, async () => {
+  test(`command-line: the config file is refused in one line - ${name}`, async () => {
     await assert.rejects(resolveSettings({ file: config(text) }), (error) => {
       assert.ok(error instanceof UsageError);
       assert.equal(error.mistakes.length, 1);
@@ -107,14 +107,14 @@ for (const { name, text, message } of wrong) {
   });
 }
 
-test('contract 14: what is just enough is taken', async () => {
+test('command-line: what is just enough is taken', async () => {
   const { values } = await resolveSettings({
     file: config('workers: 1\nquery: { timeout: 1 }\ncache: { maxBytes: 0 }\nchangeLog: { maxAge: 0 }'),
   });
   assert.deepEqual(values, { workers: 1, 'query.timeout': 1, 'cache.maxBytes': 0, 'changeLog.maxAge': 0 });
 });
 
-test('contract 14: all mistakes are told at once, each with the place where it was made', async () => {
+test('command-line: all mistakes are told at once, each with the place where it was made', async () => {
   const file = config('bogus: 1\nport: x\nlist: { maxSize: y, min: 1 }\nhost: ""');
   const given = {
     flags: { workers: '0' },
@@ -143,7 +143,7 @@ test('contract 14: all mistakes are told at once, each with the place where it w
   });
 });
 
-test('contract 14: every setting has a variable and can be set by a flag', async () => {
+test('command-line: every setting has a variable and can be set by a flag', async () => {
   assert.equal(variableOf('insecureNoAuth'), 'KINDRED_INSECURE_NO_AUTH');
   assert.equal(variableOf('pluginsDir'), 'KINDRED_PLUGINS');
   const { values } = await resolveSettings({ assignments: ['list.maxSize=7'], env: { KINDRED_LIST_MAX_SIZE: '8' } });
@@ -151,7 +151,7 @@ test('contract 14: every setting has a variable and can be set by a flag', async
 });
 
 for (const name of Object.keys(settings) as SettingName[]) {
-  test(`contract 14: the default that --help shows can be given as it is shown - ${name}`, async () => {
+  test(`command-line: the default that --help shows can be given as it is shown - ${name}`, async () => {
     const shown = defaultOf(name);
     const { kind } = settings[name];
     if (name === 'pluginsDir' || kind === 'texts' || kind === 'any') return assert.equal(shown, '');
@@ -160,7 +160,7 @@ for (const name of Object.keys(settings) as SettingName[]) {
   });
 }
 
-test('contract 14: the defaults that --help shows are those of the service', () => {
+test('command-line: the defaults that --help shows are those of the service', () => {
   const shown = [
     'port',
     'list.maxSize',

@@ -1,4 +1,4 @@
-/** Options of `kindred serve` from flags, the environment and a config file, in that order (contract section 14). */
+/** Options of `kindred serve` from flags, the environment and a config file, in that order (docs/reference/command-line.md). */
 import { readFile } from 'node:fs/promises';
 import { delimiter } from 'node:path';
 import { isRecord } from '../model/object.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { lines, lineWidth, table, widthsOf } from './table.ts';
 
-test('contract 14: columns are as wide as they need, wide characters counted as two, combining ones as none', () => {
+test('command-line: columns are as wide as they need, wide characters counted as two, combining ones as none', () => {
   assert.equal(
     table(
       ['NAME', 'CITY', 'N'],
@@ -16,11 +16,11 @@ test('contract 14: columns are as wide as they need, wide characters counted as 
   );
 });
 
-test('contract 14: what is stored does not break a table, nor move the cursor', () => {
+test('command-line: what is stored does not break a table, nor move the cursor', () => {
   assert.equal(table(['A', 'B'], [['x\n  y', '\u001b[2J\tz']]), 'A     B\nx y   \ufffd[2J\ufffdz\n');
 });
 
-test('contract 14: later rows keep the columns of earlier ones, and widen them when they must', () => {
+test('command-line: later rows keep the columns of earlier ones, and widen them when they must', () => {
   const widths = widthsOf([['long name', 'x']]);
   assert.equal(lines([['a', 'x']], widths), 'a           x\n');
   assert.deepEqual(widthsOf([['a', 'longer']], widths), [9, 6]);

@@ -203,7 +203,7 @@ export class Connection {
   }
 }
 
-/** The `KindredError` that a problem document stands for (contract section 5), members included. */
+/** The `KindredError` that a problem document stands for (docs/reference/errors.md), members included. */
 export function errorFrom(
   problem: Record<string, unknown>,
   headers?: Readonly<Record<string, string>>,

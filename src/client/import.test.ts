@@ -263,7 +263,7 @@ const cases: {
   },
 ];
 for (const { name, scripts, stored, objects = three, options = quick, expected, bulks } of cases) {
-  test(`contract 3: an import has one answer for each object - ${name}`, async () => {
+  test(`api: an import has one answer for each object - ${name}`, async () => {
     const made = service([...scripts], stored);
     const results = await Array.fromAsync(made.client.import(Thing, objects, options));
     assert.deepEqual(told(results), expected);
@@ -279,13 +279,13 @@ for (const { name, scripts, stored, objects = three, options = quick, expected, 
   });
 }
 
-test('contract 3: what may be its own and was changed since is told as that', async () => {
+test('api: what may be its own and was changed since is told as that', async () => {
   const { client } = service([{ cutAfter: 0, after: (store) => touch(store, 'b', { spec: { n: 78 } }) }]);
   const results = await Array.fromAsync(client.import(Thing, three, quick));
   assert.match(results[1]!.ok ? '' : results[1]!.error.message, /this import may have created it/);
 });
 
-test('contract 3: large objects go in several requests', async () => {
+test('api: large objects go in several requests', async () => {
   const { client, bulks } = service([]);
   const large = ['a', 'b', 'c', 'd', 'e'].map((name) => ({ metadata: { name }, spec: { text: 'x'.repeat(2 ** 21) } }));
   assert.deepEqual(told(await Array.fromAsync(client.import(Thing, large))), ['a', 'b', 'c', 'd', 'e']);
@@ -295,7 +295,7 @@ test('contract 3: large objects go in several requests', async () => {
   );
 });
 
-test('contract 3: when the objects fail midway, those before have their results first', async () => {
+test('api: when the objects fail midway, those before have their results first', async () => {
   const { client } = service([]);
   async function* source() {
     yield* three;
@@ -308,7 +308,7 @@ test('contract 3: when the objects fail midway, those before have their results 
   assert.deepEqual(told(results), ['a', 'b', 'c']);
 });
 
-test('contract 11: a signal ends an import while it waits, and cuts off what is under way', async () => {
+test('api-description: a signal ends an import while it waits, and cuts off what is under way', async () => {
   const controller = new AbortController();
   const { client } = service([{ status: 503, code: 'NotReady' }]);
   const waiting = Array.fromAsync(
@@ -320,7 +320,7 @@ test('contract 11: a signal ends an import while it waits, and cuts off what is 
   await assert.rejects(waiting, /enough/);
 });
 
-test('contract 11: a consumer that stops early leaves nothing under way', async () => {
+test('api-description: a consumer that stops early leaves nothing under way', async () => {
   const signals: AbortSignal[] = [];
   const fetch: typeof globalThis.fetch = (_input, init) => {
     signals.push(init!.signal!);
@@ -341,7 +341,7 @@ test('contract 11: a consumer that stops early leaves nothing under way', async 
   assert.ok(signals[1]!.aborted);
 });
 
-test('contract 3: an import goes on as long as something succeeds now and then', async () => {
+test('api: an import goes on as long as something succeeds now and then', async () => {
   const objects = Array.from({ length: 30 }, (_, i) => thing(`t${i}`));
   // Each request takes one more line; between two of them patience would be nearly at its end.
   const refused = { status: 503, code: 'NotReady', applied: false };

@@ -1,5 +1,5 @@
 /**
- * Bulk creation (contract section 3), so that every object has one answer in the end. What certainly was not applied is
+ * Bulk creation (docs/reference/api.md), so that every object has one answer in the end. What certainly was not applied is
  * sent again. A connection that breaks leaves objects of which nobody knows whether they are stored: those with a name
  * are sent again too, and when the name is taken then, what is stored under it tells whether it is this import's own.
  */

@@ -91,7 +91,7 @@ const cases: { name: string; parameters: URLSearchParams; expected: string }[] =
 ];
 
 for (const { name, parameters, expected } of cases) {
-  test(`contract 4: the client writes list parameters - ${name}`, () => {
+  test(`lists: the client writes list parameters - ${name}`, () => {
     assert.equal(text(parameters), expected);
   });
 }
@@ -127,7 +127,7 @@ function plain(condition: Condition): unknown {
   return JSON.parse(JSON.stringify(condition, (key, member) => (key === 'source' ? undefined : member)));
 }
 
-test('contract 4: what the client writes, the service reads as the same condition', () => {
+test('lists: what the client writes, the service reads as the same condition', () => {
   fc.assert(
     fc.property(
       fc.array(anyFieldTerm, { maxLength: 5 }),
@@ -155,7 +155,7 @@ const refused = [
   },
 ];
 for (const { name, where, op } of refused) {
-  test(`contract 4: ${name} is no selector, and the client says so`, () => {
+  test(`lists: ${name} is no selector, and the client says so`, () => {
     assert.throws(() => listParameters({ where }), {
       code: 'InvalidSelector',
       message: new RegExp(`"${op.replace(/[()]/g, '\\$&')}"`),

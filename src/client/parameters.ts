@@ -1,4 +1,4 @@
-/** What a list is asked for, as the query string of contract section 4 has it. */
+/** What a list is asked for, as the query string of docs/reference/lists.md has it. */
 import type { Text } from '../errors.ts';
 import { KindredError } from '../errors.ts';
 import type { Key, ValuesOf } from '../model/key.ts';

@@ -77,7 +77,7 @@ const writes: { name: string; answers: Answer[]; expected: string; requests: num
   },
 ];
 for (const { name, answers, expected, requests } of writes) {
-  test(`contract 5: a write is sent again when it certainly was not applied, and only then - ${name}`, async () => {
+  test(`errors: a write is sent again when it certainly was not applied, and only then - ${name}`, async () => {
     const { client, methods } = answering([...answers]);
     assert.equal(await outcome(client.create(Thing, thing)), expected);
     assert.equal(methods.length, requests);
@@ -92,14 +92,14 @@ const reads: Record<string, Answer> = {
   '503 NotReady': problem(503, 'NotReady'),
 };
 for (const [name, answer] of Object.entries(reads)) {
-  test(`contract 5: a read is sent again - ${name}`, async () => {
+  test(`errors: a read is sent again - ${name}`, async () => {
     const { client, methods } = answering([answer, ok]);
     assert.equal(await outcome(client.get(Thing, 'a')), 'ok');
     assert.deepEqual(methods, ['GET', 'GET']);
   });
 }
 
-test('contract 5: a read whose answer breaks off is sent again, a write is not', async () => {
+test('errors: a read whose answer breaks off is sent again, a write is not', async () => {
   const cut: Answer = () => {
     const body = new ReadableStream({ pull: (controller) => controller.error(new TypeError('terminated')) });
     return new Response(body, { headers: { 'content-type': 'application/json' } });
@@ -123,7 +123,7 @@ test('retry: false and a patience of 0 make one attempt; patience ends the attem
   assert.ok(methods.length > 3 && methods.length < 100, String(methods.length));
 });
 
-test('contract 5: a client gives up at once when the service asks to wait longer than it has patience', async () => {
+test('errors: a client gives up at once when the service asks to wait longer than it has patience', async () => {
   const { client, methods } = answering([problem(503, 'NotReady', { 'retry-after': '60' }), ok]);
   assert.equal(await outcome(client.create(Thing, thing)), 'NotReady');
   assert.equal(methods.length, 1);
@@ -213,7 +213,7 @@ test('a stopped patience throws the failure, in a wait and at the next one', asy
   await assert.rejects(patience.wait(error, 1), error);
 });
 
-test('contract 5: what was certainly not applied', () => {
+test('errors: what was certainly not applied', () => {
   const codes = [
     'NotReady',
     'TooManyRequests',

@@ -36,7 +36,7 @@ export function retryAfterOf(error: unknown, now = Date.now()): number {
   return milliseconds > 0 ? milliseconds : 0;
 }
 
-/** Whether the service certainly did nothing, so that the same request may be sent again (contract section 5). */
+/** Whether the service certainly did nothing, so that the same request may be sent again (docs/reference/errors.md). */
 export function isNotApplied(error: unknown): error is KindredError & { code: 'NotReady' | 'TooManyRequests' } {
   return error instanceof KindredError && (error.code === 'NotReady' || error.code === 'TooManyRequests');
 }

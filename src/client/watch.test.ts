@@ -79,7 +79,7 @@ async function collect(
   return seen;
 }
 
-test('contract 13: a broken watch goes on from the last revision seen', async () => {
+test('watch: a broken watch goes on from the last revision seen', async () => {
   const seen = await collect(
     [
       { expect: {}, revision: 7, events: [{ type: 'ADDED', revision: 9, object: object('a') }], end: 'break' },
@@ -93,7 +93,7 @@ test('contract 13: a broken watch goes on from the last revision seen', async ()
   assert.deepEqual(seen, ['ADDED 9 a', 'BOOKMARK 12', 'MODIFIED 13 a']);
 });
 
-test('contract 13: a watch that breaks before its first event goes on from the revision in the head', async () => {
+test('watch: a watch that breaks before its first event goes on from the revision in the head', async () => {
   const seen = await collect(
     [
       { expect: {}, revision: 7, end: 'break' },
@@ -105,7 +105,7 @@ test('contract 13: a watch that breaks before its first event goes on from the r
   assert.deepEqual(seen, ['DELETED 8 a']);
 });
 
-test('contract 13: an initial list that breaks is listed again, and only the differences are given', async () => {
+test('watch: an initial list that breaks is listed again, and only the differences are given', async () => {
   const initial = (name: string, version: number, revision: number) => ({
     type: 'ADDED',
     revision,
@@ -145,7 +145,7 @@ test('contract 13: an initial list that breaks is listed again, and only the dif
   ]);
 });
 
-test('contract 13: an object that was deleted and made again while the list broke off is told again', async () => {
+test('watch: an object that was deleted and made again while the list broke off is told again', async () => {
   const initial = (name: string, creationTimestamp: string, revision: number, version = 0) => ({
     type: 'ADDED',
     revision,
@@ -176,7 +176,7 @@ test('contract 13: an object that was deleted and made again while the list brok
   assert.deepEqual(seen.slice(3), ['MODIFIED 9 remade initial', 'MODIFIED 9 changed initial', 'BOOKMARK 9 initial']);
 });
 
-test('contract 13: a list that breaks twice gives each object once, and tells what went meanwhile', async () => {
+test('watch: a list that breaks twice gives each object once, and tells what went meanwhile', async () => {
   const initial = (name: string, revision: number) => ({
     type: 'ADDED',
     revision,
@@ -208,7 +208,7 @@ test('contract 13: a list that breaks twice gives each object once, and tells wh
   ]);
 });
 
-test('contract 13: a service that ends each stream at once is asked less and less often', async (t) => {
+test('watch: a service that ends each stream at once is asked less and less often', async (t) => {
   const delays: number[] = [];
   const { setTimeout } = globalThis;
   t.mock.method(globalThis, 'setTimeout', (run: () => void, milliseconds: number) => {
@@ -237,7 +237,7 @@ test('contract 13: a service that ends each stream at once is asked less and les
   assert.deepEqual(delays, [100, 200, 400, 100], 'and as before once something came');
 });
 
-test('contract 13: an initial list that ends with Expired is listed again', async () => {
+test('watch: an initial list that ends with Expired is listed again', async () => {
   const expired = { type: 'ERROR', revision: 5, error: { status: 410, code: 'Expired', detail: 'list again' } };
   const initial = { type: 'ADDED', revision: 5, object: object('a'), initial: true };
   const seen = await collect(
@@ -251,7 +251,7 @@ test('contract 13: an initial list that ends with Expired is listed again', asyn
   assert.deepEqual(seen, ['ADDED 5 a initial', 'BOOKMARK 5 initial']);
 });
 
-test('contract 13: a service that stops or a moment too slow is waited out, a revision no longer kept is thrown', async () => {
+test('watch: a service that stops or a moment too slow is waited out, a revision no longer kept is thrown', async () => {
   const ended = (code: string, status: number) => ({
     type: 'ERROR',
     revision: 9,
@@ -274,12 +274,12 @@ test('contract 13: a service that stops or a moment too slow is waited out, a re
   );
 });
 
-test('contract 13: without resume an ERROR event is thrown', async () => {
+test('watch: without resume an ERROR event is thrown', async () => {
   const stopped = { type: 'ERROR', revision: 9, error: { status: 503, code: 'ShuttingDown', detail: 'stopping' } };
   await assert.rejects(collect([{ expect: {}, events: [stopped] }], { resume: false }, 1), { code: 'ShuttingDown' });
 });
 
-test('contract 13: a watch without a byte for too long counts as broken', async () => {
+test('watch: a watch without a byte for too long counts as broken', async () => {
   const seen = await collect(
     [
       { expect: {}, revision: 7, end: 'hang' },
@@ -292,7 +292,7 @@ test('contract 13: a watch without a byte for too long counts as broken', async 
   assert.deepEqual(seen, ['ADDED 8 a', 'ADDED 9 b']);
 });
 
-test('contract 13: a signal ends a watch quietly', async () => {
+test('watch: a signal ends a watch quietly', async () => {
   const { fetch } = scripted([{ expect: {}, end: 'hang' }]);
   const controller = new AbortController();
   const watch = createClient({ url: 'http://service', fetch }).watch(Thing, { ...quick, signal: controller.signal });

@@ -35,7 +35,7 @@ interface Named {
 }
 
 /**
- * The events of a watch (contract section 13), across broken connections, restarts and slow moments: after a break it
+ * The events of a watch (docs/reference/watch.md), across broken connections, restarts and slow moments: after a break it
  * goes on with `since` = the last revision seen, so nothing is lost and nothing comes twice. A break while the initial
  * list is under way lists again and yields only the differences from what was already given.
  * @throws Expired when the service no longer keeps the changes since then: begin again with `sendInitial`

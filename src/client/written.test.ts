@@ -61,11 +61,11 @@ function labelled(labels: Record<string, string>): Stored {
 }
 
 for (const one of cases) {
-  test(`contract 14: what an import finds under its name is its own, or not - ${one.name}`, () => {
+  test(`command-line: what an import finds under its name is its own, or not - ${one.name}`, () => {
     assert.equal(isWritten(one.sent ?? sent, one.stored, one.began ?? began), one.expected);
   });
 }
 
-test('contract 14: what an import finds under its name is compared alone when the clock of the service is not known', () => {
+test('command-line: what an import finds under its name is compared alone when the clock of the service is not known', () => {
   assert.equal(isWritten(sent, stored, undefined), true);
 });

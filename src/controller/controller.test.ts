@@ -206,7 +206,7 @@ describe('controller', () => {
     assert.equal(world.clock.pending, 0);
   });
 
-  it('contract 8: nothing is lost between listing at the start and subscribing', async () => {
+  it('controllers: nothing is lost between listing at the start and subscribing', async () => {
     const world = new World();
     world.put(Book, 'old');
     world.whileListing = () => {
@@ -220,7 +220,7 @@ describe('controller', () => {
     await controller.stop(10);
   });
 
-  it('contract 8: syncAllOnStart(false) reconciles changes only, syncAllListOptions narrows the listing', async () => {
+  it('controllers: syncAllOnStart(false) reconciles changes only, syncAllListOptions narrows the listing', async () => {
     const world = new World();
     for (const name of ['a1', 'a2', 'b1']) world.put(Book, name);
     const quiet = make({ world, configure: (builder) => builder.syncAllOnStart(false) });
@@ -242,7 +242,7 @@ describe('controller', () => {
     await some.controller.stop(10);
   });
 
-  it('contract 8: per name never two at once, bursts collapse, workerCount is the most at once', async () => {
+  it('controllers: per name never two at once, bursts collapse, workerCount is the most at once', async () => {
     const open: (() => void)[] = [];
     const { world, controller, take, settle, overlapped, most } = make({
       configure: (builder) => builder.workerCount(2),
@@ -268,7 +268,7 @@ describe('controller', () => {
     await controller.stop(10);
   });
 
-  it('contract 8: a throw is retried with back-off from minDelay to maxDelay, reset by success', async () => {
+  it('controllers: a throw is retried with back-off from minDelay to maxDelay, reset by success', async () => {
     let failing = true;
     const { world, controller, take, settle, troubles } = make({
       configure: (builder) => builder.minDelay(10).maxDelay(100),
@@ -304,7 +304,7 @@ describe('controller', () => {
     await controller.stop(10);
   });
 
-  it('contract 8: Result.requeue calls again after its time, without one by back-off', async () => {
+  it('controllers: Result.requeue calls again after its time, without one by back-off', async () => {
     const results = [Result.requeue(500), Result.requeue(), Result.requeue(), Result.done()];
     const { world, controller, take } = make({
       configure: (builder) => builder.minDelay(10),
@@ -328,7 +328,7 @@ describe('controller', () => {
     await controller.stop(10);
   });
 
-  it('contract 8: onAdd, onUpdate and onDelete choose; one that throws lets the change through', async () => {
+  it('controllers: onAdd, onUpdate and onDelete choose; one that throws lets the change through', async () => {
     const { world, controller, take, settle } = make({
       configure: (builder) =>
         builder
@@ -359,7 +359,7 @@ describe('controller', () => {
     await controller.stop(10);
   });
 
-  it('contract 8: watches() asks about the object as it was and as it is, and about all at the start', async () => {
+  it('controllers: watches() asks about the object as it was and as it is, and about all at the start', async () => {
     const world = new World();
     world.put(Author, 'x', { author: 'first' });
     const { controller, take, settle } = make({
@@ -411,7 +411,7 @@ describe('controller', () => {
     assert.equal(world.clock.pending, 0);
   });
 
-  it('contract 8: an object that is deleted while too many changes wait is not forgotten', async () => {
+  it('controllers: an object that is deleted while too many changes wait is not forgotten', async () => {
     const world = new World();
     world.put(Book, 'b');
     const { controller, take, settle } = make({
@@ -457,7 +457,7 @@ describe('controller', () => {
     await controller.stop(10);
   });
 
-  it('contract 8: stop aborts the signal, waits for running calls but not for ever, and begins none', async () => {
+  it('controllers: stop aborts the signal, waits for running calls but not for ever, and begins none', async () => {
     let signal: AbortSignal | undefined;
     const { world, controller, take, settle } = make({
       reconcile: (request) => {
@@ -484,7 +484,7 @@ describe('controller', () => {
     assert.deepEqual(take(), ['a']);
   });
 
-  it('contract 8: a call that does not end is named', async () => {
+  it('controllers: a call that does not end is named', async () => {
     const { world, controller, troubles } = make({ reconcile: () => new Promise(() => {}) });
     await controller.start();
     world.put(Book, 'a');
@@ -495,7 +495,7 @@ describe('controller', () => {
     await stop;
   });
 
-  it('contract 8: a call that outlives its controller is not told of the next one', async () => {
+  it('controllers: a call that outlives its controller is not told of the next one', async () => {
     const { world, controller, troubles } = make({ reconcile: () => new Promise(() => {}) });
     await controller.start();
     world.put(Book, 'a');
@@ -506,7 +506,7 @@ describe('controller', () => {
     assert.deepEqual(troubles, []);
   });
 
-  it('contract 8: metrics tell queue depth, latency, duration, retries and the last error', async () => {
+  it('controllers: metrics tell queue depth, latency, duration, retries and the last error', async () => {
     let release = () => {};
     const { world, controller, settle, observed } = make({
       reconcile: () =>
@@ -536,7 +536,7 @@ describe('controller', () => {
     await controller.stop(10);
   });
 
-  it('contract 8: changes that went past unseen are made good by looking at everything again', async () => {
+  it('controllers: changes that went past unseen are made good by looking at everything again', async () => {
     const world = new World();
     const { controller, take, settle } = make({ world, configure: (builder) => builder.syncAllOnStart(false) });
     await controller.start();
@@ -569,7 +569,7 @@ describe('controller', () => {
 });
 
 describe('leader lease', () => {
-  it('contract 8: exactly one replica runs a controller; when it dies another takes over within 15 s', async () => {
+  it('controllers: exactly one replica runs a controller; when it dies another takes over within 15 s', async () => {
     const world = new World();
     const leases = new Leases(true);
     const one = make({ world, leases, holder: 'one' });
@@ -600,7 +600,7 @@ describe('leader lease', () => {
     assert.equal(world.clock.pending, 0);
   });
 
-  it('contract 8: a holder that stops gives the lease up, the next one has a greater token', async () => {
+  it('controllers: a holder that stops gives the lease up, the next one has a greater token', async () => {
     const world = new World();
     const leases = new Leases(true);
     const tokens: number[] = [];
@@ -679,7 +679,7 @@ describe('controller builder', () => {
     { what: 'a matcher that is no function', build: (builder) => builder.onAdd(true as never), says: /onAdd/ },
   ];
   for (const { what, build, says } of refused) {
-    it(`contract 8: refuses ${what}`, () => {
+    it(`controllers: refuses ${what}`, () => {
       assert.throws(
         () => build(new ControllerBuilder()),
         (error) => error instanceof KindredError && error.code === 'InvalidPlugin' && says.test(error.message),
@@ -687,7 +687,7 @@ describe('controller builder', () => {
     });
   }
 
-  it('contract 8: defaults are minDelay 5 ms, maxDelay 1000 s, one worker, everything at the start', () => {
+  it('controllers: defaults are minDelay 5 ms, maxDelay 1000 s, one worker, everything at the start', () => {
     const { minDelay, maxDelay, workerCount, syncAllOnStart } = new ControllerBuilder()
       .extension(Book)
       .build() as ControllerSpec;
@@ -697,7 +697,7 @@ describe('controller builder', () => {
     );
   });
 
-  it('contract 9: registerController takes a Reconciler and says so', () => {
+  it('plugins: registerController takes a Reconciler and says so', () => {
     for (const none of [null, {}, { reconcile: async () => {} }, { setupWith: () => ({ name: 'a' }) }]) {
       assert.throws(() => setUp(none as never), /takes a Reconciler/);
     }

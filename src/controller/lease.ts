@@ -22,7 +22,7 @@ export interface LeaseTimes {
   readonly retry: number;
 }
 
-/** With these another replica takes over at most 12 s after the holder died (contract section 8: within 15 s). */
+/** With these another replica takes over at most 12 s after the holder died (docs/reference/controllers.md: within 15 s). */
 export const leaseTimes: LeaseTimes = { ttl: 10_000, renew: 3_000, retry: 2_000 };
 
 export interface LeaderOptions {

@@ -1,5 +1,5 @@
 /**
- * What a plugin author writes (contract section 8): a *reconciler* is the function, the *builder* says when it is
+ * What a plugin author writes (docs/reference/controllers.md): a *reconciler* is the function, the *builder* says when it is
  * called, the *controller* is what the builder gives: plain data, run by `controller.ts`.
  */
 import { KindredError } from '../errors.ts';
@@ -52,7 +52,7 @@ const delayText = {
   zh: 'Result.requeue 需要不小于 0 的毫秒数，而不是 {value}',
 };
 
-/** A function that follows one model, and when it is called (contract section 8). */
+/** A function that follows one model, and when it is called (docs/reference/controllers.md). */
 export interface Reconciler {
   /** Called once when it is registered; returns what `builder.build()` gives. */
   setupWith(builder: ControllerBuilder): Controller;

@@ -1,4 +1,4 @@
-/** The class form of declaring a model: `@GVK` and `@Schema`, standard (TC39) decorators (contract section 1). */
+/** The class form of declaring a model: `@GVK` and `@Schema`, standard (TC39) decorators (docs/reference/declaration.md). */
 
 import { invalidModel, Mistakes } from '../schema/invalid-model.ts';
 import type { Declaration } from './declaration.ts';

@@ -1,4 +1,4 @@
-/** Declaring a model in schema form (contract section 1); the static type is inferred from the schemas. */
+/** Declaring a model in schema form (docs/reference/declaration.md); the static type is inferred from the schemas. */
 import type { Static, TSchema } from 'typebox';
 import { invalidModel, Mistakes } from '../schema/invalid-model.ts';
 import type { StandardTypes } from '../schema/standard-schema.ts';

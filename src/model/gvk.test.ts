@@ -67,11 +67,11 @@ test('spec: GVK attributes - singular and plural are in lower case, at most 63 c
   }
 });
 
-test('contract 1: plural is not one of namespaces, proxy, watch', () => {
+test('declaration: plural is not one of namespaces, proxy, watch', () => {
   check('plural', [], ['namespaces', 'proxy', 'watch']);
 });
 
-test('contract 3: subresources says status or nothing', () => {
+test('api: subresources says status or nothing', () => {
   assert.deepEqual(checkGvk(good).subresources, { status: false });
   assert.deepEqual(checkGvk({ ...good, subresources: { status: true } }).subresources, { status: true });
   for (const subresources of [true, { scale: true }, { status: 'yes' }, null]) {

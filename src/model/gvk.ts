@@ -1,4 +1,4 @@
-/** Group, version and kind: the identity of a model, its rules (specification, "Model definition"; contract section 1). */
+/** Group, version and kind: the identity of a model, its rules (specification, "Model definition"; docs/reference/declaration.md). */
 import type { Text } from '../errors.ts';
 import { invalidModel, Mistakes } from '../schema/invalid-model.ts';
 import { isSubdomain } from './names.ts';

@@ -56,7 +56,7 @@ test('spec: IndexSpec - the four built-in indexes must not be declared again', (
   }
 });
 
-test('contract 1: index names have letters, digits, "_", ".", "-", at most 253 characters', () => {
+test('declaration: index names have letters, digits, "_", ".", "-", at most 253 characters', () => {
   checkIndexes([
     IndexSpecs.single('a', String),
     IndexSpecs.single('A_b.c-9', String),
@@ -97,7 +97,7 @@ test('spec: IndexSpec - indexFunc of one value may return null, of several gives
   assert.deepEqual(keysOf(multi, {}), []);
 });
 
-test('contract 1: without indexFunc the name is read as a path of fields', () => {
+test('declaration: without indexFunc the name is read as a path of fields', () => {
   assert.deepEqual(keysOf(IndexSpecs.single('spec.a.b', Number), { a: { b: 3 } }), [3]);
   assert.deepEqual(keysOf(IndexSpecs.single('spec.a.b', Number), { a: 'x' }), []);
   assert.deepEqual(keysOf(IndexSpecs.single('spec.constructor', String), {}), []);
@@ -113,7 +113,7 @@ test('spec: IndexSpec - the older form converts every value to a string', () => 
   refused([new IndexSpec({ name: 'a', indexFunc: (() => null) as never })], /"a" needs an indexFunc/);
 });
 
-test('contract 1: key types are String, Number, Boolean, BigInt, Date or an own one', () => {
+test('declaration: key types are String, Number, Boolean, BigInt, Date or an own one', () => {
   assert.deepEqual(keysOf(IndexSpecs.single('spec', Boolean), true), [true]);
   assert.deepEqual(
     keysOf(
@@ -132,7 +132,7 @@ test('contract 1: key types are String, Number, Boolean, BigInt, Date or an own 
   refused([IndexSpecs.single('a', Symbol as never)], /key type of the index "a"/);
 });
 
-test('contract 7: a function that throws, another type, no value though not nullable: 422 naming the index', () => {
+test('queries: a function that throws, another type, no value though not nullable: 422 naming the index', () => {
   const throwing = IndexSpecs.single('spec.a', String).indexFunc(() => {
     throw new Error('boom');
   });

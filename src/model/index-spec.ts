@@ -1,5 +1,5 @@
 /**
- * Declaring indexes (specification, "Index specification"; contract sections 1 and 7): the builders `IndexSpecs.single`
+ * Declaring indexes (specification, "Index specification"; docs/reference/declaration.md and queries.md): the builders `IndexSpecs.single`
  * and `IndexSpecs.multi`, the older `IndexSpec` with `simpleAttribute` and `multiValueAttribute`, and what an object gives
  * to the indexes (`entryOf`).
  */

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { codecOf, compareText } from './key.ts';
 
-test('contract 4: a value that does not convert to the key type of the index is refused, one that a double would change too', () => {
+test('lists: a value that does not convert to the key type of the index is refused, one that a double would change too', () => {
   const { parse } = codecOf(Number);
   for (const [text, value] of [
     ['5', 5],
@@ -20,7 +20,7 @@ test('contract 4: a value that does not convert to the key type of the index is 
   }
 });
 
-test('contract 1: dates are ordered by instant, below the millisecond too', () => {
+test('declaration: dates are ordered by instant, below the millisecond too', () => {
   const { parse, key, compare } = codecOf(Date);
   const ordered = [
     '2024-01-01T00:00:00Z',
@@ -34,7 +34,7 @@ test('contract 1: dates are ordered by instant, below the millisecond too', () =
   assert.equal(compare(key(new Date(ordered[0]!)), parse('2023-12-31T19:00:00.000-05:00')), 0);
 });
 
-test('contract 1: a date is what RFC 3339 takes for one, also where Date.parse takes more', () => {
+test('declaration: a date is what RFC 3339 takes for one, also where Date.parse takes more', () => {
   const { parse } = codecOf(Date);
   const later = Date.UTC(2024, 1, 28, 23, 59, 59);
   for (const [text, instant] of [
@@ -63,13 +63,13 @@ test('contract 1: a date is what RFC 3339 takes for one, also where Date.parse t
   }
 });
 
-test('contract 1: -0 and 0 are one key', () => {
+test('declaration: -0 and 0 are one key', () => {
   const { key, format } = codecOf(Number);
   assert.ok(Object.is(key(-0), 0));
   assert.equal(format(key(-0)), '0');
 });
 
-test('contract 1: texts are ordered by code point, not by UTF-16 unit', () => {
+test('declaration: texts are ordered by code point, not by UTF-16 unit', () => {
   const { compare } = codecOf(String);
   const ordered = ['', 'a', 'ab', '\ud7ff', '\ue000', '\uffff', '\u{10000}', '\u{10ffff}'];
   assert.deepEqual(ordered.toReversed().sort(compare), ordered);
@@ -77,7 +77,7 @@ test('contract 1: texts are ordered by code point, not by UTF-16 unit', () => {
   assert.deepEqual(long.toReversed().sort(compare), long);
 });
 
-test('contract 4: texts are ordered by code points, however long what they have in common', () => {
+test('lists: texts are ordered by code points, however long what they have in common', () => {
   const byPoints = (a: string, b: string): number => {
     const [x, y] = [Array.from(a, (one) => one.codePointAt(0)!), Array.from(b, (one) => one.codePointAt(0)!)];
     const at = x.findIndex((point, i) => point !== y[i]);

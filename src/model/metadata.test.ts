@@ -14,7 +14,7 @@ test('spec: Metadata - name is checked by the naming rules', () => {
   assert.deepEqual(found({ name: '' }), ['/metadata/name pattern']);
 });
 
-test('contract 2: neither name nor generateName is a violation of /metadata/name, no metadata one of /metadata', () => {
+test('objects: neither name nor generateName is a violation of /metadata/name, no metadata one of /metadata', () => {
   assert.deepEqual(found({}), ['/metadata/name required']);
   assert.deepEqual(found({ name: null }), ['/metadata/name required']);
   assert.deepEqual(found(undefined), ['/metadata required']);
@@ -22,7 +22,7 @@ test('contract 2: neither name nor generateName is a violation of /metadata/name
   assert.equal(checkMetadata({}, { nameRequired: false }).count, 0);
 });
 
-test('contract 2: generateName leaves room for 8 characters; an empty name beside it counts as absent', () => {
+test('objects: generateName leaves room for 8 characters; an empty name beside it counts as absent', () => {
   assert.deepEqual(found({ generateName: 'a-', name: '' }), []);
   assert.deepEqual(found({ generateName: `${'a'.repeat(245)}` }), []);
   assert.deepEqual(found({ generateName: `${'a'.repeat(246)}` }), ['/metadata/generateName maxLength']);
@@ -31,7 +31,7 @@ test('contract 2: generateName leaves room for 8 characters; an empty name besid
   }
 });
 
-test('contract 2: null for any member of metadata counts as absent', () => {
+test('objects: null for any member of metadata counts as absent', () => {
   const nulls = {
     creationTimestamp: null,
     deletionTimestamp: null,
@@ -43,7 +43,7 @@ test('contract 2: null for any member of metadata counts as absent', () => {
   assert.deepEqual(found({ name: 'a', generateName: null, ...nulls }), []);
 });
 
-test('contract 2: metadata is closed, a member that is unknown is named, __proto__ too', () => {
+test('objects: metadata is closed, a member that is unknown is named, __proto__ too', () => {
   assert.deepEqual(found(JSON.parse('{"name":"a","nam/e":1,"__proto__":{}}')), [
     '/metadata/nam~1e additionalProperties',
     '/metadata/__proto__ additionalProperties',
@@ -93,7 +93,7 @@ test('spec: Metadata - labels and annotations map strings to strings, bad keys a
   ]);
 });
 
-test('contract 2: annotations have at most 256 KiB together', () => {
+test('objects: annotations have at most 256 KiB together', () => {
   assert.deepEqual(found({ name: 'a', annotations: { a: 'x'.repeat(annotationsLimit - 1) } }), []);
   assert.deepEqual(found({ name: 'a', annotations: { a: 'ä'.repeat(annotationsLimit / 2) } }), [
     '/metadata/annotations maxLength',
@@ -132,7 +132,7 @@ test('spec: Naming rules - keys without a prefix and keys with reserved prefixes
   assert.deepEqual(keys('host', labels), []);
 });
 
-test('contract 2: reserved keys that are stored pass unchanged and may be removed, a change is refused', () => {
+test('objects: reserved keys that are stored pass unchanged and may be removed, a change is refused', () => {
   const stored = { 'platform.run/a': 'x', plain: 'y' };
   assert.deepEqual(keys('plugin', stored, stored), []);
   assert.deepEqual(keys('plugin', {}, stored), []);
@@ -142,7 +142,7 @@ test('contract 2: reserved keys that are stored pass unchanged and may be remove
   ]);
 });
 
-test('contract 2: exempt reserved keys are everybody’s', () => {
+test('objects: exempt reserved keys are everybody’s', () => {
   const exempt = {
     'platform.run/do-not-overwrite': 'true',
     'rbac.platform.run/dependencies': 'x',

@@ -1,4 +1,4 @@
-/** Rules of `metadata` (specification, "Metadata" and "Naming rules"; contract section 2). */
+/** Rules of `metadata` (specification, "Metadata" and "Naming rules"; docs/reference/objects.md). */
 import type { Text } from '../errors.ts';
 import { escapeToken, Violations } from '../errors.ts';
 import type { NamingProblem } from './names.ts';
@@ -198,7 +198,7 @@ function wrongType(pointer: string, expected: string, value: unknown, found: Vio
   found.add(pointer, 'type', typeText, { expected, actual });
 }
 
-/** Reserved by their prefix, yet everybody's to use (contract section 2): name parts below the domain itself and below `rbac.`. */
+/** Reserved by their prefix, yet everybody's to use (docs/reference/objects.md): name parts below the domain itself and below `rbac.`. */
 const exempt: readonly RegExp[] = [/^do-not-overwrite$/];
 const exemptRbac: readonly RegExp[] = [/^dependencies$/, /^aggregate-to-.+$/, /^role-template$/];
 

@@ -53,11 +53,11 @@ test('spec: Naming rules - the name part of a key has letters, digits, "-", "." 
   cases(isLabelKey, ['a', 'A.b_c-9', '9'], ['', 'a/', '-a', 'a-', '_a', 'a.', 'a b', 'ä']);
 });
 
-test('contract 2: a label value is empty or at most 63 of letters, digits, "-", "_", "."', () => {
+test('objects: a label value is empty or at most 63 of letters, digits, "-", "_", "."', () => {
   cases(isLabelValue, ['', 'a', 'A_b.c-9', 'x'.repeat(63)], ['x'.repeat(64), '-a', 'a-', 'a b', 'ä', ' ']);
 });
 
-test('contract 2: the violation of a name or value that is too long names the limit', () => {
+test('objects: the violation of a name or value that is too long names the limit', () => {
   assert.equal(nameProblem('a'.repeat(253)), undefined);
   const { keyword, limit } = nameProblem('a'.repeat(254))!;
   assert.deepEqual([keyword, limit], ['maxLength', 253]);

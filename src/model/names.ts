@@ -1,5 +1,5 @@
 /**
- * Naming rules (specification, "Naming rules"; contract sections 1 and 2). A *name* names an object, a *key* a label or
+ * Naming rules (specification, "Naming rules"; docs/reference/declaration.md and objects.md). A *name* names an object, a *key* a label or
  * an annotation (`<prefix>/<name part>`), a *label value* is what a label holds.
  */
 import type { Text } from '../errors.ts';

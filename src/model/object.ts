@@ -1,6 +1,6 @@
 /** The shape of every object (specification, "Top-level structure of an object" and "Metadata"). */
 
-/** Its rules are in contract section 2; `metadata.ts` checks them. */
+/** Its rules are in docs/reference/objects.md; `metadata.ts` checks them. */
 export interface Metadata {
   /** Unique in the model: at most 253 characters of `a-z`, `0-9` and `-`, a letter or digit at both ends. Never changes. */
   name: string;

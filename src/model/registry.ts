@@ -1,4 +1,4 @@
-/** The registry of models: the state behind every `SchemeManager` (contract section 1). */
+/** The registry of models: the state behind every `SchemeManager` (docs/reference/declaration.md). */
 import { KindredError } from '../errors.ts';
 import { invalidModel } from '../schema/invalid-model.ts';
 import type { GroupVersionKind } from './gvk.ts';

@@ -1,4 +1,4 @@
-/** A registered or registrable model: the one result of both forms of declaration (contract section 1). */
+/** A registered or registrable model: the one result of both forms of declaration (docs/reference/declaration.md). */
 
 import { invalidModel } from '../schema/invalid-model.ts';
 import type { Declaration } from './declaration.ts';

@@ -1,4 +1,4 @@
-/** Validation of whole objects against their model (contract section 2); metadata has its own rules in `metadata.ts`. */
+/** Validation of whole objects against their model (docs/reference/objects.md); metadata has its own rules in `metadata.ts`. */
 import type { Text } from '../errors.ts';
 import { escapeToken, Violations } from '../errors.ts';
 import type { Turns } from '../schema/context.ts';

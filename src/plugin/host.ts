@@ -1,5 +1,5 @@
 /**
- * All plugins of one process: when each starts and stops (contract section 9). `instance.ts` is one life of one plugin,
+ * All plugins of one process: when each starts and stops (docs/reference/plugins.md). `instance.ts` is one life of one plugin,
  * `sources.ts` where it comes from, `dependencies.ts` what it waits for, `status.ts` what is told of it.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';

@@ -1,4 +1,4 @@
-/** One life of one plugin, from `start()` until everything it registered is taken down (contract section 9). */
+/** One life of one plugin, from `start()` until everything it registered is taken down (docs/reference/plugins.md). */
 import type { AsyncLocalStorage } from 'node:async_hooks';
 import { format } from 'node:util';
 import type { ControllerObserver, ControllerStatus } from '../controller/controller.ts';
@@ -30,7 +30,7 @@ interface Authenticators {
   remove(owner: string): void;
 }
 
-/** What a plugin may do without any role, beside everything with its own models (contract section 9). */
+/** What a plugin may do without any role, beside everything with its own models (docs/reference/plugins.md). */
 interface Rights {
   /** The objects that it pre-declares, all of them; an empty list takes that away. */
   declare(plugin: string, objects: readonly { group: string; resource: string; name: string }[]): void;

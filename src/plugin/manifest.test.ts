@@ -6,7 +6,7 @@ import { checkEngine, parseManifest, satisfies } from './manifest.ts';
 const parse = (content: unknown) => parseManifest(content, 'package.json');
 
 describe('manifest', () => {
-  it('contract 9: reads name, displayName, version, dependencies, engine and enabled of package.json', () => {
+  it('plugins: reads name, displayName, version, dependencies, engine and enabled of package.json', () => {
     const manifest = parse({
       name: '@acme/library',
       version: '1.2.3',
@@ -26,7 +26,7 @@ describe('manifest', () => {
     });
   });
 
-  it('contract 9: without kindred.name the npm name in lower case, "@" dropped, other characters "-"', () => {
+  it('plugins: without kindred.name the npm name in lower case, "@" dropped, other characters "-"', () => {
     assert.equal(parse({ name: '@Acme/my.Plugin_2', version: '1.0.0' }).name, 'acme-my-plugin-2');
     const { name, displayName, enabled, dependencies } = parse({ name: 'people' });
     assert.deepEqual(
@@ -60,7 +60,7 @@ describe('manifest', () => {
     { what: '64 characters', content: { name: 'a'.repeat(64) }, member: 'at most 63' },
   ];
   for (const { what, content, member } of refused) {
-    it(`contract 9: a manifest with ${what} is refused, naming the file and the member`, () => {
+    it(`plugins: a manifest with ${what} is refused, naming the file and the member`, () => {
       assert.throws(
         () => parse(content),
         (error) =>
@@ -72,11 +72,11 @@ describe('manifest', () => {
     });
   }
 
-  it('contract 9: a name of 63 characters is accepted', () => {
+  it('plugins: a name of 63 characters is accepted', () => {
     assert.equal(parse({ name: 'a'.repeat(63) }).name.length, 63);
   });
 
-  it('contract 9: engines.kindred is a range of versions of the service', () => {
+  it('plugins: engines.kindred is a range of versions of the service', () => {
     const manifest = parse({ name: 'a', engines: { kindred: '^2.0.0' } });
     checkEngine(manifest, '2.1.0');
     assert.throws(() => checkEngine(manifest, '1.9.0'), /needs Kindred \^2\.0\.0; this is 1\.9\.0/);

@@ -1,4 +1,4 @@
-/** A plugin's `package.json` (contract section 9). */
+/** A plugin's `package.json` (docs/reference/plugins.md). */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import satisfiesRange from 'semver/functions/satisfies.js';

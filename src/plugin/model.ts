@@ -1,4 +1,4 @@
-/** The built-in model of plugins (contract section 9). */
+/** The built-in model of plugins (docs/reference/plugins.md). */
 import { defineModel } from '../model/define.ts';
 import type { Model } from '../model/model-type.ts';
 import type { Metadata } from '../model/object.ts';

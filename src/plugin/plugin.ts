@@ -1,4 +1,4 @@
-/** What a plugin is written with (contract section 9). */
+/** What a plugin is written with (docs/reference/plugins.md). */
 import type { Reconciler } from '../controller/reconciler.ts';
 import { KindredError } from '../errors.ts';
 import type { CustomEndpoint } from '../http/custom/routes.ts';

@@ -70,7 +70,7 @@ describe('reading pre-declared objects', () => {
     }
   });
 
-  it('contract 9: a plugin without pre-declared objects has none', async () => {
+  it('plugins: a plugin without pre-declared objects has none', async () => {
     assert.deepEqual(await readDeclared(join(tmpdir(), 'there-is-no-such-folder')), []);
   });
 
@@ -108,7 +108,7 @@ describe('reading pre-declared objects', () => {
     { what: 'with more aliases than allowed', text: `${book('a')}${bombs}`, at: 1, says: /alias/i },
   ];
   for (const { what, text, at, says } of refused) {
-    it(`contract 9: a document ${what} is refused with file, line and reason`, () => {
+    it(`plugins: a document ${what} is refused with file, line and reason`, () => {
       const error = refusal(() => parseDeclared(text, 'extensions/a.yaml'));
       assert.match(error.message, new RegExp(`^extensions/a\\.yaml:${at}: `));
       assert.match(error.message, says);

@@ -1,5 +1,5 @@
 /**
- * Objects that a plugin brings along as YAML (specification, "Pre-declared objects"; contract section 9). They carry a
+ * Objects that a plugin brings along as YAML (specification, "Pre-declared objects"; docs/reference/plugins.md). They carry a
  * label with the plugin's name: what carries it and is no longer declared was declared by an earlier version.
  */
 import { readdir, readFile } from 'node:fs/promises';

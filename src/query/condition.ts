@@ -84,7 +84,7 @@ function combine(op: 'and' | 'or', parts: readonly Condition[]): Condition {
 }
 
 /**
- * Conditions in code (contract section 7). On a multi-value index a condition holds when one value satisfies it.
+ * Conditions in code (docs/reference/queries.md). On a multi-value index a condition holds when one value satisfies it.
  * `notEqual`, `notIn` are the exact complements of `equal`, `in`: they include objects without a value.
  * Ranges and text conditions never hold for an object without a value; text conditions need a string index.
  * `metadata.name`, `metadata.creationTimestamp` and `metadata.deletionTimestamp` are indexes of every model.

@@ -31,7 +31,7 @@ export interface QueryResult {
 }
 
 /**
- * How a query was answered (contract section 4, `explain`). Of a query that is limited to some names, the rows are the
+ * How a query was answered (docs/reference/lists.md, `explain`). Of a query that is limited to some names, the rows are the
  * number of these names throughout: what other objects hold is not told.
  */
 export interface Plan {

@@ -55,21 +55,21 @@ test('the parameters of a watch are passed through', () => {
 
 const refused: readonly (readonly [title: string, query: string, parameter: string, detail: RegExp])[] = [
   ['spec: Limits - page starts at 1', 'page=0', 'page', /from 1/],
-  ['contract 4: page is an integer', 'page=1.5', 'page', /whole number/],
-  ['contract 4: page is no other text', 'page=x', 'page', /whole number/],
-  ['contract 4: page is not negative', 'page=-1', 'page', /whole number/],
-  ['contract 4: an empty page', 'page=', 'page', /whole number/],
-  ['contract 4: page beyond what a number holds exactly', 'page=9007199254740993', 'page', /whole number/],
-  ['contract 4: size is at least 1', 'size=0', 'size', /from 1 to 1000/],
-  ['contract 4: size is at most 1000', 'size=1001', 'size', /from 1 to 1000/],
-  ['contract 4: page given twice', 'page=1&page=1', 'page', /twice/],
-  ['contract 4: size given twice', 'size=1&size=2', 'size', /twice/],
-  ['contract 4: an empty sort', 'sort=', 'sort', /"sort" is/],
-  ['contract 4: a sort with a direction alone', 'sort=,asc', 'sort', /"sort" is/],
-  ['contract 4: a direction of sort is in lower case', 'sort=a,ASC', 'sort', /"sort" is/],
-  ['contract 4: no other direction of sort', 'sort=a,up', 'sort', /"sort" is/],
-  ['contract 4: nothing behind the direction of sort', 'sort=a,asc,b', 'sort', /"sort" is/],
-  ['contract 4: explain is true or false', 'explain=yes', 'explain', /true or false/],
+  ['lists: page is an integer', 'page=1.5', 'page', /whole number/],
+  ['lists: page is no other text', 'page=x', 'page', /whole number/],
+  ['lists: page is not negative', 'page=-1', 'page', /whole number/],
+  ['lists: an empty page', 'page=', 'page', /whole number/],
+  ['lists: page beyond what a number holds exactly', 'page=9007199254740993', 'page', /whole number/],
+  ['lists: size is at least 1', 'size=0', 'size', /from 1 to 1000/],
+  ['lists: size is at most 1000', 'size=1001', 'size', /from 1 to 1000/],
+  ['lists: page given twice', 'page=1&page=1', 'page', /twice/],
+  ['lists: size given twice', 'size=1&size=2', 'size', /twice/],
+  ['lists: an empty sort', 'sort=', 'sort', /"sort" is/],
+  ['lists: a sort with a direction alone', 'sort=,asc', 'sort', /"sort" is/],
+  ['lists: a direction of sort is in lower case', 'sort=a,ASC', 'sort', /"sort" is/],
+  ['lists: no other direction of sort', 'sort=a,up', 'sort', /"sort" is/],
+  ['lists: nothing behind the direction of sort', 'sort=a,asc,b', 'sort', /"sort" is/],
+  ['lists: explain is true or false', 'explain=yes', 'explain', /true or false/],
   ['a malformed escape', 'page=%zz', 'page', /percent-encoded/],
   ['bytes that are no UTF-8', 'labelSelector=%ff', 'labelSelector', /percent-encoded/],
 ];
@@ -93,7 +93,7 @@ describe('refused', () => {
     });
   }
 
-  test('contract 4: a malformed sort names the indexes there are', () => {
+  test('lists: a malformed sort names the indexes there are', () => {
     const indexes = ['metadata.name', 'spec.age'];
     for (const parse of [
       () => parseListParameters('sort=spec.age,up', { indexes }),
@@ -109,7 +109,7 @@ describe('refused', () => {
     }
   });
 
-  test('contract 4: an unknown query parameter names those there are', () => {
+  test('lists: an unknown query parameter names those there are', () => {
     assert.throws(
       () => parseListParameters('limit=3'),
       (error) => {

@@ -1,4 +1,4 @@
-/** The query string of a list request (specification, "List query parameters"; contract section 4): text in, data out. */
+/** The query string of a list request (specification, "List query parameters"; docs/reference/lists.md): text in, data out. */
 import type { Parameters, ProblemMembers, Text } from '../errors.ts';
 import { KindredError } from '../errors.ts';
 import type { Condition } from './condition.ts';

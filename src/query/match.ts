@@ -27,7 +27,7 @@ export function matches(bound: Bound, entry: IndexEntry): boolean {
   }
 }
 
-/** The order of a list (contract section 4, "sort"): total, since it ends with the name. Throws InvalidParameter. */
+/** The order of a list (docs/reference/lists.md, "sort"): total, since it ends with the name. Throws InvalidParameter. */
 export function compareEntries(
   sort: readonly SortTerm[],
   definitions: readonly IndexDefinition[],

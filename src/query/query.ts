@@ -69,7 +69,7 @@ export class ListOptions {
     return builder;
   }
 
-  /** The selectors of a list request (contract section 4). */
+  /** The selectors of a list request (docs/reference/lists.md). */
   static parse(parameters: { labelSelector?: string | string[]; fieldSelector?: string | string[] }): ListOptions {
     const fieldSelectors = [parameters.fieldSelector ?? []].flat();
     return new ListOptions(

@@ -23,20 +23,20 @@ const labelCases: readonly (readonly [title: string, text: string, expected: Con
   ['spec: Generated resource API - labelSelector: key!=value', 'env!=prod', labelEqual('env', 'prod').not()],
   ['spec: Generated resource API - labelSelector: !key', '!env', labelExists('env').not()],
   ['spec: Generated resource API - labelSelector: label key exists', 'env', labelExists('env')],
-  ['contract 4: label terms k==v', 'env==prod', labelEqual('env', 'prod')],
-  ['contract 4: label terms k=(a,b)', 'env=(a,b)', labelIn('env', ['a', 'b'])],
-  ['contract 4: label terms k!=(a,b)', 'env!=(a,b)', labelIn('env', ['a', 'b']).not()],
-  ['contract 4: label terms k in (a,b)', 'env in (a,b)', labelIn('env', ['a', 'b'])],
-  ['contract 4: label terms k notin (a,b)', 'env notin (a,b)', labelIn('env', ['a', 'b']).not()],
-  ['contract 4: terms joined by "," are ANDed', 'a=1,b', labelEqual('a', '1').and(labelExists('b'))],
+  ['lists: label terms k==v', 'env==prod', labelEqual('env', 'prod')],
+  ['lists: label terms k=(a,b)', 'env=(a,b)', labelIn('env', ['a', 'b'])],
+  ['lists: label terms k!=(a,b)', 'env!=(a,b)', labelIn('env', ['a', 'b']).not()],
+  ['lists: label terms k in (a,b)', 'env in (a,b)', labelIn('env', ['a', 'b'])],
+  ['lists: label terms k notin (a,b)', 'env notin (a,b)', labelIn('env', ['a', 'b']).not()],
+  ['lists: terms joined by "," are ANDed', 'a=1,b', labelEqual('a', '1').and(labelExists('b'))],
   [
-    'contract 4: white space around every token is dropped',
+    'lists: white space around every token is dropped',
     ' a = 1 , ! b , c in ( x , y ) ',
     Queries.and(labelEqual('a', '1'), labelExists('b').not(), labelIn('c', ['x', 'y'])),
   ],
-  ['contract 4: k= is the empty string', 'a=', labelEqual('a', '')],
-  ['contract 4: an empty element of a list is the empty string', 'a in (x,)', labelIn('a', ['x', ''])],
-  ['contract 4: an empty parameter is no condition', '', Queries.all()],
+  ['lists: k= is the empty string', 'a=', labelEqual('a', '')],
+  ['lists: an empty element of a list is the empty string', 'a in (x,)', labelIn('a', ['x', ''])],
+  ['lists: an empty parameter is no condition', '', Queries.all()],
   ['a key may be called in', 'in in (a)', labelIn('in', ['a'])],
   ['a key with a prefix', 'demo.example.com/env=a', labelEqual('demo.example.com/env', 'a')],
 ];
@@ -45,24 +45,20 @@ const fieldCases: readonly (readonly [title: string, text: string, expected: Con
   ['spec: Generated resource API - fieldSelector: field=value', 'spec.age=3', equal('spec.age', '3')],
   ['spec: Generated resource API - fieldSelector: field!=value', 'spec.age!=3', equal('spec.age', '3').not()],
   ['spec: Generated resource API - fieldSelector: field=(v1,v2)', 'spec.age=(3,4)', oneOf('spec.age', ['3', '4'])],
-  ['contract 4: f>v', 'f>1', Queries.greaterThan('f', '1')],
-  ['contract 4: f>=v', 'f>=1', Queries.greaterThan('f', '1', true)],
-  ['contract 4: f<v', 'f<1', Queries.lessThan('f', '1')],
-  ['contract 4: f<=v', 'f<=1', Queries.lessThan('f', '1', true)],
-  ['contract 4: f^=v starts with', 'f^=ab', Queries.startsWith('f', 'ab')],
-  ['contract 4: f$=v ends with', 'f$=ab', Queries.endsWith('f', 'ab')],
-  ['contract 4: f*=v contains', 'f*=ab', Queries.contains('f', 'ab')],
-  ['contract 4: f is present, !f is absent', 'f,!g', Queries.isNotNull('f').and(Queries.isNull('g'))],
-  ['contract 4: an unquoted value is all up to the next ","', 'f=b=c', equal('f', 'b=c')],
-  ['contract 4: in a list an unquoted value ends at ")" too', 'f=(a b,c)', oneOf('f', ['a b', 'c'])],
-  ['contract 4: outside of a list ")" is part of a value', 'f=a)', equal('f', 'a)')],
-  [
-    'contract 4: a quoted value may hold any character',
-    'f="Hello, \\"world\\" \\\\ )"',
-    equal('f', 'Hello, "world" \\ )'),
-  ],
-  ['contract 4: quoted values in a list', 'f in ("a,b", "c)")', oneOf('f', ['a,b', 'c)'])],
-  ['contract 4: a quote within an unquoted value is a character', 'f=a"b', equal('f', 'a"b')],
+  ['lists: f>v', 'f>1', Queries.greaterThan('f', '1')],
+  ['lists: f>=v', 'f>=1', Queries.greaterThan('f', '1', true)],
+  ['lists: f<v', 'f<1', Queries.lessThan('f', '1')],
+  ['lists: f<=v', 'f<=1', Queries.lessThan('f', '1', true)],
+  ['lists: f^=v starts with', 'f^=ab', Queries.startsWith('f', 'ab')],
+  ['lists: f$=v ends with', 'f$=ab', Queries.endsWith('f', 'ab')],
+  ['lists: f*=v contains', 'f*=ab', Queries.contains('f', 'ab')],
+  ['lists: f is present, !f is absent', 'f,!g', Queries.isNotNull('f').and(Queries.isNull('g'))],
+  ['lists: an unquoted value is all up to the next ","', 'f=b=c', equal('f', 'b=c')],
+  ['lists: in a list an unquoted value ends at ")" too', 'f=(a b,c)', oneOf('f', ['a b', 'c'])],
+  ['lists: outside of a list ")" is part of a value', 'f=a)', equal('f', 'a)')],
+  ['lists: a quoted value may hold any character', 'f="Hello, \\"world\\" \\\\ )"', equal('f', 'Hello, "world" \\ )')],
+  ['lists: quoted values in a list', 'f in ("a,b", "c)")', oneOf('f', ['a,b', 'c)'])],
+  ['lists: a quote within an unquoted value is a character', 'f=a"b', equal('f', 'a"b')],
 ];
 
 describe('label selectors', () => {
@@ -73,7 +69,7 @@ describe('field selectors', () => {
   for (const [title, text, expected] of fieldCases) test(title, () => same(parseFieldSelector(text), expected));
 });
 
-test('contract 4: a repeated selector is ANDed', () => {
+test('lists: a repeated selector is ANDed', () => {
   same(parseLabelSelector(['a=1', '', 'b=2']), parseLabelSelector('a=1,b=2'));
 });
 
@@ -115,7 +111,7 @@ const malformedCases: readonly (readonly [
   ['label', 'a in (b,-)', 'a in (b,-)', 9, /label value/],
 ];
 
-describe('contract 4: a malformed term is a 400 with the term, the column and what was expected', () => {
+describe('lists: a malformed term is a 400 with the term, the column and what was expected', () => {
   for (const [kind, text, term, column, expected] of malformedCases) {
     test(`${kind}: ${text}`, () => {
       const error = refusal(() => (kind === 'label' ? parseLabelSelector(text) : parseFieldSelector(text)));
@@ -183,7 +179,7 @@ test('any text is parsed or refused with a term and a column', () => {
   );
 });
 
-test('contract 5: what a malformed term should be is said in the language of the request, `expected` in English', () => {
+test('errors: what a malformed term should be is said in the language of the request, `expected` in English', () => {
   for (const [text, expected, zh] of [
     ['a=b c', /^a label value: /, /应为标签值：/],
     ['a in ()', /^at least one value$/, /应为至少一个值/],

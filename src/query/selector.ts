@@ -1,5 +1,5 @@
 /**
- * Label and field selectors (specification, "Label selector forms" and "Field selector forms"; contract section 4):
+ * Label and field selectors (specification, "Label selector forms" and "Field selector forms"; docs/reference/lists.md):
  * text to conditions; `client/parameters.ts` writes them. A *term* is what stands between two commas; all terms must hold.
  */
 import type { Text } from '../errors.ts';
@@ -35,7 +35,7 @@ const malformed: Text = {
   zh: '选择器条件 "{term}" 在第 {column} 列有误：应为{expected}',
 };
 
-/** What is wrong with a term, with the members of contract section 5; the member `expected` is in English. */
+/** What is wrong with a term, with the members of docs/reference/errors.md; the member `expected` is in English. */
 export function invalidTerm(source: Source, expected: Text): KindredError {
   const { term, column } = source;
   const text = {

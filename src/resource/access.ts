@@ -9,7 +9,7 @@ export interface Identity {
 }
 
 /**
- * A write's origin decides about reserved label and annotation keys (contract section 2): `http` a client,
+ * A write's origin decides about reserved label and annotation keys (docs/reference/objects.md): `http` a client,
  * `plugin` a plugin's own client, `host` the service itself.
  */
 export interface Caller {

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { checkIndexes, indexFactory } from '../model/index-spec.ts';
 import { claimsOf } from './claims.ts';
 
-test('contract 7: unique is exact - keys that differ in a lone surrogate alone are different keys', () => {
+test('queries: unique is exact - keys that differ in a lone surrogate alone are different keys', () => {
   const definitions = checkIndexes([indexFactory.single('slug', String, () => null, { unique: true })]);
   const hashes = ['\ud800', '\ud801', '\ufffd', '\ufffd\ufffd', 'a\ud800', '\ud800a'].map((key) => {
     const [claim] = claimsOf(definitions, definitions, {

@@ -23,7 +23,7 @@ export interface LocalClientDependencies {
   readonly registry: SchemeRegistry;
   readonly authorizer: Authorizer;
   readonly caller: Caller;
-  /** Writes fail unless this lease is held: a controller's client (contract section 8). */
+  /** Writes fail unless this lease is held: a controller's client (docs/reference/controllers.md). */
   readonly fence?: () => WriteOptions['fence'];
   /** Also what only the service itself may do: its own kinds of access, without asking the authoriser. */
   readonly unchecked?: boolean;
@@ -308,7 +308,7 @@ class QueueSink implements Sink {
   }
 }
 
-/** The envelope of a list without its items (contract section 3). */
+/** The envelope of a list without its items (docs/reference/api.md). */
 function pageFlags(page: number, size: number, total: number): Omit<ListResult<never>, 'items'> {
   const totalPages = Math.ceil(total / size);
   const hasNext = page < totalPages;

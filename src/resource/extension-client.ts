@@ -2,7 +2,7 @@ import type { ModelType, New } from '../model/model-type.ts';
 import type { ExtensionObject } from '../model/object.ts';
 import type { ListOptions, PageRequest, Sort } from '../query/query.ts';
 
-/** One page of a list, exact total included (contract section 3). */
+/** One page of a list, exact total included (docs/reference/api.md). */
 export interface ListResult<T> {
   page: number;
   size: number;
@@ -32,8 +32,8 @@ export interface WatchOptions {
 }
 
 /**
- * The one interface to objects, for controllers, custom routes, plugins, tests and over HTTP (contract section 7).
- * Every method throws `KindredError` with the codes and members of contract section 5, `Forbidden` when the identity
+ * The one interface to objects, for controllers, custom routes, plugins, tests and over HTTP (docs/reference/queries.md).
+ * Every method throws `KindredError` with the codes and members of docs/reference/errors.md, `Forbidden` when the identity
  * it acts as may not do it, `NotReady` while the indexes of the model are being built elsewhere.
  */
 export interface ExtensionClient {

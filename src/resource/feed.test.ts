@@ -235,7 +235,7 @@ describe('what other processes write', () => {
 });
 
 describe('a read', () => {
-  test('contract 3: sees every write acknowledged before it, also when a question was under way by then', async () => {
+  test('api: sees every write acknowledged before it, also when a question was under way by then', async () => {
     const { feed, foreign, creation, memory, held } = await replica();
     await feed.start();
     const answers = held.hold('revision');
@@ -291,7 +291,7 @@ describe('a read', () => {
     feed.stop();
   });
 
-  test('contract 3: is refused after 1.8 s without an answer, and not before', async () => {
+  test('api: is refused after 1.8 s without an answer, and not before', async () => {
     const { feed, held, clock } = await replica();
     await feed.start();
     const answers = held.hold('revision');
@@ -384,7 +384,7 @@ describe('what this process writes', () => {
 });
 
 describe('an export', () => {
-  test('contract 3: sees the revision of its snapshot and nothing later, although changes come while it is opened', async () => {
+  test('api: sees the revision of its snapshot and nothing later, although changes come while it is opened', async () => {
     const { feed, foreign, own, creation, memory, held } = await replica();
     await feed.start();
     await foreign([creation('n1')], false);

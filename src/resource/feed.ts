@@ -58,7 +58,7 @@ export interface LogPortion {
   readonly through: number;
 }
 
-/** How long a read may wait for the newest revision on a shared store, milliseconds: 2 s in all (contract section 3). */
+/** How long a read may wait for the newest revision on a shared store, milliseconds: 2 s in all (docs/reference/api.md). */
 const currentTimeout = 1_800;
 
 /**

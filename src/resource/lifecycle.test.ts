@@ -5,14 +5,14 @@ import { checkDeleting, createdMetadata, onlyFinalizersWent, updatedMetadata } f
 const stored = { name: 'a', creationTimestamp: '2026-01-01T00:00:00.000Z', version: 3, finalizers: ['x', 'y'] };
 const object = { apiVersion: 'v1', kind: 'K', metadata: stored, spec: { a: 1 } };
 
-it('contract 2: finalizers are a set: duplicates collapse, another order is no change', () => {
+it('objects: finalizers are a set: duplicates collapse, another order is no change', () => {
   assert.deepEqual(createdMetadata({ name: 'a', finalizers: ['x', 'y', 'x'] }, 'a', 0).finalizers, ['x', 'y']);
   assert.deepEqual(updatedMetadata({ name: 'a', finalizers: ['y', 'x', 'y'] }, stored).finalizers, ['x', 'y']);
   assert.deepEqual(updatedMetadata({ name: 'a', finalizers: ['y', 'z'] }, stored).finalizers, ['y', 'z']);
   assert.equal(updatedMetadata({ name: 'a' }, stored).finalizers, undefined);
 });
 
-it('contract 2: creationTimestamp and version of a client are ignored at creation, carried over at an update', () => {
+it('objects: creationTimestamp and version of a client are ignored at creation, carried over at an update', () => {
   const client = { name: 'a', creationTimestamp: '1999-01-01T00:00:00.000Z', version: 9 };
   assert.deepEqual(createdMetadata(client, 'a', 0), {
     name: 'a',
@@ -26,7 +26,7 @@ it('contract 2: creationTimestamp and version of a client are ignored at creatio
   });
 });
 
-it('contract 2: losing finalizers alone is told apart from any other change', () => {
+it('objects: losing finalizers alone is told apart from any other change', () => {
   const without = (finalizers: string[], more = {}) => ({ ...object, ...more, metadata: { ...stored, finalizers } });
   assert.equal(onlyFinalizersWent(object, without(['x'])), true);
   assert.equal(onlyFinalizersWent(object, without(['z'])), false);
@@ -34,7 +34,7 @@ it('contract 2: losing finalizers alone is told apart from any other change', ()
   assert.equal(onlyFinalizersWent(object, object), false);
 });
 
-it('contract 6: while deleting, finalizers are not added and the spec does not change; status, labels and annotations may', () => {
+it('objects: while deleting, finalizers are not added and the spec does not change; status, labels and annotations may', () => {
   const deleting = { ...object, metadata: { ...stored, deletionTimestamp: '2026-01-02T00:00:00.000Z' } };
   const change = (more: object, metadata = {}) => ({
     ...deleting,

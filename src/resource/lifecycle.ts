@@ -1,5 +1,5 @@
 /**
- * What becomes of an object at each write, as pure functions (contract sections 2, 3 and 6): `live` → (DELETE) →
+ * What becomes of an object at each write, as pure functions (docs/reference/objects.md and api.md): `live` → (DELETE) →
  * `deleting` → gone.
  */
 import { KindredError, Violations, violation } from '../errors.ts';
@@ -105,7 +105,7 @@ export function sameContent(a: ExtensionObject, b: ExtensionObject): boolean {
 }
 
 /**
- * What may still change while an object is being deleted (contract section 6); apiVersion too, of an object stored under
+ * What may still change while an object is being deleted (docs/reference/objects.md); apiVersion too, of an object stored under
  * another version of the model.
  * @throws Deleting naming the first member that may not
  */

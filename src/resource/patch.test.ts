@@ -154,7 +154,7 @@ describe('JSON Patch (RFC 6902)', () => {
     },
   ];
   for (const { name, patch, code, operation } of refusals) {
-    it(`contract 3: ${name} is ${code}`, () => {
+    it(`api: ${name} is ${code}`, () => {
       assert.throws(
         () => apply(patch),
         (error: unknown) => {
@@ -177,7 +177,7 @@ describe('JSON Patch (RFC 6902)', () => {
       assert.throws(() => apply(patch), { code: 'PayloadTooLarge', operation: patch.length - 1 });
   });
 
-  it('contract 3: what is copied is another value than what it was copied from', () => {
+  it('api: what is copied is another value than what it was copied from', () => {
     const copied = apply([
       { op: 'copy', from: '/spec/deep', path: '/spec/copy' },
       { op: 'add', path: '/spec/copy/list/-', value: 4 },
@@ -185,12 +185,12 @@ describe('JSON Patch (RFC 6902)', () => {
     assert.deepEqual([copied.deep, copied.copy], [{ list: [1, 2, 3] }, { list: [1, 2, 3, 4] }]);
   });
 
-  it('contract 3: an object may be nested by a patch as deeply as by a body', () => {
+  it('api: an object may be nested by a patch as deeply as by a body', () => {
     assert.deepEqual(apply([{ op: 'replace', path: '/spec', value: nested(19) }]), { spec: nested(19) });
     assert.throws(() => apply([{ op: 'replace', path: '/spec', value: nested(20) }]), { code: 'Invalid' });
   });
 
-  it('contract 2: __proto__ is a member name like any other', () => {
+  it('objects: __proto__ is a member name like any other', () => {
     const result = apply([{ op: 'add', path: '/spec/__proto__', value: { polluted: true } }]);
     assert.ok(Object.hasOwn(result.spec, '__proto__'));
     assert.equal(({} as { polluted?: boolean }).polluted, undefined);
@@ -240,7 +240,7 @@ describe('JSON Merge Patch (RFC 7396)', () => {
     );
   });
 
-  it('contract 3: a merge patch that is no object is 422', () => {
+  it('api: a merge patch that is no object is 422', () => {
     assert.throws(() => checkMergePatch([1]), { code: 'Invalid' });
   });
 });

@@ -1,5 +1,5 @@
 /**
- * JSON Patch (RFC 6902) and JSON Merge Patch (RFC 7396), with the answers of contract section 3. Written here because
+ * JSON Patch (RFC 6902) and JSON Merge Patch (RFC 7396), with the answers of docs/reference/api.md. Written here because
  * the libraries for it treat `__proto__` as a way to the prototype, and a bad array index as a missing value.
  */
 import { escapeToken, KindredError, unescapeToken, violation } from '../errors.ts';

@@ -1,4 +1,4 @@
-/** Keeps the change log bounded (contract section 13): at least the newest `maxCount` changes and all of the last `maxAge`. */
+/** Keeps the change log bounded (docs/reference/watch.md): at least the newest `maxCount` changes and all of the last `maxAge`. */
 import type { Store } from '../store/store.ts';
 
 export interface RetentionDependencies {

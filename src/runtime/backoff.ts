@@ -5,7 +5,7 @@ export interface Delays {
   readonly maxDelay: number;
 }
 
-/** How long to wait after so many failures in a row: `minDelay`, doubled each time, at most `maxDelay` (contract section 8). */
+/** How long to wait after so many failures in a row: `minDelay`, doubled each time, at most `maxDelay` (docs/reference/controllers.md). */
 export function delayAfter(failures: number, { minDelay, maxDelay }: Delays): number {
   return Math.min(maxDelay, minDelay * 2 ** Math.min(failures - 1, 1_000));
 }

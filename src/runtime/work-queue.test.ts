@@ -20,7 +20,7 @@ function make() {
 }
 
 describe('work queue', () => {
-  it('contract 8: bursts collapse, names are handed out in the order of their addition', () => {
+  it('controllers: bursts collapse, names are handed out in the order of their addition', () => {
     const { queue, takeAll, told } = make();
     for (const name of ['b', 'a', 'b', 'c', 'a']) queue.add(name);
     assert.equal(queue.length, 3);
@@ -28,7 +28,7 @@ describe('work queue', () => {
     assert.deepEqual(takeAll(), ['b', 'a', 'c']);
   });
 
-  it('contract 8: a name is never handed out twice at once, and comes again when it was added meanwhile', () => {
+  it('controllers: a name is never handed out twice at once, and comes again when it was added meanwhile', () => {
     const { queue, takeAll } = make();
     queue.add('a');
     assert.deepEqual(takeAll(), ['a']);
@@ -180,7 +180,7 @@ describe('many that wait', () => {
 });
 
 describe('back-off', () => {
-  it('contract 8: doubles from minDelay to maxDelay and begins anew after success', () => {
+  it('controllers: doubles from minDelay to maxDelay and begins anew after success', () => {
     const backoff = new Backoff({ minDelay: 5, maxDelay: 1_000_000 });
     const delays = Array.from({ length: 20 }, () => backoff.next('a'));
     assert.deepEqual(delays.slice(0, 5), [5, 10, 20, 40, 80]);

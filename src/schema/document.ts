@@ -2,7 +2,7 @@
  * JSON Schema 2020-12: one document compiled to functions. A *node* is one schema object in it, a *resource* what `$id`
  * makes (its own base for references), *marks* what the schemas applied to one place of an object know of its members.
  *
- * Why not a library: closedness (contract section 2) counts the members that all schemas of one place know, which no
+ * Why not a library: closedness (docs/reference/objects.md) counts the members that all schemas of one place know, which no
  * keyword can express; see docs/decisions/validation.md.
  */
 import type { Text } from '../errors.ts';

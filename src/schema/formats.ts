@@ -1,5 +1,5 @@
 /**
- * The formats that are checked (contract section 2): strings as the JSON Schema Test Suite reads their RFCs, numbers as
+ * The formats that are checked (docs/reference/objects.md): strings as the JSON Schema Test Suite reads their RFCs, numbers as
  * the OpenAPI format registry has them. Every check takes time proportional to the text.
  */
 export interface Format {

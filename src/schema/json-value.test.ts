@@ -64,7 +64,7 @@ test('a member that is undefined is absent', () => {
   assert.ok(isEqual({ a: 1 }, { a: 1, b: undefined }));
 });
 
-test('contract 2: multiples are exact in decimal, told quickly or not', () => {
+test('objects: multiples are exact in decimal, told quickly or not', () => {
   const divisors = fc.constantFrom(1, 2, 3, 7, 0.1, 0.01, 0.05, 0.3, 1.5, 100, 1e10, 1e-7, 1e25, 2.5e-8);
   const numbers = fc.oneof(
     fc.integer(),

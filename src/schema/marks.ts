@@ -1,4 +1,4 @@
-/** What the schemas that apply to one place of an object know of its members (closedness, contract section 2). */
+/** What the schemas that apply to one place of an object know of its members (closedness, docs/reference/objects.md). */
 
 export class Marks {
   #names: Set<string> | undefined;

@@ -4,7 +4,7 @@ import { compilePattern, PatternError } from './pattern.ts';
 
 const runsNatively = (source: string): boolean => compilePattern(source).engine === 'RegExp';
 
-test('contract 2: patterns whose choices the next character decides run as RegExp', () => {
+test('objects: patterns whose choices the next character decides run as RegExp', () => {
   for (const source of [
     '^[a-z0-9]+(?:-[a-z0-9]+)*$',
     '^(?=.*[A-Z])(?=.*\\d).{8,}$',
@@ -18,7 +18,7 @@ test('contract 2: patterns whose choices the next character decides run as RegEx
   }
 });
 
-test('contract 2: patterns that could go back far run in the linear-time engine', () => {
+test('objects: patterns that could go back far run in the linear-time engine', () => {
   for (const source of [
     '(a+)+$',
     '^(a|a)*$',
@@ -53,7 +53,7 @@ test('a pattern costs what its engine needs for each character', () => {
   }
 });
 
-test('contract 2: no accepted pattern stalls on long texts', () => {
+test('objects: no accepted pattern stalls on long texts', () => {
   const texts = ['a'.repeat(50_000), `${' '.repeat(50_000)}x`, 'a@'.repeat(25_000), 'x'.repeat(50_000)];
   for (const source of ['(a+)+$', '^(a|a)*b$', '\\s+$', '^(a?){25}a{25}$', '(x+x+)+y', '^(?=.*[A-Z]).*$']) {
     const pattern = compilePattern(source);
@@ -61,7 +61,7 @@ test('contract 2: no accepted pattern stalls on long texts', () => {
   }
 });
 
-test('contract 2: registration refuses patterns that neither engine runs safely', () => {
+test('objects: registration refuses patterns that neither engine runs safely', () => {
   for (const source of ['(a+)+\\1', '(?=(a+)+b)', '^(?<!(a+)+)b', '(a)\\1', '^(?<n>.)\\k<n>']) {
     assert.throws(() => compilePattern(source), PatternError, source);
   }
@@ -70,7 +70,7 @@ test('contract 2: registration refuses patterns that neither engine runs safely'
   assert.throws(() => compilePattern('^(.{1,300}x){10}$'), /too large/);
 });
 
-test('contract 2: both engines agree with ECMA 262 on what classes, anchors and escapes mean', () => {
+test('objects: both engines agree with ECMA 262 on what classes, anchors and escapes mean', () => {
   const texts = [
     '',
     'a',

@@ -1,5 +1,5 @@
 /**
- * Patterns that cannot stall the service (contract section 2): ECMA 262 with the `u` flag. A pattern whose every choice is
+ * Patterns that cannot stall the service (docs/reference/objects.md): ECMA 262 with the `u` flag. A pattern whose every choice is
  * decided by the next character runs as `RegExp`, which then never goes back far; any other is translated for a
  * linear-time engine (RE2), its character classes written out so that they mean what ECMA 262 says; what neither can run
  * safely is refused. The argument is in docs/decisions/validation.md.

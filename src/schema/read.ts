@@ -1,5 +1,5 @@
 /**
- * Reading a declared schema (contract section 1): JSON Schema 2020-12 or OpenAPI 3.1, from TypeBox, Zod or by hand, Standard Schemas that give theirs, OpenAPI
+ * Reading a declared schema (docs/reference/declaration.md): JSON Schema 2020-12 or OpenAPI 3.1, from TypeBox, Zod or by hand, Standard Schemas that give theirs, OpenAPI
  * 3.0's `nullable` and boolean `exclusiveMinimum`/`exclusiveMaximum` too. What comes out is plain, frozen JSON Schema
  * 2020-12; what the service cannot enforce exactly is an error that names its path.
  */

@@ -12,7 +12,7 @@ const urls: [string, string][] = [
   ['postgres://me@db.example.com:5432/x?sslpassword=secret', 'postgres://me@db.example.com:5432/x?sslpassword=…'],
 ];
 for (const [url, shown] of urls) {
-  test(`contract 14: a database URL is shown without its password - ${shown}`, () => {
+  test(`command-line: a database URL is shown without its password - ${shown}`, () => {
     assert.equal(shownUrl(url), shown);
   });
 }

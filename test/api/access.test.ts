@@ -34,19 +34,19 @@ describe('who is asked before what is there', () => {
   ];
 
   for (const request of requests) {
-    test(`contract 12: without a token a 401, before anything else: ${request.method ?? (request.body === undefined ? 'GET' : 'POST')} ${request.path}`, async () => {
+    test(`permissions: without a token a 401, before anything else: ${request.method ?? (request.body === undefined ? 'GET' : 'POST')} ${request.path}`, async () => {
       const reply = await api.send(request);
       check(reply, { status: 401, headers: { 'www-authenticate': /^Bearer/ } });
       if (request.method !== 'HEAD') assert.equal(reply.json.code, 'Unauthenticated');
     });
   }
 
-  test('contract 5: a wrong token is a 401 too', async () => {
+  test('errors: a wrong token is a 401 too', async () => {
     const reply = await api.send({ path: persons, headers: { authorization: 'Bearer nonsense' } });
     check(reply, { status: 401, headers: { 'www-authenticate': /^Bearer/ }, body: { code: 'Unauthenticated' } });
   });
 
-  test('contract 12: anonymous are /livez, the status of /readyz, and the page of the API', async () => {
+  test('permissions: anonymous are /livez, the status of /readyz, and the page of the API', async () => {
     check(await api.send({ path: '/livez' }), { status: 200 });
     const ready = await api.send({ path: '/readyz' });
     check(ready, { status: 200 });
@@ -57,19 +57,19 @@ describe('who is asked before what is there', () => {
     });
   });
 
-  test('contract 14: /readyz in full for those who may see it', async () => {
+  test('command-line: /readyz in full for those who may see it', async () => {
     const ready = await api.send(withToken({ path: '/readyz' }));
     assert.deepEqual(Object.keys(ready.json), ['status', 'models', 'plugins']);
   });
 
-  test('contract 12: with a token the routes answer, and what is not there is a 404', async () => {
+  test('permissions: with a token the routes answer, and what is not there is a 404', async () => {
     check(await api.send(withToken({ path: persons, body: person('ada') })), { status: 201 });
     check(await api.send(withToken({ path: persons })), { status: 200, names: ['ada'] });
     check(await api.send(withToken({ path: '/nothing' })), { status: 404 });
     check(await api.send(withToken({ path: '/metrics' })), { status: 200 });
   });
 
-  test('contract 12: without the right a 403 before 404, 400 and 415; with resourceNames a list holds the named objects alone', async () => {
+  test('permissions: without the right a 403 before 404, 400 and 415; with resourceNames a list holds the named objects alone', async () => {
     const admin = (request: Request) => api.send(withToken(request));
     const rules = [
       { apiGroups: ['demo.example.com'], resources: ['persons'], resourceNames: ['ada'], verbs: ['list', 'get'] },

@@ -70,7 +70,7 @@ describe('violations', () => {
     }
   });
 
-  test('contract 2: all are reported at once, wherever they are', async () => {
+  test('objects: all are reported at once, wherever they are', async () => {
     const numbers = [...Array(600).fill(1), 'x', ...Array(600).fill(1), 11];
     const labels = { '!': 'x' };
     const reply = await post({ ...bag({ numbers, color: 1, list: [{ on: 1 }] }, { labels }), kind: 'Box' });
@@ -122,7 +122,7 @@ describe('violations', () => {
     assert.ok(reply.json.detail.length < 1_000);
   });
 
-  test('contract 5: the omitted violations are told in the language of the request', async () => {
+  test('errors: the omitted violations are told in the language of the request', async () => {
     const headers = { 'accept-language': 'zh' };
     const reply = await api.send({ path: bags, headers, body: bag({ numbers: Array(101).fill(11) }) });
     assert.match(reply.json.detail, /共 101 处问题/);
@@ -263,7 +263,7 @@ describe('comparison with the model', () => {
     assert.equal((await post(bag({ numbers: Array(510_000).fill(1) }))).status, 201);
   });
 
-  test('contract 2: a long list within an alternative decides which one holds', async () => {
+  test('objects: a long list within an alternative decides which one holds', async () => {
     assert.equal((await post(bag({ either: Array(2_000).fill('x') }))).status, 201);
     assert.equal((await post(bag({ either: Array(2_000).fill(1) }))).status, 201);
     check(await post(bag({ either: [...Array(2_000).fill(1), 'x'] })), {
@@ -272,7 +272,7 @@ describe('comparison with the model', () => {
     });
   });
 
-  test('contract 2: a long list behind items of their own', async () => {
+  test('objects: a long list behind items of their own', async () => {
     assert.equal((await post(bag({ headed: ['x', ...Array(2_000).fill(1)] }))).status, 201);
     check(await post(bag({ headed: [1, ...Array(1_999).fill(1), 'x'] })), {
       status: 422,

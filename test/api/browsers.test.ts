@@ -1,4 +1,4 @@
-/** What browsers can be made to send: pages of other origins, and names that lead to the own machine (contract section 12, `--insecure-no-auth`). */
+/** What browsers can be made to send: pages of other origins, and names that lead to the own machine (docs/reference/permissions.md, `--insecure-no-auth`). */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { GroupVersion, route } from '../../src/http/custom/declaration.ts';
@@ -44,7 +44,7 @@ async function send(api: Api, { method = 'GET', path = persons, host, headers = 
 
 function runs(api: Api, cases: readonly Case[]): void {
   for (const one of cases) {
-    test(`contract 12: ${one.status}: ${one.name}`, async () => {
+    test(`permissions: ${one.status}: ${one.name}`, async () => {
       const before = touched;
       const text = await send(api, one);
       assert.match(text, new RegExp(`^HTTP/1\\.1 ${one.status} `));

@@ -93,7 +93,7 @@ describe('permissions on custom routes', () => {
   after(() => running[Symbol.asyncDispose]());
 
   for (const [method, path, allowed] of cases) {
-    test(`contract 12: custom routes map by the path rule - ${method} ${path}`, async () => {
+    test(`permissions: custom routes map by the path rule - ${method} ${path}`, async () => {
       for (const [role, send] of people) {
         const { status } = await send(method, base + path);
         assert.equal(status, allowed.includes(role) ? 200 : 403, role);
@@ -103,12 +103,12 @@ describe('permissions on custom routes', () => {
     });
   }
 
-  test('contract 9: request.client in a route acts as the caller', async () => {
+  test('plugins: request.client in a route acts as the caller', async () => {
     assert.equal((await people.get('self')!('GET', `${base}/persons/bob/self`)).status, 403);
     assert.equal((await running.admin('GET', `${base}/persons/bob/self`)).body.metadata.name, 'bob');
   });
 
-  test('contract 12: discovery and API description show a caller what the caller may use', async () => {
+  test('permissions: discovery and API description show a caller what the caller may use', async () => {
     const operations = async (send: Send): Promise<string[]> => {
       const { body } = await expect(200, send('GET', '/v3/api-docs/apis_public.api_v1alpha1'));
       const items: any[] = Object.values(body.paths);

@@ -144,44 +144,44 @@ const cases: (Expectation & { name: string; request: Request })[] = [
     names: ['ada'],
   },
   {
-    name: 'contract 4: page of a custom list from 1',
+    name: 'lists: page of a custom list from 1',
     request: { path: `${console}/persons?page=0` },
     status: 400,
     body: { code: 'InvalidParameter', parameter: 'page' },
   },
   {
-    name: 'contract 4: size of a custom list at most 1000',
+    name: 'lists: size of a custom list at most 1000',
     request: { path: `${console}/persons?size=1001` },
     status: 400,
     body: { code: 'InvalidParameter', parameter: 'size' },
   },
   {
-    name: 'contract 4: an unknown sort field of a custom list',
+    name: 'lists: an unknown sort field of a custom list',
     request: { path: `${console}/persons?sort=spec.email` },
     status: 400,
     body: { code: 'InvalidParameter' },
   },
   {
-    name: 'contract 4: a malformed selector of a custom list',
+    name: 'lists: a malformed selector of a custom list',
     request: { path: `${console}/persons?fieldSelector=spec.age>` },
     status: 400,
     body: { code: 'InvalidSelector' },
   },
   {
-    name: 'contract 5: a declared parameter of a custom route that does not hold',
+    name: 'errors: a declared parameter of a custom route that does not hold',
     request: { path: `${console}/persons?keyword=${'x'.repeat(21)}` },
     status: 400,
     body: { code: 'InvalidParameter', parameter: 'keyword' },
   },
   {
-    name: 'contract 10: an async iterable is streamed',
+    name: 'custom-routes: an async iterable is streamed',
     request: { path: `${console}/persons/-/stream` },
     status: 200,
     headers: { 'content-type': 'application/x-ndjson' },
     body: '{"name":"ada"}\n{"name":"bob"}\n{"name":"cy"}\n',
   },
   {
-    name: 'contract 5: an unexpected error is 500 without its text',
+    name: 'errors: an unexpected error is 500 without its text',
     request: { path: `${console}/persons/-/fails` },
     status: 500,
     body: (text: any) => !JSON.stringify(text).includes('swordfish'),
@@ -193,14 +193,14 @@ const cases: (Expectation & { name: string; request: Request })[] = [
     body: { locale: 'zh' },
   },
   {
-    name: 'contract 10: the method of a controller gets request and body, its client acts as the caller',
+    name: 'custom-routes: the method of a controller gets request and body, its client acts as the caller',
     request: { path: `${open}/persons/bob/greetings`, body: { text: 'Hello' } },
     status: 200,
     headers: { 'content-type': 'text/plain; charset=utf-8' },
     body: 'Hello, Bob',
   },
   {
-    name: 'contract 10: an error of the client in a route is the answer',
+    name: 'custom-routes: an error of the client in a route is the answer',
     request: { path: `${open}/persons/nobody/greetings`, body: { text: 'Hello' } },
     status: 404,
     body: { code: 'NotFound' },
@@ -219,19 +219,19 @@ const cases: (Expectation & { name: string; request: Request })[] = [
     body: { errors: [{ pointer: '/text', keyword: 'minLength', message: /字符/ }] },
   },
   {
-    name: 'contract 2: a malformed body of a custom route',
+    name: 'objects: a malformed body of a custom route',
     request: { path: `${open}/persons/bob/greetings`, body: '{"text":' },
     status: 400,
     body: { code: 'BadRequest' },
   },
   {
-    name: 'contract 5: a body of another type than the route declares',
+    name: 'errors: a body of another type than the route declares',
     request: { path: `${open}/persons/bob/greetings`, body: 'x', headers: { 'content-type': 'text/plain' } },
     status: 415,
     body: { code: 'UnsupportedMediaType' },
   },
   {
-    name: 'contract 5: a method that the custom route does not offer',
+    name: 'errors: a method that the custom route does not offer',
     request: { method: 'DELETE', path: `${open}/persons/bob/greetings` },
     status: 405,
     headers: { allow: 'POST' },
@@ -274,7 +274,7 @@ describe('custom routes of a plugin over HTTP', () => {
     });
   }
 
-  test('contract 3: HEAD of a custom route has the headers of GET and no body; a stream is ended', async () => {
+  test('api: HEAD of a custom route has the headers of GET and no body; a stream is ended', async () => {
     const path = `${open}/persons/-/whoami`;
     const [get, head] = [await api.send({ path }), await api.send({ method: 'HEAD', path })];
     assert.equal(head.status, 200);

@@ -133,7 +133,7 @@ test('spec: Custom API - 3, 4: functional route functions; group and version of 
   assert.deepEqual(await json(send(routes, `${base}/persons/a%20b/friends`)), { name: 'a b' });
 });
 
-test('contract 10: a group of another form is served, and a warning says which forms have an audience', () => {
+test('custom-routes: a group of another form is served, and a warning says which forms have an audience', () => {
   const { routes, warnings } = build();
   const register = (group: string, owner: string) =>
     routes.register(
@@ -151,7 +151,7 @@ test('contract 10: a group of another form is served, and a warning says which f
   );
 });
 
-test('contract 11: an operationId that is a generated one but for case is told, whichever is registered first', () => {
+test('api-description: an operationId that is a generated one but for case is told, whichever is registered first', () => {
   for (const modelFirst of [true, false]) {
     const { routes, registry, warnings } = build();
     const Moment = defineModel({
@@ -412,7 +412,7 @@ const refused: { name: string; register: (routes: CustomRoutes) => void; says: R
 ];
 
 for (const none of [undefined, null, 7, {}]) {
-  test(`contract 9: registerEndpoint takes a CustomEndpoint or an annotated controller, not ${JSON.stringify(none)}`, () => {
+  test(`plugins: registerEndpoint takes a CustomEndpoint or an annotated controller, not ${JSON.stringify(none)}`, () => {
     const error = failure(() => build().routes.register('demo', none as never));
     assert.equal(error.code, 'InvalidPlugin');
     assert.match(error.message, /registerEndpoint takes/);
@@ -420,7 +420,7 @@ for (const none of [undefined, null, 7, {}]) {
 }
 
 for (const { name, register, says } of refused) {
-  test(`contract 10: an error at registration - ${name}`, () => {
+  test(`custom-routes: an error at registration - ${name}`, () => {
     const { registry, routes } = build();
     registry.register(Person, undefined, 'demo');
     const before = routes.all().length;
@@ -431,7 +431,7 @@ for (const { name, register, says } of refused) {
   });
 }
 
-test('contract 10: a model that comes later has its generated paths, the custom route is hidden until it goes', () => {
+test('custom-routes: a model that comes later has its generated paths, the custom route is hidden until it goes', () => {
   const { registry, routes, warnings } = build();
   routes.register(
     'demo',
@@ -447,7 +447,7 @@ test('contract 10: a model that comes later has its generated paths, the custom 
   assert.ok(routes.find('GET', path));
 });
 
-test('contract 9: routes go at once when their plugin stops', () => {
+test('plugins: routes go at once when their plugin stops', () => {
   const { routes } = build();
   routes.register(
     'demo',
@@ -467,7 +467,7 @@ test('contract 9: routes go at once when their plugin stops', () => {
   assert.equal(changes, 1);
 });
 
-test('contract 9: while a plugin starts its routes answer 503 with Retry-After and the progress', async () => {
+test('plugins: while a plugin starts its routes answer 503 with Retry-After and the progress', async () => {
   const { routes, registry } = build();
   let progress = 0.25;
   registry.starting.begin('demo', () => progress);
@@ -487,7 +487,7 @@ test('contract 9: while a plugin starts its routes answer 503 with Retry-After a
 
 // ── finding ──────────────────────────────────────────────────────────────────────────────────────────────
 
-test('contract 12: a custom route is mapped to group, version, resource, name and sub-resource by the path', () => {
+test('permissions: a custom route is mapped to group, version, resource, name and sub-resource by the path', () => {
   const { routes } = build();
   routes.register(
     'demo',
@@ -525,7 +525,7 @@ test('contract 12: a custom route is mapped to group, version, resource, name an
   }
 });
 
-test('contract 10: what is no route: other case, trailing or double slash, empty or over-long parameter, bad escape, fragment', () => {
+test('custom-routes: what is no route: other case, trailing or double slash, empty or over-long parameter, bad escape, fragment', () => {
   const { routes } = build();
   routes.register(
     'demo',
@@ -546,7 +546,7 @@ test('contract 10: what is no route: other case, trailing or double slash, empty
   assert.ok(routes.find('GET', `${base}/persons/${'a'.repeat(1024)}`));
 });
 
-test('contract 5: a method that is not offered there: the methods that are', () => {
+test('errors: a method that is not offered there: the methods that are', () => {
   const { routes } = build();
   routes.register(
     'demo',
@@ -562,7 +562,7 @@ test('contract 5: a method that is not offered there: the methods that are', () 
   assert.deepEqual(routes.find('PROPFIND', `${base}/cats`), { allow: ['DELETE'] });
 });
 
-test('contract 10: a text in the path wins over a parameter', async () => {
+test('custom-routes: a text in the path wins over a parameter', async () => {
   const { routes } = build();
   routes.register(
     'demo',
@@ -574,7 +574,7 @@ test('contract 10: a text in the path wins over a parameter', async () => {
 
 // ── requests ─────────────────────────────────────────────────────────────────────────────────────────────
 
-test('contract 10: a handler sees method, url, headers, params, query, identity, locale, signal, body and the web request', async () => {
+test('custom-routes: a handler sees method, url, headers, params, query, identity, locale, signal, body and the web request', async () => {
   const { routes } = build();
   routes.register(
     'demo',
@@ -608,7 +608,7 @@ test('contract 10: a handler sees method, url, headers, params, query, identity,
   });
 });
 
-test('contract 10: body is parsed when there is a JSON body, else undefined', async () => {
+test('custom-routes: body is parsed when there is a JSON body, else undefined', async () => {
   const { routes } = build();
   routes.register(
     'demo',
@@ -631,7 +631,7 @@ test('contract 10: body is parsed when there is a JSON body, else undefined', as
   assert.equal((await rejection(send(routes, path, { method: 'POST', body: '{"a":1,"a":2}' }))).code, 'BadRequest');
 });
 
-test('contract 10: a route that declares a body refuses none with 400 and another type with 415', async () => {
+test('custom-routes: a route that declares a body refuses none with 400 and another type with 415', async () => {
   const { routes } = build();
   const Greeting = Type.Object({ text: Type.String() });
   routes.register(
@@ -734,7 +734,7 @@ for (const { name, schema } of bodies) {
   });
 }
 
-test('contract 10: what a Standard Schema makes of a body is what the handler gets; its own checks count', async () => {
+test('custom-routes: what a Standard Schema makes of a body is what the handler gets; its own checks count', async () => {
   const { routes } = build();
   const schema = z
     .object({
@@ -765,7 +765,7 @@ test('contract 10: what a Standard Schema makes of a body is what the handler ge
   );
 });
 
-test('contract 10: what Zod finds by its own patterns and formats has keyword and translation too', async () => {
+test('custom-routes: what Zod finds by its own patterns and formats has keyword and translation too', async () => {
   const { routes } = build();
   const schema = z.object({
     mail: z.email(),
@@ -805,7 +805,7 @@ test('contract 10: what Zod finds by its own patterns and formats has keyword an
   for (const { message } of found) assert.match(message, /\p{Script=Han}/u);
 });
 
-test('contract 10: defaults of a JSON Schema are applied before validation', async () => {
+test('custom-routes: defaults of a JSON Schema are applied before validation', async () => {
   const { routes } = build();
   const schema = Type.Object({ size: Type.Integer({ default: 3 }) });
   routes.register(
@@ -821,7 +821,7 @@ test('contract 10: defaults of a JSON Schema are applied before validation', asy
   assert.deepEqual(await json(send(routes, `${base}/persons`, { method: 'POST', body: {} })), { size: 3 });
 });
 
-test('contract 5: a declared path, query or header parameter that does not hold is 400 InvalidParameter', async () => {
+test('errors: a declared path, query or header parameter that does not hold is 400 InvalidParameter', async () => {
   const { routes } = build();
   routes.register(
     'demo',
@@ -862,7 +862,7 @@ test('contract 5: a declared path, query or header parameter that does not hold 
   }
 });
 
-test('contract 10: declared parameters are there as values: converted, with defaults, the path before all others', async () => {
+test('custom-routes: declared parameters are there as values: converted, with defaults, the path before all others', async () => {
   const { routes } = build();
   routes.register(
     'demo',
@@ -906,7 +906,7 @@ test('contract 10: declared parameters are there as values: converted, with defa
   );
 });
 
-test('contract 10: a default of a parameter is a new value for every request', async () => {
+test('custom-routes: a default of a parameter is a new value for every request', async () => {
   const { routes } = build();
   routes.register(
     'demo',
@@ -980,7 +980,7 @@ const answers: { name: string; result: () => unknown; status: number; type: stri
 ];
 
 for (const { name, result, status, type, text } of answers) {
-  test(`contract 10: what a handler returns - ${name}`, async () => {
+  test(`custom-routes: what a handler returns - ${name}`, async () => {
     const { routes } = build();
     routes.register(
       'demo',
@@ -993,7 +993,7 @@ for (const { name, result, status, type, text } of answers) {
   });
 }
 
-test('contract 10: cookies of a Response stay apart', async () => {
+test('custom-routes: cookies of a Response stay apart', async () => {
   const { routes } = build();
   const headers = new Headers([
     ['set-cookie', 'a=1'],
@@ -1006,7 +1006,7 @@ test('contract 10: cookies of a Response stay apart', async () => {
   assert.deepEqual((await send(routes, `${base}/x`)).headers['set-cookie'], ['a=1', 'b=2']);
 });
 
-test('contract 10: an error thrown anywhere: KindredError as it is, before the first chunk of a stream too', async () => {
+test('custom-routes: an error thrown anywhere: KindredError as it is, before the first chunk of a stream too', async () => {
   const { routes } = build();
   const boom = (): never => {
     throw new KindredError('NotFound', { en: 'no cat', zh: '没有猫' });
@@ -1028,7 +1028,7 @@ test('contract 10: an error thrown anywhere: KindredError as it is, before the f
   await assert.rejects(send(routes, `${base}/d`), /returned a function/);
 });
 
-test('contract 10: the signal is aborted when the client goes away', async () => {
+test('custom-routes: the signal is aborted when the client goes away', async () => {
   const { routes } = build();
   const { promise: started, resolve } = Promise.withResolvers<AbortSignal>();
   routes.register(
@@ -1044,7 +1044,7 @@ test('contract 10: the signal is aborted when the client goes away', async () =>
   await assert.rejects(answer, /gone/);
 });
 
-test('contract 5: over the time limit a GET is QueryLimit, another method UnknownOutcome; the signal is aborted', async () => {
+test('errors: over the time limit a GET is QueryLimit, another method UnknownOutcome; the signal is aborted', async () => {
   const { routes } = build();
   const signals: AbortSignal[] = [];
   const never = ({ signal }: CustomRequest) => new Promise(() => void signals.push(signal));
@@ -1060,7 +1060,7 @@ test('contract 5: over the time limit a GET is QueryLimit, another method Unknow
   assert.ok(signals.every((one) => one.aborted));
 });
 
-test('contract 10: a match is of the routes as they were when it was found', async () => {
+test('custom-routes: a match is of the routes as they were when it was found', async () => {
   const { routes } = build();
   routes.register(
     'demo',

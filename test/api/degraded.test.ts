@@ -62,14 +62,14 @@ before(async () => {
 
 after(() => harness.stop());
 
-test('contract 1: objects stored under another version of the kind are listed as degraded, not lost', async () => {
+test('declaration: objects stored under another version of the kind are listed as degraded, not lost', async () => {
   const { state, problems: found } = await problems();
   assert.equal(state, 'degraded');
   assert.deepEqual(found.map(({ name }) => name).sort(), ['bare', 'held', 'plain']);
   assert.equal(((await (await harness.fetch(crates)).json()) as { total: number }).total, 3);
 });
 
-test('contract 2: an object of another version is repaired by a patch or a replacement', async () => {
+test('objects: an object of another version is repaired by a patch or a replacement', async () => {
   const patched = await send('PATCH', 'plain', { spec: { label: 'b' } });
   assert.equal(patched.status, 200);
   assert.equal(((await patched.json()) as { apiVersion: string }).apiVersion, 'depot.example.com/v2');
@@ -81,14 +81,14 @@ test('contract 2: an object of another version is repaired by a patch or a repla
   );
 });
 
-test('contract 2: an object of another version can be deleted and loses its finalizers, valid or not', async () => {
+test('objects: an object of another version can be deleted and loses its finalizers, valid or not', async () => {
   assert.equal((await send('PATCH', 'held', { metadata: { finalizers: ['depot.example.com/b'] } })).status, 200);
   assert.equal((await harness.fetch(`${crates}/held`, { method: 'DELETE' })).status, 200);
   assert.equal((await send('PATCH', 'held', { metadata: { finalizers: null } })).status, 200);
   assert.equal((await harness.fetch(`${crates}/held`)).status, 404);
 });
 
-test('contract 7: an index function that throws while building makes the model degraded, the index and the reason are named', async () => {
+test('queries: an index function that throws while building makes the model degraded, the index and the reason are named', async () => {
   await harness.restart([pluginWith(Third)]);
   assert.deepEqual(await problems().then(({ state, problems: found }) => ({ state, found })), {
     state: 'degraded',
@@ -98,13 +98,13 @@ test('contract 7: an index function that throws while building makes the model d
   assert.equal((await problems()).state, 'ready');
 });
 
-test('contract 7: what cannot be written as JSON is Invalid, and nothing is stored', async () => {
+test('queries: what cannot be written as JSON is Invalid, and nothing is stored', async () => {
   const object = { metadata: { name: 'big' }, spec: { label: 1n as never } };
   await assert.rejects(() => harness.client.create(Third, object), { name: 'KindredError', code: 'Invalid' });
   assert.equal(await harness.client.fetch(Third, 'big'), undefined);
 });
 
-test('contract 7: index functions that take long let the service answer while they build', async () => {
+test('queries: index functions that take long let the service answer while they build', async () => {
   const service = await createService({ database: 'sqlite::memory:', auth: false, port: 0 });
   await service.start();
   const scheme = service.schemeManager.register(Second);

@@ -38,7 +38,7 @@ runCases('objects that do not match the model', [
     'additionalProperties',
   ),
   {
-    name: 'contract 2: all violations are reported at once',
+    name: 'objects: all violations are reported at once',
     request: {
       path: persons,
       body: {
@@ -63,13 +63,13 @@ runCases('objects that do not match the model', [
     },
   },
   {
-    name: 'contract 2: neither name nor generateName',
+    name: 'objects: neither name nor generateName',
     request: { path: persons, body: { metadata: {}, spec: { name: 'x' } } },
     status: 422,
     body: { errors: [{ pointer: '/metadata/name' }] },
   },
   {
-    name: 'contract 2: apiVersion and kind must be those of the path',
+    name: 'objects: apiVersion and kind must be those of the path',
     request: {
       path: persons,
       body: { apiVersion: 'other/v1', kind: 'Cat', metadata: { name: 'x' }, spec: { name: 'x' } },
@@ -78,7 +78,7 @@ runCases('objects that do not match the model', [
     body: { errors: [{ pointer: '/apiVersion' }, { pointer: '/kind' }] },
   },
   ...['5', 'null', '[]', '"x"', 'true'].map((body) => ({
-    name: `contract 2: a body that is JSON but no object: ${body}`,
+    name: `objects: a body that is JSON but no object: ${body}`,
     request: { path: persons, body },
     status: 422,
     body: { code: 'Invalid', errors: [{ pointer: '' }] },
@@ -98,13 +98,13 @@ runCases(
         ['too deep', '['.repeat(65) + ']'.repeat(65)],
       ] as const
     ).map(([name, body]) => ({
-      name: `contract 2: ${name} is a 400 with the position`,
+      name: `objects: ${name} is a 400 with the position`,
       request: { method: 'POST', path: persons, body },
       status: 400,
       body: { code: 'BadRequest', position: Number.isInteger, line: Number.isInteger, column: Number.isInteger },
     })),
     {
-      name: 'contract 2: a number that cannot be held exactly is a 422 with its pointer',
+      name: 'objects: a number that cannot be held exactly is a 422 with its pointer',
       request: { path: notes, body: '{"metadata":{"name":"n"},"text":"x","extra":{"n":9007199254740993}}' },
       status: 422,
       body: { code: 'Invalid', errors: [{ pointer: '/extra/n' }] },
@@ -120,46 +120,46 @@ runCases(
       ';;;',
       '"',
     ].map((type) => ({
-      name: `contract 2: another Content-Type is a 415: ${type}`,
+      name: `objects: another Content-Type is a 415: ${type}`,
       request: { path: persons, body: '{}', headers: { 'content-type': type } },
       status: 415,
       body: { code: 'UnsupportedMediaType', detail: /application\/json/ },
     })),
     {
-      name: 'contract 5: a DELETE does not mind what its Content-Type is',
+      name: 'errors: a DELETE does not mind what its Content-Type is',
       request: { method: 'DELETE', path: `${persons}/nobody`, headers: { 'content-type': 'nonsense' } },
       status: 404,
     },
     {
-      name: 'contract 5: a body with a Content-Encoding is a 415',
+      name: 'errors: a body with a Content-Encoding is a 415',
       request: { path: persons, body: '{}', headers: { 'content-encoding': 'gzip' } },
       status: 415,
       body: { code: 'UnsupportedMediaType' },
     },
     {
-      name: 'contract 2: Content-Type with a charset of UTF-8',
+      name: 'objects: Content-Type with a charset of UTF-8',
       request: { path: persons, body: person('utf8'), headers: { 'content-type': 'application/json; charset=utf-8' } },
       status: 201,
     },
     {
-      name: 'contract 5: an unknown method is a 405',
+      name: 'errors: an unknown method is a 405',
       request: { method: 'PROPFIND', path: `${persons}/ada` },
       status: 405,
       headers: { allow: 'GET, HEAD, PUT, PATCH, DELETE' },
     },
     {
-      name: 'contract 3: OPTIONS is off by default',
+      name: 'api: OPTIONS is off by default',
       request: { method: 'OPTIONS', path: persons },
       status: 405,
       headers: { allow: /GET/ },
     },
     {
-      name: 'contract 5: an unknown route with an unknown method',
+      name: 'errors: an unknown route with an unknown method',
       request: { method: 'PROPFIND', path: '/nothing' },
       status: 404,
     },
     {
-      name: 'contract 5: title, detail and messages in Chinese',
+      name: 'errors: title, detail and messages in Chinese',
       request: {
         path: persons,
         body: { metadata: { name: 'x' }, spec: { age: 'x', name: 'x' } },
@@ -170,7 +170,7 @@ runCases(
       body: { code: 'Invalid', title: /[一-鿿]/, detail: /[一-鿿]/, errors: [{ keyword: 'type', message: /[一-鿿]/ }] },
     },
     {
-      name: 'contract 5: HEAD of what is not there has no body',
+      name: 'errors: HEAD of what is not there has no body',
       request: { method: 'HEAD', path: `${persons}/nobody` },
       status: 404,
       body: '',
@@ -182,7 +182,7 @@ runCases(
 describe('the request id', () => {
   const api = withApi();
 
-  test('contract 5: a well-formed X-Request-Id is taken and sent back', async () => {
+  test('errors: a well-formed X-Request-Id is taken and sent back', async () => {
     for (const id of ['a', 'A-b_c.9', 'x'.repeat(128)]) {
       for (const path of [persons, '/nothing', '/livez']) {
         const reply = await api.send({ path, headers: { 'x-request-id': id } });
@@ -192,7 +192,7 @@ describe('the request id', () => {
     }
   });
 
-  test('contract 5: otherwise one is made, each another', async () => {
+  test('errors: otherwise one is made, each another', async () => {
     const made = new Set<string>();
     for (const id of ['', 'a b', 'x'.repeat(129), 'ä', '"']) {
       const reply = await api.send({ path: '/livez', headers: { 'x-request-id': Buffer.from(id).toString('latin1') } });
@@ -212,7 +212,7 @@ describe('what goes wrong inside', () => {
     logger: pino({ level: 'info' }, { write: (line: string) => void lines.push(line) }),
   });
 
-  test('contract 5: anything else is a 500 without internals, and the log has the reason with the request id', async (t) => {
+  test('errors: anything else is a 500 without internals, and the log has the reason with the request id', async (t) => {
     const { ModelResource } = await import('../../src/resource/resource.ts');
     t.mock.method(ModelResource.prototype, 'get', () => {
       throw new TypeError('secret of the house');
@@ -229,7 +229,7 @@ describe('what goes wrong inside', () => {
     );
   });
 
-  test('contract 5: the reason behind another 5xx is for the log alone', async (t) => {
+  test('errors: the reason behind another 5xx is for the log alone', async (t) => {
     const { ModelResource } = await import('../../src/resource/resource.ts');
     const { KindredError } = await import('../../src/errors.ts');
     t.mock.method(ModelResource.prototype, 'delete', async () => {
@@ -242,7 +242,7 @@ describe('what goes wrong inside', () => {
     assert.ok(lines.some((line) => line.includes('broken-2') && line.includes('10.0.0.7')));
   });
 
-  test('contract 14: the access log has no query string, no body and no token', async () => {
+  test('command-line: the access log has no query string, no body and no token', async () => {
     const headers = { authorization: 'Bearer hunter2', 'x-request-id': 'logged-1' };
     await api.send({ path: `${persons}?labelSelector=hunter3`, headers });
     await api.send({ path: persons, body: person('hunter4', { email: 'hunter5@example.com' }), headers });
@@ -256,7 +256,7 @@ describe('what goes wrong inside', () => {
     assert.ok(!/hunter/.test(entries.join('')));
   });
 
-  test('contract 3: a model whose indexes are being built answers 503 with Retry-After and the progress, on every route', async (t) => {
+  test('api: a model whose indexes are being built answers 503 with Retry-After and the progress, on every route', async (t) => {
     const { ModelResource } = await import('../../src/resource/resource.ts');
     const { KindredError } = await import('../../src/errors.ts');
     t.mock.method(ModelResource.prototype, 'assertReady', () => {

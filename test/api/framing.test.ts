@@ -116,7 +116,7 @@ const cases: readonly Case[] = [
 describe('framing', () => {
   const api = withApi();
   for (const { name, send, statuses } of cases) {
-    test(`contract 5: ${name}: ${statuses.join(', ')}`, async () => {
+    test(`errors: ${name}: ${statuses.join(', ')}`, async () => {
       const text = await api.raw(Buffer.from(send, 'latin1'), last);
       const answers = [...text.matchAll(/HTTP\/1\.1 (\d{3}) [A-Z]/g)].map(([, status]) => Number(status));
       assert.deepEqual(answers, statuses, text);

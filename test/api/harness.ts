@@ -286,7 +286,7 @@ export function check(reply: Reply, { status, headers, body, names, revision }: 
     );
 }
 
-/** Contract section 5: what every failure has. */
+/** docs/reference/errors.md: what every failure has. */
 function checkProblem({ status, headers, json, text }: Reply): void {
   assert.equal(headers.get('content-type'), 'application/problem+json');
   assert.match(headers.get('content-language') ?? '', /^(en|zh)$/);

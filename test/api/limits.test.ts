@@ -29,29 +29,29 @@ const query = (bytes: number) => `${persons}?${long(bytes, 'labelSelector=')}`;
 const prefix = Array.from({ length: 4 }, (_, i) => 'p'.repeat(i < 3 ? 63 : 61)).join('.');
 
 runCases('limits of a request', [
-  { name: 'contract 3: a body of 1 MiB', request: { path: notes, body: note('largest', mebibyte) }, status: 201 },
+  { name: 'api: a body of 1 MiB', request: { path: notes, body: note('largest', mebibyte) }, status: 201 },
   {
-    name: 'contract 3: a body of one byte more is a 413, nothing is stored',
+    name: 'api: a body of one byte more is a 413, nothing is stored',
     request: { path: notes, body: note('larger', mebibyte + 1) },
     status: 413,
     body: { code: 'PayloadTooLarge', detail: /1048576/ },
     after: [{ request: { path: `${notes}/larger` }, status: 404 }],
   },
   {
-    name: 'contract 3: also a chunked one',
+    name: 'api: also a chunked one',
     request: { method: 'POST', path: notes, body: () => stream(note('chunked', mebibyte + 1)) },
     status: 413,
     body: { code: 'PayloadTooLarge' },
     after: [{ request: { path: `${notes}/chunked` }, status: 404 }],
   },
   {
-    name: 'contract 3: a chunked body of 1 MiB',
+    name: 'api: a chunked body of 1 MiB',
     request: { method: 'POST', path: notes, body: () => stream(note('chunked', mebibyte)) },
     status: 201,
   },
-  { name: 'contract 3: JSON depth of 64', request: { path: notes, body: nested(63) }, status: 201 },
+  { name: 'api: JSON depth of 64', request: { path: notes, body: nested(63) }, status: 201 },
   {
-    name: 'contract 3: JSON depth of 65',
+    name: 'api: JSON depth of 65',
     request: { path: notes, body: nested(64) },
     status: 400,
     body: { code: 'BadRequest', detail: /64/ },
@@ -143,47 +143,47 @@ describe('what never becomes a request is answered by a problem document too', (
       expected: problem(431, 'HeadersTooLarge'),
     },
     {
-      name: 'contract 5: a malformed request line is a 400',
+      name: 'errors: a malformed request line is a 400',
       send: 'NONSENSE\r\n\r\n',
       expected: problem(400, 'BadRequest'),
     },
     {
-      name: 'contract 5: an unknown method is a 400',
+      name: 'errors: an unknown method is a 400',
       send: `FROB / HTTP/1.1\r\n${host}\r\n`,
       expected: problem(400, 'BadRequest'),
     },
     {
-      name: 'contract 5: a malformed header is a 400',
+      name: 'errors: a malformed header is a 400',
       send: `GET / HTTP/1.1\r\n${host}bad header\r\n\r\n`,
       expected: problem(400, 'BadRequest'),
     },
     {
-      name: 'contract 5: a request without a Host is a 400',
+      name: 'errors: a request without a Host is a 400',
       send: 'GET / HTTP/1.1\r\nConnection: close\r\n\r\n',
       expected: problem(400, 'BadRequest'),
     },
     {
-      name: 'contract 5: CONNECT is a 405',
+      name: 'errors: CONNECT is a 405',
       send: `CONNECT x:80 HTTP/1.1\r\n${host}\r\n`,
       expected: problem(405, 'MethodNotAllowed'),
     },
     {
-      name: 'contract 5: a bad Content-Length is a 400',
+      name: 'errors: a bad Content-Length is a 400',
       send: `POST ${persons} HTTP/1.1\r\n${host}Content-Length: x\r\n\r\n`,
       expected: problem(400, 'BadRequest'),
     },
     {
-      name: 'contract 5: Content-Length with Transfer-Encoding is a 400',
+      name: 'errors: Content-Length with Transfer-Encoding is a 400',
       send: `POST ${persons} HTTP/1.1\r\n${host}Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
       expected: problem(400, 'BadRequest'),
     },
     {
-      name: 'contract 5: a malformed chunk is a 400',
+      name: 'errors: a malformed chunk is a 400',
       send: `POST ${persons} HTTP/1.1\r\n${host}Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n`,
       expected: problem(400, 'BadRequest'),
     },
     {
-      name: 'contract 3: If-Match counts behind thousands of other headers',
+      name: 'api: If-Match counts behind thousands of other headers',
       send: `DELETE ${persons}/many HTTP/1.1\r\n${host}${'a:b\r\n'.repeat(5_000)}If-Match: "x"\r\nConnection: close\r\n\r\n`,
       expected: problem(412, 'PreconditionFailed'),
     },
@@ -357,7 +357,7 @@ describe('CORS', () => {
   const api = withApi({ cors: [origin] });
   const preflight = { 'access-control-request-method': 'PUT', 'access-control-request-headers': 'if-match' };
 
-  test('contract 3: an option lists the origins', async () => {
+  test('api: an option lists the origins', async () => {
     const reply = await api.send({ path: persons, headers: { origin } });
     assert.equal(reply.headers.get('access-control-allow-origin'), origin);
     assert.match(reply.headers.get('access-control-expose-headers')!, /ETag.*Kindred-Revision/);
@@ -366,14 +366,14 @@ describe('CORS', () => {
     assert.equal(failed.headers.get('access-control-allow-origin'), origin);
   });
 
-  test('contract 3: a preflight is answered', async () => {
+  test('api: a preflight is answered', async () => {
     const reply = await api.send({ method: 'OPTIONS', path: persons, headers: { origin, ...preflight } });
     assert.equal(reply.status, 204);
     assert.match(reply.headers.get('access-control-allow-methods')!, /PUT/);
     assert.match(reply.headers.get('access-control-allow-headers')!, /If-Match/);
   });
 
-  test('contract 3: another origin gets no such headers', async () => {
+  test('api: another origin gets no such headers', async () => {
     for (const method of ['GET', 'OPTIONS']) {
       const reply = await api.send({
         method,

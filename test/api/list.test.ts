@@ -51,39 +51,39 @@ runCases(
     sorted('sort=spec.age,desc', ['cat', 'ann', 'ben', 'eve', 'dan']),
     {
       ...sorted('sort=spec.age', ['cat', 'ann', 'ben', 'eve', 'dan']),
-      name: 'contract 4: a field alone takes the order of its index',
+      name: 'lists: a field alone takes the order of its index',
     },
     {
       ...sorted('sort=spec.age,asc&sort=metadata.name,desc', ['dan', 'eve', 'ben', 'ann', 'cat']),
-      name: 'contract 4: sort is repeatable',
+      name: 'lists: sort is repeatable',
     },
     {
       ...sorted('sort=spec.tags,asc', ['dan', 'eve', 'ann', 'ben', 'cat']),
-      name: 'contract 4: a multi-value index sorts by its smallest value in asc',
+      name: 'lists: a multi-value index sorts by its smallest value in asc',
     },
     {
       ...sorted('sort=spec.tags,desc', ['ben', 'cat', 'ann', 'dan', 'eve']),
-      name: 'contract 4: and by its largest in desc',
+      name: 'lists: and by its largest in desc',
     },
     {
       ...sorted('sort=spec.born,desc', ['ben', 'ann', 'eve', 'cat', 'dan']),
-      name: 'contract 4: objects without a value come last in desc',
+      name: 'lists: objects without a value come last in desc',
     },
-    { ...sorted('sort=spec.born%2Casc', ['cat', 'dan', 'eve', 'ann', 'ben']), name: 'contract 4: and first in asc' },
-    refused('contract 4: an unknown field names the indexes there are', 'sort=spec.height,asc', {
+    { ...sorted('sort=spec.born%2Casc', ['cat', 'dan', 'eve', 'ann', 'ben']), name: 'lists: and first in asc' },
+    refused('lists: an unknown field names the indexes there are', 'sort=spec.height,asc', {
       code: 'InvalidParameter',
       parameter: 'sort',
       allowed: (names: string[]) =>
         names.includes('spec.age') && names.includes('metadata.name') && !names.includes('metadata.labels'),
     }),
-    refused('contract 4: metadata.labels is no sort field', 'sort=metadata.labels,asc', { code: 'InvalidParameter' }),
-    refused('contract 4: the direction in lower case', 'sort=spec.age,ASC', {
+    refused('lists: metadata.labels is no sort field', 'sort=metadata.labels,asc', { code: 'InvalidParameter' }),
+    refused('lists: the direction in lower case', 'sort=spec.age,ASC', {
       code: 'InvalidParameter',
       parameter: 'sort',
     }),
-    refused('contract 4: an unknown direction', 'sort=spec.age,up', { code: 'InvalidParameter' }),
-    refused('contract 4: a field given twice', 'sort=spec.age,asc&sort=spec.age,desc', { code: 'InvalidParameter' }),
-    refused('contract 4: an empty sort', 'sort=', { code: 'InvalidParameter', parameter: 'sort' }),
+    refused('lists: an unknown direction', 'sort=spec.age,up', { code: 'InvalidParameter' }),
+    refused('lists: a field given twice', 'sort=spec.age,asc&sort=spec.age,desc', { code: 'InvalidParameter' }),
+    refused('lists: an empty sort', 'sort=', { code: 'InvalidParameter', parameter: 'sort' }),
   ],
   people,
 );
@@ -92,7 +92,7 @@ runCases(
   'page and size',
   [
     {
-      name: 'contract 4: page 1 of 20 by default',
+      name: 'lists: page 1 of 20 by default',
       request: { path: persons },
       status: 200,
       body: { page: 1, size: 20, total: 5 },
@@ -104,36 +104,36 @@ runCases(
       names: ['cat', 'dan'],
       body: { page: 2, size: 2, total: 5, totalPages: 3 },
     },
-    { name: 'contract 4: size 1000', request: { path: `${persons}?size=1000` }, status: 200, body: { size: 1000 } },
+    { name: 'lists: size 1000', request: { path: `${persons}?size=1000` }, status: 200, body: { size: 1000 } },
     ...['0', '-1', '1.5', 'x', '', '1e2', '%2B1', '99999999999999999999'].map((value) =>
-      refused('contract 4: page is an integer from 1', `page=${value}`, {
+      refused('lists: page is an integer from 1', `page=${value}`, {
         code: 'InvalidParameter',
         parameter: 'page',
       }),
     ),
     ...['0', '-1', '1001', 'x', ''].map((value) =>
-      refused('contract 4: size is an integer from 1 to 1000', `size=${value}`, {
+      refused('lists: size is an integer from 1 to 1000', `size=${value}`, {
         code: 'InvalidParameter',
         parameter: 'size',
       }),
     ),
-    refused('contract 4: page given twice', 'page=1&page=2', { code: 'InvalidParameter', parameter: 'page' }),
-    refused('contract 4: size given twice', 'size=1&size=1', { code: 'InvalidParameter', parameter: 'size' }),
-    refused('contract 4: unknown parameters', 'limit=5', {
+    refused('lists: page given twice', 'page=1&page=2', { code: 'InvalidParameter', parameter: 'page' }),
+    refused('lists: size given twice', 'size=1&size=1', { code: 'InvalidParameter', parameter: 'size' }),
+    refused('lists: unknown parameters', 'limit=5', {
       code: 'InvalidParameter',
       parameter: 'limit',
       allowed: (names: string[]) => names.includes('size'),
     }),
-    refused('contract 4: parameters are case-sensitive', 'Page=1', { code: 'InvalidParameter', parameter: 'Page' }),
-    refused('contract 5: a parameter that is not percent-encoded correctly', 'labelSelector=%E0%A4%A', {
+    refused('lists: parameters are case-sensitive', 'Page=1', { code: 'InvalidParameter', parameter: 'Page' }),
+    refused('errors: a parameter that is not percent-encoded correctly', 'labelSelector=%E0%A4%A', {
       code: 'InvalidParameter',
       parameter: 'labelSelector',
     }),
-    refused('contract 13: since without watch', 'since=1', { code: 'InvalidParameter', parameter: 'since' }),
-    refused('contract 13: a watch that is neither', 'watch=yes', { code: 'InvalidParameter', parameter: 'watch' }),
-    refused('contract 4: explain that is neither', 'explain=yes', { code: 'InvalidParameter', parameter: 'explain' }),
+    refused('watch: since without watch', 'since=1', { code: 'InvalidParameter', parameter: 'since' }),
+    refused('watch: a watch that is neither', 'watch=yes', { code: 'InvalidParameter', parameter: 'watch' }),
+    refused('lists: explain that is neither', 'explain=yes', { code: 'InvalidParameter', parameter: 'explain' }),
     {
-      name: 'contract 4: explain=true answers the plan instead of the page',
+      name: 'lists: explain=true answers the plan instead of the page',
       request: { path: `${persons}?explain=true&fieldSelector=spec.age=20` },
       status: 200,
       revision: 5,
@@ -151,40 +151,35 @@ runCases(
   'labelSelector',
   [
     listed('spec: Label selector forms - key=value', `labelSelector=${env}=prod`, ['ann', 'cat']),
-    listed('contract 4: key==value', `labelSelector=${env}==prod`, ['ann', 'cat']),
+    listed('lists: key==value', `labelSelector=${env}==prod`, ['ann', 'cat']),
     listed('spec: Label selector forms - key!=value', `labelSelector=${env}!=prod`, ['ben', 'dan', 'eve']),
     listed('spec: Label selector forms - !key', `labelSelector=!${env}`, ['dan', 'eve']),
     listed('spec: Label selector forms - key', `labelSelector=${env}`, ['ann', 'ben', 'cat']),
-    listed('contract 4: k=(a,b)', `labelSelector=${team}=(red,blue)`, ['ann', 'cat']),
-    listed('contract 4: k!=(a,b)', `labelSelector=${team}!=(red,blue)`, ['ben', 'dan', 'eve']),
-    listed('contract 4: k in (a,b)', `labelSelector=${encoded(`${team} in (red, blue)`)}`, ['ann', 'cat']),
-    listed('contract 4: k notin (a,b)', `labelSelector=${encoded(`${team} notin (red)`)}`, [
-      'ben',
-      'cat',
-      'dan',
-      'eve',
-    ]),
-    listed('contract 4: an empty value', `labelSelector=${team}=`, ['eve']),
-    listed('contract 4: an empty element of a list', `labelSelector=${encoded(`${team} in (red,)`)}`, ['ann', 'eve']),
-    listed('contract 4: terms joined by a comma are ANDed', `labelSelector=${env}=prod,${team}=red`, ['ann']),
-    listed('contract 4: repeated ones too', `labelSelector=${env}=prod&labelSelector=${team}!=red`, ['cat']),
-    listed('contract 4: an empty parameter is no condition', 'labelSelector=', all),
-    refused('contract 4: an empty list', `labelSelector=${team}=()`, {
+    listed('lists: k=(a,b)', `labelSelector=${team}=(red,blue)`, ['ann', 'cat']),
+    listed('lists: k!=(a,b)', `labelSelector=${team}!=(red,blue)`, ['ben', 'dan', 'eve']),
+    listed('lists: k in (a,b)', `labelSelector=${encoded(`${team} in (red, blue)`)}`, ['ann', 'cat']),
+    listed('lists: k notin (a,b)', `labelSelector=${encoded(`${team} notin (red)`)}`, ['ben', 'cat', 'dan', 'eve']),
+    listed('lists: an empty value', `labelSelector=${team}=`, ['eve']),
+    listed('lists: an empty element of a list', `labelSelector=${encoded(`${team} in (red,)`)}`, ['ann', 'eve']),
+    listed('lists: terms joined by a comma are ANDed', `labelSelector=${env}=prod,${team}=red`, ['ann']),
+    listed('lists: repeated ones too', `labelSelector=${env}=prod&labelSelector=${team}!=red`, ['cat']),
+    listed('lists: an empty parameter is no condition', 'labelSelector=', all),
+    refused('lists: an empty list', `labelSelector=${team}=()`, {
       code: 'InvalidSelector',
       term: /\(\)/,
       column: Number.isInteger,
       expected: /./,
     }),
-    refused('contract 4: an empty term', `labelSelector=${env}=prod,,${team}`, {
+    refused('lists: an empty term', `labelSelector=${env}=prod,,${team}`, {
       code: 'InvalidSelector',
       column: Number.isInteger,
       expected: /./,
     }),
-    refused('contract 4: a key that no label could have', 'labelSelector=-x=1', { code: 'InvalidSelector' }),
-    refused('contract 4: a value that no label could have', `labelSelector=${env}=${encoded('a b')}`, {
+    refused('lists: a key that no label could have', 'labelSelector=-x=1', { code: 'InvalidSelector' }),
+    refused('lists: a value that no label could have', `labelSelector=${env}=${encoded('a b')}`, {
       code: 'InvalidSelector',
     }),
-    refused('contract 4: an operator that labels do not have', `labelSelector=${env}^=p`, { code: 'InvalidSelector' }),
+    refused('lists: an operator that labels do not have', `labelSelector=${env}^=p`, { code: 'InvalidSelector' }),
   ],
   people,
 );
@@ -195,46 +190,46 @@ runCases(
     listed('spec: Field selector forms - field=value', 'fieldSelector=spec.age=20', ['ben', 'eve']),
     listed('spec: Field selector forms - field!=value', 'fieldSelector=spec.age!=20', ['ann', 'cat', 'dan']),
     listed('spec: Field selector forms - field=(v1,v2)', 'fieldSelector=spec.age=(20,40)', ['ben', 'cat', 'eve']),
-    listed('contract 4: f!=(v1,v2)', 'fieldSelector=spec.age!=(20,40)', ['ann', 'dan']),
-    listed('contract 4: present', 'fieldSelector=spec.age', ['ann', 'ben', 'cat', 'eve']),
-    listed('contract 4: absent', 'fieldSelector=!spec.age', ['dan']),
-    listed('contract 4: greater', `fieldSelector=${encoded('spec.age>20')}`, ['ann', 'cat']),
-    listed('contract 4: greater or equal', `fieldSelector=${encoded('spec.age>=30')}`, ['ann', 'cat']),
-    listed('contract 4: less', `fieldSelector=${encoded('spec.age<30')}`, ['ben', 'eve']),
-    listed('contract 4: less or equal', `fieldSelector=${encoded('spec.age<=30')}`, ['ann', 'ben', 'eve']),
-    listed('contract 4: starts with', `fieldSelector=${encoded('spec.name^=Name of a')}`, ['ann']),
-    listed('contract 4: ends with', `fieldSelector=${encoded('spec.name$=n')}`, ['ann', 'ben', 'dan']),
-    listed('contract 4: contains, case-sensitive', `fieldSelector=${encoded('spec.name*=of e')}`, ['eve']),
-    listed('contract 4: a quoted value', `fieldSelector=${encoded('spec.name="Name of ann"')}`, ['ann']),
-    listed('contract 4: a multi-value index matches when one value does', 'fieldSelector=spec.tags=b', ['ann', 'ben']),
-    listed('contract 4: and its negation when none does', 'fieldSelector=spec.tags!=b', ['cat', 'dan', 'eve']),
-    listed('contract 4: name is short for metadata.name', 'fieldSelector=name=ann', ['ann']),
-    listed('contract 4: a boolean', 'fieldSelector=spec.active=true', ['ann', 'cat']),
-    listed('contract 4: an instant', `fieldSelector=${encoded('spec.born<1985-01-01T00:00:00Z')}`, ['eve']),
+    listed('lists: f!=(v1,v2)', 'fieldSelector=spec.age!=(20,40)', ['ann', 'dan']),
+    listed('lists: present', 'fieldSelector=spec.age', ['ann', 'ben', 'cat', 'eve']),
+    listed('lists: absent', 'fieldSelector=!spec.age', ['dan']),
+    listed('lists: greater', `fieldSelector=${encoded('spec.age>20')}`, ['ann', 'cat']),
+    listed('lists: greater or equal', `fieldSelector=${encoded('spec.age>=30')}`, ['ann', 'cat']),
+    listed('lists: less', `fieldSelector=${encoded('spec.age<30')}`, ['ben', 'eve']),
+    listed('lists: less or equal', `fieldSelector=${encoded('spec.age<=30')}`, ['ann', 'ben', 'eve']),
+    listed('lists: starts with', `fieldSelector=${encoded('spec.name^=Name of a')}`, ['ann']),
+    listed('lists: ends with', `fieldSelector=${encoded('spec.name$=n')}`, ['ann', 'ben', 'dan']),
+    listed('lists: contains, case-sensitive', `fieldSelector=${encoded('spec.name*=of e')}`, ['eve']),
+    listed('lists: a quoted value', `fieldSelector=${encoded('spec.name="Name of ann"')}`, ['ann']),
+    listed('lists: a multi-value index matches when one value does', 'fieldSelector=spec.tags=b', ['ann', 'ben']),
+    listed('lists: and its negation when none does', 'fieldSelector=spec.tags!=b', ['cat', 'dan', 'eve']),
+    listed('lists: name is short for metadata.name', 'fieldSelector=name=ann', ['ann']),
+    listed('lists: a boolean', 'fieldSelector=spec.active=true', ['ann', 'cat']),
+    listed('lists: an instant', `fieldSelector=${encoded('spec.born<1985-01-01T00:00:00Z')}`, ['eve']),
     listed(
       'spec: List query parameters - they can be combined',
       `labelSelector=${env}&fieldSelector=spec.age=20&size=5`,
       ['ben'],
     ),
-    refused('contract 4: the field must be an index', 'fieldSelector=spec.email=x', {
+    refused('lists: the field must be an index', 'fieldSelector=spec.email=x', {
       code: 'InvalidSelector',
       allowed: (names: string[]) => names.includes('spec.age'),
     }),
-    refused('contract 4: metadata.labels is no selector field', 'fieldSelector=metadata.labels=x', {
+    refused('lists: metadata.labels is no selector field', 'fieldSelector=metadata.labels=x', {
       code: 'InvalidSelector',
     }),
-    refused('contract 4: a value that does not convert', 'fieldSelector=spec.age=old', {
+    refused('lists: a value that does not convert', 'fieldSelector=spec.age=old', {
       code: 'InvalidSelector',
       term: /old/,
     }),
-    refused('contract 4: text operators are for string indexes', `fieldSelector=${encoded('spec.age^=2')}`, {
+    refused('lists: text operators are for string indexes', `fieldSelector=${encoded('spec.age^=2')}`, {
       code: 'InvalidSelector',
     }),
-    refused('contract 4: a quote that does not end', `fieldSelector=${encoded('spec.name="x')}`, {
+    refused('lists: a quote that does not end', `fieldSelector=${encoded('spec.name="x')}`, {
       code: 'InvalidSelector',
       column: Number.isInteger,
     }),
-    refused('contract 4: an empty list', 'fieldSelector=spec.age=()', { code: 'InvalidSelector' }),
+    refused('lists: an empty list', 'fieldSelector=spec.age=()', { code: 'InvalidSelector' }),
     refused(
       'limits: more than 200 terms',
       `fieldSelector=${Array.from({ length: 201 }, (_, i) => `spec.age!=${i}`).join(',')}`,

@@ -26,7 +26,7 @@ async function bulk(api: Api, lines: readonly (object | string)[], path = person
 describe('bulk POST', () => {
   const api = withApi();
 
-  test('contract 3: one object a line in, one line out each, in order, not atomic', async () => {
+  test('api: one object a line in, one line out each, in order, not atomic', async () => {
     const answers = await bulk(api, [
       person('a'),
       '{"metadata":',
@@ -62,7 +62,7 @@ describe('bulk POST', () => {
     );
   });
 
-  test('contract 3: of two lines with the same name the first one wins, however long it takes to read', async () => {
+  test('api: of two lines with the same name the first one wins, however long it takes to read', async () => {
     const note = (name: string, extra: unknown) => ({ metadata: { name }, text: 'x', extra });
     const lines = ['slow', 'slower'].flatMap((name) => [note(name, Array(300_000).fill(1)), note(name, 'quick')]);
     const answers = await bulk(api, lines, notes);
@@ -72,7 +72,7 @@ describe('bulk POST', () => {
     );
   });
 
-  test('contract 3: the body limit holds for each line, and the lines behind it count', async () => {
+  test('api: the body limit holds for each line, and the lines behind it count', async () => {
     const frame = JSON.stringify({ metadata: { name: 'x1' }, text: '' }).length;
     const note = (name: string, bytes: number) => ({ metadata: { name }, text: 'x'.repeat(bytes - frame) });
     const answers = await bulk(api, [note('x1', 2 ** 20), note('x2', 2 ** 20 + 1), note('x3', 100)], notes);
@@ -83,11 +83,11 @@ describe('bulk POST', () => {
     assert.equal((await api.send({ path: `${notes}/x2` })).status, 404);
   });
 
-  test('contract 3: an empty body answers nothing', async () => {
+  test('api: an empty body answers nothing', async () => {
     assert.deepEqual(await bulk(api, ['']), []);
   });
 
-  test('contract 3: streamed both ways', async () => {
+  test('api: streamed both ways', async () => {
     const request = httpRequest(`${api.url}${persons}`, { method: 'POST', headers: ndjson });
     request.flushHeaders();
     const [response] = await once(request, 'response');
@@ -102,7 +102,7 @@ describe('bulk POST', () => {
     assert.equal((await answers.next()).done, true);
   });
 
-  test('contract 3: thousands of lines in order, sent before anything is read', async () => {
+  test('api: thousands of lines in order, sent before anything is read', async () => {
     const count = 5_000;
     const lines = Array.from({ length: count }, (_, i) => ({ metadata: { name: `n-${i}` }, text: 'x' }));
     const answers = await bulk(api, lines, notes);
@@ -114,7 +114,7 @@ describe('bulk POST', () => {
     assert.equal((await api.send({ path: `${notes}?size=1&fieldSelector=name^=n-` })).json.total, count);
   });
 
-  test('contract 3: a body that breaks off leaves whole objects only', async () => {
+  test('api: a body that breaks off leaves whole objects only', async () => {
     const request = httpRequest(`${api.url}${persons}`, { method: 'POST', headers: ndjson });
     request.on('error', () => {});
     request.write(`${JSON.stringify(person('whole'))}\n${JSON.stringify(person('half')).slice(0, -2)}`);
@@ -126,7 +126,7 @@ describe('bulk POST', () => {
     assert.equal((await api.send({ path: `${persons}/half` })).status, 404);
   });
 
-  test('contract 4: it takes no query parameters', async () => {
+  test('lists: it takes no query parameters', async () => {
     check(await api.send({ method: 'POST', path: `${persons}?page=1`, body: '', headers: ndjson }), {
       status: 400,
       body: { code: 'InvalidParameter' },
@@ -141,7 +141,7 @@ describe('bulk POST: refused lines', () => {
   const wrong = (i: number) => ({ metadata: { name: `wrong-${i}` }, spec: { name: '' } });
   const statuses = (answers: readonly any[]) => answers.map(({ status, code }) => code ?? status);
 
-  test('contract 3: a body of more refused bytes than may be worked on is answered to its last line', async () => {
+  test('api: a body of more refused bytes than may be worked on is answered to its last line', async () => {
     const long = Array.from({ length: bulkRefusals - 1 }, (_, i) => `${i}${' '.repeat(1_990)}`);
     const request = httpRequest(`${api.url}${persons}`, { method: 'POST', headers: ndjson });
     request.end(long.join('\n'));
@@ -155,7 +155,7 @@ describe('bulk POST: refused lines', () => {
     assert.deepEqual(statuses(answers), [...long.map(() => 'Invalid'), 201]);
   });
 
-  test('contract 3: as many as are allowed do not end it', async () => {
+  test('api: as many as are allowed do not end it', async () => {
     const answers = await bulk(
       api,
       Array.from({ length: bulkRefusals }, (_, i) => wrong(i)),
@@ -258,7 +258,7 @@ describe('export', () => {
   };
   const api = withApi({ database });
 
-  test('contract 3: every match as one object a line, in sort order', async () => {
+  test('api: every match as one object a line, in sort order', async () => {
     const names = Array.from({ length: 1_200 }, (_, i) => `p-${String(i).padStart(4, '0')}`);
     await bulk(
       api,
@@ -278,7 +278,7 @@ describe('export', () => {
     assert.equal(lines.at(-1), (await api.send({ path: `${persons}/p-0000` })).text);
   });
 
-  test('contract 3: selectors and sort hold, page and size are not allowed', async () => {
+  test('api: selectors and sort hold, page and size are not allowed', async () => {
     const reply = await api.send({ path: `${persons}?fieldSelector=spec.age=7&sort=metadata.name`, headers: accept });
     assert.equal(reply.text.split('\n').length - 1, 12);
     for (const parameter of ['page', 'size']) {
@@ -297,14 +297,14 @@ describe('export', () => {
     });
   });
 
-  test('contract 3: HEAD of an export closes its snapshot', async () => {
+  test('api: HEAD of an export closes its snapshot', async () => {
     const before = { ...snapshots };
     const reply = await api.send({ method: 'HEAD', path: persons, headers: accept });
     assert.deepEqual([reply.status, reply.text, reply.headers.get('content-type')], [200, '', 'application/x-ndjson']);
     assert.deepEqual(snapshots, { opened: before.opened + 1, closed: before.closed + 1 });
   });
 
-  test('contract 3: a failure midway resets the connection', async (t) => {
+  test('api: a failure midway resets the connection', async (t) => {
     const { ModelResource } = await import('../../src/resource/resource.ts');
     t.mock.method(ModelResource.prototype, 'export', async () => ({
       revision: 1,
@@ -319,7 +319,7 @@ describe('export', () => {
     await assert.rejects(response.text(), /terminated/);
   });
 
-  test('contract 3: a client that does not read holds the export, not the memory', async (t) => {
+  test('api: a client that does not read holds the export, not the memory', async (t) => {
     const { ModelResource } = await import('../../src/resource/resource.ts');
     const portion = Array.from({ length: 64 }, () => Buffer.alloc(16_384, 'x'));
     let produced = 0;
@@ -350,7 +350,7 @@ describe('export', () => {
 });
 
 for (const adapter of databaseAdapters().filter(({ kind }) => kind !== 'sqlite')) {
-  test(`contract 3: a HEAD of an export gives its snapshot back, on ${adapter.name}`, async () => {
+  test(`api: a HEAD of an export gives its snapshot back, on ${adapter.name}`, async () => {
     const database = await adapter.create();
     const api = new Api({ database: database.url });
     try {

@@ -9,7 +9,7 @@ import { Api, check, person, persons, withApi } from './harness.ts';
 describe('health', () => {
   const api = withApi();
 
-  test('contract 14: /livez', async () => {
+  test('command-line: /livez', async () => {
     check(await api.send({ path: '/livez' }), { status: 200, body: { status: 'ok' } });
     check(await api.send({ path: '/livez', method: 'POST', body: {} }), {
       status: 405,
@@ -17,7 +17,7 @@ describe('health', () => {
     });
   });
 
-  test('contract 14: /readyz in full', async () => {
+  test('command-line: /readyz in full', async () => {
     const reply = await api.send({ path: '/readyz' });
     check(reply, { status: 200, body: { status: 'ready' } });
     assert.deepEqual(Object.keys(reply.json), ['status', 'models', 'plugins']);
@@ -32,7 +32,7 @@ describe('health', () => {
     });
   });
 
-  test('contract 14: /metrics', async () => {
+  test('command-line: /metrics', async () => {
     await api.send({ path: persons, body: person('ada') });
     await api.send({ path: `${persons}/ada` });
     await api.send({ path: '/wp-login.php' });
@@ -54,7 +54,7 @@ describe('health', () => {
 });
 
 describe('start', () => {
-  test('contract 14: the port listens before the service is ready: /livez, progress in /readyz with 503', async (t) => {
+  test('command-line: the port listens before the service is ready: /livez, progress in /readyz with 503', async (t) => {
     const port = await freePort();
     const gate = Promise.withResolvers<void>();
     const plugin = definePlugin({ start: () => gate.promise });
@@ -92,7 +92,7 @@ describe('graceful stop', () => {
     `POST ${persons} HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Type: application/json\r\nContent-Length: ${length}\r\n\r\n`;
   const body = JSON.stringify(person('late'));
 
-  test('contract 14: requests finish, then everything is closed', async () => {
+  test('command-line: requests finish, then everything is closed', async () => {
     const api = new Api();
     await api.start();
     let stopping: Promise<void> | undefined;
@@ -109,7 +109,7 @@ describe('graceful stop', () => {
     await assert.rejects(fetch(api.url), /fetch failed/);
   });
 
-  test('contract 14: a request sent while the service stops is a 503 NotReady with Retry-After', async () => {
+  test('command-line: a request sent while the service stops is a 503 NotReady with Retry-After', async () => {
     const api = new Api();
     await api.start();
     let stopping: Promise<void> | undefined;
@@ -126,7 +126,7 @@ describe('graceful stop', () => {
     await stopping;
   });
 
-  test('contract 14: while it stops /livez answers and /readyz is a 503', async () => {
+  test('command-line: while it stops /livez answers and /readyz is a 503', async () => {
     const api = new Api();
     await api.start();
     let stopping: Promise<void> | undefined;
@@ -154,7 +154,7 @@ describe('graceful stop', () => {
     await stopping;
   });
 
-  test('contract 14: a request that does not end is cut off', async () => {
+  test('command-line: a request that does not end is cut off', async () => {
     const api = new Api({ http: { stopTimeout: 200 } });
     await api.start();
     const text = await api.raw(

@@ -107,7 +107,7 @@ describe('overload', () => {
     await api.stop();
   });
 
-  test('contract 5: what is too much is refused early with 503 NotReady and Retry-After, and counted; the rest is answered', async () => {
+  test('errors: what is too much is refused early with 503 NotReady and Retry-After, and counted; the rest is answered', async () => {
     const some = await open(crowd);
     const before = await refused();
     press(some);
@@ -135,7 +135,7 @@ describe('overload', () => {
     );
   });
 
-  test('contract 5: it recovers by itself, on the connections of refused requests too', async () => {
+  test('errors: it recovers by itself, on the connections of refused requests too', async () => {
     const some = await open(crowd);
     press(some);
     const answers = await Promise.all(some.map((client) => client.answer()));
@@ -145,7 +145,7 @@ describe('overload', () => {
     for (const client of some) assert.equal((await client.answer()).status, 200);
   });
 
-  test('contract 14: health answers meanwhile, and open watches go on', async () => {
+  test('command-line: health answers meanwhile, and open watches go on', async () => {
     const watch = new AbortController();
     const stream = await fetch(`${api.url}${persons}?watch=true`, { signal: watch.signal });
     const events = stream.body!.pipeThrough(new TextDecoderStream()).getReader();
@@ -164,7 +164,7 @@ describe('overload', () => {
     watch.abort();
   });
 
-  test('contract 5: a refused write did nothing, and the rest of its body is dropped', async () => {
+  test('errors: a refused write did nothing, and the rest of its body is dropped', async () => {
     const some = await open(crowd);
     const [whole, half] = (await open(2)) as [Client, Client];
     const head = (body: string) =>

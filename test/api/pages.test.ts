@@ -89,7 +89,7 @@ describe('a large page', () => {
     }
   });
 
-  test('contract 3: has every object as it is stored, in order', async () => {
+  test('api: has every object as it is stored, in order', async () => {
     for (const name of ['n-60', 'n-12', 'n-69']) await api.send({ path: `${notes}/${name}` });
     const { text, json, headers } = await api.send({ path: `${notes}?${byName}&size=60` });
     assert.equal(json.items.length, 60);
@@ -101,7 +101,7 @@ describe('a large page', () => {
     assert.deepEqual([head.text, head.headers.get('content-length')], ['', headers.get('content-length')]);
   });
 
-  test('contract 12: of Secrets has no values', async () => {
+  test('permissions: of Secrets has no values', async () => {
     const { json, text } = await api.send({ path: `${secrets}?${byName}` });
     assert.deepEqual(
       json.items.map(({ data }: any) => data),
@@ -110,7 +110,7 @@ describe('a large page', () => {
     assert.ok(text.length < 2_000);
   });
 
-  test('contract 13: a live page has them too, as one event', async () => {
+  test('watch: a live page has them too, as one event', async () => {
     const { json } = await api.send({ path: `${notes}?${byName}&size=60` });
     for (const accept of ['application/x-ndjson', 'text/event-stream']) {
       const response = await api.fetch({ path: `${notes}?${byName}&size=60&watch=true`, headers: { accept } });

@@ -31,7 +31,7 @@ const created: ApiCase[] = [
     after: [{ request: { path: `${persons}/ada` }, status: 200, body: { metadata: { name: 'ada', version: 0 } } }],
   },
   {
-    name: 'contract 3: POST ignores the version and the timestamps of the client',
+    name: 'api: POST ignores the version and the timestamps of the client',
     request: {
       path: persons,
       body: person(
@@ -44,14 +44,14 @@ const created: ApiCase[] = [
     body: { metadata: { version: 0, creationTimestamp: /^2[^0]|^20[^0]/, deletionTimestamp: undefined } },
   },
   {
-    name: 'contract 2: generateName makes a name of it and eight lower-case letters or digits',
+    name: 'objects: generateName makes a name of it and eight lower-case letters or digits',
     request: { path: persons, body: { metadata: { generateName: 'gen-' }, spec: { name: 'generated' } } },
     status: 201,
     headers: { location: new RegExp(`^${persons}/gen-[a-z0-9]{8}$`) },
     body: { metadata: { name: /^gen-[a-z0-9]{8}$/, generateName: 'gen-' } },
   },
   {
-    name: 'contract 5: a name that is taken is AlreadyExists',
+    name: 'errors: a name that is taken is AlreadyExists',
     request: ada,
     status: 409,
     body: { code: 'AlreadyExists', detail: /"ada"/ },
@@ -64,14 +64,14 @@ const created: ApiCase[] = [
     after: [{ request: { path: `${persons}/ada2` }, ...notFound }],
   },
   {
-    name: "contract 3: the service's own empty group is served at /api/<version>/<plural>",
+    name: "api: the service's own empty group is served at /api/<version>/<plural>",
     request: { path: notes, body: { metadata: { name: 'first' }, text: 'hello' } },
     status: 201,
     headers: { location: `${notes}/first` },
     body: { apiVersion: 'v1alpha1', kind: 'Note', text: 'hello' },
   },
   {
-    name: 'contract 2: __proto__ and constructor are plain members on their way through',
+    name: 'objects: __proto__ and constructor are plain members on their way through',
     request: {
       path: notes,
       body: '{"metadata":{"name":"proto"},"text":"x","extra":{"__proto__":{"a":1},"constructor":{"b":2}}}',
@@ -81,7 +81,7 @@ const created: ApiCase[] = [
     after: [{ request: { path: `${notes}/proto` }, status: 200, body: /"__proto__":\{"a":1\}/ }],
   },
   {
-    name: 'contract 3: POST on an object is not offered',
+    name: 'api: POST on an object is not offered',
     request: { path: `${persons}/ada`, method: 'POST', body: {} },
     status: 405,
     headers: { allow: 'GET, HEAD, PUT, PATCH, DELETE' },
@@ -102,7 +102,7 @@ runCases(
       body: { kind: 'Person', metadata: { name: 'ada' } },
     },
     {
-      name: 'contract 3: a HEAD is as the GET without a body',
+      name: 'api: a HEAD is as the GET without a body',
       request: { path: `${persons}/ada`, method: 'HEAD' },
       status: 200,
       headers: { 'content-length': /^\d{3}$/, etag: /^"/ },
@@ -110,7 +110,7 @@ runCases(
       body: '',
     },
     {
-      name: 'contract 3: the 404 of an object carries Kindred-Revision',
+      name: 'api: the 404 of an object carries Kindred-Revision',
       request: { path: `${persons}/nobody` },
       status: 404,
       revision: 1,
@@ -128,7 +128,7 @@ runCases(
       status: 200,
     },
     {
-      name: 'contract 5: a path that is not percent-encoded correctly is a 400',
+      name: 'errors: a path that is not percent-encoded correctly is a 400',
       request: { path: `${persons}/%zz` },
       status: 400,
       body: { code: 'BadRequest', detail: /percent/ },
@@ -145,7 +145,7 @@ runCases(
     { name: 'an unknown route', request: { path: '/nothing' }, ...notFound },
     { name: 'the root', request: { path: '/' }, ...notFound },
     {
-      name: 'contract 4: an unknown query parameter is a 400 on one object too',
+      name: 'lists: an unknown query parameter is a 400 on one object too',
       request: { path: `${persons}/ada?pretty=true` },
       status: 400,
       body: { code: 'InvalidParameter', parameter: 'pretty', allowed: [] },
@@ -158,7 +158,7 @@ describe('conditional requests', () => {
   const api = withApi();
   const at = `${persons}/ada`;
 
-  test('contract 3: If-None-Match answers 304 for the same entity tag, weak, in a list, or *', async () => {
+  test('api: If-None-Match answers 304 for the same entity tag, weak, in a list, or *', async () => {
     const etag = (await api.send(ada)).headers.get('etag')!;
     for (const header of [etag, `W/${etag}`, `"x", ${etag}`, '*']) {
       const reply = await api.send({ path: at, headers: { 'if-none-match': header } });
@@ -172,7 +172,7 @@ describe('conditional requests', () => {
     }
   });
 
-  test('contract 3: If-Match is honoured by PUT, PATCH and DELETE: 412 PreconditionFailed', async () => {
+  test('api: If-Match is honoured by PUT, PATCH and DELETE: 412 PreconditionFailed', async () => {
     const current = await api.send({ path: at });
     const etag = current.headers.get('etag')!;
     for (const request of [
@@ -198,7 +198,7 @@ describe('conditional requests', () => {
     assert.equal((await api.send({ method: 'DELETE', path: at, headers: { 'if-match': '*' } })).status, 200);
   });
 
-  test('contract 3: the entity tag differs between two incarnations of a name', async () => {
+  test('api: the entity tag differs between two incarnations of a name', async () => {
     const path = `${persons}/twin`;
     const first = await api.send({ path: persons, body: person('twin') });
     await api.send({ method: 'DELETE', path });
@@ -230,31 +230,31 @@ runCases(
       after: [{ request: { path: `${persons}/ada` }, status: 200, body: { spec: { age: 37 } } }],
     },
     {
-      name: 'contract 3: PUT without a version checks none, without labels means none, and fills in the name',
+      name: 'api: PUT without a version checks none, without labels means none, and fills in the name',
       request: { method: 'PUT', path: `${persons}/ada`, body: { spec: { name: 'Ada', country: 'x' } } },
       status: 200,
       body: { metadata: { name: 'ada', version: 2, labels: undefined }, spec: { name: 'Ada', age: undefined } },
     },
     {
-      name: 'contract 3: a PUT that changes nothing writes nothing and answers 200',
+      name: 'api: a PUT that changes nothing writes nothing and answers 200',
       request: { method: 'PUT', path: `${persons}/ada`, body: { spec: { name: 'Ada', country: 'x' } } },
       status: 200,
       revision: 3,
       body: { metadata: { version: 2 } },
     },
     {
-      name: "contract 2: a name other than the path's is a 422 at /metadata/name",
+      name: "objects: a name other than the path's is a 422 at /metadata/name",
       request: { method: 'PUT', path: `${persons}/ada`, body: person('eve') },
       status: 422,
       body: { code: 'Invalid', errors: [{ pointer: '/metadata/name', field: 'metadata.name', message: /./ }] },
     },
     {
-      name: 'contract 3: PUT never creates',
+      name: 'api: PUT never creates',
       request: { method: 'PUT', path: `${persons}/nobody`, body: person('nobody') },
       ...notFound,
     },
     {
-      name: 'contract 3: PUT on the collection is not offered',
+      name: 'api: PUT on the collection is not offered',
       request: { method: 'PUT', path: persons, body: {} },
       status: 405,
       headers: { allow: 'GET, HEAD, POST' },
@@ -267,13 +267,13 @@ runCases(
   'PATCH',
   [
     {
-      name: 'contract 3: a merge patch (RFC 7396)',
+      name: 'api: a merge patch (RFC 7396)',
       request: { method: 'PATCH', path: `${persons}/ada`, body: { spec: { age: null, email: 'ada@example.com' } } },
       status: 200,
       body: { metadata: { version: 1 }, spec: { age: undefined, email: 'ada@example.com', tags: ['math', 'code'] } },
     },
     {
-      name: 'contract 3: a JSON patch (RFC 6902)',
+      name: 'api: a JSON patch (RFC 6902)',
       request: {
         method: 'PATCH',
         path: `${persons}/ada`,
@@ -286,7 +286,7 @@ runCases(
       body: { metadata: { version: 2 }, spec: { tags: ['math', 'code', 'x'] } },
     },
     {
-      name: 'contract 3: a failed test is PatchTestFailed with the operation',
+      name: 'api: a failed test is PatchTestFailed with the operation',
       request: {
         method: 'PATCH',
         path: `${persons}/ada`,
@@ -299,19 +299,19 @@ runCases(
       body: { code: 'PatchTestFailed', operation: 1 },
     },
     {
-      name: 'contract 3: a malformed patch is a 400',
+      name: 'api: a malformed patch is a 400',
       request: { method: 'PATCH', path: `${persons}/ada`, body: [{ op: 'jump', path: '/spec' }] },
       status: 400,
       body: { code: 'BadRequest', operation: 0 },
     },
     {
-      name: 'contract 3: a path that does not exist is a 422',
+      name: 'api: a path that does not exist is a 422',
       request: { method: 'PATCH', path: `${persons}/ada`, body: [{ op: 'remove', path: '/spec/nothing' }] },
       status: 422,
       body: { code: 'Invalid', operation: 0 },
     },
     {
-      name: 'contract 3: a merge patch that is no object is a 422',
+      name: 'api: a merge patch that is no object is a 422',
       request: {
         method: 'PATCH',
         path: `${persons}/ada`,
@@ -322,26 +322,26 @@ runCases(
       body: { code: 'Invalid' },
     },
     {
-      name: 'contract 3: a patch of another type is a 415 with Accept-Patch',
+      name: 'api: a patch of another type is a 415 with Accept-Patch',
       request: { method: 'PATCH', path: `${persons}/ada`, body: {}, headers: { 'content-type': 'application/json' } },
       status: 415,
       headers: { 'accept-patch': /^(?=.*application\/merge-patch\+json)(?=.*application\/json-patch\+json)/ },
       body: { code: 'UnsupportedMediaType' },
     },
     {
-      name: 'contract 2: metadata.name never changes by PATCH',
+      name: 'objects: metadata.name never changes by PATCH',
       request: { method: 'PATCH', path: `${persons}/ada`, body: { metadata: { name: 'eve' } } },
       status: 422,
       body: { errors: [{ pointer: '/metadata/name' }] },
     },
     {
-      name: 'contract 3: a patch that carries another version gets the 409',
+      name: 'api: a patch that carries another version gets the 409',
       request: { method: 'PATCH', path: `${persons}/ada`, body: { metadata: { version: 0 }, spec: { age: 1 } } },
       status: 409,
       body: { code: 'VersionConflict', currentVersion: 2 },
     },
     {
-      name: 'contract 3: a patch that changes nothing keeps the version',
+      name: 'api: a patch that changes nothing keeps the version',
       request: { method: 'PATCH', path: `${persons}/ada`, body: {} },
       status: 200,
       body: { metadata: { version: 2 } },
@@ -355,7 +355,7 @@ runCases(
   'DELETE',
   [
     {
-      name: 'contract 6: DELETE without finalizers answers the object as it was marked, and it is gone',
+      name: 'objects: DELETE without finalizers answers the object as it was marked, and it is gone',
       request: { method: 'DELETE', path: `${persons}/ada` },
       status: 200,
       revision: 3,
@@ -363,7 +363,7 @@ runCases(
       after: [{ request: { path: `${persons}/ada` }, ...notFound }],
     },
     {
-      name: 'contract 6: with finalizers the object stays, readable and listed',
+      name: 'objects: with finalizers the object stays, readable and listed',
       request: { method: 'DELETE', path: `${persons}/held` },
       status: 200,
       body: { metadata: { deletionTimestamp: /Z$/, finalizers: ['x.example.com/a'] } },
@@ -374,13 +374,13 @@ runCases(
       ],
     },
     {
-      name: 'contract 6: another change of a deleting object is Deleting',
+      name: 'objects: another change of a deleting object is Deleting',
       request: { method: 'PATCH', path: `${persons}/held`, body: { spec: { age: 3 } } },
       status: 409,
       body: { code: 'Deleting' },
     },
     {
-      name: 'contract 6: the update that removes the last finalizer reclaims it',
+      name: 'objects: the update that removes the last finalizer reclaims it',
       request: { method: 'PATCH', path: `${persons}/held`, body: { metadata: { finalizers: [] } } },
       status: 200,
       body: { metadata: { name: 'held' } },
@@ -399,13 +399,13 @@ runCases(
 
 runCases('the status sub-resource', [
   {
-    name: 'contract 3: POST drops the status of a model with the sub-resource',
+    name: 'api: POST drops the status of a model with the sub-resource',
     request: { path: jobs, body: { metadata: { name: 'j' }, spec: { command: 'run' }, status: { phase: 'x' } } },
     status: 201,
     body: { status: undefined },
   },
   {
-    name: 'contract 3: PUT on /status changes the status and nothing else',
+    name: 'api: PUT on /status changes the status and nothing else',
     request: {
       method: 'PUT',
       path: `${jobs}/j/status`,
@@ -415,19 +415,19 @@ runCases('the status sub-resource', [
     body: { metadata: { version: 1 }, spec: { command: 'run' }, status: { phase: 'Running' } },
   },
   {
-    name: 'contract 3: PATCH on /status',
+    name: 'api: PATCH on /status',
     request: { method: 'PATCH', path: `${jobs}/j/status`, body: { status: { tries: 2 } } },
     status: 200,
     body: { status: { phase: 'Running', tries: 2 } },
   },
   {
-    name: 'contract 3: the main routes leave the status alone',
+    name: 'api: the main routes leave the status alone',
     request: { method: 'PUT', path: `${jobs}/j`, body: { spec: { command: 'more' }, status: { phase: 'Gone' } } },
     status: 200,
     body: { spec: { command: 'more' }, status: { phase: 'Running', tries: 2 } },
   },
   {
-    name: 'contract 11: GET on /status',
+    name: 'api-description: GET on /status',
     request: { path: `${jobs}/j/status` },
     status: 200,
     body: { status: { phase: 'Running' } },
@@ -439,13 +439,13 @@ runCases('the status sub-resource', [
     headers: { allow: 'GET, HEAD, PUT, PATCH' },
   },
   {
-    name: 'contract 3: a bad status is a 422 with its pointer',
+    name: 'api: a bad status is a 422 with its pointer',
     request: { method: 'PUT', path: `${jobs}/j/status`, body: { spec: { command: 'x' }, status: { tries: 'many' } } },
     status: 422,
     body: { errors: [{ pointer: '/status/tries', keyword: 'type' }] },
   },
   {
-    name: 'contract 3: 404 on models without the sub-resource',
+    name: 'api: 404 on models without the sub-resource',
     request: { method: 'PUT', path: `${persons}/ada/status`, body: {} },
     ...notFound,
   },
@@ -474,7 +474,7 @@ describe('models come and go', () => {
 describe('the list envelope', () => {
   const api = withApi();
 
-  test('contract 3: page, size, total, items, first, last, hasNext, hasPrevious, totalPages, exactly', async () => {
+  test('api: page, size, total, items, first, last, hasNext, hasPrevious, totalPages, exactly', async () => {
     const empty = await api.send({ path: persons });
     assert.deepEqual(Object.keys(empty.json), envelope);
     assert.deepEqual(empty.json, {
@@ -522,13 +522,13 @@ describe('the list envelope', () => {
     }
   });
 
-  test('contract 3: the items are the stored bytes', async () => {
+  test('api: the items are the stored bytes', async () => {
     const one = await api.send({ path: `${persons}/a` });
     const list = await api.send({ path: `${persons}?fieldSelector=name=a` });
     assert.ok(list.text.includes(`"items":[${one.text}]`));
   });
 
-  test('contract 3: HEAD of a list', async () => {
+  test('api: HEAD of a list', async () => {
     const reply = await api.send({ path: persons, method: 'HEAD' });
     const { text } = await api.send({ path: persons });
     assert.equal(reply.status, 200);

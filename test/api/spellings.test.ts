@@ -1,4 +1,4 @@
-/** However a path is spelled, it tells nobody more than they may know (contract section 12), and names one thing (section 3). */
+/** However a path is spelled, it tells nobody more than they may know (docs/reference/permissions.md), and names one thing (section 3). */
 import assert from 'node:assert/strict';
 import { Agent, request as httpRequest } from 'node:http';
 import { after, before, describe, test } from 'node:test';
@@ -82,7 +82,7 @@ describe('spellings of a path', () => {
   ];
   for (const { who, headers, expected } of callers) {
     for (const spelling of spellings) {
-      test(`contract 12: ${who}, an existing and an absent object are the same: ${spelling('adept')}`, async () => {
+      test(`permissions: ${who}, an existing and an absent object are the same: ${spelling('adept')}`, async () => {
         const asked = methods.map(async (method) => {
           const [there, absent] = await Promise.all(
             ['adept', 'amigo'].map((name) => ask(method, spelling(name), headers())),
@@ -97,7 +97,7 @@ describe('spellings of a path', () => {
     }
   }
 
-  test('contract 3: an empty group segment is no group', async () => {
+  test('api: an empty group segment is no group', async () => {
     for (const path of [
       '/apis//v1alpha1/users',
       '/apis//v1alpha1/users/admin',
@@ -114,7 +114,7 @@ describe('spellings of a path', () => {
     assert.equal((await ask('GET', '/api/v1alpha1/%75sers', admin())).status, 200);
   });
 
-  test('contract 12: rights to a model of the empty group are none to its other spelling', async () => {
+  test('permissions: rights to a model of the empty group are none to its other spelling', async () => {
     const { text } = await ask('GET', '/apis//v1alpha1/users', nobody);
     assert.match(JSON.parse(text).detail, /\/apis\/\/v1alpha1\/users/);
   });

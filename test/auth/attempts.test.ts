@@ -240,7 +240,7 @@ async function world(): Promise<Live> {
   return one;
 }
 
-test('contract 12: nobody gets more than they have, whatever they try', async (t) => {
+test('permissions: nobody gets more than they have, whatever they try', async (t) => {
   await using one = await world();
   const { send } = await one.person('keeper', ['books-library-example-view']);
   const own = { ...bindingOf('keeper', 'keeper'), metadata: { name: 'own' } };
@@ -266,7 +266,7 @@ test('contract 12: nobody gets more than they have, whatever they try', async (t
   assert.deepEqual(await state(), before);
 });
 
-test('contract 12: a token gives no more than itself, by a narrower, wider or later one', async () => {
+test('permissions: a token gives no more than itself, by a narrower, wider or later one', async () => {
   await using one = await world();
   await one.person('keeper', ['keeper', 'books-library-example-view']);
   const expiresAt = new Date(Date.now() + 60_000).toISOString();

@@ -61,7 +61,7 @@ function ask(world: Live, headers: [string, string][], query = ''): Promise<{ st
   });
 }
 
-test('contract 12: only a bearer token in its header is a credential', async (t) => {
+test('permissions: only a bearer token in its header is a credential', async (t) => {
   await using world = await live();
   const token = world.token!;
   await expect(200, world.admin('GET', path));

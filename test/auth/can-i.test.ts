@@ -18,7 +18,7 @@ const world = (...models: (typeof Book | typeof Shelf | typeof Rack)[]) =>
     for (const model of models) service.schemeManager.register(model as typeof Book);
   });
 
-test('contract 12: can-i tells nobody which types exist beside those they may use', async () => {
+test('permissions: can-i tells nobody which types exist beside those they may use', async () => {
   await using without = await world(Book);
   await using withOne = await world(Book, Shelf);
   await using withTwo = await world(Book, Shelf, Rack);
@@ -44,7 +44,7 @@ test('contract 12: can-i tells nobody which types exist beside those they may us
   );
 });
 
-test('contract 12: of types with the same plural, can-i means the one that the caller may use', async () => {
+test('permissions: of types with the same plural, can-i means the one that the caller may use', async () => {
   await using one = await world(Shelf, Rack);
   const ask = { verb: 'get', type: 'shelves' };
   const { send } = await one.person('ada', ['shelves-garage-example-view']);
@@ -53,7 +53,7 @@ test('contract 12: of types with the same plural, can-i means the one that the c
   assert.match(body.errors[0].message, /shelves\.library\.example, shelves\.garage\.example/);
 });
 
-test('contract 12: who may do a single thing with a type is told so, whatever they do not see of it', async () => {
+test('permissions: who may do a single thing with a type is told so, whatever they do not see of it', async () => {
   await using one = await world(Book);
   const rules = [{ apiGroups: [''], resources: ['users'], verbs: ['impersonate'], resourceNames: ['bob'] }];
   await expect(201, one.admin('POST', `${core}/roles`, { metadata: { name: 'deputy' }, rules }));
@@ -63,7 +63,7 @@ test('contract 12: who may do a single thing with a type is told so, whatever th
   assert.deepEqual([await ask('bob'), await ask('eve')], [true, false]);
 });
 
-test('contract 12: who may list roles and bindings asks about others, for every type there is', async () => {
+test('permissions: who may list roles and bindings asks about others, for every type there is', async () => {
   await using one = await world(Book, Shelf);
   await one.person('bob', ['shelves-library-example-view']);
   const { send } = await one.person('auditor', ['roles-view', 'rolebindings-view']);

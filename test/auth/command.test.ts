@@ -5,7 +5,7 @@ import { kindred } from '../cli/command.ts';
 import { expect, live } from './live.ts';
 import { Book, books } from './models.ts';
 
-test('contract 12: kindred token create prints the token alone, creates the user when absent, and its roles and lifetime hold', async () => {
+test('permissions: kindred token create prints the token alone, creates the user when absent, and its roles and lifetime hold', async () => {
   await using world = await live({}, (service) => service.schemeManager.register(Book));
   const run = (token: string, ...args: string[]): Promise<Outcome> =>
     kindred(args, { env: { KINDRED_SERVER: world.url, KINDRED_TOKEN: token } });

@@ -622,7 +622,7 @@ const cases: Case[] = [
 ];
 
 for (const one of cases) {
-  test(`contract 12: nobody grants what they lack: ${one.name} is ${one.refused ? 'refused' : 'allowed'}`, () => {
+  test(`permissions: nobody grants what they lack: ${one.name} is ${one.refused ? 'refused' : 'allowed'}`, () => {
     const { checks } = world();
     const act = () => checks[one.check](one.caller, one.before, one.next);
     if (!one.refused) return act();
@@ -636,13 +636,13 @@ for (const one of cases) {
   });
 }
 
-test('contract 12: rights that are bound to a name do not let a stale binding give a new role more: the role as it will be counts', () => {
+test('permissions: rights that are bound to a name do not let a stale binding give a new role more: the role as it will be counts', () => {
   const { rbac, checks } = world();
   rbac.setRole('more', role('more', [all], { aggregatesTo: ['empty'] }));
   assert.throws(() => checks.role(editor, undefined, role('empty', [])), /it would allow/);
 });
 
-test('contract 12: whatever sequence of allowed writes a group of callers makes, they never have more than they had together', () => {
+test('permissions: whatever sequence of allowed writes a group of callers makes, they never have more than they had together', () => {
   const resources = ['persons', 'persons/status', 'books', 'secrets', 'users'];
   const some = <T>(values: readonly T[], max = 2) => fc.array(fc.constantFrom(...values), { maxLength: max });
   const anyRule = fc.record({

@@ -1,4 +1,4 @@
-/** An export asks again for each of its portions whether its caller may still have them (contract section 12). */
+/** An export asks again for each of its portions whether its caller may still have them (docs/reference/permissions.md). */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ModelResource } from '../../src/resource/resource.ts';
@@ -39,7 +39,7 @@ function role(resourceNames?: readonly string[]): object {
 }
 
 for (const { name, change, isAllowed } of changes) {
-  test(`contract 12: an export that has begun ${isAllowed ? 'goes on' : 'breaks off'} when ${name}`, async (t) => {
+  test(`permissions: an export that has begun ${isAllowed ? 'goes on' : 'breaks off'} when ${name}`, async (t) => {
     const gate = Promise.withResolvers<void>();
     await using world = await live({}, (service) => service.schemeManager.register(Book));
     t.mock.method(ModelResource.prototype, 'export', async () => ({

@@ -27,7 +27,7 @@ async function start(
 }
 
 for (const adapter of databaseAdapters()) {
-  test(`contract 12: on ${adapter.name} the first start makes an administrator, and no later one does, whatever was deleted since`, async () => {
+  test(`permissions: on ${adapter.name} the first start makes an administrator, and no later one does, whatever was deleted since`, async () => {
     const { url: database, drop } = await adapter.create();
     try {
       const token = await start({ database }, async (send) => {
@@ -57,7 +57,7 @@ const runs: readonly { name: string; first: ServiceOptions; tokens: boolean[] }[
   },
 ];
 for (const { name, first, tokens } of runs) {
-  test(`contract 12: of first starts, ${name}`, async () => {
+  test(`permissions: of first starts, ${name}`, async () => {
     const folder = await mkdtemp(join(tmpdir(), 'kindred-first-'));
     const database = `sqlite:${join(folder, 'kindred.db')}`;
     try {
@@ -71,7 +71,7 @@ for (const { name, first, tokens } of runs) {
   });
 }
 
-test('contract 12: what a first start that died left half done is completed by the next', async () => {
+test('permissions: what a first start that died left half done is completed by the next', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'kindred-first-'));
   const database = `sqlite:${join(folder, 'kindred.db')}`;
   try {

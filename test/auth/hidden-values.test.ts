@@ -1,4 +1,4 @@
-/** Whoever may change a Secret and not `get` it learns nothing of its values by the change (contract sections 3 and 12). */
+/** Whoever may change a Secret and not `get` it learns nothing of its values by the change (docs/reference/api.md and permissions.md). */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { ConfigMap, Secret } from '../../src/auth/models.ts';
@@ -73,7 +73,7 @@ const writes: readonly {
 
 describe('answers to writes of a Secret', () => {
   for (const [i, { name, status, make, send }] of writes.entries()) {
-    test(`contract 12: ${name}: who may not get it sees the metadata alone`, async () => {
+    test(`permissions: ${name}: who may not get it sees the metadata alone`, async () => {
       const one = `blind-${i}`;
       if (!make) await expect(201, world.admin('POST', secrets, secret(one)));
       const { body, headers, text } = await expect(status, send(blind, one));
@@ -84,7 +84,7 @@ describe('answers to writes of a Secret', () => {
       assert.match(headers.get('kindred-revision')!, /^\d+$/);
     });
 
-    test(`contract 3: ${name}: who may get it sees the stored object`, async () => {
+    test(`api: ${name}: who may get it sees the stored object`, async () => {
       const one = `seeing-${i}`;
       if (!make) await expect(201, world.admin('POST', secrets, secret(one)));
       const { body } = await expect(status, send(seeing, one));
@@ -94,7 +94,7 @@ describe('answers to writes of a Secret', () => {
     });
   }
 
-  test('contract 12: the right to get one by name counts for that one', async () => {
+  test('permissions: the right to get one by name counts for that one', async () => {
     const { body } = await expect(201, blind('POST', secrets, secret('own')));
     assert.equal(body.data.key, value);
     const { body: other } = await expect(
@@ -104,7 +104,7 @@ describe('answers to writes of a Secret', () => {
     assert.equal(other.data, undefined);
   });
 
-  test('contract 12: a refused write says nothing of the values either', async () => {
+  test('permissions: a refused write says nothing of the values either', async () => {
     await expect(201, world.admin('POST', secrets, secret('refused')));
     const stale = { ...secret('refused'), metadata: { name: 'refused', version: 7 } };
     for (const answer of [
@@ -116,7 +116,7 @@ describe('answers to writes of a Secret', () => {
     }
   });
 
-  test('contract 3: other models answer with the stored object whatever the caller may get', async () => {
+  test('api: other models answer with the stored object whatever the caller may get', async () => {
     const map = { metadata: { name: 'plain' }, data: { key: 'text' } };
     const path = '/api/v1alpha1/configmaps';
     assert.equal((await expect(201, blind('POST', path, map))).body.data.key, 'text');
@@ -164,7 +164,7 @@ describe('a JSON patch of a Secret by who may not get it', () => {
   ];
   before(() => expect(201, world.admin('POST', secrets, secret('patched'))));
   for (const { name, refused, patch, at = 0 } of patches) {
-    test(`contract 12: ${refused ? '403' : '200'}: ${name}`, async () => {
+    test(`permissions: ${refused ? '403' : '200'}: ${name}`, async () => {
       const path = `${secrets}/patched`;
       const before = (await world.admin('GET', path)).text;
       const { body, text } = await expect(refused ? 403 : 200, blind('PATCH', path, patch, json));
@@ -178,7 +178,7 @@ describe('a JSON patch of a Secret by who may not get it', () => {
   }
 });
 
-test("contract 12: a plugin's client is treated alike", async () => {
+test("permissions: a plugin's client is treated alike", async () => {
   await expect(201, world.admin('POST', secrets, secret('of-a-plugin')));
   const { client } = context;
   const isForbidden = { code: 'Forbidden' };
@@ -219,14 +219,14 @@ describe('headers', () => {
     { name: 'the API page', kept: true, send: () => world.anonymous('GET', '/swagger-ui.html') },
   ];
   for (const { name, kept, send } of cases) {
-    test(`contract 12: ${name}: nosniff, and ${kept ? 'nothing' : 'no-store'} about keeping it`, async () => {
+    test(`permissions: ${name}: nosniff, and ${kept ? 'nothing' : 'no-store'} about keeping it`, async () => {
       const { headers } = await send();
       assert.equal(headers.get('x-content-type-options'), 'nosniff');
       assert.equal(headers.get('cache-control') === 'no-store', !kept);
     });
   }
 
-  test('contract 3: an entity tag of a Secret is still one', async () => {
+  test('api: an entity tag of a Secret is still one', async () => {
     const etag = (await world.admin('GET', path)).headers.get('etag')!;
     assert.equal((await world.admin('GET', path, undefined, { 'if-none-match': etag })).status, 304);
   });

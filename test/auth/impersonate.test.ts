@@ -28,7 +28,7 @@ const impersonate = (...resourceNames: string[]) => ({
   resourceNames,
 });
 
-test('contract 12: nobody makes a token for somebody else without the right to impersonate them, whatever they may do today', async () => {
+test('permissions: nobody makes a token for somebody else without the right to impersonate them, whatever they may do today', async () => {
   await using world = await library();
   await expect(201, world.admin('POST', `${core}/roles`, role('maker', making)));
   const { send } = await world.person('maker', ['maker']);
@@ -49,7 +49,7 @@ test('contract 12: nobody makes a token for somebody else without the right to i
   await expect(200, world.as(own.body.status.token)('GET', '/apis'));
 });
 
-test('contract 12: who may impersonate a user makes tokens for this one, which do what the user may do', async () => {
+test('permissions: who may impersonate a user makes tokens for this one, which do what the user may do', async () => {
   await using world = await library();
   await expect(201, world.admin('POST', `${core}/roles`, role('deputy', making, impersonate('alice', 'boss@corp'))));
   const { send } = await world.person('deputy', ['deputy']);
@@ -66,7 +66,7 @@ test('contract 12: who may impersonate a user makes tokens for this one, which d
   await expect(200, world.as(boss.body.status.token)('GET', '/apis'));
 });
 
-test('contract 12: the right to impersonate is granted by nobody who lacks it', async () => {
+test('permissions: the right to impersonate is granted by nobody who lacks it', async () => {
   await using world = await library();
   const keeping = [
     { apiGroups: [''], resources: ['roles', 'rolebindings', 'personalaccesstokens'], verbs: ['*'] },
@@ -98,7 +98,7 @@ test('contract 12: the right to impersonate is granted by nobody who lacks it', 
   await refused('PATCH', `${core}/roles/keeper`, add, 'application/json-patch+json');
 });
 
-test('contract 12: who manages users and tokens cannot act as another user by that', async () => {
+test('permissions: who manages users and tokens cannot act as another user by that', async () => {
   await using world = await library();
   const { send } = await world.person('help', ['users-manage', 'personalaccesstokens-manage']);
   await expect(201, send('POST', `${core}/users`, { metadata: { name: 'new' } }));
@@ -118,7 +118,7 @@ const porter = definePlugin({
   },
 });
 
-test('contract 12: a token that somebody made for themselves ends when a User of their name is made, whoever that is', async () => {
+test('permissions: a token that somebody made for themselves ends when a User of their name is made, whoever that is', async () => {
   await using world = await library({ plugins: [{ name: 'porter', plugin: porter }] });
   const made = await expect(
     201,
@@ -138,7 +138,7 @@ test('contract 12: a token that somebody made for themselves ends when a User of
   await expect(401, early('GET', '/apis'));
 });
 
-test('contract 12: of tokens from before it was kept who made them, those for names without a User no longer count', async () => {
+test('permissions: of tokens from before it was kept who made them, those for names without a User no longer count', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'kindred-tokens-'));
   const database = `sqlite:${join(folder, 'kindred.db')}`;
   const [bound, unbound] = [newToken(), newToken()];

@@ -130,7 +130,7 @@ async function refused(promise: Promise<unknown> | unknown, message: RegExp): Pr
   });
 }
 
-test('contract 12: a token of an OpenID Connect issuer is accepted by its URL alone; claims give user and roles', async () => {
+test('permissions: a token of an OpenID Connect issuer is accepted by its URL alone; claims give user and roles', async () => {
   const token = await issuer.token();
   const jwt = authenticator({ claims: { user: 'email', roles: 'realm.roles' } });
   assert.equal(jwt.accepts(token), true);
@@ -140,13 +140,13 @@ test('contract 12: a token of an OpenID Connect issuer is accepted by its URL al
   assert.ok(principal.expiresAt! > Date.now());
 });
 
-test('contract 12: without a roles claim in the options, no role comes from a token', async () => {
+test('permissions: without a roles claim in the options, no role comes from a token', async () => {
   const principal = await authenticator().authenticate(await issuer.token());
   assert.equal(principal.name, 'robot');
   assert.deepEqual(principal.roles, ['authenticated']);
 });
 
-test('contract 12: a mapping names the roles; other values of the claim give none', async () => {
+test('permissions: a mapping names the roles; other values of the claim give none', async () => {
   const roleMapping = { reader: ['persons-view'], constructor: ['super-role'] };
   const jwt = authenticator({ claims: { roles: 'realm.roles' }, roleMapping, userPrefix: 'oidc:' });
   const principal = await jwt.authenticate(await issuer.token());
@@ -154,11 +154,11 @@ test('contract 12: a mapping names the roles; other values of the claim give non
   assert.deepEqual(principal.roles, ['persons-view', 'authenticated']);
 });
 
-test('contract 12: a token for another audience is refused', async () => {
+test('permissions: a token for another audience is refused', async () => {
   await refused(authenticator().authenticate(await issuer.token('urn:another')), /claim "aud"/);
 });
 
-test('contract 12: an expired token is refused, within the clock skew it is not', async () => {
+test('permissions: an expired token is refused, within the clock skew it is not', async () => {
   const exp = Math.floor(Date.now() / 1000) - 10;
   await refused(authenticator({ clockSkew: 0 }).authenticate(await signed({ exp })), /expired/);
   assert.equal((await authenticator({ clockSkew: 30_000 }).authenticate(await signed({ exp }))).name, 'ada');
@@ -167,7 +167,7 @@ test('contract 12: an expired token is refused, within the clock skew it is not'
   await refused(authenticator({ clockSkew: 5_000 }).authenticate(await signed({ nbf })), /claim "nbf"/);
 });
 
-test('contract 12: a verified token is not accepted after its expiry', async () => {
+test('permissions: a verified token is not accepted after its expiry', async () => {
   let now = Date.now();
   const jwt = authenticator({ clockSkew: 0 }, () => now);
   const token = await signed({ exp: Math.floor(now / 1000) + 20 });
@@ -176,7 +176,7 @@ test('contract 12: a verified token is not accepted after its expiry', async () 
   await refused(jwt.authenticate(token), /expired/);
 });
 
-test('contract 12: a token without expiry, with a bad signature, with another algorithm or none is refused', async () => {
+test('permissions: a token without expiry, with a bad signature, with another algorithm or none is refused', async () => {
   const jwt = authenticator();
   await refused(jwt.authenticate(await signed({ exp: undefined })), /claim "exp"/);
   const good = await signed({});
@@ -190,7 +190,7 @@ test('contract 12: a token without expiry, with a bad signature, with another al
   await refused(jwt.authenticate(await signed({}, secret, 'HS256')), /signature/);
 });
 
-test('contract 12: no token can carry a name of the service itself, or none', async () => {
+test('permissions: no token can carry a name of the service itself, or none', async () => {
   const jwt = authenticator();
   for (const sub of ['system', 'system:anonymous', 'system:plugin:atlas']) {
     await refused(jwt.authenticate(await signed({ sub })), /belongs to the service/);
@@ -231,7 +231,7 @@ const emails: readonly { name: string; claims: object; options?: object; refused
   },
 ];
 for (const one of emails) {
-  test(`contract 12: an e-mail address as the name of a user: ${one.name} is ${one.refused ? 'refused' : 'accepted'}`, async () => {
+  test(`permissions: an e-mail address as the name of a user: ${one.name} is ${one.refused ? 'refused' : 'accepted'}`, async () => {
     const jwt = authenticator({ claims: { user: 'email' }, ...one.options });
     const answer = Promise.resolve(jwt.authenticate(await signed({ ...one.claims })));
     if (one.refused) await refused(answer, one.refused);
@@ -239,7 +239,7 @@ for (const one of emails) {
   });
 }
 
-test('contract 12: a token for another purpose, which its type tells, is refused', async () => {
+test('permissions: a token for another purpose, which its type tells, is refused', async () => {
   const of = async (typ: unknown) => authenticator().authenticate(await signed({}, firstKey, 'ES256', { typ }));
   for (const typ of ['JWT', 'jwt', 'at+jwt', 'application/at+jwt']) assert.equal((await of(typ)).name, 'ada', typ);
   for (const typ of ['logout+jwt', 'application/logout+jwt', 'secevent+jwt', 'dpop+jwt', 'JOSE', '']) {
@@ -247,7 +247,7 @@ test('contract 12: a token for another purpose, which its type tells, is refused
   }
 });
 
-test('contract 12: a token does not name a User of this service, unless a prefix keeps them apart or an option allows it', async () => {
+test('permissions: a token does not name a User of this service, unless a prefix keeps them apart or an option allows it', async () => {
   const local = new Set(['admin', 'oidc:ada']);
   const has = (name: string) => local.has(name);
   const token = await signed({ sub: 'admin' });
@@ -258,7 +258,7 @@ test('contract 12: a token does not name a User of this service, unless a prefix
   assert.equal((await authenticator({ localUsers: true }, Date.now, has).authenticate(token)).name, 'admin');
 });
 
-test('contract 12: a token that was verified a moment ago is refused once its name belongs to a User', async () => {
+test('permissions: a token that was verified a moment ago is refused once its name belongs to a User', async () => {
   const local = new Set<string>();
   const jwt = authenticator({}, Date.now, (name) => local.has(name));
   const token = await signed({});
@@ -280,7 +280,7 @@ const ownKeys: readonly { name: string; header: (key: JWK) => object }[] = [
   { name: 'x5c', header: () => ({ x5c: ['MIIB'] }) },
 ];
 for (const { name, header } of ownKeys) {
-  test(`contract 12: a key that the token itself brings in "${name}" is not believed, nor fetched`, async () => {
+  test(`permissions: a key that the token itself brings in "${name}" is not believed, nor fetched`, async () => {
     const own = await newKey('first');
     const jwt = authenticator();
     await jwt.authenticate(await signed({}));
@@ -290,14 +290,14 @@ for (const { name, header } of ownKeys) {
   });
 }
 
-test('contract 12: a header that must be understood and is not ("crit") makes a token worthless', async () => {
+test('permissions: a header that must be understood and is not ("crit") makes a token worthless', async () => {
   const [, payload] = (await signed({})).split('.');
   const head = { alg: 'ES256', kid: 'first', crit: ['exp2'], exp2: 1 };
   const text = `${Buffer.from(JSON.stringify(head)).toString('base64url')}.${payload}.${'A'.repeat(86)}`;
   await refused(authenticator().authenticate(text), /signature/);
 });
 
-test('contract 12: tokens with keys that nobody knows cause no more than one fetch in the cooldown', async () => {
+test('permissions: tokens with keys that nobody knows cause no more than one fetch in the cooldown', async () => {
   const jwt = authenticator({ keysCooldown: 60_000 });
   await jwt.authenticate(await signed({}));
   const before = issuer.requests;
@@ -308,7 +308,7 @@ test('contract 12: tokens with keys that nobody knows cause no more than one fet
   assert.equal(issuer.requests, before);
 });
 
-test('contract 12: only tokens of the issuers that are named are looked at; nothing is fetched for others', async () => {
+test('permissions: only tokens of the issuers that are named are looked at; nothing is fetched for others', async () => {
   const jwt = authenticator();
   const before = issuer.requests;
   assert.equal(jwt.accepts(await signed({ iss: 'http://127.0.0.1:1/evil' })), false);
@@ -317,7 +317,7 @@ test('contract 12: only tokens of the issuers that are named are looked at; noth
   assert.equal(issuer.requests, before);
 });
 
-test('contract 12: keys are fetched once and kept; the cache holds a token for a minute', async () => {
+test('permissions: keys are fetched once and kept; the cache holds a token for a minute', async () => {
   const jwt = authenticator();
   await jwt.authenticate(await signed({ sub: 'one' }));
   const before = issuer.requests;
@@ -328,7 +328,7 @@ test('contract 12: keys are fetched once and kept; the cache holds a token for a
   assert.ok(!(jwt.authenticate(token) instanceof Promise), 'known already');
 });
 
-test('contract 12: after the issuer has rotated its keys, new tokens are accepted and those of a withdrawn key are not', async () => {
+test('permissions: after the issuer has rotated its keys, new tokens are accepted and those of a withdrawn key are not', async () => {
   let now = Date.now();
   const jwt = authenticator({ keysMaxAge: 1 }, () => now);
   const old = await issuer.token();
@@ -346,7 +346,7 @@ test('contract 12: after the issuer has rotated its keys, new tokens are accepte
   await issuer.start([firstKey]);
 });
 
-test('contract 12: while the issuer is away its tokens are answered 503 with Retry-After, and again accepted when it is back', async () => {
+test('permissions: while the issuer is away its tokens are answered 503 with Retry-After, and again accepted when it is back', async () => {
   const token = await issuer.token();
   let now = Date.now();
   const jwt = authenticator({ keysCooldown: 1_000, timeout: 500 }, () => now);
@@ -364,7 +364,7 @@ test('contract 12: while the issuer is away its tokens are answered 503 with Ret
   assert.equal((await jwt.authenticate(token)).name, 'robot');
 });
 
-test('contract 12: an issuer without audience, or over plain http from afar, is refused at once', () => {
+test('permissions: an issuer without audience, or over plain http from afar, is refused at once', () => {
   assert.throws(
     () => new JwtAuthenticator([{ url: 'https://a.example', audience: [] }], Date.now, () => false),
     /needs an audience/,
@@ -379,7 +379,7 @@ const core = '/api/v1alpha1';
 const throughIssuer = (more: object = {}) =>
   live({ auth: { issuers: [{ url: issuer.url, ...options, claims: { roles: 'roles' }, ...more }] } });
 
-test('contract 12: a token that is made with a JWT ends within 30 days, or within what the option says', async () => {
+test('permissions: a token that is made with a JWT ends within 30 days, or within what the option says', async () => {
   await using world = await throughIssuer();
   const send = world.as(await signed({ roles: ['personalaccesstokens-manage'] }));
   const make = (sender: typeof send, expiresAt?: number) =>
@@ -397,7 +397,7 @@ test('contract 12: a token that is made with a JWT ends within 30 days, or withi
   await expect(201, make(free.as(await signed({ roles: ['personalaccesstokens-manage'] }))));
 });
 
-test('contract 12: who is known by a JWT may do nothing under a name from the moment a User has it', async () => {
+test('permissions: who is known by a JWT may do nothing under a name from the moment a User has it', async () => {
   await using world = await throughIssuer();
   const token = await signed({ roles: ['users-view'] });
   const response = await fetch(`${world.url}${core}/users?watch=true`, {

@@ -241,7 +241,7 @@ async function cellsOf(world: Live): Promise<Cell[]> {
   return cells;
 }
 
-test('contract 12: every role × verb × model × route kind × transport of the live router equals an independent oracle', async (t) => {
+test('permissions: every role × verb × model × route kind × transport of the live router equals an independent oracle', async (t) => {
   const world = await live({ plugins: [{ name: 'library', plugin: library }] });
   try {
     for (const name of ['ada', 'bob', 'eve']) {

@@ -1,5 +1,5 @@
 /**
- * Permissions written a second time, from contract section 12 alone and as plainly as possible: every question walks all
+ * Permissions written a second time, from docs/reference/permissions.md alone and as plainly as possible: every question walks all
  * stored objects again. Shares nothing with src/auth.
  */
 

@@ -43,7 +43,7 @@ function bookshop(seen: { client?: ExtensionClient }) {
   return { name: 'bookshop', plugin };
 }
 
-test('contract 9: context.client acts as the plugin: everything with its own models, nothing else without a role', async () => {
+test('plugins: context.client acts as the plugin: everything with its own models, nothing else without a role', async () => {
   const seen: { client?: ExtensionClient } = {};
   await using world = await live({ plugins: [bookshop(seen)] });
   const client = seen.client!;
@@ -72,7 +72,7 @@ test('contract 9: context.client acts as the plugin: everything with its own mod
   await assert.rejects(client.list(Secret), isForbidden);
 });
 
-test('contract 12: with a plugin authenticator, whatever host, target and method a client sends, it is 401 like any other', async () => {
+test('permissions: with a plugin authenticator, whatever host, target and method a client sends, it is 401 like any other', async () => {
   await using world = await live({ plugins: [bookshop({})] });
   const status = async (head: string) => {
     const socket = connect(Number(new URL(world.url).port), '127.0.0.1');
@@ -98,13 +98,13 @@ test('contract 12: with a plugin authenticator, whatever host, target and method
   );
 });
 
-test('contract 10: request.identity is the caller, as name and roles and nothing of the credential', async () => {
+test('custom-routes: request.identity is the caller, as name and roles and nothing of the credential', async () => {
   await using world = await live({ plugins: [bookshop({})] });
   const { body } = await expect(200, world.admin('GET', '/apis/api.library.example/v1alpha1/books/-/me'));
   assert.deepEqual(body, { name: 'admin', roles: ['super-role', 'authenticated'] });
 });
 
-test('contract 12: custom routes map by the path rule to group, resource, name, sub-resource and verb', async () => {
+test('permissions: custom routes map by the path rule to group, resource, name, sub-resource and verb', async () => {
   await using world = await live({ plugins: [bookshop({})] });
   const rules = [
     { apiGroups: ['api.library.example'], resources: ['books/mine', 'books/author'], verbs: ['get', 'list'] },
@@ -124,7 +124,7 @@ test('contract 12: custom routes map by the path rule to group, resource, name, 
   await expect(401, world.anonymous('GET', `${base}/-/mine`));
 });
 
-test('contract 12: an authenticator that a plugin registers is asked after the built-in ones, and goes with the plugin', async () => {
+test('permissions: an authenticator that a plugin registers is asked after the built-in ones, and goes with the plugin', async () => {
   await using world = await live({ plugins: [bookshop({})] });
   await expect(200, world.anonymous('GET', books, undefined, { 'x-bookshop': 'keeper' }));
   await expect(403, world.anonymous('GET', books, undefined, { 'x-bookshop': 'guest' }));
@@ -143,7 +143,7 @@ test('contract 12: an authenticator that a plugin registers is asked after the b
   assert.equal(status, 401);
 });
 
-test('contract 12: the answer of can-i says what a caller may do and why, of others only to who may list roles and bindings', async () => {
+test('permissions: the answer of can-i says what a caller may do and why, of others only to who may list roles and bindings', async () => {
   await using world = await live({}, (service) => service.schemeManager.register(Book));
   const { send } = await world.person('ada', ['books-library-example-view']);
   const yes = (await expect(200, send('POST', '/v3/can-i', { verb: 'get', type: 'books', name: 'a' }))).body;
@@ -169,7 +169,7 @@ test('contract 12: the answer of can-i says what a caller may do and why, of oth
   assert.equal((await expect(405, world.admin('GET', '/v3/can-i'))).headers.get('allow'), 'POST');
 });
 
-test('contract 12: the audit log tells who, what, when, outcome, versions and request id; never a value, a token or a query', async () => {
+test('permissions: the audit log tells who, what, when, outcome, versions and request id; never a value, a token or a query', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'kindred-audit-'));
   const file = join(folder, 'audit.log');
   try {
@@ -281,7 +281,7 @@ test('contract 12: the audit log tells who, what, when, outcome, versions and re
   }
 });
 
-test('contract 5: too many requests of one identity are 429 with Retry-After; another identity is served on', async () => {
+test('errors: too many requests of one identity are 429 with Retry-After; another identity is served on', async () => {
   const rateLimit = { perIdentity: { perSecond: 0.001, burst: 8 }, perAddress: false as const, exemptLoopback: false };
   await using world = await live({ auth: { rateLimit } }, (service) => service.schemeManager.register(Book));
   const { send } = await world.person('ada', ['books-library-example-view']);
@@ -297,7 +297,7 @@ test('contract 5: too many requests of one identity are 429 with Retry-After; an
   await expect(200, world.admin('GET', books));
 });
 
-test('contract 5: the buckets fill again with time, are counted per address before log-in, and their number is bounded', () => {
+test('errors: the buckets fill again with time, are counted per address before log-in, and their number is bounded', () => {
   let now = 0;
   const limiter = new RateLimiter({ perAddress: { perSecond: 2, burst: 3 }, buckets: 2 }, () => now);
   const admitted = (address: string) => {

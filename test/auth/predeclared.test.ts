@@ -8,7 +8,7 @@ import { expect, live } from './live.ts';
 
 const core = '/api/v1alpha1';
 
-test('contract 9: a plugin may do everything with its pre-declared objects, and nothing with others of that model', async () => {
+test('plugins: a plugin may do everything with its pre-declared objects, and nothing with others of that model', async () => {
   const seen = Symbol.for('kindred.test.predeclared');
   const folder = folderOf({
     'package.json': {
@@ -39,7 +39,7 @@ test('contract 9: a plugin may do everything with its pre-declared objects, and 
   }
 });
 
-test('contract 12: the first start prints the token of the administrator, whatever plugins bring along', async () => {
+test('permissions: the first start prints the token of the administrator, whatever plugins bring along', async () => {
   const folder = folderOf({
     'package.json': { name: 'grants', version: '1.0.0', type: 'module', main: 'main.js', kindred: { name: 'grants' } },
     'main.js': `import { definePlugin } from 'kindred'; export default definePlugin({ start() {} });`,

@@ -145,7 +145,7 @@ const questions: Question[] = [
   ...['get', 'create'].flatMap((verb) => paths.map((path): Question => ({ verb, path }))),
 ];
 
-test('contract 12: a generated matrix of roles, verbs, models, names and paths equals an independent oracle', () => {
+test('permissions: a generated matrix of roles, verbs, models, names and paths equals an independent oracle', () => {
   let cells = 0;
   const counts = { yes: 0, no: 0, names: 0 };
   fc.assert(
@@ -173,7 +173,7 @@ test('contract 12: a generated matrix of roles, verbs, models, names and paths e
   assert.ok(Math.min(counts.yes, counts.no, counts.names) > 500, 'the matrix must not be one-sided');
 });
 
-test('contract 12: a change of roles, bindings or users takes effect with the next decision, in any order of changes', () => {
+test('permissions: a change of roles, bindings or users takes effect with the next decision, in any order of changes', () => {
   fc.assert(
     fc.property(fc.array(stateOf, { minLength: 2, maxLength: 3 }), somebody, (states, who) => {
       const rbac = newRbac();
@@ -211,7 +211,7 @@ function bound(role: Partial<OracleRole> & { name: string }): Rbac {
   return rbac;
 }
 
-test('contract 12: with resourceNames only, a list is allowed for the named objects alone and a create is not', () => {
+test('permissions: with resourceNames only, a list is allowed for the named objects alone and a create is not', () => {
   const rbac = bound({ name: 'r', rules: [{ ...view, verbs: ['*'], resourceNames: ['x', 'y'] }] });
   assert.deepEqual(simplified(rbac.decide(ada, person('list'))), ['x', 'y']);
   assert.deepEqual(simplified(rbac.decide(ada, person('watch'))), ['x', 'y']);
@@ -220,7 +220,7 @@ test('contract 12: with resourceNames only, a list is allowed for the named obje
   assert.equal(simplified(rbac.decide(ada, person('create'))), 'no');
 });
 
-test('contract 12: a token for some names, of a user with others, is for those that both have', () => {
+test('permissions: a token for some names, of a user with others, is for those that both have', () => {
   const rbac = newRbac();
   const named = (name: string, ...resourceNames: string[]): OracleRole => ({
     name,
@@ -241,7 +241,7 @@ test('contract 12: a token for some names, of a user with others, is for those t
   assert.equal(simplified(rbac.decide(token(['apart']), person('list'))), 'no');
 });
 
-test('contract 12: a name from elsewhere is nobody from the moment a User has it, also for what is open', async () => {
+test('permissions: a name from elsewhere is nobody from the moment a User has it, also for what is open', async () => {
   const rbac = bound({ name: 'r', rules: [view] });
   const foreign: Principal = { ...ada, isForeign: true };
   await Promise.resolve();
@@ -255,7 +255,7 @@ test('contract 12: a name from elsewhere is nobody from the moment a User has it
   assert.equal(told, 1);
 });
 
-test('contract 12: a ring of dependencies and aggregation is harmless', () => {
+test('permissions: a ring of dependencies and aggregation is harmless', () => {
   const rbac = newRbac();
   load(rbac, {
     roles: [
@@ -270,7 +270,7 @@ test('contract 12: a ring of dependencies and aggregation is harmless', () => {
   assert.equal(rbac.decide(ada, person('create')).allowed, false);
 });
 
-test('contract 12: explain names the rule, the roles on the way and the binding', () => {
+test('permissions: explain names the rule, the roles on the way and the binding', () => {
   const rbac = newRbac();
   load(rbac, {
     roles: [
@@ -288,7 +288,7 @@ test('contract 12: explain names the rule, the roles on the way and the binding'
   assert.match(refused.reason, /no rule allows to delete persons\.a\.example/);
 });
 
-test('contract 12: the built-in roles: super-role allows everything, authenticated the descriptions, anonymous nothing', () => {
+test('permissions: the built-in roles: super-role allows everything, authenticated the descriptions, anonymous nothing', () => {
   const rbac = newRbac();
   for (const { name, rules } of builtInRoles) {
     rbac.setRole(name, roleObject({ name, rules: rules as OracleRole['rules'], dependencies: [], aggregatesTo: [] }));
@@ -305,7 +305,7 @@ test('contract 12: the built-in roles: super-role allows everything, authenticat
   assert.equal(rbac.decide(root, person('delete', 'x')).allowed, true, 'super-role does not depend on a stored object');
 });
 
-test('contract 12: what the role anonymous allows is allowed without credentials, and to nobody else by that', () => {
+test('permissions: what the role anonymous allows is allowed without credentials, and to nobody else by that', () => {
   const rbac = newRbac();
   rbac.setRole('anonymous', roleObject({ name: 'anonymous', rules: [view], dependencies: [], aggregatesTo: [] }));
   assert.equal(rbac.decide(anonymous, person('list')).allowed, true);
@@ -313,7 +313,7 @@ test('contract 12: what the role anonymous allows is allowed without credentials
   assert.equal(rbac.decide(ada, person('list')).allowed, false);
 });
 
-test('contract 9: a plugin may do everything with its own models and pre-declared objects, else what is bound to the subject Plugin', () => {
+test('plugins: a plugin may do everything with its own models and pre-declared objects, else what is bound to the subject Plugin', () => {
   const rbac = newRbac({
     owned: () => [
       { group: 'a.example', resource: 'persons' },
@@ -343,7 +343,7 @@ test('contract 9: a plugin may do everything with its own models and pre-declare
   );
 });
 
-test('contract 12: what was bound to a deleted user does not come back with a new user of the name', () => {
+test('permissions: what was bound to a deleted user does not come back with a new user of the name', () => {
   const rbac = bound({ name: 'viewer', rules: [view] });
   rbac.setUser('ada', userObject('ada'), 5);
   assert.equal(rbac.decide(ada, person('list')).allowed, true);
@@ -361,7 +361,7 @@ test('contract 12: what was bound to a deleted user does not come back with a ne
   assert.equal(rbac.decide(ada, person('list')).allowed, true, 'a new binding counts');
 });
 
-test('contract 12: a role that is deleted gives nothing at once, also through dependencies and aggregation', () => {
+test('permissions: a role that is deleted gives nothing at once, also through dependencies and aggregation', () => {
   const rbac = newRbac();
   load(rbac, {
     roles: [
@@ -383,7 +383,7 @@ test('contract 12: a role that is deleted gives nothing at once, also through de
   assert.equal(rbac.decide(ada, person('delete', 'x')).allowed, false);
 });
 
-test('contract 12: open watches are told when what somebody may do changes, once for a batch of changes, and not for a label', async () => {
+test('permissions: open watches are told when what somebody may do changes, once for a batch of changes, and not for a label', async () => {
   const rbac = bound({ name: 'r', rules: [view] });
   await Promise.resolve();
   let told = 0;
@@ -398,7 +398,7 @@ test('contract 12: open watches are told when what somebody may do changes, once
   assert.equal(told, 1);
 });
 
-test('contract 12: a credential ends at its expiry, and open watches are told then', async () => {
+test('permissions: a credential ends at its expiry, and open watches are told then', async () => {
   let now = 1_000;
   let fire: (() => void) | undefined;
   let delay = 0;
@@ -430,7 +430,7 @@ test('contract 12: a credential ends at its expiry, and open watches are told th
   assert.equal(told, 1);
 });
 
-test('contract 12: open watches are told at the expiry of each credential, whichever acted first', async () => {
+test('permissions: open watches are told at the expiry of each credential, whichever acted first', async () => {
   const clock = new FakeClock();
   const rbac = new Rbac({
     keys,
@@ -456,7 +456,7 @@ test('contract 12: open watches are told at the expiry of each credential, which
   assert.deepEqual(decide(), [false, false, false]);
 });
 
-test('contract 12: a decision is about the token as it is now, not as it was when the request came', () => {
+test('permissions: a decision is about the token as it is now, not as it was when the request came', () => {
   let scope: readonly string[] | undefined;
   let isGone = false;
   const rbac = newRbac({ current: (principal) => (isGone ? undefined : { ...principal, ...(scope && { scope }) }) });

@@ -1,4 +1,4 @@
-/** `/readyz` looks at credentials, so it counts and reports them as any other route does (contract sections 5, 12 and 14). */
+/** `/readyz` looks at credentials, so it counts and reports them as any other route does (docs/reference/errors.md, permissions.md and command-line.md). */
 import assert from 'node:assert/strict';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -24,7 +24,7 @@ const as = (world: Live, token: string, id: string) =>
   world.as(token)('GET', '/readyz', undefined, { 'x-request-id': id });
 
 for (const reads of [false, true]) {
-  test(`contract 12: who shows a wrong credential to /readyz stands in the audit log, ${reads ? 'with' : 'without'} reads`, async () => {
+  test(`permissions: who shows a wrong credential to /readyz stands in the audit log, ${reads ? 'with' : 'without'} reads`, async () => {
     const folder = await mkdtemp(join(tmpdir(), 'kindred-readiness-'));
     const file = join(folder, 'audit.log');
     try {
@@ -73,7 +73,7 @@ describe('rates', () => {
   });
   after(() => world[Symbol.asyncDispose]());
 
-  test('contract 5: wrong credentials at /readyz use up what the address may send, there and elsewhere; a probe is answered on', async () => {
+  test('errors: wrong credentials at /readyz use up what the address may send, there and elsewhere; a probe is answered on', async () => {
     const statuses: number[] = [];
     for (let i = 0; i < bucket.burst + 5; i++) statuses.push((await as(world, 'wrong', `wrong-${i}`)).status);
     assert.deepEqual(statuses, [...Array(bucket.burst).fill(200), ...Array(5).fill(429)]);
@@ -87,7 +87,7 @@ describe('rates', () => {
   });
 });
 
-test('contract 5: an identity that has used up what it may send is refused at /readyz too', async () => {
+test('errors: an identity that has used up what it may send is refused at /readyz too', async () => {
   const perIdentity = { perSecond: 0.001, burst: 20 };
   await using world = await live({ auth: { rateLimit: { perIdentity, perAddress: false, exemptLoopback: false } } });
   for (let i = 0; i < perIdentity.burst; i++) await expect(200, world.admin('GET', '/readyz'));
@@ -96,7 +96,7 @@ test('contract 5: an identity that has used up what it may send is refused at /r
   await expect(200, world.anonymous('GET', '/readyz'));
 });
 
-test('contract 14: an authenticator that fails does not keep /readyz from answering', async () => {
+test('command-line: an authenticator that fails does not keep /readyz from answering', async () => {
   const plugin = definePlugin({
     start: (context) =>
       context.registerAuthenticator(async () => {

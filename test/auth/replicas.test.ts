@@ -50,7 +50,7 @@ async function newToken(admin: Send, user: string): Promise<{ name: string; toke
 }
 
 for (const adapter of shared) {
-  test(`contract 12: two replicas on ${adapter.name} that start together make one administrator and one set of role templates`, async () => {
+  test(`permissions: two replicas on ${adapter.name} that start together make one administrator and one set of role templates`, async () => {
     await withReplicas(adapter, async ({ admin, tokens, services }) => {
       assert.equal(tokens.filter((token) => token !== undefined).length, 1);
       for (const send of admin) {
@@ -62,7 +62,7 @@ for (const adapter of shared) {
     });
   });
 
-  test(`contract 12: a revocation at one replica on ${adapter.name} counts at the other within 1 s, and for good`, async (t) => {
+  test(`permissions: a revocation at one replica on ${adapter.name} counts at the other within 1 s, and for good`, async (t) => {
     await withReplicas(adapter, async ({ urls, admin }) => {
       await expect(201, admin[0]('POST', `${core}/users`, { metadata: { name: 'ada' } }));
       const dead: string[] = [];
@@ -86,7 +86,7 @@ for (const adapter of shared) {
     });
   });
 
-  test(`contract 12: no grant of a deleted user comes back to life at any replica on ${adapter.name}, and a role change counts at both`, async () => {
+  test(`permissions: no grant of a deleted user comes back to life at any replica on ${adapter.name}, and a role change counts at both`, async () => {
     await withReplicas(adapter, async ({ urls, admin }) => {
       for (let trial = 0; trial < 8; trial++) {
         const [here, there] = trial % 2 === 0 ? ([0, 1] as const) : ([1, 0] as const);

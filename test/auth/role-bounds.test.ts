@@ -64,7 +64,7 @@ const cases: Case[] = [
   },
 ];
 
-test('contract 12: a role within its bounds is taken, one beyond them is refused with the place', async (t) => {
+test('permissions: a role within its bounds is taken, one beyond them is refused with the place', async (t) => {
   await using world = await live({}, (service) => service.schemeManager.register(Book));
   for (const { name, rules, metadata, wrong } of cases) {
     await t.test(name, async () => {
@@ -88,7 +88,7 @@ test('contract 12: a role within its bounds is taken, one beyond them is refused
   });
 });
 
-test('contract 12: a RoleBinding has at most 1,000 subjects', async () => {
+test('permissions: a RoleBinding has at most 1,000 subjects', async () => {
   await using world = await live();
   const bind = (count: number) =>
     world.admin('POST', `${core}/rolebindings`, {
@@ -101,7 +101,7 @@ test('contract 12: a RoleBinding has at most 1,000 subjects', async () => {
   assert.deepEqual([pointer, keyword], ['/subjects', 'maxItems']);
 });
 
-test('contract 12: who may make roles and nothing else is refused a role with more than they have, however large', async () => {
+test('permissions: who may make roles and nothing else is refused a role with more than they have, however large', async () => {
   await using world = await live({}, (service) => service.schemeManager.register(Book));
   const making = { apiGroups: [''], resources: ['roles'], verbs: ['create'] };
   await expect(201, world.admin('POST', `${core}/roles`, { metadata: { name: 'maker' }, rules: [making] }));
@@ -113,7 +113,7 @@ test('contract 12: who may make roles and nothing else is refused a role with mo
   await expect(201, send('POST', `${core}/roles`, { metadata: { name: 'idle' }, rules: idle }));
 });
 
-test('contract 12: of a role that was stored before there were bounds counts what is within them, and the log says so', async () => {
+test('permissions: of a role that was stored before there were bounds counts what is within them, and the log says so', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'kindred-bounds-'));
   const database = `sqlite:${join(folder, 'kindred.db')}`;
   const role = (name: string, rules: object[]) => ({
@@ -158,7 +158,7 @@ test('contract 12: of a role that was stored before there were bounds counts wha
   }
 });
 
-test('contract 12: roles that name more objects than a list can be limited to still give each of them', async () => {
+test('permissions: roles that name more objects than a list can be limited to still give each of them', async () => {
   await using world = await live({}, (service) => service.schemeManager.register(Book));
   await expect(201, world.admin('POST', books, { metadata: { name: 'n9-999' }, spec: { title: 'N' } }));
   const named = (role: number) =>

@@ -1,4 +1,4 @@
-/** Values and digests come out nowhere but where a single Secret is read (contract section 12). */
+/** Values and digests come out nowhere but where a single Secret is read (docs/reference/permissions.md). */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { digestOf } from '../../src/auth/authentication/tokens.ts';
@@ -56,7 +56,7 @@ const views: readonly { name: string; look(world: Live): Promise<string> }[] = [
   { name: 'a live page', look: (world) => firstOf(world, `${secrets}?watch=true&page=1&size=5`, ndjson, 'hidden') },
 ];
 
-test('contract 12: the value of a Secret is shown where it is read alone', async (t) => {
+test('permissions: the value of a Secret is shown where it is read alone', async (t) => {
   await using world = await live();
   await expect(201, world.admin('POST', secrets, { metadata: { name: 'hidden' }, stringData: { inner: value } }));
   assert.ok((await expect(200, world.admin('GET', `${secrets}/hidden`))).text.includes(encoded));
@@ -78,7 +78,7 @@ test('contract 12: the value of a Secret is shown where it is read alone', async
   assert.ok(!plan.text.includes(encoded));
 });
 
-test('contract 12: the digest of a token comes out by no request, not even for who may do everything', async (t) => {
+test('permissions: the digest of a token comes out by no request, not even for who may do everything', async (t) => {
   await using world = await live();
   const digest = digestOf(world.token!);
   const path = `${tokens}/administrator`;
@@ -119,7 +119,7 @@ test('contract 12: the digest of a token comes out by no request, not even for w
   await expect(200, world.admin('GET', path));
 });
 
-test('contract 12: rights to named objects narrow every way to see more than one', async () => {
+test('permissions: rights to named objects narrow every way to see more than one', async () => {
   await using world = await live({}, (service) => service.schemeManager.register(Book));
   for (const name of ['a', 'b', 'c', 'd']) {
     await expect(

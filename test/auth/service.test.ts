@@ -17,7 +17,7 @@ const library = (options = {}): Promise<Live> =>
 const role = (name: string, rules: object[], metadata: object = {}) => ({ metadata: { name, ...metadata }, rules });
 const readBooks = { apiGroups: ['library.example'], resources: ['books'], verbs: ['get', 'list', 'watch'] };
 
-test('contract 12: the first start gives an administrator token once, and stores only its hash', async () => {
+test('permissions: the first start gives an administrator token once, and stores only its hash', async () => {
   const service = await createService({ database: 'sqlite::memory:', port: 0 });
   const { url, administratorToken } = await service.start();
   try {
@@ -32,7 +32,7 @@ test('contract 12: the first start gives an administrator token once, and stores
   }
 });
 
-test('contract 12: without a credential everything is 401 with WWW-Authenticate: Bearer, whether it exists or not', async () => {
+test('permissions: without a credential everything is 401 with WWW-Authenticate: Bearer, whether it exists or not', async () => {
   await using world = await library();
   for (const [method, path] of [
     ['GET', books],
@@ -61,7 +61,7 @@ test('contract 12: without a credential everything is 401 with WWW-Authenticate:
   await expect(200, world.anonymous('GET', '/swagger-ui.html'));
 });
 
-test('contract 12: a credential that nobody knows is 401 everywhere; another scheme too', async () => {
+test('permissions: a credential that nobody knows is 401 everywhere; another scheme too', async () => {
   await using world = await library();
   const stranger = world.as(`knd_${'A'.repeat(43)}`);
   const answer = await expect(401, stranger('GET', books));
@@ -71,7 +71,7 @@ test('contract 12: a credential that nobody knows is 401 everywhere; another sch
   }
 });
 
-test('contract 12: an unknown route is 403 before it is 404', async () => {
+test('permissions: an unknown route is 403 before it is 404', async () => {
   await using world = await library();
   const { send } = await world.person('ada', []);
   await expect(403, send('GET', '/apis/no.such/v1/things'));
@@ -81,7 +81,7 @@ test('contract 12: an unknown route is 403 before it is 404', async () => {
   await expect(404, world.admin('GET', '/nowhere'));
 });
 
-test('contract 12: every model gets the role templates view and manage, the built-in ones too', async () => {
+test('permissions: every model gets the role templates view and manage, the built-in ones too', async () => {
   await using world = await library();
   const view = (await expect(200, world.admin('GET', `${core}/roles/books-library-example-view`))).body;
   const manage = (await expect(200, world.admin('GET', `${core}/roles/books-library-example-manage`))).body;
@@ -103,7 +103,7 @@ test('contract 12: every model gets the role templates view and manage, the buil
   );
 });
 
-test('contract 12: the templates go when the model is unregistered, and stay when the process stops', async () => {
+test('permissions: the templates go when the model is unregistered, and stay when the process stops', async () => {
   await using world = await library();
   const scheme = world.service.schemeManager.schemes().find((one) => one.plural === 'shelves')!;
   world.service.schemeManager.unregister(scheme);
@@ -114,7 +114,7 @@ test('contract 12: the templates go when the model is unregistered, and stay whe
   await expect(200, world.admin('GET', `${core}/roles/books-library-example-view`));
 });
 
-test('contract 12: a template name that is too long or taken is cut and ended by 8 hex digits of SHA-256', () => {
+test('permissions: a template name that is too long or taken is cut and ended by 8 hex digits of SHA-256', () => {
   assert.equal(templateName('persons', 'demo.example.com', 'view'), 'persons-demo-example-com-view');
   assert.equal(templateName('users', '', 'manage'), 'users-manage');
   const taken = templateName('persons', 'demo.example.com', 'view', true);
@@ -125,7 +125,7 @@ test('contract 12: a template name that is too long or taken is cut and ended by
   assert.equal(new Set(names).size, 2);
 });
 
-test('contract 12: two models whose template names are the same get one each', async () => {
+test('permissions: two models whose template names are the same get one each', async () => {
   const spec = Book.schema;
   assert.ok(spec);
   const { defineModel } = await import('../../src/model/define.ts');
@@ -150,7 +150,7 @@ test('contract 12: two models whose template names are the same get one each', a
   ]);
 });
 
-test('contract 12: dependencies and aggregation reach the holder of a role', async () => {
+test('permissions: dependencies and aggregation reach the holder of a role', async () => {
   await using world = await library();
   const dependencies = {
     annotations: { 'rbac.platform.run/dependencies': '["books-library-example-view", "editor"]' },
@@ -169,7 +169,7 @@ test('contract 12: dependencies and aggregation reach the holder of a role', asy
   await expect(403, send('GET', shelves));
 });
 
-test('contract 12: with resourceNames only, a list, its total and its export hold the named objects alone', async () => {
+test('permissions: with resourceNames only, a list, its total and its export hold the named objects alone', async () => {
   await using world = await library();
   for (const name of ['a', 'b', 'c'])
     await expect(201, world.admin('POST', books, { metadata: { name }, spec: { title: name } }));
@@ -195,7 +195,7 @@ test('contract 12: with resourceNames only, a list, its total and its export hol
   await expect(403, send('GET', `${books}/never`));
 });
 
-test('contract 12: what somebody may not do is 403 with the verb in question, on every route of a model', async () => {
+test('permissions: what somebody may not do is 403 with the verb in question, on every route of a model', async () => {
   await using world = await library();
   await expect(201, world.admin('POST', books, { metadata: { name: 'a' }, spec: { title: 'A' } }));
   const rule = { apiGroups: ['library.example'], resources: ['books'] };
@@ -222,7 +222,7 @@ test('contract 12: what somebody may not do is 403 with the verb in question, on
   }
 });
 
-test('contract 12: the plan of a query limited to named objects tells nothing of the others', async () => {
+test('permissions: the plan of a query limited to named objects tells nothing of the others', async () => {
   await using world = await library();
   for (const name of ['mine', 'hidden-1', 'hidden-2']) {
     await expect(201, world.admin('POST', books, { metadata: { name }, spec: { title: name } }));
@@ -242,7 +242,7 @@ test('contract 12: the plan of a query limited to named objects tells nothing of
   assert.deepEqual([own.total, own.estimatedRows, own.touchedRows], [1, 1, 1]);
 });
 
-test('contract 12: a role, binding or user that is changed counts with the next request', async () => {
+test('permissions: a role, binding or user that is changed counts with the next request', async () => {
   await using world = await library();
   await expect(201, world.admin('POST', `${core}/roles`, role('reader', [readBooks])));
   const { send } = await world.person('ada', ['reader']);
@@ -282,7 +282,7 @@ test('contract 12: a role, binding or user that is changed counts with the next 
   await expect(403, send('GET', books));
 });
 
-test('contract 12: a token is revoked with its deletion, and a token of the same name is another one', async () => {
+test('permissions: a token is revoked with its deletion, and a token of the same name is another one', async () => {
   await using world = await library();
   await world.admin('POST', `${core}/users`, { metadata: { name: 'ada' } });
   const path = `${core}/personalaccesstokens`;
@@ -298,7 +298,7 @@ test('contract 12: a token is revoked with its deletion, and a token of the same
   await expect(401, first('GET', '/apis'));
 });
 
-test('contract 12: a token cannot be chosen, seen again, or changed by an update', async () => {
+test('permissions: a token cannot be chosen, seen again, or changed by an update', async () => {
   await using world = await library();
   await world.admin('POST', `${core}/users`, { metadata: { name: 'ada' } });
   const path = `${core}/personalaccesstokens`;
@@ -325,14 +325,14 @@ test('contract 12: a token cannot be chosen, seen again, or changed by an update
   assert.equal(watch.body.status, undefined);
 });
 
-test('contract 12: a token expires', async () => {
+test('permissions: a token expires', async () => {
   await using world = await library();
   const { send } = await world.person('ada', [], { expiresAt: new Date(Date.now() + 300).toISOString() });
   await expect(200, send('GET', '/apis'));
   await until(async () => (await send('GET', '/apis')).status === 401, 'expired');
 });
 
-test('contract 12: the roles of a token narrow what its user may do, and give nothing beside', async () => {
+test('permissions: the roles of a token narrow what its user may do, and give nothing beside', async () => {
   await using world = await library();
   await world.person('ada', ['books-library-example-manage']);
   const narrow = (await world.person('ada', [], { roles: ['books-library-example-view'] })).send;
@@ -343,7 +343,7 @@ test('contract 12: the roles of a token narrow what its user may do, and give no
   await expect(403, beside('GET', books));
 });
 
-test('contract 12: the tokens and bindings of a deleted user do not come back to life with a new user of the name', async () => {
+test('permissions: the tokens and bindings of a deleted user do not come back to life with a new user of the name', async () => {
   await using world = await library();
   const { send } = await world.person('ada', ['books-library-example-view']);
   await expect(200, send('GET', books));
@@ -369,7 +369,7 @@ test('contract 12: the tokens and bindings of a deleted user do not come back to
   await expect(401, send('GET', books));
 });
 
-test('contract 12: a token made for a name before its user existed belongs to that user and dies with it', async () => {
+test('permissions: a token made for a name before its user existed belongs to that user and dies with it', async () => {
   await using world = await library();
   const path = `${core}/personalaccesstokens`;
   const made = await expect(201, world.admin('POST', path, { metadata: { name: 't' }, spec: { user: 'later' } }));
@@ -383,7 +383,7 @@ test('contract 12: a token made for a name before its user existed belongs to th
   await expect(401, send('GET', '/apis'));
 });
 
-test('contract 12: a user that waits for its finalizers may do nothing any more', async () => {
+test('permissions: a user that waits for its finalizers may do nothing any more', async () => {
   await using world = await library();
   const { send } = await world.person('ada', ['books-library-example-view']);
   await expect(
@@ -401,7 +401,7 @@ test('contract 12: a user that waits for its finalizers may do nothing any more'
   await expect(401, send('GET', books));
 });
 
-test('contract 12: nobody grants what they lack, over HTTP: role, binding, token, user', async () => {
+test('permissions: nobody grants what they lack, over HTTP: role, binding, token, user', async () => {
   await using world = await library();
   const rules = [
     { apiGroups: [''], resources: ['roles', 'rolebindings', 'personalaccesstokens'], verbs: ['*'] },
@@ -442,7 +442,7 @@ test('contract 12: nobody grants what they lack, over HTTP: role, binding, token
   );
 });
 
-test('contract 12: a secret keeps its values from lists, exports and watches; stringData is merged and never read back', async () => {
+test('permissions: a secret keeps its values from lists, exports and watches; stringData is merged and never read back', async () => {
   await using world = await library();
   const path = `${core}/secrets`;
   const made = await expect(
@@ -465,7 +465,7 @@ test('contract 12: a secret keeps its values from lists, exports and watches; st
   assert.deepEqual(events[0].object.data, { a: '', b: '' });
 });
 
-test('contract 12: a watch ends with Forbidden when the right to it is taken away, and with a revoked token', async () => {
+test('permissions: a watch ends with Forbidden when the right to it is taken away, and with a revoked token', async () => {
   await using world = await library();
   const first = await world.person('ada', ['books-library-example-view']);
   const second = await world.person('bob', ['books-library-example-view']);
@@ -480,7 +480,7 @@ test('contract 12: a watch ends with Forbidden when the right to it is taken awa
   assert.equal((await streams[0]!.last()).error.code, 'Forbidden');
 });
 
-test('contract 12: a watch ends when its token expires', async () => {
+test('permissions: a watch ends when its token expires', async () => {
   await using world = await library();
   const { token } = await world.person('ada', ['books-library-example-view'], {
     expiresAt: new Date(Date.now() + 400).toISOString(),
@@ -489,7 +489,7 @@ test('contract 12: a watch ends when its token expires', async () => {
   assert.equal((await stream.last()).error.code, 'Forbidden');
 });
 
-test('contract 12: discovery shows a caller what the caller may use', async () => {
+test('permissions: discovery shows a caller what the caller may use', async () => {
   await using world = await library();
   const { send } = await world.person('ada', ['books-library-example-view']);
   const groups = (await expect(200, send('GET', '/apis'))).body.groups.map((one: any) => one.name);
@@ -506,7 +506,7 @@ test('contract 12: discovery shows a caller what the caller may use', async () =
   );
 });
 
-test('contract 12: the role anonymous gives what it is given to everybody without credentials', async () => {
+test('permissions: the role anonymous gives what it is given to everybody without credentials', async () => {
   await using world = await library();
   await expect(401, world.anonymous('GET', books));
   await expect(200, world.admin('PUT', `${core}/roles/anonymous`, role('anonymous', [readBooks])));

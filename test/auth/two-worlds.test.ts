@@ -5,7 +5,7 @@ import { compareWorlds } from './two-worlds.ts';
 
 const seed = Number(process.env.WORLDS_SEED ?? 17);
 
-test('contract 12: a list or selector never reveals what the caller may not read: two worlds answer with the same bytes', async (t) => {
+test('permissions: a list or selector never reveals what the caller may not read: two worlds answer with the same bytes', async (t) => {
   const { pairs, statuses, differences } = await compareWorlds(1_500, seed);
   t.diagnostic(`${pairs} pairs, seed ${seed}: ${JSON.stringify(statuses)}`);
   assert.deepEqual(differences[0], undefined);

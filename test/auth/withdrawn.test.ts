@@ -105,7 +105,7 @@ const lastOf = (text: string) =>
   );
 
 for (const way of ways) {
-  test(`contract 12: open streams end with Forbidden, and tell nothing more, when ${way.name}`, async () => {
+  test(`permissions: open streams end with Forbidden, and tell nothing more, when ${way.name}`, async () => {
     await using world = await library();
     const token = await withReader(world);
     const open = await Promise.all(streams.map(({ query, accept }) => follow(world, token, query, accept)));
@@ -119,7 +119,7 @@ for (const way of ways) {
     }
   });
 
-  test(`contract 12: lines of a bulk request that has begun are refused when ${way.name}`, async () => {
+  test(`permissions: lines of a bulk request that has begun are refused when ${way.name}`, async () => {
     await using world = await library();
     const token = await withReader(world);
     const { hostname, port } = new URL(world.url);
@@ -151,7 +151,7 @@ for (const way of ways) {
   });
 }
 
-test('contract 12: each open stream ends at the expiry of its own token, also when a later one was expected first', async () => {
+test('permissions: each open stream ends at the expiry of its own token, also when a later one was expected first', async () => {
   await using world = await library();
   await withReader(world);
   const late = await world.person('ada', [], { expiresAt: new Date(Date.now() + 60_000).toISOString() });
@@ -168,7 +168,7 @@ test('contract 12: each open stream ends at the expiry of its own token, also wh
   assert.equal(lastOf(await first.text).error.code, 'Forbidden');
 });
 
-test('contract 12: rights that others get or lose end no stream', async () => {
+test('permissions: rights that others get or lose end no stream', async () => {
   await using world = await library();
   const token = await withReader(world);
   const { text } = await follow(world, token, '?watch=true', 'application/x-ndjson');

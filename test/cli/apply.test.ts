@@ -91,7 +91,7 @@ for (const [kind, plural] of [
   ['Garden', 'gardens'],
   ['Park', 'parks'],
 ] as const) {
-  test(`contract 14: applying an unchanged file changes nothing that others put there - ${kind}`, async () => {
+  test(`command-line: applying an unchanged file changes nothing that others put there - ${kind}`, async () => {
     const file = garden('kept', { tags: ['a'] }, { labels: { mine: '1' } }, kind);
     assert.equal((await run('apply', file)).stdout, `${plural}.${group}/kept created\n`);
     const others = {
@@ -181,7 +181,7 @@ const merges: { name: string; before: Body; file: Body; after?: Body; what?: str
   },
 ];
 for (const [i, { name, before, file, after: expected, what = 'updated' }] of merges.entries()) {
-  test(`contract 14: apply owns only what the file says - ${name}`, async () => {
+  test(`command-line: apply owns only what the file says - ${name}`, async () => {
     const plural = before.kind === 'Park' ? 'parks' : 'gardens';
     const named = (object: Body) => ({ ...object, metadata: { ...object.metadata, name: `merge-${i}` } });
     const first = await call('POST', plural, named(before));
@@ -197,7 +197,7 @@ for (const [i, { name, before, file, after: expected, what = 'updated' }] of mer
   });
 }
 
-test('contract 14: a version in the file makes apply conditional, and the refusal says what to do', async () => {
+test('command-line: a version in the file makes apply conditional, and the refusal says what to do', async () => {
   await call('POST', 'gardens', garden('versioned'));
   const edited = garden('versioned', { size: 2 }, { version: 0 });
   assert.match((await run('apply', edited)).stdout, /updated/);
@@ -213,7 +213,7 @@ test('contract 14: a version in the file makes apply conditional, and the refusa
   assert.match((await run('apply', { ...edited, metadata })).stdout, /unchanged/);
 });
 
-test('contract 14: two applies of a new object at once: one creates it, the other finds it unchanged', async () => {
+test('command-line: two applies of a new object at once: one creates it, the other finds it unchanged', async () => {
   let others = 0;
   const { code, stdout } = await through(async ({ method }) => {
     if (method === 'POST' && others++ === 0) assert.match((await run('apply', garden('race'))).stdout, /created/);
@@ -222,7 +222,7 @@ test('contract 14: two applies of a new object at once: one creates it, the othe
   assert.deepEqual([code, stdout], [0, `gardens.${group}/race unchanged\n`]);
 });
 
-test('contract 14: a finalizer that somebody adds while apply adds one is not lost', async () => {
+test('command-line: a finalizer that somebody adds while apply adds one is not lost', async () => {
   await call('POST', 'gardens', garden('both', {}, { finalizers: ['a.com/1'] }));
   let patches = 0;
   const { code, stdout } = await through(
@@ -237,7 +237,7 @@ test('contract 14: a finalizer that somebody adds while apply adds one is not lo
   assert.deepEqual((await call('GET', 'gardens/both')).metadata.finalizers, ['a.com/1', 'a.com/2', 'a.com/3']);
 });
 
-test('contract 14: an object that somebody deletes while it is applied is created', async () => {
+test('command-line: an object that somebody deletes while it is applied is created', async () => {
   await call('POST', 'gardens', garden('gone'));
   let patches = 0;
   const { stdout } = await through(
@@ -283,7 +283,7 @@ const retried: { name: string; fault: Fault; method: string; stored: boolean; wh
   { name: 'a read that breaks', fault: { kind: 'cutAnswer', part: 0.5 }, method: 'GET', stored: true, what: 'updated' },
 ];
 for (const [i, { name, fault, method, stored, what }] of retried.entries()) {
-  test(`contract 14: apply goes on after ${name}`, async () => {
+  test(`command-line: apply goes on after ${name}`, async () => {
     if (stored) await call('POST', 'gardens', garden(`retried-${i}`));
     let faults = 0;
     const { code, stdout, stderr } = await through(
@@ -296,7 +296,7 @@ for (const [i, { name, fault, method, stored, what }] of retried.entries()) {
   });
 }
 
-test('contract 14: apply stops when the service never takes an object, and says where', async () => {
+test('command-line: apply stops when the service never takes an object, and says where', async () => {
   const files = ['first', 'second', 'third'].map((name) => `${JSON.stringify(garden(`stop-${name}`))}\n`).join('');
   const { code, stdout, stderr } = await through(
     ({ method, body }) =>
@@ -314,14 +314,14 @@ test('contract 14: apply stops when the service never takes an object, and says 
   );
 });
 
-test('contract 14: an object without a name is created each time', async () => {
+test('command-line: an object without a name is created each time', async () => {
   const { name, ...metadata } = garden('x', {}, { generateName: 'each-' }).metadata;
   for (let i = 0; i < 2; i++) {
     assert.match((await run('apply', { ...garden('x'), metadata })).stdout, /^gardens\.\S+\/each-\w{8} created\n$/);
   }
 });
 
-test('contract 14: replace puts the file in the place of what is there', async () => {
+test('command-line: replace puts the file in the place of what is there', async () => {
   const file = garden('whole', { tags: ['a'] });
   assert.equal((await run('replace', file)).stdout, `gardens.${group}/whole created\n`);
   await call('PATCH', 'gardens/whole', {
@@ -348,20 +348,20 @@ const incomplete: { name: string; document: string; message: RegExp }[] = [
   },
 ];
 for (const { name, document, message } of incomplete) {
-  test(`contract 14: apply says which member of a document is missing - ${name}`, async () => {
+  test(`command-line: apply says which member of a document is missing - ${name}`, async () => {
     const { code, stderr } = await run('apply', document);
     assert.equal(code, 1);
     assert.match(stderr, message);
   });
 }
 
-test('contract 14: a name that leads elsewhere in a URL is refused as a name', async () => {
+test('command-line: a name that leads elsewhere in a URL is refused as a name', async () => {
   const { code, stderr } = await run('apply', garden('..'));
   assert.equal(code, 1);
   assert.match(stderr, /\/metadata\/name: /);
 });
 
-test('contract 14: a discovery that failed once is asked again for the next object', async () => {
+test('command-line: a discovery that failed once is asked again for the next object', async () => {
   let discoveries = 0;
   const files = ['one', 'two'].map((name) => `${JSON.stringify(garden(`found-${name}`))}\n`).join('');
   const { code, stdout, stderr } = await through(
@@ -372,7 +372,7 @@ test('contract 14: a discovery that failed once is asked again for the next obje
   assert.match(stderr, /^stdin:1: .* 500 .*\n$/);
 });
 
-test('contract 14: Ctrl-C ends an apply that waits for more input, and it says what was done', async () => {
+test('command-line: Ctrl-C ends an apply that waits for more input, and it says what was done', async () => {
   const main = join(import.meta.dirname, '../../src/cli/main.ts');
   const child = spawn('node', ['--import', 'tsx', main, 'apply', '-f', '-', '--server', harness.url]);
   const told = { stdout: '', stderr: '' };

@@ -52,7 +52,7 @@ const thimphu = {
   },
 };
 
-test('contract 14: get prints one object as JSON, YAML or a table', async () => {
+test('command-line: get prints one object as JSON, YAML or a table', async () => {
   const json = await call('get', 'cities', 'city-2993458', '-o', 'json');
   assert.deepEqual(JSON.parse(json.stdout), await harness.client.get(City, 'city-2993458'));
   const yaml = await call('get', 'cities', 'city-2993458');
@@ -63,14 +63,14 @@ test('contract 14: get prints one object as JSON, YAML or a table', async () => 
 });
 
 for (const type of ['cities', 'cities.atlas.example.com', 'cities.v1alpha1.atlas.example.com']) {
-  test(`contract 14: TYPE is a plural, plural.group or plural.version.group - ${type}`, async () => {
+  test(`command-line: TYPE is a plural, plural.group or plural.version.group - ${type}`, async () => {
     const { code, stdout } = await call('get', type, 'city-2993458', '-o', 'json');
     assert.equal(code, 0);
     assert.equal(JSON.parse(stdout).spec.name, 'Monaco');
   });
 }
 
-test('contract 14: list takes sort, selectors, page and size', async () => {
+test('command-line: list takes sort, selectors, page and size', async () => {
   const args = ['--field-selector', 'spec.country in (MC,AD)', '--label-selector', 'atlas.example.com/rank=capital'];
   const { code, stdout } = await call(
     'list',
@@ -116,7 +116,7 @@ test('contract 14: list takes sort, selectors, page and size', async () => {
   assert.equal(table.stderr, '2 of 2\n');
 });
 
-test('contract 14: apply creates, changes and leaves alone, from a file, a folder and standard input', async () => {
+test('command-line: apply creates, changes and leaves alone, from a file, a folder and standard input', async () => {
   const sources = join(folder, 'sources');
   const { mkdirSync } = await import('node:fs');
   mkdirSync(sources);
@@ -147,7 +147,7 @@ test('contract 14: apply creates, changes and leaves alone, from a file, a folde
   assert.equal((await call('delete', 'cities', 'city-1252416')).code, 1);
 });
 
-test('contract 14: export and import carry every object over', async () => {
+test('command-line: export and import carry every object over', async () => {
   const file = join(folder, 'export.ndjson');
   const exported = await call('export', '-o', file);
   assert.equal(exported.code, 0, exported.stderr);
@@ -179,7 +179,7 @@ test('contract 14: export and import carry every object over', async () => {
   }
 });
 
-test('contract 14: import answers 0 only when every object was acknowledged', async () => {
+test('command-line: import answers 0 only when every object was acknowledged', async () => {
   const first = join(folder, 'again.ndjson');
   const changed = {
     ...thimphu,
@@ -200,7 +200,7 @@ test('contract 14: import answers 0 only when every object was acknowledged', as
   assert.equal((await harness.client.get(City, 'city-2993458')).spec.name, 'Monaco!');
 });
 
-test('contract 14: import reads YAML too, and reports each refused object with its violations', async () => {
+test('command-line: import reads YAML too, and reports each refused object with its violations', async () => {
   const yaml = `
 apiVersion: atlas.example.com/v1alpha1
 kind: Country
@@ -263,7 +263,7 @@ const usage: { name: string; args: string[]; message: RegExp }[] = [
   },
 ];
 for (const { name, args, message } of usage) {
-  test(`contract 14: wrong use is exit code 2 and one clear line - ${name}`, async () => {
+  test(`command-line: wrong use is exit code 2 and one clear line - ${name}`, async () => {
     const { code, stderr } = await call(...args);
     assert.equal(code, 2, stderr);
     assert.match(stderr, message);
@@ -291,7 +291,7 @@ const refused: { name: string; args: string[]; message: RegExp }[] = [
   },
 ];
 for (const { name, args, message } of refused) {
-  test(`contract 14: what the service refuses is exit code 1 and one clear line - ${name}`, async () => {
+  test(`command-line: what the service refuses is exit code 1 and one clear line - ${name}`, async () => {
     const { code, stdout, stderr } = await call(...args);
     assert.equal(code, 1);
     assert.equal(stdout, '');
@@ -340,14 +340,14 @@ const commands = [
   'plugin disable',
 ];
 for (const command of commands) {
-  test(`contract 14: --help for each command - ${command}`, async () => {
+  test(`command-line: --help for each command - ${command}`, async () => {
     const { code, stdout } = await call(...command.split(' '), '--help');
     assert.equal(code, 0);
     assert.match(stdout, new RegExp(`^Usage: kindred ${command}`));
   });
 }
 
-test('contract 14: plugin list, disable and enable', async () => {
+test('command-line: plugin list, disable and enable', async () => {
   const listed = await call('plugin', 'list');
   assert.match(listed.stdout, /^NAME +VERSION +ENABLED +STATE +REASON\natlas +0\.1\.0 +true +STARTED/);
 });

@@ -46,7 +46,7 @@ before(() =>
   }),
 );
 
-test('contract 14: backup copies a SQLite database while a service writes to it, restore puts it back, revisions go on beyond', async () => {
+test('command-line: backup copies a SQLite database while a service writes to it, restore puts it back, revisions go on beyond', async () => {
   const copy = join(folder, 'backup.db');
   const before = await opened(database, async ({ client }, url) => {
     const made = await kindred(['backup', '-o', copy, '--database', database]);
@@ -74,7 +74,7 @@ test('contract 14: backup copies a SQLite database while a service writes to it,
   });
 });
 
-test('contract 14: a backup that lost its end is not restored', async () => {
+test('command-line: a backup that lost its end is not restored', async () => {
   const file = join(folder, 'short.db');
   assert.equal((await kindred(['backup', '-o', file, '--database', database])).code, 0);
   truncateSync(file, Math.floor(statSync(file).size / 4096 / 2) * 4096);
@@ -85,7 +85,7 @@ test('contract 14: a backup that lost its end is not restored', async () => {
   assert.equal(existsSync(target), false);
 });
 
-test('contract 14: a backup that is damaged anywhere is not restored', async () => {
+test('command-line: a backup that is damaged anywhere is not restored', async () => {
   const file = join(folder, 'broken.db');
   assert.equal((await kindred(['backup', '-o', file, '--database', database])).code, 0);
   const db = new DatabaseSync(file);
@@ -105,7 +105,7 @@ test('contract 14: a backup that is damaged anywhere is not restored', async () 
   assert.equal(existsSync(target), false);
 });
 
-test('contract 14: check finds nothing in a sound database, and changes nothing', async () => {
+test('command-line: check finds nothing in a sound database, and changes nothing', async () => {
   const { code, stdout, stderr } = await kindred(['check', '--database', database, '--plugin', atlas]);
   assert.equal(code, 0, stderr);
   assert.match(stdout, /^KIND +GROUP +OBJECTS +PROBLEMS\n/);
@@ -116,7 +116,7 @@ test('contract 14: check finds nothing in a sound database, and changes nothing'
   assert.deepEqual([missing.code, /there is no database .*missing\.db\n$/.test(missing.stderr)], [1, true]);
 });
 
-test('contract 14: check names damaged objects, invalid ones, and unique values that do not fit', async () => {
+test('command-line: check names damaged objects, invalid ones, and unique values that do not fit', async () => {
   const damaged = join(folder, 'damaged.db');
   assert.equal((await kindred(['backup', '-o', damaged, '--database', database])).code, 0);
   const db = new DatabaseSync(damaged);
@@ -154,7 +154,7 @@ test('contract 14: check names damaged objects, invalid ones, and unique values 
     );
 });
 
-test('contract 14: migrate moves everything to another database and compares both', async () => {
+test('command-line: migrate moves everything to another database and compares both', async () => {
   const target = `sqlite:${join(folder, 'moved.db')}`;
   const moved = await kindred(['migrate', '--from', database, '--to', target]);
   assert.equal(moved.code, 0, moved.stderr);
@@ -180,14 +180,14 @@ const wrongUrls: { args: string[]; message: RegExp }[] = [
   },
 ];
 for (const { args, message } of wrongUrls) {
-  test(`contract 14: a database URL or a plugin that is none is wrong use, told in one line - ${args.join(' ')}`, async () => {
+  test(`command-line: a database URL or a plugin that is none is wrong use, told in one line - ${args.join(' ')}`, async () => {
     const { code, stderr } = await kindred(args);
     assert.equal(code, 2);
     assert.match(stderr, message);
   });
 }
 
-test('contract 14: no command prints the password of a database', async () => {
+test('command-line: no command prints the password of a database', async () => {
   const url = 'postgres://me:s@cret@127.0.0.1:1/x';
   const commands: [string, ...string[]][] = [
     ['check', '--database', url],
@@ -202,7 +202,7 @@ test('contract 14: no command prints the password of a database', async () => {
   }
 });
 
-test('contract 14: a backup is refused before anything is said to be copied', async () => {
+test('command-line: a backup is refused before anything is said to be copied', async () => {
   const copy = join(folder, 'taken.db');
   writeFileSync(copy, '');
   const { code, stderr } = await kindred(['backup', '--database', database, '-o', copy]);
@@ -210,7 +210,7 @@ test('contract 14: a backup is refused before anything is said to be copied', as
   assert.match(stderr, /^kindred: \S+taken\.db is there already; move it away first\n$/);
 });
 
-test('contract 14: restore leaves the backup as it is, with nothing beside it', async () => {
+test('command-line: restore leaves the backup as it is, with nothing beside it', async () => {
   const place = mkdtempSync(join(folder, 'beside-'));
   const copy = join(place, 'backup.db');
   assert.equal((await kindred(['backup', '--database', database, '-o', copy])).code, 0);
@@ -221,7 +221,7 @@ test('contract 14: restore leaves the backup as it is, with nothing beside it', 
   assert.ok(readFileSync(copy).equals(before));
 });
 
-test('contract 14: check knows plugins whose TypeScript is more than types', async () => {
+test('command-line: check knows plugins whose TypeScript is more than types', async () => {
   const plugin = join(folder, 'classes');
   mkdirSync(plugin);
   writeFileSync(

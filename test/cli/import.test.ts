@@ -75,7 +75,7 @@ async function stored(prefix: string): Promise<{ metadata: { name: string; versi
 
 const refused: Fault = { kind: 'refuse', status: 503, retryAfter: '0', problem: true };
 
-test('contract 14: a batch that is refused while more lines are awaited is sent again', async () => {
+test('command-line: a batch that is refused while more lines are awaited is sent again', async () => {
   // The next portion comes when the refusal was answered, so that nobody waits for a batch at that moment.
   let wake: () => void = () => {};
   const answered = new Promise<void>((resolve) => {
@@ -96,7 +96,7 @@ test('contract 14: a batch that is refused while more lines are awaited is sent 
   assert.match(stderr, /4000 imported\n$/);
 });
 
-test('contract 14: objects that the service never takes are named, and the exit code is 1', async () => {
+test('command-line: objects that the service never takes are named, and the exit code is 1', async () => {
   const { code, stderr } = await imported(
     notes('never', 4000),
     (bulk) => (bulk >= 2 ? refused : undefined),
@@ -110,7 +110,7 @@ test('contract 14: objects that the service never takes are named, and the exit 
   assert.match(stderr, /kindred: line answered 503\n$/);
 });
 
-test('contract 14: an import whose every answer is lost ends, and does not try the rest of the file', async () => {
+test('command-line: an import whose every answer is lost ends, and does not try the rest of the file', async () => {
   const { code, stderr, bulks } = await imported(
     notes('void', 20_000),
     (bulk) => (bulk >= 2 ? { kind: 'refuse', status: 502 } : undefined),
@@ -122,7 +122,7 @@ test('contract 14: an import whose every answer is lost ends, and does not try t
   assert.ok(bulks.length < 30, `${bulks.length} requests`);
 });
 
-test('contract 14: an object that is deleted before it is replaced is created', async () => {
+test('command-line: an object that is deleted before it is replaced is created', async () => {
   assert.equal((await imported(notes('again', 1), () => undefined)).code, 0);
   let puts = 0;
   const { code, stderr } = await imported(
@@ -149,7 +149,7 @@ const lost: { name: string; fault: Fault }[] = [
   { name: 'lines that are too many', fault: { kind: 'refuseLines', status: 429, of: (i) => i < 200 } },
 ];
 for (const [i, { name, fault }] of lost.entries()) {
-  test(`contract 14: an import reports no conflict with itself, and every object is there - ${name}`, async () => {
+  test(`command-line: an import reports no conflict with itself, and every object is there - ${name}`, async () => {
     const { code, stderr } = await imported(notes(`lost${i}`, 400), (bulk) => (bulk === 1 ? fault : undefined));
     assert.equal(code, 0, stderr);
     assert.match(stderr, /400 imported\n$/);
@@ -159,7 +159,7 @@ for (const [i, { name, fault }] of lost.entries()) {
   });
 }
 
-test('contract 14: conflicts with others are reported all the same when an answer is lost', async () => {
+test('command-line: conflicts with others are reported all the same when an answer is lost', async () => {
   const other = await harness.fetch(path, { method: 'POST', json: note('other-5', 77) });
   assert.equal(other.status, 201);
   const { code, stderr } = await imported(notes('other', 10), (bulk) =>
@@ -169,7 +169,7 @@ test('contract 14: conflicts with others are reported all the same when an answe
   assert.match(stderr, /9 imported, 1 refused\nstdin:6: There is a "other-5" already\n$/);
 });
 
-test('contract 14: with skip and replace a lost answer leaves no question', async () => {
+test('command-line: with skip and replace a lost answer leaves no question', async () => {
   const skipped = await imported(
     notes('skip', 100),
     (bulk) => (bulk === 1 ? { kind: 'cutAnswer', part: 0.3 } : undefined),
@@ -190,7 +190,7 @@ test('contract 14: with skip and replace a lost answer leaves no question', asyn
   assert.equal((await stored('skip')).length, 100);
 });
 
-test('contract 14: objects without a name whose answer was lost are named, and stored at most once', async () => {
+test('command-line: objects without a name whose answer was lost are named, and stored at most once', async () => {
   const lines = Array.from({ length: 20 }, (_, i) => JSON.stringify(generated('gen-', i))).join('\n');
   const { code, stderr } = await imported(lines, (bulk) =>
     bulk === 1 ? { kind: 'hideLines', of: (i) => i === 4 || (i >= 8 && i < 12) } : undefined,
@@ -202,14 +202,14 @@ test('contract 14: objects without a name whose answer was lost are named, and s
   assert.equal(new Set(numbers).size, numbers.length);
 });
 
-test('contract 14: what stands before a line that is no JSON is imported', async () => {
+test('command-line: what stands before a line that is no JSON is imported', async () => {
   const { code, stderr } = await imported(`${notes('half', 1200)}{"metadata":\n${notes('behind', 3)}`, () => undefined);
   assert.equal(code, 2);
   assert.match(stderr, /Stopped: 1200 imported; .*\nkindred: stdin:1201 is no JSON/);
   assert.deepEqual([(await stored('half')).length, (await stored('behind')).length], [1200, 0]);
 });
 
-test('contract 14: a discovery that fails for a moment does not fail the import', async () => {
+test('command-line: a discovery that fails for a moment does not fail the import', async () => {
   let discoveries = 0;
   const { code, stderr } = await imported(notes('late', 10), (_bulk, { method, path }) =>
     method === 'GET' && path.endsWith('/v1') && ++discoveries === 1 ? { kind: 'refuse', status: 502 } : undefined,
@@ -218,7 +218,7 @@ test('contract 14: a discovery that fails for a moment does not fail the import'
   assert.equal(discoveries, 2);
 });
 
-test('contract 14: import waits as long as Retry-After asks', async () => {
+test('command-line: import waits as long as Retry-After asks', async () => {
   const times: number[] = [];
   const { code } = await imported(notes('wait', 3), (bulk) => {
     if (bulk > 0) times.push(performance.now());
@@ -239,7 +239,7 @@ function importing(server: string): ChildProcessWithoutNullStreams & { told(): s
   return Object.assign(child, { told: () => text });
 }
 
-test('contract 14: Ctrl-C stops an import that waits, and it says what was done', async () => {
+test('command-line: Ctrl-C stops an import that waits, and it says what was done', async () => {
   let bulks = 0;
   const proxy = await startFaultProxy(harness.url, ({ isBulk }) => (isBulk && ++bulks > 1 ? refused : undefined));
   const child = importing(proxy.url);
@@ -261,7 +261,7 @@ test('contract 14: Ctrl-C stops an import that waits, and it says what was done'
   }
 });
 
-test('contract 14: Ctrl-C waits for the answers to what is under way', async () => {
+test('command-line: Ctrl-C waits for the answers to what is under way', async () => {
   let bulks = 0;
   const proxy = await startFaultProxy(harness.url, ({ isBulk }) => {
     if (isBulk) bulks++;

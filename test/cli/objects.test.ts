@@ -86,20 +86,20 @@ function names({ stdout }: Outcome): string[] {
 }
 
 for (const type of ['boxes', 'box', 'Box', 'BOXES', `Box.${shop}`, `box.v1.${shop}`, `boxes.${shop}`]) {
-  test(`contract 14: TYPE is a plural, a singular or a kind - ${type}`, async () => {
+  test(`command-line: TYPE is a plural, a singular or a kind - ${type}`, async () => {
     const { code, stdout, stderr } = await call('get', type, 'a', '-o', 'name');
     assert.deepEqual([code, stdout, stderr], [0, `boxes.${shop}/a\n`, '']);
   });
 }
 
-test('contract 14: a TYPE of several groups needs its group; the own types of the service keep their short names', async () => {
+test('command-line: a TYPE of several groups needs its group; the own types of the service keep their short names', async () => {
   const { code, stderr } = await call('get', 'lid');
   assert.deepEqual([code, stderr], [2, `kindred: "lid" is in several groups: lids.other.example.com, lids.${shop}\n`]);
   assert.equal((await call('get', `lid.${shop}`)).code, 0);
   assert.deepEqual((await call('get', 'user', '-o', 'name')).stdout, 'users/admin\n');
 });
 
-test('contract 14: get and list print all objects by name, and how many there are', async () => {
+test('command-line: get and list print all objects by name, and how many there are', async () => {
   for (const verb of ['get', 'list']) {
     const { code, stdout, stderr } = await call(verb, 'boxes');
     assert.equal(code, 0);
@@ -109,7 +109,7 @@ test('contract 14: get and list print all objects by name, and how many there ar
   }
 });
 
-test('contract 14: get without a TYPE names those there are', async () => {
+test('command-line: get without a TYPE names those there are', async () => {
   const { code, stderr } = await call('get');
   assert.equal(code, 2);
   assert.match(
@@ -130,7 +130,7 @@ const lists: { args: string[]; expected: string[]; said: string }[] = [
   { args: ['--limit', '3', '--sort', 'spec.weight'], expected: ['c', 'a', 'b'], said: '3 of 3\n' },
 ];
 for (const { args, expected, said } of lists) {
-  test(`contract 14: selectors, order and page of a list - ${args.join(' ')}`, async () => {
+  test(`command-line: selectors, order and page of a list - ${args.join(' ')}`, async () => {
     for (const verb of ['get', 'list']) {
       const { stdout, stderr } = await call(verb, 'boxes', '--no-headers', ...args);
       assert.deepEqual([stdout.match(/^\S+/gm) ?? [], stderr], [expected, said]);
@@ -138,13 +138,13 @@ for (const { args, expected, said } of lists) {
   });
 }
 
-test('contract 14: a list of nothing has no heads, and says so beside the output', async () => {
+test('command-line: a list of nothing has no heads, and says so beside the output', async () => {
   assert.deepEqual(await call('list', `lids.${shop}`), { code: 0, stdout: '', stderr: `There are no lids.${shop}\n` });
   const selected = await call('get', 'boxes', '-l', 'size=none');
   assert.deepEqual(selected, { code: 0, stdout: '', stderr: `There are no boxes.${shop} that match\n` });
 });
 
-test('contract 14: a list for programs is one document with the members of a page, streamed or not', async () => {
+test('command-line: a list for programs is one document with the members of a page, streamed or not', async () => {
   const facts = { total: 3, first: true, hasPrevious: false };
   const readers: Record<string, (text: string) => any> = {
     json: (text) => JSON.parse(text),
@@ -168,7 +168,7 @@ test('contract 14: a list for programs is one document with the members of a pag
   }
 });
 
-test('contract 14: a list in YAML is what it was, line breaks and all, and can be applied', async () => {
+test('command-line: a list in YAML is what it was, line breaks and all, and can be applied', async () => {
   const titles = ['two\nlines', ' leading\n  more\n\n\n', '', '- dash: "x"', '\ttab\n', 'ends with a break\n'];
   for (const [i, title] of titles.entries()) {
     await harness.client.create(Box, { metadata: { name: `t-${i}` }, spec: { title } });
@@ -182,7 +182,7 @@ test('contract 14: a list in YAML is what it was, line breaks and all, and can b
   assert.deepEqual([applied.code, applied.stdout.match(/unchanged$/gm)?.length], [0, titles.length]);
 });
 
-test('contract 14: more objects than are written at once are printed whole and in order', async () => {
+test('command-line: more objects than are written at once are printed whole and in order', async () => {
   // The longest name is in the first portion: the later ones keep its width.
   const all = Array.from({ length: 1_203 }, (_, i) => `n-${String(i).padStart(5, '0')}${i === 7 ? '-longest' : ''}`);
   for (const name of all) await harness.client.create(Lid, { metadata: { name }, spec: {} });
@@ -218,13 +218,13 @@ const templates: { args: string[]; expected: string }[] = [
   { args: ['box', 'a', '--no-headers', '-o', "custom-columns=A:metadata['name','version']"], expected: 'a,0\n' },
 ];
 for (const { args, expected } of templates) {
-  test(`contract 14: get prints what a JSONPath leads to - ${args.join(' ')}`, async () => {
+  test(`command-line: get prints what a JSONPath leads to - ${args.join(' ')}`, async () => {
     const { code, stdout } = await call('get', ...args);
     assert.deepEqual([code, stdout], [0, expected]);
   });
 }
 
-test('contract 14: a template that begins with the items is printed while they arrive, whatever their number', async () => {
+test('command-line: a template that begins with the items is printed while they arrive, whatever their number', async () => {
   const all = Array.from({ length: 1_203 }, (_, i) => `t-${String(i).padStart(5, '0')}`);
   for (const name of all) await harness.client.create(Lid, { metadata: { name }, spec: {} });
   const lids = `lids.${shop}`;
@@ -238,14 +238,14 @@ test('contract 14: a template that begins with the items is printed while they a
   await call('delete', lids, '--all');
 });
 
-test('contract 14: several objects are a table, or one document, in the order of their names', async () => {
+test('command-line: several objects are a table, or one document, in the order of their names', async () => {
   assert.deepEqual(names(await call('get', 'box', 'c', 'a')), ['NAME', 'c', 'a']);
   assert.deepEqual(names(await call('get', 'box/c', 'boxes/a')), ['NAME', 'c', 'a']);
   const { items, total } = JSON.parse((await call('get', 'box', 'c', 'a', '-o', 'json')).stdout);
   assert.deepEqual([items.length, items[0].metadata.name, total], [2, 'c', 2]);
 });
 
-test('contract 14: one object is printed as it is, as YAML unless another form is asked for', async () => {
+test('command-line: one object is printed as it is, as YAML unless another form is asked for', async () => {
   const stored = await harness.client.get(Box, 'a');
   assert.deepEqual(parse((await call('get', 'box', 'a')).stdout), stored);
   assert.deepEqual(parse((await call('get', 'box/a')).stdout), stored);
@@ -253,7 +253,7 @@ test('contract 14: one object is printed as it is, as YAML unless another form i
   assert.match((await call('get', 'box', 'a', '-o', 'table')).stdout, /^NAME .*\na /);
 });
 
-test('contract 14: several types follow each other, with names that say of which they are', async () => {
+test('command-line: several types follow each other, with names that say of which they are', async () => {
   await harness.client.create(Lid, { metadata: { name: 'z' }, spec: {} });
   for (const args of [['box/a', `lid.${shop}/z`], [`box,lid.${shop}`]]) {
     const { stdout } = await call('get', ...args);
@@ -264,7 +264,7 @@ test('contract 14: several types follow each other, with names that say of which
   await harness.client.delete(Lid, 'z');
 });
 
-test('contract 14: what is not there is told, and the others are printed', async () => {
+test('command-line: what is not there is told, and the others are printed', async () => {
   const { code, stdout, stderr } = await call('get', 'box', 'a', 'x', 'b');
   assert.equal(code, 1);
   assert.match(stdout, /\na .*\nb /);
@@ -273,7 +273,7 @@ test('contract 14: what is not there is told, and the others are printed', async
   assert.deepEqual(passed, { code: 0, stdout: '', stderr: '' });
 });
 
-test('contract 14: on a terminal a table has the columns that its lines have room for', async () => {
+test('command-line: on a terminal a table has the columns that its lines have room for', async () => {
   const heads = async (columns: number) =>
     (await callIn({ columns }, 'get', 'boxes')).stdout.split('\n')[0]!.split(/ {2,}/).join(' ');
   assert.equal(await heads(80), 'NAME TITLE WEIGHT AGE VERSION');
@@ -291,7 +291,7 @@ function file(name: string, text: string): string {
 const twoBoxes = (...names: string[]) =>
   names.map((name) => `apiVersion: ${shop}/v1\nkind: Box\nmetadata: { name: ${name} }\n`).join('---\n');
 
-test('contract 14: get and delete take the objects of a file', async () => {
+test('command-line: get and delete take the objects of a file', async () => {
   const path = file('boxes.yaml', twoBoxes('a', 'b'));
   assert.deepEqual(names(await call('get', '-f', path)), ['NAME', 'a', 'b']);
   const deleted = await call('delete', '-f', path);
@@ -302,7 +302,7 @@ test('contract 14: get and delete take the objects of a file', async () => {
   assert.equal((await call('delete', '-f', path, '--ignore-not-found')).code, 0);
 });
 
-test('contract 14: documents of a file that are no objects are told with their place, and the others are done', async () => {
+test('command-line: documents of a file that are no objects are told with their place, and the others are done', async () => {
   const path = file('mixed.yaml', `kind: Box\n---\n${twoBoxes('a')}---\napiVersion: ${shop}/v1\nkind: Box\n`);
   const { code, stdout, stderr } = await call('delete', '-f', path);
   assert.deepEqual([code, stdout], [1, `boxes.${shop}/a deleted\n`]);
@@ -312,7 +312,7 @@ test('contract 14: documents of a file that are no objects are told with their p
   );
 });
 
-test('contract 14: delete takes several names, selectors, or all', async () => {
+test('command-line: delete takes several names, selectors, or all', async () => {
   const two = await call('delete', 'box', 'a', 'x', 'b');
   assert.deepEqual(
     [two.code, two.stdout, two.stderr],
@@ -327,7 +327,7 @@ test('contract 14: delete takes several names, selectors, or all', async () => {
   assert.equal(await harness.client.count(Box), 0);
 });
 
-test('contract 14: patch changes members by a merge patch or a list of operations, in JSON or YAML', async () => {
+test('command-line: patch changes members by a merge patch or a list of operations, in JSON or YAML', async () => {
   const merged = await call('patch', 'box', 'a', 'b', '-p', '{"spec":{"weight":9}}');
   assert.deepEqual([merged.code, merged.stdout], [0, `boxes.${shop}/a patched\nboxes.${shop}/b patched\n`]);
   assert.equal((await harness.client.get(Box, 'b')).spec.weight, 9);
@@ -354,7 +354,7 @@ test('contract 14: patch changes members by a merge patch or a list of operation
   assert.equal(failed.code, 1);
 });
 
-test('contract 14: patch passes large integers on as they are', async () => {
+test('command-line: patch passes large integers on as they are', async () => {
   const { code, stderr } = await call('patch', 'box', 'a', '-p', '{"spec":{"weight":9007199254740993}}');
   const { weight } = (await harness.client.get(Box, 'a')).spec;
   // The service keeps such a number or refuses it; what it must not see is another one.
@@ -362,7 +362,7 @@ test('contract 14: patch passes large integers on as they are', async () => {
   else assert.match(stderr, /9007199254740993/);
 });
 
-test('contract 14: finalizer remove lets go an object that is stuck', async () => {
+test('command-line: finalizer remove lets go an object that is stuck', async () => {
   await harness.client.patch(Box, 'a', { metadata: { finalizers: ['x.example.com/one', 'x.example.com/two'] } });
   const deleted = await call('delete', 'box', 'a');
   assert.equal(
@@ -388,7 +388,7 @@ test('contract 14: finalizer remove lets go an object that is stuck', async () =
   assert.deepEqual([none.code, none.stdout], [0, `boxes.${shop}/b has no finalizers\n`]);
 });
 
-test('contract 14: finalizer remove takes nothing off that somebody puts there meanwhile', async () => {
+test('command-line: finalizer remove takes nothing off that somebody puts there meanwhile', async () => {
   await harness.client.patch(Box, 'a', { metadata: { finalizers: ['x.example.com/one'] } });
   let isFirst = true;
   const between = createServer(async (request, response) => {
@@ -472,14 +472,14 @@ const usage: { args: string[]; message: RegExp }[] = [
   { args: ['create', '-f', 'x.yaml'], message: /unknown command 'create'; here: kindred apply -f FILE\n/ },
 ];
 for (const { args, message } of usage) {
-  test(`contract 14: what kubectl takes and this does not is exit code 2, with what to type - ${args.join(' ')}`, async () => {
+  test(`command-line: what kubectl takes and this does not is exit code 2, with what to type - ${args.join(' ')}`, async () => {
     const { code, stdout, stderr } = await call(...args);
     assert.deepEqual([code, stdout], [2, '']);
     assert.match(stderr, message);
   });
 }
 
-test('contract 14: a type that is not there, or not to be seen, is told with the nearest one', async () => {
+test('command-line: a type that is not there, or not to be seen, is told with the nearest one', async () => {
   const { code, stderr } = await call('get', 'boxs');
   assert.equal(code, 1);
   assert.match(
@@ -494,7 +494,7 @@ test('contract 14: a type that is not there, or not to be seen, is told with the
   );
 });
 
-test('contract 14: without a token the command says where one is taken from', async () => {
+test('command-line: without a token the command says where one is taken from', async () => {
   for (const KINDRED_TOKEN of [undefined, 'knd_wrong']) {
     const { code, stderr } = await callIn({ env: { KINDRED_TOKEN } }, 'get', 'boxes');
     assert.equal(code, 1);
@@ -523,7 +523,7 @@ const questions: { args: string[]; code: number; stdout: RegExp; stderr: RegExp 
   },
 ];
 for (const { args, code, stdout, stderr } of questions) {
-  test(`contract 14: auth can-i is about a verb and a type - ${args.join(' ')}`, async () => {
+  test(`command-line: auth can-i is about a verb and a type - ${args.join(' ')}`, async () => {
     const answer = await call('auth', 'can-i', ...args);
     assert.equal(answer.code, code);
     assert.match(answer.stdout, stdout);
@@ -531,7 +531,7 @@ for (const { args, code, stdout, stderr } of questions) {
   });
 }
 
-test('contract 14: lists of the other commands are pages for programs too', async () => {
+test('command-line: lists of the other commands are pages for programs too', async () => {
   for (const command of [
     ['plugin', 'list'],
     ['token', 'list'],
@@ -543,7 +543,7 @@ test('contract 14: lists of the other commands are pages for programs too', asyn
 });
 
 for (const gone of ['stdout', 'stderr'] as const) {
-  test(`contract 14: a reader that goes away ends a command quietly - ${gone}`, async () => {
+  test(`command-line: a reader that goes away ends a command quietly - ${gone}`, async () => {
     const pipe = new Writable({
       write(_chunk, _encoding, done) {
         setImmediate(() => done(Object.assign(new Error('write EPIPE'), { code: 'EPIPE' })));

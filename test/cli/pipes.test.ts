@@ -71,7 +71,7 @@ for (const { args, code } of commands) {
     ['stdout', 'once'],
     ['both', 'once'],
   ] as const) {
-    test(`contract 14: a reader that goes away is no error - ${args.join(' ')}, ${outputs} closed at ${at}`, async () => {
+    test(`command-line: a reader that goes away is no error - ${args.join(' ')}, ${outputs} closed at ${at}`, async () => {
       const ended = await closing(outputs, at, ...args);
       assert.equal(ended.code, code, ended.stderr);
       assert.doesNotMatch(ended.stderr, /EPIPE|\n {4}at /);
@@ -79,7 +79,7 @@ for (const { args, code } of commands) {
   }
 }
 
-test('contract 14: an export that arrives in part is exit code 1, and leaves no file', async () => {
+test('command-line: an export that arrives in part is exit code 1, and leaves no file', async () => {
   // The proxy ends the answer as if it were complete.
   const proxy = await startFaultProxy(harness.url, ({ method, headers }) =>
     method === 'GET' && headers.accept === 'application/x-ndjson' ? { kind: 'truncate', part: 0.5 } : undefined,
@@ -102,7 +102,7 @@ test('contract 14: an export that arrives in part is exit code 1, and leaves no 
   assert.equal(readFileSync(file, 'utf8').split('\n').length, count + 1);
 });
 
-test('contract 14: Ctrl-C ends an export, and leaves no file', async () => {
+test('command-line: Ctrl-C ends an export, and leaves no file', async () => {
   const file = join(folder, 'interrupted.ndjson');
   let asked = false;
   const proxy = await startFaultProxy(harness.url, async ({ headers }) => {

@@ -45,7 +45,7 @@ async function works(folder: string, group: string): Promise<void> {
   }
 }
 
-test('contract 14: plugin new says what it made and what comes next', async () => {
+test('command-line: plugin new says what it made and what comes next', async () => {
   const { code, stdout, stderr } = await made('garden');
   assert.deepEqual([code, stderr], [0, '']);
   assert.match(
@@ -54,10 +54,10 @@ test('contract 14: plugin new says what it made and what comes next', async () =
   );
 });
 
-test('contract 14: a plugin that plugin new made starts as it is, before it is built', () =>
+test('command-line: a plugin that plugin new made starts as it is, before it is built', () =>
   works(garden, 'garden.example.com'));
 
-test('contract 14: its model and routes have the group that --group says', async () => {
+test('command-line: its model and routes have the group that --group says', async () => {
   assert.equal((await made('orchard', '--group', 'fruit.example.org')).code, 0);
   await works(join(home, 'orchard'), 'fruit.example.org');
 });
@@ -67,14 +67,14 @@ for (const [what, args, says] of [
   ['a name that is none', ['Garden'], /"Garden" is no plugin name/],
   ['a group that is none', ['barn', '--group', 'Barn'], /"Barn" is no group/],
 ] as const) {
-  test(`contract 14: plugin new refuses ${what}`, async () => {
+  test(`command-line: plugin new refuses ${what}`, async () => {
     const { code, stderr } = await made(...args);
     assert.equal(code, 2);
     assert.match(stderr, says);
   });
 }
 
-test('contract 14: what plugin new made compiles under strict, without a cast', async () => {
+test('command-line: what plugin new made compiles under strict, without a cast', async () => {
   const config = JSON.parse(readFileSync(join(garden, 'tsconfig.json'), 'utf8')) as { compilerOptions: object };
   // Before the package is published, its types are those of the sources here, which want the types of Node.js alone.
   const paths = { kindred: ['index.ts'], 'kindred/testing': ['testing/index.ts'] };
@@ -91,7 +91,7 @@ test('contract 14: what plugin new made compiles under strict, without a cast', 
   assert.doesNotMatch(readFileSync(join(garden, 'plugin.test.ts'), 'utf8'), / as (?!\{ )/);
 });
 
-test('contract 9: it is built, packed and installed, and starts from there; its tests pass', async () => {
+test('plugins: it is built, packed and installed, and starts from there; its tests pass', async () => {
   await script('build');
   const tests = ['--import', join(root, 'node_modules/tsx/dist/loader.mjs'), '--test', '--test-reporter=tap'];
   const tested = await run(process.execPath, tests, {

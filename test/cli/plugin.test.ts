@@ -10,7 +10,7 @@ let harness: Harness | undefined;
 afterEach(() => harness?.stop());
 
 for (const reservedDomain of ['platform.run', 'service.example.org']) {
-  test(`contract 14: plugin list, disable, enable and export know the service's own domain - ${reservedDomain}`, async () => {
+  test(`command-line: plugin list, disable, enable and export know the service's own domain - ${reservedDomain}`, async () => {
     const plugin = definePlugin({ start: ({ schemeManager }) => void schemeManager.register(Book) });
     const started = await startHarness({ reservedDomain, plugins: [{ name: 'library', version: '1.0.0', plugin }] });
     harness = started;

@@ -55,7 +55,7 @@ function readyUrl({ output, child }: Started): Promise<string> {
   );
 }
 
-test('contract 14: serve prints the token once and where it is ready, keeps what it stored, and stops on SIGTERM with exit code 0', async () => {
+test('command-line: serve prints the token once and where it is ready, keeps what it stored, and stops on SIGTERM with exit code 0', async () => {
   const args = ['serve', '--database', `sqlite:${join(folder, 'a.db')}`, '--plugin', atlas, '--port', '0'];
   const first = start(args);
   const url = await readyUrl(first);
@@ -96,7 +96,7 @@ test('contract 14: serve prints the token once and where it is ready, keeps what
   assert.equal(await again.ended, 0);
 });
 
-test('contract 14: a config file, the environment and flags, with the configuration of a plugin', async () => {
+test('command-line: a config file, the environment and flags, with the configuration of a plugin', async () => {
   const plugin = join(folder, 'plugins', 'echo');
   mkdirSync(plugin, { recursive: true });
   writeFileSync(
@@ -144,7 +144,7 @@ plugins:
   assert.equal(await service.ended, 0);
 });
 
-test('contract 14: an unknown key of the config file ends serve with exit code 2 and one line', async () => {
+test('command-line: an unknown key of the config file ends serve with exit code 2 and one line', async () => {
   const file = join(folder, 'unknown.json');
   writeFileSync(file, '{"prot": 8080}');
   const service = start(['serve', '--config', file]);
@@ -152,7 +152,7 @@ test('contract 14: an unknown key of the config file ends serve with exit code 2
   assert.match(service.output.stderr, /^kindred: .*unknown\.json: unknown name prot; did you mean port\?\n$/);
 });
 
-test('contract 14: a plugin package that is not there ends serve with exit code 2 and a line for each, before a database is made', async () => {
+test('command-line: a plugin package that is not there ends serve with exit code 2 and a line for each, before a database is made', async () => {
   const empty = join(folder, 'empty');
   mkdirSync(empty);
   const archive = join(folder, 'todolist-1.0.0.tgz');
@@ -171,7 +171,7 @@ test('contract 14: a plugin package that is not there ends serve with exit code 
   assert.match(gone.output.stderr, /^kindred: There is no folder of plugins "\S+gone"\n$/);
 });
 
-test('contract 9: a plugin package that cannot be read is in the log with the reason', async () => {
+test('plugins: a plugin package that cannot be read is in the log with the reason', async () => {
   const broken = join(folder, 'broken');
   mkdirSync(broken);
   writeFileSync(join(broken, 'package.json'), '{ "name": 7 }');
@@ -220,7 +220,7 @@ const unusable: Unusable[] = [
   },
 ];
 for (const { name, address, env, message } of unusable) {
-  test(`contract 14: what cannot be listened on is said in a sentence, and leaves no new database - ${name}`, async () => {
+  test(`command-line: what cannot be listened on is said in a sentence, and leaves no new database - ${name}`, async () => {
     const other = createServer().listen(0, '127.0.0.1');
     try {
       await once(other, 'listening');
@@ -236,7 +236,7 @@ for (const { name, address, env, message } of unusable) {
   });
 }
 
-test('contract 14: a second signal ends serve at once', async () => {
+test('command-line: a second signal ends serve at once', async () => {
   const service = start([
     'serve',
     '--database',
@@ -274,7 +274,7 @@ export default definePlugin({
   return plugin;
 }
 
-test('contract 14: a Node.js that is too old is told so in one sentence', async () => {
+test('command-line: a Node.js that is too old is told so in one sentence', async () => {
   const old =
     'data:text/javascript,Object.defineProperty(process,"versions",{value:{...process.versions,node:"22.12.0"}})';
   const command = start(['--version'], {}, ['--import', old]);
@@ -282,7 +282,7 @@ test('contract 14: a Node.js that is too old is told so in one sentence', async 
   assert.match(command.output.stderr, /^kindred: Node\.js 24\.15 or newer is needed, this is 22\.12\.0 \(.*\)\.\n$/);
 });
 
-test('contract 14: the command is parsed by old versions of Node.js: it imports nothing before the check', async () => {
+test('command-line: the command is parsed by old versions of Node.js: it imports nothing before the check', async () => {
   const { parseSync } = await import('oxc-parser');
   const { readFileSync } = await import('node:fs');
   const { module } = parseSync('main.ts', readFileSync(main, 'utf8'));

@@ -38,7 +38,7 @@ const watches: { args: string[]; first: string; later: string }[] = [
   },
 ];
 for (const { args, first, later } of watches) {
-  test(`contract 14: a watch prints what is there and every change, of the names alone, until interrupted - ${args.join(' ')}`, async () => {
+  test(`command-line: a watch prints what is there and every change, of the names alone, until interrupted - ${args.join(' ')}`, async () => {
     const child = spawn(process.execPath, ['--import', 'tsx', main, ...args], {
       env: { PATH: process.env.PATH, KINDRED_SERVER: harness.url },
       stdio: ['ignore', 'pipe', 'inherit'],

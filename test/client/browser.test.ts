@@ -18,7 +18,7 @@ import { chromium } from 'playwright-core';
 const source = resolve(import.meta.dirname, '../../src');
 const executablePath = '/usr/bin/chromium';
 
-test('contract 11: the client brings nothing of Node.js and nothing of the service along', () => {
+test('api-description: the client brings nothing of Node.js and nothing of the service along', () => {
   const files = new Set<string>();
   const read = (file: string): void => {
     if (files.has(file)) return;
@@ -38,7 +38,7 @@ test('contract 11: the client brings nothing of Node.js and nothing of the servi
   assert.deepEqual(outside, [join(source, 'errors.ts')]);
 });
 
-test('contract 11: the client works in a browser: it writes, lists, streams and watches', async (context) => {
+test('api-description: the client works in a browser: it writes, lists, streams and watches', async (context) => {
   if (!existsSync(executablePath)) {
     context.skip(
       `NO BROWSER: ${executablePath} is missing (Debian: apt-get install chromium); the client was not tried in one`,

@@ -65,7 +65,7 @@ async function code(promise: Promise<unknown>): Promise<string> {
   return 'no error';
 }
 
-test('contract 11: the client reads over HTTP what the client inside the service reads', async () => {
+test('api-description: the client reads over HTTP what the client inside the service reads', async () => {
   const inside = harness.client;
   const options = ListOptions.builder()
     .labelSelector('atlas.example.com/region=Europe')
@@ -86,7 +86,7 @@ test('contract 11: the client reads over HTTP what the client inside the service
   );
 });
 
-test('contract 11: client.for(model) takes typed filters, sort keys and pages', async () => {
+test('api-description: client.for(model) takes typed filters, sort keys and pages', async () => {
   const page = await client.for(City).list({
     fields: { 'spec.country': ['AD', 'MC'], 'spec.population': { '>=': 10_000, '<': 20_000 } },
     labels: { 'atlas.example.com/region': 'Europe' },
@@ -103,7 +103,7 @@ test('contract 11: client.for(model) takes typed filters, sort keys and pages', 
   );
 });
 
-test('contract 11: writes of the client, with the errors of contract 5 and their members', async () => {
+test('api-description: writes of the client, with the errors of the reference and their members', async () => {
   const plains = client.for(Plain);
   const created = await plains.create({ metadata: { name: 'one' }, spec: { text: 'a' } });
   assert.equal(created.metadata.version, 0);
@@ -132,7 +132,7 @@ test('contract 11: writes of the client, with the errors of contract 5 and their
   assert.equal(await code(plains.delete('one')), '404 NotFound');
 });
 
-test('contract 11: updateStatus replaces the status alone, with and without the sub-resource', async () => {
+test('api-description: updateStatus replaces the status alone, with and without the sub-resource', async () => {
   const country = await client.get(Country, 'mc');
   const changed = { ...country, spec: { ...country.spec, area: 1 }, status: { cities: 6, population: 7 } };
   const stored = await client.updateStatus(Country, changed);
@@ -151,13 +151,13 @@ test('contract 11: updateStatus replaces the status alone, with and without the 
   assert.equal('status' in third, false);
 });
 
-test('contract 11: a decorated class is a type for the client too', async () => {
+test('api-description: a decorated class is a type for the client too', async () => {
   const note = await client.create(Note, { metadata: { generateName: 'note-' }, spec: { text: 'hello' } });
   assert.equal((await client.for(Note).get(note.metadata.name)).spec.text, 'hello');
   await assert.rejects(async () => client.get(class Nothing {} as never, 'x'), { code: 'InvalidModel' });
 });
 
-test('contract 11: retryOnConflict reads, changes and writes again until nobody was quicker', async () => {
+test('api-description: retryOnConflict reads, changes and writes again until nobody was quicker', async () => {
   await client.create(Plain, { metadata: { name: 'counter' }, spec: { text: '0' } });
   await Promise.all(
     Array.from({ length: 8 }, () =>
@@ -182,7 +182,7 @@ test('contract 11: retryOnConflict reads, changes and writes again until nobody 
   assert.equal(await code(retryOnConflict(other)), '404 NotFound');
 });
 
-test('contract 3: bulk import answers for each object in order, refused ones among them', async () => {
+test('api: bulk import answers for each object in order, refused ones among them', async () => {
   const good = (name: string) => ({ metadata: { name }, spec: { text: name } });
   const objects = [
     good('b1'),
@@ -207,7 +207,7 @@ test('contract 3: bulk import answers for each object in order, refused ones amo
   assert.equal(await client.count(Plain, ListOptions.parse({ fieldSelector: 'name^=b' })), 3);
 });
 
-test('contract 11: request reaches the routes that plugins write themselves', async () => {
+test('api-description: request reaches the routes that plugins write themselves', async () => {
   const found = await client.request<{ total: number }>('GET', '/apis/api.atlas.example.com/v1alpha1/cities/-/search', {
     query: { keyword: 'mon', size: '1', fieldSelector: ['spec.country=MC'] },
   });
@@ -215,7 +215,7 @@ test('contract 11: request reaches the routes that plugins write themselves', as
   assert.equal(await code(client.request('GET', '/apis/nothing.example.com')), '404 NotFound');
 });
 
-test('contract 13: a watch of the client lists first, sees every change, and goes on across a restart of the service', async () => {
+test('watch: a watch of the client lists first, sees every change, and goes on across a restart of the service', async () => {
   // A restart takes another free port: this address always leads to the service.
   const followed: typeof fetch = (input, init) => fetch(String(input).replace('http://service', harness.url), init);
   const seen: string[] = [];

@@ -8,7 +8,7 @@ import type { Line } from './writer.ts';
 
 for (const adapter of databaseAdapters()) {
   describe(`crash on ${adapter.name}`, () => {
-    it('contract 14: every acknowledged write survives kill -9 of the service', async () => {
+    it('command-line: every acknowledged write survives kill -9 of the service', async () => {
       const database = await adapter.create();
       const witness = new Witness();
       for (const round of ['1', '2', '3']) await crashRound(database, witness, round);
@@ -16,7 +16,7 @@ for (const adapter of databaseAdapters()) {
       await database.drop();
     });
 
-    it('contract 14: every acknowledged write survives kill -9 of the database server', {
+    it('command-line: every acknowledged write survives kill -9 of the database server', {
       skip: adapter.kind === 'sqlite' && 'SQLite has no server',
     }, async () => {
       const database = await adapter.create();

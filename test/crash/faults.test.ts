@@ -49,7 +49,7 @@ async function readable(store: Store, model: number, ids: readonly number[]): Pr
 }
 
 describe('I/O faults on a SQLite file', () => {
-  it('contract 5: a full disk answers StorageFull, reads go on, writes succeed when there is room again', async (t) => {
+  it('errors: a full disk answers StorageFull, reads go on, writes succeed when there is room again', async (t) => {
     const disk = smallDisk(6 * 2 ** 20, 'SQLite on a full disk');
     if (!disk) {
       t.skip('a small file system cannot be mounted here');
@@ -78,7 +78,7 @@ describe('I/O faults on a SQLite file', () => {
     }
   });
 
-  it('contract 5: a write that the system refuses answers NotReady, and the store goes on afterwards', async (t) => {
+  it('errors: a write that the system refuses answers NotReady, and the store goes on afterwards', async (t) => {
     const limit = (bytes: string): boolean => run('prlimit', `--pid=${process.pid}`, `--fsize=${bytes}:unlimited`);
     if (!limit('unlimited')) {
       t.skip('the program prlimit is not here');
@@ -103,7 +103,7 @@ describe('I/O faults on a SQLite file', () => {
     });
   });
 
-  it('contract 14: nothing acknowledged is lost when fsync fails for a while', async (t) => {
+  it('command-line: nothing acknowledged is lost when fsync fails for a while', async (t) => {
     const broken = failingFsync('SQLite with a failing fsync');
     if (!broken) {
       t.skip('no C compiler to build the faulty fsync with');

@@ -7,7 +7,7 @@ for (const { kind, name } of databaseAdapters()) {
   if (faults.length === 0) continue;
   describe(`I/O faults below ${name}`, () => {
     for (const fault of faults) {
-      it(`contract 14: ${fault.title}: writes say so, nothing acknowledged is lost, the service goes on by itself`, async (t) => {
+      it(`command-line: ${fault.title}: writes say so, nothing acknowledged is lost, the service goes on by itself`, async (t) => {
         const result = await faultRound(fault);
         if (result) t.diagnostic(JSON.stringify(result));
         else t.skip('see the line above');

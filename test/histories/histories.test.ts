@@ -7,7 +7,7 @@ import { Replica, record } from './record.ts';
 
 const adapter = databaseAdapters().find(({ kind }) => kind === 'postgres');
 
-it('contract 3: what clients of three replicas are answered has one order, while replicas are killed and paused', {
+it('api: what clients of three replicas are answered has one order, while replicas are killed and paused', {
   skip: adapter ? false : 'PostgreSQL is not among the databases of this run',
 }, async () => {
   const database = await adapter!.create();

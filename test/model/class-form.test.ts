@@ -115,12 +115,12 @@ test('spec: Schema constraints - nested objects and references to the same model
   );
 });
 
-test('contract 1: a field without @Schema is no part of the model', () => {
+test('declaration: a field without @Schema is no part of the model', () => {
   assert.deepEqual(found({ name: 'a', notInTheModel: 'x' }), ['/spec/notInTheModel additionalProperties']);
   assert.deepEqual(found({ name: 'a' }, { status: { phase: 'x', other: 1 } }), ['/status/other additionalProperties']);
 });
 
-test('contract 1: without spec the fields themselves are the model (the 2.12 form), fields of a base class with them', () => {
+test('declaration: without spec the fields themselves are the model (the 2.12 form), fields of a base class with them', () => {
   class Titled extends AbstractExtension {
     @Schema({ type: 'string', requiredMode: 'REQUIRED' }) title!: string;
   }
@@ -140,7 +140,7 @@ test('contract 1: without spec the fields themselves are the model (the 2.12 for
   );
 });
 
-test('contract 1: spec is required unless NOT_REQUIRED', () => {
+test('declaration: spec is required unless NOT_REQUIRED', () => {
   @GVK({ group: 'demo.example.com', version: 'v1', kind: 'A', singular: 'a', plural: 'as' })
   class Required extends AbstractExtension {
     @Schema({ type: Address }) spec!: Address;
@@ -159,7 +159,7 @@ test('contract 1: spec is required unless NOT_REQUIRED', () => {
   assert.equal(Scheme.buildFromType(Optional).validator.validate(base).count, 0);
 });
 
-test('contract 1: declaration errors of the class form name the field, the rule and the value', () => {
+test('declaration: declaration errors of the class form name the field, the rule and the value', () => {
   const refused = (attributes: any, message: RegExp): void => {
     @GVK({ group: 'demo.example.com', version: 'v1', kind: 'Bad', singular: 'bad', plural: 'bads' })
     class Bad extends AbstractExtension {
@@ -176,7 +176,7 @@ test('contract 1: declaration errors of the class form name the field, the rule 
   refused({ pattern: '(a+)+\\1' }, /at \/properties\/field\/pattern/);
 });
 
-test('contract 1: a class that stands as a type is a decorated one', () => {
+test('declaration: a class that stands as a type is a decorated one', () => {
   class Plain {
     a?: string;
   }
@@ -192,7 +192,7 @@ test('contract 1: a class that stands as a type is a decorated one', () => {
   }
 });
 
-test('contract 1: what is no model is refused: a class without GVK, one that does not extend AbstractExtension', () => {
+test('declaration: what is no model is refused: a class without GVK, one that does not extend AbstractExtension', () => {
   class Plain extends AbstractExtension {}
   class Heir extends Person {}
   assert.throws(() => Scheme.buildFromType(Plain), /class Plain/);
@@ -206,7 +206,7 @@ test('contract 1: what is no model is refused: a class without GVK, one that doe
   assert.throws(() => Scheme.buildFromType(Loose), /Loose has @GVK but does not extend AbstractExtension/);
 });
 
-test('contract 1: both forms of one model give the same schema', () => {
+test('declaration: both forms of one model give the same schema', () => {
   const gvk = { group: 'demo.example.com', version: 'v1', kind: 'Same', singular: 'same', plural: 'sames' };
   @GVK(gvk)
   class Same extends AbstractExtension {

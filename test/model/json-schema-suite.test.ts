@@ -89,7 +89,7 @@ for (const [file, groups] of Object.entries(suite.files)) {
     counts.leftOut += groups.flatMap((group) => group.tests).length;
     continue;
   }
-  test(`contract 2: keywords and formats as the JSON Schema Test Suite says - ${file}`, () => {
+  test(`objects: keywords and formats as the JSON Schema Test Suite says - ${file}`, () => {
     const failures: string[] = [];
     for (const { description, schema, tests } of groups) {
       const group = `${file}: ${description}`;
@@ -114,7 +114,7 @@ for (const [file, groups] of Object.entries(suite.files)) {
   });
 }
 
-test('contract 2: the tables of exceptions name nothing that is not in the suite', () => {
+test('objects: the tables of exceptions name nothing that is not in the suite', () => {
   const groups = Object.entries(suite.files).flatMap(([file, list]) =>
     list.map((one) => ({ file, name: `${file}: ${one.description}`, tests: one.tests })),
   );

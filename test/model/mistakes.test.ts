@@ -1,4 +1,4 @@
-/** A declaration with several mistakes: all of them are told at once (contract section 1). */
+/** A declaration with several mistakes: all of them are told at once (docs/reference/declaration.md). */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { KindredError } from '../../src/errors.ts';
@@ -110,7 +110,7 @@ const cases: { name: string; declare: () => unknown; says: RegExp[] }[] = [
 ];
 
 for (const { name, declare, says } of cases) {
-  test(`contract 1: every mistake is told at once - ${name}`, () => {
+  test(`declaration: every mistake is told at once - ${name}`, () => {
     const { en, zh } = mistakesOf(declare);
     const [head, ...parts] = en.split(/(?:; )?\(\d+\) /);
     assert.equal(head, `${says.length} mistakes: `, en);
@@ -119,14 +119,14 @@ for (const { name, declare, says } of cases) {
   });
 }
 
-test('contract 1: one mistake is told as it is', () => {
+test('declaration: one mistake is told as it is', () => {
   assert.match(
     mistakesOf(() => defineModel({ gvk: { ...gvk, kind: 'thing' }, spec: {} })).en,
     /^The GVK attribute "kind"/,
   );
 });
 
-test('contract 1: a schema that contains itself, in two places, is an error soon', () => {
+test('declaration: a schema that contains itself, in two places, is an error soon', () => {
   const schema: { properties: Record<string, object> } = { properties: {} };
   schema.properties.a = schema;
   schema.properties.b = schema;

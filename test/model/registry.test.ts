@@ -56,7 +56,7 @@ test('spec: Model definition - register in start(), unregister with a scheme bui
   assert.deepEqual(events, ['+things p', '-things p']);
 });
 
-test('contract 1: the same GVK again is a no-op for the same owner and declaration, an error otherwise', () => {
+test('declaration: the same GVK again is a no-op for the same owner and declaration, an error otherwise', () => {
   const { registry, manager, events } = setUp();
   const scheme = manager.register(make());
   assert.equal(manager.register(make()), scheme);
@@ -69,7 +69,7 @@ test('contract 1: the same GVK again is a no-op for the same owner and declarati
   refused(() => registry.register(make(), undefined, 'q'), /already registered by p/);
 });
 
-test('contract 1: a kind or plural that is registered in the group is an error, in another group it is not', () => {
+test('declaration: a kind or plural that is registered in the group is an error, in another group it is not', () => {
   const { manager } = setUp();
   manager.register(make());
   refused(() => manager.register(make({ version: 'v2' })), /one version of a kind at a time/);
@@ -77,7 +77,7 @@ test('contract 1: a kind or plural that is registered in the group is an error, 
   manager.register(make({ group: 'other.example.com' }));
 });
 
-test('contract 1: reserved groups are the service’s own', () => {
+test('declaration: reserved groups are the service’s own', () => {
   const { registry, manager } = setUp();
   for (const group of ['', 'platform.run', 'a.platform.run']) {
     refused(() => manager.register(make({ group })), /is reserved/);
@@ -85,7 +85,7 @@ test('contract 1: reserved groups are the service’s own', () => {
   }
 });
 
-test('contract 1: unregister does nothing for others and for what is not registered', () => {
+test('declaration: unregister does nothing for others and for what is not registered', () => {
   const { registry, manager } = setUp();
   const scheme = manager.register(make());
   registry.unregister(scheme, 'q');
@@ -94,7 +94,7 @@ test('contract 1: unregister does nothing for others and for what is not registe
   assert.deepEqual(manager.schemes(), [scheme]);
 });
 
-test('contract 1: indexes of the declaration and of the registration are added, their names unique together', () => {
+test('declaration: indexes of the declaration and of the registration are added, their names unique together', () => {
   const { manager } = setUp();
   const Thing = defineModel({
     gvk,
@@ -112,7 +112,7 @@ test('contract 1: indexes of the declaration and of the registration are added, 
   );
 });
 
-test('contract 2: an unknown format is a warning at registration', () => {
+test('objects: an unknown format is a warning at registration', () => {
   const { manager, warnings } = setUp();
   manager.register(make({}, { type: 'string', format: 'iban' }));
   assert.match(warnings.join(), /Thing \(demo.example.com\/v1\): the schema at \/spec\/format names the format "iban"/);

@@ -71,11 +71,11 @@ for (const [format, good, bad] of [
 }
 
 for (const format of ['binary', 'password']) {
-  check(`contract 2: format ${format} admits every string`, { type: 'string', format }, [['any \u0000 text']]);
+  check(`objects: format ${format} admits every string`, { type: 'string', format }, [['any \u0000 text']]);
 }
 
 check(
-  'contract 2: no coercion of types, enum values exact',
+  'objects: no coercion of types, enum values exact',
   { type: 'object', properties: { a: { type: 'integer' }, b: { enum: ['X', 1, { c: [1] }] } } },
   [
     [{ a: 1.0, b: { c: [1] } }],
@@ -85,7 +85,7 @@ check(
 );
 
 check(
-  'contract 2: all violations at once, at every depth',
+  'objects: all violations at once, at every depth',
   {
     type: 'object',
     properties: {
@@ -110,13 +110,13 @@ const open = { type: 'object' };
 const ab = { type: 'object', properties: { a: {}, b: {} } };
 
 check(
-  'contract 2: an object schema with properties is closed, one without is open',
+  'objects: an object schema with properties is closed, one without is open',
   { ...ab, properties: { a: open, b: { ...ab, additionalProperties: true } } },
   [[{ a: { any: 1 }, b: { any: 1 } }], [{ c: 1 }, '/spec/c additionalProperties']],
 );
 
 check(
-  'contract 2: branches of allOf, $ref, dependentSchemas count together',
+  'objects: branches of allOf, $ref, dependentSchemas count together',
   {
     properties: { a: {} },
     allOf: [{ properties: { b: {} } }, { $ref: '#/$defs/c' }],
@@ -127,7 +127,7 @@ check(
 );
 
 check(
-  'contract 2: of anyOf and oneOf the branches that hold count',
+  'objects: of anyOf and oneOf the branches that hold count',
   {
     oneOf: [
       { properties: { kind: { const: 'x' }, x: {} }, required: ['kind'] },
@@ -138,7 +138,7 @@ check(
 );
 
 check(
-  'contract 2: if, then and else count',
+  'objects: if, then and else count',
   {
     properties: { a: {} },
     if: { properties: { a: { const: 1 } }, required: ['a'] },
@@ -150,19 +150,19 @@ check(
 );
 
 check(
-  'contract 2: members are counted together below shared places too',
+  'objects: members are counted together below shared places too',
   { allOf: [{ properties: { n: { properties: { a: {} } } } }, { properties: { n: { properties: { b: {} } } } }] },
   [[{ n: { a: 1, b: 2 } }], [{ n: { a: 1, c: 2 } }, '/spec/n/c additionalProperties']],
 );
 
 check(
-  'contract 2: a not branch is not closed',
+  'objects: a not branch is not closed',
   { type: 'object', properties: { a: {}, b: {} }, not: { properties: { a: { const: 1 } }, required: ['a'] } },
   [[{ b: 1 }], [{ a: 1, b: 1 }, '/spec not'], [{ a: 2, b: 1 }]],
 );
 
 check(
-  'contract 2: __proto__ and constructor are member names like any other',
+  'objects: __proto__ and constructor are member names like any other',
   JSON.parse(
     '{"type":"object","properties":{"__proto__":{"type":"string"},"constructor":{"type":"string"}},"required":["__proto__","constructor"]}',
   ),
@@ -178,12 +178,12 @@ check(
 );
 
 check(
-  'contract 2: where one alternative is of the value’s shape, its violations are reported too',
+  'objects: where one alternative is of the value’s shape, its violations are reported too',
   { anyOf: [{ type: 'null' }, { type: 'object', properties: { a: { type: 'string' } } }] },
   [[null], [{ a: 1 }, '/spec anyOf', '/spec/a type']],
 );
 
-test('contract 1: nullable and boolean exclusiveMinimum of OpenAPI 3.0 are understood', () => {
+test('declaration: nullable and boolean exclusiveMinimum of OpenAPI 3.0 are understood', () => {
   const scheme = schemeOf({
     type: 'object',
     properties: {
@@ -208,13 +208,13 @@ test('contract 1: nullable and boolean exclusiveMinimum of OpenAPI 3.0 are under
   assert.deepEqual(properties.d, { type: 'integer', exclusiveMinimum: 1, maximum: 9 });
 });
 
-test('contract 1: Zod’s toJSONSchema is accepted', () => {
+test('declaration: Zod’s toJSONSchema is accepted', () => {
   const scheme = schemeOf(z.toJSONSchema(z.object({ name: z.string().min(1), email: z.email().optional() })));
   assert.deepEqual(found(scheme, { name: 'a', email: 'ada@example.com' }), []);
   assert.deepEqual(found(scheme, { name: '', x: 1 }), ['/spec/name minLength', '/spec/x additionalProperties']);
 });
 
-test('contract 1: spec and status are documents of their own: # and #/$defs resolve against them', () => {
+test('declaration: spec and status are documents of their own: # and #/$defs resolve against them', () => {
   const model = defineModel({
     gvk,
     spec: {
@@ -242,7 +242,7 @@ test('contract 1: spec and status are documents of their own: # and #/$defs reso
   assert.equal(status.properties.n.$ref, '#/properties/status/$defs/n');
 });
 
-test('contract 1: the 2.12 form: schema describes everything beside apiVersion, kind and metadata', () => {
+test('declaration: the 2.12 form: schema describes everything beside apiVersion, kind and metadata', () => {
   const model = defineModel({
     gvk,
     schema: { type: 'object', properties: { title: { type: 'string' }, child: { $ref: '#' } }, required: ['title'] },
@@ -262,7 +262,7 @@ test('contract 1: the 2.12 form: schema describes everything beside apiVersion, 
   assert.equal(schema.$defs.fields.properties.title.type, 'string');
 });
 
-test('contract 1: spec is required unless declared optional, status never is; other members are unknown', () => {
+test('declaration: spec is required unless declared optional, status never is; other members are unknown', () => {
   const scheme = Scheme.buildFromType(defineModel({ gvk, spec: { type: 'object' }, status: { type: 'object' } }));
   const object = { apiVersion: 'x', kind: 'y', metadata: { name: 'a' }, other: 1 };
   assert.deepEqual(
@@ -271,7 +271,7 @@ test('contract 1: spec is required unless declared optional, status never is; ot
   );
 });
 
-test('contract 2: default is applied to absent members, through references, items and "or null"', () => {
+test('objects: default is applied to absent members, through references, items and "or null"', () => {
   const scheme = schemeOf({
     type: 'object',
     properties: {
@@ -291,7 +291,7 @@ test('contract 2: default is applied to absent members, through references, item
   assert.notEqual(other.spec.b.c, object.spec.b.c);
 });
 
-test('contract 2: default is taken from what a member refers to, the one beside the reference wins', () => {
+test('objects: default is taken from what a member refers to, the one beside the reference wins', () => {
   const scheme = schemeOf({
     type: 'object',
     properties: {
@@ -307,7 +307,7 @@ test('contract 2: default is taken from what a member refers to, the one beside 
   assert.deepEqual(object.spec, { a: 7, b: 3, c: 7, d: 7 });
 });
 
-test('contract 2: the default of spec as a whole stands for an absent spec', () => {
+test('objects: the default of spec as a whole stands for an absent spec', () => {
   for (const inner of [{ type: 'integer' }, { type: 'integer', default: 2 }]) {
     const scheme = schemeOf({ type: 'object', properties: { a: { type: 'integer' }, b: inner }, default: { a: 1 } });
     const object: ExtensionObject = { apiVersion: 'demo.example.com/v1', kind: 'Thing', metadata: { name: 'a' } };
@@ -354,7 +354,7 @@ const refused: readonly (readonly [spec: unknown, path: string])[] = [
 
 for (const [spec, path] of refused) {
   const shown = JSON.stringify(spec, (_, value) => (typeof value === 'bigint' ? `${value}n` : value));
-  test(`contract 1: an invalid schema names its own path - ${shown}`, () => {
+  test(`declaration: an invalid schema names its own path - ${shown}`, () => {
     assert.throws(
       () => defineModel({ gvk, spec: spec as object }),
       (error) => {
@@ -367,19 +367,19 @@ for (const [spec, path] of refused) {
   });
 }
 
-test('contract 1: what contains itself is refused, not followed', () => {
+test('declaration: what contains itself is refused, not followed', () => {
   const schema: Record<string, unknown> = { type: 'object' };
   schema.properties = { a: schema };
   assert.throws(() => defineModel({ gvk, spec: schema }), /contains itself/);
 });
 
-test('contract 2: an unknown format passes with a warning', () => {
+test('objects: an unknown format passes with a warning', () => {
   const scheme = schemeOf({ type: 'string', format: 'iban' });
   assert.deepEqual(found(scheme, 'anything'), []);
   assert.match(scheme.warnings.join(), /at \/spec\/format names the format "iban", which is not checked/);
 });
 
-test('contract 1: defineModel refuses members it does not know, both forms at once, and a schema of no object', () => {
+test('declaration: defineModel refuses members it does not know, both forms at once, and a schema of no object', () => {
   assert.throws(() => defineModel({ gvk, specs: {} } as never), /no member "specs"/);
   assert.throws(() => defineModel({ gvk, spec: {}, schema: {} } as never), /use one form/);
   for (const declaration of [undefined, null, 'Person']) {
@@ -440,7 +440,7 @@ test('a union whose alternatives cannot be told apart is given up after a bounde
   assert.deepEqual(found(scheme, tree(30, { op: 'or' })).slice(-1), ['/spec limit']);
 });
 
-test('contract 2: a member that only an alternative declares which does not hold is unknown', () => {
+test('objects: a member that only an alternative declares which does not hold is unknown', () => {
   const object = (properties: object) => ({ type: 'object', properties });
   const branches = [
     object({ a: { type: 'string' }, b: { type: 'number' } }),

@@ -26,7 +26,7 @@ function check(scheme: Scheme, rest: object): { found: string[]; object: Extensi
   };
 }
 
-test('contract 1: a Zod schema is taken as it is, with its rules and defaults', () => {
+test('declaration: a Zod schema is taken as it is, with its rules and defaults', () => {
   const spec = z.object({
     text: z.string().min(1).max(5),
     pinned: z.boolean().default(false),
@@ -52,14 +52,14 @@ test('contract 1: a Zod schema is taken as it is, with its rules and defaults', 
   assert.deepEqual(check(scheme, {}).found, ['/spec required']);
 });
 
-test('contract 1: a Standard Schema that takes undefined makes an optional spec', () => {
+test('declaration: a Standard Schema that takes undefined makes an optional spec', () => {
   const optional = Scheme.buildFromType(defineModel({ gvk, spec: z.object({ text: z.string() }).optional() }));
   assert.deepEqual([optional.specRequired, check(optional, {}).found], [false, []]);
   const filled = Scheme.buildFromType(defineModel({ gvk, spec: z.object({ n: z.int() }).default({ n: 1 }) }));
   assert.deepEqual(check(filled, {}), { found: [], object: objectOf({ spec: { n: 1 } }) });
 });
 
-test('contract 1: a Standard Schema may be a part of another schema, and describe a model without a spec', () => {
+test('declaration: a Standard Schema may be a part of another schema, and describe a model without a spec', () => {
   const nested = Scheme.buildFromType(
     defineModel({ gvk, spec: Type.Object({ at: z.object({ x: z.int() }) as object }) }),
   );
@@ -68,7 +68,7 @@ test('contract 1: a Standard Schema may be a part of another schema, and describ
   assert.deepEqual(check(whole, {}).found, ['/title required']);
 });
 
-test('contract 1: a schema that refers to itself is one as a whole, not as a part', () => {
+test('declaration: a schema that refers to itself is one as a whole, not as a part', () => {
   const Node = z.object({
     name: z.string(),
     get children() {
@@ -116,7 +116,7 @@ const refused: { name: string; spec: object; says: RegExp }[] = [
 ];
 
 for (const { name, spec, says } of refused) {
-  test(`contract 1: what cannot be enforced exactly is an error - ${name} of a Standard Schema`, () => {
+  test(`declaration: what cannot be enforced exactly is an error - ${name} of a Standard Schema`, () => {
     assert.throws(
       () => defineModel({ gvk, spec }),
       (error) => error instanceof KindredError && error.code === 'InvalidModel' && says.test(error.message),

@@ -7,7 +7,7 @@ import { Conformance } from './conformance.ts';
 
 const json = { 'content-type': 'application/json' };
 
-describe('contract 11: requests and answers are as the description says, in both directions', () => {
+describe('api-description: requests and answers are as the description says, in both directions', () => {
   const api = withApi();
 
   async function description(): Promise<Conformance> {

@@ -27,7 +27,7 @@ const registry = registryOf(
 );
 const verbs = ['get', 'list', 'watch', 'create', 'update', 'patch', 'delete'];
 
-test('contract 11: /apis lists the groups with their versions, the empty group is not among them', () => {
+test('api-description: /apis lists the groups with their versions, the empty group is not among them', () => {
   assert.deepEqual(discover(registry, '/apis'), {
     groups: [
       { name: 'a.example.com', versions: [{ groupVersion: 'a.example.com/v1', version: 'v1' }] },
@@ -42,13 +42,13 @@ test('contract 11: /apis lists the groups with their versions, the empty group i
   });
 });
 
-test('contract 11: /apis/<group> is one of these', () => {
+test('api-description: /apis/<group> is one of these', () => {
   const { groups } = discover(registry, '/apis') as { groups: object[] };
   assert.deepEqual(discover(registry, '/apis/demo.example.com'), groups[1]);
   assert.equal(discover(registry, '/apis/none.example.com'), undefined);
 });
 
-test('contract 11: /apis/<group>/<version> lists the resources with their verbs, sub-resources too', () => {
+test('api-description: /apis/<group>/<version> lists the resources with their verbs, sub-resources too', () => {
   assert.deepEqual(discover(registry, '/apis/demo.example.com/v1alpha1'), {
     groupVersion: 'demo.example.com/v1alpha1',
     resources: [
@@ -62,14 +62,14 @@ test('contract 11: /apis/<group>/<version> lists the resources with their verbs,
   }
 });
 
-test('contract 11: /api/<version> lists the resources of the empty group', () => {
+test('api-description: /api/<version> lists the resources of the empty group', () => {
   assert.deepEqual(discover(registry, '/api/v1alpha1'), {
     groupVersion: 'v1alpha1',
     resources: [{ name: 'notes', singularName: 'note', kind: 'Note', verbs }],
   });
 });
 
-test('contract 12: discovery shows a caller what the caller may use', () => {
+test('permissions: discovery shows a caller what the caller may use', () => {
   const mayUse = (access: object) =>
     'resource' in access && access.resource === 'persons' && 'verb' in access && access.verb === 'get';
   assert.deepEqual(discover(registry, '/apis', mayUse), {
@@ -88,7 +88,7 @@ test('contract 12: discovery shows a caller what the caller may use', () => {
   );
 });
 
-test('contract 11: the page and its assets are served by the service, with a strict content security policy', async () => {
+test('api-description: the page and its assets are served by the service, with a strict content security policy', async () => {
   const page = (await swaggerFile('/swagger-ui.html'))!;
   const html = page.body.toString();
   assert.match(page.headers['content-security-policy']!, /default-src 'none'; script-src 'self'/);

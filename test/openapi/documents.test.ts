@@ -139,7 +139,7 @@ function operationsOf(document: any): { path: string; method: string; operation:
   );
 }
 
-test('contract 11: every document is OpenAPI 3.1, valid by an independent validator, with unique operationIds', async () => {
+test('api-description: every document is OpenAPI 3.1, valid by an independent validator, with unique operationIds', async () => {
   const { read } = example();
   for (const [name, title] of groups) {
     const document = read(name);
@@ -154,7 +154,7 @@ test('contract 11: every document is OpenAPI 3.1, valid by an independent valida
   }
 });
 
-test('contract 11: a second validator, of references and unique operations too, has no errors either', async () => {
+test('api-description: a second validator, of references and unique operations too, has no errors either', async () => {
   const { read } = example();
   const folder = await mkdtemp(join(tmpdir(), 'kindred-openapi-'));
   try {
@@ -211,7 +211,7 @@ test('spec: API description - five groups: aggregated, extension, console, user-
   assert.equal(documents.document('apis_none.api_v1alpha1'), undefined);
 });
 
-test('contract 11: generated operations have the tag <Kind><Version> and operationIds by verb and kind', () => {
+test('api-description: generated operations have the tag <Kind><Version> and operationIds by verb and kind', () => {
   const document = example().read(extension);
   const ofPersons = operationsOf(document).filter(({ path }) =>
     path.startsWith('/apis/demo.example.com/v1alpha1/persons'),
@@ -232,7 +232,7 @@ test('contract 11: generated operations have the tag <Kind><Version> and operati
   );
 });
 
-test('contract 11: of two models that share a kind the later gets <Version><GroupInCamelCase> appended', () => {
+test('api-description: of two models that share a kind the later gets <Version><GroupInCamelCase> appended', () => {
   const document = example().read(extension);
   const item = document.paths['/apis/other.example.com/v1beta1/persons'];
   assert.equal(item.get.operationId, 'listPersonV1beta1OtherExampleCom');
@@ -244,7 +244,7 @@ test('contract 11: of two models that share a kind the later gets <Version><Grou
   );
 });
 
-test('contract 11: statuses, error bodies, headers, parameters, description and example are described', () => {
+test('api-description: statuses, error bodies, headers, parameters, description and example are described', () => {
   const document = example().read(extension);
   const { get: list, post } = document.paths['/apis/demo.example.com/v1alpha1/persons'];
   const names = list.parameters.map((one: any) =>
@@ -284,7 +284,7 @@ test('contract 11: statuses, error bodies, headers, parameters, description and 
   assert.deepEqual(document.components.securitySchemes.bearer.scheme, 'bearer');
 });
 
-test('contract 11: a schema that refers to itself becomes components that refer to each other', () => {
+test('api-description: a schema that refers to itself becomes components that refer to each other', () => {
   const { schemas } = example().read(extension).components;
   assert.deepEqual(schemas['Tree.spec'].properties.root, { $ref: '#/components/schemas/Tree.spec.Node' });
   assert.deepEqual(schemas['Tree.spec.Node'].properties.children.items, {
@@ -373,7 +373,7 @@ test('spec: API description - operationId, description, tag, response type of a 
   assert.deepEqual(post.responses[422], { $ref: '#/components/responses/Error422' });
 });
 
-test('contract 11: operationIds and schemas differ in more than case', () => {
+test('api-description: operationIds and schemas differ in more than case', () => {
   const { registry, custom, read } = example();
   const shout = defineModel({
     gvk: { group: 'shout.example.com', version: 'v1', kind: 'PERSON', singular: 'person', plural: 'persons' },
@@ -405,7 +405,7 @@ test('contract 11: operationIds and schemas differ in more than case', () => {
   assert.equal(new Set(names).size, names.length);
 });
 
-test('contract 10: a route answers with a page of a model, registered or not', async () => {
+test('custom-routes: a route answers with a page of a model, registered or not', async () => {
   const { custom, read } = example();
   const Loose = defineModel({
     gvk: { group: 'loose.example.com', version: 'v1', kind: 'Loose', singular: 'loose', plural: 'looses' },
@@ -459,7 +459,7 @@ test('contract 10: a route answers with a page of a model, registered or not', a
   );
 });
 
-test('contract 11: documents are always current, and an entity tag names each state', () => {
+test('api-description: documents are always current, and an entity tag names each state', () => {
   const { registry, documents, read, custom } = example();
   const before = documents.document(extension!)!;
   assert.equal(documents.document(extension!), before);
@@ -473,7 +473,7 @@ test('contract 11: documents are always current, and an entity tag names each st
   assert.deepEqual(read(console).paths, {});
 });
 
-test('contract 12: the description shows a caller what the caller may use', () => {
+test('permissions: the description shows a caller what the caller may use', () => {
   const { read } = example();
   const document = read(
     aggregated,
@@ -491,7 +491,7 @@ test('contract 12: the description shows a caller what the caller may use', () =
   assert.equal(document.components.schemas.PersonV1beta1OtherExampleCom, undefined);
 });
 
-test('contract 11: without authentication no token is described', async () => {
+test('api-description: without authentication no token is described', async () => {
   const { registry, custom } = example();
   const documents = new ApiDocuments({ registry, custom, version: '1', authentication: false });
   const document = JSON.parse(documents.document(aggregated!)!.json.toString());
@@ -500,7 +500,7 @@ test('contract 11: without authentication no token is described', async () => {
   assert.deepEqual(await new Validator().validate(document), { valid: true });
 });
 
-test('contract 11: the change of one model among 500 describes that one alone', async (context) => {
+test('api-description: the change of one model among 500 describes that one alone', async (context) => {
   const { registry, documents } = build();
   const modelOf = (i: number, field = 'title') =>
     defineModel({

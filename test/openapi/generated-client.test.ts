@@ -132,7 +132,7 @@ const greeter = definePlugin({
   stop() {},
 });
 
-test('contract 11: a TypeScript client generated from the description compiles under strict and works', async () => {
+test('api-description: a TypeScript client generated from the description compiles under strict and works', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'kindred-client-'));
   const service = await createService({
     database: 'sqlite::memory:',

@@ -127,7 +127,7 @@ test('spec: API description - viewable at /swagger-ui.html, in a browser: the gr
   });
 });
 
-test('contract 12: /swagger-ui.html asks for a token and sends it when it loads the documents too', async (context) => {
+test('permissions: /swagger-ui.html asks for a token and sends it when it loads the documents too', async (context) => {
   await open(context, {}, async ({ page, complaints, token, url }) => {
     const login = page.locator('#login');
     await login.waitFor({ state: 'visible' });

@@ -47,7 +47,7 @@ describe('atlas', () => {
     }
   }
 
-  it('contract 9: brings its regions and saved queries along', async () => {
+  it('plugins: brings its regions and saved queries along', async () => {
     const list = async (plural: string) =>
       (
         (await (await harness.fetch(`${path}/${plural}?sort=metadata.name,asc`)).json()) as { items: Region[] }
@@ -57,7 +57,7 @@ describe('atlas', () => {
     assert.deepEqual(await list('savedqueries'), ['capitals-of-europe', 'landlocked-countries', 'largest-cities']);
   });
 
-  it('contract 8: the status of a country is right under any order of changes', async () => {
+  it('controllers: the status of a country is right under any order of changes', async () => {
     // Some cities come before their country.
     const all = [...cities(codes)];
     const half = all.length >> 1;

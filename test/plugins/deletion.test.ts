@@ -47,7 +47,7 @@ const gone = (harness: Harness, name: string) =>
 describe('deletion', () => {
   afterEach(cleanUp);
 
-  it('spec: States and transitions - declared for deletion it stays readable; contract 6: gone when a controller removes the last finalizer', async () => {
+  it('spec: States and transitions - declared for deletion it stays readable; objects: gone when a controller removes the last finalizer', async () => {
     const { plugins, archive, shut } = archivist();
     const harness = await harnessOf({ plugins });
     shut(true);
@@ -65,7 +65,7 @@ describe('deletion', () => {
     assert.equal(archive.get('emma'), 3);
   });
 
-  it('contract 6: after it is gone the name is free, and the new object begins at version 0', async () => {
+  it('objects: after it is gone the name is free, and the new object begins at version 0', async () => {
     const { plugins, archive } = archivist();
     const harness = await harnessOf({ plugins });
     for (let round = 1; round <= 3; round += 1) {
@@ -77,7 +77,7 @@ describe('deletion', () => {
     }
   });
 
-  it('contract 6: a restart in the middle of a deletion: it goes on afterwards', async () => {
+  it('objects: a restart in the middle of a deletion: it goes on afterwards', async () => {
     const { plugins, archive, shut } = archivist();
     const harness = await harnessOf({ persistent: true, plugins });
     shut(true);

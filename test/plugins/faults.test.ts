@@ -47,7 +47,7 @@ export default definePlugin({ start() {} });
     { name: 'throws', does: 'a throw in a timer', reason: 'UncaughtException', message: /out of the blue/ },
   ];
   for (const { name, does, reason, message } of cases) {
-    it(`contract 9: ${does} does not end the service and is named on the Plugin object`, async () => {
+    it(`plugins: ${does} does not end the service and is named on the Plugin object`, async () => {
       const status = await until(async () => {
         const now = await statusOf(name);
         return now.reason === reason && now;
@@ -57,7 +57,7 @@ export default definePlugin({ start() {} });
     });
   }
 
-  it('contract 9: a plugin that goes on after its stop writes nothing any more', async () => {
+  it('plugins: a plugin that goes on after its stop writes nothing any more', async () => {
     await until(
       async () =>
         ((await (await fetch(`${url}/apis/hostile.example.com/v1/lates`)).json()) as { total: number }).total > 0,
@@ -74,7 +74,7 @@ export default definePlugin({ start() {} });
     assert.match((status as PluginStatus).message!, /not registered|is stopped/);
   });
 
-  it('contract 9: an error outside of every call into a plugin is told by its stack', async () => {
+  it('plugins: an error outside of every call into a plugin is told by its stack', async () => {
     service.stdin!.write('by-stack');
     const status = await until(async () => {
       const now = await statusOf('by-stack');

@@ -341,7 +341,7 @@ describe('hostile plugins', () => {
   });
 
   for (const { name, does, act, state, reason, message } of hostile) {
-    it(`contract 9: a plugin that ${does} is ${state}, and its object says why`, async () => {
+    it(`plugins: a plugin that ${does} is ${state}, and its object says why`, async () => {
       await act?.(harness);
       const isSo = async () => {
         const { status } = await pluginOf(harness, name);
@@ -353,7 +353,7 @@ describe('hostile plugins', () => {
     });
   }
 
-  it('contract 8: a reconcile that never ends keeps no other controller from its work', async () => {
+  it('controllers: a reconcile that never ends keeps no other controller from its work', async () => {
     const plugin = start(({ schemeManager, registerController }) => {
       schemeManager.register(Hanging);
       registerController(reconcilerOf(Hanging, never));
@@ -380,7 +380,7 @@ describe('hostile plugins', () => {
     });
   });
 
-  it('contract 7: an index function that throws makes the model degraded, named on the Plugin object; contract 9: the plugin is STARTED', async () => {
+  it('queries: an index function that throws makes the model degraded, named on the Plugin object; plugins: the plugin is STARTED', async () => {
     const Indexed = (fails: boolean) =>
       modelOf('Indexed', {
         indexes: (index: any) => [
@@ -408,7 +408,7 @@ describe('hostile plugins', () => {
     assert.partialDeepStrictEqual(await refused.json(), { errors: [{ keyword: 'index' }] });
   });
 
-  it('contract 9: the service and the other plugins stay up', async () => {
+  it('plugins: the service and the other plugins stay up', async () => {
     assert.equal((await untilState(harness, 'library', 'STARTED')).status!.reason, undefined);
     const before = reconciled;
     const response = await harness.fetch(books, {

@@ -45,7 +45,7 @@ async function statesOf(
 
 const packageOf = (name: string) => ({ name, version: '1.0.0', type: 'module', main: 'index.ts' });
 
-test('contract 14: --dev without a compiler loads TypeScript whose types can be stripped, and says what the rest needs', async () => {
+test('command-line: --dev without a compiler loads TypeScript whose types can be stripped, and says what the rest needs', async () => {
   const typed = folderOf({
     'package.json': packageOf('typed'),
     'book.ts': bookSource,
@@ -77,7 +77,7 @@ export default class extends Plugin { override start(): void { this.schemeManage
 `;
 const idle = "import { definePlugin } from 'kindred';\nexport default definePlugin({ start(): void {} });\n";
 
-test('contract 9: TypeScript that Node.js cannot run fails the plugin with the line and what would help', async () => {
+test('plugins: TypeScript that Node.js cannot run fails the plugin with the line and what would help', async () => {
   const sources = {
     decorated,
     enumerated: `import { definePlugin } from 'kindred';\nenum Colour { Red }\nexport default definePlugin({ start() { void Colour.Red; } });\n`,
@@ -114,7 +114,7 @@ test('contract 9: TypeScript that Node.js cannot run fails the plugin with the l
   assert.ok(below);
 });
 
-test('contract 9: with --dev and without a compiler decorators say which package is missing', async () => {
+test('plugins: with --dev and without a compiler decorators say which package is missing', async () => {
   const [state] = await statesOf('dev', folderOf({ 'package.json': packageOf('decorated'), 'index.ts': decorated }));
   assert.match(state!.message!, /index\.ts:5 cannot be loaded: "@GVK" is a decorator.*npm install --save-dev esbuild/);
 });

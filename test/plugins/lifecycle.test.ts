@@ -38,7 +38,7 @@ const statusOf = async (harness: Harness, path: string) => (await harness.fetch(
 describe('plugin lifecycle', () => {
   afterEach(cleanUp);
 
-  it('contract 9: the context is complete, for definePlugin and on `this` of a class before start()', async () => {
+  it('plugins: the context is complete, for definePlugin and on `this` of a class before start()', async () => {
     const seen: Record<string, PluginContext> = {};
     class Classic extends Plugin {
       override start() {
@@ -75,7 +75,7 @@ describe('plugin lifecycle', () => {
     assert.deepEqual(status, { state: 'STARTED' });
   });
 
-  it('contract 9: plugins are objects of the model Plugin: listed, watched, switched off and on through the API', async () => {
+  it('plugins: plugins are objects of the model Plugin: listed, watched, switched off and on through the API', async () => {
     const harness = await harnessOf({
       plugins: [
         {
@@ -115,7 +115,7 @@ describe('plugin lifecycle', () => {
     assert.equal(list.total, 1);
   });
 
-  it('contract 9: a stored spec.enabled outlives a restart; the process stopping is no plugin stop', async () => {
+  it('plugins: a stored spec.enabled outlives a restart; the process stopping is no plugin stop', async () => {
     const log: string[] = [];
     const plugin = definePlugin({
       start: () => void log.push('start'),
@@ -136,7 +136,7 @@ describe('plugin lifecycle', () => {
     assert.deepEqual(log, ['start']);
   });
 
-  it('contract 9: "enabled": false of the package keeps it from starting until somebody switches it on', async () => {
+  it('plugins: "enabled": false of the package keeps it from starting until somebody switches it on', async () => {
     const harness = await harnessOf({ plugins: [{ name: 'library', plugin: start(() => {}), enabled: false }] });
     assert.deepEqual((await pluginOf(harness, 'library')).spec.enabled, false);
     assert.equal((await pluginOf(harness, 'library')).status!.state, 'STOPPED');
@@ -144,7 +144,7 @@ describe('plugin lifecycle', () => {
     await untilState(harness, 'library', 'STARTED');
   });
 
-  it('contract 9: plugins start in the order of their dependencies and stop in the other one', async () => {
+  it('plugins: plugins start in the order of their dependencies and stop in the other one', async () => {
     const log: string[] = [];
     const logged = (name: string, turns: number, dependencies?: Record<string, string>) => ({
       name,
@@ -193,7 +193,7 @@ describe('plugin lifecycle', () => {
     assert.equal(await statusOf(harness, books), 404);
   });
 
-  it('contract 9: only the owner can unregister a model; what a plugin forgets is taken down at its stop', async () => {
+  it('plugins: only the owner can unregister a model; what a plugin forgets is taken down at its stop', async () => {
     const harness = await harnessOf({
       plugins: [
         { name: 'library', plugin: start(({ schemeManager }) => void schemeManager.register(Book)) },
@@ -211,7 +211,7 @@ describe('plugin lifecycle', () => {
     assert.equal(await statusOf(harness, books), 404);
   });
 
-  it('contract 9: a failure undoes everything that was done', async () => {
+  it('plugins: a failure undoes everything that was done', async () => {
     let context!: PluginContext;
     let reconciled = 0;
     const harness = await harnessOf({
@@ -243,7 +243,7 @@ describe('plugin lifecycle', () => {
     assert.throws(() => context.schemeManager.register(Book), /"library" is stopped/);
   });
 
-  it('contract 8: a controller of a stopped plugin never runs again', async () => {
+  it('controllers: a controller of a stopped plugin never runs again', async () => {
     let calls = 0;
     const plugin = start(({ schemeManager, registerController }) => {
       schemeManager.register(Book);
@@ -266,7 +266,7 @@ describe('plugin lifecycle', () => {
     assert.equal(calls, after);
   });
 
-  it('contract 9: routes of a plugin whose indexes are being built answer 503 with the progress, those of a stopped one 404', async () => {
+  it('plugins: routes of a plugin whose indexes are being built answer 503 with the progress, those of a stopped one 404', async () => {
     let release = () => {};
     const held = new Promise<void>((resolve) => {
       release = resolve;
@@ -292,7 +292,7 @@ describe('plugin lifecycle', () => {
     assert.equal(await statusOf(harness, greetings), 200);
   });
 
-  it('contract 9: of two plugins with one name the second is FAILED', async () => {
+  it('plugins: of two plugins with one name the second is FAILED', async () => {
     const harness = await harnessOf({
       plugins: [
         { name: 'library', plugin: start(({ schemeManager }) => void schemeManager.register(Book)) },
@@ -330,7 +330,7 @@ describe('plugin lifecycle', () => {
     });
   });
 
-  it('contract 9: a Plugin object takes no status from a client', async () => {
+  it('plugins: a Plugin object takes no status from a client', async () => {
     const harness = await harnessOf({ plugins: [{ name: 'library', plugin: start(() => {}) }] });
     const plugin = await pluginOf(harness, 'library');
     const path = '/apis/plugin.platform.run/v1alpha1/plugins/library';
@@ -349,7 +349,7 @@ describe('plugin lifecycle', () => {
     assert.deepEqual((await untilState(harness, 'library', 'STARTED')).status, { state: 'STARTED' });
   });
 
-  it('contract 9: context.client acts as the plugin: all verbs on its own models, else what roles bound to it allow', async () => {
+  it('plugins: context.client acts as the plugin: all verbs on its own models, else what roles bound to it allow', async () => {
     let client!: PluginContext['client'];
     const harness = await harnessOf({
       auth: {},
@@ -385,7 +385,7 @@ describe('plugin lifecycle', () => {
     });
   });
 
-  it('contract 2: a plugin may not add label keys without a prefix or with the reserved one', async () => {
+  it('objects: a plugin may not add label keys without a prefix or with the reserved one', async () => {
     let client!: PluginContext['client'];
     await harnessOf({
       plugins: [
@@ -410,7 +410,7 @@ describe('plugin lifecycle', () => {
     });
   });
 
-  it('contract 12: a plugin registers an authenticator, which goes with the plugin', async () => {
+  it('permissions: a plugin registers an authenticator, which goes with the plugin', async () => {
     const harness = await harnessOf({
       auth: {},
       plugins: [
@@ -462,7 +462,7 @@ import { Book } from './book.js';
 export default definePlugin({ start({ schemeManager }) { schemeManager.register(Book); } });
 `;
 
-  it('contract 9: a folder is loaded wherever it lies, `kindred` being the running copy', async () => {
+  it('plugins: a folder is loaded wherever it lies, `kindred` being the running copy', async () => {
     const folder = folderOf({ 'package.json': packageOf(), 'index.js': index, 'book.js': bookSource });
     const harness = await harnessOf({ plugins: [folder] });
     const { spec, status } = await pluginOf(harness, 'example-library');
@@ -473,7 +473,7 @@ export default definePlugin({ start({ schemeManager }) { schemeManager.register(
     assert.equal(await statusOf(harness, books), 200);
   });
 
-  it('contract 14: --plugins DIR: every folder in it that is a package; one that is named by --plugin too is loaded once', async () => {
+  it('command-line: --plugins DIR: every folder in it that is a package; one that is named by --plugin too is loaded once', async () => {
     const root = folderOf({
       'a/package.json': packageOf({ name: 'a' }),
       'a/index.js': "import { definePlugin } from 'kindred';\nexport default definePlugin({ start() {} });\n",
@@ -499,7 +499,7 @@ export default definePlugin({ start({ schemeManager }) { schemeManager.register(
     );
   });
 
-  it('contract 9: "exports" with conditions, and CommonJS, lead to the default export', async () => {
+  it('plugins: "exports" with conditions, and CommonJS, lead to the default export', async () => {
     const conditional = folderOf({
       'package.json': packageOf({
         name: 'conditional',
@@ -526,7 +526,7 @@ exports.default = definePlugin({ start: ({ schemeManager }) => void schemeManage
     assert.equal(await statusOf(harness, '/apis/common.example.com/v1/leaves'), 200);
   });
 
-  it('contract 9: an installed npm package is found by its name', async () => {
+  it('plugins: an installed npm package is found by its name', async () => {
     const folder = folderOf({
       'node_modules/@example/library/package.json': packageOf(),
       'node_modules/@example/library/index.js': index,
@@ -542,7 +542,7 @@ exports.default = definePlugin({ start: ({ schemeManager }) => void schemeManage
     assert.throws(() => findPackage('@example/absent', folder), /neither a folder nor an installed npm package/);
   });
 
-  it('contract 9: a plugin is loaded anew by POST …/plugins/{name}/reload, with fresh modules', async () => {
+  it('plugins: a plugin is loaded anew by POST …/plugins/{name}/reload, with fresh modules', async () => {
     const folder = folderOf({ 'package.json': packageOf(), 'index.js': index, 'book.js': bookSource });
     const harness = await harnessOf({ plugins: [folder] });
     writeFiles(folder, {
@@ -566,7 +566,7 @@ exports.default = definePlugin({ start: ({ schemeManager }) => void schemeManage
     );
   });
 
-  it('contract 9: code that is no JavaScript fails the plugin with the file', async () => {
+  it('plugins: code that is no JavaScript fails the plugin with the file', async () => {
     const folder = folderOf({
       'package.json': packageOf(),
       'index.js': "import './book.js';\n",
@@ -578,7 +578,7 @@ exports.default = definePlugin({ start: ({ schemeManager }) => void schemeManage
     assert.match(message!, /book\.js cannot be loaded: /);
   });
 
-  it('contract 14: --dev loads TypeScript with decorators and loads a plugin again when a source changes', async () => {
+  it('command-line: --dev loads TypeScript with decorators and loads a plugin again when a source changes', async () => {
     const source = (plural: string) => `import { AbstractExtension, GVK, Plugin, Schema } from 'kindred';
 class NoteSpec { @Schema({ type: 'string', requiredMode: 'REQUIRED' }) text!: string; }
 @GVK({ group: 'library.example.com', version: 'v1', kind: 'Note', singular: 'note', plural: '${plural}' })

@@ -26,7 +26,7 @@ describe('the entry of a package', () => {
 
   const wrong = "throw new Error('the wrong file runs');\n";
   for (const beside of ['shop.js', 'shop.json', 'shop.node']) {
-    it(`contract 9: is its "main", never ${beside} beside its folder`, async () => {
+    it(`plugins: is its "main", never ${beside} beside its folder`, async () => {
       const root = folderOf({
         [beside]: wrong,
         'shop/package.json': packageOf('shop'),
@@ -36,7 +36,7 @@ describe('the entry of a package', () => {
     });
   }
 
-  it('contract 9: without "main" is index.js in the folder', async () => {
+  it('plugins: without "main" is index.js in the folder', async () => {
     const root = folderOf({
       'shop.js': wrong,
       'shop/package.json': packageOf('shop', { main: undefined }),
@@ -45,7 +45,7 @@ describe('the entry of a package', () => {
     assert.deepEqual(await statusOf(join(root, 'shop'), 'shop'), { state: 'STARTED' });
   });
 
-  it('contract 9: that leads to no file fails the plugin with the path', async () => {
+  it('plugins: that leads to no file fails the plugin with the path', async () => {
     for (const entry of [{ main: './dist/plugin.js' }, { exports: './dist/plugin.js' }]) {
       const folder = folderOf({ 'package.json': packageOf('shop', { main: undefined, ...entry }) });
       const { state, reason, message } = await statusOf(folder, 'shop');
@@ -67,7 +67,7 @@ export default definePlugin({ start: ({ registerEndpoint }) => registerEndpoint(
     { built: false, dev: false, runs: 'source' },
     { built: false, dev: true, runs: 'source' },
   ]) {
-    it(`contract 9: ${built ? 'built' : 'not built'} ${dev ? 'with' : 'without'} --dev, the ${runs} runs`, async () => {
+    it(`plugins: ${built ? 'built' : 'not built'} ${dev ? 'with' : 'without'} --dev, the ${runs} runs`, async () => {
       const exports = { '.': { development: './plugin.js', default: './dist/plugin.js' } };
       const folder = folderOf({
         'package.json': { name: 'both', version: '1.0.0', type: 'module', main: './dist/plugin.js', exports },
@@ -107,7 +107,7 @@ describe('code that cannot be loaded', () => {
   after(cleanUp);
 
   for (const { what, source, message } of unloadable) {
-    it(`contract 9: ${what} fails the plugin with the place and what would help`, async () => {
+    it(`plugins: ${what} fails the plugin with the place and what would help`, async () => {
       const status = await statusOf(folderOf({ 'package.json': packageOf('broken'), 'index.js': source }), 'broken');
       assert.equal(status.state, 'FAILED');
       assert.match(status.message!, message);

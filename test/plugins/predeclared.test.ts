@@ -184,7 +184,7 @@ describe('pre-declared objects', () => {
     assert.equal((await bookOf(harness, 'emma'))!.spec.title, 'Kept');
   });
 
-  it('contract 9: do-not-overwrite counts with exactly the string "true"', async () => {
+  it('plugins: do-not-overwrite counts with exactly the string "true"', async () => {
     const folder = library({
       'extensions/books.yaml': yaml({ name: 'emma', title: 'Emma', labels: { [keep]: 'yes' } }),
     });
@@ -204,7 +204,7 @@ describe('pre-declared objects', () => {
     );
   });
 
-  it('contract 9: what an earlier version declared and this one does not is removed', async () => {
+  it('plugins: what an earlier version declared and this one does not is removed', async () => {
     const folder = library({ 'extensions/books.yaml': yaml({ name: 'emma' }, { name: 'persuasion' }) });
     const harness = await harnessOf({ persistent: true, plugins: [folder] });
     await harness.fetch(books, { method: 'POST', json: { metadata: { name: 'of-a-user' }, spec: { title: 'Mine' } } });
@@ -213,7 +213,7 @@ describe('pre-declared objects', () => {
     assert.deepEqual(await namesOf(harness), ['of-a-user', 'persuasion']);
   });
 
-  it('contract 9: pre-declared objects are deleted when the plugin stops, and only then', async () => {
+  it('plugins: pre-declared objects are deleted when the plugin stops, and only then', async () => {
     const folder = library({ 'extensions/books.yaml': yaml({ name: 'emma' }) });
     const harness = await harnessOf({ persistent: true, plugins: [folder] });
     const revision = Number((await harness.fetch(`${books}/emma`)).headers.get('kindred-revision'));
@@ -228,7 +228,7 @@ describe('pre-declared objects', () => {
     assert.equal((await bookOf(harness, 'emma'))!.metadata.version, 0, 'a new incarnation');
   });
 
-  it('contract 9: controllers get time to finish the finalizers of pre-declared objects when the plugin stops', async () => {
+  it('plugins: controllers get time to finish the finalizers of pre-declared objects when the plugin stops', async () => {
     const folder = library({
       'extensions/books.yaml': yaml({ name: 'emma', finalizers: ['library.example.com/archive'] }),
     });
@@ -237,7 +237,7 @@ describe('pre-declared objects', () => {
     assert.equal((await bookOf(harness, 'emma'))!.metadata.version, 0, 'it was gone in between');
   });
 
-  it('contract 9: a name held by an object that is being deleted is declared again as soon as it is gone', async () => {
+  it('plugins: a name held by an object that is being deleted is declared again as soon as it is gone', async () => {
     const folder = library({
       'extensions/books.yaml': yaml({ name: 'emma', title: 'Emma', finalizers: ['demo.example.com/hold'] }),
     });
@@ -305,7 +305,7 @@ describe('pre-declared objects', () => {
     },
   ];
   for (const { what, files, message } of bad) {
-    it(`contract 9: a document that ${what} fails the start with file, line and reason; the good ones are not half-applied`, async () => {
+    it(`plugins: a document that ${what} fails the start with file, line and reason; the good ones are not half-applied`, async () => {
       const folder = library({ 'extensions/a.yaml': yaml({ name: 'good' }) });
       const other = folderOf({
         'package.json': {
@@ -334,7 +334,7 @@ describe('pre-declared objects', () => {
     });
   }
 
-  it('contract 9: what is refused only when it is written undoes what was written before it', async () => {
+  it('plugins: what is refused only when it is written undoes what was written before it', async () => {
     const unique = bookSource.replace('(book) => book.spec.title)', '(book) => book.spec.title, { unique: true })');
     const folder = library({ 'book.js': unique, 'extensions/a.yaml': yaml({ name: 'first', title: 'One' }) });
     const harness = await harnessOf({ persistent: true, plugins: [folder] });
@@ -357,7 +357,7 @@ describe('pre-declared objects', () => {
     assert.deepEqual(await namesOf(harness), ['first', 'of-a-user']);
   });
 
-  it('contract 9: a plugin that was switched off in the middle of its stop has its objects removed at the next start', async () => {
+  it('plugins: a plugin that was switched off in the middle of its stop has its objects removed at the next start', async () => {
     const folder = library({});
     const roles = folderOf({
       'package.json': {

@@ -240,7 +240,7 @@ const timeLimit = 15_000;
 describe('controllers under random histories', () => {
   afterEach(cleanUp);
 
-  it('contract 8: their result equals a computation from scratch; never two calls at once for a name, none while stopped', async (t) => {
+  it('controllers: their result equals a computation from scratch; never two calls at once for a name, none while stopped', async (t) => {
     const seed = Number(process.env.SEED ?? Math.floor(Math.random() * 2 ** 31));
     t.diagnostic(`seed ${seed}`);
     let histories = 0;

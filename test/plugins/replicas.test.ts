@@ -66,7 +66,7 @@ for (const adapter of databaseAdapters().filter(({ kind }) => kind !== 'sqlite')
         what: `${name} is reconciled`,
       });
 
-    it('contract 9: exactly one replica applies pre-declared objects; contract 8: and runs a controller; a stop hands both over', async () => {
+    it('plugins: exactly one replica applies pre-declared objects; controllers: and runs a controller; a stop hands both over', async () => {
       const one = await replica('one');
       await phaseOf(one, 'declared');
       const response = await one.fetch(`${books}/declared`, {
@@ -105,7 +105,7 @@ for (const adapter of databaseAdapters().filter(({ kind }) => kind !== 'sqlite')
       await three.stop();
     });
 
-    it('contract 8: when the replica that runs a controller is killed another takes over within 15 s', async () => {
+    it('controllers: when the replica that runs a controller is killed another takes over within 15 s', async () => {
       const child = spawn(
         process.execPath,
         ['--import', 'tsx', join(import.meta.dirname, 'replica-service.ts'), database.url, folder],

@@ -1,4 +1,4 @@
-/** While a plugin starts, nothing of it answers; after a start that failed, nothing of it is there (contract sections 1 and 9). */
+/** While a plugin starts, nothing of it answers; after a start that failed, nothing of it is there (docs/reference/declaration.md and plugins.md). */
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
@@ -64,7 +64,7 @@ async function assertClosed(harness: Harness): Promise<void> {
 describe('a plugin that starts', () => {
   afterEach(cleanUp);
 
-  it('contract 9: the routes of its models open when its start is done, and not before; its own client may use them', async () => {
+  it('plugins: the routes of its models open when its start is done, and not before; its own client may use them', async () => {
     let total: number | undefined;
     const held = heldPlugin(async ({ client }) => {
       await client.create(Book, { metadata: { name: 'own' }, spec: { title: 'Own' } });
@@ -86,7 +86,7 @@ describe('a plugin that starts', () => {
     assert.equal((await harness.fetch('/apis/api.library.example.com/v1/greetings')).status, 200);
   });
 
-  it('contract 9: the client of another plugin, and of a route of it, gets NotReady meanwhile', async () => {
+  it('plugins: the client of another plugin, and of a route of it, gets NotReady meanwhile', async () => {
     const held = heldPlugin();
     let other!: PluginContext;
     class Other extends Plugin {
@@ -114,7 +114,7 @@ describe('a plugin that starts', () => {
     assert.equal((await harness.fetch('/apis/api.reader.example.com/v1/books')).status, 200);
   });
 
-  it('contract 9: of a start that failed nothing answers, and nothing was written meanwhile', async () => {
+  it('plugins: of a start that failed nothing answers, and nothing was written meanwhile', async () => {
     const held = heldPlugin();
     const harness = await harnessOf({ plugins: [held.source, { name: 'second', plugin: later(), enabled: false }] });
     await setEnabled(harness, 'library', true);
@@ -131,7 +131,7 @@ describe('a plugin that starts', () => {
     assert.equal(((await (await harness.fetch(books)).json()) as { total: number }).total, 0);
   });
 
-  it('contract 9: a failure after start() leaves nothing open in between', async () => {
+  it('plugins: a failure after start() leaves nothing open in between', async () => {
     const Page = defineModel({
       gvk: { group: 'library.example.com', version: 'v1', kind: 'Page', singular: 'page', plural: 'pages' },
       spec: Type.Object({}),

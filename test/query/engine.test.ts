@@ -76,44 +76,44 @@ const sortCases: readonly (readonly [
   sort: { field: string; direction?: 'asc' | 'desc' }[],
   expected: string,
 ])[] = [
-  ['contract 4: sort by default is creationTimestamp,desc, ended by metadata.name,asc', [], 'cy dan bob ada'],
+  ['lists: sort by default is creationTimestamp,desc, ended by metadata.name,asc', [], 'cy dan bob ada'],
   [
-    'contract 4: objects without a value come first in a sort asc',
+    'lists: objects without a value come first in a sort asc',
     [{ field: 'spec.title', direction: 'asc' }],
     'cy ada bob dan',
   ],
   [
-    'contract 4: objects without a value come last in a sort desc',
+    'lists: objects without a value come last in a sort desc',
     [{ field: 'spec.title', direction: 'desc' }],
     'dan bob ada cy',
   ],
   [
-    'contract 4: equal keys are in the order of the names, in a sort desc too',
+    'lists: equal keys are in the order of the names, in a sort desc too',
     [{ field: 'spec.age', direction: 'desc' }],
     'ada dan bob cy',
   ],
-  ["contract 4: a sort without a direction has the index's own order", [{ field: 'spec.age' }], 'ada dan bob cy'],
+  ["lists: a sort without a direction has the index's own order", [{ field: 'spec.age' }], 'ada dan bob cy'],
   [
-    'contract 4: a sort asc by a multi-value index goes by the smallest value',
+    'lists: a sort asc by a multi-value index goes by the smallest value',
     [{ field: 'spec.tags', direction: 'asc' }],
     'cy bob ada dan',
   ],
   [
-    'contract 4: a sort desc by a multi-value index goes by the largest value',
+    'lists: a sort desc by a multi-value index goes by the largest value',
     [{ field: 'spec.tags', direction: 'desc' }],
     'bob ada dan cy',
   ],
   [
-    'contract 4: sort by several fields',
+    'lists: sort by several fields',
     [
       { field: 'spec.done', direction: 'asc' },
       { field: 'spec.age', direction: 'asc' },
     ],
     'cy bob dan ada',
   ],
-  ['contract 4: sort by metadata.name', [{ field: 'metadata.name', direction: 'desc' }], 'dan cy bob ada'],
+  ['lists: sort by metadata.name', [{ field: 'metadata.name', direction: 'desc' }], 'dan cy bob ada'],
   [
-    'contract 4: sort by metadata.deletionTimestamp',
+    'lists: sort by metadata.deletionTimestamp',
     [{ field: 'metadata.deletionTimestamp', direction: 'desc' }],
     'dan ada bob cy',
   ],
@@ -123,7 +123,7 @@ describe('sort', () => {
   for (const [title, sort, expected] of sortCases)
     test(title, () => assert.equal(names(Queries.all(), sort), expected));
 
-  test('contract 4: sort by a field that is no index is a 400 naming the indexes there are', () => {
+  test('lists: sort by a field that is no index is a 400 naming the indexes there are', () => {
     const allowed = [
       'metadata.name',
       'metadata.creationTimestamp',
@@ -148,7 +148,7 @@ describe('sort', () => {
     }
   });
 
-  test('contract 4: sort with a field given twice is a 400, by its short name too', () => {
+  test('lists: sort with a field given twice is a 400, by its short name too', () => {
     assert.throws(() => bindSort([{ field: 'spec.age' }, { field: 'spec.age', direction: 'asc' }], definitions), {
       parameter: 'sort',
     });
@@ -172,44 +172,44 @@ describe('sort', () => {
 });
 
 const whereCases: readonly (readonly [title: string, where: Condition, expected: string])[] = [
-  ['contract 4: name is short for metadata.name', select('name=(ada,cy)'), 'ada cy'],
-  ['contract 4: != includes objects without the value', select('spec.age!=36'), 'bob cy'],
-  ['contract 4: != includes objects without the label', select('', 'env!=prod'), 'bob cy'],
-  ['contract 4: notin includes objects without the label', select('', 'env notin (prod,test)'), 'cy'],
-  ['contract 4: a label with the empty value', select('', 'team='), 'bob'],
-  ['contract 4: on a multi-value index a positive operator matches when one value does', select('spec.tags=x'), 'ada'],
-  ['contract 4: ranges never match an object without a value', select('spec.age<100'), 'ada bob dan'],
-  ['contract 4: text operators never match an object without a value', select('spec.title*='), 'ada bob dan'],
-  ['contract 4: text operators are case-sensitive', select('spec.title*=A'), 'ada'],
-  ['contract 4: starts with and ends with', select('spec.title^=B,spec.title$=b'), 'bob'],
-  ['contract 4: values are converted to the key type', select('spec.done=true,spec.age>=3.6e1'), 'ada'],
-  ['contract 4: metadata.deletionTimestamp is present', select('metadata.deletionTimestamp'), 'dan'],
+  ['lists: name is short for metadata.name', select('name=(ada,cy)'), 'ada cy'],
+  ['lists: != includes objects without the value', select('spec.age!=36'), 'bob cy'],
+  ['lists: != includes objects without the label', select('', 'env!=prod'), 'bob cy'],
+  ['lists: notin includes objects without the label', select('', 'env notin (prod,test)'), 'cy'],
+  ['lists: a label with the empty value', select('', 'team='), 'bob'],
+  ['lists: on a multi-value index a positive operator matches when one value does', select('spec.tags=x'), 'ada'],
+  ['lists: ranges never match an object without a value', select('spec.age<100'), 'ada bob dan'],
+  ['lists: text operators never match an object without a value', select('spec.title*='), 'ada bob dan'],
+  ['lists: text operators are case-sensitive', select('spec.title*=A'), 'ada'],
+  ['lists: starts with and ends with', select('spec.title^=B,spec.title$=b'), 'bob'],
+  ['lists: values are converted to the key type', select('spec.done=true,spec.age>=3.6e1'), 'ada'],
+  ['lists: metadata.deletionTimestamp is present', select('metadata.deletionTimestamp'), 'dan'],
   [
-    'contract 4: metadata.creationTimestamp in a range',
+    'lists: metadata.creationTimestamp in a range',
     select('metadata.creationTimestamp>1970-01-01T00:00:00.002Z'),
     'cy dan',
   ],
-  ['contract 7: Queries.between of one multi-value key', Queries.between('spec.tags', 'y', 'zz'), 'bob'],
+  ['queries: Queries.between of one multi-value key', Queries.between('spec.tags', 'y', 'zz'), 'bob'],
   [
-    'contract 7: Queries.and, or, not',
+    'queries: Queries.and, or, not',
     Queries.or(
       Queries.equal('spec.age', 5),
       Queries.and(Queries.isNotNull('spec.title'), Queries.labelEqual('env', 'prod')).not(),
     ),
     'bob cy',
   ],
-  ['contract 7: Queries.in without values', Queries.in('spec.age', []), ''],
-  ['contract 7: Queries.notIn without values', Queries.notIn('spec.age', []), 'ada bob cy dan'],
+  ['queries: Queries.in without values', Queries.in('spec.age', []), ''],
+  ['queries: Queries.notIn without values', Queries.notIn('spec.age', []), 'ada bob cy dan'],
   [
-    'contract 7: Queries.lessThan and greaterThan are exclusive, or not',
+    'queries: Queries.lessThan and greaterThan are exclusive, or not',
     Queries.lessThan('spec.age', 36).or(
       Queries.greaterThan('spec.age', 36, true).and(Queries.labelExists('team').not()),
     ),
     'ada bob dan',
   ],
-  ['contract 7: Queries.isNull', Queries.isNull('spec.tags'), 'cy'],
+  ['queries: Queries.isNull', Queries.isNull('spec.tags'), 'cy'],
   [
-    'contract 7: Queries.labelIn, labelExists',
+    'queries: Queries.labelIn, labelExists',
     Queries.labelIn('env', ['test', 'none']).or(Queries.labelExists('team')),
     'bob',
   ],
@@ -218,7 +218,7 @@ const whereCases: readonly (readonly [title: string, where: Condition, expected:
 describe('conditions', () => {
   for (const [title, where, expected] of whereCases) test(title, () => assert.equal(names(where), expected));
 
-  test('contract 4: the law of complement', () => {
+  test('lists: the law of complement', () => {
     const terms = [
       ['spec.age=36', 'spec.age!=36'],
       ['spec.tags=(a,c)', 'spec.tags!=(a,c)'],
@@ -248,22 +248,22 @@ describe('conditions', () => {
     expected: RegExp,
   ])[] = [
     [
-      'contract 4: a field selector on a field that is no index',
+      'lists: a field selector on a field that is no index',
       'spec.age=1,spec.other=2',
       'spec.other=2',
       12,
       /one of metadata.name/,
     ],
-    ['contract 4: metadata.labels is no selector field', 'metadata.labels=a', 'metadata.labels=a', 1, /one of/],
-    ['contract 4: a value that does not convert', 'spec.age=old', 'spec.age=old', 1, /a number/],
+    ['lists: metadata.labels is no selector field', 'metadata.labels=a', 'metadata.labels=a', 1, /one of/],
+    ['lists: a value that does not convert', 'spec.age=old', 'spec.age=old', 1, /a number/],
     [
-      'contract 4: a value of a list that does not convert',
+      'lists: a value of a list that does not convert',
       'spec.done=(true,maybe)',
       'spec.done=(true,maybe)',
       1,
       /true or false/,
     ],
-    ['contract 4: a text operator on an index of numbers', 'spec.age^=3', 'spec.age^=3', 1, /index of strings/],
+    ['lists: a text operator on an index of numbers', 'spec.age^=3', 'spec.age^=3', 1, /index of strings/],
   ];
   for (const [title, selector, term, column, expected] of refused) {
     test(`${title} is a 400`, () => {
@@ -282,7 +282,7 @@ describe('conditions', () => {
     });
   }
 
-  test('contract 7: values in code are checked against the key type', () => {
+  test('queries: values in code are checked against the key type', () => {
     for (const where of [
       Queries.equal('spec.age', '36'),
       Queries.contains('spec.age', '3'),
@@ -307,7 +307,7 @@ describe('conditions', () => {
 });
 
 describe('ListOptions and PageRequest', () => {
-  test('contract 7: ListOptions.builder: labels always hold, andQuery narrows, orQuery widens', () => {
+  test('queries: ListOptions.builder: labels always hold, andQuery narrows, orQuery widens', () => {
     const options = ListOptions.builder()
       .fieldSelector('spec.age=5')
       .orQuery(Queries.equal('spec.title', 'Dan'))
@@ -330,7 +330,7 @@ describe('ListOptions and PageRequest', () => {
     assert.throws(() => ListOptions.builder().fieldSelector('=').build(), { code: 'InvalidSelector' });
   });
 
-  test('contract 7: PageRequest.of takes a page, a size and a sort', () => {
+  test('queries: PageRequest.of takes a page, a size and a sort', () => {
     const { page, size, sort } = PageRequest.of(2, 5, 'spec.age,desc');
     assert.deepEqual({ page, size, sort }, { page: 2, size: 5, sort: ['spec.age,desc'] });
     assert.throws(() => PageRequest.of(0, 5), { code: 'InvalidParameter', parameter: 'page' });
@@ -338,7 +338,7 @@ describe('ListOptions and PageRequest', () => {
   });
 });
 
-test('contract 12: with names only these are held and counted', () => {
+test('permissions: with names only these are held and counted', () => {
   const only = { names: new Set(['bob', 'dan', 'nobody']) };
   assert.deepEqual(
     [ask(people, Queries.all(), [], only).total, ask(people, select('spec.age=36'), [], only).total],
@@ -347,7 +347,7 @@ test('contract 12: with names only these are held and counted', () => {
   assert.equal(ask(people, Queries.all(), [], { names: new Set() }).total, 0);
 });
 
-test('contract 4: a label that only earlier objects have takes the later ones out of a conjunction', () => {
+test('lists: a label that only earlier objects have takes the later ones out of a conjunction', () => {
   const objects = Array.from({ length: 2000 }, (_, i) =>
     entry(`o-${i}`, {
       labels: { ...(i % 8 === 0 && { every: 'eighth' }), ...(i < 500 && { first: 'quarter' }) },
@@ -368,7 +368,7 @@ test('contract 4: a label that only earlier objects have takes the later ones ou
   );
 });
 
-test('contract 3: a page past the end has no items and the true total', () => {
+test('api: a page past the end has no items and the true total', () => {
   assert.deepEqual(ask(people, Queries.all(), [], { offset: 20, limit: 20 }), { total: 4, refs: [] });
   assert.deepEqual(ask(people, Queries.all(), [], { offset: Number.MAX_SAFE_INTEGER, limit: 1000 }), {
     total: 4,
@@ -411,7 +411,7 @@ describe('ModelIndex', () => {
     assert.deepEqual(people.deletingNames(), ['dan']);
   });
 
-  test('contract 7: a bulk build tells its progress and leaves the event loop free', async () => {
+  test('queries: a bulk build tells its progress and leaves the event loop free', async () => {
     const index = new ModelIndex(definitions);
     const seen: number[] = [];
     let turns = 0;
@@ -457,7 +457,7 @@ describe('a page that is found by counting matches along the order', () => {
       ['the matches', 'spec.tags=rare', rare],
       ['all others', 'spec.tags!=rare', count - rare],
     ] as const) {
-      test(`contract 4: is whole wherever it begins and ends in a leaf: ${what}, ${direction}`, () => {
+      test(`lists: is whole wherever it begins and ends in a leaf: ${what}, ${direction}`, () => {
         const where = select(text);
         const sort = [{ field: 'spec.age', direction }];
         const all = Array.from({ length: count }, (_, i) => i).filter((i) => (i % 13 === 0) === (total === rare));
@@ -501,7 +501,7 @@ describe('a query that does not fit into one slice', () => {
     };
   };
 
-  test('contract 7: is cut, and still answers one revision, the last', async () => {
+  test('queries: is cut, and still answers one revision, the last', async () => {
     const before = ask(index, slow, []);
     const pending = execute(index, { where: slow, sort: [], offset: 0, limit: 5 }, ticking(5));
     assert(pending instanceof Promise);
@@ -513,7 +513,7 @@ describe('a query that does not fit into one slice', () => {
     assert.deepEqual(ask(index, slow, [], { limit: 5 }).refs, refs);
   });
 
-  test('contract 7: over its time limit is a QueryLimit', async () => {
+  test('queries: over its time limit is a QueryLimit', async () => {
     await assert.rejects(
       async () => execute(index, { where: slow, sort: [], offset: 0, limit: 5 }, ticking(400)),
       (error) => {
@@ -524,7 +524,7 @@ describe('a query that does not fit into one slice', () => {
     );
   });
 
-  test('contract 4: explain tells the indexes, the estimated and touched rows and the time', () => {
+  test('lists: explain tells the indexes, the estimated and touched rows and the time', () => {
     const plan = explain(
       index,
       { where: select('spec.tags=t1,spec.age>=100'), sort: [{ field: 'spec.age' }], offset: 0, limit: 10 },
@@ -571,7 +571,7 @@ describe('a query that does not fit into one slice', () => {
     { where: select('spec.age!=700'), sort: [], names: new Set(Array.from({ length: 9_000 }, (_, i) => `o-${i * 2}`)) },
   ] as const;
 
-  test('contract 7: the ids of very many matches are put in order in slices', async () => {
+  test('queries: the ids of very many matches are put in order in slices', async () => {
     for (const query of everything) {
       let turns = 0;
       const nextTurn = async () => {

@@ -82,7 +82,7 @@ async function assertTruth(
 
 const skip = selectedDatabases().includes('postgres') ? false : 'PostgreSQL is not among the databases of this run';
 
-describe('contract 3, 14: failover of PostgreSQL', { skip }, () => {
+describe('failover of PostgreSQL', { skip }, () => {
   it('what the standby does not have is not shown after the primary started again in place, and is nowhere after a failover', async () => {
     const all = await cluster();
     const { primary, link, replicas, waiting } = all;
@@ -164,7 +164,7 @@ describe('contract 3, 14: failover of PostgreSQL', { skip }, () => {
 });
 
 for (const adapter of databaseAdapters().filter(({ kind }) => kind !== 'sqlite')) {
-  describe(`contract 3: a database that lost writes under running replicas, on ${adapter.name}`, () => {
+  describe(`api: a database that lost writes under running replicas, on ${adapter.name}`, () => {
     /** Replicas that have shown a write which their database then loses, as with a failover that was not synchronous. */
     async function afterLoss() {
       const database = await adapter.create();

@@ -9,7 +9,7 @@ import { race } from './race.ts';
 const rounds = 10;
 
 for (const adapter of databaseAdapters()) {
-  it(`contract 7: 64 writers race for the same unique values over ${adapter.name}: exactly one winner each time`, async () => {
+  it(`queries: 64 writers race for the same unique values over ${adapter.name}: exactly one winner each time`, async () => {
     const database = await adapter.create();
     const agent = new Agent({ keepAlive: true, maxSockets: 64 });
     const logger = pino({ level: 'silent' });

@@ -22,7 +22,7 @@ for (const adapter of databaseAdapters().filter(({ kind }) => kind !== 'sqlite')
       return made;
     }
 
-    it('contract 3: a read at any replica reflects every write acknowledged anywhere before it was sent', async () => {
+    it('api: a read at any replica reflects every write acknowledged anywhere before it was sent', async () => {
       const { url } = await database();
       const all = await Promise.all([replica(url), replica(url), replica(url)]);
       for (let i = 0; i < 60; i++) {
@@ -37,7 +37,7 @@ for (const adapter of databaseAdapters().filter(({ kind }) => kind !== 'sqlite')
       }
     });
 
-    it('contract 3: a replica that the database does not answer says 503 within 2 s, /readyz too, and goes on by itself', async () => {
+    it('api: a replica that the database does not answer says 503 within 2 s, /readyz too, and goes on by itself', async () => {
       const { url } = await database();
       const proxy = await startProxy(url);
       atEnd(() => proxy.close());
@@ -82,7 +82,7 @@ for (const adapter of databaseAdapters().filter(({ kind }) => kind !== 'sqlite')
       }
     });
 
-    it('contract 14: a database that is away while the service starts delays the start; /readyz says 503 meanwhile', async () => {
+    it('command-line: a database that is away while the service starts delays the start; /readyz says 503 meanwhile', async () => {
       const { url } = await database();
       const proxy = await startProxy(url);
       atEnd(() => proxy.close());
@@ -105,7 +105,7 @@ for (const adapter of databaseAdapters().filter(({ kind }) => kind !== 'sqlite')
       assert.equal((await create(started, 'a', { text: 'x' })).status, 201);
     });
 
-    it('contract 13: a watch hears of writes at another replica when the notices of the database are lost', async () => {
+    it('watch: a watch hears of writes at another replica when the notices of the database are lost', async () => {
       const { url } = await database();
       const proxy = await startProxy(url);
       atEnd(() => proxy.close());
@@ -121,7 +121,7 @@ for (const adapter of databaseAdapters().filter(({ kind }) => kind !== 'sqlite')
       await reader.cancel();
     });
 
-    it('contract 13: a replica behind the compacted log reads all again: no read of an empty index, watches end with Expired', async () => {
+    it('watch: a replica behind the compacted log reads all again: no read of an empty index, watches end with Expired', async () => {
       const { url } = await database();
       const proxy = await startProxy(url);
       atEnd(() => proxy.close());
@@ -164,7 +164,7 @@ for (const adapter of databaseAdapters().filter(({ kind }) => kind !== 'sqlite')
       assert.equal((await told()).at(-1)?.error?.code, 'Expired');
     });
 
-    it('contract 13: the service compacts the log to the newest changes and the young ones', async () => {
+    it('watch: the service compacts the log to the newest changes and the young ones', async () => {
       const { url } = await database();
       const one = await replica(url, { changeLog: { maxCount: 10, maxAge: 0 } });
       const first = await create(one, 'n0', { text: 'x' });
@@ -179,7 +179,7 @@ for (const adapter of databaseAdapters().filter(({ kind }) => kind !== 'sqlite')
       assert.deepEqual([expired.status, expired.body.code], [410, 'Expired']);
     });
 
-    it('contract 7: a replica that starts while others write takes no unique value from what they write', async () => {
+    it('queries: a replica that starts while others write takes no unique value from what they write', async () => {
       const { url } = await database();
       const one = await replica(url);
       let going = true;
@@ -215,7 +215,7 @@ for (const adapter of databaseAdapters().filter(({ kind }) => kind !== 'sqlite')
       }
     });
 
-    it('contract 7: another version of the model with another unique index: its claims are made and the old ones go', async () => {
+    it('queries: another version of the model with another unique index: its claims are made and the old ones go', async () => {
       const { url } = await database();
       const one = await replica(url);
       await create(one, 'a', { text: 'same', code: '1' });
@@ -227,7 +227,7 @@ for (const adapter of databaseAdapters().filter(({ kind }) => kind !== 'sqlite')
       assert.equal((await create(next, 'd', { text: 'new', code: '1' })).status, 201);
     });
 
-    it('contract 14: revisions and identities beyond 2^32 after a restore, replicas and old watches go on from there', async () => {
+    it('command-line: revisions and identities beyond 2^32 after a restore, replicas and old watches go on from there', async () => {
       const { url } = await database();
       const [one, two] = [await replica(url), await replica(url)];
       const before = await create(one, 'a', { text: 'x', code: '1' });
@@ -264,7 +264,7 @@ for (const adapter of databaseAdapters().filter(({ kind }) => kind !== 'sqlite')
       assert.equal((await call(one, `${notes}/b`)).status, 404);
     });
 
-    it('contract 3: exports that nobody reads do not hold the reads of a replica up; one too many is 503', async () => {
+    it('api: exports that nobody reads do not hold the reads of a replica up; one too many is 503', async () => {
       const { url } = await database();
       const one = await replica(url);
       // More than the sockets take, so that the exports stay open.
@@ -288,7 +288,7 @@ for (const adapter of databaseAdapters().filter(({ kind }) => kind !== 'sqlite')
       assert.equal((await again.text()).trimEnd().split('\n').length, 11);
     });
 
-    it('contract 12: three replicas that start at once on an empty database give one administrator token', async () => {
+    it('permissions: three replicas that start at once on an empty database give one administrator token', async () => {
       const { url } = await database();
       const logger = pino({ level: 'silent' });
       const services = await Promise.all([0, 1, 2].map(() => createService({ database: url, port: 0, logger })));

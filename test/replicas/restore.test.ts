@@ -64,7 +64,7 @@ async function checkRestored(database: string, backedUp: readonly string[], newe
 
 const isSelected = (kind: 'postgres' | 'mariadb'): boolean => selectedDatabases().includes(kind);
 
-it('contract 14: PostgreSQL put back by its own means and restore --after: everything is there, no revision is used again', {
+it('command-line: PostgreSQL put back by its own means and restore --after: everything is there, no revision is used again', {
   skip: isSelected('postgres') ? false : 'PostgreSQL is not among the databases of this run',
 }, async () => {
   const server = await postgresServer();
@@ -80,7 +80,7 @@ it('contract 14: PostgreSQL put back by its own means and restore --after: every
   await checkRestored(server.url('copy'), ['one', 'two'], newest);
 });
 
-it('contract 14: MariaDB dumped while the service writes, put back, and restore --after', {
+it('command-line: MariaDB dumped while the service writes, put back, and restore --after', {
   skip: isSelected('mariadb') && mariadbProgram() && dumpProgram ? false : 'the programs of MariaDB are not here',
 }, async () => {
   const server = await mariadbServer();
@@ -105,7 +105,7 @@ it('contract 14: MariaDB dumped while the service writes, put back, and restore 
   await checkRestored(server.url('copy'), before, newest);
 });
 
-it('contract 14: restore --after is refused without a database of the service, and with a file', async () => {
+it('command-line: restore --after is refused without a database of the service, and with a file', async () => {
   const both = await kindred(['restore', 'backup.db', '--after', '--database', 'sqlite::memory:']);
   assert.deepEqual([both.code, both.stderr.split('\n').length], [2, 2]);
   const neither = await kindred(['restore', '--database', 'sqlite::memory:']);

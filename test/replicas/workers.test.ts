@@ -58,7 +58,7 @@ function workersOf({ child }: Started): number[] {
 const adapter = databaseAdapters().find(({ kind }) => kind === 'postgres');
 const skip = adapter ? false : 'PostgreSQL is not among the databases of this run';
 
-it('contract 14: --workers: one port, ready once, one token, what one worker wrote every worker shows, a dead one is replaced, SIGTERM ends all', {
+it('command-line: --workers: one port, ready once, one token, what one worker wrote every worker shows, a dead one is replaced, SIGTERM ends all', {
   skip,
 }, async () => {
   const database = await adapter!.create();
@@ -120,7 +120,7 @@ it('contract 14: --workers: one port, ready once, one token, what one worker wro
   await database.drop();
 });
 
-it('contract 14: --workers: a worker gets requests when it is ready, and none before', { skip }, async () => {
+it('command-line: --workers: a worker gets requests when it is ready, and none before', { skip }, async () => {
   const database = await adapter!.create();
   const slow = join(folder, 'slow');
   mkdirSync(slow);
@@ -179,7 +179,7 @@ it('contract 14: --workers: a worker gets requests when it is ready, and none be
   await database.drop();
 });
 
-it('contract 14: listenWhenReady: nothing listens before everything is ready, nor after a stop during the start', async () => {
+it('command-line: listenWhenReady: nothing listens before everything is ready, nor after a stop during the start', async () => {
   const probe = createServer().listen(0, '127.0.0.1');
   await once(probe, 'listening');
   const { port } = probe.address() as AddressInfo;
@@ -210,7 +210,7 @@ it('contract 14: listenWhenReady: nothing listens before everything is ready, no
   }
 });
 
-it('contract 14: --workers: when the service cannot start, all end with its exit code and its one line', {
+it('command-line: --workers: when the service cannot start, all end with its exit code and its one line', {
   skip,
 }, async () => {
   const unreachable = serve(['--workers', '2', '--database', 'postgres://127.0.0.1:1/nothing', '--port', '0']);
@@ -219,7 +219,7 @@ it('contract 14: --workers: when the service cannot start, all end with its exit
   assert.equal(unreachable.output.stdout, '');
 });
 
-it('contract 14: --workers: a port that is taken is told in the sentence that helps, once', { skip }, async () => {
+it('command-line: --workers: a port that is taken is told in the sentence that helps, once', { skip }, async () => {
   const database = await adapter!.create();
   const other = createServer().listen(0, '127.0.0.1');
   await once(other, 'listening');
@@ -236,7 +236,7 @@ it('contract 14: --workers: a port that is taken is told in the sentence that he
   }
 });
 
-it('contract 14: a server that answers and refuses is not called unreachable', { skip }, async () => {
+it('command-line: a server that answers and refuses is not called unreachable', { skip }, async () => {
   const database = await adapter!.create();
   const url = new URL(database.url);
   url.pathname = '/no_such_database';
@@ -249,7 +249,7 @@ it('contract 14: a server that answers and refuses is not called unreachable', {
   await database.drop();
 });
 
-it('contract 14: check shows the database without its password', { skip }, async () => {
+it('command-line: check shows the database without its password', { skip }, async () => {
   const database = await adapter!.create();
   // The server of the tests trusts everybody, and takes any.
   const url = new URL(database.url);
@@ -261,7 +261,7 @@ it('contract 14: check shows the database without its password', { skip }, async
   await database.drop();
 });
 
-it('contract 14: --workers on SQLite is refused in one line with exit code 2', async () => {
+it('command-line: --workers on SQLite is refused in one line with exit code 2', async () => {
   const { code, stderr } = await kindred(['serve', '--workers', '2', '--database', `sqlite:${folder}/a.db`]);
   assert.equal(code, 2);
   assert.match(stderr, /^kindred: .*\n$/);

@@ -10,7 +10,7 @@ const Item = defineModel({
   indexes: (index) => [index.single('spec.color', String, (item) => item.spec.color)],
 });
 
-test('contract 9: a read ends when what is stored never is what the indexes have, and others are answered meanwhile', async (t) => {
+test('plugins: a read ends when what is stored never is what the indexes have, and others are answered meanwhile', async (t) => {
   const store = await openStore('sqlite::memory:');
   const { get } = store;
   let isBroken = false;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { createService, defineModel, Type } from 'kindred';
 
-it('contract 2: an object on which an index function throws today can lose its finalizers, and be deleted', async () => {
+it('objects: an object on which an index function throws today can lose its finalizers, and be deleted', async () => {
   let throws = false;
   const Task = defineModel({
     gvk: { group: 'finalizers.example.com', version: 'v1', kind: 'Task', singular: 'task', plural: 'tasks' },

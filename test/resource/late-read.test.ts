@@ -45,7 +45,7 @@ describe('rows that come from the store after their object has changed', () => {
     ['read one', (client) => client.get(Note, 'one')],
     ['list', (client) => client.list(Note, ListOptions.parse({}))],
   ] as const satisfies [string, (client: Awaited<ReturnType<typeof coldService>>['service']['client']) => unknown][]) {
-    it(`contract 3: ${title}: the object is answered as it is from then on`, async () => {
+    it(`api: ${title}: the object is answered as it is from then on`, async () => {
       const { service, asked, release } = await coldService();
       try {
         const { client } = service;
@@ -60,7 +60,7 @@ describe('rows that come from the store after their object has changed', () => {
       }
     });
 
-    it(`contract 3: ${title}: another object that has its place by then is answered as itself`, async () => {
+    it(`api: ${title}: another object that has its place by then is answered as itself`, async () => {
       const { service, asked, release } = await coldService();
       try {
         const { client } = service;

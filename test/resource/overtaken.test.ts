@@ -46,7 +46,7 @@ async function replica(t: TestContext, medium: MapMedium): Promise<Replica> {
 const item = (name: string, color: string) => ({ metadata: { name }, spec: { color } });
 
 describe('while the indexes are built', () => {
-  it('contract 1: objects that are changed or deleted after the scan has passed them are shown as they are', async (t) => {
+  it('declaration: objects that are changed or deleted after the scan has passed them are shown as they are', async (t) => {
     const medium = new MapMedium();
     const first = await replica(t, medium);
     for (const name of ['kept', 'changed', 'deleted']) await first.service.client.create(Item, item(name, 'red'));
@@ -83,7 +83,7 @@ describe('a conditional write', () => {
     ['PATCH', 'application/merge-patch+json', { spec: { color: 'mine' } }],
     ['DELETE', undefined, undefined],
   ] as const) {
-    it(`contract 3: ${method} with If-Match that another replica overtakes is 412, and the other's write stays`, async (t) => {
+    it(`api: ${method} with If-Match that another replica overtakes is 412, and the other's write stays`, async (t) => {
       const medium = new MapMedium();
       const [first, second] = [await replica(t, medium), await replica(t, medium)];
       await first.service.client.create(Item, item('a', 'red'));
@@ -103,7 +103,7 @@ describe('a conditional write', () => {
 });
 
 describe('a watch', () => {
-  it('contract 13: rights that are taken away before it is opened end it with Forbidden', async (t) => {
+  it('watch: rights that are taken away before it is opened end it with Forbidden', async (t) => {
     const held = holdBack(await openStore('sqlite::memory:'));
     const { url, token } = await serve(t, held, {});
     const administrator = { authorization: `Bearer ${token}` };

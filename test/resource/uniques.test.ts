@@ -38,7 +38,7 @@ for (const adapter of databaseAdapters()) {
       ['mail', 'phone'],
       ['phone', 'mail'],
     ] as const) {
-      it(`contract 7: an update of ${changed} alone frees its old value, takes the new one and keeps ${other}`, async () => {
+      it(`queries: an update of ${changed} alone frees its old value, takes the new one and keeps ${other}`, async () => {
         const of = (member: string, value: string) => ({
           mail: `${changed}-m`,
           phone: `${changed}-p`,
@@ -56,7 +56,7 @@ for (const adapter of databaseAdapters()) {
       });
     }
 
-    it('contract 7: a list that changes keeps what stays, frees what goes and takes what comes', async () => {
+    it('queries: a list that changes keeps what stays, frees what goes and takes what comes', async () => {
       await create('list-1', 'list-1', 'list-1', ['a', 'b', 'c']);
       await service.client.patch(Account, 'list-1', { spec: { aliases: ['c', 'd', 'b'] } });
       for (const alias of ['b', 'c', 'd']) {

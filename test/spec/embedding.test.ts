@@ -24,7 +24,7 @@ async function pluginsOf(plugins: ServiceOptions['plugins']): Promise<[string, s
 class TodoList extends Plugin {}
 class HTTPRoutes2 extends Plugin {}
 
-test('contract 14: plugins in code are handed in as they are when they have a name', async () => {
+test('command-line: plugins in code are handed in as they are when they have a name', async () => {
   const named = definePlugin({ name: 'todo', start() {} });
   const nameless = definePlugin({ start() {} });
   assert.deepEqual(
@@ -57,7 +57,7 @@ const wrongPlugins: [string, unknown, RegExp][] = [
   ['a plugin without its name', { plugin: definePlugin({ start() {} }) }, none],
 ];
 for (const [what, plugin, says] of wrongPlugins) {
-  test(`contract 14: ${what} is refused before anything is opened`, async () => {
+  test(`command-line: ${what} is refused before anything is opened`, async () => {
     const database = join(folderOf({}), 'kindred.db');
     const options = { ...base, database: `sqlite:${database}`, plugins: [plugin] } as ServiceOptions;
     await assert.rejects(createService(options), (error: Error) => says.test(error.message));
@@ -78,12 +78,12 @@ const wrongOptions: [string, object, RegExp][] = [
   ['a group that is none', { watch: 5 }, /^the option "watch" needs an object$/],
 ];
 for (const [what, options, says] of wrongOptions) {
-  test(`contract 14: ${what} is refused by createService, by name`, async () => {
+  test(`command-line: ${what} is refused by createService, by name`, async () => {
     await assert.rejects(createService({ ...base, ...options }), (error: Error) => says.test(error.message));
   });
 }
 
-test('contract 14: every option there is, is taken', async () => {
+test('command-line: every option there is, is taken', async () => {
   const all: Required<ServiceOptions> = {
     ...(base as Required<ServiceOptions>),
     plugins: [],

@@ -57,7 +57,7 @@ async function run(...args: readonly string[]): Promise<void> {
 }
 
 for (const umask of [0o022, 0o000]) {
-  describe(`contract 14: whatever the service and the command line write is for its owner alone, umask ${umask.toString(8).padStart(3, '0')}`, {
+  describe(`command-line: whatever the service and the command line write is for its owner alone, umask ${umask.toString(8).padStart(3, '0')}`, {
     skip,
   }, () => {
     const folder = join(root, String(umask));

@@ -65,7 +65,7 @@ describe('openStore', () => {
     await assert.rejects(openStore('postgres://me:sec-ret@127.0.0.1:1/x'), /me:…@127\.0\.0\.1:1\/x cannot be reached/);
   });
 
-  it('contract 14: a second process on the same SQLite file is refused in one line', async () => {
+  it('command-line: a second process on the same SQLite file is refused in one line', async () => {
     const url = `sqlite:${join(folder, 'one.db')}`;
     const store = await openStore(url);
     try {

@@ -119,7 +119,7 @@ for (const adapter of databaseAdapters().filter((one) => one.kind !== 'sqlite'))
   const server = (): Promise<DatabaseServer> => (kind === 'postgres' ? postgresServer() : mariadbServer());
 
   describe(`${adapter.name} as a server`, () => {
-    it('contract 5: away, it answers NotReady within 2 s, and is used again when it is back', async () => {
+    it('errors: away, it answers NotReady within 2 s, and is used again when it is back', async () => {
       const database = await adapter.create();
       const store = await openStore(database.url);
       const model = await store.modelNumber('g', 'K');
@@ -135,7 +135,7 @@ for (const adapter of databaseAdapters().filter((one) => one.kind !== 'sqlite'))
       await database.drop();
     });
 
-    it('contract 3: frozen, it answers NotReady to a read within 2 s', async () => {
+    it('api: frozen, it answers NotReady to a read within 2 s', async () => {
       const database = await adapter.create();
       const store = await openStore(database.url);
       await store.revision();
@@ -151,7 +151,7 @@ for (const adapter of databaseAdapters().filter((one) => one.kind !== 'sqlite'))
       await database.drop();
     });
 
-    it('contract 5: frozen, it answers NotReady to writes and leases within their time, and is used again when it is back', async () => {
+    it('errors: frozen, it answers NotReady to writes and leases within their time, and is used again when it is back', async () => {
       const database = await adapter.create();
       const store = await openStore(database.url);
       const model = await store.modelNumber('g', 'K');

@@ -11,7 +11,7 @@ import { crashInPlace, databaseAdapters, replicatedServer } from '../servers.ts'
 for (const adapter of databaseAdapters().filter(({ kind }) => kind !== 'sqlite')) {
   const kind = adapter.kind as ServerKind;
 
-  describe(`contract 14: ${adapter.name} with a standby`, () => {
+  describe(`command-line: ${adapter.name} with a standby`, () => {
     let servers: ReplicatedServer;
     let proxy: DatabaseProxy;
     let store: Store;

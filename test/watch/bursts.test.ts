@@ -1,4 +1,4 @@
-/** Contract section 13: a client that takes what it is sent is not slow, however much others write at once. */
+/** docs/reference/watch.md: a client that takes what it is sent is not slow, however much others write at once. */
 import assert from 'node:assert/strict';
 import { afterEach, test } from 'node:test';
 import type { Service, ServiceOptions } from 'kindred';
@@ -65,7 +65,7 @@ function assertComplete(events: readonly StreamEvent[], count: number): void {
 const burst = { count: 400, bytes: 18_000 };
 
 for (const adapter of databaseAdapters()) {
-  test(`contract 13: a burst cuts no client that reads, on ${adapter.name}`, async () => {
+  test(`watch: a burst cuts no client that reads, on ${adapter.name}`, async () => {
     const database = await adapter.create();
     cleanUps.push(() => database.drop());
     const options = { watch: { maxBufferBytes: 128 * 1024 } };
@@ -84,7 +84,7 @@ for (const adapter of databaseAdapters()) {
   });
 }
 
-test('contract 13: a client that does not read keeps no more than may wait for it, and goes on where it was when it reads', async () => {
+test('watch: a client that does not read keeps no more than may wait for it, and goes on where it was when it reads', async () => {
   const running = await serve('sqlite::memory:', { watch: { maxBufferBytes: 128 * 1024 } });
   const [slow, quick] = [await follow(running), await follow(running)];
   slow.pause();
@@ -94,7 +94,7 @@ test('contract 13: a client that does not read keeps no more than may wait for i
   assertComplete(await slow.changes(burst.count), burst.count);
 });
 
-test('contract 13: a client that takes nothing for watch.stallTimeout is ended with SlowConsumer, and may go on from there', async () => {
+test('watch: a client that takes nothing for watch.stallTimeout is ended with SlowConsumer, and may go on from there', async () => {
   const running = await serve('sqlite::memory:', { watch: { stallTimeout: 300 } });
   await write(running, burst.count, 60_000);
   const queries = ['&since=0', '&sendInitial=true', '&page=1&size=200'];
@@ -117,7 +117,7 @@ test('contract 13: a client that takes nothing for watch.stallTimeout is ended w
   assertComplete([...since!.events.slice(0, -1), ...(await rest.changes(burst.count - given))], burst.count);
 });
 
-test('contract 13: a client that takes a little now and then is not cut', async () => {
+test('watch: a client that takes a little now and then is not cut', async () => {
   const running = await serve('sqlite::memory:', { watch: { stallTimeout: 500 } });
   await write(running, burst.count, 60_000);
   const stream = await follow(running, '&since=0');
@@ -133,7 +133,7 @@ test('contract 13: a client that takes a little now and then is not cut', async 
   assertComplete(stream.events, burst.count);
 });
 
-test('contract 13: a burst cuts no reader inside the process, nor is it kept for one that does not read', async () => {
+test('watch: a burst cuts no reader inside the process, nor is it kept for one that does not read', async () => {
   const { service, ...running } = await serve('sqlite::memory:');
   const watch = service.client.watch(Note)[Symbol.asyncIterator]();
   const first = watch.next();

@@ -85,7 +85,7 @@ async function follow(url: string, query: string): Promise<Stream> {
 
 const all = Array.from({ length: count }, (_, i) => i);
 
-test('contract 13: a replay that meets an outage waits for the database, with bookmarks, and loses and repeats nothing', async () => {
+test('watch: a replay that meets an outage waits for the database, with bookmarks, and loses and repeats nothing', async () => {
   const { url, first } = await filled({ watch: { bookmarkInterval: 200 } });
   let begun = 0;
   outage.isAway = (question, since) => {
@@ -106,7 +106,7 @@ test('contract 13: a replay that meets an outage waits for the database, with bo
   assert.ok(after);
 });
 
-test('contract 13: an initial list that cannot begin waits for the database', async () => {
+test('watch: an initial list that cannot begin waits for the database', async () => {
   const { url } = await filled();
   outage.isAway = (question) => question === 'snapshot' && outage.refused < 4;
   const stream = await follow(url, 'sendInitial=true');
@@ -116,7 +116,7 @@ test('contract 13: an initial list that cannot begin waits for the database', as
   assert.equal((await stream.bookmark(({ initial }) => initial === true)).type, 'BOOKMARK');
 });
 
-test('contract 13: an outage in the middle of the initial list ends the watch with Expired; the client lists again by itself', async () => {
+test('watch: an outage in the middle of the initial list ends the watch with Expired; the client lists again by itself', async () => {
   const { url } = await filled();
   let portions = 0;
   outage.isAway = (question) => question === 'portion' && ++portions === 2;
@@ -136,7 +136,7 @@ test('contract 13: an outage in the middle of the initial list ends the watch wi
   assert.equal(new Set(names).size, count);
 });
 
-test('contract 13: a live page that meets an outage waits for the database', async () => {
+test('watch: a live page that meets an outage waits for the database', async () => {
   const { url } = await filled({ cache: { maxBytes: 0 } });
   const stream = await follow(url, 'page=1&size=3&sort=name');
   await until(() => stream.events.some(({ type }) => type === 'SNAPSHOT'));

@@ -102,7 +102,7 @@ async function serve(
   return { service, url, port: Number(new URL(url).port) };
 }
 
-test('contract 13: nothing is lost and nothing comes twice when the connection is cut again and again', async (t) => {
+test('watch: nothing is lost and nothing comes twice when the connection is cut again and again', async (t) => {
   const { service, url, port } = await serve('sqlite::memory:');
   const through = await proxy(t, () => port);
   const follower = new Follower(through.url, { sendInitial: true });
@@ -118,7 +118,7 @@ test('contract 13: nothing is lost and nothing comes twice when the connection i
   await follower.counted(199);
 });
 
-test('contract 13: a watch goes on across restarts of the service on the same file', async (t) => {
+test('watch: a watch goes on across restarts of the service on the same file', async (t) => {
   const database = `sqlite:${join(folder, 'restart.db')}`;
   let current = await serve(database);
   const { url, port } = current;
@@ -137,7 +137,7 @@ test('contract 13: a watch goes on across restarts of the service on the same fi
   await follower.counted(value);
 });
 
-test('contract 13: a watch goes on after kill -9 with every change that was acknowledged', async (t) => {
+test('watch: a watch goes on after kill -9 with every change that was acknowledged', async (t) => {
   const database = `sqlite:${join(folder, 'killed.db')}`;
   let port = 0;
   let child: ChildProcess;
@@ -181,7 +181,7 @@ test('contract 13: a watch goes on after kill -9 with every change that was ackn
   await follower.counted(value);
 });
 
-test('contract 13: a watch whose changes are no longer kept when it comes back ends with Expired', async (t) => {
+test('watch: a watch whose changes are no longer kept when it comes back ends with Expired', async (t) => {
   const database = `sqlite:${join(folder, 'compacted.db')}`;
   let current = await serve(database);
   const { url, port } = current;

@@ -1,4 +1,4 @@
-/** Contract section 13, row by row, over a real socket. */
+/** docs/reference/watch.md, row by row, over a real socket. */
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { describe, test } from 'node:test';
@@ -110,7 +110,7 @@ describe('the stream', () => {
     ['application/x-ndjson, Text/Event-Stream;q=0.5', 'text/event-stream'],
     ['text/event-stream;q=0, */*', 'application/x-ndjson'],
   ]) {
-    test(`contract 13: Accept: ${accept} gets ${type}, the head at once with Kindred-Revision`, async (t) => {
+    test(`watch: Accept: ${accept} gets ${type}, the head at once with Kindred-Revision`, async (t) => {
       const watched = await open(t);
       const revision = await watched.write('a', 'red');
       const stream = await watched.watch('', { headers: { accept: accept! } });
@@ -122,7 +122,7 @@ describe('the stream', () => {
     });
   }
 
-  test('contract 13: an event is a line of NDJSON, or a frame with event, id and data', async (t) => {
+  test('watch: an event is a line of NDJSON, or a frame with event, id and data', async (t) => {
     const watched = await open(t);
     const [lines, frames] = [await watched.watch(), await watched.watch('', { sse: true })];
     const revision = await watched.write('a', 'red');
@@ -133,7 +133,7 @@ describe('the stream', () => {
     assert.equal(frames.text, `event: ADDED\nid: ${revision}\ndata: ${json}\n\n`);
   });
 
-  test('contract 13: HEAD answers as GET without a body, and ends', async (t) => {
+  test('watch: HEAD answers as GET without a body, and ends', async (t) => {
     const watched = await open(t);
     const answer = await watched.fetch(`${items}?watch=true`, {
       method: 'HEAD',
@@ -148,7 +148,7 @@ describe('the stream', () => {
     assert.equal(await watched.gauge('kindred_watches'), 0);
   });
 
-  test('contract 13: who goes away is forgotten, in whatever moment', async (t) => {
+  test('watch: who goes away is forgotten, in whatever moment', async (t) => {
     const watched = await open(t);
     const streams = await Promise.all(Array.from({ length: 20 }, (_, i) => watched.watch(i % 2 ? '' : '&size=5')));
     await until(async () => (await watched.gauge('kindred_watches')) === 20);
@@ -175,7 +175,7 @@ describe('the stream', () => {
     ['&explain=true', 'explain'],
     ['&unknown=1', 'unknown'],
   ] as const) {
-    test(`contract 13: watch=true${query} is refused before the stream begins, naming ${parameter}`, async (t) => {
+    test(`watch: watch=true${query} is refused before the stream begins, naming ${parameter}`, async (t) => {
       const watched = await open(t);
       const { status, problem, type } = await watched.refused(query, { sse: true });
       assert.equal(status, 400);
@@ -184,7 +184,7 @@ describe('the stream', () => {
     });
   }
 
-  test('contract 13: Last-Event-ID that is no revision is refused', async (t) => {
+  test('watch: Last-Event-ID that is no revision is refused', async (t) => {
     const watched = await open(t);
     assert.equal((await watched.refused('', { headers: { 'last-event-id': 'abc' } })).status, 400);
   });
@@ -192,7 +192,7 @@ describe('the stream', () => {
 
 describe('selectors', () => {
   for (const sse of [false, true]) {
-    test(`contract 13: an object that starts to match is ADDED, one that stops is DELETED with its new content (${sse ? 'SSE' : 'NDJSON'})`, async (t) => {
+    test(`watch: an object that starts to match is ADDED, one that stops is DELETED with its new content (${sse ? 'SSE' : 'NDJSON'})`, async (t) => {
       const watched = await open(t);
       const red = await watched.watch(`&fieldSelector=${encodeURIComponent('spec.color=red')}`, { sse });
       const rest = await watched.watch(`&fieldSelector=${encodeURIComponent('spec.color!=red')}`, { sse });
@@ -227,7 +227,7 @@ describe('selectors', () => {
     });
   }
 
-  test('contract 13: watches with few keys, with names and with none of both see the same', async (t) => {
+  test('watch: watches with few keys, with names and with none of both see the same', async (t) => {
     const watched = await open(t);
     const queries = [
       'spec.color in (red,green)',
@@ -266,7 +266,7 @@ describe('selectors', () => {
 });
 
 describe('resuming', () => {
-  test('contract 13: since is exclusive, Last-Event-ID wins over it and over sendInitial', async (t) => {
+  test('watch: since is exclusive, Last-Event-ID wins over it and over sendInitial', async (t) => {
     const watched = await open(t);
     const revisions: number[] = [];
     for (let i = 0; i < 6; i++) revisions.push(await watched.write(`i-${i}`, 'red'));
@@ -296,7 +296,7 @@ describe('resuming', () => {
     assert.equal(won.events[0]!.id, String(revisions[4]));
   });
 
-  test('contract 13: a revision greater than the newest is 410 Expired before the stream begins', async (t) => {
+  test('watch: a revision greater than the newest is 410 Expired before the stream begins', async (t) => {
     const watched = await open(t);
     const newest = await watched.write('a', 'red');
     const ahead = await watched.refused(`&since=${newest + 1}`, { sse: true });
@@ -308,7 +308,7 @@ describe('resuming', () => {
     assert.equal((await watched.watch(`&since=${newest}`)).status, 200);
   });
 
-  test('contract 13: since=0 is the start of the log; once anything of it was compacted, 410', async (t) => {
+  test('watch: since=0 is the start of the log; once anything of it was compacted, 410', async (t) => {
     const watched = await open(t, { changeLog: { maxCount: 5, maxAge: 0 } });
     const whole = await watched.watch('&since=0');
     const revisions: number[] = [];
@@ -327,7 +327,7 @@ describe('resuming', () => {
     assert.equal((await kept.changes(5)).length, 5);
   });
 
-  test('contract 13: a long replay and a long list go at the pace of a client that reads slowly', async (t) => {
+  test('watch: a long replay and a long list go at the pace of a client that reads slowly', async (t) => {
     const watched = await open(t, { watch: { maxBufferBytes: 64 * 1024 } });
     const from = await watched.revision();
     const text = 'x'.repeat(20_000);
@@ -347,7 +347,7 @@ describe('resuming', () => {
     }
   });
 
-  test('contract 13: a model that is registered again has no gap, although its former self is still in memory', async (t) => {
+  test('watch: a model that is registered again has no gap, although its former self is still in memory', async (t) => {
     const watched = await open(t);
     const from = await watched.write('a', 'red');
     const before = await watched.watch();
@@ -374,7 +374,7 @@ describe('resuming', () => {
 
 describe('sendInitial', () => {
   for (const sse of [false, true]) {
-    test(`contract 13: the list first, closed by a BOOKMARK, then the changes (${sse ? 'SSE' : 'NDJSON'})`, async (t) => {
+    test(`watch: the list first, closed by a BOOKMARK, then the changes (${sse ? 'SSE' : 'NDJSON'})`, async (t) => {
       const watched = await open(t);
       for (const [name, color] of [
         ['a', 'red'],
@@ -403,7 +403,7 @@ describe('sendInitial', () => {
     });
   }
 
-  test('contract 13: no gap between the list and the changes, while writes go on', async (t) => {
+  test('watch: no gap between the list and the changes, while writes go on', async (t) => {
     const watched = await open(t);
     let isWriting = true;
     const writing = (async () => {
@@ -443,7 +443,7 @@ describe('bookmarks', () => {
     '&size=5',
     '&sendInitial=true',
   ]) {
-    test(`contract 13: an idle stream (${query || 'everything'}) gets a BOOKMARK at least every watch.bookmarkInterval`, async (t) => {
+    test(`watch: an idle stream (${query || 'everything'}) gets a BOOKMARK at least every watch.bookmarkInterval`, async (t) => {
       const bookmarkInterval = 400;
       const watched = await open(t, { watch: { bookmarkInterval } });
       const stream = await watched.watch(query, { sse: true });
@@ -466,7 +466,7 @@ describe('bookmarks', () => {
     });
   }
 
-  test('contract 13: a watch that resumes after a bookmark misses nothing', async (t) => {
+  test('watch: a watch that resumes after a bookmark misses nothing', async (t) => {
     const watched = await open(t, { watch: { bookmarkInterval: 50 } });
     const red = `&fieldSelector=${encodeURIComponent('spec.color=red')}`;
     const first = await watched.watch(red);
@@ -481,7 +481,7 @@ describe('bookmarks', () => {
 
 describe('the last event', () => {
   for (const sse of [false, true]) {
-    test(`contract 13: ShuttingDown when the service stops (${sse ? 'SSE' : 'NDJSON'})`, async (t) => {
+    test(`watch: ShuttingDown when the service stops (${sse ? 'SSE' : 'NDJSON'})`, async (t) => {
       const watched = await open(t);
       const streams = [await watched.watch('', { sse }), await watched.watch('&size=5', { sse })];
       const revision = await watched.write('a', 'red');
@@ -500,7 +500,7 @@ describe('the last event', () => {
     });
   }
 
-  test('contract 13: a client that does not read holds up neither the others nor a stop', async (t) => {
+  test('watch: a client that does not read holds up neither the others nor a stop', async (t) => {
     const watched = await open(t, { watch: { maxBufferBytes: 256 * 1024 } });
     const [slow, quick] = [await watched.watch(), await watched.watch()];
     slow.pause();
@@ -554,7 +554,7 @@ describe('rights', () => {
     });
 
   for (const verbs of [['list'], ['watch'], ['get']]) {
-    test(`contract 12: a watch takes list and watch; ${verbs} alone is 403`, async (t) => {
+    test(`permissions: a watch takes list and watch; ${verbs} alone is 403`, async (t) => {
       const { watched, headers } = await ada(t, rules(verbs));
       const { status, problem } = await watched.refused('', { headers });
       assert.deepEqual([status, problem.code], [403, 'Forbidden']);
@@ -567,7 +567,7 @@ describe('rights', () => {
     ['its token is revoked', (watched: Watched) => remove(watched, '/personalaccesstokens/ada')],
     ['its user is disabled', (watched: Watched) => change(watched, '/users/ada', { spec: { disabled: true } })],
   ] as const) {
-    test(`contract 13: Forbidden when ${what}`, async (t) => {
+    test(`watch: Forbidden when ${what}`, async (t) => {
       const { watched, headers } = await ada(t, rules(['list', 'watch']));
       const streams = [await watched.watch('', { headers }), await watched.watch('&size=5', { headers, sse: true })];
       const mine = await watched.watch();
@@ -591,7 +591,7 @@ describe('rights', () => {
     });
   }
 
-  test('contract 13: Forbidden when the token expires', async (t) => {
+  test('watch: Forbidden when the token expires', async (t) => {
     const { watched, headers } = await ada(t, rules(['list', 'watch']), new Date(Date.now() + 1_500).toISOString());
     const stream = await watched.watch('', { headers });
     assert.equal(stream.status, 200);
@@ -599,7 +599,7 @@ describe('rights', () => {
     assert.deepEqual([last.type, last.error.code], ['ERROR', 'Forbidden']);
   });
 
-  test('contract 12: with resourceNames a watch sees the named objects alone, and ends when these are others', async (t) => {
+  test('permissions: with resourceNames a watch sees the named objects alone, and ends when these are others', async (t) => {
     const { watched, headers } = await ada(t, rules(['list', 'watch'], ['a', 'c']));
     await watched.write('a', 'red');
     await watched.write('b', 'red');
@@ -614,7 +614,7 @@ describe('rights', () => {
     assert.equal((await stream.last()).error.code, 'Forbidden');
   });
 
-  test('contract 12: a watch shows Secrets with empty values', async (t) => {
+  test('permissions: a watch shows Secrets with empty values', async (t) => {
     const watched = await open(t, { auth: {} });
     const stream = await watched.watch('', { path: '/api/v1alpha1/secrets' });
     await watched.post('/api/v1alpha1/secrets', { metadata: { name: 's' }, stringData: { password: 'hidden' } });
@@ -625,7 +625,7 @@ describe('rights', () => {
 });
 
 describe('live pages', () => {
-  test('contract 13: a SNAPSHOT of the list, then WINDOW events with what changes in it', async (t) => {
+  test('watch: a SNAPSHOT of the list, then WINDOW events with what changes in it', async (t) => {
     const watched = await open(t);
     for (const name of ['b', 'd', 'f', 'h']) await watched.write(name, 'red');
     const query = 'page=1&size=3&sort=metadata.name';
@@ -655,7 +655,7 @@ describe('live pages', () => {
     assert.equal(windows[0]!.id, String(r1));
   });
 
-  test('contract 13: a browser that connects again gets a new SNAPSHOT', async (t) => {
+  test('watch: a browser that connects again gets a new SNAPSHOT', async (t) => {
     const watched = await open(t);
     const revision = await watched.write('a', 'red');
     const stream = await watched.watch('&page=1', { sse: true, headers: { 'last-event-id': String(revision - 1) } });
@@ -663,7 +663,7 @@ describe('live pages', () => {
   });
 
   for (const limit of ['livePageRows', 'livePageRowsPerIdentity'] as const) {
-    test(`contract 13: rows beyond watch.${limit} are refused with QueryLimit before the stream begins`, async (t) => {
+    test(`watch: rows beyond watch.${limit} are refused with QueryLimit before the stream begins`, async (t) => {
       const watched = await open(t, { watch: { [limit]: 25 } });
       const first = await watched.watch('&size=20');
       const { status, problem } = await watched.refused('&size=6');
@@ -681,7 +681,7 @@ describe('live pages', () => {
     });
   }
 
-  test('contract 13: live pages that ask the same are told the same, whoever reads slowly', async (t) => {
+  test('watch: live pages that ask the same are told the same, whoever reads slowly', async (t) => {
     const watched = await open(t);
     const query = '&page=1&size=50&sort=metadata.name';
     const streams = [await watched.watch(query), await watched.watch(query, { sse: true }), await watched.watch(query)];
@@ -711,7 +711,7 @@ describe('live pages', () => {
     }
   });
 
-  test('contract 13: a live page of a model that is no longer registered ends with NotFound', async (t) => {
+  test('watch: a live page of a model that is no longer registered ends with NotFound', async (t) => {
     const watched = await open(t);
     const stream = await watched.watch('&page=1');
     await stream.changes(1);

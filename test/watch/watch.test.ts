@@ -6,7 +6,7 @@ import { runSessions } from './sessions.ts';
 
 const seed = Date.now() % 1_000_000;
 
-it('contract 13: every stream is the slice of the change log that its selection sees, through reconnects, restarts and a log that is compacted', async (t) => {
+it('watch: every stream is the slice of the change log that its selection sees, through reconnects, restarts and a log that is compacted', async (t) => {
   t.diagnostic(`seed ${seed}`);
   const result = await runSessions({ sessions: 800, seed, restart: 300, keep: 500 });
   t.diagnostic(JSON.stringify(result));
@@ -15,14 +15,14 @@ it('contract 13: every stream is the slice of the change log that its selection 
   assert.ok(result.http > 300 && result.slow > 10 && result.restarts === 2, JSON.stringify(result));
 });
 
-it('contract 13: the events of a live page, applied in order, give the list of the same revision', async (t) => {
+it('watch: the events of a live page, applied in order, give the list of the same revision', async (t) => {
   t.diagnostic(`seed ${seed}`);
   const result = await runLivePages({ changes: 2_000, seed });
   assert.ok(result.compared > 200, JSON.stringify(result));
 });
 
 for (const adapter of databaseAdapters().filter(({ kind }) => kind !== 'sqlite')) {
-  it(`contract 13: sessions that change the replica on ${adapter.name} see every change once, in order`, async (t) => {
+  it(`watch: sessions that change the replica on ${adapter.name} see every change once, in order`, async (t) => {
     t.diagnostic(`seed ${seed}`);
     const database = await adapter.create();
     try {

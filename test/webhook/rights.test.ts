@@ -175,7 +175,7 @@ const ways: readonly Way[] = [
   },
 ];
 for (const way of ways) {
-  test(`contract 12: a webhook delivers only what its author may see: not when ${way.name}`, async (t) => {
+  test(`permissions: a webhook delivers only what its author may see: not when ${way.name}`, async (t) => {
     const shop = await library(t);
     await expect(201, shop.hook(shop.ada));
     await shop.add('First');
@@ -194,7 +194,7 @@ for (const way of ways) {
   });
 }
 
-test('contract 12: a webhook tells nothing from before it was made', async (t) => {
+test('permissions: a webhook tells nothing from before it was made', async (t) => {
   const shop = await library(t);
   await shop.add('Before');
   await expect(201, shop.hook(shop.ada));
@@ -203,7 +203,7 @@ test('contract 12: a webhook tells nothing from before it was made', async (t) =
   assert.deepEqual(shop.titles(), ['After']);
 });
 
-test('contract 12: whoever changes what a webhook delivers, or where to, is its author from then on; a label does not make one', async (t) => {
+test('permissions: whoever changes what a webhook delivers, or where to, is its author from then on; a label does not make one', async (t) => {
   const shop = await library(t);
   await expect(201, shop.hook(shop.ada));
   const author = async () => (await shop.status()).author;
@@ -219,7 +219,7 @@ test('contract 12: whoever changes what a webhook delivers, or where to, is its 
   await until(() => shop.titles().length === 1, 'delivered for the new author');
 });
 
-test('contract 12: nobody writes the author of a webhook but the service', async (t) => {
+test('permissions: nobody writes the author of a webhook but the service', async (t) => {
   const shop = await library(t);
   const forged = { kind: 'System', name: 'system' };
   const made = await expect(201, shop.hook(shop.ada));
@@ -235,7 +235,7 @@ test('contract 12: nobody writes the author of a webhook but the service', async
   assert.deepEqual([author?.kind, author?.name], ['User', 'ada']);
 });
 
-test('contract 12: a webhook goes on without a credential, so rights that only a credential gives make none', async (t) => {
+test('permissions: a webhook goes on without a credential, so rights that only a credential gives make none', async (t) => {
   const shop = await library(t);
   const eve: Send = (method, path, body, headers) =>
     shop.world.anonymous(method, path, body, { ...headers, 'x-name': 'eve' });
@@ -248,7 +248,7 @@ test('contract 12: a webhook goes on without a credential, so rights that only a
   await until(() => shop.titles().length === 1, 'delivered');
 });
 
-test('contract 12: a webhook whose author is not known delivers nothing until somebody changes its specification', async (t) => {
+test('permissions: a webhook whose author is not known delivers nothing until somebody changes its specification', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'kindred-authors-'));
   t.after(() => rm(folder, { recursive: true }));
   const database = `sqlite:${join(folder, 'kindred.db')}`;

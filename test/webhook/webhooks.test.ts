@@ -421,7 +421,7 @@ test('nobody makes a webhook for what they may not see', async (t) => {
 });
 
 const shared = databaseAdapters().find(({ kind }) => kind === 'postgres');
-test('contract 8: of two replicas one delivers; when it goes the other goes on where it was', {
+test('controllers: of two replicas one delivers; when it goes the other goes on where it was', {
   skip: !shared && 'no PostgreSQL here',
 }, async (t) => {
   const database = await shared!.create();

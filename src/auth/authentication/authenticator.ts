@@ -1,4 +1,4 @@
-/** Who sends a request: personal access tokens, then JWT issuers, then what plugins registered (contract section 12). */
+/** Who sends a request: personal access tokens, then JWT issuers, then what plugins registered (docs/reference/permissions.md). */
 import type { KindredError, Text } from '../../errors.ts';
 import type { Identity } from '../../resource/access.ts';
 import type { Logger } from '../../runtime/logger.ts';

@@ -28,7 +28,7 @@ export interface Principal extends Identity {
   readonly tokenMaxAge?: number;
 }
 
-/** Contract section 12: roles that every service has. */
+/** docs/reference/permissions.md: roles that every service has. */
 export const superRole = 'super-role';
 export const authenticatedRole = 'authenticated';
 export const anonymousRole = 'anonymous';

@@ -15,7 +15,7 @@ for (const [target, host, url] of [
   ['http://[/x', 'example.com', 'http://localhost/x'],
   ['http://other.example?y', 'example.com', 'http://other.example/?y'],
 ] as const) {
-  test(`contract 10: the target ${target} sent to ${host ?? 'no host'} is the URL ${url}`, () => {
+  test(`custom-routes: the target ${target} sent to ${host ?? 'no host'} is the URL ${url}`, () => {
     assert.equal(requestUrl(target, host).href, url);
   });
 }

@@ -57,7 +57,7 @@ const cases: readonly Case[] = [
 ];
 
 for (const { name, status, user, disabled, counts } of cases) {
-  test(`contract 12: a token ${name} ${counts ? 'counts' : 'does not count'}`, () => {
+  test(`permissions: a token ${name} ${counts ? 'counts' : 'does not count'}`, () => {
     const rbac: Rbac = new Rbac({
       keys: roleKeys('platform.run'),
       now: () => 0,

@@ -1,5 +1,5 @@
 /**
- * Personal access tokens (contract section 12). A token is 256 random bits, so a plain SHA-256 of it is all that is stored:
+ * Personal access tokens (docs/reference/permissions.md). A token is 256 random bits, so a plain SHA-256 of it is all that is stored:
  * neither a salt, a key nor a slow hash would make it harder to guess, and the check costs a microsecond per request.
  * The digests are looked up in memory, which the feed keeps current: a revoked token ends with the change that revokes it.
  */

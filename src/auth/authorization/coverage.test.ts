@@ -47,7 +47,7 @@ const anyRule: fc.Arbitrary<Rule> = fc.record(
 );
 const anyRoles = fc.array(fc.array(anyRule, { maxLength: 3 }), { maxLength: 3 });
 
-test('contract 12: comparing rules list by list comes to the same as comparing their grants one by one', () => {
+test('permissions: comparing rules list by list comes to the same as comparing their grants one by one', () => {
   const counts = { covered: 0, lacking: 0 };
   fc.assert(
     fc.property(anyRoles, anyRoles, (holder, others) => {
@@ -73,7 +73,7 @@ const pieces = (role: number): Rule[] =>
     verbs: ['list', `${role}-${i}`],
   }));
 
-test('contract 12: a hundred of the largest roles are compared with wide rights', () => {
+test('permissions: a hundred of the largest roles are compared with wide rights', () => {
   const roles = Array.from({ length: 100 }, (_, i) => pieces(i));
   assert.equal(lacks([[{ apiGroups: ['g', 'h'], resources: ['*'], verbs: ['*'] }]], roles), undefined);
   assert.deepEqual(lacks([[{ apiGroups: ['g'], resources: ['*'], verbs: ['list'] }]], roles), {
@@ -83,12 +83,12 @@ test('contract 12: a hundred of the largest roles are compared with wide rights'
   });
 });
 
-test('contract 12: what takes too long to compare is given up', () => {
+test('permissions: what takes too long to compare is given up', () => {
   const roles = Array.from({ length: 100 }, (_, i) => pieces(i));
   assert.throws(() => lacks(roles, roles), TooMuchToCompare);
 });
 
-test('contract 12: the very roles that somebody has are not compared', () => {
+test('permissions: the very roles that somebody has are not compared', () => {
   const roles = Array.from({ length: 100 }, (_, i) => new RuleSet(pieces(i)));
   assert.equal(new Comparison(roles, new Budget()).lacks(roles), undefined);
 });

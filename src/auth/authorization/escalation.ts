@@ -1,5 +1,5 @@
 /**
- * Nobody grants what they do not have (contract section 12). Each check looks at one write of a built-in model before it
+ * Nobody grants what they do not have (docs/reference/permissions.md). Each check looks at one write of a built-in model before it
  * is stored and throws Forbidden when it would give somebody more than the caller has, Invalid when it makes no sense.
  * The service itself (origin `host`) is not asked.
  */

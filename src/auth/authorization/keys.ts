@@ -1,4 +1,4 @@
-/** Label and annotation keys of roles (contract section 12); the reserved domain is an option. */
+/** Label and annotation keys of roles (docs/reference/permissions.md); the reserved domain is an option. */
 
 export interface RoleKeys {
   /** Annotation: a JSON list of role names whose rules count too. */

@@ -7,7 +7,7 @@ import { CompiledRule, coversPath } from './rule.ts';
 const text = fc.array(fc.constantFrom('a', 'b', '/'), { maxLength: 5 }).map((parts) => `/${parts.join('')}`);
 const pattern = fc.tuple(text, fc.constantFrom('', '*')).map((parts) => parts.join(''));
 
-test('contract 12: the index finds the rules that cover a path, as looking at every pattern does', () => {
+test('permissions: the index finds the rules that cover a path, as looking at every pattern does', () => {
   const counts = { found: 0, none: 0 };
   fc.assert(
     fc.property(fc.array(fc.array(pattern, { maxLength: 4 }), { maxLength: 6 }), pattern, (lists, path) => {

@@ -81,13 +81,13 @@ const hostile: { name: string; rule: (role: number, i: number) => Rule; access: 
 ];
 
 for (const { name, rule, access } of hostile) {
-  test(`contract 12: a question about a hundred of the largest roles is a short one: ${name}`, () => {
+  test(`permissions: a question about a hundred of the largest roles is a short one: ${name}`, () => {
     const time = quickest(policies(5, rule).map((policy) => () => policy.decide(access)));
     assert.ok(time < 25, `${time} ms of processor time`);
   });
 }
 
-test('contract 12: comparing the largest roles does not take long, whatever comes of it', () => {
+test('permissions: comparing the largest roles does not take long, whatever comes of it', () => {
   const mine = (role: number, i: number): Rule => ({ nonResourceURLs: seq(`/${role}/${i}/`, 60), verbs: ['get'] });
   const shapes: [typeof mine, typeof mine][] = [
     [mine, (role, i) => mine(99 - role, 99 - i)],

@@ -1,6 +1,6 @@
 /**
  * Who has which role, and what the roles allow: the state of Role, RoleBinding and User in memory, and the one authoriser
- * on top of it (contract section 12). The state is changed by the feed alone, so every replica follows every change.
+ * on top of it (docs/reference/permissions.md). The state is changed by the feed alone, so every replica follows every change.
  */
 import { LRUCache } from 'lru-cache';
 import type { ExtensionObject } from '../../model/object.ts';

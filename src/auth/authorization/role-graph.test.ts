@@ -20,7 +20,7 @@ function wide(middle: number): RoleGraph {
   return graph;
 }
 
-test('contract 12: dependencies and aggregation are followed to the end, each role once', () => {
+test('permissions: dependencies and aggregation are followed to the end, each role once', () => {
   const graph = new RoleGraph();
   graph.set('a', record('a', { dependencies: ['b', 'b', 'gone'] }));
   graph.set('b', record('b', { dependencies: ['a'] }));
@@ -37,7 +37,7 @@ test('contract 12: dependencies and aggregation are followed to the end, each ro
   assert.deepEqual(graph.reach([{ name: 'a' }]).missing, ['b', 'gone']);
 });
 
-test('contract 12: however many links there are, a bounded number of them is followed, the nearest roles first', () => {
+test('permissions: however many links there are, a bounded number of them is followed, the nearest roles first', () => {
   const all = wide(19).reach([{ name: 'top' }]);
   assert.deepEqual([all.sources.length, all.isCut], [1_020, false]);
   const some = wide(25).reach([{ name: 'top' }]);
@@ -48,7 +48,7 @@ test('contract 12: however many links there are, a bounded number of them is fol
   );
 });
 
-test('contract 12: the rules of one identity count up to a number of entries; the nearest and smaller ones, and super-role, still do', () => {
+test('permissions: the rules of one identity count up to a number of entries; the nearest and smaller ones, and super-role, still do', () => {
   const graph = new RoleGraph();
   const roots = [...seq('large', 100), 'small', 'super-role'].map((name) => ({ name }));
   const large = new RuleSet(Array(100).fill({ apiGroups: ['g'], resources: seq('r', 60), verbs: ['get'] }));

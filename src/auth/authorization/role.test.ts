@@ -62,7 +62,7 @@ const cases: readonly { name: string; rules: Rule[]; gives: Rule[]; cuts: RegExp
   },
 ];
 for (const { name, rules, gives, cuts } of cases) {
-  test(`contract 12: of a stored role counts what is within the bounds: ${name}`, () => {
+  test(`permissions: of a stored role counts what is within the bounds: ${name}`, () => {
     const record = stored(rules);
     assert.deepEqual(
       record.rules.rules.map(({ rule }) => rule),
@@ -73,7 +73,7 @@ for (const { name, rules, gives, cuts } of cases) {
   });
 }
 
-test('contract 12: of a stored list of dependencies count 1,000 different names', () => {
+test('permissions: of a stored list of dependencies count 1,000 different names', () => {
   const of = (names: readonly string[]) => stored([], { [keys.dependencies]: JSON.stringify(names) });
   assert.equal(of(seq('r', roleBounds.dependencies)).cuts.length, 0);
   const { dependencies, cuts } = of(seq('r', roleBounds.dependencies + 1));
@@ -81,7 +81,7 @@ test('contract 12: of a stored list of dependencies count 1,000 different names'
   assert.deepEqual(of(Array(30_000).fill('r')).dependencies, ['r']);
 });
 
-test('contract 12: grants are counted as verbs × (groups × resources × names + paths)', () => {
+test('permissions: grants are counted as verbs × (groups × resources × names + paths)', () => {
   assert.equal(countGrants({ verbs: ['a', 'b'], apiGroups: ['g'], resources: ['r', 's'], nonResourceURLs: ['/x'] }), 6);
   assert.equal(countGrants({ verbs: ['a'], apiGroups: ['g'], resources: ['r'], resourceNames: ['x', 'y'] }), 2);
   assert.equal(countGrants({ verbs: [], apiGroups: ['g'], resources: ['r'] }), 0);

@@ -1,5 +1,5 @@
 /**
- * What a stored Role gives, and its bounds (contract section 12). A write beyond the bounds is refused; a role that was stored
+ * What a stored Role gives, and its bounds (docs/reference/permissions.md). A write beyond the bounds is refused; a role that was stored
  * before there were bounds gives what is within them. Decisions, comparisons and memory are in proportion to these.
  */
 import type { ExtensionObject } from '../../model/object.ts';

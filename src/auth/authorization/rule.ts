@@ -1,4 +1,4 @@
-/** One rule of a role, with the meaning that Kubernetes gives it (contract section 12). */
+/** One rule of a role, with the meaning that Kubernetes gives it (docs/reference/permissions.md). */
 import type { Access } from '../../resource/access.ts';
 
 /** As it is stored. */
@@ -80,7 +80,7 @@ export function firstGrant({ verbs, apiGroups, resources, resourceNames, nonReso
 
 /**
  * The entries of `resources` that cover a resource. `persons/friends/x`: the third part comes from a custom route's seventh
- * segment and belongs to the sub-resource (contract section 10), so a rule for `persons/friends` gives it too.
+ * segment and belongs to the sub-resource (docs/reference/custom-routes.md), so a rule for `persons/friends` gives it too.
  */
 export function entriesFor(resource: string): readonly string[] {
   const slash = resource.indexOf('/');

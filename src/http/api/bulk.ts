@@ -1,4 +1,4 @@
-/** Bulk creation: one object a line in, one line out each, in order, streamed both ways, not atomic (contract section 3). */
+/** Bulk creation: one object a line in, one line out each, in order, streamed both ways, not atomic (docs/reference/api.md). */
 import type { KindredError } from '../../errors.ts';
 import type { Answer } from '../../resource/writer.ts';
 import type { Line } from '../server/body.ts';

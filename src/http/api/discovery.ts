@@ -1,4 +1,4 @@
-/** `/apis`, `/apis/<group>`, `/apis/<group>/<version>`, `/api/<version>` (contract section 11). */
+/** `/apis`, `/apis/<group>`, `/apis/<group>/<version>`, `/api/<version>` (docs/reference/api-description.md). */
 import type { SchemeRegistry } from '../../model/registry.ts';
 import type { Scheme } from '../../model/scheme.ts';
 import type { MayUse } from '../../resource/access.ts';

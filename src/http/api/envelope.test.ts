@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { Envelope } from './envelope.ts';
 
-test('contract 3: a page as JSON, whole or in pieces, has the members of the envelope', () => {
+test('api: a page as JSON, whole or in pieces, has the members of the envelope', () => {
   const counts = fc.record({ page: fc.integer({ min: 1, max: 50 }), size: fc.integer({ min: 1, max: 20 }) });
   const objects = fc.array(fc.record({ metadata: fc.record({ name: fc.string() }) }), { maxLength: 20, size: 'max' });
   fc.assert(

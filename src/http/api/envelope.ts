@@ -3,7 +3,7 @@ import { largePage } from '../../resource/resource.ts';
 
 const comma = Buffer.from(',');
 
-/** The list envelope (contract section 3) around the items of a page, which are JSON as they are stored. */
+/** The list envelope (docs/reference/api.md) around the items of a page, which are JSON as they are stored. */
 export class Envelope {
   /** Bytes. */
   readonly length: number;

@@ -1,4 +1,4 @@
-/** A list as NDJSON: every match, one object a line, in the order of the list (contract section 3). */
+/** A list as NDJSON: every match, one object a line, in the order of the list (docs/reference/api.md). */
 import type { ModelResource, Selection } from '../../resource/resource.ts';
 import type { Exchange } from '../server/exchange.ts';
 import { ndjson } from '../server/exchange.ts';

@@ -1,4 +1,4 @@
-/** The generated routes of every registered model (contract sections 3 and 4). */
+/** The generated routes of every registered model (docs/reference/api.md and lists.md). */
 import { LRUCache } from 'lru-cache';
 import type { SchemeRegistry } from '../../model/registry.ts';
 import type { ListParameters } from '../../query/list-parameters.ts';

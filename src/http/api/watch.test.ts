@@ -119,7 +119,7 @@ function waitFor(sink: Sink): () => boolean {
 /** More than the kernel keeps for both sides of a connection. */
 const flood = 30 * 2 ** 20;
 
-test('contract 13: what waits for a client is counted, until it has taken it', async () => {
+test('watch: what waits for a client is counted, until it has taken it', async () => {
   const { sink, response, text } = await open();
   assert.deepEqual([sink.isBehind, sink.isFull], [false, false]);
   await sink.drained();
@@ -143,7 +143,7 @@ test('contract 13: what waits for a client is counted, until it has taken it', a
   await until(() => text().length > flood);
 });
 
-test('contract 13: a client that takes nothing for the time allowed is ended, others are not', async () => {
+test('watch: a client that takes nothing for the time allowed is ended, others are not', async () => {
   const { sink, response, text, isClosed, finished } = await open({ stallTimeout: 100 });
   const idle = await open({ stallTimeout: 100 });
   idle.sink.event(event(8));
@@ -187,7 +187,7 @@ test('the frame of a change is made once for all streams of a format, for each t
   await until(() => text() === data('ADDED') + data('MODIFIED') + data('ADDED'));
 });
 
-test('contract 13: initial events carry no id, what closes them and all others do', async () => {
+test('watch: initial events carry no id, what closes them and all others do', async () => {
   const { sink, text } = await open({ accept: 'text/event-stream' });
   sink.event({ type: 'ADDED', ...change(7, '{}'), initial: true });
   sink.event({ type: 'BOOKMARK', revision: 7, initial: true });
@@ -205,7 +205,7 @@ test('contract 13: initial events carry no id, what closes them and all others d
   );
 });
 
-test('contract 13: events of a live page', async () => {
+test('watch: events of a live page', async () => {
   const { sink, text } = await open({ paged: true });
   sink.snapshot({ revision: 7, total: 1, items: [Buffer.from('{"n":1}')] });
   const content: WindowContent = {
@@ -234,7 +234,7 @@ test('contract 13: events of a live page', async () => {
   assert.deepEqual(bookmark, { type: 'BOOKMARK', revision: 9 });
 });
 
-test('contract 13: rights that are gone by the time the watch is opened end it', async () => {
+test('watch: rights that are gone by the time the watch is opened end it', async () => {
   const looks: (() => void)[] = [];
   let isAllowed = true;
   const authorizer = {

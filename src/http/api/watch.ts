@@ -1,4 +1,4 @@
-/** `watch=true` on a list (contract section 13): server-sent events or NDJSON, over the watches of `resource/`. */
+/** `watch=true` on a list (docs/reference/watch.md): server-sent events or NDJSON, over the watches of `resource/`. */
 import { KindredError } from '../../errors.ts';
 import type { Authorizer } from '../../resource/access.ts';
 import type { AppliedChange } from '../../resource/change.ts';

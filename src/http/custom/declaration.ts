@@ -1,5 +1,5 @@
 /**
- * How a plugin writes routes of its own (specification, "Custom API"; contract section 10).
+ * How a plugin writes routes of its own (specification, "Custom API"; docs/reference/custom-routes.md).
  *
  * Three words: a *route* is one method and path with its handler; a *router function* is what one endpoint gives, its
  * paths still without the prefix; a *group version* is that prefix.

@@ -1,4 +1,4 @@
-/** The common parameters of custom list routes (specification, "Custom API" 6; contract section 4). */
+/** The common parameters of custom list routes (specification, "Custom API" 6; docs/reference/lists.md). */
 import { parseListParameters } from '../../query/list-parameters.ts';
 import type { ListOptionsBuilder, Sort } from '../../query/query.ts';
 import { ListOptions, PageRequest } from '../../query/query.ts';

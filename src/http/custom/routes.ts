@@ -1,4 +1,4 @@
-/** The registry of custom routes: registration, finding the route of a request, and what the authoriser is asked (contract sections 10 and 12). */
+/** The registry of custom routes: registration, finding the route of a request, and what the authoriser is asked (docs/reference/custom-routes.md and permissions.md). */
 import findMyWay from 'find-my-way';
 import { KindredError } from '../../errors.ts';
 import { isVersion } from '../../model/gvk.ts';

@@ -1,4 +1,4 @@
-/** The description of one custom route (specification, "API description"; contract section 10). */
+/** The description of one custom route (specification, "API description"; docs/reference/custom-routes.md). */
 import type { ModelType } from '../../model/model-type.ts';
 import type { SchemeRegistry } from '../../model/registry.ts';
 import type { Scheme } from '../../model/scheme.ts';

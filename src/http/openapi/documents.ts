@@ -1,5 +1,5 @@
 /**
- * The OpenAPI 3.1 documents (contract section 11). Every model and every custom route is described once, as text; a
+ * The OpenAPI 3.1 documents (docs/reference/api-description.md). Every model and every custom route is described once, as text; a
  * document is these texts put together, so that the change of one model among many costs one description.
  */
 import { createHash } from 'node:crypto';

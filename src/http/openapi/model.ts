@@ -1,4 +1,4 @@
-/** The description of one model's generated API (contract sections 3 to 6 and 11). */
+/** The description of one model's generated API (docs/reference/api.md, lists.md, errors.md, objects.md and api-description.md). */
 import type { Scheme } from '../../model/scheme.ts';
 import type { Access } from '../../resource/access.ts';
 import type { Place, RouteName } from '../api/routes.ts';

@@ -149,7 +149,7 @@ const cases: { name: string; schema: object; components: string[]; valid: unknow
 ];
 
 for (const { name, schema, components, valid, invalid } of cases) {
-  test(`contract 11: schemas as components - ${name}`, () => {
+  test(`api-description: schemas as components - ${name}`, () => {
     const document = new SchemaDocument(normalizeSchema(schema, { model: 'Test', path: '', warnings: [] }), {
       model: 'Test',
       path: '',
@@ -167,7 +167,7 @@ for (const { name, schema, components, valid, invalid } of cases) {
   });
 }
 
-test('contract 11: defaults of what clients send are told in the description', () => {
+test('api-description: defaults of what clients send are told in the description', () => {
   const schema = {
     type: 'object',
     properties: { a: { type: 'integer', default: 3, description: 'How many' }, default: { default: 'x' } },
@@ -256,7 +256,7 @@ const sentCases: { name: string; schema: object; valid: unknown[]; invalid: unkn
 ];
 
 for (const { name, schema, valid, invalid } of sentCases) {
-  test(`contract 11: what has a default need not be sent - defaults ${name}`, () => {
+  test(`api-description: what has a default need not be sent - defaults ${name}`, () => {
     const judge = verdictsOfSent(schema);
     for (const value of valid)
       assert.deepEqual(judge(value), { service: true, described: true }, JSON.stringify(value));
@@ -319,7 +319,7 @@ const requiringDocuments = fc
   .record({ root: requiring.schema, x: requiring.schema })
   .map(({ root, x }) => ({ ...root, $defs: { X: { properties: { x }, required: ['a', 'x'] } } }));
 
-test('contract 11: what the service accepts once defaults are set may be sent, whatever the schema', (context) => {
+test('api-description: what the service accepts once defaults are set may be sent, whatever the schema', (context) => {
   const seed = Number(process.env.SEED ?? Date.now() % 2 ** 31);
   let accepted = 0;
   fc.assert(
@@ -350,7 +350,7 @@ test('contract 11: what the service accepts once defaults are set may be sent, w
   context.diagnostic(`seed ${seed}: ${accepted} accepted`);
 });
 
-test('contract 11: what the service accepts is valid by the description, whatever the schema', (context) => {
+test('api-description: what the service accepts is valid by the description, whatever the schema', (context) => {
   const seed = Number(process.env.SEED ?? Date.now() % 2 ** 31);
   let accepted = 0;
   let agreed = 0;

@@ -1,7 +1,7 @@
 /**
  * JSON Schemas as components of an OpenAPI document. A schema document with references of its own (`#/$defs/Address`,
  * `$id`, anchors) is cut at their targets: each becomes a component, because generators of clients follow references to
- * components only. What the service closes silently (contract section 2) is closed in words.
+ * components only. What the service closes silently (docs/reference/objects.md) is closed in words.
  */
 import { escapeToken, unescapeToken } from '../../errors.ts';
 import {

@@ -1,4 +1,4 @@
-/** The service's own routes: discovery, the API description, health (contract sections 11 and 14). */
+/** The service's own routes: discovery, the API description, health (docs/reference/api-description.md and command-line.md). */
 import type { Fragment } from './model.ts';
 import { closed } from './model.ts';
 import { anywhere, commonParameters, errors, headersOf } from './shared.ts';

@@ -1,4 +1,4 @@
-/** Components that every document has: problem documents, metadata, headers, parameters, error answers (contract sections 2 to 5). */
+/** Components that every document has: problem documents, metadata, headers, parameters, error answers (docs/reference/objects.md, api.md, lists.md and errors.md). */
 import type { ErrorCode } from '../../errors.ts';
 import { errorCodes, listedViolations } from '../../errors.ts';
 import { metadataSchema } from '../../model/metadata.ts';

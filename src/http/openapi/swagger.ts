@@ -1,5 +1,5 @@
 /**
- * The page `/swagger-ui.html` and its assets, all from the package `swagger-ui-dist` (contract section 11): its files are copied
+ * The page `/swagger-ui.html` and its assets, all from the package `swagger-ui-dist` (docs/reference/api-description.md): its files are copied
  * into ours when it is built, so that our users install nothing that runs scripts at installation.
  * They hold no data and are for everybody; the page asks for a token when the service wants one, keeps it as long as the
  * tab is open and sends it with every request to this service, those for the documents too.

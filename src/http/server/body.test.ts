@@ -10,7 +10,7 @@ function split(chunks: readonly string[], limit: number): (string | undefined)[]
   );
 }
 
-describe('contract 3: one object a line, the body limit for each line', () => {
+describe('api: one object a line, the body limit for each line', () => {
   const cases: { name: string; chunks: string[]; lines: (string | undefined)[] }[] = [
     { name: 'lines in one chunk', chunks: ['a\nb\n'], lines: ['a', 'b'] },
     { name: 'the last line without an end', chunks: ['a\nb'], lines: ['a', 'b'] },

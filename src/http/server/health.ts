@@ -1,4 +1,4 @@
-/** `/livez` and `/readyz` (contract section 14). */
+/** `/livez` and `/readyz` (docs/reference/command-line.md). */
 import type { GroupVersionKind } from '../../model/gvk.ts';
 
 /** What the service says of itself. */

@@ -14,7 +14,7 @@ function refusal(input: string | Uint8Array, limits?: Parameters<typeof parseJso
   assert.fail(`accepted: ${input}`);
 }
 
-describe('contract 2: an empty or malformed body, duplicate members, bad UTF-8, too deep: 400 with the position', () => {
+describe('objects: an empty or malformed body, duplicate members, bad UTF-8, too deep: 400 with the position', () => {
   const cases: {
     name: string;
     body: string | Uint8Array;
@@ -116,7 +116,7 @@ describe('contract 2: an empty or malformed body, duplicate members, bad UTF-8, 
   });
 });
 
-describe('contract 2: __proto__ and constructor are member names like any other', () => {
+describe('objects: __proto__ and constructor are member names like any other', () => {
   test('they are own members and reach no prototype', () => {
     const value = parseJson(
       Buffer.from('{"__proto__":{"polluted":1},"constructor":{"prototype":{"polluted":1}}}'),
@@ -127,7 +127,7 @@ describe('contract 2: __proto__ and constructor are member names like any other'
   });
 });
 
-describe('contract 2: a number that JavaScript cannot hold exactly is refused with 422, never changed silently', () => {
+describe('objects: a number that JavaScript cannot hold exactly is refused with 422, never changed silently', () => {
   const exact = [
     '0',
     '1.0',
@@ -233,7 +233,7 @@ test('law: what JSON.stringify writes is read back as it was, and every text is 
   );
 });
 
-test('contract 3: a negative zero is the zero that is stored, so that writing it again changes nothing', () => {
+test('api: a negative zero is the zero that is stored, so that writing it again changes nothing', () => {
   for (const token of ['-0', '-0.0', '-0e5']) {
     const value = parseJson(Buffer.from(`{"a":${token},"b":[${token}],"__proto__":{"c": ${token} },"d":"2024-01-01"}`));
     const { a, b, ['__proto__']: own } = value as { a: number; b: number[]; ['__proto__']: { c: number } };

@@ -1,5 +1,5 @@
 /**
- * Strict JSON (RFC 8259) from the bytes of a request body, contract section 2: well-formed UTF-8 without a byte order
+ * Strict JSON (RFC 8259) from the bytes of a request body, docs/reference/objects.md: well-formed UTF-8 without a byte order
  * mark, every member name once, bounded depth and size, no number that JavaScript would change.
  *
  * A body that is in order costs one pass over its text and `JSON.parse`; only a suspicion starts a `Diagnosis`, which

@@ -1,7 +1,7 @@
 import type { JsonLimits } from './json.ts';
 import type { LineGateLimits } from './line-gate.ts';
 
-/** Limits of the HTTP side; each is an option (contract section 3). */
+/** Limits of the HTTP side; each is an option (docs/reference/api.md). */
 export interface HttpLimits {
   /** Largest request body, and largest line of an NDJSON body, in bytes. Over it: 413. Default 1 MiB. */
   readonly body: number;

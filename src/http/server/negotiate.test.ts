@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { mediaType, preferredLocale, preferredType } from './negotiate.ts';
 
-describe('contract 5: messages are localised by Accept-Language, English and Chinese', () => {
+describe('errors: messages are localised by Accept-Language, English and Chinese', () => {
   const cases: [string | undefined, 'en' | 'zh'][] = [
     [undefined, 'en'],
     ['', 'en'],
@@ -24,7 +24,7 @@ describe('contract 5: messages are localised by Accept-Language, English and Chi
   }
 });
 
-describe('contract 3: Accept: application/x-ndjson on a list', () => {
+describe('api: Accept: application/x-ndjson on a list', () => {
   const offers = ['application/json', 'application/x-ndjson'] as const;
   const cases: [string | undefined, (typeof offers)[number]][] = [
     [undefined, 'application/json'],
@@ -44,7 +44,7 @@ describe('contract 3: Accept: application/x-ndjson on a list', () => {
   }
 });
 
-describe('contract 2: no or another Content-Type than JSON', () => {
+describe('objects: no or another Content-Type than JSON', () => {
   const cases: [string | undefined, string][] = [
     [undefined, ''],
     ['application/json', 'application/json'],

@@ -1,4 +1,4 @@
-/** Problem documents (RFC 9457, contract section 5) and the texts of the errors that only the HTTP side knows. */
+/** Problem documents (RFC 9457, docs/reference/errors.md) and the texts of the errors that only the HTTP side knows. */
 
 import type { Locale, Text } from '../../errors.ts';
 import { KindredError } from '../../errors.ts';
@@ -24,7 +24,7 @@ export function asKindredError(error: unknown): KindredError {
   return new KindredError('InternalError', internal, {}, {}, { cause: error });
 }
 
-/** The members of a problem document, in the order of contract section 5. */
+/** The members of a problem document, in the order of docs/reference/errors.md. */
 export function problemOf(error: KindredError, context: ProblemContext): Record<string, unknown> {
   const { type, title, status, detail, code, ...members } = error.problem(context.locale);
   return {

@@ -141,7 +141,7 @@ async function settled(): Promise<void> {
   for (let i = 0; i < 10; i++) await nextTurn();
 }
 
-it('contract 13: a snapshot in the order of the page, then what changes; only new objects are read again', async () => {
+it('watch: a snapshot in the order of the page, then what changes; only new objects are read again', async () => {
   const model = new Model();
   model.rows = [
     ['a', 1],
@@ -242,7 +242,7 @@ it('a client is not told before it has taken its snapshot', async () => {
   assert.deepEqual(client.events, ['SNAPSHOT 1: ', 'WINDOW 2 of 1: +0 a 2']);
 });
 
-it('contract 13: a bookmark tells what was read, and comes while changes that are not seen go on', async () => {
+it('watch: a bookmark tells what was read, and comes while changes that are not seen go on', async () => {
   const model = new Model();
   const client = new Client();
   await openPage(pagesOf(model), model, client);

@@ -1,5 +1,5 @@
 /**
- * Live pages (contract section 13): the window of a sorted list, and then only what changes in it. A *snapshot* is the
+ * Live pages (docs/reference/watch.md): the window of a sorted list, and then only what changes in it. A *snapshot* is the
  * whole page, a *window* the difference between two states of it. All readers who ask for the same have one page.
  */
 import type { Parameters, Text } from '../../errors.ts';

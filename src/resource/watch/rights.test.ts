@@ -50,7 +50,7 @@ function follow(rights: Rights, names?: readonly string[]): { ended: KindredErro
 }
 
 for (const verb of ['list', 'watch'] as const) {
-  test(`contract 13: a watch ends at once when the right to ${verb} was taken away before it could be followed`, () => {
+  test(`watch: a watch ends at once when the right to ${verb} was taken away before it could be followed`, () => {
     const rights = new Rights(yes(), yes());
     // Between the decision about the request and here: nobody listened yet.
     rights.change(verb, no);
@@ -60,7 +60,7 @@ for (const verb of ['list', 'watch'] as const) {
     );
   });
 
-  test(`contract 13: a watch ends when the right to ${verb} is taken away, or comes to other objects`, () => {
+  test(`watch: a watch ends when the right to ${verb} is taken away, or comes to other objects`, () => {
     for (const [names, decision] of [
       [undefined, no],
       [undefined, yes('a')],
@@ -78,7 +78,7 @@ for (const verb of ['list', 'watch'] as const) {
   });
 }
 
-test('contract 13: nobody is told any more once a watch is over', () => {
+test('watch: nobody is told any more once a watch is over', () => {
   const rights = new Rights(yes(), yes());
   const { ended, stop } = follow(rights);
   stop();

@@ -165,7 +165,7 @@ async function settled(): Promise<void> {
   for (let i = 0; i < 20; i++) await nextTurn();
 }
 
-test('contract 13: a client that is too far behind goes on by a replay: nothing is lost, nothing comes twice, nobody waits', async () => {
+test('watch: a client that is too far behind goes on by a replay: nothing is lost, nothing comes twice, nobody waits', async () => {
   const { watch, write } = await world();
   const [slow, quick] = [new Client(), new Client()];
   await watch(slow);
@@ -194,7 +194,7 @@ test('contract 13: a client that is too far behind goes on by a replay: nothing 
   assert.deepEqual(quick.changes, added(1, 1_528));
 });
 
-test('contract 13: changes that come in the turn in which a replay ends are told once', async () => {
+test('watch: changes that come in the turn in which a replay ends are told once', async () => {
   const { watch, write } = await world();
   for (let early = 0; early < 12; early++) {
     const client = new Client();
@@ -217,7 +217,7 @@ test('contract 13: changes that come in the turn in which a replay ends are told
   }
 });
 
-test('contract 13: a client whose place is no longer in the log is ended with Expired', async () => {
+test('watch: a client whose place is no longer in the log is ended with Expired', async () => {
   const { watch, write, medium } = await world();
   const client = new Client();
   await watch(client);
@@ -232,7 +232,7 @@ test('contract 13: a client whose place is no longer in the log is ended with Ex
   assert.deepEqual(client.events, [...added(1, 10), 'ERROR Expired']);
 });
 
-test('contract 13: bookmarks come while a replay waits, with the revision up to which everything was sent', async () => {
+test('watch: bookmarks come while a replay waits, with the revision up to which everything was sent', async () => {
   const { watch, write, held } = await world({ bookmarkInterval: 20 });
   await write(1_000);
   const client = new Client();
@@ -269,7 +269,7 @@ test('a client that has not taken what waits for it gets no bookmarks on top', a
   assert.equal(full.bookmarks.length, before);
 });
 
-test('contract 13: there is no bookmark in the list: it would be mistaken for its end', async () => {
+test('watch: there is no bookmark in the list: it would be mistaken for its end', async () => {
   const { watch, write, things } = await world({ bookmarkInterval: 20 });
   await write(3);
   things.list = [['a', 'b', 'c', 'd', 'e', 'f'], ['g']];
@@ -375,7 +375,7 @@ test('who goes away while a replay waits is sent nothing more', async () => {
   assert.deepEqual([client.events, watches.size], [[], 1]);
 });
 
-test('contract 13: a stop ends watches that wait for their replay, for their list or for their client', async () => {
+test('watch: a stop ends watches that wait for their replay, for their list or for their client', async () => {
   const { watch, write, held, watches, things } = await world();
   await write(2_000);
   const [behind, stuck, listing, live] = [new Client(), new Client(), new Client(), new Client()];
@@ -404,7 +404,7 @@ test('contract 13: a stop ends watches that wait for their replay, for their lis
   assert.equal(watches.size, 0);
 });
 
-test('contract 13: a list that a watch asked for is closed, also when the watch ends before its first object', async () => {
+test('watch: a list that a watch asked for is closed, also when the watch ends before its first object', async () => {
   const { watch, things } = await world();
   things.list = [['a']];
   await watch(new Client(), { sendInitial: true });
@@ -418,7 +418,7 @@ test('contract 13: a list that a watch asked for is closed, also when the watch 
   await until(() => things.closed === 2);
 });
 
-test('contract 13: a replay that meets an outage goes on where it was', async () => {
+test('watch: a replay that meets an outage goes on where it was', async () => {
   const { watch, write, held } = await world();
   await write(2_000);
   const client = new Client();
@@ -436,7 +436,7 @@ test('contract 13: a replay that meets an outage goes on where it was', async ()
   assert.deepEqual(client.changes, added(1, 2_000));
 });
 
-test('contract 13: a revision that is not there yet, or no longer, is Expired', async () => {
+test('watch: a revision that is not there yet, or no longer, is Expired', async () => {
   const { watch, write, medium } = await world();
   await write(30);
   await (await medium.open()).compact(5, 10);
@@ -452,7 +452,7 @@ test('contract 13: a revision that is not there yet, or no longer, is Expired', 
   assert.deepEqual(newest.changes, added(31, 31));
 });
 
-test('contract 13: what another replica wrote may be gone on from at once', async () => {
+test('watch: what another replica wrote may be gone on from at once', async () => {
   const { watch, medium, held } = await world();
   const bytes = Buffer.from('{"name":"n1"}');
   const number = await held.store.modelNumber('demo.example.com', 'Thing');

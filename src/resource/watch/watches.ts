@@ -1,5 +1,5 @@
 /**
- * Watches (contract section 13): every change that a selection sees, once, in order. A *watch* is one client's request,
+ * Watches (docs/reference/watch.md): every change that a selection sees, once, in order. A *watch* is one client's request,
  * its *sink* is where its events go. A watch is *live* when it is told of each change as it is applied; before that, and
  * whenever its client is too far behind, it goes on by a replay (`replay.ts`).
  */

@@ -13,7 +13,7 @@ const outlineOf = (rows: Rows, total: number): Outline => ({
   names: rows.map(([id]) => `n${id}`),
 });
 
-it('contract 13: removed, inserted and updated, applied in this order, turn the window into the one of the new revision', () => {
+it('watch: removed, inserted and updated, applied in this order, turn the window into the one of the new revision', () => {
   const rows = fc.uniqueArray(fc.tuple(fc.integer({ min: 0, max: 12 }), fc.integer({ min: 0, max: 2 })), {
     selector: ([id]) => id,
     maxLength: 10,

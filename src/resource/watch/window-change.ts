@@ -1,4 +1,4 @@
-/** What turns one state of a page into another (contract section 13, live pages). */
+/** What turns one state of a page into another (docs/reference/watch.md, live pages). */
 
 /** A page without its objects: what is kept of it until the next one. Arrays in the order of the page. */
 export interface Outline {
