@@ -4,12 +4,13 @@ import { join, posix, resolve } from 'node:path';
 import { parseSync, Visitor } from 'oxc-parser';
 
 /**
- * Who may import whom below src/, besides a file's own row and errors.ts.
+ * Who may import whom below src/, besides a file's own row, errors.ts and locales/localized.ts.
  * `model` is a folder with those inside it, `http/server` one that has a row of its own, `runtime/work-queue.ts` one file,
  * `type:model` is for types only, `*` is everything.
  */
 export const TABLE: Readonly<Record<string, readonly string[]>> = {
   'errors.ts': [],
+  locales: ['type:errors.ts'],
   runtime: [],
   schema: [],
   model: ['schema'],
@@ -83,13 +84,16 @@ function rowOf(path: string): string {
 /** Whether a row of the table is this one, or the folder around it. */
 const covers = (allowed: string, row: string) => allowed === row || row.startsWith(`${allowed}/`);
 
+/** What every file may import: the error, and the texts in every language. */
+const isForAll = (path: string) => path === 'errors.ts' || path === 'locales/localized.ts';
+
 function judge({ from, to, typeOnly }: Arrow): string | undefined {
   if (OWN_NAMES.has(to)) return `imports "${to}": files below src/ import each other by path`;
   if (to.startsWith('../')) return `imports ${to.slice(3)}, which is outside src/`;
   const row = rowOf(from);
   const target = rowOf(to);
   if (to.endsWith('.test.ts')) return `imports the test src/${to}`;
-  if (row === target || (to === 'errors.ts' && row !== 'errors.ts')) return undefined;
+  if (row === target || (isForAll(to) && row !== 'errors.ts')) return undefined;
   const allowed = TABLE[row]!;
   if (allowed.includes('*') || allowed.includes(to)) return undefined;
   if (allowed.some((one) => covers(one, target))) return undefined;
@@ -156,7 +160,8 @@ function rings(arrows: readonly Arrow[]): string[][] {
   return found;
 }
 
-function readSources(folder: string): Map<string, string> {
+/** The sources below a folder: path below it with `/` → text. */
+export function readSources(folder: string): Map<string, string> {
   const files = new Map<string, string>();
   for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
     if (!entry.isFile() || !/\.[cm]?tsx?$/.test(entry.name)) continue;

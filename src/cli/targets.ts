@@ -1,6 +1,8 @@
 /** What a command is about: TYPE, TYPE NAME… or TYPE/NAME…, as kubectl takes them, or the objects that files hold. */
+
 import { Option } from 'commander';
 import { KindredError } from '../client/client.ts';
+import { localized } from '../locales/localized.ts';
 import type { ExtensionObject } from '../model/object.ts';
 import { describe } from './describe.ts';
 import { documents, filesOf, open } from './documents.ts';
@@ -93,7 +95,7 @@ async function targetsOfFiles(
   return { targets: targets.all, refused };
 }
 
-const unnamed = { en: 'The object has no metadata.name', zh: '对象缺少 metadata.name' };
+const unnamed = localized('The object has no metadata.name');
 
 /** Names gathered by type. */
 class Targets {

@@ -1,8 +1,10 @@
 /** TYPE on the command line, and the models that objects in files belong to, both resolved through the discovery routes. */
+
 import type { KindredClient } from '../client/client.ts';
 import { KindredError, modelOf } from '../client/client.ts';
 import type { Text } from '../errors.ts';
 import { isNotFound } from '../errors.ts';
+import { localized } from '../locales/localized.ts';
 import { isVersion } from '../model/gvk.ts';
 import type { Model } from '../model/model-type.ts';
 import type { ExtensionObject } from '../model/object.ts';
@@ -82,11 +84,10 @@ export class Types {
       ({ model }) => model.gvk.kind === kind,
     );
     if (found) return found;
-    throw new KindredError(
-      'NotFound',
-      { en: 'The service has no model {kind} ({apiVersion})', zh: '服务中没有模型 {kind}（{apiVersion}）' },
-      { kind, apiVersion },
-    );
+    throw new KindredError('NotFound', localized('The service has no model {kind} ({apiVersion})'), {
+      kind,
+      apiVersion,
+    });
   }
 
   /** Every model that the caller may see, sorted by label. */
@@ -170,10 +171,7 @@ export class Types {
 
 const shownTypes = 20;
 
-const unknownText: Text = {
-  en: 'The service has no type "{text}" that you may use{meant} You may use {known}',
-  zh: '服务中没有您可以使用的类型 "{text}"{meant} 您可以使用：{known}',
-};
+const unknownText: Text = localized('The service has no type "{text}" that you may use{meant} You may use {known}');
 
 function wordsOf({ model: { gvk } }: ResourceType): string[] {
   return [gvk.plural, gvk.singular, gvk.kind.toLowerCase()];

@@ -2,7 +2,9 @@
  * What a plugin author writes (docs/reference/controllers.md): a *reconciler* is the function, the *builder* says when it is
  * called, the *controller* is what the builder gives: plain data, run by `controller.ts`.
  */
+
 import { KindredError } from '../errors.ts';
+import { localized } from '../locales/localized.ts';
 import type { ModelType } from '../model/model-type.ts';
 import { isName } from '../model/names.ts';
 import type { ListOptions } from '../query/query.ts';
@@ -47,10 +49,7 @@ export class Result {
   }
 }
 
-const delayText = {
-  en: 'Result.requeue takes a number of milliseconds of at least 0, not {value}',
-  zh: 'Result.requeue 需要不小于 0 的毫秒数，而不是 {value}',
-};
+const delayText = localized('Result.requeue takes a number of milliseconds of at least 0, not {value}');
 
 /** A function that follows one model, and when it is called (docs/reference/controllers.md). */
 export interface Reconciler {
@@ -92,27 +91,14 @@ export interface ControllerSpec extends Controller {
 }
 
 const texts = {
-  noModel: {
-    en: 'A controller needs a model: call builder.extension(Model) before build()',
-    zh: '控制器需要一个模型：请在 build() 之前调用 builder.extension(Model)',
-  },
-  name: {
-    en: 'The controller name "{value}" must be at most 253 characters of a-z, 0-9 and "-", beginning and ending with a letter or digit',
-    zh: '控制器名称 "{value}" 最多 253 个字符，只能包含 a-z、0-9 和 "-"，并以字母或数字开头和结尾',
-  },
-  milliseconds: {
-    en: '{member} of a controller must be a number of milliseconds greater than 0, not {value}',
-    zh: '控制器的 {member} 必须是大于 0 的毫秒数，而不是 {value}',
-  },
-  delays: {
-    en: 'minDelay ({minDelay} ms) of a controller must not be greater than its maxDelay ({maxDelay} ms)',
-    zh: '控制器的 minDelay（{minDelay} 毫秒）不能大于 maxDelay（{maxDelay} 毫秒）',
-  },
-  workers: {
-    en: 'workerCount of a controller must be an integer of at least 1, not {value}',
-    zh: '控制器的 workerCount 必须是不小于 1 的整数，而不是 {value}',
-  },
-  method: { en: '{member} of a controller takes a function', zh: '控制器的 {member} 需要一个函数' },
+  noModel: localized('A controller needs a model: call builder.extension(Model) before build()'),
+  name: localized(
+    'The controller name "{value}" must be at most 253 characters of a-z, 0-9 and "-", beginning and ending with a letter or digit',
+  ),
+  milliseconds: localized('{member} of a controller must be a number of milliseconds greater than 0, not {value}'),
+  delays: localized('minDelay ({minDelay} ms) of a controller must not be greater than its maxDelay ({maxDelay} ms)'),
+  workers: localized('workerCount of a controller must be an integer of at least 1, not {value}'),
+  method: localized('{member} of a controller takes a function'),
 };
 
 const built = Symbol.for('kindred.controller');
@@ -257,15 +243,11 @@ function fn<F>(member: string, value: F): F {
   throw new KindredError('InvalidPlugin', texts.method, { member });
 }
 
-const noReconciler = {
-  en: 'registerController takes a Reconciler: an object with setupWith(builder) and reconcile(request)',
-  zh: 'registerController 接受 Reconciler：具有 setupWith(builder) 与 reconcile(request) 的对象',
-};
+const noReconciler = localized(
+  'registerController takes a Reconciler: an object with setupWith(builder) and reconcile(request)',
+);
 
-const notBuilt = {
-  en: 'setupWith of a reconciler must return what builder.build() gives',
-  zh: 'Reconciler 的 setupWith 必须返回 builder.build() 的结果',
-};
+const notBuilt = localized('setupWith of a reconciler must return what builder.build() gives');
 
 /** Asks a reconciler when it wants to be called. */
 export function setUp(reconciler: Reconciler): ControllerSpec {

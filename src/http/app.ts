@@ -3,12 +3,14 @@
  * match, identify, authorise, handler. Models are found in their registry and custom routes in theirs, because both come
  * and go while the service listens.
  */
+
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Logger } from 'pino';
 import type { Answered } from '../auth/audit.ts';
 import { anonymous, forbidden, isAnonymous, unauthenticated } from '../auth/authentication/identity.ts';
 import type { RateLimiter } from '../auth/authentication/rate-limit.ts';
 import { KindredError } from '../errors.ts';
+import { localized } from '../locales/localized.ts';
 import type { SchemeRegistry } from '../model/registry.ts';
 import type { Access, Authorizer, Caller, Decision, Identity } from '../resource/access.ts';
 import type { ExtensionClient } from '../resource/extension-client.ts';
@@ -475,12 +477,12 @@ function isRead(method: string): boolean {
   return method === 'GET' || method === 'HEAD';
 }
 
-const noCredentials = { en: 'no token was sent', zh: '请求中没有令牌' };
+const noCredentials = localized('no token was sent');
 
 const readinessTexts = {
-  starting: { en: 'The service is starting', zh: '服务正在启动' },
-  stopping: { en: 'The service is shutting down', zh: '服务正在关闭' },
-  unavailable: { en: 'The database cannot be reached', zh: '数据库不可用' },
+  starting: localized('The service is starting'),
+  stopping: localized('The service is shutting down'),
+  unavailable: localized('The database cannot be reached'),
 } as const;
 
 function starting(): KindredError {

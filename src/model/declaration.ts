@@ -4,6 +4,7 @@
  * `kind` and `metadata` (the 2.12 form).
  */
 
+import { localized } from '../locales/localized.ts';
 import { SchemaDocument } from '../schema/document.ts';
 import type { Mistakes } from '../schema/invalid-model.ts';
 import { invalidModel } from '../schema/invalid-model.ts';
@@ -66,13 +67,7 @@ export function declare(raw: RawDeclaration): Declaration {
 
   if (raw.schema !== undefined && (raw.spec !== undefined || raw.status !== undefined)) {
     mistakes.in(() =>
-      invalidModel(
-        {
-          en: '{model} declares "schema" besides "spec" or "status": use one form',
-          zh: '{model} 同时声明了 "schema" 和 "spec" 或 "status"：只能使用其中一种形式',
-        },
-        { model },
-      ),
+      invalidModel(localized('{model} declares "schema" besides "spec" or "status": use one form'), { model }),
     );
   }
   const [spec, status, fields] = [read('spec', '/spec'), read('status', '/status'), read('schema', '')];
@@ -105,13 +100,7 @@ function shownKind(gvk: Partial<GVKAttributes> | undefined): string {
 }
 
 function lacksStatus(model: string): never {
-  return invalidModel(
-    {
-      en: '{model} has the sub-resource status but no field "status"',
-      zh: '{model} 声明了 status 子资源，但没有 "status" 字段',
-    },
-    { model },
-  );
+  return invalidModel(localized('{model} has the sub-resource status but no field "status"'), { model });
 }
 
 const baseMembers = ['apiVersion', 'kind', 'metadata'] as const;
@@ -120,22 +109,16 @@ function checkFields({ root }: SchemaDocument, model: string): void {
   const types = typeof root === 'object' ? root.type : undefined;
   if (root === false || (types !== undefined && types !== 'object' && !(types as string[]).includes('object'))) {
     invalidModel(
-      {
-        en: '{model}: "schema" describes the members of an object, so its type must be "object"; got {value}',
-        zh: '{model}："schema" 描述对象的成员，因此类型必须为 "object"；实际为 {value}',
-      },
+      localized('{model}: "schema" describes the members of an object, so its type must be "object"; got {value}'),
       { model, value: root === false ? false : types },
     );
   }
   for (const name of baseMembers) {
     if (typeof root === 'object' && root.properties && Object.hasOwn(root.properties as object, name)) {
-      invalidModel(
-        {
-          en: '{model}: /properties/{name} cannot be declared: every object has it already',
-          zh: '{model}：不能声明 /properties/{name}：所有对象都已包含该字段',
-        },
-        { model, name },
-      );
+      invalidModel(localized('{model}: /properties/{name} cannot be declared: every object has it already'), {
+        model,
+        name,
+      });
     }
   }
 }

@@ -1,5 +1,6 @@
 /** The class form of declaring a model: `@GVK` and `@Schema`, standard (TC39) decorators (docs/reference/declaration.md). */
 
+import { localized } from '../locales/localized.ts';
 import { invalidModel, Mistakes } from '../schema/invalid-model.ts';
 import type { Declaration } from './declaration.ts';
 import { declare } from './declaration.ts';
@@ -102,13 +103,7 @@ export function classDeclaration(type: unknown): Declaration | undefined {
   const gvk = attributesOf(type);
   if (!gvk) return undefined;
   if (!isExtensionClass(type)) {
-    invalidModel(
-      {
-        en: 'The class {type} has @GVK but does not extend AbstractExtension',
-        zh: '类 {type} 带有 @GVK，但没有继承 AbstractExtension',
-      },
-      { type: type.name },
-    );
+    invalidModel(localized('The class {type} has @GVK but does not extend AbstractExtension'), { type: type.name });
   }
   const mistakes = new Mistakes();
   const fields = metadataOf(type)?.[fieldsKey] ?? new Map<string, SchemaAttributes>();
@@ -250,13 +245,10 @@ class ClassConverter {
     }
     for (const [name, attributes] of metadata?.[fieldsKey] ?? []) {
       if (except.includes(name)) {
-        invalidModel(
-          {
-            en: '@Schema on {type}.{name}: every object has this field already',
-            zh: '{type}.{name} 上的 @Schema：所有对象都已包含该字段',
-          },
-          { type: type.name, name },
-        );
+        invalidModel(localized('@Schema on {type}.{name}: every object has this field already'), {
+          type: type.name,
+          name,
+        });
       }
       Object.defineProperty(properties, name, {
         value: this.#mistakes.in(() => this.schemaOf(attributes, `${type.name}.${name}`)) ?? {},
@@ -293,10 +285,9 @@ class ClassConverter {
 function checkDecorated(type: { readonly name: string }, where: string): void {
   if (isExtensionClass(type) || (metadataOf(type)?.[fieldsKey]?.size ?? 0) > 0) return;
   invalidModel(
-    {
-      en: '@Schema on {where}: the class "{type}" has no field with @Schema; a type is a name such as "string", a decorated class or a JSON Schema',
-      zh: '{where} 上的 @Schema：类 "{type}" 没有带 @Schema 的字段；类型应为 "string" 等名称、带装饰器的类或 JSON Schema',
-    },
+    localized(
+      '@Schema on {where}: the class "{type}" has no field with @Schema; a type is a name such as "string", a decorated class or a JSON Schema',
+    ),
     { where, type: type.name },
   );
 }
@@ -334,10 +325,9 @@ function resolveType(type: SchemaType | undefined, where: string): string | Func
   if (typeof type === 'string') {
     if (typeNames.includes(type)) return type;
     invalidModel(
-      {
-        en: '@Schema on {where}: the type must be one of {names}, a class, a function that gives one, or a JSON Schema; got "{type}"',
-        zh: '{where} 上的 @Schema：类型必须为 {names} 之一、类、返回类的函数或 JSON Schema；实际为 "{type}"',
-      },
+      localized(
+        '@Schema on {where}: the type must be one of {names}, a class, a function that gives one, or a JSON Schema; got "{type}"',
+      ),
       { where, names: typeNames.join(', '), type },
     );
   }
@@ -349,10 +339,7 @@ function resolveType(type: SchemaType | undefined, where: string): string | Func
   if (typeof given === 'function' && !primitives.has(given) && Object.hasOwn(given, 'prototype')) return given;
   if (given === undefined || (typeof given === 'function' && !primitives.has(given))) {
     invalidModel(
-      {
-        en: '@Schema on {where}: the function given as type must return a class, a type name or a JSON Schema',
-        zh: '{where} 上的 @Schema：作为 type 的函数必须返回类、类型名称或 JSON Schema',
-      },
+      localized('@Schema on {where}: the function given as type must return a class, a type name or a JSON Schema'),
       { where },
     );
   }
@@ -374,10 +361,7 @@ function checkAttributes(attributes: SchemaAttributes, where: string, mistakes: 
   if (requiredMode === undefined || ['REQUIRED', 'NOT_REQUIRED', 'AUTO'].includes(requiredMode)) return;
   mistakes.in(() =>
     invalidModel(
-      {
-        en: '@Schema on {where}: requiredMode must be REQUIRED, NOT_REQUIRED or AUTO; got {requiredMode}',
-        zh: '{where} 上的 @Schema：requiredMode 必须为 REQUIRED、NOT_REQUIRED 或 AUTO；实际为 {requiredMode}',
-      },
+      localized('@Schema on {where}: requiredMode must be REQUIRED, NOT_REQUIRED or AUTO; got {requiredMode}'),
       { where, requiredMode },
     ),
   );
@@ -385,22 +369,19 @@ function checkAttributes(attributes: SchemaAttributes, where: string, mistakes: 
 
 function checkAttribute(name: string, type: SchemaType | undefined, where: string): void {
   if (!attributeNames.includes(name)) {
-    invalidModel(
-      {
-        en: '@Schema on {where} knows no attribute "{name}"; it knows {names}',
-        zh: '{where} 上的 @Schema 不支持属性 "{name}"；支持的属性为 {names}',
-      },
-      { where, name, names: attributeNames.join(', ') },
-    );
+    invalidModel(localized('@Schema on {where} knows no attribute "{name}"; it knows {names}'), {
+      where,
+      name,
+      names: attributeNames.join(', '),
+    });
   }
   const types = keywordTypes[name];
   if (types && typeof type === 'string' && !types.includes(type)) {
-    invalidModel(
-      {
-        en: '@Schema on {where}: "{name}" applies to {types}, the type is "{type}"',
-        zh: '{where} 上的 @Schema："{name}" 适用于 {types}，而类型为 "{type}"',
-      },
-      { where, name, types: types.join(', '), type },
-    );
+    invalidModel(localized('@Schema on {where}: "{name}" applies to {types}, the type is "{type}"'), {
+      where,
+      name,
+      types: types.join(', '),
+      type,
+    });
   }
 }

@@ -1,5 +1,7 @@
 /** Declaring a model in schema form (docs/reference/declaration.md); the static type is inferred from the schemas. */
+
 import type { Static, TSchema } from 'typebox';
+import { localized } from '../locales/localized.ts';
 import { invalidModel, Mistakes } from '../schema/invalid-model.ts';
 import type { StandardTypes } from '../schema/standard-schema.ts';
 import { takesNothing } from '../schema/standard-schema.ts';
@@ -155,10 +157,9 @@ function declaredIndexes(indexes: ModelDeclaration['indexes']): readonly ValueIn
   const specs: unknown = typeof indexes === 'function' ? indexes(indexFactory) : indexes;
   if (typeof indexes === 'function' && Array.isArray(specs)) return specs as ValueIndexSpec[];
   return invalidModel(
-    {
-      en: '"indexes" must be a function that returns an array of indexes, such as (index) => [index.single(…)]; {what} {value}',
-      zh: '"indexes" 必须为返回索引数组的函数，例如 (index) => [index.single(…)]；{what} {value}',
-    },
+    localized(
+      '"indexes" must be a function that returns an array of indexes, such as (index) => [index.single(…)]; {what} {value}',
+    ),
     { what: typeof indexes === 'function' ? 'it returned' : 'got', value: specs },
   );
 }
@@ -174,24 +175,18 @@ const members = ['gvk', 'spec', 'status', 'schema', 'subresources', 'indexes'];
 
 function checkMembers(declaration: ModelDeclaration, mistakes: Mistakes): void {
   if (typeof declaration !== 'object' || declaration === null) {
-    invalidModel(
-      {
-        en: 'defineModel takes a declaration with the members {members}; got {value}',
-        zh: 'defineModel 需要一个声明对象，其成员为 {members}；实际为 {value}',
-      },
-      { members: members.join(', '), value: declaration },
-    );
+    invalidModel(localized('defineModel takes a declaration with the members {members}; got {value}'), {
+      members: members.join(', '),
+      value: declaration,
+    });
   }
   for (const name of Object.keys(declaration)) {
     if (members.includes(name)) continue;
     mistakes.in(() =>
-      invalidModel(
-        {
-          en: 'defineModel knows no member "{name}"; it knows {members}',
-          zh: 'defineModel 不支持成员 "{name}"；支持的成员为 {members}',
-        },
-        { name, members: members.join(', ') },
-      ),
+      invalidModel(localized('defineModel knows no member "{name}"; it knows {members}'), {
+        name,
+        members: members.join(', '),
+      }),
     );
   }
 }

@@ -1,5 +1,7 @@
 /** Group, version and kind: the identity of a model, its rules (specification, "Model definition"; docs/reference/declaration.md). */
+
 import type { Text } from '../errors.ts';
+import { localized } from '../locales/localized.ts';
 import { invalidModel, Mistakes } from '../schema/invalid-model.ts';
 import { isSubdomain } from './names.ts';
 
@@ -27,10 +29,9 @@ const versionSyntax = /^v[1-9]\d*(?:(?:alpha|beta)[1-9]\d*)?$/;
 const kindSyntax = /^[A-Z][A-Za-z0-9]*$/;
 const resourceSyntax = /^[a-z][a-z0-9-]*$/;
 const takenPlurals: readonly string[] = ['namespaces', 'proxy', 'watch'];
-const resourceText: Text = {
-  en: 'The GVK attribute "{name}" must consist of lower-case letters, digits and "-", start with a letter, and have at most 63 characters; got "{value}"',
-  zh: 'GVK 属性 "{name}" 只能由小写字母、数字和 "-" 组成，以字母开头，最多 63 个字符；实际为 "{value}"',
-};
+const resourceText: Text = localized(
+  'The GVK attribute "{name}" must consist of lower-case letters, digits and "-", start with a letter, and have at most 63 characters; got "{value}"',
+);
 const attributeNames = ['group', 'version', 'kind', 'singular', 'plural'] as const;
 
 /** `v1`, `v1alpha1`, `v2beta3`. */
@@ -56,10 +57,7 @@ export function isReservedGroup(group: string, reservedDomain: string): boolean 
 /** A checked copy of the attributes. Throws `InvalidModel` that names each mistaken attribute, its rule and the value. */
 export function checkGvk(attributes: GVKAttributes): GVKAttributes {
   if (typeof attributes !== 'object' || attributes === null) {
-    invalidModel({
-      en: 'A model needs the attributes group, version, kind, singular and plural',
-      zh: '模型需要 group、version、kind、singular 和 plural 属性',
-    });
+    invalidModel(localized('A model needs the attributes group, version, kind, singular and plural'));
   }
   const mistakes = new Mistakes();
   for (const name of attributeNames) mistakes.in(() => checkAttribute(name, attributes[name]));
@@ -72,24 +70,19 @@ export function checkGvk(attributes: GVKAttributes): GVKAttributes {
 const rules: Readonly<Record<(typeof attributeNames)[number], { holds(value: string): boolean; text: Text }>> = {
   group: {
     holds: (group) => group === '' || isSubdomain(group),
-    text: {
-      en: 'The GVK attribute "{name}" must be a DNS sub-domain of at most 253 characters, such as "demo.example.com"; got "{value}"',
-      zh: 'GVK 属性 "{name}" 必须是最多 253 个字符的 DNS 子域名，例如 "demo.example.com"；实际为 "{value}"',
-    },
+    text: localized(
+      'The GVK attribute "{name}" must be a DNS sub-domain of at most 253 characters, such as "demo.example.com"; got "{value}"',
+    ),
   },
   version: {
     holds: (version) => isVersion(version) && version.length <= 63,
-    text: {
-      en: 'The GVK attribute "{name}" must be of the form v1, v1alpha1 or v2beta3; got "{value}"',
-      zh: 'GVK 属性 "{name}" 的形式必须为 v1、v1alpha1 或 v2beta3；实际为 "{value}"',
-    },
+    text: localized('The GVK attribute "{name}" must be of the form v1, v1alpha1 or v2beta3; got "{value}"'),
   },
   kind: {
     holds: (kind) => kindSyntax.test(kind) && kind.length <= 63,
-    text: {
-      en: 'The GVK attribute "{name}" must be in upper camel case, such as "Person", of at most 63 letters and digits; got "{value}"',
-      zh: 'GVK 属性 "{name}" 必须为大驼峰形式（例如 "Person"），最多 63 个字母或数字；实际为 "{value}"',
-    },
+    text: localized(
+      'The GVK attribute "{name}" must be in upper camel case, such as "Person", of at most 63 letters and digits; got "{value}"',
+    ),
   },
   singular: { holds: isResourceName, text: resourceText },
   plural: { holds: isResourceName, text: resourceText },
@@ -102,23 +95,19 @@ function isResourceName(name: string): boolean {
 function checkAttribute(name: (typeof attributeNames)[number], value: unknown): void {
   if (typeof value !== 'string') {
     invalidModel(
-      {
-        en: 'The GVK attribute "{name}" is missing: group, version, kind, singular and plural are all needed, each a string',
-        zh: '缺少 GVK 属性 "{name}"：group、version、kind、singular 和 plural 都是必需的字符串',
-      },
+      localized(
+        'The GVK attribute "{name}" is missing: group, version, kind, singular and plural are all needed, each a string',
+      ),
       { name },
     );
   }
   const { holds, text } = rules[name];
   if (!holds(value)) invalidModel(text, { name, value });
   if (name === 'plural' && takenPlurals.includes(value)) {
-    invalidModel(
-      {
-        en: 'The GVK attribute "plural" must not be one of {taken}; got "{value}"',
-        zh: 'GVK 属性 "plural" 不能是 {taken} 之一；实际为 "{value}"',
-      },
-      { taken: takenPlurals.join(', '), value },
-    );
+    invalidModel(localized('The GVK attribute "plural" must not be one of {taken}; got "{value}"'), {
+      taken: takenPlurals.join(', '),
+      value,
+    });
   }
 }
 
@@ -128,13 +117,9 @@ function checkSubresources(subresources: unknown): { status: boolean } {
   const status = isRecord ? (subresources as { status?: unknown }).status : undefined;
   const known = isRecord && Object.keys(subresources).every((name) => name === 'status');
   if (!known || (status !== undefined && typeof status !== 'boolean')) {
-    invalidModel(
-      {
-        en: '"subresources" must be {"status": true} or {"status": false}; got {value}',
-        zh: '"subresources" 必须为 {"status": true} 或 {"status": false}；实际为 {value}',
-      },
-      { value: subresources },
-    );
+    invalidModel(localized('"subresources" must be {"status": true} or {"status": false}; got {value}'), {
+      value: subresources,
+    });
   }
   return { status: status === true };
 }

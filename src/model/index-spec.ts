@@ -3,8 +3,10 @@
  * and `IndexSpecs.multi`, the older `IndexSpec` with `simpleAttribute` and `multiValueAttribute`, and what an object gives
  * to the indexes (`entryOf`).
  */
+
 import type { Text, Violation } from '../errors.ts';
 import { invalid, messageOf, violation } from '../errors.ts';
+import { localized } from '../locales/localized.ts';
 import { invalidModel, Mistakes } from '../schema/invalid-model.ts';
 import type { IndexDefinition, IndexEntry, Order } from './index-entry.ts';
 import { builtInIndexes } from './index-entry.ts';
@@ -149,10 +151,7 @@ export class IndexSpec implements ValueIndexSpec {
       const attribute = spec.indexFunc as IndexFunction | undefined;
       if (typeof attribute?.indexFunc !== 'function') {
         invalidModel(
-          {
-            en: 'The index "{name}" needs an indexFunc made by simpleAttribute or multiValueAttribute',
-            zh: '索引 "{name}" 需要由 simpleAttribute 或 multiValueAttribute 生成的 indexFunc',
-          },
+          localized('The index "{name}" needs an indexFunc made by simpleAttribute or multiValueAttribute'),
           { name: spec.name },
         );
       }
@@ -273,23 +272,16 @@ export function checkIndexes(specs: readonly ValueIndexSpec[]): readonly IndexDe
     const define = (spec as { [definitionOf]?: () => IndexDefinition } | null | undefined)?.[definitionOf];
     if (typeof define !== 'function') {
       invalidModel(
-        {
-          en: 'An index must be made by IndexSpecs.single, IndexSpecs.multi or new IndexSpec; got {value}',
-          zh: '索引必须由 IndexSpecs.single、IndexSpecs.multi 或 new IndexSpec 创建；实际为 {value}',
-        },
+        localized('An index must be made by IndexSpecs.single, IndexSpecs.multi or new IndexSpec; got {value}'),
         { value: spec },
       );
     }
     const definition = define.call(spec);
     checkDefinition(definition);
     if (seen.has(definition.name)) {
-      invalidModel(
-        {
-          en: 'The index "{name}" is declared twice: names are unique among the indexes of one model',
-          zh: '索引 "{name}" 声明了两次：同一模型的索引名称必须唯一',
-        },
-        { name: definition.name },
-      );
+      invalidModel(localized('The index "{name}" is declared twice: names are unique among the indexes of one model'), {
+        name: definition.name,
+      });
     }
     seen.add(definition.name);
     return Object.freeze(definition);
@@ -302,37 +294,26 @@ export function checkIndexes(specs: readonly ValueIndexSpec[]): readonly IndexDe
 function checkDefinition({ name, order, unique, nullable, indexFunc }: IndexDefinition): void {
   if (typeof name !== 'string' || !indexNameSyntax.test(name)) {
     invalidModel(
-      {
-        en: 'The name of an index must have 1 to 253 characters, each a letter, a digit, "_", "." or "-"; got "{name}"',
-        zh: '索引名称必须为 1 到 253 个字符，且只能包含字母、数字、"_"、"." 和 "-"；实际为 "{name}"',
-      },
+      localized(
+        'The name of an index must have 1 to 253 characters, each a letter, a digit, "_", "." or "-"; got "{name}"',
+      ),
       { name },
     );
   }
   if (name === 'name' || (builtInIndexes as readonly string[]).includes(name)) {
     invalidModel(
-      {
-        en: 'The index "{name}" is built in and cannot be declared again; built in are {builtIn}, and "name" is short for metadata.name',
-        zh: '索引 "{name}" 是内置索引，不能再次声明；内置索引为 {builtIn}，"name" 是 metadata.name 的简写',
-      },
+      localized(
+        'The index "{name}" is built in and cannot be declared again; built in are {builtIn}, and "name" is short for metadata.name',
+      ),
       { name, builtIn: builtInIndexes.join(', ') },
     );
   }
   if (order !== 'ASC' && order !== 'DESC') {
-    invalidModel(
-      {
-        en: 'The order of the index "{name}" must be "ASC" or "DESC"; got {order}',
-        zh: '索引 "{name}" 的 order 必须为 "ASC" 或 "DESC"；实际为 {order}',
-      },
-      { name, order },
-    );
+    invalidModel(localized('The order of the index "{name}" must be "ASC" or "DESC"; got {order}'), { name, order });
   }
   if (typeof unique !== 'boolean' || typeof nullable !== 'boolean' || typeof indexFunc !== 'function') {
     invalidModel(
-      {
-        en: 'The index "{name}" needs true or false for unique and nullable, and a function as indexFunc',
-        zh: '索引 "{name}" 的 unique 和 nullable 必须为 true 或 false，indexFunc 必须为函数',
-      },
+      localized('The index "{name}" needs true or false for unique and nullable, and a function as indexFunc'),
       { name },
     );
   }
@@ -345,10 +326,9 @@ function checkedCodec(name: string, type: KeyType<any>): KeyCodec {
     typeof own?.compare === 'function' && typeof own.parse === 'function' && typeof own.format === 'function';
   if (!builtIn && !complete) {
     invalidModel(
-      {
-        en: 'The key type of the index "{name}" must be String, Number, Boolean, BigInt, Date or { compare, parse, format }',
-        zh: '索引 "{name}" 的键类型必须为 String、Number、Boolean、BigInt、Date 或 { compare, parse, format }',
-      },
+      localized(
+        'The key type of the index "{name}" must be String, Number, Boolean, BigInt, Date or { compare, parse, format }',
+      ),
       { name },
     );
   }
@@ -370,22 +350,12 @@ function pathReader(name: string): (object: any) => unknown {
 const nothing: readonly unknown[] = Object.freeze([]);
 const noLabels: Readonly<Record<string, string>> = Object.freeze({});
 
-const threwText: Text = {
-  en: 'The function of the index "{index}" failed: {reason}',
-  zh: '索引 "{index}" 的函数执行失败：{reason}',
-};
-const missingText: Text = {
-  en: 'The index "{index}" needs a value, this object has none',
-  zh: '索引 "{index}" 需要一个值，但该对象没有',
-};
-const manyText: Text = {
-  en: 'The object has more than {limit} values for the index "{index}"',
-  zh: '该对象为索引 "{index}" 提供了超过 {limit} 个值',
-};
-const longText: Text = {
-  en: 'A key of the index "{index}" is {length} characters long, at most {limit} are allowed',
-  zh: '索引 "{index}" 的一个键长度为 {length} 个字符，最多允许 {limit} 个',
-};
+const threwText: Text = localized('The function of the index "{index}" failed: {reason}');
+const missingText: Text = localized('The index "{index}" needs a value, this object has none');
+const manyText: Text = localized('The object has more than {limit} values for the index "{index}"');
+const longText: Text = localized(
+  'A key of the index "{index}" is {length} characters long, at most {limit} are allowed',
+);
 
 /**
  * What the indexes keep of an object: every index function called on it, values as keys, each key once.

@@ -1,6 +1,8 @@
 /** Rules of `metadata` (specification, "Metadata" and "Naming rules"; docs/reference/objects.md). */
+
 import type { Text } from '../errors.ts';
 import { escapeToken, Violations } from '../errors.ts';
+import { localized } from '../locales/localized.ts';
 import type { NamingProblem } from './names.ts';
 import { labelKeyProblem, labelValueProblem, nameLimit, nameProblem, prefixOf } from './names.ts';
 import type { Metadata } from './object.ts';
@@ -46,37 +48,18 @@ export const metadataSchema = {
 
 const members = Object.keys(metadataSchema.properties);
 
-const typeText: Text = { en: 'must be {expected}; got {actual}', zh: '必须为 {expected}；实际为 {actual}' };
-const unknownText: Text = {
-  en: 'is not a field of metadata; its fields are {allowed}',
-  zh: '不是 metadata 的字段；其字段为 {allowed}',
-};
-const requiredText: Text = {
-  en: 'is required: give metadata.name or metadata.generateName',
-  zh: '为必填项：请提供 metadata.name 或 metadata.generateName',
-};
-const metadataRequiredText: Text = { en: 'is required', zh: '为必填项' };
-const generatedText: Text = {
-  en: 'must start with a lower-case letter or digit, consist of lower-case letters, digits and "-", and have at most {limit} characters, so that 8 more can follow; got "{value}"',
-  zh: '必须以小写字母或数字开头，由小写字母、数字和 "-" 组成，最多 {limit} 个字符（其后追加 8 个字符）；实际为 "{value}"',
-};
-const integerText: Text = {
-  en: 'must be an integer from 0 to 2^53 - 1; got {actual}',
-  zh: '必须为 0 到 2^53 - 1 之间的整数；实际为 {actual}',
-};
-const annotationsText: Text = {
-  en: 'annotations have at most {limit} bytes together, these have {size}',
-  zh: '所有注解总共最多 {limit} 字节，实际为 {size}',
-};
-const finalizersText: Text = {
-  en: 'an object has at most {limit} finalizers, these are {count}',
-  zh: '一个对象最多 {limit} 个 finalizer，实际为 {count} 个',
-};
-const finalizerEmptyText: Text = { en: 'a finalizer must not be empty', zh: 'finalizer 不能为空' };
-const finalizerLongText: Text = {
-  en: 'a finalizer is at most {limit} characters long, this one has {length}',
-  zh: 'finalizer 最多 {limit} 个字符，实际为 {length} 个',
-};
+const typeText: Text = localized('must be {expected}; got {actual}');
+const unknownText: Text = localized('is not a field of metadata; its fields are {allowed}');
+const requiredText: Text = localized('is required: give metadata.name or metadata.generateName');
+const metadataRequiredText: Text = localized('is required');
+const generatedText: Text = localized(
+  'must start with a lower-case letter or digit, consist of lower-case letters, digits and "-", and have at most {limit} characters, so that 8 more can follow; got "{value}"',
+);
+const integerText: Text = localized('must be an integer from 0 to 2^53 - 1; got {actual}');
+const annotationsText: Text = localized('annotations have at most {limit} bytes together, these have {size}');
+const finalizersText: Text = localized('an object has at most {limit} finalizers, these are {count}');
+const finalizerEmptyText: Text = localized('a finalizer must not be empty');
+const finalizerLongText: Text = localized('a finalizer is at most {limit} characters long, this one has {length}');
 
 /** Characters that the service appends to `generateName`. */
 const generatedSuffixLength = 8;
@@ -202,14 +185,12 @@ function wrongType(pointer: string, expected: string, value: unknown, found: Vio
 const exempt: readonly RegExp[] = [/^do-not-overwrite$/];
 const exemptRbac: readonly RegExp[] = [/^dependencies$/, /^aggregate-to-.+$/, /^role-template$/];
 
-const reservedText: Text = {
-  en: 'the key "{key}" is reserved: keys with the prefix "{domain}" or below it are the service\'s own, and cannot be added or changed',
-  zh: '键 "{key}" 已被保留：前缀为 "{domain}" 或其子域的键仅供服务自身使用，不能添加或修改',
-};
-const unprefixedText: Text = {
-  en: 'the key "{key}" has no prefix: such keys are reserved for users, a plugin uses its own prefix, as in "demo.example.com/{key}"',
-  zh: '键 "{key}" 没有前缀：此类键保留给用户使用，插件应使用自己的前缀，例如 "demo.example.com/{key}"',
-};
+const reservedText: Text = localized(
+  'the key "{key}" is reserved: keys with the prefix "{domain}" or below it are the service\'s own, and cannot be added or changed',
+);
+const unprefixedText: Text = localized(
+  'the key "{key}" has no prefix: such keys are reserved for users, a plugin uses its own prefix, as in "demo.example.com/{key}"',
+);
 
 /**
  * Label and annotation keys that this origin may not add or change. What is stored passes unchanged and may be removed,

@@ -2,7 +2,9 @@
  * Naming rules (specification, "Naming rules"; docs/reference/declaration.md and objects.md). A *name* names an object, a *key* a label or
  * an annotation (`<prefix>/<name part>`), a *label value* is what a label holds.
  */
+
 import type { Text } from '../errors.ts';
+import { localized } from '../locales/localized.ts';
 
 export const nameLimit = 253;
 const namePartLimit = 63;
@@ -46,38 +48,24 @@ export interface NamingProblem {
   readonly length?: number;
 }
 
-const nameTooLong: Text = {
-  en: 'is {length} characters long, at most {limit} are allowed',
-  zh: '长度为 {length} 个字符，最多允许 {limit} 个',
-};
-const nameMalformed: Text = {
-  en: 'must consist of lower-case letters, digits and "-", and start and end with a letter or digit; got "{value}"',
-  zh: '只能由小写字母、数字和 "-" 组成，且首尾必须为字母或数字；实际为 "{value}"',
-};
-const prefixTooLong: Text = {
-  en: 'the prefix of the key is {length} characters long, at most {limit} are allowed',
-  zh: '键的前缀长度为 {length} 个字符，最多允许 {limit} 个',
-};
-const prefixMalformed: Text = {
-  en: 'the prefix of the key "{value}" must be a DNS sub-domain, such as "demo.example.com"',
-  zh: '键 "{value}" 的前缀必须是 DNS 子域名，例如 "demo.example.com"',
-};
-const partTooLong: Text = {
-  en: 'the name part of the key is {length} characters long, at most {limit} are allowed',
-  zh: '键的名称部分长度为 {length} 个字符，最多允许 {limit} 个',
-};
-const partMalformed: Text = {
-  en: 'the name part of the key "{value}" must consist of letters, digits, "-", "_" and ".", and start and end with a letter or digit',
-  zh: '键 "{value}" 的名称部分只能由字母、数字、"-"、"_" 和 "." 组成，且首尾必须为字母或数字',
-};
-const valueTooLong: Text = {
-  en: 'a label value is at most {limit} characters long, this one has {length}',
-  zh: '标签值最多 {limit} 个字符，实际为 {length} 个',
-};
-const valueMalformed: Text = {
-  en: 'a label value is empty or consists of letters, digits, "-", "_" and ".", with a letter or digit at both ends; got "{value}"',
-  zh: '标签值可为空，或由字母、数字、"-"、"_" 和 "." 组成，且首尾为字母或数字；实际为 "{value}"',
-};
+const nameTooLong: Text = localized('is {length} characters long, at most {limit} are allowed');
+const nameMalformed: Text = localized(
+  'must consist of lower-case letters, digits and "-", and start and end with a letter or digit; got "{value}"',
+);
+const prefixTooLong: Text = localized('the prefix of the key is {length} characters long, at most {limit} are allowed');
+const prefixMalformed: Text = localized(
+  'the prefix of the key "{value}" must be a DNS sub-domain, such as "demo.example.com"',
+);
+const partTooLong: Text = localized(
+  'the name part of the key is {length} characters long, at most {limit} are allowed',
+);
+const partMalformed: Text = localized(
+  'the name part of the key "{value}" must consist of letters, digits, "-", "_" and ".", and start and end with a letter or digit',
+);
+const valueTooLong: Text = localized('a label value is at most {limit} characters long, this one has {length}');
+const valueMalformed: Text = localized(
+  'a label value is empty or consists of letters, digits, "-", "_" and ".", with a letter or digit at both ends; got "{value}"',
+);
 
 /** Which rule a name breaks; undefined when it is well-formed. */
 export function nameProblem(text: string): NamingProblem | undefined {

@@ -1,5 +1,7 @@
 /** The registry of models: the state behind every `SchemeManager` (docs/reference/declaration.md). */
+
 import { KindredError } from '../errors.ts';
+import { localized } from '../locales/localized.ts';
 import { invalidModel } from '../schema/invalid-model.ts';
 import type { GroupVersionKind } from './gvk.ts';
 import { apiVersionOf, describeGvk, isReservedGroup } from './gvk.ts';
@@ -58,10 +60,9 @@ export class SchemeRegistry {
     const { groupVersionKind: gvk, plural } = scheme;
     if (owner !== '' && isReservedGroup(gvk.group, this.#reservedDomain)) {
       invalidModel(
-        {
-          en: 'The group "{group}" is reserved: the empty group, "{domain}" and every group ending in ".{domain}" belong to the service itself',
-          zh: '组 "{group}" 已被保留：空组、"{domain}" 以及以 ".{domain}" 结尾的组仅供服务自身使用',
-        },
+        localized(
+          'The group "{group}" is reserved: the empty group, "{domain}" and every group ending in ".{domain}" belong to the service itself',
+        ),
         { group: gvk.group, domain: this.#reservedDomain },
       );
     }
@@ -69,13 +70,11 @@ export class SchemeRegistry {
     if (sameKind) return this.#again(sameKind, scheme, type, owner);
     const samePlural = this.#byPlural.get(`${gvk.group}/${plural}`);
     if (samePlural) {
-      invalidModel(
-        {
-          en: 'The plural "{plural}" is already registered in the group "{group}", by {other}',
-          zh: '复数名称 "{plural}" 已在组 "{group}" 中由 {other} 注册',
-        },
-        { plural, group: gvk.group, other: describeGvk(samePlural.scheme.groupVersionKind) },
-      );
+      invalidModel(localized('The plural "{plural}" is already registered in the group "{group}", by {other}'), {
+        plural,
+        group: gvk.group,
+        other: describeGvk(samePlural.scheme.groupVersionKind),
+      });
     }
     const entry: Entry = { scheme, owner };
     this.#byKind.set(`${gvk.group}/${gvk.kind}`, entry);
@@ -96,22 +95,18 @@ export class SchemeRegistry {
     };
     if (gvk.version !== scheme.groupVersionKind.version) {
       return invalidModel(
-        {
-          en: '{model} cannot be registered: {other} is, and a group has one version of a kind at a time',
-          zh: '无法注册 {model}：{other} 已注册，同一组中每种 kind 同时只能有一个版本',
-        },
+        localized('{model} cannot be registered: {other} is, and a group has one version of a kind at a time'),
         params,
       );
     }
     if (there.owner !== owner) {
-      return invalidModel({ en: '{model} is already registered by {owner}', zh: '{model} 已由 {owner} 注册' }, params);
+      return invalidModel(localized('{model} is already registered by {owner}'), params);
     }
     if (!there.scheme.sameAs(scheme)) {
       return invalidModel(
-        {
-          en: '{model} is already registered with another declaration (attributes, schema or indexes differ): unregister it first',
-          zh: '{model} 已以不同的声明注册（属性、模式或索引不同）：请先注销',
-        },
+        localized(
+          '{model} is already registered with another declaration (attributes, schema or indexes differ): unregister it first',
+        ),
         params,
       );
     }
@@ -198,5 +193,5 @@ export class SchemeRegistry {
 }
 
 function notRegistered(model: string): never {
-  throw new KindredError('NotFound', { en: '{model} is not registered', zh: '{model} 未注册' }, { model });
+  throw new KindredError('NotFound', localized('{model} is not registered'), { model });
 }

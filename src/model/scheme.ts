@@ -1,5 +1,6 @@
 /** A registered or registrable model: the one result of both forms of declaration (docs/reference/declaration.md). */
 
+import { localized } from '../locales/localized.ts';
 import { invalidModel } from '../schema/invalid-model.ts';
 import type { Declaration } from './declaration.ts';
 import { classDeclaration } from './decorators.ts';
@@ -61,13 +62,9 @@ export class Scheme {
   static buildFromType(type: ModelType, indexes?: (indexSpecs: IndexSpecs) => void): Scheme {
     const declaration = modelDeclaration(type) ?? classDeclaration(type);
     if (!declaration) {
-      return invalidModel(
-        {
-          en: 'A model is the result of defineModel or a class with @GVK; got {value}',
-          zh: '模型应为 defineModel 的结果或带有 @GVK 的类；实际为 {value}',
-        },
-        { value: typeof type === 'function' ? `class ${type.name}` : type },
-      );
+      return invalidModel(localized('A model is the result of defineModel or a class with @GVK; got {value}'), {
+        value: typeof type === 'function' ? `class ${type.name}` : type,
+      });
     }
     if (!indexes) return new Scheme(declaration, declaration.indexes);
     const added = new IndexSpecs();

@@ -1,10 +1,8 @@
 import type { Text } from '../errors.ts';
 import { KindredError } from '../errors.ts';
+import { localized } from '../locales/localized.ts';
 
-const text: Text = {
-  en: 'The plugin {plugin} is starting: it answers when its start is done',
-  zh: '插件 {plugin} 正在启动：启动完成后才会响应',
-};
+const text: Text = localized('The plugin {plugin} is starting: it answers when its start is done');
 
 /**
  * The plugins whose start is under way. Until it is done, their models and routes answer nobody but themselves (contract

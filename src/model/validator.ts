@@ -1,6 +1,8 @@
 /** Validation of whole objects against their model (docs/reference/objects.md); metadata has its own rules in `metadata.ts`. */
+
 import type { Text } from '../errors.ts';
 import { escapeToken, Violations } from '../errors.ts';
+import { localized } from '../locales/localized.ts';
 import type { Turns } from '../schema/context.ts';
 import type { DefaultLimits } from '../schema/defaults.ts';
 import type { Declaration } from './declaration.ts';
@@ -21,11 +23,8 @@ export interface Validator {
   validateInParts(object: ExtensionObject, found: Violations, turns: Turns): Promise<void> | undefined;
 }
 
-const requiredText: Text = { en: 'is required', zh: '为必填项' };
-const unknownText: Text = {
-  en: 'is not a field of the model; known here are {allowed}',
-  zh: '不是模型的字段；此处已知的字段为 {allowed}',
-};
+const requiredText: Text = localized('is required');
+const unknownText: Text = localized('is not a field of the model; known here are {allowed}');
 
 /** Compiles the schemas of a declaration. */
 export function createValidator({ documents, specRequired }: Declaration): Validator {

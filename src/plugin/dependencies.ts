@@ -1,24 +1,19 @@
 /** Which plugin starts after which: what their manifests say of each other. */
+
 import type { Text } from '../errors.ts';
+import { localized } from '../locales/localized.ts';
 import type { Manifest } from './manifest.ts';
 import { satisfies } from './manifest.ts';
 import type { PluginState } from './model.ts';
 import { PluginStartError } from './start-error.ts';
 
 const texts = {
-  missing: {
-    en: 'It depends on the plugin "{dependency}" ({range}), which is not there',
-    zh: '它依赖插件 "{dependency}"（{range}），但该插件不存在',
-  },
-  version: {
-    en: 'It depends on the plugin "{dependency}" in a version of the range {range}; there is version {version}',
-    zh: '它依赖插件 "{dependency}" 的版本范围 {range}；实际版本为 {version}',
-  },
-  cycle: { en: 'Its dependencies form a cycle: {cycle}', zh: '其依赖关系形成循环：{cycle}' },
-  notStarted: {
-    en: 'It depends on the plugin "{dependency}", which is {state}',
-    zh: '它依赖插件 "{dependency}"，而该插件处于 {state} 状态',
-  },
+  missing: localized('It depends on the plugin "{dependency}" ({range}), which is not there'),
+  version: localized(
+    'It depends on the plugin "{dependency}" in a version of the range {range}; there is version {version}',
+  ),
+  cycle: localized('Its dependencies form a cycle: {cycle}'),
+  notStarted: localized('It depends on the plugin "{dependency}", which is {state}'),
 } satisfies Record<string, Text>;
 
 /** A plugin as others depend on it. */

@@ -2,12 +2,14 @@
  * All plugins of one process: when each starts and stops (docs/reference/plugins.md). `instance.ts` is one life of one plugin,
  * `sources.ts` where it comes from, `dependencies.ts` what it waits for, `status.ts` what is told of it.
  */
+
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { isDeepStrictEqual } from 'node:util';
 import type { ControllerStatus } from '../controller/controller.ts';
 import type { Fence } from '../controller/lease.ts';
 import type { Text } from '../errors.ts';
 import { KindredError, messageOf } from '../errors.ts';
+import { localized } from '../locales/localized.ts';
 import { endsWithin, pause } from '../runtime/timers.ts';
 import { dependenciesOf, dependentsOf, notStarted } from './dependencies.ts';
 import type { PluginScope } from './faults.ts';
@@ -49,12 +51,9 @@ export interface PluginSummary {
 }
 
 const texts = {
-  twice: {
-    en: 'The plugin at {second} has the name "{name}" of the one at {first}, and is not loaded',
-    zh: '位于 {second} 的插件与位于 {first} 的插件同名 "{name}"，因此未加载',
-  },
-  loadTimeout: { en: 'Its modules did not load within {limit} ms', zh: '其模块在 {limit} 毫秒后仍未加载完成' },
-  unknown: { en: 'There is no plugin "{name}"', zh: '没有名为 "{name}" 的插件' },
+  twice: localized('The plugin at {second} has the name "{name}" of the one at {first}, and is not loaded'),
+  loadTimeout: localized('Its modules did not load within {limit} ms'),
+  unknown: localized('There is no plugin "{name}"'),
 } satisfies Record<string, Text>;
 
 /** Milliseconds that a plugin has to stop when those before it took all the time. */

@@ -1,4 +1,5 @@
 /** One life of one plugin, from `start()` until everything it registered is taken down (docs/reference/plugins.md). */
+
 import type { AsyncLocalStorage } from 'node:async_hooks';
 import { format } from 'node:util';
 import type { ControllerObserver, ControllerStatus } from '../controller/controller.ts';
@@ -9,6 +10,7 @@ import { setUp } from '../controller/reconciler.ts';
 import type { Text } from '../errors.ts';
 import { KindredError, messageOf } from '../errors.ts';
 import type { CustomRoutes } from '../http/custom/routes.ts';
+import { localized } from '../locales/localized.ts';
 import type { SchemeManager, SchemeRegistry } from '../model/registry.ts';
 import type { Scheme } from '../model/scheme.ts';
 import type { ExtensionClient } from '../resource/extension-client.ts';
@@ -70,16 +72,12 @@ export interface Trouble {
 }
 
 const texts = {
-  ended: {
-    en: 'The plugin "{plugin}" is stopped: it can register and write nothing any more',
-    zh: '插件 "{plugin}" 已停止：不能再注册或写入任何内容',
-  },
-  startTimeout: { en: 'start() did not finish within {limit} ms', zh: 'start() 在 {limit} 毫秒后仍未结束' },
-  controllerTwice: {
-    en: 'The plugin has two controllers named "{name}": give one another name with builder.name()',
-    zh: '插件有两个名为 "{name}" 的控制器：请用 builder.name() 为其中一个另取名称',
-  },
-  authenticator: { en: 'registerAuthenticator takes a function', zh: 'registerAuthenticator 需要一个函数' },
+  ended: localized('The plugin "{plugin}" is stopped: it can register and write nothing any more'),
+  startTimeout: localized('start() did not finish within {limit} ms'),
+  controllerTwice: localized(
+    'The plugin has two controllers named "{name}": give one another name with builder.name()',
+  ),
+  authenticator: localized('registerAuthenticator takes a function'),
 } satisfies Record<string, Text>;
 
 /** Milliseconds that calls under way have to end when the controllers' time is over. */

@@ -2,6 +2,7 @@
  * Brings a plugin's code into the process. A *package* is a folder with a `package.json`; a *generation* counts how often
  * its code was loaded, because Node keeps every module it has loaded and a reload needs fresh ones.
  */
+
 import { existsSync, readFileSync, realpathSync } from 'node:fs';
 import type { ResolveFnOutput, ResolveHookContext } from 'node:module';
 import { createRequire, registerHooks } from 'node:module';
@@ -9,6 +10,7 @@ import { dirname, join, resolve, sep } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import type { Text } from '../errors.ts';
 import { KindredError } from '../errors.ts';
+import { localized } from '../locales/localized.ts';
 import type { Manifest } from './manifest.ts';
 import { syntaxProblem, transformProblem } from './syntax-problem.ts';
 
@@ -20,14 +22,8 @@ export interface LoaderOptions {
 }
 
 const texts = {
-  noPackage: {
-    en: 'There is no plugin package "{source}": neither a folder nor an installed npm package',
-    zh: '没有插件包 "{source}"：既不是文件夹，也不是已安装的 npm 包',
-  },
-  noEntry: {
-    en: '{folder}: the package\'s "main" or "exports" leads to no file: {reason}',
-    zh: '{folder}：包的 "main" 或 "exports" 未指向任何文件：{reason}',
-  },
+  noPackage: localized('There is no plugin package "{source}": neither a folder nor an installed npm package'),
+  noEntry: localized('{folder}: the package\'s "main" or "exports" leads to no file: {reason}'),
 } satisfies Record<string, Text>;
 
 /** Where the running copy of this package lies: its root folder. */

@@ -1,4 +1,5 @@
 /** A plugin's `package.json` (docs/reference/plugins.md). */
+
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import satisfiesRange from 'semver/functions/satisfies.js';
@@ -6,6 +7,7 @@ import valid from 'semver/functions/valid.js';
 import validRange from 'semver/ranges/valid.js';
 import type { Text } from '../errors.ts';
 import { KindredError } from '../errors.ts';
+import { localized } from '../locales/localized.ts';
 import { isName } from '../model/names.ts';
 import { isRecord } from '../model/object.ts';
 
@@ -29,17 +31,13 @@ export interface Manifest {
 const nameLimit = 63;
 
 const texts = {
-  unreadable: { en: '{file} cannot be read: {reason}', zh: '无法读取 {file}：{reason}' },
-  notJson: { en: '{file} is not valid JSON: {reason}', zh: '{file} 不是有效的 JSON：{reason}' },
-  type: { en: '{file}: "{member}" must be {expected}', zh: '{file}："{member}" 应为 {expected}' },
-  pluginName: {
-    en: '{file}: the plugin name "{value}" must be at most 63 characters of a-z, 0-9 and "-", beginning and ending with a letter or digit; "kindred.name" sets it',
-    zh: '{file}：插件名称 "{value}" 最多 63 个字符，只能包含 a-z、0-9 和 "-"，并以字母或数字开头和结尾；可通过 "kindred.name" 设置',
-  },
-  engine: {
-    en: 'The plugin needs Kindred {range}; this is {version}',
-    zh: '插件需要 Kindred {range}；当前版本为 {version}',
-  },
+  unreadable: localized('{file} cannot be read: {reason}'),
+  notJson: localized('{file} is not valid JSON: {reason}'),
+  type: localized('{file}: "{member}" must be {expected}'),
+  pluginName: localized(
+    '{file}: the plugin name "{value}" must be at most 63 characters of a-z, 0-9 and "-", beginning and ending with a letter or digit; "kindred.name" sets it',
+  ),
+  engine: localized('The plugin needs Kindred {range}; this is {version}'),
 } satisfies Record<string, Text>;
 
 /** @throws InvalidPlugin naming the file and the member */

@@ -1,7 +1,9 @@
 /** What a plugin is written with (docs/reference/plugins.md). */
+
 import type { Reconciler } from '../controller/reconciler.ts';
 import { KindredError } from '../errors.ts';
 import type { CustomEndpoint } from '../http/custom/routes.ts';
+import { localized } from '../locales/localized.ts';
 import type { SchemeManager } from '../model/registry.ts';
 import type { Identity } from '../resource/access.ts';
 import type { ExtensionClient } from '../resource/extension-client.ts';
@@ -93,10 +95,9 @@ export function definePlugin({ name, start, stop }: PluginFunctions): DefinedPlu
   return Object.defineProperty({ name, start, stop }, brand, { value: true }) as unknown as DefinedPlugin;
 }
 
-const notAPlugin = {
-  en: 'The default export must be a class extending Plugin or what definePlugin gives, not {value}',
-  zh: '默认导出必须是继承 Plugin 的类或 definePlugin 的结果，而不是 {value}',
-};
+const notAPlugin = localized(
+  'The default export must be a class extending Plugin or what definePlugin gives, not {value}',
+);
 
 /** One plugin's functions, bound to its context, from what its package exports by default. */
 export function instantiate(exported: unknown, context: PluginContext): { start(): unknown; stop(): unknown } {

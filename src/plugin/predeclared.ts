@@ -2,6 +2,7 @@
  * Objects that a plugin brings along as YAML (specification, "Pre-declared objects"; docs/reference/plugins.md). They carry a
  * label with the plugin's name: what carries it and is no longer declared was declared by an earlier version.
  */
+
 import { readdir, readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
@@ -9,6 +10,7 @@ import type { Document } from 'yaml';
 import type { Fence } from '../controller/lease.ts';
 import type { Parameters, Text, Violation } from '../errors.ts';
 import { formatText, ifFound, isNotFound, KindredError, messageOf, unescapeToken } from '../errors.ts';
+import { localized } from '../locales/localized.ts';
 import { entryOf } from '../model/index-spec.ts';
 import { checkMetadata, checkReservedKeys } from '../model/metadata.ts';
 import type { ExtensionObject, Metadata } from '../model/object.ts';
@@ -30,25 +32,16 @@ const folders = ['extensions', 'src/main/resources/extensions'];
 /** Documents of a few bytes can stand for gigabytes when aliases are unlimited (limits by default). */
 
 const texts = {
-  notAMap: { en: 'expected an object', zh: '应为对象' },
-  apiVersion: {
-    en: 'expected "apiVersion" (or the older "groupVersion") of the form <group>/<version>',
-    zh: '需要 <group>/<version> 形式的 "apiVersion"（或旧名 "groupVersion"）',
-  },
-  bothVersions: { en: '"apiVersion" and "groupVersion" differ', zh: '"apiVersion" 与 "groupVersion" 不一致' },
-  kind: { en: 'expected "kind", the name of a model', zh: '需要 "kind"，即模型名称' },
-  name: { en: 'expected "metadata.name"', zh: '需要 "metadata.name"' },
-  twice: {
-    en: '{kind} "{name}" is declared twice, first at {first}',
-    zh: '{kind} "{name}" 重复声明，首次声明于 {first}',
-  },
-  alias: { en: 'the alias *{name} has no anchor before it', zh: '别名 *{name} 之前没有对应的锚点' },
-  number: { en: 'the number {value} cannot be kept exactly', zh: '数字 {value} 无法精确保存' },
-  model: { en: 'the model {kind} of {apiVersion} is not registered', zh: '{apiVersion} 的模型 {kind} 未注册' },
-  other: {
-    en: '{kind} "{name}" belongs to the plugin "{other}", which declares it too',
-    zh: '{kind} "{name}" 属于同样声明它的插件 "{other}"',
-  },
+  notAMap: localized('expected an object'),
+  apiVersion: localized('expected "apiVersion" (or the older "groupVersion") of the form <group>/<version>'),
+  bothVersions: localized('"apiVersion" and "groupVersion" differ'),
+  kind: localized('expected "kind", the name of a model'),
+  name: localized('expected "metadata.name"'),
+  twice: localized('{kind} "{name}" is declared twice, first at {first}'),
+  alias: localized('the alias *{name} has no anchor before it'),
+  number: localized('the number {value} cannot be kept exactly'),
+  model: localized('the model {kind} of {apiVersion} is not registered'),
+  other: localized('{kind} "{name}" belongs to the plugin "{other}", which declares it too'),
 } satisfies Record<string, Text>;
 
 /** One document. */
@@ -303,7 +296,7 @@ export class PreDeclared {
     const first = violations[0];
     if (!first) return;
     const all = violations.map(({ pointer, message }) => `${pointer}: ${message}`).join('; ');
-    refuse(declared, declared.lineOf(first.pointer), { en: '{all}', zh: '{all}' }, { all });
+    refuse(declared, declared.lineOf(first.pointer), localized('{all}'), { all });
   }
 
   async #write(one: Prepared, options: WriteOptions): Promise<void> {

@@ -1,9 +1,11 @@
 /** Where plugins come from: the sources that are named, the packages in a folder, and what their manifests say. */
+
 import { existsSync, watch } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { basename, join, resolve, sep } from 'node:path';
 import type { Text } from '../errors.ts';
 import { KindredError, messageOf } from '../errors.ts';
+import { localized } from '../locales/localized.ts';
 import type { Logger } from '../runtime/logger.ts';
 import type { Timers } from '../runtime/timers.ts';
 import type { Trouble } from './instance.ts';
@@ -12,10 +14,7 @@ import type { Manifest } from './manifest.ts';
 import { nameFromPackage, parseManifest, readManifest } from './manifest.ts';
 import type { CodePlugin } from './source.ts';
 
-const noFolder: Text = {
-  en: 'The folder of plugins "{folder}" cannot be read: {reason}',
-  zh: '无法读取插件文件夹 "{folder}"：{reason}',
-};
+const noFolder: Text = localized('The folder of plugins "{folder}" cannot be read: {reason}');
 
 /** The sources that are named, and every folder in `folder` that has a `package.json`. Relative paths start at `base`. */
 export async function findSources(

@@ -1,23 +1,20 @@
 /** Why a module of a plugin cannot be compiled, in words that lead on: Node.js names neither the place nor the way out. */
+
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { Text } from '../errors.ts';
 import { KindredError } from '../errors.ts';
+import { localized } from '../locales/localized.ts';
 
 const texts = {
-  syntax: { en: '{place} cannot be loaded: {reason}', zh: '无法加载 {place}：{reason}' },
-  needsDev: {
-    en: '{place} cannot be loaded: {reason}. Node.js only removes types: run the service with --dev, or compile the plugin to JavaScript',
-    zh: '无法加载 {place}：{reason}。Node.js 只移除类型：请使用 --dev 运行服务，或将插件编译为 JavaScript',
-  },
-  noTransform: {
-    en: '{place} cannot be loaded: {reason}. TypeScript that is more than types (decorators, enums) needs the package "esbuild" (or "tsx"), which is not installed; run "npm install --save-dev esbuild" beside the plugin or compile it to JavaScript',
-    zh: '无法加载 {place}：{reason}。TypeScript 中超出类型的语法（装饰器、枚举）需要 "esbuild"（或 "tsx"）包，但尚未安装；请在插件目录运行 "npm install --save-dev esbuild"，或先编译为 JavaScript',
-  },
-  needsBuild: {
-    en: '{place} cannot be loaded: {reason}. Compile the plugin to JavaScript',
-    zh: '无法加载 {place}：{reason}。请将插件编译为 JavaScript',
-  },
+  syntax: localized('{place} cannot be loaded: {reason}'),
+  needsDev: localized(
+    '{place} cannot be loaded: {reason}. Node.js only removes types: run the service with --dev, or compile the plugin to JavaScript',
+  ),
+  noTransform: localized(
+    '{place} cannot be loaded: {reason}. TypeScript that is more than types (decorators, enums) needs the package "esbuild" (or "tsx"), which is not installed; run "npm install --save-dev esbuild" beside the plugin or compile it to JavaScript',
+  ),
+  needsBuild: localized('{place} cannot be loaded: {reason}. Compile the plugin to JavaScript'),
 } satisfies Record<string, Text>;
 
 /** What the loader knows. */

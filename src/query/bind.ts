@@ -1,7 +1,9 @@
 /** Checks conditions and sorts against the indexes of a model and brings their values into the form of its keys. */
+
 import type { Text } from '../errors.ts';
 import { KindredError, messageOf } from '../errors.ts';
 import { createdField, fieldAt, fieldNames, fieldNumber } from '../indexes/field.ts';
+import { localized } from '../locales/localized.ts';
 import type { IndexDefinition } from '../model/index-entry.ts';
 import type { KeyCodec } from '../model/key.ts';
 import type { Condition, Source } from './condition.ts';
@@ -53,31 +55,13 @@ const maxDepth = 200;
 const maxConditions = 10_000;
 
 const texts = {
-  field: {
-    en: 'There is no index "{field}"; there are {allowed}',
-    zh: '没有名为 "{field}" 的索引；可用的有 {allowed}',
-  },
-  value: {
-    en: 'Invalid value for the index "{field}": {problem}',
-    zh: '索引 "{field}" 的值不合适：{problem}',
-  },
-  text: {
-    en: 'Text operators need an index of strings; the index "{field}" has keys of type {type}',
-    zh: '只有字符串索引可按文本查找；索引 "{field}" 的键类型为 {type}',
-  },
-  size: {
-    en: 'A query has at most {maxConditions} conditions, nested at most {maxDepth} deep',
-    zh: '一个查询最多包含 {maxConditions} 个条件，嵌套不超过 {maxDepth} 层',
-  },
-  unknown: { en: 'There is no condition "{op}"', zh: '没有名为 "{op}" 的条件' },
-  sortField: {
-    en: 'Cannot sort by "{field}": the indexes are {allowed}',
-    zh: '不能按 "{field}" 排序：可用的索引有 {allowed}',
-  },
-  sortTwice: {
-    en: 'The sort names the field "{field}" twice; the indexes are {allowed}',
-    zh: '排序中字段 "{field}" 出现两次；可用的索引有 {allowed}',
-  },
+  field: localized('There is no index "{field}"; there are {allowed}'),
+  value: localized('Invalid value for the index "{field}": {problem}'),
+  text: localized('Text operators need an index of strings; the index "{field}" has keys of type {type}'),
+  size: localized('A query has at most {maxConditions} conditions, nested at most {maxDepth} deep'),
+  unknown: localized('There is no condition "{op}"'),
+  sortField: localized('Cannot sort by "{field}": the indexes are {allowed}'),
+  sortTwice: localized('The sort names the field "{field}" twice; the indexes are {allowed}'),
 } satisfies Record<string, Text>;
 
 /** Throws InvalidSelector: a field without an index, a value that is no key of it, a text condition on other keys than strings. */

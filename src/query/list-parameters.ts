@@ -1,6 +1,8 @@
 /** The query string of a list request (specification, "List query parameters"; docs/reference/lists.md): text in, data out. */
+
 import type { Parameters, ProblemMembers, Text } from '../errors.ts';
 import { KindredError } from '../errors.ts';
+import { localized } from '../locales/localized.ts';
 import type { Condition } from './condition.ts';
 import { Queries } from './condition.ts';
 import type { Sort, SortTerm } from './query.ts';
@@ -39,31 +41,15 @@ const defaultSize = 20;
 const defaultMaxSize = 1000;
 
 const texts = {
-  unknown: {
-    en: 'There is no query parameter "{parameter}" here; there are {allowed}',
-    zh: '此处没有查询参数 "{parameter}"；可用的有 {allowed}',
-  },
-  twice: { en: 'The query parameter "{parameter}" is given twice', zh: '查询参数 "{parameter}" 重复给出' },
-  encoding: {
-    en: 'The query parameter "{parameter}" is not percent-encoded UTF-8',
-    zh: '查询参数 "{parameter}" 不是百分号编码的 UTF-8',
-  },
-  whole: {
-    en: '"{parameter}" is a whole number from 1 to {most}, not "{value}"',
-    zh: '"{parameter}" 应为 1 到 {most} 的整数，而不是 "{value}"',
-  },
-  flag: {
-    en: '"{parameter}" is true or false, not "{value}"',
-    zh: '"{parameter}" 应为 true 或 false，而不是 "{value}"',
-  },
-  sort: {
-    en: '"sort" is <field>, <field>,asc or <field>,desc, not "{value}"',
-    zh: '"sort" 的形式为 <字段>、<字段>,asc 或 <字段>,desc，而不是 "{value}"',
-  },
-  sortAmong: {
-    en: '"sort" is <field>, <field>,asc or <field>,desc, not "{value}"; the fields are the indexes {allowed}',
-    zh: '"sort" 的形式为 <字段>、<字段>,asc 或 <字段>,desc，而不是 "{value}"；字段为索引 {allowed}',
-  },
+  unknown: localized('There is no query parameter "{parameter}" here; there are {allowed}'),
+  twice: localized('The query parameter "{parameter}" is given twice'),
+  encoding: localized('The query parameter "{parameter}" is not percent-encoded UTF-8'),
+  whole: localized('"{parameter}" is a whole number from 1 to {most}, not "{value}"'),
+  flag: localized('"{parameter}" is true or false, not "{value}"'),
+  sort: localized('"sort" is <field>, <field>,asc or <field>,desc, not "{value}"'),
+  sortAmong: localized(
+    '"sort" is <field>, <field>,asc or <field>,desc, not "{value}"; the fields are the indexes {allowed}',
+  ),
 } satisfies Record<string, Text>;
 
 function refuse(text: Text, parameter: string, params: Parameters = {}, members: ProblemMembers = {}): never {

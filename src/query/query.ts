@@ -2,6 +2,7 @@
 
 import type { Text } from '../errors.ts';
 import { KindredError } from '../errors.ts';
+import { localized } from '../locales/localized.ts';
 import type { Condition } from './condition.ts';
 import { Queries } from './condition.ts';
 import { parseFieldSelector, parseLabelSelector } from './selector.ts';
@@ -96,10 +97,7 @@ export interface ListOptionsBuilder {
 /** `'spec.age,desc'`, `'spec.age'` (the index's own order) or an object. */
 export type Sort = readonly (string | { field: string; direction?: 'asc' | 'desc' })[];
 
-const notWhole: Text = {
-  en: '"{parameter}" is a whole number from 1, not {value}',
-  zh: '"{parameter}" 应为不小于 1 的整数，而不是 {value}',
-};
+const notWhole: Text = localized('"{parameter}" is a whole number from 1, not {value}');
 
 /**
  * One page of a list: `page` from 1, `size` from 1. Without `sort`: newest first.

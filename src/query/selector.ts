@@ -2,8 +2,10 @@
  * Label and field selectors (specification, "Label selector forms" and "Field selector forms"; docs/reference/lists.md):
  * text to conditions; `client/parameters.ts` writes them. A *term* is what stands between two commas; all terms must hold.
  */
+
 import type { Text } from '../errors.ts';
 import { KindredError } from '../errors.ts';
+import { localized } from '../locales/localized.ts';
 import { isLabelKey, isLabelValue } from '../model/names.ts';
 import type { Condition, Source } from './condition.ts';
 import { condition, Queries } from './condition.ts';
@@ -30,10 +32,7 @@ export function parseFieldSelector(text: string | readonly string[], limits = de
   return parse(text, 'field', limits);
 }
 
-const malformed: Text = {
-  en: 'The selector term "{term}" is malformed at column {column}: expected {expected}',
-  zh: '选择器条件 "{term}" 在第 {column} 列有误：应为{expected}',
-};
+const malformed: Text = localized('The selector term "{term}" is malformed at column {column}: expected {expected}');
 
 /** What is wrong with a term, with the members of docs/reference/errors.md; the member `expected` is in English. */
 export function invalidTerm(source: Source, expected: Text): KindredError {
@@ -49,30 +48,24 @@ export function invalidTerm(source: Source, expected: Text): KindredError {
 const same = (text: string): Text => ({ en: text, zh: text });
 
 const expectations = {
-  labelKey: { en: 'a label key', zh: '标签键' },
-  index: { en: 'the name of an index', zh: '索引名称' },
-  labelKeyForm: {
-    en: 'a label key: an optional DNS prefix and "/", then at most 63 letters, digits, ".", "_", "-"',
-    zh: '标签键：可选的 DNS 前缀和 "/"，其后最多 63 个字母、数字、"."、"_" 或 "-"',
-  },
-  labelValue: {
-    en: 'a label value: at most 63 letters, digits, ".", "_", "-", with a letter or digit at both ends',
-    zh: '标签值：最多 63 个字母、数字、"."、"_" 或 "-"，首尾为字母或数字',
-  },
-  labelOperator: {
-    en: '"=", "==", "!=", "in (…)", "notin (…)", "," or the end',
-    zh: '"="、"=="、"!="、"in (…)"、"notin (…)"、"," 或结尾',
-  },
-  fieldOperator: {
-    en: '"=", "==", "!=", ">", ">=", "<", "<=", "^=", "$=", "*=", "in (…)", "notin (…)", "," or the end',
-    zh: '"="、"=="、"!="、">"、">="、"<"、"<="、"^="、"$="、"*="、"in (…)"、"notin (…)"、"," 或结尾',
-  },
+  labelKey: localized('a label key'),
+  index: localized('the name of an index'),
+  labelKeyForm: localized(
+    'a label key: an optional DNS prefix and "/", then at most 63 letters, digits, ".", "_", "-"',
+  ),
+  labelValue: localized(
+    'a label value: at most 63 letters, digits, ".", "_", "-", with a letter or digit at both ends',
+  ),
+  labelOperator: localized('"=", "==", "!=", "in (…)", "notin (…)", "," or the end'),
+  fieldOperator: localized(
+    '"=", "==", "!=", ">", ">=", "<", "<=", "^=", "$=", "*=", "in (…)", "notin (…)", "," or the end',
+  ),
   list: same('"("'),
-  oneValue: { en: 'at least one value', zh: '至少一个值' },
-  endOfValue: { en: '"," or ")"', zh: '"," 或 ")"' },
-  endOfText: { en: 'a closing "', zh: '结束引号 "' },
-  escaped: { en: '\\" or \\\\', zh: '\\" 或 \\\\' },
-  endOfTerm: { en: '"," or the end', zh: '"," 或结尾' },
+  oneValue: localized('at least one value'),
+  endOfValue: localized('"," or ")"'),
+  endOfText: localized('a closing "'),
+  escaped: localized('\\" or \\\\'),
+  endOfTerm: localized('"," or the end'),
 } satisfies Record<string, Text>;
 
 const atMost = (limit: number, en: string, zh: string): Text => ({

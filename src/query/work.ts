@@ -1,6 +1,8 @@
 /** What a query may cost, and what it did cost. */
+
 import type { Text } from '../errors.ts';
 import { KindredError } from '../errors.ts';
+import { localized } from '../locales/localized.ts';
 
 export interface QueryLimits {
   /** Milliseconds, monotonic. */
@@ -15,10 +17,9 @@ export interface QueryLimits {
   readonly portion?: number;
 }
 
-const text: Text = {
-  en: 'The query took longer than {limit} ms; request less, or add a condition that an index narrows',
-  zh: '查询耗时超过 {limit} 毫秒；请缩小范围，或使用索引能够收窄的条件',
-};
+const text: Text = localized(
+  'The query took longer than {limit} ms; request less, or add a condition that an index narrows',
+);
 
 /** Thrown when a query cannot be answered within one slice. */
 export class SliceOver extends Error {}

@@ -1,6 +1,8 @@
 /** The client inside the service: the same interface as over HTTP, acting as one caller, through the one authoriser. */
+
 import { KindredError, messageOf, violation } from '../errors.ts';
 import { fieldNames } from '../indexes/field.ts';
+import { localized } from '../locales/localized.ts';
 import type { ModelType } from '../model/model-type.ts';
 import type { ExtensionObject } from '../model/object.ts';
 import type { SchemeRegistry } from '../model/registry.ts';
@@ -29,20 +31,11 @@ export interface LocalClientDependencies {
   readonly unchecked?: boolean;
 }
 
-const forbidden = {
-  en: '"{identity}" may not {verb} {resource}{name}: {reason}',
-  zh: '"{identity}" 无权对 {resource}{name} 执行 {verb}：{reason}',
-};
+const forbidden = localized('"{identity}" may not {verb} {resource}{name}: {reason}');
 
-const invalidRevision = {
-  en: '"since" is a revision, a decimal number, not "{value}"',
-  zh: '"since" 应为十进制修订号，而不是 "{value}"',
-};
+const invalidRevision = localized('"since" is a revision, a decimal number, not "{value}"');
 
-const notJson = {
-  en: 'The object cannot be written as JSON: {reason}',
-  zh: '对象无法写成 JSON：{reason}',
-};
+const notJson = localized('The object cannot be written as JSON: {reason}');
 
 const defaultSize = 20;
 

@@ -2,8 +2,10 @@
  * The one change feed. The *log* is what the store keeps; the *memory* is what the indexes of this process reflect.
  * Every change, own or another replica's, is applied to memory in revision order and then published to the subscribers.
  */
+
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { KindredError } from '../errors.ts';
+import { localized } from '../locales/localized.ts';
 import { Turns } from '../runtime/turns.ts';
 import type { CommittedWrite } from '../store/commit-queue.ts';
 import type { Change, ChangesNarrowing, Store, Write } from '../store/store.ts';
@@ -73,10 +75,7 @@ const retryPause = { shortest: 10, longest: 1_000 };
 /** Recent changes for joining watches. Only the newest `parsed` keep parsed objects; older ones keep bytes and are parsed on demand. */
 const recentLimit = { changes: 512, bytes: 8 * 2 ** 20, parsed: 64 };
 
-const behind = {
-  en: 'This replica cannot read the newest state of the store at the moment',
-  zh: '此副本暂时无法确认存储的最新状态',
-};
+const behind = localized('This replica cannot read the newest state of the store at the moment');
 
 const resyncReasons = {
   log: 'The change log no longer reaches back; reading everything anew',

@@ -2,16 +2,17 @@
  * Objects with hidden values (Secret): lists leave the values out, and only who may `get` an object sees them. Whoever may
  * change an object and not `get` it learns nothing of its values by the change.
  */
+
 import type { Text } from '../errors.ts';
 import { KindredError } from '../errors.ts';
+import { localized } from '../locales/localized.ts';
 import type { ExtensionObject } from '../model/object.ts';
 import type { Stored } from './registered-model.ts';
 import type { ModelResource } from './resource.ts';
 
-const reads: Text = {
-  en: 'Operation {operation}: whoever may not get "{name}" may test, copy and move its metadata alone',
-  zh: '操作 {operation}：无权获取 "{name}" 的调用者只能对其元数据执行 test、copy 和 move',
-};
+const reads: Text = localized(
+  'Operation {operation}: whoever may not get "{name}" may test, copy and move its metadata alone',
+);
 
 /** What a write answers: to who may not `get` the object, the metadata alone. */
 export function answered(resource: ModelResource, stored: Stored, mayGet: (name: string) => boolean): Stored {

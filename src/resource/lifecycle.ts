@@ -2,22 +2,20 @@
  * What becomes of an object at each write, as pure functions (docs/reference/objects.md and api.md): `live` → (DELETE) →
  * `deleting` → gone.
  */
+
 import { KindredError, Violations, violation } from '../errors.ts';
+import { localized } from '../locales/localized.ts';
 import type { ExtensionObject, Metadata } from '../model/object.ts';
 import { isEqual } from '../schema/json-value.ts';
 
 const texts = {
-  notAnObject: { en: 'expected a JSON object', zh: '应为 JSON 对象' },
-  metadataNotAnObject: { en: 'metadata: expected an object', zh: 'metadata 应为对象' },
-  otherType: { en: 'expected "{expected}", got {value}', zh: '应为 "{expected}"，实际为 {value}' },
-  otherName: {
-    en: 'must equal the name in the path, "{expected}"; a name never changes',
-    zh: '必须与路径中的名称 "{expected}" 相同；名称不可更改',
-  },
-  deleting: {
-    en: 'The object "{name}" is being deleted: finalizers can be removed, status, labels and annotations can change, but not {what}',
-    zh: '对象 "{name}" 正在删除：可以移除 finalizer，可以修改 status、labels 和 annotations，但不能修改 {what}',
-  },
+  notAnObject: localized('expected a JSON object'),
+  metadataNotAnObject: localized('metadata: expected an object'),
+  otherType: localized('expected "{expected}", got {value}'),
+  otherName: localized('must equal the name in the path, "{expected}"; a name never changes'),
+  deleting: localized(
+    'The object "{name}" is being deleted: finalizers can be removed, status, labels and annotations can change, but not {what}',
+  ),
 };
 
 /** The parts of an object that the service itself looks at, before anything else is known of it. */

@@ -1,6 +1,8 @@
 /** What one process has in memory of one model: its indexes and hot objects, as of the revision that the feed has applied. */
+
 import { KindredError } from '../errors.ts';
 import { ModelIndex } from '../indexes/model-index.ts';
+import { localized } from '../locales/localized.ts';
 import type { ByteCache, ObjectCache } from './byte-cache.ts';
 import type { AppliedChange } from './change.ts';
 import type { RegisteredModel } from './registered-model.ts';
@@ -18,8 +20,8 @@ export interface Problem {
 }
 
 const texts = {
-  building: { en: 'The indexes of {kind} are being built: {percent} %', zh: '正在构建 {kind} 的索引：{percent} %' },
-  unregistered: { en: 'The model {kind} is no longer registered', zh: '模型 {kind} 已注销' },
+  building: localized('The indexes of {kind} are being built: {percent} %'),
+  unregistered: localized('The model {kind} is no longer registered'),
 };
 
 export class ModelMemory {

@@ -2,55 +2,30 @@
  * JSON Patch (RFC 6902) and JSON Merge Patch (RFC 7396), with the answers of docs/reference/api.md. Written here because
  * the libraries for it treat `__proto__` as a way to the prototype, and a bad array index as a missing value.
  */
+
 import { escapeToken, KindredError, unescapeToken, violation } from '../errors.ts';
+import { localized } from '../locales/localized.ts';
 import { isEqual } from '../schema/json-value.ts';
 import { isObject } from './lifecycle.ts';
 
 const texts = {
-  mergeNotAnObject: { en: 'A merge patch must be a JSON object', zh: '合并补丁必须是 JSON 对象' },
-  notAList: { en: 'A JSON patch must be a list of operations', zh: 'JSON 补丁必须是操作列表' },
-  tooMany: {
-    en: 'A JSON patch may have at most {limit} {limit|operation|operations}, this one has {count}',
-    zh: 'JSON 补丁最多 {limit} 个操作，实际 {count} 个',
-  },
-  notAnOperation: { en: 'Operation {index} is not an object', zh: '操作 {index} 不是对象' },
-  badOperation: {
-    en: 'Operation {index}: "op" must be one of add, remove, replace, move, copy, test; got {value}',
-    zh: '操作 {index}："op" 必须是 add、remove、replace、move、copy、test 之一，实际为 {value}',
-  },
-  badPointer: {
-    en: 'Operation {index}: "{member}" must be a JSON pointer, such as "/spec/name"; got {value}',
-    zh: '操作 {index}："{member}" 必须是 JSON 指针，例如 "/spec/name"；实际为 {value}',
-  },
-  noValue: { en: 'Operation {index}: "value" is missing', zh: '操作 {index}：缺少 "value"' },
-  intoItself: {
-    en: 'Operation {index}: "{from}" cannot be moved into itself',
-    zh: '操作 {index}：不能把 "{from}" 移动到其自身内部',
-  },
-  badIndex: {
-    en: 'Operation {index}: "{token}" in "{path}" is not an array index',
-    zh: '操作 {index}："{path}" 中的 "{token}" 不是数组下标',
-  },
-  missing: { en: 'operation {index}: no value at "{path}"', zh: '操作 {index}："{path}" 处不存在任何内容' },
-  root: { en: 'operation {index}: the object itself cannot be removed', zh: '操作 {index}：不能移除对象本身' },
-  testFailed: {
-    en: 'Operation {index}: test failed: the value at "{path}" differs',
-    zh: '操作 {index}："{path}" 处的值不同',
-  },
-  deep: {
-    en: 'operation {index}: the object would be nested more than {limit} levels deep at "{path}"',
-    zh: '操作 {index}：对象在 "{path}" 处的嵌套将超过 {limit} 层',
-  },
-  grows: { en: 'The patch lets the object grow by more than {limit} bytes', zh: '补丁使对象增长超过 {limit} 字节' },
-  work: {
-    en: 'The patch takes too long: at operation {index} it has moved more than {limit} members and items',
-    zh: '补丁耗时过长：到操作 {index} 为止移动的成员和列表项超过 {limit} 个',
-  },
-  members: { en: 'The object would have more than {limit} members', zh: '对象的成员将超过 {limit} 个' },
-  containers: {
-    en: 'The object would have more than {limit} objects and lists within it',
-    zh: '对象内的对象和列表将超过 {limit} 个',
-  },
+  mergeNotAnObject: localized('A merge patch must be a JSON object'),
+  notAList: localized('A JSON patch must be a list of operations'),
+  tooMany: localized('A JSON patch may have at most {limit} {limit|operation|operations}, this one has {count}'),
+  notAnOperation: localized('Operation {index} is not an object'),
+  badOperation: localized('Operation {index}: "op" must be one of add, remove, replace, move, copy, test; got {value}'),
+  badPointer: localized('Operation {index}: "{member}" must be a JSON pointer, such as "/spec/name"; got {value}'),
+  noValue: localized('Operation {index}: "value" is missing'),
+  intoItself: localized('Operation {index}: "{from}" cannot be moved into itself'),
+  badIndex: localized('Operation {index}: "{token}" in "{path}" is not an array index'),
+  missing: localized('operation {index}: no value at "{path}"'),
+  root: localized('operation {index}: the object itself cannot be removed'),
+  testFailed: localized('Operation {index}: test failed: the value at "{path}" differs'),
+  deep: localized('operation {index}: the object would be nested more than {limit} levels deep at "{path}"'),
+  grows: localized('The patch lets the object grow by more than {limit} bytes'),
+  work: localized('The patch takes too long: at operation {index} it has moved more than {limit} members and items'),
+  members: localized('The object would have more than {limit} members'),
+  containers: localized('The object would have more than {limit} objects and lists within it'),
 };
 
 export interface PatchLimits {

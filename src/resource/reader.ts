@@ -1,6 +1,8 @@
 /** Objects of one model as bytes: from the memory where it has them, else from the store, never of another revision than the index knows. */
+
 import { KindredError } from '../errors.ts';
 import type { Place } from '../indexes/model-index.ts';
+import { localized } from '../locales/localized.ts';
 import type { TurnQueue } from '../runtime/turns.ts';
 import type { MaybePromise, Row, Store } from '../store/store.ts';
 import { asBuffer } from './bytes.ts';
@@ -35,11 +37,8 @@ export interface Missing {
 }
 
 const texts = {
-  absent: { en: 'There is no {kind} "{name}"', zh: '不存在名为 "{name}" 的 {kind}' },
-  differs: {
-    en: 'What is stored of {kind} differs from the indexes of this replica; try again',
-    zh: '{kind} 的存储内容与此副本的索引不一致，请重试',
-  },
+  absent: localized('There is no {kind} "{name}"'),
+  differs: localized('What is stored of {kind} differs from the indexes of this replica; try again'),
 };
 
 export class ObjectReader {

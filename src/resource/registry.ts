@@ -1,5 +1,7 @@
 /** All models' objects: one `ModelResource` for each registered model, the feed and the commit queue behind them. */
+
 import { KindredError } from '../errors.ts';
+import { localized } from '../locales/localized.ts';
 import type { GroupVersionKind } from '../model/gvk.ts';
 import type { SchemeRegistry } from '../model/registry.ts';
 import type { Scheme } from '../model/scheme.ts';
@@ -46,7 +48,7 @@ export interface ModelState extends GroupVersionKind {
   readonly problems: readonly Problem[];
 }
 
-const notRegistered = { en: 'The model {kind} ({version}) is not registered', zh: '模型 {kind}（{version}）未注册' };
+const notRegistered = localized('The model {kind} ({version}) is not registered');
 
 export class ResourceRegistry {
   readonly feed: Feed;

@@ -1,7 +1,9 @@
 /** One model's objects: reads and writes of them, and the build of what the memory has of them. */
+
 import { KindredError } from '../errors.ts';
 import { fieldNames } from '../indexes/field.ts';
 import type { Place } from '../indexes/model-index.ts';
+import { localized } from '../locales/localized.ts';
 import type { Scheme } from '../model/scheme.ts';
 import type { Plan, QueryResult } from '../query/execute.ts';
 import { execute, explain, runIds, runSlots } from '../query/execute.ts';
@@ -78,10 +80,9 @@ export interface ResourceDependencies extends Omit<WriterDependencies, 'memory' 
   };
 }
 
-const tooLarge = {
-  en: 'The objects of this page have {bytes} bytes, more than the {limit} that a page may have; ask for a smaller "size"',
-  zh: '此页的对象共 {bytes} 字节，超过一页允许的 {limit} 字节；请减小 "size"',
-};
+const tooLarge = localized(
+  'The objects of this page have {bytes} bytes, more than the {limit} that a page may have; ask for a smaller "size"',
+);
 
 /** Rows that an export reads at once: at first, then at most, and of what size about if they are as large as those before. */
 const exportPortion = { first: 16, most: 256, bytes: 2 ** 20 };

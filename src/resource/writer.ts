@@ -1,7 +1,9 @@
 /** The one write path of a model: read, compute, check, index entry, commit, apply. */
+
 import { randomInt } from 'node:crypto';
 import { KindredError, Violations } from '../errors.ts';
 import type { Place } from '../indexes/model-index.ts';
+import { localized } from '../locales/localized.ts';
 import type { IndexEntry } from '../model/index-entry.ts';
 import { checkMetadata, checkReservedKeys } from '../model/metadata.ts';
 import type { ExtensionObject, Metadata } from '../model/object.ts';
@@ -69,25 +71,13 @@ export interface WriterDependencies {
 }
 
 const texts = {
-  exists: { en: 'There is a {kind} "{name}" already', zh: '名为 "{name}" 的 {kind} 已存在' },
-  claimed: {
-    en: 'Another {kind} already has the value {value} in the unique index "{index}"',
-    zh: '另一个 {kind} 在唯一索引 "{index}" 中已有值 {value}',
-  },
-  version: {
-    en: 'The version in the request is {given}, the current version of "{name}" is {current}',
-    zh: '请求中的版本为 {given}，"{name}" 的当前版本为 {current}',
-  },
-  ifMatch: {
-    en: 'The ETag of "{name}" does not match If-Match',
-    zh: '"{name}" 的实体标签与 If-Match 不符',
-  },
-  contended: { en: 'The object "{name}" is changing too quickly', zh: '对象 "{name}" 更改过于频繁' },
-  large: {
-    en: 'The object would have {size} bytes; at most {limit} are allowed',
-    zh: '对象将有 {size} 字节；最多允许 {limit} 字节',
-  },
-  fenced: { en: 'The lease "{lease}" is held by another replica', zh: '租约 "{lease}" 已由其他副本持有' },
+  exists: localized('There is a {kind} "{name}" already'),
+  claimed: localized('Another {kind} already has the value {value} in the unique index "{index}"'),
+  version: localized('The version in the request is {given}, the current version of "{name}" is {current}'),
+  ifMatch: localized('The ETag of "{name}" does not match If-Match'),
+  contended: localized('The object "{name}" is changing too quickly'),
+  large: localized('The object would have {size} bytes; at most {limit} are allowed'),
+  fenced: localized('The lease "{lease}" is held by another replica'),
 };
 
 /** Tries of a write that other replicas keep overtaking. */

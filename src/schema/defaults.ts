@@ -1,5 +1,7 @@
 /** Defaults of a document: what sets them in a value. */
+
 import { KindredError } from '../errors.ts';
+import { localized } from '../locales/localized.ts';
 import type { JsonSchema, SchemaObject } from './keywords.ts';
 import { isContainer, isObject, subschemas } from './keywords.ts';
 import { compilePattern } from './pattern.ts';
@@ -82,10 +84,9 @@ export interface DefaultLimits {
 
 const defaultLimits: DefaultLimits = { members: 10_000, growth: 2 ** 20 };
 
-const tooMany = {
-  en: 'The defaults of the model would add more than {members} members or {growth} bytes to the object',
-  zh: '模型的默认值将为对象增加超过 {members} 个成员或 {growth} 字节',
-};
+const tooMany = localized(
+  'The defaults of the model would add more than {members} members or {growth} bytes to the object',
+);
 
 /** What may still be set. */
 export class DefaultBudget {

@@ -5,8 +5,10 @@
  * Why not a library: closedness (docs/reference/objects.md) counts the members that all schemas of one place know, which no
  * keyword can express; see docs/decisions/validation.md.
  */
+
 import type { Text } from '../errors.ts';
 import { Violations } from '../errors.ts';
+import { localized } from '../locales/localized.ts';
 import { Compiler } from './compiler.ts';
 import type { Check, Turns } from './context.ts';
 import { Context } from './context.ts';
@@ -94,24 +96,17 @@ export class SchemaDocument {
         this.#defaults.of(schema)?.(value, 0, new DefaultBudget());
       } catch (error) {
         if (!(error instanceof EndlessDefault)) throw error;
-        this.#refuse(`${path}/default`, {
-          en: 'contains itself without end',
-          zh: '在自身内部无限重复设置',
-        });
+        this.#refuse(`${path}/default`, localized('contains itself without end'));
       }
       const check = this.#compiler.checkOf(schema, this.#options.closed ? 'inline' : 'open');
       const found = new Violations();
       new Context('', resource).validate(check, value, found);
       const [first] = found.listed;
       if (!first) continue;
-      this.#refuse(
-        `${path}/default`,
-        {
-          en: 'does not satisfy its own schema: at "{at}" it {reason}',
-          zh: '不符合自身的模式：在 "{at}" 处，{reason}',
-        },
-        { at: first.pointer, reason: first.message },
-      );
+      this.#refuse(`${path}/default`, localized('does not satisfy its own schema: at "{at}" it {reason}'), {
+        at: first.pointer,
+        reason: first.message,
+      });
     }
   }
 

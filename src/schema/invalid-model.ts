@@ -1,6 +1,8 @@
 /** Every error of a declaration goes through here: code `InvalidModel`, the rule and the value in the message. */
+
 import type { Text } from '../errors.ts';
 import { KindredError } from '../errors.ts';
+import { localized } from '../locales/localized.ts';
 
 /** Throws KindredError `InvalidModel`. */
 export function invalidModel(text: Text, params: Readonly<Record<string, unknown>> = {}): never {
@@ -10,7 +12,7 @@ export function invalidModel(text: Text, params: Readonly<Record<string, unknown
 /** More are not looked for: a schema that contains itself has no end of them. */
 const mistakeLimit = 20;
 
-const several: Text = { en: '{count} mistakes: {en}', zh: '{count} 处错误：{zh}' };
+const several: Text = localized('{count} mistakes: {en}');
 
 /** More than one mistake of a declaration. */
 class SeveralMistakes extends KindredError {

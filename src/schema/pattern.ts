@@ -4,8 +4,10 @@
  * linear-time engine (RE2), its character classes written out so that they mean what ECMA 262 says; what neither can run
  * safely is refused. The argument is in docs/decisions/validation.md.
  */
+
 import { createRequire } from 'node:module';
 import type { Text } from '../errors.ts';
+import { localized } from '../locales/localized.ts';
 import { hasSmallAutomaton } from './pattern-automaton.ts';
 import type { CharacterSet, PatternNode } from './pattern-syntax.ts';
 import { anyCharacter, intersects, parsePattern, union } from './pattern-syntax.ts';
@@ -33,18 +35,11 @@ export class PatternError extends Error {
   }
 }
 
-const malformed: Text = {
-  en: 'is not a regular expression of ECMA 262 with the u flag: {reason}',
-  zh: '不是带 u 标志的 ECMA 262 正则表达式：{reason}',
-};
-const unsafe: Text = {
-  en: 'could take very long on some texts, and needs look-around, back-references or modifiers, which the linear-time engine does not have: {pattern}',
-  zh: '在某些文本上可能耗时极长，且使用了线性时间引擎不支持的环视、反向引用或修饰符：{pattern}',
-};
-const tooLarge: Text = {
-  en: 'is too large: its repetitions written out have more than {reason} parts: {pattern}',
-  zh: '过大：展开重复后超过 {reason} 个部分：{pattern}',
-};
+const malformed: Text = localized('is not a regular expression of ECMA 262 with the u flag: {reason}');
+const unsafe: Text = localized(
+  'could take very long on some texts, and needs look-around, back-references or modifiers, which the linear-time engine does not have: {pattern}',
+);
+const tooLarge: Text = localized('is too large: its repetitions written out have more than {reason} parts: {pattern}');
 
 /** Parts of a pattern with its repetitions written out; the engine's time is at most this times the length of the text. */
 const sizeLimit = 1000;

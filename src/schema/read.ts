@@ -3,8 +3,10 @@
  * 3.0's `nullable` and boolean `exclusiveMinimum`/`exclusiveMaximum` too. What comes out is plain, frozen JSON Schema
  * 2020-12; what the service cannot enforce exactly is an error that names its path.
  */
+
 import type { Text } from '../errors.ts';
 import { escapeToken } from '../errors.ts';
+import { localized } from '../locales/localized.ts';
 import { formats } from './formats.ts';
 import { invalidModel, Mistakes } from './invalid-model.ts';
 import type { JsonSchema } from './keywords.ts';
@@ -75,14 +77,9 @@ class SchemaReader {
   #read(given: unknown, path: string, depth: number): JsonSchema {
     const value = isStandard(given) ? this.#standard(given, path) : given;
     if (typeof value === 'boolean') return value;
-    if (!isObject(value))
-      return this.expect(path, { en: 'a schema: an object, true or false', zh: '模式：对象、true 或 false' }, value);
+    if (!isObject(value)) return this.expect(path, localized('a schema: an object, true or false'), value);
     if (depth > depthLimit) {
-      this.refuse(
-        path,
-        { en: 'is nested more than {limit} deep, or contains itself', zh: '嵌套超过 {limit} 层，或包含自身' },
-        { limit: depthLimit },
-      );
+      this.refuse(path, localized('is nested more than {limit} deep, or contains itself'), { limit: depthLimit });
     }
     const before = this.#depth;
     this.#depth = depth;
@@ -104,20 +101,17 @@ class SchemaReader {
 
   #ruleOf(keyword: string, at: string): Rule {
     if (Object.hasOwn(rules, keyword)) return rules[keyword]!;
-    return this.refuse(at, {
-      en: 'is not a keyword of JSON Schema 2020-12 or OpenAPI that the service can enforce',
-      zh: '不是服务可以执行的 JSON Schema 2020-12 或 OpenAPI 关键字',
-    });
+    return this.refuse(
+      at,
+      localized('is not a keyword of JSON Schema 2020-12 or OpenAPI that the service can enforce'),
+    );
   }
 
   #standard(schema: StandardSchema, path: string): object {
     const written = exactJsonSchema(schema, (text, params) => this.refuse(path, text, params));
     // References begin at the root of the schema that they are written in.
     if (path !== '' && JSON.stringify(written).includes('"$ref":')) {
-      this.refuse(path, {
-        en: 'refers to itself, which it can only as the whole of "spec", "status" or "schema"',
-        zh: '引用了自身，这只能用于整个 "spec"、"status" 或 "schema"',
-      });
+      this.refuse(path, localized('refers to itself, which it can only as the whole of "spec", "status" or "schema"'));
     }
     return written;
   }
@@ -129,11 +123,7 @@ class SchemaReader {
     ] as const) {
       if (typeof schema[exclusive] !== 'boolean') continue;
       if (schema[exclusive] && schema[limit] === undefined) {
-        this.refuse(
-          `${path}/${exclusive}`,
-          { en: 'is true, which needs "{limit}" beside it', zh: '为 true 时需要同时提供 "{limit}"' },
-          { limit },
-        );
+        this.refuse(`${path}/${exclusive}`, localized('is true, which needs "{limit}" beside it'), { limit });
       }
       if (schema[exclusive]) {
         schema[exclusive] = schema[limit];
@@ -153,7 +143,7 @@ class SchemaReader {
       return Object.freeze(value.map((one, i) => this.json(one, `${path}/${i}`, depth + 1)));
     }
     const isPlain = isObject(value) && [Object.prototype, null].includes(Object.getPrototypeOf(value));
-    if (depth > depthLimit || !isPlain) return this.expect(path, { en: 'a JSON value', zh: ' JSON 值' }, value);
+    if (depth > depthLimit || !isPlain) return this.expect(path, localized('a JSON value'), value);
     const members = Object.entries(value).filter(([, member]) => member !== undefined);
     return Object.freeze(
       Object.fromEntries(
@@ -163,11 +153,11 @@ class SchemaReader {
   }
 
   list(value: unknown, path: string): readonly unknown[] {
-    return Array.isArray(value) ? value : this.expect(path, { en: 'a list', zh: '列表' }, value);
+    return Array.isArray(value) ? value : this.expect(path, localized('a list'), value);
   }
 
   map(value: unknown, path: string, read: (one: unknown, path: string, name: string) => unknown): unknown {
-    if (!isObject(value)) return this.expect(path, { en: 'an object', zh: '对象' }, value);
+    if (!isObject(value)) return this.expect(path, localized('an object'), value);
     const entries = Object.entries(value).filter(([, one]) => one !== undefined);
     return Object.freeze(
       Object.fromEntries(entries.map(([name, one]) => [name, read(one, `${path}/${escapeToken(name)}`, name)])),
@@ -223,33 +213,30 @@ function shown(value: unknown): string {
 }
 
 const text: Rule = (value, path, reader) =>
-  typeof value === 'string' ? value : reader.expect(path, { en: 'a string', zh: '字符串' }, value);
+  typeof value === 'string' ? value : reader.expect(path, localized('a string'), value);
 const flag: Rule = (value, path, reader) =>
-  typeof value === 'boolean' ? value : reader.expect(path, { en: 'true or false', zh: ' true 或 false' }, value);
+  typeof value === 'boolean' ? value : reader.expect(path, localized('true or false'), value);
 const anything: Rule = (value, path, reader) => reader.json(value, path);
 const one: Rule = (value, path, reader) => reader.schema(value, path);
 
 const number: Rule = (value, path, reader) =>
-  typeof value === 'number' && Number.isFinite(value)
-    ? value
-    : reader.expect(path, { en: 'a number', zh: '数字' }, value);
+  typeof value === 'number' && Number.isFinite(value) ? value : reader.expect(path, localized('a number'), value);
 
 const limit: Rule = (value, path, reader) => (typeof value === 'boolean' ? value : number(value, path, reader));
 
 const positive: Rule = (value, path, reader) =>
   typeof value === 'number' && Number.isFinite(value) && value > 0
     ? value
-    : reader.expect(path, { en: 'a number greater than 0', zh: '大于 0 的数字' }, value);
+    : reader.expect(path, localized('a number greater than 0'), value);
 
 const count: Rule = (value, path, reader) =>
   Number.isSafeInteger(value) && (value as number) >= 0
     ? value
-    : reader.expect(path, { en: 'an integer, 0 or more', zh: '大于或等于 0 的整数' }, value);
+    : reader.expect(path, localized('an integer, 0 or more'), value);
 
 const several: Rule = (value, path, reader) => {
   const schemas = reader.list(value, path);
-  if (schemas.length === 0)
-    reader.expect(path, { en: 'a list with at least one schema', zh: '至少包含一个模式的列表' }, value);
+  if (schemas.length === 0) reader.expect(path, localized('a list with at least one schema'), value);
   return Object.freeze(schemas.map((schema, i) => reader.schema(schema, `${path}/${i}`)));
 };
 
@@ -258,9 +245,8 @@ const named: Rule = (value, path, reader) => reader.map(value, path, (schema, at
 const names: Rule = (value, path, reader) => {
   const list = reader.list(value, path);
   for (const [i, name] of list.entries()) {
-    if (typeof name !== 'string') reader.expect(`${path}/${i}`, { en: 'a string', zh: '字符串' }, name);
-    if (list.indexOf(name) !== i)
-      reader.refuse(`${path}/${i}`, { en: 'repeats "{name}"', zh: '重复了 "{name}"' }, { name });
+    if (typeof name !== 'string') reader.expect(`${path}/${i}`, localized('a string'), name);
+    if (list.indexOf(name) !== i) reader.refuse(`${path}/${i}`, localized('repeats "{name}"'), { name });
   }
   return Object.freeze([...list]);
 };
@@ -275,16 +261,14 @@ const type: Rule = (value, path, reader) => {
     check(value, path);
     return value;
   }
-  if (value.length === 0)
-    reader.expect(path, { en: 'a type or a list with at least one', zh: '类型或至少包含一个类型的列表' }, value);
+  if (value.length === 0) reader.expect(path, localized('a type or a list with at least one'), value);
   for (const [i, name] of value.entries()) check(name, `${path}/${i}`);
   return names(value, path, reader);
 };
 
 const values: Rule = (value, path, reader) => {
   const list = reader.list(value, path);
-  if (list.length === 0)
-    reader.expect(path, { en: 'a list with at least one value', zh: '至少包含一个值的列表' }, value);
+  if (list.length === 0) reader.expect(path, localized('a list with at least one value'), value);
   return reader.json(list, path);
 };
 
@@ -307,12 +291,12 @@ const pattern: Rule = (value, path, reader) => {
 const anchor: Rule = (value, path, reader) =>
   typeof value === 'string' && /^[A-Za-z_][-A-Za-z0-9._]*$/.test(value)
     ? value
-    : reader.expect(path, { en: 'a plain name', zh: '简单名称' }, value);
+    : reader.expect(path, localized('a plain name'), value);
 
 const identifier: Rule = (value, path, reader) =>
   typeof value === 'string' && /^[^#]*#?$/.test(value)
     ? value
-    : reader.expect(path, { en: 'a URI without a fragment', zh: '不带片段的 URI' }, value);
+    : reader.expect(path, localized('a URI without a fragment'), value);
 
 const rules: Readonly<Record<string, Rule>> = {
   $schema: (value, path, reader) =>

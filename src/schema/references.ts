@@ -1,7 +1,9 @@
 /** Where the references of a document lead: within it, by pointer, anchor or `$id`, or to the meta-schemas of the dialect. */
+
 import { createRequire } from 'node:module';
 import type { Text } from '../errors.ts';
 import { unescapeToken } from '../errors.ts';
+import { localized } from '../locales/localized.ts';
 import type { JsonSchema, SchemaObject } from './keywords.ts';
 import { dialect, inPlaceKeywords, isSchema, subschemas } from './keywords.ts';
 
@@ -114,10 +116,7 @@ export class References {
       target ??
       this.#refuse(
         `${path}/${keyword}`,
-        {
-          en: 'refers to "{ref}", which is not in this document; schemas elsewhere are not fetched',
-          zh: '引用了 "{ref}"，但它不在此文档中；不会获取其他位置的模式',
-        },
+        localized('refers to "{ref}", which is not in this document; schemas elsewhere are not fetched'),
         { ref },
       )
     );
@@ -151,11 +150,7 @@ export class References {
     try {
       return new URL(ref, base);
     } catch {
-      return this.#refuse(
-        path,
-        { en: 'has the malformed reference "{ref}"', zh: '包含格式错误的引用 "{ref}"' },
-        { ref },
-      );
+      return this.#refuse(path, localized('has the malformed reference "{ref}"'), { ref });
     }
   }
 
@@ -165,10 +160,7 @@ export class References {
       if (typeof schema !== 'object' || state.get(schema) === 'done') return;
       const { path } = this.#places.get(schema)!;
       if (state.get(schema) === 'open') {
-        this.#refuse(path, {
-          en: 'refers to itself without a step into the object',
-          zh: '在未进入下级成员的情况下引用了自身',
-        });
+        this.#refuse(path, localized('refers to itself without a step into the object'));
       }
       state.set(schema, 'open');
       for (const next of this.#inPlace(schema)) visit(next);

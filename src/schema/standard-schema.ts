@@ -2,7 +2,9 @@
  * Standard Schema (https://standardschema.dev), the common face of Zod, Valibot, ArkType and others: a validator, its types,
  * and with Standard JSON Schema what it checks as JSON Schema. The service needs none of these packages for it.
  */
+
 import type { Text } from '../errors.ts';
+import { localized } from '../locales/localized.ts';
 
 export interface StandardIssue {
   readonly message: string;
@@ -47,18 +49,15 @@ export function takesNothing(schema: unknown): boolean {
 }
 
 const texts = {
-  none: {
-    en: 'is a Standard Schema of {vendor} that provides no JSON Schema: convert it, with Zod by z.toJSONSchema(…)',
-    zh: '是 {vendor} 的 Standard Schema，但不提供 JSON Schema：请先转换，例如 Zod 的 z.toJSONSchema(…)',
-  },
-  cannot: {
-    en: 'is a schema of {vendor} that cannot be written as JSON Schema, so the service cannot enforce it: {reason}',
-    zh: '是 {vendor} 的模式，无法写成 JSON Schema，因此服务无法执行：{reason}',
-  },
-  function: {
-    en: 'is a schema of {vendor} with a function of its own (refine, check, trim and the like), which JSON Schema cannot say, so the service cannot enforce it',
-    zh: '是带有自定义函数（refine、check、trim 等）的 {vendor} 模式，JSON Schema 无法表达，因此服务无法执行',
-  },
+  none: localized(
+    'is a Standard Schema of {vendor} that provides no JSON Schema: convert it, with Zod by z.toJSONSchema(…)',
+  ),
+  cannot: localized(
+    'is a schema of {vendor} that cannot be written as JSON Schema, so the service cannot enforce it: {reason}',
+  ),
+  function: localized(
+    'is a schema of {vendor} with a function of its own (refine, check, trim and the like), which JSON Schema cannot say, so the service cannot enforce it',
+  ),
 } satisfies Record<string, Text>;
 
 /** Calls `refuse` for what JSON Schema cannot say. */

@@ -1,25 +1,20 @@
 /** What a write of a Webhook must fulfil beside its schema: a webhook shows its receiver what its author may see, and no more. */
+
 import type { Text, Violation } from '../errors.ts';
 import { invalid, KindredError, violation } from '../errors.ts';
+import { localized } from '../locales/localized.ts';
 import { parseLabelSelector } from '../query/selector.ts';
 import type { Access, Author, Authorizer, Authors, Caller, Decision, Identity } from '../resource/access.ts';
 import type { ModelHooks } from '../resource/hooks.ts';
 import type { WebhookObject, WebhookSpec, WebhookStatus } from './model.ts';
 
 const texts = {
-  url: {
-    en: 'must be an absolute http or https URL without user name, password and fragment',
-    zh: '应为使用 http 或 https 的绝对 URL，且不含用户名、密码和片段',
-  },
-  selector: { en: 'must be a label selector: {problem}', zh: '应为标签选择器：{problem}' },
-  rights: {
-    en: '"{identity}" cannot create this webhook: it may not {verb} {resource}: {reason}',
-    zh: '"{identity}" 无权为此创建 Webhook，缺少对 {resource} 执行 {verb} 的权限：{reason}',
-  },
-  passing: {
-    en: '"{identity}" may {verb} {resource} only as long as the credential lasts, and a webhook goes on without it: bind a role with this right to the name',
-    zh: '"{identity}" 对 {resource} 执行 {verb} 的权限仅随凭据有效，而 Webhook 会在此后继续运行：请将含该权限的角色绑定到该名称',
-  },
+  url: localized('must be an absolute http or https URL without user name, password and fragment'),
+  selector: localized('must be a label selector: {problem}'),
+  rights: localized('"{identity}" cannot create this webhook: it may not {verb} {resource}: {reason}'),
+  passing: localized(
+    '"{identity}" may {verb} {resource} only as long as the credential lasts, and a webhook goes on without it: bind a role with this right to the name',
+  ),
 } satisfies Record<string, Text>;
 
 /** `persons.demo.example.com` as plural and group; the empty group has no dot. */

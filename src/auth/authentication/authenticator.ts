@@ -1,5 +1,7 @@
 /** Who sends a request: personal access tokens, then JWT issuers, then what plugins registered (docs/reference/permissions.md). */
+
 import type { KindredError, Text } from '../../errors.ts';
+import { localized } from '../../locales/localized.ts';
 import type { Identity } from '../../resource/access.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { Principal } from './identity.ts';
@@ -31,11 +33,8 @@ export interface AuthenticatorParts {
 const bearer = /^bearer +([A-Za-z0-9\-._~+/]+=*) *$/i;
 
 const texts = {
-  unknown: { en: 'unknown token', zh: '没有与之对应的身份' },
-  malformed: {
-    en: 'the header "Authorization" must have the form "Bearer <token>"',
-    zh: '"Authorization" 头应为 "Bearer <令牌>" 的形式',
-  },
+  unknown: localized('unknown token'),
+  malformed: localized('the header "Authorization" must have the form "Bearer <token>"'),
 } satisfies Record<string, Text>;
 
 export class Authenticator {

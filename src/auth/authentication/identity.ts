@@ -3,8 +3,10 @@
  * the authoriser needs beside the name. A *granted* role comes with the credential (a claim, a built-in role), a *bound*
  * role comes from a RoleBinding and is looked up at every decision, so that nothing stale is carried around.
  */
+
 import type { Text } from '../../errors.ts';
 import { KindredError } from '../../errors.ts';
+import { localized } from '../../locales/localized.ts';
 import type { Identity } from '../../resource/access.ts';
 
 export type SubjectKind = 'User' | 'Plugin';
@@ -72,7 +74,7 @@ export function unauthenticated(reason: Text, kind?: 'invalid_token' | 'invalid_
   return new KindredError('Unauthenticated', text, {}, { headers: { 'WWW-Authenticate': challenge } });
 }
 
-const forbiddenText: Text = { en: '"{who}" may not do this: {reason}', zh: '"{who}" 无权执行此操作：{reason}' };
+const forbiddenText: Text = localized('"{who}" may not do this: {reason}');
 
 /** 403 with the reason. */
 export function forbidden(identity: Identity, reason: string): KindredError {

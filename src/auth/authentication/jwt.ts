@@ -1,4 +1,5 @@
 /** JSON Web Tokens of OpenID Connect issuers (RFC 7519; OpenID Connect Discovery 1.0; RFC 7517 for the keys). */
+
 import { hash } from 'node:crypto';
 import type { JWTPayload } from 'jose';
 import * as errors from 'jose/errors';
@@ -7,6 +8,7 @@ import { decodeJwt } from 'jose/jwt/decode';
 import { LRUCache } from 'lru-cache';
 import type { Text } from '../../errors.ts';
 import { KindredError } from '../../errors.ts';
+import { localized } from '../../locales/localized.ts';
 import type { Principal } from './identity.ts';
 import { authenticatedRole, isReservedName, unauthenticated } from './identity.ts';
 
@@ -64,10 +66,7 @@ const verifiedMaxAge = 60_000;
 const thirtyDays = 30 * 24 * 3_600_000;
 const rememberedTokens = 10_000;
 
-const issuerText: Text = {
-  en: 'The issuer {issuer} cannot be reached, so its tokens cannot be checked now',
-  zh: '无法连接签发方 {issuer}，暂时不能校验其令牌',
-};
+const issuerText: Text = localized('The issuer {issuer} cannot be reached, so its tokens cannot be checked now');
 
 export class JwtAuthenticator {
   readonly #issuers: ReadonlyMap<string, Issuer>;
@@ -192,7 +191,7 @@ class Issuer {
 
   #translated(error: unknown): unknown {
     if (error instanceof KindredError) return error;
-    if (error instanceof errors.JWTExpired) return invalidToken({ en: 'it has expired', zh: '令牌已过期' });
+    if (error instanceof errors.JWTExpired) return invalidToken(localized('it has expired'));
     if (error instanceof errors.JWTClaimValidationFailed) {
       return invalidToken({ en: `its claim "${error.claim}" does not hold`, zh: `其声明 "${error.claim}" 不成立` });
     }
@@ -206,7 +205,7 @@ class Issuer {
       errors.JWKSMultipleMatchingKeys,
     ];
     if (ours.some((type) => error instanceof type)) {
-      return invalidToken({ en: 'its signature is invalid', zh: '其签名无效' });
+      return invalidToken(localized('its signature is invalid'));
     }
     return this.#unreachable(error);
   }

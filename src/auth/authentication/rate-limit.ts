@@ -1,7 +1,9 @@
 /** Token buckets (RFC 2697's meter in one colour) per identity and per address: 429 with Retry-After. */
+
 import { LRUCache } from 'lru-cache';
 import type { Text } from '../../errors.ts';
 import { KindredError } from '../../errors.ts';
+import { localized } from '../../locales/localized.ts';
 
 export interface Bucket {
   /** Requests per second in the long run. */
@@ -26,10 +28,7 @@ interface Level {
   at: number;
 }
 
-const tooMany: Text = {
-  en: 'Too many requests from this {what}; try again in {seconds} s',
-  zh: '来自此{what}的请求过多；请在 {seconds} 秒后重试',
-};
+const tooMany: Text = localized('Too many requests from this {what}; try again in {seconds} s');
 
 export class RateLimiter {
   readonly #levels: LRUCache<string, Level>;

@@ -3,8 +3,10 @@
  * is stored and throws Forbidden when it would give somebody more than the caller has, Invalid when it makes no sense.
  * The service itself (origin `host`) is not asked.
  */
+
 import type { Text, Violation } from '../../errors.ts';
 import { escapeToken, invalid, KindredError, violation } from '../../errors.ts';
+import { localized } from '../../locales/localized.ts';
 import type { ExtensionObject } from '../../model/object.ts';
 import type { Caller } from '../../resource/access.ts';
 import { isPrincipal, isReservedName, superRole } from '../authentication/identity.ts';
@@ -28,58 +30,31 @@ export interface WriteChecks {
 }
 
 const texts = {
-  lacks: {
-    en: '"{who}" may not do this: it would allow "{what}", and nobody can grant what they do not have',
-    zh: '"{who}" 无权执行此操作：这将授予 "{what}"，而任何人都不能授予自己没有的权限',
-  },
-  tooMuch: {
-    en: '"{who}" may not do this: it allows too much at once to be compared with what they may do themselves; take fewer or smaller roles',
-    zh: '"{who}" 无权执行此操作：一次授予的权限过多，无法与其自身权限比较；请减少角色或缩小角色',
-  },
-  grants: {
-    en: 'allow {count} grants together (verbs × (groups × resources × names + paths)); the limit for one role is {limit}: split it',
-    zh: '合计授予 {count} 项权限（动词 ×（组 × 资源 × 名称 + 路径））；一个角色最多 {limit} 项：请拆分',
-  },
-  manyDependencies: {
-    en: 'must name at most {limit} roles; it names {count}',
-    zh: '最多列出 {limit} 个角色；实际为 {count} 个',
-  },
-  unknownRole: {
-    en: '"{who}" may not do this: the role "{role}" does not exist, so what it will allow is not known; create it first',
-    zh: '"{who}" 无权执行此操作：角色 "{role}" 不存在，无法得知它将授予什么；请先创建它',
-  },
-  superRole: {
-    en: 'The role "super-role" allows everything and cannot be changed; bind another role instead',
-    zh: '角色 "super-role" 允许一切操作且不可更改；请改用其他角色',
-  },
-  impersonate: {
-    en: '"{who}" may not do this: a token for another user needs the right to impersonate users "{user}"',
-    zh: '"{who}" 无权执行此操作：为其他用户创建令牌需要对 users "{user}" 执行 impersonate 的权限',
-  },
-  outlives: {
-    en: '"{who}" may not do this: a token created with a token cannot outlive it; "expiresAt" must be at most {limit}',
-    zh: '"{who}" 无权执行此操作：用令牌创建的令牌不能比其更晚过期；"expiresAt" 最晚为 {limit}',
-  },
-  endless: {
-    en: '"{who}" may not do this: a token created with a JWT must expire; "expiresAt" must be at most {limit}',
-    zh: '"{who}" 无权执行此操作：用 JWT 创建的令牌必须有期限；"expiresAt" 最晚为 {limit}',
-  },
-  dependencies: {
-    en: 'must be a JSON list of role names, such as ["persons-view"]',
-    zh: '必须是角色名称的 JSON 列表，例如 ["persons-view"]',
-  },
-  userChanged: {
-    en: 'cannot change: a token belongs to the user it was made for; create another token',
-    zh: '不能更改：令牌属于创建时指定的用户；请另建令牌',
-  },
-  noSuchRole: {
-    en: 'must name a role that exists; there is no role "{role}"',
-    zh: '必须是已存在的角色；没有角色 "{role}"',
-  },
-  reservedName: {
-    en: '"{name}" belongs to the service itself; choose another name',
-    zh: '"{name}" 由服务自身保留；请使用其他名称',
-  },
+  lacks: localized('"{who}" may not do this: it would allow "{what}", and nobody can grant what they do not have'),
+  tooMuch: localized(
+    '"{who}" may not do this: it allows too much at once to be compared with what they may do themselves; take fewer or smaller roles',
+  ),
+  grants: localized(
+    'allow {count} grants together (verbs × (groups × resources × names + paths)); the limit for one role is {limit}: split it',
+  ),
+  manyDependencies: localized('must name at most {limit} roles; it names {count}'),
+  unknownRole: localized(
+    '"{who}" may not do this: the role "{role}" does not exist, so what it will allow is not known; create it first',
+  ),
+  superRole: localized('The role "super-role" allows everything and cannot be changed; bind another role instead'),
+  impersonate: localized(
+    '"{who}" may not do this: a token for another user needs the right to impersonate users "{user}"',
+  ),
+  outlives: localized(
+    '"{who}" may not do this: a token created with a token cannot outlive it; "expiresAt" must be at most {limit}',
+  ),
+  endless: localized(
+    '"{who}" may not do this: a token created with a JWT must expire; "expiresAt" must be at most {limit}',
+  ),
+  dependencies: localized('must be a JSON list of role names, such as ["persons-view"]'),
+  userChanged: localized('cannot change: a token belongs to the user it was made for; create another token'),
+  noSuchRole: localized('must name a role that exists; there is no role "{role}"'),
+  reservedName: localized('"{name}" belongs to the service itself; choose another name'),
 } satisfies Record<string, Text>;
 
 /** @param open authentication is off: what makes no sense is still refused, nothing else */

@@ -1,6 +1,8 @@
 /** `POST /v3/can-i`: whether the caller, or somebody else, may do something, and which rules say so. */
+
 import type { Text, Violation } from '../../errors.ts';
 import { invalid, violation } from '../../errors.ts';
+import { localized } from '../../locales/localized.ts';
 import type { SchemeRegistry } from '../../model/registry.ts';
 import type { Scheme } from '../../model/scheme.ts';
 import type { Access, Identity } from '../../resource/access.ts';
@@ -33,18 +35,12 @@ export interface ReviewAnswer {
 }
 
 const texts = {
-  body: { en: 'must be an object', zh: '必须是对象' },
-  text: { en: 'must be a text', zh: '必须是文本' },
-  required: { en: 'is required', zh: '为必填项' },
-  unknown: { en: 'is unknown; expected one of {known}', zh: '未知成员；可用的有 {known}' },
-  target: {
-    en: 'expected exactly one of "type", "resource" and "path"',
-    zh: '"type"、"resource"、"path" 三者必须且只能有一个',
-  },
-  severalTypes: {
-    en: '"{type}" is a plural in several groups: {known}',
-    zh: '"{type}" 是多个组的复数名：{known}',
-  },
+  body: localized('must be an object'),
+  text: localized('must be a text'),
+  required: localized('is required'),
+  unknown: localized('is unknown; expected one of {known}'),
+  target: localized('expected exactly one of "type", "resource" and "path"'),
+  severalTypes: localized('"{type}" is a plural in several groups: {known}'),
 } satisfies Record<string, Text>;
 
 const members = ['verb', 'type', 'group', 'resource', 'name', 'path', 'user'] as const;

@@ -1,5 +1,7 @@
 /** `watch=true` on a list (docs/reference/watch.md): server-sent events or NDJSON, over the watches of `resource/`. */
+
 import { KindredError } from '../../errors.ts';
+import { localized } from '../../locales/localized.ts';
 import type { Authorizer } from '../../resource/access.ts';
 import type { AppliedChange } from '../../resource/change.ts';
 import type { Page } from '../../resource/resource.ts';
@@ -26,18 +28,9 @@ export interface WatchRouteDependencies {
 }
 
 const texts = {
-  revision: {
-    en: '"{parameter}" is a revision, a decimal number, not "{value}"',
-    zh: '"{parameter}" 应为十进制修订号，而不是 "{value}"',
-  },
-  flag: {
-    en: '"sendInitial" is true or false, not "{value}"',
-    zh: '"sendInitial" 应为 true 或 false，而不是 "{value}"',
-  },
-  stalled: {
-    en: 'The client has read nothing for {seconds} s',
-    zh: '客户端在 {seconds} 秒内未读取任何等待发送的数据',
-  },
+  revision: localized('"{parameter}" is a revision, a decimal number, not "{value}"'),
+  flag: localized('"sendInitial" is true or false, not "{value}"'),
+  stalled: localized('The client has read nothing for {seconds} s'),
 };
 
 const eventStream = 'text/event-stream';

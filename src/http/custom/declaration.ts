@@ -6,6 +6,7 @@
  */
 
 import { KindredError } from '../../errors.ts';
+import { localized } from '../../locales/localized.ts';
 import { isVersion } from '../../model/gvk.ts';
 import type { ModelType } from '../../model/model-type.ts';
 import type { Identity } from '../../resource/access.ts';
@@ -117,10 +118,9 @@ export class GroupVersion {
     if (!groupSyntax.test(group) || !isVersion(version) || more.length > 0) {
       throw new KindredError(
         'InvalidPlugin',
-        {
-          en: '"{text}" is not a group version: write <group>/<version>, for example "api.demo.example.com/v1alpha1"',
-          zh: '"{text}" 不是组版本：应为 <group>/<version>，例如 "api.demo.example.com/v1alpha1"',
-        },
+        localized(
+          '"{text}" is not a group version: write <group>/<version>, for example "api.demo.example.com/v1alpha1"',
+        ),
         { text },
       );
     }

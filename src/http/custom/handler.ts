@@ -1,7 +1,9 @@
 /** One request to a custom route: readiness, parameters, body, handler, answer. Knows nothing of the HTTP framework. */
+
 import { requestUrl } from '../../auth/authentication/request-url.ts';
 import type { Locale } from '../../errors.ts';
 import { KindredError } from '../../errors.ts';
+import { localized } from '../../locales/localized.ts';
 import type { Identity } from '../../resource/access.ts';
 import type { ExtensionClient } from '../../resource/extension-client.ts';
 import type { JsonLimits } from '../server/json.ts';
@@ -138,39 +140,30 @@ async function bodyOf(route: CustomRoute, call: CustomCall, limits: JsonLimits |
   if (body && type !== undefined && !isJson(String(type))) {
     throw new KindredError(
       'UnsupportedMediaType',
-      {
-        en: 'The body of this route is JSON (application/json), not {type}',
-        zh: '此路由的请求体应为 JSON（application/json），而不是 {type}',
-      },
+      localized('The body of this route is JSON (application/json), not {type}'),
       { type },
     );
   }
   const { 'content-length': length, 'transfer-encoding': encoding } = call.headers;
   if (body && type === undefined && (encoding !== undefined || Number(length ?? 0) > 0)) {
-    throw new KindredError('UnsupportedMediaType', {
-      en: 'The body of this route is JSON: send it with "Content-Type: application/json"',
-      zh: '此路由的请求体应为 JSON：请附带 "Content-Type: application/json" 发送',
-    });
+    throw new KindredError(
+      'UnsupportedMediaType',
+      localized('The body of this route is JSON: send it with "Content-Type: application/json"'),
+    );
   }
   if (body?.required) {
-    throw new KindredError('BadRequest', {
-      en: 'The request body is empty; this route expects JSON',
-      zh: '请求体为空；此路由需要 JSON 文本',
-    });
+    throw new KindredError('BadRequest', localized('The request body is empty; this route expects JSON'));
   }
   return undefined;
 }
 
 function tooSlow(route: CustomRoute): KindredError {
   return route.method === 'GET'
-    ? new KindredError('QueryLimit', {
-        en: 'The route did not answer within its time limit',
-        zh: '路由未能在时限内给出响应',
-      })
-    : new KindredError('UnknownOutcome', {
-        en: 'The route did not answer within its time limit; its outcome is unknown',
-        zh: '路由未能在时限内给出响应；其执行结果未知',
-      });
+    ? new KindredError('QueryLimit', localized('The route did not answer within its time limit'))
+    : new KindredError(
+        'UnknownOutcome',
+        localized('The route did not answer within its time limit; its outcome is unknown'),
+      );
 }
 
 /** A handler that does not look at the signal is left alone, its late result dropped. */

@@ -1,6 +1,7 @@
 /** Annotated controllers (specification, "Custom API" 3 and 5). */
 
 import { KindredError } from '../../errors.ts';
+import { localized } from '../../locales/localized.ts';
 import type { ModelType } from '../../model/model-type.ts';
 import type { CustomMethod, Route } from './declaration.ts';
 import { OperationBuilder } from './declaration.ts';
@@ -57,10 +58,7 @@ function mapping(method: CustomMethod): (path: string, options?: MappingOptions)
       if (context.static || context.private) {
         throw new KindredError(
           'InvalidPlugin',
-          {
-            en: '{method} {path} is mapped to "{name}": only public instance methods can be mapped',
-            zh: '{method} {path} 映射到 "{name}"：只能映射公开的实例方法',
-          },
+          localized('{method} {path} is mapped to "{name}": only public instance methods can be mapped'),
           { method, path, name: String(context.name) },
         );
       }

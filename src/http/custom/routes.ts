@@ -1,6 +1,8 @@
 /** The registry of custom routes: registration, finding the route of a request, and what the authoriser is asked (docs/reference/custom-routes.md and permissions.md). */
+
 import findMyWay from 'find-my-way';
 import { KindredError } from '../../errors.ts';
+import { localized } from '../../locales/localized.ts';
 import { isVersion } from '../../model/gvk.ts';
 import type { SchemeRegistry } from '../../model/registry.ts';
 import type { Scheme } from '../../model/scheme.ts';
@@ -194,10 +196,12 @@ export class CustomRoutes {
   #readController(owner: string, candidate: unknown): { place: Place; routes: readonly Route[] } | undefined {
     const controller = isObject(candidate) ? controllerOf(candidate) : undefined;
     if (!controller) {
-      throw new KindredError('InvalidPlugin', {
-        en: 'registerEndpoint takes a CustomEndpoint (endpoint() and groupVersion()) or an annotated controller, as class or instance',
-        zh: 'registerEndpoint 接受 CustomEndpoint（endpoint() 与 groupVersion()）或带注解的控制器（类或实例）',
-      });
+      throw new KindredError(
+        'InvalidPlugin',
+        localized(
+          'registerEndpoint takes a CustomEndpoint (endpoint() and groupVersion()) or an annotated controller, as class or instance',
+        ),
+      );
     }
     const { name, apiVersion, routes } = controller;
     if (apiVersion === undefined) {
@@ -222,10 +226,9 @@ export class CustomRoutes {
     if (owner !== '' && (group === reservedDomain || group.endsWith(`.${reservedDomain}`))) {
       throw new KindredError(
         'InvalidPlugin',
-        {
-          en: 'The group "{group}" is reserved for the service itself, as is every group ending in ".{reservedDomain}"',
-          zh: '组 "{group}" 由服务自身保留，所有以 ".{reservedDomain}" 结尾的组也是如此',
-        },
+        localized(
+          'The group "{group}" is reserved for the service itself, as is every group ending in ".{reservedDomain}"',
+        ),
         { group, reservedDomain },
       );
     }
@@ -299,50 +302,35 @@ function resolve({ owner, group, version, prefix }: Place, route: Route): Custom
   };
   const own = route.path.split('/').slice(1);
   if (!route.path.startsWith('/') || own.length === 0 || !own.every((one) => segmentSyntax.test(one))) {
-    wrong({
-      en: 'a path begins with "/" and its segments are texts of letters, digits, "-._~" or parameters such as {name}',
-      zh: '路径以 "/" 开头，各段由字母、数字、"-._~" 组成，或为 {name} 形式的参数',
-    });
+    wrong(
+      localized(
+        'a path begins with "/" and its segments are texts of letters, digits, "-._~" or parameters such as {name}',
+      ),
+    );
   }
   if (segments.length > maxSegments) {
-    wrong(
-      {
-        en: 'the path has {count} segments, at most {max} are possible; hand over the rest as parameters',
-        zh: '路径有 {count} 段，最多 {max} 段；请将其余数据作为参数传递',
-      },
-      { count: segments.length, max: maxSegments },
-    );
+    wrong(localized('the path has {count} segments, at most {max} are possible; hand over the rest as parameters'), {
+      count: segments.length,
+      max: maxSegments,
+    });
   }
   const names = parameterNames(path);
   const twice = names.find((name, i) => names.indexOf(name) !== i);
   if (twice !== undefined) {
-    wrong(
-      { en: 'the path contains the parameter {parameter} twice', zh: '参数 {parameter} 在路径中出现两次' },
-      { parameter: twice },
-    );
+    wrong(localized('the path contains the parameter {parameter} twice'), { parameter: twice });
   }
   const { operation } = route;
   const lost = operation.parameters.find((one) => one.in === 'path' && !names.includes(one.name));
   if (lost) {
-    wrong(
-      {
-        en: 'the path parameter {parameter} is described but is not in the path',
-        zh: '已描述路径参数 {parameter}，但路径中没有它',
-      },
-      { parameter: lost.name },
-    );
+    wrong(localized('the path parameter {parameter} is described but is not in the path'), { parameter: lost.name });
   }
   if (operation.body && route.method === 'GET') {
-    wrong({ en: 'a GET request has no body', zh: 'GET 没有请求体' });
+    wrong(localized('a GET request has no body'));
   }
   if (operation.operationId !== undefined && !/^[A-Za-z_][A-Za-z0-9_.-]*$/.test(operation.operationId)) {
-    wrong(
-      {
-        en: 'the operationId "{id}" is not made of letters, digits, "_.-" with a letter first',
-        zh: 'operationId "{id}" 须以字母开头，由字母、数字、"_.-" 组成',
-      },
-      { id: operation.operationId },
-    );
+    wrong(localized('the operationId "{id}" is not made of letters, digits, "_.-" with a letter first'), {
+      id: operation.operationId,
+    });
   }
   const checks = compileChecks(`${route.method} ${path}`, operation);
   const { verb, resource } = accessOf(route.method, segments.slice(1));
@@ -385,11 +373,7 @@ function belongsTo(scheme: Scheme, route: { readonly path: string }): boolean {
 }
 
 function clash(one: string, other: string): KindredError {
-  return new KindredError(
-    'InvalidPlugin',
-    { en: '{one} clashes with {other}', zh: '{one} 与 {other} 冲突' },
-    { one, other },
-  );
+  return new KindredError('InvalidPlugin', localized('{one} clashes with {other}'), { one, other });
 }
 
 function by(owner: string): string {

@@ -2,8 +2,10 @@
  * What a custom route declares of its requests, compiled: parameters and body. Schemas are JSON Schemas (TypeBox too),
  * checked by the validator of the models, or Standard Schema validators (https://standardschema.dev) such as Zod's.
  */
+
 import type { Text, Violation } from '../../errors.ts';
 import { escapeToken, invalid, KindredError, Violations, violation, violationText } from '../../errors.ts';
+import { localized } from '../../locales/localized.ts';
 import { modelDeclaration } from '../../model/define.ts';
 import type { ModelType } from '../../model/model-type.ts';
 import { Scheme } from '../../model/scheme.ts';
@@ -75,23 +77,16 @@ function compile(where: string, what: string, schema: object): SchemaDocument {
     return new SchemaDocument(normalizeSchema(schema, { ...context, warnings: [] }), { ...context, closed: true });
   } catch (error) {
     if (!(error instanceof KindredError)) throw error;
-    throw new KindredError(
-      'InvalidPlugin',
-      { en: '{reason}', zh: '{reason}' },
-      { reason: error.message },
-      {},
-      { cause: error },
-    );
+    throw new KindredError('InvalidPlugin', localized('{reason}'), { reason: error.message }, {}, { cause: error });
   }
 }
 
 // ── bodies ───────────────────────────────────────────────────────────────────────────────────────────────
 
 /** Of the 422 for a request body. */
-const bodyText: Text = {
-  en: 'The request body is not what the route takes: {count}{more} {count|violation|violations}, the first at "{pointer}": {en}',
-  zh: '请求体不符合此路由的要求：共 {count}{more} 处问题，第一处位于 "{pointer}"：{zh}',
-};
+const bodyText: Text = localized(
+  'The request body is not what the route takes: {count}{more} {count|violation|violations}, the first at "{pointer}": {en}',
+);
 
 function jsonBody(document: SchemaDocument): (value: unknown) => unknown {
   const setDefaults = document.defaults();
@@ -138,7 +133,7 @@ function withoutPatterns(schema: object): object {
 function violationsOf(issue: StandardIssue, known: readonly Violation[]): Violation[] {
   const path = (issue.path ?? []).map((one) => (typeof one === 'object' ? one.key : one));
   if (Array.isArray(issue.keys) && issue.keys.length > 0) {
-    const text = { en: issue.message, zh: '不是已知的字段' };
+    const text = { ...localized('is an unknown member'), en: issue.message };
     return issue.keys.map((key) => violation(pointerOf([...path, key]), 'additionalProperties', text));
   }
   const pointer = pointerOf(path);
@@ -159,9 +154,9 @@ function pointerOf(path: readonly PropertyKey[]): string {
 type Request = Parameters<RouteChecks['parameters']>[0];
 
 const places: Readonly<Record<Parameter['in'], Text>> = {
-  query: { en: 'query parameter', zh: '查询参数' },
-  path: { en: 'path parameter', zh: '路径参数' },
-  header: { en: 'header', zh: '请求头' },
+  query: localized('query parameter'),
+  path: localized('path parameter'),
+  header: localized('header'),
 };
 
 /** Reads and checks one parameter; undefined: it was not given and has no default. */
@@ -182,10 +177,10 @@ function compileParameter(where: string, parameter: Parameter): (request: Reques
   return (request) => {
     const texts = valuesOf(request, parameter, many);
     if (texts.length === 0) {
-      if (parameter.required) refuse({ en: 'is required', zh: '为必填项' });
+      if (parameter.required) refuse(localized('is required'));
       return structuredClone(schema.default);
     }
-    if (texts.length > 1 && !many) refuse({ en: 'is given twice', zh: '重复给出' });
+    if (texts.length > 1 && !many) refuse(localized('is given twice'));
     const candidates = many ? listsOf(texts, schema) : conversions(texts[0]!, types);
     const found = candidates.map((value) => document.validate(value, '').listed);
     const holds = found.findIndex((violations) => violations.length === 0);

@@ -3,24 +3,23 @@
  * page can have it send requests: to a name of the page's own that leads here ("DNS rebinding"), or from another origin
  * ("cross-site request forgery"). With authentication there is no need: a bearer token is never sent by a browser alone.
  */
+
 import type { Text } from '../../errors.ts';
 import { KindredError } from '../../errors.ts';
+import { localized } from '../../locales/localized.ts';
 import type { Cors } from './cors.ts';
 import type { Exchange } from './exchange.ts';
 
 const texts = {
-  host: {
-    en: 'The service runs without authentication and answers requests for {allowed} only, not for "{host}". Turn on authentication, or add the name to the setting "hosts"',
-    zh: '服务未启用身份验证，仅响应发往 {allowed} 的请求，不响应发往 "{host}" 的请求。请启用身份验证，或将该名称加入设置 "hosts"',
-  },
-  origin: {
-    en: 'The service runs without authentication and refuses requests from web pages of another origin, here {origin}. Turn on authentication, or add the origin to the setting "cors"',
-    zh: '服务未启用身份验证，拒绝来自其他源（{origin}）的网页的请求。请启用身份验证，或将该源加入设置 "cors"',
-  },
-  site: {
-    en: 'The service runs without authentication and refuses requests that a web page of another origin leads to. Open the address directly, or turn on authentication',
-    zh: '服务未启用身份验证，拒绝由其他源的网页引发的请求。请直接打开该地址，或启用身份验证',
-  },
+  host: localized(
+    'The service runs without authentication and answers requests for {allowed} only, not for "{host}". Turn on authentication, or add the name to the setting "hosts"',
+  ),
+  origin: localized(
+    'The service runs without authentication and refuses requests from web pages of another origin, here {origin}. Turn on authentication, or add the origin to the setting "cors"',
+  ),
+  site: localized(
+    'The service runs without authentication and refuses requests that a web page of another origin leads to. Open the address directly, or turn on authentication',
+  ),
 } satisfies Record<string, Text>;
 
 const loopbackNames = ['localhost', '127.0.0.1', '[::1]'];

@@ -5,9 +5,11 @@
  * A body that is in order costs one pass over its text and `JSON.parse`; only a suspicion starts a `Diagnosis`, which
  * reads the text again token by token to say what is wrong and where.
  */
+
 import { isUtf8 } from 'node:buffer';
 import type { Text } from '../../errors.ts';
 import { escapeToken, KindredError, Violations } from '../../errors.ts';
+import { localized } from '../../locales/localized.ts';
 
 export interface JsonLimits {
   /** Deepest nesting; an empty object has depth 1. Default 64. */
@@ -21,42 +23,21 @@ export interface JsonLimits {
 type Limits = Required<JsonLimits>;
 
 const texts = {
-  empty: {
-    en: 'The request body is empty; expected JSON',
-    zh: '请求体为空；应为 JSON 文本',
-  },
-  utf8: {
-    en: 'The request body is not UTF-8: invalid byte at position {position}',
-    zh: '请求体不是有效的 UTF-8：位置 {position} 处的字节无效',
-  },
-  mark: {
-    en: 'The request body starts with a byte order mark; JSON is sent without one',
-    zh: '请求体以字节顺序标记开头；JSON 不应包含它',
-  },
-  syntax: {
-    en: 'Malformed JSON at line {line}, column {column}: {expected} expected, {found} found',
-    zh: 'JSON 格式有误，第 {line} 行第 {column} 列：应为{expected}，实际为{found}',
-  },
-  duplicate: {
-    en: 'Duplicate member {name} at line {line}, column {column}; each name is allowed once in an object',
-    zh: '同一对象中成员名 {name} 出现了两次，第二次位于第 {line} 行第 {column} 列；每个名称只能出现一次',
-  },
-  deep: {
-    en: 'JSON nested too deeply at line {line}, column {column}: at most {limit} levels are allowed',
-    zh: 'JSON 嵌套过深，位于第 {line} 行第 {column} 列：最多允许 {limit} 层',
-  },
-  members: {
-    en: 'Too many members in the JSON text: at most {limit} are allowed, exceeded at line {line}, column {column}',
-    zh: 'JSON 成员过多：最多允许 {limit} 个，在第 {line} 行第 {column} 列超出',
-  },
-  containers: {
-    en: 'Too many objects and lists in the JSON text: at most {limit} are allowed, exceeded at line {line}, column {column}',
-    zh: 'JSON 中的对象和列表过多：最多允许 {limit} 个，在第 {line} 行第 {column} 列超出',
-  },
-  number: {
-    en: 'The number {token} cannot be kept exactly; the nearest one that can is {nearest}',
-    zh: '数字 {token} 无法精确保存；最接近的可保存值为 {nearest}',
-  },
+  empty: localized('The request body is empty; expected JSON'),
+  utf8: localized('The request body is not UTF-8: invalid byte at position {position}'),
+  mark: localized('The request body starts with a byte order mark; JSON is sent without one'),
+  syntax: localized('Malformed JSON at line {line}, column {column}: {expected} expected, {found} found'),
+  duplicate: localized(
+    'Duplicate member {name} at line {line}, column {column}; each name is allowed once in an object',
+  ),
+  deep: localized('JSON nested too deeply at line {line}, column {column}: at most {limit} levels are allowed'),
+  members: localized(
+    'Too many members in the JSON text: at most {limit} are allowed, exceeded at line {line}, column {column}',
+  ),
+  containers: localized(
+    'Too many objects and lists in the JSON text: at most {limit} are allowed, exceeded at line {line}, column {column}',
+  ),
+  number: localized('The number {token} cannot be kept exactly; the nearest one that can is {nearest}'),
 } satisfies Record<string, Text>;
 
 /**
@@ -108,7 +89,7 @@ function* reading(bytes: Buffer, limits: JsonLimits = {}): Generator<undefined, 
   yield;
   if (members === suspicious || cause || (members > 1 && members !== countMembers(value))) {
     new Diagnosis(text, within).run();
-    if (cause) throw new KindredError('BadRequest', { en: 'Malformed JSON', zh: 'JSON 格式有误' }, {}, {}, { cause });
+    if (cause) throw new KindredError('BadRequest', localized('Malformed JSON'), {}, {}, { cause });
     yield;
     value = JSON.parse(text);
   }

@@ -2,6 +2,7 @@
 
 import type { Locale, Text } from '../../errors.ts';
 import { KindredError } from '../../errors.ts';
+import { localized } from '../../locales/localized.ts';
 
 /** Where and when a failure happened. */
 export interface ProblemContext {
@@ -13,10 +14,9 @@ export interface ProblemContext {
   readonly locale: Locale;
 }
 
-const internal: Text = {
-  en: 'Unexpected error in the service. The log has the reason under the request ID of this response',
-  zh: '服务发生意外错误。可凭此应答的请求编号在服务日志中查找原因',
-};
+const internal: Text = localized(
+  'Unexpected error in the service. The log has the reason under the request ID of this response',
+);
 
 /** What the caller is told: a KindredError itself, anything else as InternalError without its text. */
 export function asKindredError(error: unknown): KindredError {
@@ -45,7 +45,7 @@ export function problemBytes(error: KindredError, context: ProblemContext): Buff
 }
 
 export function noRoute(path: string): KindredError {
-  return new KindredError('NotFound', { en: 'No route matches {path}', zh: '{path} 处没有任何资源' }, { path });
+  return new KindredError('NotFound', localized('No route matches {path}'), { path });
 }
 
 /** 405 with `Allow`. */
@@ -53,7 +53,7 @@ export function methodNotAllowed(method: string, path: string, allow: readonly s
   const allowed = allow.join(', ');
   return new KindredError(
     'MethodNotAllowed',
-    { en: '{path} does not support {method}; it supports {allowed}', zh: '{path} 不支持 {method}；支持 {allowed}' },
+    localized('{path} does not support {method}; it supports {allowed}'),
     { method, path, allowed },
     {},
     { headers: { Allow: allowed } },
@@ -64,14 +64,8 @@ export function methodNotAllowed(method: string, path: string, allow: readonly s
 export function unknownParameter(parameter: string, allowed: readonly string[]): KindredError {
   const text =
     allowed.length === 0
-      ? {
-          en: 'Unknown parameter "{parameter}": this request has no parameters',
-          zh: '未知参数 "{parameter}"：该请求不接受参数',
-        }
-      : {
-          en: 'Unknown parameter "{parameter}": this request takes {allowed}',
-          zh: '未知参数 "{parameter}"：该请求接受 {allowed}',
-        };
+      ? localized('Unknown parameter "{parameter}": this request has no parameters')
+      : localized('Unknown parameter "{parameter}": this request takes {allowed}');
   return new KindredError('InvalidParameter', text, { parameter, allowed: allowed.join(', ') }, { parameter, allowed });
 }
 
@@ -80,11 +74,8 @@ export function unsupportedType(given: string | undefined, allowed: readonly str
   return new KindredError(
     'UnsupportedMediaType',
     given === undefined
-      ? { en: 'The request has no Content-Type; expected {allowed}', zh: '请求缺少 Content-Type；应为 {allowed}' }
-      : {
-          en: 'The Content-Type {given} is not supported here; expected {allowed} (in UTF-8)',
-          zh: '此处不支持 Content-Type {given}；应为 {allowed}（UTF-8 编码）',
-        },
+      ? localized('The request has no Content-Type; expected {allowed}')
+      : localized('The Content-Type {given} is not supported here; expected {allowed} (in UTF-8)'),
     { given, allowed: allowed.join(', ') },
     {},
     { headers: patch ? { 'Accept-Patch': allowed.join(', ') } : { Accept: allowed.join(', ') } },
@@ -94,10 +85,7 @@ export function unsupportedType(given: string | undefined, allowed: readonly str
 export function unsupportedEncoding(given: string): KindredError {
   return new KindredError(
     'UnsupportedMediaType',
-    {
-      en: 'The Content-Encoding {given} is not supported; send the body without one',
-      zh: '不支持 Content-Encoding {given}；请求体不应使用内容编码',
-    },
+    localized('The Content-Encoding {given} is not supported; send the body without one'),
     { given },
     {},
     { headers: { 'Accept-Encoding': 'identity' } },
@@ -105,89 +93,58 @@ export function unsupportedEncoding(given: string): KindredError {
 }
 
 export function bodyTooLarge(limit: number): KindredError {
-  return new KindredError(
-    'PayloadTooLarge',
-    { en: 'The request body is larger than {limit} bytes', zh: '请求体超过 {limit} 字节' },
-    { limit },
-  );
+  return new KindredError('PayloadTooLarge', localized('The request body is larger than {limit} bytes'), { limit });
 }
 
 export function lineTooLarge(limit: number): KindredError {
-  return new KindredError(
-    'PayloadTooLarge',
-    { en: 'The line is larger than {limit} bytes', zh: '该行超过 {limit} 字节' },
-    { limit },
-  );
+  return new KindredError('PayloadTooLarge', localized('The line is larger than {limit} bytes'), { limit });
 }
 
 /** 400: the last line of a bulk answer that ends before its body does. */
 export function tooManyRefused(count: number): KindredError {
   return new KindredError(
     'BadRequest',
-    {
-      en: 'The request ends here: {count} lines were refused. This line and the lines after it were not processed',
-      zh: '请求到此结束：已有 {count} 行被拒绝。未读取该行及其后各行，也未对其执行任何操作',
-    },
+    localized('The request ends here: {count} lines were refused. This line and the lines after it were not processed'),
     { count },
     { unread: true },
   );
 }
 
 export function urlTooLong(limit: number): KindredError {
-  return new KindredError(
-    'UriTooLong',
-    { en: 'The URL is longer than {limit} bytes', zh: 'URL 超过 {limit} 字节' },
-    { limit },
-  );
+  return new KindredError('UriTooLong', localized('The URL is longer than {limit} bytes'), { limit });
 }
 
 export function queryTooLong(limit: number): KindredError {
-  return new KindredError(
-    'UriTooLong',
-    { en: 'The query string is longer than {limit} bytes', zh: '查询字符串超过 {limit} 字节' },
-    { limit },
-  );
+  return new KindredError('UriTooLong', localized('The query string is longer than {limit} bytes'), { limit });
 }
 
 export function headersTooLarge(limit: number): KindredError {
-  return new KindredError(
-    'HeadersTooLarge',
-    { en: 'The request headers are larger than {limit} bytes', zh: '请求头超过 {limit} 字节' },
-    { limit },
-  );
+  return new KindredError('HeadersTooLarge', localized('The request headers are larger than {limit} bytes'), { limit });
 }
 
 export function badPath(path: string): KindredError {
   return new KindredError(
     'BadRequest',
-    {
-      en: 'The path {path} is not percent-encoded correctly: every % is followed by two hexadecimal digits of UTF-8 bytes',
-      zh: '路径 {path} 的百分号编码有误：每个 % 之后应为表示 UTF-8 字节的两位十六进制数',
-    },
+    localized(
+      'The path {path} is not percent-encoded correctly: every % is followed by two hexadecimal digits of UTF-8 bytes',
+    ),
     { path },
   );
 }
 
 export function noHost(): KindredError {
-  return new KindredError('BadRequest', {
-    en: 'The request has no Host header; HTTP/1.1 asks for one',
-    zh: '请求缺少 Host 头；HTTP/1.1 要求提供',
-  });
+  return new KindredError('BadRequest', localized('The request has no Host header; HTTP/1.1 asks for one'));
 }
 
 export function severalHeaders(name: string): KindredError {
-  return new KindredError(
-    'BadRequest',
-    { en: 'The request has more than one {name} header', zh: '请求包含多个 {name} 头' },
-    { name },
-  );
+  return new KindredError('BadRequest', localized('The request has more than one {name} header'), { name });
 }
 
 /** The connection ends with it: what else comes there follows other rules. */
 export function unsupportedVersion(version: string): KindredError {
   return new KindredError(
     'BadRequest',
-    { en: 'HTTP/{version} is not supported; use HTTP/1.1', zh: '不支持 HTTP/{version}；请使用 HTTP/1.1' },
+    localized('HTTP/{version} is not supported; use HTTP/1.1'),
     { version },
     {},
     { headers: { Connection: 'close' } },
@@ -195,21 +152,14 @@ export function unsupportedVersion(version: string): KindredError {
 }
 
 export function malformedRequest(reason: string): KindredError {
-  return new KindredError(
-    'BadRequest',
-    { en: 'The request is not well-formed HTTP: {reason}', zh: '请求不是有效的 HTTP：{reason}' },
-    { reason },
-  );
+  return new KindredError('BadRequest', localized('The request is not well-formed HTTP: {reason}'), { reason });
 }
 
 /** 408: the client was too slow. */
 export function requestTimeout(milliseconds: number): KindredError {
   return new KindredError(
     'RequestTimeout',
-    {
-      en: 'The request did not arrive within {seconds} s',
-      zh: '请求未能在 {seconds} 秒内到达',
-    },
+    localized('The request did not arrive within {seconds} s'),
     { seconds: milliseconds / 1000 },
     {},
     { headers: { Connection: 'close' } },
@@ -218,24 +168,18 @@ export function requestTimeout(milliseconds: number): KindredError {
 
 /** 403 in the middle of an export, which breaks off. */
 export function rightsChanged(): KindredError {
-  return new KindredError('Forbidden', {
-    en: 'What the caller may see has changed; export again',
-    zh: '调用者可见的内容已变化；请重新导出',
-  });
+  return new KindredError('Forbidden', localized('What the caller may see has changed; export again'));
 }
 
 /** Nobody gets this as an answer: it ends the work of a request whose client is not there any more. */
 export function clientGone(): KindredError {
-  return new KindredError('BadRequest', {
-    en: 'The client went away before the answer',
-    zh: '客户端在响应之前已断开连接',
-  });
+  return new KindredError('BadRequest', localized('The client went away before the answer'));
 }
 
 export function shuttingDown(): KindredError {
   return new KindredError(
     'NotReady',
-    { en: 'The service is shutting down; nothing was done', zh: '服务正在关闭；未执行任何操作' },
+    localized('The service is shutting down; nothing was done'),
     {},
     {},
     { headers: { 'Retry-After': '5', Connection: 'close' } },
@@ -245,10 +189,7 @@ export function shuttingDown(): KindredError {
 /** 503: there is more to do than can be done. One for all, since making an error costs more than the rest of a refusal. */
 export const overloaded = new KindredError(
   'NotReady',
-  {
-    en: 'The service is overloaded; the request was not executed. Retry after one second, with back-off',
-    zh: '服务过载；未执行任何操作。请在一秒后重试，若再次被拒绝则逐次延长等待时间',
-  },
+  localized('The service is overloaded; the request was not executed. Retry after one second, with back-off'),
   {},
   {},
   { headers: { 'Retry-After': '1' } },
@@ -256,25 +197,27 @@ export const overloaded = new KindredError(
 
 /** 503: so much waits to be read by clients that nothing large is begun. */
 export function noRoomForAnswers(): KindredError {
-  return new KindredError('NotReady', {
-    en: 'Too many bytes of other responses are waiting for their clients; the request was not executed. Retry after one second, or request less',
-    zh: '等待客户端读取的其他响应数据过多；未执行任何操作。请在一秒后重试，或减少请求的数据量',
-  });
+  return new KindredError(
+    'NotReady',
+    localized(
+      'Too many bytes of other responses are waiting for their clients; the request was not executed. Retry after one second, or request less',
+    ),
+  );
 }
 
 /** 400 for a parameter that only means something together with `watch=true`, or a `watch` that is not `true` or `false`. */
 export function onlyWithWatch(parameter: string): KindredError {
   const text =
     parameter === 'watch'
-      ? { en: '"watch" is given once, as true or false', zh: '"watch" 只能给出一次，值为 true 或 false' }
-      : { en: '"{parameter}" is for requests with watch=true', zh: '"{parameter}" 仅用于 watch=true 的请求' };
+      ? localized('"watch" is given once, as true or false')
+      : localized('"{parameter}" is for requests with watch=true');
   return new KindredError('InvalidParameter', text, { parameter }, { parameter });
 }
 
 export function conflictingParameters(parameter: string, other: string): KindredError {
   return new KindredError(
     'InvalidParameter',
-    { en: '"{parameter}" cannot be given together with "{other}"', zh: '"{parameter}" 不能与 "{other}" 同时给出' },
+    localized('"{parameter}" cannot be given together with "{other}"'),
     { parameter, other },
     { parameter },
   );
@@ -284,10 +227,9 @@ export function conflictingParameters(parameter: string, other: string): Kindred
 export function notForExport(parameter: 'page' | 'size'): KindredError {
   return new KindredError(
     'InvalidParameter',
-    {
-      en: '"{parameter}" is not for application/x-ndjson, which answers every match; leave it out, or accept application/json',
-      zh: '"{parameter}" 不适用于 application/x-ndjson，它会返回全部匹配对象；请去掉该参数，或接受 application/json',
-    },
+    localized(
+      '"{parameter}" is not for application/x-ndjson, which answers every match; leave it out, or accept application/json',
+    ),
     { parameter },
     { parameter },
   );

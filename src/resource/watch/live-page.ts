@@ -2,8 +2,10 @@
  * Live pages (docs/reference/watch.md): the window of a sorted list, and then only what changes in it. A *snapshot* is the
  * whole page, a *window* the difference between two states of it. All readers who ask for the same have one page.
  */
+
 import type { Parameters, Text } from '../../errors.ts';
 import { KindredError } from '../../errors.ts';
+import { localized } from '../../locales/localized.ts';
 import type { Bound } from '../../query/bind.ts';
 import { bind } from '../../query/bind.ts';
 import { matches } from '../../query/match.ts';
@@ -55,14 +57,10 @@ export interface OpenLivePage {
 }
 
 const texts = {
-  rows: {
-    en: 'All live pages together may have {limit} rows; ask for a smaller page, or later',
-    zh: '所有实时页面合计最多 {limit} 行；请缩小页面或稍后重试',
-  },
-  rowsPerIdentity: {
-    en: 'The live pages of "{identity}" may have {limit} rows together; ask for a smaller page, or close another one',
-    zh: '"{identity}" 的实时页面合计最多 {limit} 行；请缩小页面或关闭其他页面',
-  },
+  rows: localized('All live pages together may have {limit} rows; ask for a smaller page, or later'),
+  rowsPerIdentity: localized(
+    'The live pages of "{identity}" may have {limit} rows together; ask for a smaller page, or close another one',
+  ),
 };
 
 /** Milliseconds between two attempts to read a page while the database is away. */

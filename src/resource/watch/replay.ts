@@ -2,7 +2,9 @@
  * A *replay* brings a watch from a revision of the log, or from the list, up to the memory. It goes at the pace of the
  * watch's client, and in pieces, so that many replays hold up nobody else.
  */
+
 import { KindredError } from '../../errors.ts';
+import { localized } from '../../locales/localized.ts';
 import { retry } from '../../runtime/retry.ts';
 import { systemTimers } from '../../runtime/timers.ts';
 import type { MaybePromise } from '../../store/store.ts';
@@ -12,10 +14,7 @@ import type { ModelResource, Selection } from '../resource.ts';
 import type { Watch } from './watch.ts';
 
 const texts = {
-  unlisted: {
-    en: 'The database went away while the list was being sent; list again',
-    zh: '发送列表期间数据库不可用；请重新列出',
-  },
+  unlisted: localized('The database went away while the list was being sent; list again'),
 };
 
 /** What is read of the log at once. */

@@ -1,12 +1,11 @@
 /** What an identity may see of a model, and how that changes while it watches. */
+
 import { KindredError } from '../../errors.ts';
+import { localized } from '../../locales/localized.ts';
 import type { Access, Authorizer, Decision, Identity } from '../access.ts';
 import type { ModelResource } from '../resource.ts';
 
-const changed = {
-  en: 'What "{identity}" may see has changed; watch again',
-  zh: '"{identity}" 可见的内容已变化；请重新监视',
-};
+const changed = localized('What "{identity}" may see has changed; watch again');
 
 /**
  * Calls back with Forbidden once what the identity may list and watch of a model is no longer what it was: all of it, or

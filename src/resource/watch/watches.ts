@@ -3,7 +3,9 @@
  * its *sink* is where its events go. A watch is *live* when it is told of each change as it is applied; before that, and
  * whenever its client is too far behind, it goes on by a replay (`replay.ts`).
  */
+
 import { KindredError } from '../../errors.ts';
+import { localized } from '../../locales/localized.ts';
 import { bind, bindSort } from '../../query/bind.ts';
 import type { Background } from '../background.ts';
 import type { AppliedChange } from '../change.ts';
@@ -24,11 +26,11 @@ export interface WatchesDependencies {
 }
 
 const texts = {
-  future: { en: 'The revision {since} is greater than the newest, {newest}', zh: '修订号 {since} 大于最新的 {newest}' },
-  expired: { en: 'This replica fell behind the change log; list again', zh: '此副本落后于变更日志；请重新列出' },
-  unregistered: { en: 'The model {kind} is no longer registered', zh: '模型 {kind} 已注销' },
-  stopping: { en: 'The service is shutting down', zh: '服务正在关闭' },
-  failed: { en: 'The watch failed', zh: '监视失败' },
+  future: localized('The revision {since} is greater than the newest, {newest}'),
+  expired: localized('This replica fell behind the change log; list again'),
+  unregistered: localized('The model {kind} is no longer registered'),
+  stopping: localized('The service is shutting down'),
+  failed: localized('The watch failed'),
 };
 
 /** Bookmarks that are sent before other work of the process gets its turn. */
