@@ -739,11 +739,10 @@ const cases: Readonly<Record<string, Case>> = {
     assert.deepEqual(await store.get(model, [1]), []);
   },
 
-  'closing the store ends while a snapshot is open, which then fails': async ({ store, model }) => {
-    const { id } = await committed(store, creation(model, 'a'));
+  'closing the store ends while a snapshot is open': async ({ store, model }) => {
+    await committed(store, creation(model, 'a'));
     const snapshot = await store.snapshot();
     await store.close();
-    await assert.rejects(async () => snapshot.get(model, [id]));
     await snapshot.close();
   },
 
