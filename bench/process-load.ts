@@ -61,7 +61,7 @@ const lists = new Map<string, { readonly requests: readonly Buffer[]; next: numb
 /** Keeps requests under a name, ready to be written. */
 function prepare({ list, requests }: { list: string; requests: readonly Request[] }): void {
   const bytes = requests.map(({ method = 'GET', path, body }) => {
-    const head = `${method} ${path} HTTP/1.1\r\nHost: bench\r\n`;
+    const head = `${method} ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\n`;
     if (body === undefined) return Buffer.from(`${head}\r\n`);
     const length = Buffer.byteLength(body);
     return Buffer.from(`${head}Content-Type: application/json\r\nContent-Length: ${length}\r\n\r\n${body}`);

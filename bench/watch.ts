@@ -136,7 +136,7 @@ async function watch(): Promise<void> {
             new Promise<void>((resolve, reject) => {
               const socket = connect(port, '127.0.0.1');
               socket.write(
-                `GET ${list}?watch=true${query} HTTP/1.1\r\nHost: bench\r\nAccept: application/x-ndjson\r\n\r\n`,
+                `GET ${list}?watch=true${query} HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: application/x-ndjson\r\n\r\n`,
               );
               socket.once('data', (head) => {
                 if (!head.includes('HTTP/1.1 200')) reject(new Error(head.toString()));

@@ -71,7 +71,11 @@ ${places.map(({ path, commands, options, takesType }) => `    "${path}") words="
   if [[ -n $types && $cur != -* ]]; then
     words=$(${types} 2>/dev/null)
   fi
-  COMPREPLY=($(compgen -W "$words" -- "$cur"))
+  # Names of types come from a server: nothing in them is expanded.
+  COMPREPLY=()
+  while IFS= read -r word; do
+    [[ $word == "$cur"* && $word =~ ^[A-Za-z0-9./=-]+$ ]] && COMPREPLY+=("$word")
+  done < <(printf '%s\\n' "$words" | tr ' ' '\\n')
 }
 complete -o default -F _kindred kindred
 `,

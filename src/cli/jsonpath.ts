@@ -68,10 +68,17 @@ export class Template {
     if (node === undefined || node.kind === 'text') return undefined;
     const [items, choice, ...steps] = node.path.steps;
     const rest = { isRooted: false, steps };
+    const isChoiceRooted =
+      choice !== undefined && asksForRoot({ kind: 'path', path: { isRooted: false, steps: [choice] } });
     const others = [...this.#nodes.slice(0, at), ...this.#nodes.slice(at + 1)];
     const isOfItems = items?.kind === 'field' && items.name === 'items' && choice !== undefined && isItemwise(choice);
     const body = node.kind === 'range' ? node.body : [];
-    if (!isOfItems || others.some(({ kind }) => kind !== 'text') || asksForRoot({ kind: 'range', path: rest, body })) {
+    if (
+      !isOfItems ||
+      isChoiceRooted ||
+      others.some(({ kind }) => kind !== 'text') ||
+      asksForRoot({ kind: 'range', path: rest, body })
+    ) {
       return undefined;
     }
     let index = -1;

@@ -31,8 +31,11 @@ interface Timers {
 export interface FeedSubscriber {
   /** In revision order, right after a change was applied. */
   change?(change: AppliedChange): void;
-  /** The feed lost its place in the log: what the subscriber knows of the store is to be read again. */
-  resync?(): void;
+  /**
+   * The feed lost its place in the log: what the subscriber knows of the store is to be read again.
+   * @param newest where the feed continues; `applied` is still the revision from before
+   */
+  resync?(newest: number): void;
 }
 
 export interface FeedDependencies {
@@ -432,7 +435,7 @@ export class Feed {
     const last = await changeOf(store, newest);
     logger.error({ applied: this.#applied, newest }, resyncReasons[because]);
     this.#readAnew[because]++;
-    for (const subscriber of this.#subscribers) subscriber.resync?.();
+    for (const subscriber of this.#subscribers) subscriber.resync?.(newest);
     this.#own.clear();
     this.#recent = [];
     this.#recentBytes = 0;

@@ -174,7 +174,11 @@ export class ModelResource {
   rebuild(): void {
     this.memory.reset();
     this.#built = this.#build();
-    this.#built.catch(() => {});
+    this.#built.catch((err: unknown) => {
+      if (this.memory.isClosed) return;
+      const { group, kind } = this.scheme.groupVersionKind;
+      this.#dependencies.logger.error({ err, group, kind }, 'The indexes could not be built');
+    });
   }
 
   async #build(): Promise<void> {
@@ -185,9 +189,14 @@ export class ModelResource {
       if (isOver() || !(err instanceof KindredError && err.code === 'NotReady')) throw err;
       this.#dependencies.logger.warn({ err, group, kind }, 'The indexes could not be built; trying again');
     };
-    await retry({ timers: systemTimers, minDelay: 100, maxDelay: 5_000, failed }, () => this.#buildOnce(isOver));
+    const isReplaced = () => !this.memory.isClosed && this.#builds !== build;
+    try {
+      await retry({ timers: systemTimers, minDelay: 100, maxDelay: 5_000, failed }, () => this.#buildOnce(isOver));
+    } catch (error) {
+      if (!isReplaced()) throw error;
+    }
     // Who waits for this one waits for the one that took its place.
-    if (!this.memory.isClosed && this.#builds !== build) await this.#built;
+    if (isReplaced()) await this.#built;
   }
 
   async #buildOnce(isOver: () => boolean): Promise<void> {

@@ -31,6 +31,38 @@ function make(concurrency?: number) {
 }
 
 describe('task queue', () => {
+  it('is settled after a task whose earlier due time came while it ran', async () => {
+    const { clock, queue, gate, task, take } = make();
+    const running = gate('a2');
+    queue.add('a', task('a', 'a1'), 900);
+    queue.add('a', task('a', 'a2'));
+    await clock.advance(0);
+    await clock.advance(1_000);
+    running.resolve();
+    await clock.advance(0);
+    await queue.settled();
+    await clock.advance(10_000);
+    assert.deepEqual(take(), ['a2', 'a succeeded']);
+  });
+
+  it('is settled after a retry that ran longer than the wait before it', async () => {
+    const { clock, queue, broken, gate, task, take } = make();
+    broken.add('a');
+    const [first, second] = [gate('a1'), gate('a2')];
+    queue.add('a', task('a', 'a1'));
+    await clock.advance(0);
+    queue.add('a', task('a', 'a2'));
+    first.resolve();
+    await clock.advance(0);
+    broken.clear();
+    await clock.advance(1_000);
+    second.resolve();
+    await clock.advance(0);
+    await queue.settled();
+    await clock.advance(10_000);
+    assert.deepEqual(take(), ['a1', 'a failed 1: broken', 'a2', 'a succeeded']);
+  });
+
   it('tries a task again, later each time up to a bound, until it succeeds', async () => {
     const { clock, queue, broken, task, take } = make();
     broken.add('a');

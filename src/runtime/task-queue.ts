@@ -85,7 +85,9 @@ export class TaskQueue {
   /** When the key is due again; undefined: nothing is left to do. */
   async #run(key: string): Promise<number | undefined> {
     const { timers, failed, succeeded } = this.#options;
-    const task = this.#tasks.get(key)!;
+    const task = this.#tasks.get(key);
+    // Its time came while it ran, and it ran for that addition already.
+    if (!task) return undefined;
     this.#tasks.delete(key);
     try {
       await task.run();

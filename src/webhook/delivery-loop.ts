@@ -123,7 +123,7 @@ export class WebhookRun {
     this.#cursor = Math.max(status?.lastRevision ?? 0, created);
     this.#status = { failures: 0, dropped: 0, conditions: [], ...status, lastRevision: this.#cursor };
     if (status?.lastRevision !== this.#cursor) this.#touch();
-    this.resync();
+    this.resync(this.#parts.feed.applied);
     this.reviewResources();
   }
 
@@ -152,12 +152,12 @@ export class WebhookRun {
   }
 
   /** The database may have lost changes: the log begins anew below the revision up to which this webhook had read. */
-  resync(): void {
-    const { feed, logger, name } = this.#parts;
-    if (this.#cursor <= feed.applied) return;
-    const message = `the database lost the changes up to revision ${this.#cursor}; the webhook continues after revision ${feed.applied}`;
+  resync(newest: number): void {
+    const { logger, name } = this.#parts;
+    if (this.#cursor <= newest) return;
+    const message = `the database lost the changes up to revision ${this.#cursor}; the webhook continues after revision ${newest}`;
     logger.warn({ webhook: name }, message);
-    this.#cursor = feed.applied;
+    this.#cursor = newest;
     this.#condition('Complete', false, 'ChangesLost', message);
     this.#touch();
   }
@@ -207,9 +207,12 @@ export class WebhookRun {
     const { feed, logger, name } = this.#parts;
     try {
       while (!this.#stopped && !this.#isFull && this.#cursor < feed.applied) {
-        const { changes, through } = await feed.changes(this.#cursor, portion);
+        const from = this.#cursor;
+        const { changes, through } = await feed.changes(from, portion);
         if (this.#stopped) return;
         if (through > feed.applied) await feed.at(through);
+        // The log began anew meanwhile.
+        if (this.#cursor !== from) continue;
         for (const change of changes) this.#take(change);
         if (through === this.#cursor) return;
         this.#cursor = through;

@@ -108,7 +108,7 @@ export class Webhooks {
     await this.#resource.ready;
     this.#unsubscribe = resources.feed.subscribe({
       change: (change) => this.#term?.change(change),
-      resync: () => this.#term?.resync(),
+      resync: (newest) => this.#term?.resync(newest),
     });
     await this.#leader.start();
   }
@@ -207,8 +207,8 @@ class LeaderTerm {
     this.#sender.close();
   }
 
-  resync(): void {
-    for (const { run } of this.#runs.values()) run.resync();
+  resync(newest: number): void {
+    for (const { run } of this.#runs.values()) run.resync(newest);
   }
 
   /** Inside the feed. */

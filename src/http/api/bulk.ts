@@ -39,11 +39,13 @@ const mostAnswered = 4_096;
  */
 export async function bulkCreate(exchange: Exchange, revision: number, parts: BulkDependencies): Promise<void> {
   const bulk = new Bulk(exchange, parts);
-  exchange.open(200, ['Content-Type', ndjson, 'Kindred-Revision', String(revision)]);
   try {
+    exchange.open(200, ['Content-Type', ndjson, 'Kindred-Revision', String(revision)]);
     await bulk.run();
   } catch (error) {
-    if (!exchange.request.destroyed) throw error;
+    // A request is destroyed too when all of it was read.
+    const isGone = exchange.response.destroyed || (exchange.request.destroyed && !exchange.request.complete);
+    if (!isGone) throw error;
     exchange.finish(499);
   } finally {
     bulk.close();

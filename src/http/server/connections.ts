@@ -36,12 +36,14 @@ export class Connections {
     this.#limit = limits.connectionsPerAddress;
     this.#now = now;
     server.on('connection', (socket) => {
-      if (this.open >= limits.connections && !this.#makeRoom()) {
-        this.#refuse('all', socket.remoteAddress);
+      const { remoteAddress } = socket;
+      // An address that has too many already takes nobody's place.
+      if (this.open >= limits.connections && (this.#hasTooMany(remoteAddress) || !this.#makeRoom())) {
+        this.#refuse('all', remoteAddress);
         socket.destroy();
         return;
       }
-      const leave = this.#enter(socket.remoteAddress);
+      const leave = this.#enter(remoteAddress);
       if (!leave) {
         socket.destroy();
         return;
@@ -75,17 +77,21 @@ export class Connections {
     this.#silent.delete(socket);
   }
 
+  /** Whether it may have no more. The connections of a proxy on the same machine are those of everybody. */
+  #hasTooMany(address: string | undefined): boolean {
+    if (address === undefined || isLoopback(address)) return false;
+    return (this.#byAddress.get(sourceOf(address)) ?? 0) >= this.#limit;
+  }
+
   /** Undefined: there are too many of this address. */
   #enter(address: string | undefined): (() => void) | undefined {
-    // The connections of a proxy on the same machine are those of everybody.
     if (address === undefined || isLoopback(address)) return () => {};
-    const source = sourceOf(address);
-    const count = this.#byAddress.get(source) ?? 0;
-    if (count >= this.#limit) {
+    if (this.#hasTooMany(address)) {
       this.#refuse('address', address);
       return undefined;
     }
-    this.#byAddress.set(source, count + 1);
+    const source = sourceOf(address);
+    this.#byAddress.set(source, (this.#byAddress.get(source) ?? 0) + 1);
     return () => this.#leave(source);
   }
 

@@ -214,8 +214,9 @@ export class Exchange {
 
   /** Cuts the connection so that the client sees an incomplete answer. */
   reset(): void {
-    const { socket } = this.response;
-    if (socket && 'resetAndDestroy' in socket && !socket.destroyed) socket.resetAndDestroy();
+    // A response behind others of its connection has no socket of its own yet.
+    const { socket } = this.request;
+    if ('resetAndDestroy' in socket && !socket.destroyed) socket.resetAndDestroy();
     else this.response.destroy();
   }
 

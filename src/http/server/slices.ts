@@ -67,15 +67,21 @@ function* manageable(pieces: Iterable<Buffer>): Generator<Buffer> {
 export function drained(response: ServerResponse, timeout: number): Promise<void> {
   if (response.destroyed || !response.writableNeedDrain) return Promise.resolve();
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => {
-      response.off('drain', done).off('close', done);
-      reject(requestTimeout(timeout));
-    }, timeout);
+    let timer: NodeJS.Timeout | undefined;
+    const begin = (): void => {
+      timer = setTimeout(() => {
+        response.off('drain', done).off('close', done);
+        reject(requestTimeout(timeout));
+      }, timeout);
+    };
     const done = (): void => {
       clearTimeout(timer);
-      response.off('drain', done).off('close', done);
+      response.off('drain', done).off('close', done).off('socket', begin);
       resolve();
     };
     response.on('drain', done).on('close', done);
+    // A response behind others of its connection has no socket before its turn.
+    if (response.socket) begin();
+    else response.once('socket', begin);
   });
 }

@@ -311,7 +311,8 @@ class SharedPage implements Reader {
     seat.isWaiting = true;
     void seat.sink.drained().then(() => {
       seat.isWaiting = false;
-      if (this.#seats.has(seat) && seat.outline !== this.#last?.outline) this.#refresh();
+      // A read under way has left this seat out.
+      if (this.#seats.has(seat) && (this.#isRunning || seat.outline !== this.#last?.outline)) this.#refresh();
     });
   }
 }
