@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
+import { EventEmitter } from 'node:events';
 import type { Server } from 'node:http';
 import { createServer, get } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after, before, describe, test } from 'node:test';
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises';
 import { TurnQueue } from '../../runtime/turns.ts';
 import { until } from '../../testing/until.ts';
 import { drained, sliceSize, writeSlices } from './slices.ts';
@@ -105,4 +106,17 @@ describe('a large body', () => {
 test('what is taken already is not waited for', async () => {
   await drained({ destroyed: false, writableNeedDrain: false } as never, 1);
   await drained({ destroyed: true, writableNeedDrain: true } as never, 1);
+});
+
+test('the time to take a response counts from its turn on the connection', async () => {
+  const waiting = Object.assign(new EventEmitter(), { destroyed: false, writableNeedDrain: true });
+  let isOver = false;
+  const taken = drained(waiting as never, 20).finally(() => {
+    isOver = true;
+  });
+  await pause(60);
+  assert.equal(isOver, false);
+  waiting.emit('socket', {});
+  await assert.rejects(taken, { code: 'RequestTimeout' });
+  assert.deepEqual([waiting.listenerCount('drain'), waiting.listenerCount('close')], [0, 0]);
 });

@@ -229,6 +229,27 @@ it('a client that has not taken what it was sent holds up no other, and then get
   assert.equal(quick.events.length, 4);
 });
 
+it('watch: a client that catches up while the page is read is told of what was read', async () => {
+  const model = new Model();
+  const pages = pagesOf(model);
+  const [slow, quick] = [new Client(), new Client()];
+  await openPage(pages, model, slow);
+  await openPage(pages, model, quick);
+  await settled();
+  slow.isBehind = true;
+  model.change(['a', 2]);
+  await settled();
+  model.hold();
+  model.change(['a', 2], ['b', 3]);
+  await settled();
+  slow.take();
+  await settled();
+  model.release();
+  await settled();
+  assert.equal(quick.events.length, 3);
+  assert.deepEqual(slow.events.slice(2), ['WINDOW 3 of 2: +1 b 3']);
+});
+
 it('a client is not told before it has taken its snapshot', async () => {
   const model = new Model();
   const client = new Client();
