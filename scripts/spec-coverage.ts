@@ -77,7 +77,8 @@ export function coverage(titles: readonly TestTitle[]): { page: string; stray: r
 
 /** `prefixes`: the names that the section goes by in titles, in lower case, each with what its texts begin with. */
 function proves(title: string, prefixes: ReadonlyMap<string, string>, match: RegExp): boolean {
-  if (/\^\w|spec:/.test(match.source) && match.test(title)) return true;
+  // Only what names a page or `spec:` at its start is about a whole title.
+  if (/\^\w|spec:/.test(match.source) && match.exec(title)?.index === 0) return true;
   const parts = /^spec: (.+?) - (.+)$/s.exec(title);
   if (!parts) return false;
   const prefix = prefixes.get(parts[1]!.toLowerCase());
