@@ -39,7 +39,7 @@ export class WaitingAnswers {
 
   /**
    * A single answer may have more than there is room for, when it is alone.
-   * @param owner who may have a quarter of all; undefined: any part of it
+   * @param owner the caller that the bytes count for: one caller may have a quarter of all. Undefined: no limit for one caller
    * @throws KindredError NotReady when so many bytes more would be too many
    */
   assertRoom(bytes = 0, owner?: string): void {
