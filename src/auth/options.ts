@@ -2,6 +2,7 @@
 
 import { Type } from '../model/type.ts';
 import { SchemaDocument } from '../schema/document.ts';
+import { nodeLoader } from '../schema/node-loader.ts';
 import { normalizeSchema } from '../schema/read.ts';
 import type { AuditOptions } from './audit.ts';
 import type { IssuerOptions } from './authentication/jwt.ts';
@@ -74,7 +75,11 @@ const schema = Type.Object(
 /** Throws a plain error that names each wrong member on a line of its own: a typing error here must not open a door. */
 export function checkAuthOptions(options: unknown): void {
   const source = { model: 'the service', path: '/auth', warnings: [] };
-  const document = new SchemaDocument(normalizeSchema(schema, source), { ...source, closed: true });
+  const document = new SchemaDocument(normalizeSchema(schema, source), {
+    ...source,
+    closed: true,
+    loader: nodeLoader,
+  });
   const mistakes = document.validate(options, '/auth').listed.map(({ keyword, field, message }) => {
     return `the option ${field} ${keyword === 'additionalProperties' ? 'is not known' : message}`;
   });

@@ -9,6 +9,7 @@ import { SchemaDocument } from '../schema/document.ts';
 import type { Mistakes } from '../schema/invalid-model.ts';
 import { invalidModel } from '../schema/invalid-model.ts';
 import type { SchemaObject } from '../schema/keywords.ts';
+import { nodeLoader } from '../schema/node-loader.ts';
 import { normalizeSchema } from '../schema/read.ts';
 import type { GVKAttributes } from './gvk.ts';
 import { apiVersionOf, checkGvk, describeGvk } from './gvk.ts';
@@ -58,6 +59,7 @@ export function declare(raw: RawDeclaration): Declaration {
       model,
       path,
       closed: true,
+      loader: nodeLoader,
     });
     document.checkDefaults();
     return document;

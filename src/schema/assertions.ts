@@ -1,12 +1,12 @@
 /** Keywords without sub-schemas. */
 import type { Text } from '../errors.ts';
+import type { PatternOf } from './check.ts';
 import type { Check, Context } from './context.ts';
 import { formats } from './formats.ts';
 import { canonicalText, isEqual, Multiples } from './json-value.ts';
 import type { SchemaObject } from './keywords.ts';
 import { isContainer } from './keywords.ts';
 import { messages } from './messages.ts';
-import { compilePattern } from './pattern.ts';
 
 const typeChecks: Readonly<Record<string, (value: unknown) => boolean>> = {
   string: (value) => typeof value === 'string',
@@ -51,7 +51,10 @@ export function constCheck(expected: unknown): Check {
   };
 }
 
-export function stringChecks(schema: SchemaObject): ((value: string, context: Context) => boolean)[] {
+export function stringChecks(
+  schema: SchemaObject,
+  patternOf: PatternOf,
+): ((value: string, context: Context) => boolean)[] {
   const checks: ((value: string, context: Context) => boolean)[] = [];
   const { minLength, maxLength } = schema as Record<string, number | undefined>;
   if (minLength !== undefined) {
@@ -71,7 +74,7 @@ export function stringChecks(schema: SchemaObject): ((value: string, context: Co
     });
   }
   if (typeof schema.pattern === 'string') {
-    const pattern = compilePattern(schema.pattern);
+    const pattern = patternOf(schema.pattern);
     checks.push((value, context) => {
       context.spend(2 + value.length * pattern.cost);
       return pattern.test(value) || context.report('pattern', messages.pattern, { pattern: schema.pattern });

@@ -2,12 +2,16 @@
 import type { Check } from './context.ts';
 import type { JsonSchema } from './keywords.ts';
 import { messages } from './messages.ts';
+import type { Pattern } from './pattern.ts';
 
 /**
  * How members are counted. `inline`: no other schema applies to the place, it closes itself. `shared`: several schemas
  * apply, marks are collected for all depths below. `marked`: marks for `unevaluated…` alone. `open`: nothing.
  */
 export type Mode = 'inline' | 'shared' | 'marked' | 'open';
+
+/** Compiles the pattern of a schema. */
+export type PatternOf = (source: string) => Pattern;
 
 /** Compiles a sub-schema. */
 export type CheckOf = (schema: JsonSchema, mode: Mode) => Check;

@@ -2,7 +2,7 @@
 import { anyOfCheck, conditionalCheck, notCheck, oneOfCheck } from './alternatives.ts';
 import { arrayCheck } from './arrays.ts';
 import { constCheck, enumCheck, numberChecks, stringChecks, typeCheck, typeName } from './assertions.ts';
-import type { CheckOf, Mode } from './check.ts';
+import type { CheckOf, Mode, PatternOf } from './check.ts';
 import { holds, refuses } from './check.ts';
 import type { Check } from './context.ts';
 import type { JsonSchema, SchemaObject } from './keywords.ts';
@@ -16,10 +16,12 @@ import { refuseUnknown } from './unknown-members.ts';
 
 export class Compiler {
   readonly #references: References;
+  readonly #patternOf: PatternOf;
   readonly #checks = new Map<SchemaObject, Map<Mode, Check>>();
 
-  constructor(references: References) {
+  constructor(references: References, patternOf: PatternOf) {
     this.#references = references;
+    this.#patternOf = patternOf;
   }
 
   readonly checkOf: CheckOf = (schema, mode) => {
@@ -112,10 +114,10 @@ export class Compiler {
   #assertions(schema: SchemaObject, mode: Mode): Check {
     const type = typeCheck(schema.type);
     const checks = this.#anyChecks(schema, mode);
-    const strings = stringChecks(schema);
+    const strings = stringChecks(schema, this.#patternOf);
     const numbers = numberChecks(schema);
     const arrays = arrayCheck(schema, mode, this.checkOf);
-    const objects = objectCheck(schema, mode, this.checkOf);
+    const objects = objectCheck(schema, mode, this.checkOf, this.#patternOf);
     const names = Array.isArray(schema.type) ? schema.type.join(', ') : schema.type;
     return (value, context, marks) => {
       if (type !== undefined && !type(value)) {

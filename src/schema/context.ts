@@ -70,7 +70,16 @@ export class Context {
     });
   }
 
-  /** The same but for long lists, which are given; undefined when it cost too much. */
+  /** Whether a value holds; false too where that costs too much. */
+  satisfies(check: Check, value: unknown): boolean {
+    let holds = false;
+    this.#limited(new Violations(), () => {
+      holds = check(value, this, undefined);
+    });
+    return holds;
+  }
+
+  /** Adds what is wrong with a value but for long lists, which are given; undefined when it cost too much. */
   validateButLists(check: Check, value: unknown, found: Violations): Deferred[] | undefined {
     const deferred: Deferred[] = [];
     this.#deferred = deferred;

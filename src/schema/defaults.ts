@@ -2,16 +2,18 @@
 
 import { KindredError } from '../errors.ts';
 import { localized } from '../locales/localized.ts';
+import type { PatternOf } from './check.ts';
 import type { JsonSchema, SchemaObject } from './keywords.ts';
 import { isContainer, isObject, subschemas } from './keywords.ts';
-import { compilePattern } from './pattern.ts';
 import type { References } from './references.ts';
 
 export class Defaults {
   readonly #references: References;
+  readonly #patternOf: PatternOf;
 
-  constructor(references: References) {
+  constructor(references: References, patternOf: PatternOf) {
     this.#references = references;
+    this.#patternOf = patternOf;
   }
 
   /**
@@ -35,7 +37,10 @@ export class Defaults {
         const step = of(next);
         if (step) steps.push(step);
       }
-      steps.push(...memberDefaults(schema, of, (one) => this.textOf(one)), ...itemDefaults(schema, of));
+      steps.push(
+        ...memberDefaults(schema, of, (one) => this.textOf(one), this.#patternOf),
+        ...itemDefaults(schema, of),
+      );
       return apply;
     };
     return of(root);
@@ -121,6 +126,7 @@ function memberDefaults(
   schema: SchemaObject,
   of: DefaultsOf,
   defaultText: (schema: unknown) => string | undefined,
+  patternOf: PatternOf,
 ): SetDefaults[] {
   const steps: SetDefaults[] = [];
   const properties = isObject(schema.properties) ? schema.properties : {};
@@ -144,7 +150,7 @@ function memberDefaults(
     });
   }
   const patterns = Object.entries(isObject(schema.patternProperties) ? schema.patternProperties : {}).map(
-    ([source, one]) => ({ pattern: compilePattern(source), inner: of(one) }),
+    ([source, one]) => ({ pattern: patternOf(source), inner: of(one) }),
   );
   const additional = of(schema.additionalProperties);
   if (additional || patterns.some(({ inner }) => inner)) {

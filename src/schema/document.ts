@@ -15,8 +15,10 @@ import { Context } from './context.ts';
 import type { DefaultLimits } from './defaults.ts';
 import { DefaultBudget, Defaults, EndlessDefault } from './defaults.ts';
 import { invalidModel } from './invalid-model.ts';
-import type { JsonSchema } from './keywords.ts';
+import type { JsonSchema, SchemaObject } from './keywords.ts';
 import { dialect, rewritten, sharingKeywords, unevaluatedKeywords } from './keywords.ts';
+import type { Loader } from './loader.ts';
+import { compilePattern } from './pattern.ts';
 import { References } from './references.ts';
 
 export interface DocumentOptions {
@@ -26,6 +28,7 @@ export interface DocumentOptions {
   readonly path: string;
   /** An object schema with `properties` that does not say `additionalProperties` admits no other members, at every depth. */
   readonly closed: boolean;
+  readonly loader: Loader;
 }
 
 export class SchemaDocument {
@@ -39,9 +42,11 @@ export class SchemaDocument {
   constructor(root: JsonSchema, options: DocumentOptions) {
     this.root = root;
     this.#options = options;
-    this.#references = new References(root, (path, rule, params) => this.#refuse(path, rule, params));
-    this.#compiler = new Compiler(this.#references);
-    this.#defaults = new Defaults(this.#references);
+    const { linearEngine, metaSchema } = options.loader;
+    const patternOf = (source: string) => compilePattern(source, linearEngine);
+    this.#references = new References(root, (path, rule, params) => this.#refuse(path, rule, params), metaSchema);
+    this.#compiler = new Compiler(this.#references, patternOf);
+    this.#defaults = new Defaults(this.#references, patternOf);
   }
 
   /**
@@ -72,6 +77,18 @@ export class SchemaDocument {
     const context = new Context(pointer, this.#references.root);
     const lists = context.validateButLists(check, value, found);
     if (lists) await context.validateLists(lists, found, turns);
+  }
+
+  /** Whether a value satisfies one schema of the document; members that this one does not know are allowed. */
+  accepts(part: JsonSchema, value: unknown): boolean {
+    const place = typeof part === 'object' ? this.#references.places.get(part) : undefined;
+    const context = new Context('', place?.resource ?? this.#references.root);
+    return context.satisfies(this.#compiler.checkOf(part, 'open'), value);
+  }
+
+  /** What the `$ref` of a schema of the document means. */
+  targetOf(part: SchemaObject): JsonSchema {
+    return this.#compiler.targetOf(part);
   }
 
   /** What sets the defaults below a value, in place; undefined when the document has none. It throws PayloadTooLarge. */

@@ -1,24 +1,24 @@
 /** Keywords for objects. */
 
-import type { CheckOf, Mode } from './check.ts';
+import type { CheckOf, Mode, PatternOf } from './check.ts';
 import { modeBelow } from './check.ts';
 import type { Context } from './context.ts';
 import type { JsonSchema, SchemaObject } from './keywords.ts';
 import { isObject, isSchema, tellsApart } from './keywords.ts';
 import type { Marks } from './marks.ts';
 import { messages } from './messages.ts';
-import { compilePattern } from './pattern.ts';
 
 export function objectCheck(
   schema: SchemaObject,
   mode: Mode,
   checkOf: CheckOf,
+  patternOf: PatternOf,
 ): ((value: SchemaObject, context: Context, marks: Marks | undefined) => boolean) | undefined {
   const below = modeBelow(mode);
   const declared = isObject(schema.properties) ? Object.entries(schema.properties) : [];
   const properties = new Map(declared.map(([name, one]) => [name, checkOf(one as JsonSchema, below)]));
   const patterns = Object.entries(isObject(schema.patternProperties) ? schema.patternProperties : {}).map(
-    ([source, one]) => ({ pattern: compilePattern(source), check: checkOf(one as JsonSchema, below) }),
+    ([source, one]) => ({ pattern: patternOf(source), check: checkOf(one as JsonSchema, below) }),
   );
   const saysAdditional = isSchema(schema.additionalProperties);
   const closes = isObject(schema.properties) && !saysAdditional && !('unevaluatedProperties' in schema);

@@ -5,15 +5,12 @@
  * safely is refused. The argument is in docs/decisions/validation.md.
  */
 
-import { createRequire } from 'node:module';
 import type { Text } from '../errors.ts';
 import { localized } from '../locales/localized.ts';
+import type { LinearEngine } from './loader.ts';
 import { hasSmallAutomaton } from './pattern-automaton.ts';
 import type { CharacterSet, PatternNode } from './pattern-syntax.ts';
 import { anyCharacter, intersects, parsePattern, union } from './pattern-syntax.ts';
-
-/** For what few models need. */
-const require = createRequire(import.meta.url);
 
 export interface Pattern {
   readonly engine: 'RegExp' | 'RE2';
@@ -51,8 +48,8 @@ const costs = { once: 0.25, again: 0.25, automaton: 1.5, part: 5 };
 /** Up to this cost `RegExp` is taken, which needs little time for a short text. */
 const quickCost = 4;
 
-/** Throws `PatternError`. */
-export function compilePattern(source: string): Pattern {
+/** Throws `PatternError`. @param load gives the engine, for the few patterns that need it */
+export function compilePattern(source: string, load: () => LinearEngine): Pattern {
   let native: RegExp;
   try {
     native = new RegExp(source, 'u');
@@ -74,9 +71,9 @@ export function compilePattern(source: string): Pattern {
   }
   const cost = hasSmallAutomaton(node!) ? costs.automaton : sizeOf(node!) * costs.part;
   if (asRegExp && retries <= cost) return asRegExp;
+  const linear = load();
   try {
-    const { RE2JS } = require('re2js') as typeof import('re2js');
-    const engine = RE2JS.compile(translated);
+    const engine = linear.compile(translated);
     return { engine: 'RE2', cost, test: (text) => engine.test(text) };
   } catch {
     throw new PatternError(tooLarge, String(sizeLimit));

@@ -11,6 +11,7 @@ import { formats } from './formats.ts';
 import { invalidModel, Mistakes } from './invalid-model.ts';
 import type { JsonSchema } from './keywords.ts';
 import { describingKeywords, isObject } from './keywords.ts';
+import { nodeLoader } from './node-loader.ts';
 import { compilePattern, PatternError } from './pattern.ts';
 import type { StandardSchema } from './standard-schema.ts';
 import { exactJsonSchema, isStandard } from './standard-schema.ts';
@@ -166,7 +167,7 @@ class SchemaReader {
 
   pattern(source: string, path: string): void {
     try {
-      compilePattern(source);
+      compilePattern(source, nodeLoader.linearEngine);
     } catch (error) {
       if (!(error instanceof PatternError)) throw error;
       this.refuse(

@@ -1,11 +1,11 @@
 /** Where the references of a document lead: within it, by pointer, anchor or `$id`, or to the meta-schemas of the dialect. */
 
-import { createRequire } from 'node:module';
 import type { Text } from '../errors.ts';
 import { unescapeToken } from '../errors.ts';
 import { localized } from '../locales/localized.ts';
 import type { JsonSchema, SchemaObject } from './keywords.ts';
 import { dialect, inPlaceKeywords, isSchema, subschemas } from './keywords.ts';
+import type { Loader } from './loader.ts';
 
 export interface Resource {
   readonly base: string;
@@ -34,13 +34,15 @@ export class References {
   /** What the document as a whole is, or is in. */
   readonly root: Resource;
   readonly #refuse: Refuse;
+  readonly #metaSchema: Loader['metaSchema'];
   readonly #resources = new Map<string, Resource>();
   readonly #places = new Map<SchemaObject, Place>();
   #dynamic = false;
 
   /** Throws `InvalidModel`: references that lead nowhere or in a circle without a step into the object. */
-  constructor(root: JsonSchema, refuse: Refuse) {
+  constructor(root: JsonSchema, refuse: Refuse, metaSchema: Loader['metaSchema']) {
     this.#refuse = refuse;
+    this.#metaSchema = metaSchema;
     this.root = this.#add(root, 'kindred://model/', '');
     this.#resolveAll();
     this.#refuseCircles();
@@ -138,12 +140,8 @@ export class References {
   /** The published meta-schemas of the dialect, for models whose fields hold schemas. */
   #published(uri: string): Resource | undefined {
     if (!/^https:\/\/json-schema\.org\/draft\/2020-12\/(?:schema|meta\/[a-z-]+)$/.test(uri)) return undefined;
-    const file = `./meta-schemas/${uri.slice(dialect.length)}.json`;
-    try {
-      return this.#add(createRequire(import.meta.url)(file) as SchemaObject, uri, '');
-    } catch {
-      return undefined;
-    }
+    const schema = this.#metaSchema(uri.slice(dialect.length));
+    return schema && this.#add(schema, uri, '');
   }
 
   #url(ref: string, base: string, path: string): URL {

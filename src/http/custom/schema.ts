@@ -10,6 +10,7 @@ import { modelDeclaration } from '../../model/define.ts';
 import type { ModelType } from '../../model/model-type.ts';
 import { Scheme } from '../../model/scheme.ts';
 import { SchemaDocument } from '../../schema/document.ts';
+import { nodeLoader } from '../../schema/node-loader.ts';
 import { normalizeSchema } from '../../schema/read.ts';
 import type { Direction, StandardIssue, StandardSchema } from '../../schema/standard-schema.ts';
 import { isStandard } from '../../schema/standard-schema.ts';
@@ -74,7 +75,11 @@ function standardJsonSchema(schema: StandardSchema, direction: Direction): objec
 function compile(where: string, what: string, schema: object): SchemaDocument {
   try {
     const context = { model: where, path: `/${what}` };
-    return new SchemaDocument(normalizeSchema(schema, { ...context, warnings: [] }), { ...context, closed: true });
+    return new SchemaDocument(normalizeSchema(schema, { ...context, warnings: [] }), {
+      ...context,
+      closed: true,
+      loader: nodeLoader,
+    });
   } catch (error) {
     if (!(error instanceof KindredError)) throw error;
     throw new KindredError('InvalidPlugin', localized('{reason}'), { reason: error.message }, {}, { cause: error });

@@ -4,13 +4,18 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import fc from 'fast-check';
 import { Type } from 'typebox';
 import { SchemaDocument } from '../../schema/document.ts';
+import { nodeLoader } from '../../schema/node-loader.ts';
 import { normalizeSchema } from '../../schema/read.ts';
 import { componentsOf } from './schema.ts';
 
 /** Whether a value is valid for the service, and for a validator that reads the components. */
 function verdicts(schema: object, closed: boolean): (value: unknown) => { service: boolean; described: boolean } {
   const context = { model: 'Test', path: '' };
-  const document = new SchemaDocument(normalizeSchema(schema, { ...context, warnings: [] }), { ...context, closed });
+  const document = new SchemaDocument(normalizeSchema(schema, { ...context, warnings: [] }), {
+    ...context,
+    closed,
+    loader: nodeLoader,
+  });
   const components = componentsOf(document.embedded('#') as object, 'Test', { closed });
   const ajv = new Ajv2020({ strict: false });
   ajv.addSchema({ $id: 'doc:/', components: { schemas: Object.fromEntries(components) } });
@@ -154,6 +159,7 @@ for (const { name, schema, components, valid, invalid } of cases) {
       model: 'Test',
       path: '',
       closed: true,
+      loader: nodeLoader,
     });
     assert.deepEqual(
       [...componentsOf(document.embedded('#') as object, 'Test', { closed: true }).keys()].sort(),
@@ -185,6 +191,7 @@ function verdictsOfSent(schema: object): (value: unknown) => { service: boolean;
   const document = new SchemaDocument(normalizeSchema(schema, { ...context, warnings: [] }), {
     ...context,
     closed: true,
+    loader: nodeLoader,
   });
   const setDefaults = document.defaults();
   const components = componentsOf(document.embedded('#') as object, 'Test', { closed: true, sent: true });
