@@ -16,7 +16,7 @@ import type { Access, Authorizer, Caller, Decision, Identity } from '../resource
 import type { ExtensionClient } from '../resource/extension-client.ts';
 import type { ResourceRegistry } from '../resource/registry.ts';
 import { http } from '../runtime/node-http.ts';
-import type { TurnQueue } from '../runtime/turns.ts';
+import type { TurnQueue } from '../runtime/time-slice.ts';
 import type { MaybePromise } from '../store/store.ts';
 import { discover } from './api/discovery.ts';
 import type { ResourceTarget, WatchContext } from './api/resources.ts';

@@ -3,7 +3,7 @@
 import type { Text } from '../errors.ts';
 import { escapeToken, Violations } from '../errors.ts';
 import { localized } from '../locales/localized.ts';
-import type { Turns } from '../schema/context.ts';
+import type { TimeSlice } from '../schema/context.ts';
 import type { DefaultLimits } from '../schema/defaults.ts';
 import type { Declaration } from './declaration.ts';
 import type { ExtensionObject } from './object.ts';
@@ -20,7 +20,7 @@ export interface Validator {
    */
   validate(object: ExtensionObject, found?: Violations): Violations;
   /** The same, for objects of any size, with turns for others in between: a promise when there is more to check than at once. */
-  validateInParts(object: ExtensionObject, found: Violations, turns: Turns): Promise<void> | undefined;
+  validateInParts(object: ExtensionObject, found: Violations, slice: TimeSlice): Promise<void> | undefined;
 }
 
 const requiredText: Text = localized('is required');
@@ -36,8 +36,8 @@ export function createValidator({ documents, specRequired }: Declaration): Valid
         defaults?.(object, limits);
       },
       validate: ({ apiVersion, kind, metadata, ...rest }, found) => fields.validate(rest, '', found),
-      validateInParts: ({ apiVersion, kind, metadata, ...rest }, found, turns) =>
-        fields.validateInParts(rest, '', found, turns),
+      validateInParts: ({ apiVersion, kind, metadata, ...rest }, found, slice) =>
+        fields.validateInParts(rest, '', found, slice),
     };
   }
 
@@ -80,11 +80,11 @@ export function createValidator({ documents, specRequired }: Declaration): Valid
       for (const { document, value, pointer } of documentsOf(object)) document.validate(value, pointer, found);
       return found;
     },
-    validateInParts(object, found, turns) {
+    validateInParts(object, found, slice) {
       checkMembers(object, found);
       let earlier: Promise<void> | undefined;
       for (const { document, value, pointer } of documentsOf(object)) {
-        const validate = () => document.validateInParts(value, pointer, found, turns);
+        const validate = () => document.validateInParts(value, pointer, found, slice);
         earlier = earlier ? earlier.then(validate) : validate();
       }
       return earlier;

@@ -2,7 +2,7 @@
  * Work that many may ask for and that takes long, such as sending what happened long ago: it is done in *pieces*, few at
  * a time, and whoever asks has a turn, however much the others ask for.
  */
-import { slice } from '../runtime/turns.ts';
+import { sliceLength } from '../runtime/time-slice.ts';
 
 interface Piece {
   begin(): Promise<void>;
@@ -72,6 +72,6 @@ export class Background {
       this.#sliceEnd = undefined;
       this.#work();
     });
-    return this.#options.now() + slice;
+    return this.#options.now() + sliceLength;
   }
 }

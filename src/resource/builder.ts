@@ -4,7 +4,7 @@ import { ModelIndex } from '../indexes/model-index.ts';
 import type { IndexEntry } from '../model/index-entry.ts';
 import type { ExtensionObject } from '../model/object.ts';
 import type { Scheme } from '../model/scheme.ts';
-import { Turns } from '../runtime/turns.ts';
+import { TimeSlice } from '../runtime/time-slice.ts';
 import type { Claim, HeldClaim, Store, TextRow } from '../store/store.ts';
 import { asBuffer } from './bytes.ts';
 import { claimsOf } from './claims.ts';
@@ -34,7 +34,7 @@ const portion = 500;
 /** Rows per batch. Larger batches outlive a minor collection and are promoted to the old generation first: a fifth more processor time. */
 const batchSize = 16;
 /** Milliseconds that index functions may hold the event loop at once. */
-const slice = 10;
+const sliceLength = 10;
 
 const monotonicNow = () => performance.now();
 
@@ -55,7 +55,7 @@ export async function buildIndexes(
       if (page.length === 0) return;
       after = page.at(-1)!.id;
       let built: IndexRow[] = [];
-      const turns = new Turns(monotonicNow, slice);
+      const slice = new TimeSlice(monotonicNow, sliceLength);
       for (const row of page) {
         const object = parse(row.text);
         const { entry, problem } = storedEntry(scheme, object ?? unreadable(scheme, row.name), row.name);
@@ -65,13 +65,13 @@ export async function buildIndexes(
           problems.set(row.name, `stored as ${object.apiVersion}, the model is ${apiVersion}`);
         for (const claim of claimsOf(model.uniques, scheme.indexes, entry)) expected.add(claim.hash, row.id);
         built.push({ entry, id: row.id, revision: row.revision, length: Buffer.byteLength(row.text) });
-        if (turns.isDue) await turns.take();
+        if (slice.isOver) await slice.renew();
         if (built.length < batchSize) continue;
         yield built;
         built = [];
       }
       yield built;
-      await turns.take();
+      await slice.renew();
     }
   }
 
@@ -146,7 +146,7 @@ async function mendOnce(options: BuildOptions): Promise<number> {
     const page = await rowsAfter(options, after);
     if (page.length === 0) break;
     after = page.at(-1)!.id;
-    const turns = new Turns(monotonicNow, slice);
+    const slice = new TimeSlice(monotonicNow, sliceLength);
     for (const row of page) {
       revisions.set(row.id, row.revision);
       const { entry } = storedEntry(scheme, parse(row.text) ?? unreadable(scheme, row.name), row.name);
@@ -156,9 +156,9 @@ async function mendOnce(options: BuildOptions): Promise<number> {
         if (known) known.ids.add(row.id);
         else wanted.set(text, { claim: { hash, index: name, key }, ids: new Set([row.id]) });
       }
-      if (turns.isDue) await turns.take();
+      if (slice.isOver) await slice.renew();
     }
-    await turns.take();
+    await slice.renew();
   }
   const remove: HeldClaim[] = [];
   for await (const page of claimPages(options)) {

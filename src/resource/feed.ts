@@ -6,7 +6,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { KindredError } from '../errors.ts';
 import { localized } from '../locales/localized.ts';
-import { Turns } from '../runtime/turns.ts';
+import { TimeSlice } from '../runtime/time-slice.ts';
 import type { CommittedWrite } from '../store/commit-queue.ts';
 import type { Change, ChangesNarrowing, Store, Write } from '../store/store.ts';
 import { asBuffer } from './bytes.ts';
@@ -352,9 +352,9 @@ export class Feed {
   async #readLog(): Promise<boolean> {
     try {
       const changes = await this.#dependencies.store.changes(this.#applied, 1_000);
-      const turns = new Turns(this.#dependencies.monotonicNow);
+      const slice = new TimeSlice(this.#dependencies.monotonicNow);
       for (const change of changes) {
-        if (turns.isDue) await turns.take();
+        if (slice.isOver) await slice.renew();
         // What was read may be of the server before.
         if (!this.#isRecognised || this.#stopped) return true;
         this.#applyForeign(change);

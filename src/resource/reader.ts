@@ -3,7 +3,7 @@
 import { KindredError } from '../errors.ts';
 import type { Place } from '../indexes/model-index.ts';
 import { localized } from '../locales/localized.ts';
-import type { TurnQueue } from '../runtime/turns.ts';
+import type { TurnQueue } from '../runtime/time-slice.ts';
 import type { MaybePromise, Row, Store } from '../store/store.ts';
 import { asBuffer } from './bytes.ts';
 import type { Feed } from './feed.ts';

@@ -5,7 +5,7 @@ import { localized } from '../locales/localized.ts';
 import type { GroupVersionKind } from '../model/gvk.ts';
 import type { SchemeRegistry } from '../model/registry.ts';
 import type { Scheme } from '../model/scheme.ts';
-import { TurnQueue } from '../runtime/turns.ts';
+import { TurnQueue } from '../runtime/time-slice.ts';
 import { CommitQueue } from '../store/commit-queue.ts';
 import type { Store } from '../store/store.ts';
 import { Background } from './background.ts';

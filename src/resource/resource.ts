@@ -315,9 +315,9 @@ export class ModelResource {
 
   async #shownLargePage(page: Page): Promise<Page> {
     const items: Buffer[] = [];
-    const turns = this.#dependencies.turns.turns();
+    const slice = this.#dependencies.turns.slice();
     for (const item of page.items) {
-      if (turns.isDue) await turns.take();
+      if (slice.isOver) await slice.renew();
       items.push(this.model.listView(ownBytes(item)));
     }
     return { ...page, items };
@@ -387,9 +387,9 @@ export class ModelResource {
       if ('seen' in read) return read;
       for (const [i, { place }] of portion.entries()) items.set(place, read[i]!);
     }
-    const turns = this.#dependencies.turns.turns();
+    const slice = this.#dependencies.turns.slice();
     for (const [place, bytes] of items) {
-      if (isLarge && turns.isDue) await turns.take();
+      if (isLarge && slice.isOver) await slice.renew();
       items.set(place, this.model.listView(isLarge ? ownBytes(bytes) : bytes));
     }
     return undefined;
@@ -452,9 +452,9 @@ export class ModelResource {
 
   async *#portions(snapshot: Snapshot, ids: Float64Array): AsyncGenerator<readonly Buffer[]> {
     // A store that answers at once would let a reader who never waits keep the event loop to himself.
-    const turns = this.#dependencies.turns.turns();
+    const slice = this.#dependencies.turns.slice();
     for (let at = 0, count = exportPortion.first; at < ids.length; ) {
-      if (turns.isDue) await turns.take();
+      if (slice.isOver) await slice.renew();
       const wanted = [...ids.subarray(at, at + count)];
       const rows = await snapshot.get(this.memory.number, wanted);
       if (rows.length !== wanted.length)

@@ -8,7 +8,7 @@ import type { IndexEntry } from '../model/index-entry.ts';
 import { checkMetadata, checkReservedKeys } from '../model/metadata.ts';
 import type { ExtensionObject, Metadata } from '../model/object.ts';
 import type { Scheme } from '../model/scheme.ts';
-import type { TurnQueue, Turns } from '../runtime/turns.ts';
+import type { TimeSlice, TurnQueue } from '../runtime/time-slice.ts';
 import type { CommitQueue } from '../store/commit-queue.ts';
 import type { MaybePromise, Store, WriteResult } from '../store/store.ts';
 import type { Caller } from './access.ts';
@@ -88,7 +88,7 @@ interface Current extends Stored {
 }
 
 /** What a write makes of the stored object; undefined: it stays as it is. `forced`: stored as it is, valid or not (deletion). */
-type Compute = (stored: Current, turns: Turns) => MaybePromise<Change | undefined>;
+type Compute = (stored: Current, slice: TimeSlice) => MaybePromise<Change | undefined>;
 
 interface Change {
   readonly next: ExtensionObject;
@@ -117,17 +117,17 @@ export class Writer {
     this.#dropPluginName(client, options.caller);
     this.#checkMetadata(client, undefined, options.caller, violations);
     const generate = (client.name === undefined || client.name === '') && client.generateName !== undefined;
-    const turns = this.#dependencies.turns.turns();
+    const slice = this.#dependencies.turns.slice();
     this.#scheme.validator.applyDefaults(object, this.#dependencies.limits.patch);
     if (this.#scheme.subresources.status) delete object.status;
     for (let attempt = 1; ; attempt++) {
       const name = generate ? `${client.generateName}${randomSuffix()}` : client.name;
       const metadata = violations.count > 0 ? client : createdMetadata(client, name, this.#dependencies.now());
       const candidate = { ...object, metadata };
-      if (turns.isDue) await turns.take();
-      await this.#validate(candidate, violations, turns);
+      if (slice.isOver) await slice.renew();
+      await this.#validate(candidate, violations, slice);
       const made = (await this.#model.hooks?.prepareWrite?.(candidate, undefined, options.caller)) ?? candidate;
-      const answer = await this.#insert(made, options, turns);
+      const answer = await this.#insert(made, options, slice);
       if (answer) return { ...answer, stored: this.#model.view(answer.stored, 'created', made) };
       if (!generate || attempt === writeAttempts)
         throw new KindredError('AlreadyExists', texts.exists, { kind: this.#model.kind, name });
@@ -135,15 +135,15 @@ export class Writer {
   }
 
   /** Undefined when the name is taken. */
-  async #insert(object: ExtensionObject, options: WriteOptions, turns: Turns): Promise<Answer | undefined> {
+  async #insert(object: ExtensionObject, options: WriteOptions, slice: TimeSlice): Promise<Answer | undefined> {
     const name = object.metadata.name;
     if (this.#memory.index.find(name) && !this.#dependencies.store.shared) return undefined;
-    if (turns.isDue) await turns.take();
+    if (slice.isOver) await slice.renew();
     // Before the object is frozen, which takes it off the quick way of `JSON.stringify`.
     const bytes = this.#bytesOf(object);
-    if (turns.isDue) await turns.take();
+    if (slice.isOver) await slice.renew();
     const entry = strictEntry(this.#scheme, object);
-    if (turns.isDue) await turns.take();
+    if (slice.isOver) await slice.renew();
     const claim = claimsOf(this.#model.uniques, this.#scheme.indexes, entry);
     const write: ModelWrite = {
       type: 'create',
@@ -185,26 +185,26 @@ export class Writer {
   ): Promise<Answer> {
     if (options.kind === 'merge') checkMergePatch(patch);
     const limits = this.#dependencies.limits.patch;
-    return this.#mutate(name, options, async (stored, turns) => {
+    return this.#mutate(name, options, async (stored, slice) => {
       const shown = this.#model.hooks?.show?.(stored.object, 'get');
       const base = shown ? structuredClone(shown) : this.#model.parse(stored.bytes, name);
       base.apiVersion = this.#model.apiVersion;
-      if (turns.isDue) await turns.take();
+      if (slice.isOver) await slice.renew();
       const patched =
-        options.kind === 'merge' ? mergePatch(base, patch) : await this.#jsonPatch(base, patch, limits, turns);
+        options.kind === 'merge' ? mergePatch(base, patch) : await this.#jsonPatch(base, patch, limits, slice);
       const { object, violations } = incoming(patched, this.#model.apiVersion, this.#model.kind);
       checkName(object.metadata, name, violations);
-      if (turns.isDue) await turns.take();
+      if (slice.isOver) await slice.renew();
       checkExtent(object, limits);
-      if (turns.isDue) await turns.take();
+      if (slice.isOver) await slice.renew();
       this.#checkVersion(object.metadata, stored);
       return this.#replaced(stored, object, violations, options);
     });
   }
 
-  async #jsonPatch(base: ExtensionObject, patch: unknown, limits: PatchLimits, turns: Turns): Promise<unknown> {
+  async #jsonPatch(base: ExtensionObject, patch: unknown, limits: PatchLimits, slice: TimeSlice): Promise<unknown> {
     const patching = new JsonPatch(base, patch, limits);
-    while (patching.step()) if (turns.isDue) await turns.take();
+    while (patching.step()) if (slice.isOver) await slice.renew();
     return patching.result;
   }
 
@@ -263,21 +263,21 @@ export class Writer {
     stored: Current,
     { next, violations = new Violations() }: Change,
     caller: Caller,
-    turns: Turns,
+    slice: TimeSlice,
   ): Promise<ExtensionObject | undefined> {
     if (violations.count === 0 && sameContent(stored.object, next)) return undefined;
     checkDeleting(stored.object, next);
-    if (turns.isDue) await turns.take();
+    if (slice.isOver) await slice.renew();
     if (onlyFinalizersWent(stored.object, next)) violations.refuse();
-    else await this.#validate(next, violations, turns);
-    if (turns.isDue) await turns.take();
+    else await this.#validate(next, violations, slice);
+    if (slice.isOver) await slice.renew();
     const prepared = (await this.#model.hooks?.prepareWrite?.(next, stored.object, caller)) ?? next;
     return prepared !== next && sameContent(stored.object, prepared) ? undefined : prepared;
   }
 
   /** @throws Invalid with what was found before too */
-  async #validate(object: ExtensionObject, violations: Violations, turns: Turns): Promise<void> {
-    const rest = this.#scheme.validator.validateInParts(object, violations, turns);
+  async #validate(object: ExtensionObject, violations: Violations, slice: TimeSlice): Promise<void> {
+    const rest = this.#scheme.validator.validateInParts(object, violations, slice);
     if (rest) await rest;
     violations.refuse();
   }
@@ -285,7 +285,7 @@ export class Writer {
   /** The write path: read, compute, number, index entries, commit, apply; in turn for each name, again when overtaken. */
   async #mutate(name: string, options: WriteOptions, compute: Compute): Promise<Answer> {
     const release = await this.#turn(name);
-    const turns = this.#dependencies.turns.turns();
+    const slice = this.#dependencies.turns.slice();
     try {
       for (let attempt = 0; attempt < writeAttempts; attempt++) {
         if (attempt > 0) await this.#dependencies.feed.newest();
@@ -293,18 +293,18 @@ export class Writer {
         if (options.ifMatch && !matchesEtag(options.ifMatch, etagOf(stored), 'strong')) {
           throw new KindredError('PreconditionFailed', texts.ifMatch, { name });
         }
-        if (turns.isDue) await turns.take();
-        const computed = await compute(stored, turns);
-        if (turns.isDue) await turns.take();
+        if (slice.isOver) await slice.renew();
+        const computed = await compute(stored, slice);
+        if (slice.isOver) await slice.renew();
         const next =
-          computed && (computed.forced ? computed.next : await this.#admitted(stored, computed, options.caller, turns));
+          computed && (computed.forced ? computed.next : await this.#admitted(stored, computed, options.caller, slice));
         if (!next)
           return {
             revision: this.#dependencies.feed.applied,
             stored: this.#model.view(stored, 'get'),
             changed: false,
           };
-        const answer = await this.#store(stored, next, options, turns);
+        const answer = await this.#store(stored, next, options, slice);
         if (answer) return { ...answer, stored: this.#model.view(answer.stored, 'get') };
       }
       throw new KindredError('NotReady', texts.contended, { name }, {}, { headers: { 'retry-after': '1' } });
@@ -318,24 +318,24 @@ export class Writer {
     stored: Current,
     next: ExtensionObject,
     options: WriteOptions,
-    turns: Turns,
+    slice: TimeSlice,
   ): Promise<Answer | undefined> {
     const { name, id } = stored;
     const metadata = { ...next.metadata, version: (stored.object.metadata.version ?? 0) + 1 };
     const object = { ...next, metadata };
-    if (turns.isDue) await turns.take();
+    if (slice.isOver) await slice.renew();
     // A deletion is never refused for the size of the object.
     const isMarked = metadata.deletionTimestamp !== stored.object.metadata.deletionTimestamp;
     const bytes = this.#bytesOf(object, isMarked ? Number.POSITIVE_INFINITY : stored.bytes.length);
     const gone = isReclaimable(metadata);
-    if (turns.isDue) await turns.take();
+    if (slice.isOver) await slice.renew();
     const entryBefore = storedEntry(this.#scheme, stored.object, name).entry;
-    if (turns.isDue) await turns.take();
+    if (slice.isOver) await slice.renew();
     // What needs no valid object needs no key in every index either.
     const isLenient = metadata.deletionTimestamp !== undefined || onlyFinalizersWent(stored.object, next);
     const entry = isLenient ? storedEntry(this.#scheme, object, name).entry : strictEntry(this.#scheme, object);
-    if (turns.isDue) await turns.take();
-    const claims = await this.#claims(name, entryBefore, gone ? undefined : entry, turns);
+    if (slice.isOver) await slice.renew();
+    const claims = await this.#claims(name, entryBefore, gone ? undefined : entry, slice);
     const write: ModelWrite = {
       type: gone ? 'delete' : 'update',
       model: this.#memory.number,
@@ -360,20 +360,20 @@ export class Writer {
     name: string,
     before: IndexEntry,
     after: IndexEntry | undefined,
-    turns: Turns,
+    slice: TimeSlice,
   ): Promise<Pick<ModelWrite, 'claim' | 'release'>> {
     if (after && haveSameKeys(this.#model.uniques, this.#scheme.indexes, before, after))
       return { claim: [], release: [] };
     const held = claimsOf(this.#model.uniques, this.#scheme.indexes, before);
-    if (turns.isDue) await turns.take();
+    if (slice.isOver) await slice.renew();
     const wanted = after ? claimsOf(this.#model.uniques, this.#scheme.indexes, after) : [];
-    if (turns.isDue) await turns.take();
+    if (slice.isOver) await slice.renew();
     const textOf = ({ hash }: { readonly hash: Uint8Array }) => asBuffer(hash).toString('latin1');
     const [heldTexts, wantedTexts] = [new Set(held.map(textOf)), new Set(wanted.map(textOf))];
     const release: { hash: Uint8Array; successor: Place | undefined }[] = [];
     for (const claim of held) {
       if (wantedTexts.has(textOf(claim))) continue;
-      if (turns.isDue) await turns.take();
+      if (slice.isOver) await slice.renew();
       const other = this.#memory.index.holders(claim.definition, claim.value).find((one) => one !== name);
       const successor = other === undefined ? undefined : this.#memory.index.find(other);
       release.push({ hash: claim.hash, successor });

@@ -23,10 +23,10 @@ const portion = 64;
 class Enough extends Error {}
 class TooCostly extends Error {}
 
-/** Of the event loop, between the parts of a long validation: see `runtime/turns.ts`. */
-export interface Turns {
-  readonly isDue: boolean;
-  take(): Promise<void>;
+/** Of the event loop, between the parts of a long validation: see `runtime/time-slice.ts`. */
+export interface TimeSlice {
+  readonly isOver: boolean;
+  renew(): Promise<void>;
 }
 
 /** A schema compiled for one value: true when the value holds. `marks`: of its place, where members are counted. */
@@ -91,12 +91,12 @@ export class Context {
     return isWithin ? deferred : undefined;
   }
 
-  async validateLists(deferred: Deferred[], found: Violations, turns: Turns): Promise<void> {
+  async validateLists(deferred: Deferred[], found: Violations, slice: TimeSlice): Promise<void> {
     this.#atOnce = stepLimits.atOnce;
     for (let next = deferred.pop(); next; next = deferred.pop()) {
       const { items, to, check, path } = next;
       for (let at = next.from; at < to && !found.isFull; ) {
-        if (turns.isDue) await turns.take();
+        if (slice.isOver) await slice.renew();
         this.#before += this.#steps;
         this.#steps = 0;
         const end = Math.min(at + portion, to);

@@ -10,7 +10,7 @@ import type { Text } from '../errors.ts';
 import { Violations } from '../errors.ts';
 import { localized } from '../locales/localized.ts';
 import { Compiler } from './compiler.ts';
-import type { Check, Turns } from './context.ts';
+import type { Check, TimeSlice } from './context.ts';
 import { Context } from './context.ts';
 import type { DefaultLimits } from './defaults.ts';
 import { DefaultBudget, Defaults, EndlessDefault } from './defaults.ts';
@@ -61,22 +61,28 @@ export class SchemaDocument {
   }
 
   /** The same, in parts: a promise when there is more to check than at once. */
-  validateInParts(value: unknown, pointer: string, found: Violations, turns: Turns): Promise<void> | undefined {
+  validateInParts(value: unknown, pointer: string, found: Violations, slice: TimeSlice): Promise<void> | undefined {
     const check = this.#compiler.checkOf(this.root, this.#options.closed ? 'inline' : 'open');
     const { root } = this.#references;
     const quick = new Context(pointer, root, true);
     const foundQuickly = new Violations();
     const lists = quick.validateButLists(check, value, foundQuickly);
-    if (!lists) return this.#validateSlowly(check, value, pointer, found, turns);
+    if (!lists) return this.#validateSlowly(check, value, pointer, found, slice);
     for (const one of foundQuickly.listed) found.take(one);
-    return lists.length > 0 ? quick.validateLists(lists, found, turns) : undefined;
+    return lists.length > 0 ? quick.validateLists(lists, found, slice) : undefined;
   }
 
-  async #validateSlowly(check: Check, value: unknown, pointer: string, found: Violations, turns: Turns): Promise<void> {
-    await turns.take();
+  async #validateSlowly(
+    check: Check,
+    value: unknown,
+    pointer: string,
+    found: Violations,
+    slice: TimeSlice,
+  ): Promise<void> {
+    await slice.renew();
     const context = new Context(pointer, this.#references.root);
     const lists = context.validateButLists(check, value, found);
-    if (lists) await context.validateLists(lists, found, turns);
+    if (lists) await context.validateLists(lists, found, slice);
   }
 
   /** Whether a value satisfies one schema of the document; members that this one does not know are allowed. */

@@ -106,13 +106,13 @@ class Bulk {
   /** True when no more lines are wanted. */
   async #begin(lines: readonly Line[]): Promise<boolean> {
     const { gate, limits } = this.#parts;
-    const turns = this.#exchange.turns();
+    const slice = this.#exchange.timeSlice();
     for (const line of lines) {
       if (this.#isFull()) await this.#room();
       const bytes = line?.length ?? 0;
       const entered = gate.enter(bytes);
       if (entered) await entered;
-      if (turns.isDue) await turns.take();
+      if (slice.isOver) await slice.renew();
       const isRefused = this.#refused >= limits.bulkRefusals;
       if (isRefused || this.#exchange.response.destroyed) {
         gate.leave(bytes);

@@ -24,7 +24,7 @@ export async function exportObjects(
   limits: ExportLimits,
 ): Promise<void> {
   const { response } = exchange;
-  const writing = { timeout: limits.requestTimeout, turns: exchange.turns() };
+  const writing = { timeout: limits.requestTimeout, slice: exchange.timeSlice() };
   exchange.assertRoom();
   const { revision, total, objects, close } = await resource.export(selection);
   try {

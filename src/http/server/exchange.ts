@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ErrorCode, KindredError, Locale } from '../../errors.ts';
 import type { Access, Caller, Identity } from '../../resource/access.ts';
 import { matchesEtag, parseEtags } from '../../resource/etag.ts';
-import type { TurnQueue, Turns } from '../../runtime/turns.ts';
+import type { TimeSlice, TurnQueue } from '../../runtime/time-slice.ts';
 import type { AnswerQueue } from './answer-queue.ts';
 import { dropRest, hasBody } from './body.ts';
 import { isLoopback, sourceOf } from './connections.ts';
@@ -86,8 +86,8 @@ export class Exchange {
   }
 
   /** For work on this request that takes long. */
-  turns(): Turns {
-    return this.#observer.turns.turns();
+  timeSlice(): TimeSlice {
+    return this.#observer.turns.slice();
   }
 
   get locale(): Locale {
@@ -147,7 +147,7 @@ export class Exchange {
     this.open(status, headers);
     // All of it, until the end: what was written is not given up before.
     hold.set(this.isHead ? 0 : length);
-    const writing = { timeout: this.#observer.readTimeout, turns: this.turns() };
+    const writing = { timeout: this.#observer.readTimeout, slice: this.timeSlice() };
     const end = (): void => {
       response.end();
       this.finish(response.destroyed ? 499 : status);

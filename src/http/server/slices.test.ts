@@ -5,7 +5,7 @@ import { createServer, get } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises';
-import { TurnQueue } from '../../runtime/turns.ts';
+import { TurnQueue } from '../../runtime/time-slice.ts';
 import { until } from '../../testing/until.ts';
 import { drained, sliceSize, writeSlices } from './slices.ts';
 
@@ -18,7 +18,7 @@ describe('a large body', () => {
   let timeout = 10_000;
   before(async () => {
     server = createServer((_, response) => {
-      const writing = writeSlices(response, pieces, { timeout, turns: queue.turns() });
+      const writing = writeSlices(response, pieces, { timeout, slice: queue.slice() });
       writing.then(
         () => response.end(),
         (error: unknown) => {

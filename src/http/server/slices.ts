@@ -1,6 +1,6 @@
 /** Large bodies, written slice by slice as the client takes them, so that neither the event loop nor the memory is one client's. */
 import type { ServerResponse } from 'node:http';
-import type { Turns } from '../../runtime/turns.ts';
+import type { TimeSlice } from '../../runtime/time-slice.ts';
 import { requestTimeout } from './problem.ts';
 
 /** Bytes of a slice. A body of more is large: what it takes is counted before it is in memory. */
@@ -12,7 +12,7 @@ const smallPiece = 8 * 1024;
 export interface Writing {
   /** Milliseconds that the client may leave a slice unread. */
   readonly timeout: number;
-  readonly turns: Turns;
+  readonly slice: TimeSlice;
 }
 
 /**
@@ -23,7 +23,7 @@ export interface Writing {
 export async function writeSlices(
   response: ServerResponse,
   pieces: Iterable<Buffer>,
-  { timeout, turns }: Writing,
+  { timeout, slice }: Writing,
 ): Promise<void> {
   let length = 0;
   response.cork();
@@ -35,7 +35,7 @@ export async function writeSlices(
     response.uncork();
     await drained(response, timeout);
     if (response.destroyed) return;
-    if (turns.isDue) await turns.take();
+    if (slice.isOver) await slice.renew();
     response.cork();
   }
   response.uncork();

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { test } from 'node:test';
-import { slice, TurnQueue, Turns } from './turns.ts';
+import { sliceLength, TimeSlice, TurnQueue } from './time-slice.ts';
 
 /** Numbers the turns of the event loop until the test ends. */
 function countTurns(context: TestContext): () => number {
@@ -14,18 +14,18 @@ function countTurns(context: TestContext): () => number {
   return () => turn;
 }
 
-test('a turn is due when the slice is over, and begins anew when it was taken', async () => {
+test('a slice is over after its length, and renewed begins again', async () => {
   let time = 0;
-  const turns = new Turns(() => time);
-  assert.equal(turns.isDue, false);
-  time = slice - 1;
-  assert.equal(turns.isDue, false);
-  time = slice;
-  assert.equal(turns.isDue, true);
-  await turns.take();
-  assert.equal(turns.isDue, false);
-  time = 2 * slice;
-  assert.equal(turns.isDue, true);
+  const slice = new TimeSlice(() => time);
+  assert.equal(slice.isOver, false);
+  time = sliceLength - 1;
+  assert.equal(slice.isOver, false);
+  time = sliceLength;
+  assert.equal(slice.isOver, true);
+  await slice.renew();
+  assert.equal(slice.isOver, false);
+  time = 2 * sliceLength;
+  assert.equal(slice.isOver, true);
 });
 
 test('works that ask at the same time go on one after another, for one slice in each turn', async (context) => {

@@ -1,11 +1,11 @@
-/** The event loop in turns: *work* that takes long is done in parts, and other work of the process gets its turn in between. */
+/** Time slices of the event loop: *work* that takes long is done in parts, and other work of the process goes on in between. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
 /** Milliseconds that work may go on without giving the event loop back. */
-export const slice = 5;
+export const sliceLength = 5;
 
-/** Of one work: `if (turns.isDue) await turns.take()` stands between its parts. */
-export class Turns {
+/** Of one work: `if (slice.isOver) await slice.renew()` stands between its parts. */
+export class TimeSlice {
   readonly #now: () => number;
   readonly #length: number;
   readonly #next: () => Promise<void>;
@@ -15,18 +15,19 @@ export class Turns {
    * @param now milliseconds, never going back
    * @param next resolves in a later turn of the event loop
    */
-  constructor(now: () => number, length = slice, next: () => Promise<void> = nextTurn) {
+  constructor(now: () => number, length = sliceLength, next: () => Promise<void> = nextTurn) {
     this.#now = now;
     this.#length = length;
     this.#next = next;
     this.#end = now() + length;
   }
 
-  get isDue(): boolean {
+  get isOver(): boolean {
     return this.#now() >= this.#end;
   }
 
-  async take(): Promise<void> {
+  /** Resolves in a later turn of the event loop, in which the work may go on. */
+  async renew(): Promise<void> {
     await this.#next();
     this.#end = this.#now() + this.#length;
   }
@@ -56,15 +57,15 @@ export class TurnQueue {
   }
 
   /** For one work, from now on. */
-  turns(): Turns {
-    return new Turns(this.#now, slice, () => this.next());
+  slice(): TimeSlice {
+    return new TimeSlice(this.#now, sliceLength, () => this.next());
   }
 
   #open(): void {
     if (this.#isOpen || this.#waiting.length === 0) return;
     this.#isOpen = true;
     setImmediate(() => {
-      this.#sliceEnd = this.#now() + slice;
+      this.#sliceEnd = this.#now() + sliceLength;
       this.#begin();
     });
   }
