@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { checkImports } from './check-imports.ts';
+import { checkConsole, checkImports } from './check-imports.ts';
 
 const check = (files: Record<string, string>): string[] => checkImports(new Map(Object.entries(files)));
 
@@ -56,4 +56,16 @@ test('a ring is found, one that is closed by types too', () => {
     assert.deepEqual(check({ ...files, 'model/c.ts': closing }), [ring]);
   }
   assert.deepEqual(check({ ...files, 'model/c.ts': '' }), []);
+});
+
+test('the console imports itself, the client and what judges as the service does', () => {
+  const files = {
+    'api/client.ts': "import { createClient } from 'kindred/client';\nimport { language } from '../text/index.ts';",
+    'form/plan.ts': "import { compile } from '../../../src/schema/compiler.ts';",
+    'screens/List.vue': "<template />\n<script setup>\nimport { bind } from '../../../src/query/bind.ts';\n</script>",
+    'form/plan.test.ts': "import { defineModel } from '../../../src/model/define.ts';",
+  };
+  assert.deepEqual(checkConsole(new Map(Object.entries(files))), [
+    'console/src/screens/List.vue:3: the console may not import src/query/bind.ts',
+  ]);
 });

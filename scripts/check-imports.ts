@@ -47,6 +47,9 @@ export const TABLE: Readonly<Record<string, readonly string[]>> = {
 /** The package's own public names: inside src/ they would be a way around the table. */
 const OWN_NAMES = new Set(['kindred', 'kindred/client', 'kindred/testing']);
 
+/** What console/ may import of src/: the client, and what it needs to judge as the service does. */
+const OF_CONSOLE = ['client', 'schema', 'query/selector.ts', 'errors.ts'];
+
 interface Arrow {
   from: string;
   /** A path below src/, or the package's own name. */
@@ -72,6 +75,28 @@ export function checkImports(files: ReadonlyMap<string, string>): string[] {
     problems.push(`a ring of imports: ${ring.map((path) => `src/${path}`).join(' → ')}`);
   }
   return problems;
+}
+
+/** What is wrong with the imports of console/src/ (path below it → text). */
+export function checkConsole(files: ReadonlyMap<string, string>): string[] {
+  const problems: string[] = [];
+  for (const [path, text] of files) {
+    if (path.endsWith('.test.ts')) continue;
+    for (const { to, line } of arrowsOf(`console/src/${path}`, scriptOf(path, text))) {
+      const isOwn = to.startsWith('console/src/') || to === 'kindred/client';
+      const allowed = isOwn || OF_CONSOLE.some((one) => covers(`src/${one}`, to));
+      if (!allowed) problems.push(`console/src/${path}:${line}: the console may not import ${to}`);
+    }
+  }
+  return problems;
+}
+
+/** Of a component, the script with the lines where they stand; any other file as it is. */
+function scriptOf(path: string, text: string): string {
+  if (!path.endsWith('.vue')) return text;
+  const script = /<script[^>]*>([\s\S]*?)<\/script>/.exec(text);
+  if (!script) return '';
+  return '\n'.repeat(text.slice(0, script.index).split('\n').length - 1) + script[1];
 }
 
 /** The row of the table that a file falls under: the innermost folder that has one, or itself when it stands directly in src/. */
@@ -105,7 +130,7 @@ function judge({ from, to, typeOnly }: Arrow): string | undefined {
 
 /** The imports and re-exports of one file that lead to files of ours. */
 function arrowsOf(path: string, text: string): Arrow[] {
-  const { module, program, errors } = parseSync(path, text);
+  const { module, program, errors } = parseSync(path.replace(/\.vue$/, '.ts'), text);
   if (errors.length > 0) throw new Error(`src/${path}: ${errors[0]!.message}`);
   const found: { specifier: string; typeOnly: boolean; start: number }[] = [];
   for (const { moduleRequest, start } of module.staticImports) {
@@ -161,10 +186,10 @@ function rings(arrows: readonly Arrow[]): string[][] {
 }
 
 /** The sources below a folder: path below it with `/` → text. */
-export function readSources(folder: string): Map<string, string> {
+export function readSources(folder: string, kinds = /\.[cm]?tsx?$/): Map<string, string> {
   const files = new Map<string, string>();
   for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
-    if (!entry.isFile() || !/\.[cm]?tsx?$/.test(entry.name)) continue;
+    if (!entry.isFile() || !kinds.test(entry.name)) continue;
     const file = join(entry.parentPath, entry.name);
     files.set(file.slice(folder.length + 1).replaceAll('\\', '/'), readFileSync(file, 'utf8'));
   }
@@ -173,8 +198,9 @@ export function readSources(folder: string): Map<string, string> {
 
 if (import.meta.main) {
   const files = readSources(resolve(import.meta.dirname, '..', 'src'));
-  const problems = checkImports(files);
+  const ofConsole = readSources(resolve(import.meta.dirname, '..', 'console', 'src'), /\.(ts|vue)$/);
+  const problems = [...checkImports(files), ...checkConsole(ofConsole)];
   for (const problem of problems) console.error(problem);
-  console.log(`imports: ${files.size} files read, ${problems.length} problems`);
+  console.log(`imports: ${files.size + ofConsole.size} files read, ${problems.length} problems`);
   if (problems.length > 0) process.exitCode = 1;
 }

@@ -1,0 +1,103 @@
+/** The models that the caller may see (`GET /v3/models`), and one of them with its schema and indexes. */
+import { useQuery } from '@tanstack/vue-query';
+import { modelOf } from 'kindred/client';
+import type { MaybeRefOrGetter } from 'vue';
+import { computed, toValue } from 'vue';
+import { language } from '../text/index.ts';
+import { client } from './client.ts';
+
+export type JsonSchema = boolean | { readonly [keyword: string]: unknown };
+
+/** A text, or the same in several languages. */
+export type Titled = string | { readonly [language: string]: string };
+
+export interface ModelSummary {
+  readonly group: string;
+  readonly version: string;
+  readonly kind: string;
+  readonly singular: string;
+  readonly plural: string;
+  /** Absent for the service's own. */
+  readonly plugin?: string;
+  readonly state: 'building' | 'ready' | 'degraded';
+  /** While it is building: from 0 to 1. */
+  readonly progress?: number;
+  readonly problems?: readonly { readonly name?: string; readonly message: string }[];
+  /** Only for who may list all of them. */
+  readonly objects?: number;
+  /** What the caller may do with at least some objects. */
+  readonly verbs: readonly string[];
+  readonly subresources?: readonly string[];
+  readonly presentation?: {
+    readonly title?: Titled;
+    readonly description?: Titled;
+    readonly icon?: string;
+    readonly columns?: readonly string[];
+    readonly summary?: string;
+  };
+}
+
+export interface IndexInfo {
+  readonly name: string;
+  readonly keyType: string;
+  readonly multi: boolean;
+  readonly unique: boolean;
+  readonly nullable: boolean;
+  readonly order: 'ASC' | 'DESC';
+  /** As written in a selector; `exists` and `absent` besides. */
+  readonly operators: readonly string[];
+  readonly builtIn: boolean;
+}
+
+export interface ModelDetails extends ModelSummary {
+  readonly schema: JsonSchema;
+  readonly indexes: readonly IndexInfo[];
+}
+
+/** `cities.atlas.example.com`: how a model is named in addresses. */
+export const typeOf = ({ plural, group }: Pick<ModelSummary, 'plural' | 'group'>): string =>
+  group === '' ? plural : `${plural}.${group}`;
+
+/** Where the objects of a model are. */
+export const pathOf = ({ group, version, plural }: Pick<ModelSummary, 'group' | 'version' | 'plural'>): string =>
+  group === '' ? `/api/${version}/${plural}` : `/apis/${group}/${version}/${plural}`;
+
+/** The model for the calls of `kindred/client`. */
+export const clientModelOf = ({ group, version, kind, singular, plural }: ModelSummary) =>
+  modelOf({ group, version, kind, singular, plural });
+
+/** A text in the reader's language, else in English, else in any. */
+export function inLanguage(text: Titled | undefined): string | undefined {
+  if (text === undefined || typeof text === 'string') return text;
+  return text[language.value] ?? text.en ?? Object.values(text)[0];
+}
+
+export const titleOf = (model: Pick<ModelSummary, 'presentation' | 'kind'>): string =>
+  inLanguage(model.presentation?.title) ?? model.kind;
+
+/** The models of plugins are the reader's own. */
+export const isOwn = (model: ModelSummary): boolean => model.plugin !== undefined;
+
+export const mayList = (model: ModelSummary): boolean => model.verbs.includes('list');
+
+export const modelsQuery = {
+  queryKey: ['models'],
+  queryFn: ({ signal }: { signal: AbortSignal }) =>
+    client.request<{ models: ModelSummary[] }>('GET', '/v3/models', { signal }).then(({ models }) => models),
+  refetchInterval: 30_000,
+} as const;
+
+export function useModels() {
+  return useQuery(modelsQuery);
+}
+
+/** The model of an address, with its schema and indexes. */
+export function useModel(type: MaybeRefOrGetter<string>) {
+  return useQuery({
+    queryKey: computed(() => ['model', toValue(type)]),
+    queryFn: ({ signal }) =>
+      client.request<ModelDetails>('GET', `/v3/models/${encodeURIComponent(toValue(type))}`, { signal }),
+    enabled: computed(() => toValue(type) !== ''),
+    staleTime: 10_000,
+  });
+}

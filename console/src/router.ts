@@ -1,0 +1,62 @@
+/** The addresses of the console, one line each. */
+import { nextTick } from 'vue';
+import type { RouteRecordRaw } from 'vue-router';
+import { createRouter, createWebHistory } from 'vue-router';
+import { isSignedIn } from './api/session.ts';
+
+declare module 'vue-router' {
+  interface RouteMeta {
+    /** Query parameters that the screen knows; any other is named in a notice. */
+    readonly parameters?: readonly string[];
+    /** Without the frame, for who is not signed in. */
+    readonly bare?: true;
+  }
+}
+
+const selectors = ['fieldSelector', 'labelSelector'];
+
+const routes: RouteRecordRaw[] = [
+  {
+    path: '/sign-in',
+    component: () => import('./screens/sign-in/SignInScreen.vue'),
+    meta: { bare: true, parameters: ['return'] },
+  },
+  {
+    path: '/objects/:type',
+    component: () => import('./screens/list/ListScreen.vue'),
+    props: true,
+    meta: { parameters: [...selectors, 'sort', 'page', 'size', 'columns', 'live', 'view', 'explain'] },
+  },
+  {
+    path: '/objects/:type/:name',
+    component: () => import('./screens/object/ObjectScreen.vue'),
+    props: true,
+    meta: { parameters: ['tab'] },
+  },
+  {
+    path: '/create/:type',
+    component: () => import('./screens/create/CreateScreen.vue'),
+    props: true,
+    meta: { parameters: ['tab', 'from'] },
+  },
+  { path: '/import', component: () => import('./screens/import/ImportScreen.vue') },
+  { path: '/:path(.*)*', component: () => import('./screens/missing/MissingScreen.vue') },
+];
+
+export const router = createRouter({
+  history: createWebHistory('/console/'),
+  routes,
+  scrollBehavior: (_to, _from, saved) => saved ?? false,
+});
+
+router.beforeEach((to) => {
+  if (to.meta.bare || isSignedIn.value) return true;
+  return { path: '/sign-in', query: to.fullPath === '/' ? {} : { return: to.fullPath } };
+});
+
+// The heading of the new screen says where the reader is; the first screen leaves the focus where the browser put it.
+router.afterEach(async (to, from, failure) => {
+  if (failure || from.matched.length === 0 || to.path === from.path) return;
+  await nextTick();
+  document.querySelector<HTMLElement>('main h1')?.focus();
+});

@@ -1,0 +1,32 @@
+/** Numbers, times and sizes, as the language of the reader writes them. */
+import { language } from './index.ts';
+
+export const formatNumber = (value: number, digits = 3): string =>
+  value.toLocaleString(language.value, { maximumFractionDigits: digits });
+
+/** The exact time, in the reader's zone. */
+export const formatTime = (time: string | number | Date): string =>
+  new Date(time).toLocaleString(language.value, { dateStyle: 'medium', timeStyle: 'medium' });
+
+const units = [
+  ['year', 31_557_600],
+  ['month', 2_629_800],
+  ['day', 86_400],
+  ['hour', 3_600],
+  ['minute', 60],
+] as const;
+
+/** "3 minutes ago", from `now` in milliseconds. */
+export function formatAge(time: string | number | Date, now: number): string {
+  const seconds = (new Date(time).getTime() - now) / 1_000;
+  const [unit, length] = units.find(([, length]) => Math.abs(seconds) >= length) ?? (['second', 1] as const);
+  const words = new Intl.RelativeTimeFormat(language.value, { numeric: 'auto', style: 'short' });
+  return words.format(Math.trunc(seconds / length), unit);
+}
+
+export function formatBytes(bytes: number): string {
+  const steps = ['byte', 'kilobyte', 'megabyte', 'gigabyte', 'terabyte'];
+  const step = bytes < 1 ? 0 : Math.min(steps.length - 1, Math.floor(Math.log10(bytes) / 3));
+  const style = { style: 'unit', unit: steps[step]!, unitDisplay: 'short', maximumFractionDigits: 1 } as const;
+  return (bytes / 1_000 ** step).toLocaleString(language.value, style);
+}

@@ -1,0 +1,46 @@
+import { fileURLToPath } from 'node:url';
+import vue from '@vitejs/plugin-vue';
+import { defineConfig } from 'vite';
+
+/** What the service says too (src/http/console.ts); the dev server needs its own socket and inline styles besides. */
+const contentSecurityPolicy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self' 'unsafe-inline'",
+  "img-src 'self' data: blob:",
+  "font-src 'self'",
+  "connect-src 'self' ws://127.0.0.1:8091",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ');
+
+const service = { target: process.env.KINDRED_SERVER ?? 'http://127.0.0.1:8090' };
+
+export default defineConfig({
+  root: import.meta.dirname,
+  base: '/console/',
+  plugins: [vue()],
+  resolve: {
+    alias: { 'kindred/client': fileURLToPath(new URL('../src/client/client.ts', import.meta.url)) },
+  },
+  define: { __VUE_OPTIONS_API__: 'false', __VUE_PROD_DEVTOOLS__: 'false' },
+  build: {
+    outDir: fileURLToPath(new URL('../dist/console', import.meta.url)),
+    emptyOutDir: true,
+    target: 'es2024',
+    sourcemap: false,
+    // Which files a screen loads: the budget reads it (scripts/check-console.ts), and it is not part of the package.
+    manifest: true,
+    assetsInlineLimit: 0,
+    modulePreload: { polyfill: false },
+    reportCompressedSize: false,
+  },
+  server: {
+    host: '127.0.0.1',
+    port: 8091,
+    strictPort: true,
+    headers: { 'content-security-policy': contentSecurityPolicy },
+    proxy: { '/apis': service, '/api': service, '/v3': service, '/metrics': service, '/readyz': service },
+  },
+});

@@ -1,0 +1,83 @@
+// Builds console/ into dist/console/ (`npm run build` does it too): Vite's files, each text also compressed, and a list of them all.
+import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { extname, join, resolve } from 'node:path';
+import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
+
+const types: Readonly<Record<string, string>> = {
+  '.css': 'text/css; charset=utf-8',
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.svg': 'image/svg+xml',
+  '.txt': 'text/plain; charset=utf-8',
+  '.wasm': 'application/wasm',
+};
+
+/** One file of dist/console/manifest.json. */
+export interface ConsoleFile {
+  /** Below dist/console/, with `/`. */
+  readonly path: string;
+  readonly type: string;
+  readonly size: number;
+  /** In hexadecimal, of the file as it is. */
+  readonly sha256: string;
+  /** What stands beside it: `<path>.br` for `br`, `<path>.gz` for `gzip`. */
+  readonly encodings: readonly ('br' | 'gzip')[];
+}
+
+export interface ConsoleManifest {
+  readonly files: readonly ConsoleFile[];
+  /** Of each module of the sources, the files that a browser loads before it runs, in bytes after gzip. */
+  readonly loads: Readonly<Record<string, Readonly<Record<string, number>>>>;
+}
+
+interface Chunk {
+  readonly file: string;
+  readonly css?: readonly string[];
+  readonly imports?: readonly string[];
+}
+
+const root = resolve(import.meta.dirname, '..');
+const folder = join(root, 'dist', 'console');
+
+export async function buildConsole(): Promise<void> {
+  const workspace = createRequire(join(root, 'console', 'package.json'));
+  const { build } = (await import(workspace.resolve('vite'))) as typeof import('vite');
+  await build({ configFile: join(root, 'console', 'vite.config.ts'), logLevel: 'warn' });
+  const chunks = JSON.parse(readFileSync(join(folder, '.vite', 'manifest.json'), 'utf8')) as Record<string, Chunk>;
+  rmSync(join(folder, '.vite'), { recursive: true });
+
+  const gzipped = new Map<string, number>();
+  const files = readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry): ConsoleFile => {
+      const file = join(entry.parentPath, entry.name);
+      const path = file.slice(folder.length + 1).replaceAll('\\', '/');
+      const type = types[extname(path)];
+      if (!type)
+        throw new Error(`dist/console/${path}: a kind of file without a media type in scripts/build-console.ts`);
+      const bytes = readFileSync(file);
+      const zipped = gzipSync(bytes, { level: 9 });
+      gzipped.set(path, zipped.length);
+      writeFileSync(`${file}.gz`, zipped);
+      const params = { [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length };
+      writeFileSync(`${file}.br`, brotliCompressSync(bytes, { params }));
+      const sha256 = createHash('sha256').update(bytes).digest('hex');
+      return { path, type, size: bytes.length, sha256, encodings: ['br', 'gzip'] };
+    })
+    .sort((a, b) => (a.path < b.path ? -1 : 1));
+
+  const loadsOf = (key: string, found: Record<string, number> = {}): Record<string, number> => {
+    const { file, css = [], imports = [] } = chunks[key]!;
+    if (file in found) return found;
+    for (const path of [file, ...css]) found[path] = gzipped.get(path)!;
+    for (const next of imports) loadsOf(next, found);
+    return found;
+  };
+  const loads = Object.fromEntries(Object.keys(chunks).map((key) => [key, loadsOf(key)]));
+  const manifest: ConsoleManifest = { files, loads };
+  writeFileSync(join(folder, 'manifest.json'), `${JSON.stringify(manifest, undefined, 2)}\n`);
+}
+
+if (import.meta.main) await buildConsole();
