@@ -15,7 +15,7 @@ export const TABLE: Readonly<Record<string, readonly string[]>> = {
   schema: [],
   model: ['schema'],
   store: ['runtime'],
-  indexes: ['model'],
+  indexes: ['model', 'runtime'],
   query: ['indexes', 'model', 'runtime'],
   resource: ['schema', 'model', 'indexes', 'query', 'store', 'runtime'],
   controller: ['resource', 'query', 'model', 'store', 'runtime'],

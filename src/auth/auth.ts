@@ -1,6 +1,5 @@
 /** Everything about who may do what, put together: what `service.ts` wires. */
 import { randomBytes } from 'node:crypto';
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { ModelType } from '../model/model-type.ts';
 import type { ExtensionObject } from '../model/object.ts';
 import type { SchemeRegistry } from '../model/registry.ts';
@@ -11,6 +10,7 @@ import type { ExtensionClient } from '../resource/extension-client.ts';
 import type { Feed } from '../resource/feed.ts';
 import type { ModelHooks } from '../resource/hooks.ts';
 import type { Logger } from '../runtime/logger.ts';
+import { TimeSlice } from '../runtime/time-slice.ts';
 import type { Timers } from '../runtime/timers.ts';
 import { AuditLog } from './audit.ts';
 import type { Credentials, PluginAuthenticator } from './authentication/authenticator.ts';
@@ -285,16 +285,13 @@ export class Auth {
   }
 
   async *#stored(type: ModelType): AsyncGenerator<{ id: number; object: ExtensionObject }> {
-    const { monotonicNow } = this.#parts;
-    let sliceEnd = monotonicNow() + slice;
+    const slice = new TimeSlice(this.#parts.monotonicNow);
     for (let after = 0; ; ) {
       const rows = await this.#runtime!.scan(type, after, scanLimit);
       for (const { id, bytes } of rows) {
         yield { id, object: JSON.parse(Buffer.from(bytes).toString()) as ExtensionObject };
         after = id;
-        if (monotonicNow() < sliceEnd) continue;
-        await nextTurn();
-        sliceEnd = monotonicNow() + slice;
+        if (slice.isOver) await slice.renew();
       }
       if (rows.length === 0) return;
     }
@@ -309,8 +306,6 @@ export class Auth {
 }
 
 const scanLimit = 1_000;
-/** Milliseconds for which reading stored objects may hold the event loop at once. */
-const slice = 10;
 const reloadDelay = 1_000;
 
 /** Users before what refers to them. */

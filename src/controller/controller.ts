@@ -2,6 +2,7 @@
  * Runs one reconciler. A *term* is the time between taking the controller's lease and losing it: each term has its own
  * queue, and it begins with a listing of everything, so a term needs to know nothing of what another replica did.
  */
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { messageOf } from '../errors.ts';
 import type { ModelType } from '../model/model-type.ts';
 import type { ExtensionObject } from '../model/object.ts';
@@ -327,7 +328,7 @@ export class RunningController {
         await this.#map(term, watched.toNames, change.objectBefore());
         await this.#map(term, watched.toNames, change.object());
       }
-      if (i % callsInARow === callsInARow - 1) await turn();
+      if (i % callsInARow === callsInARow - 1) await nextTurn();
     }
     term.settling = false;
     if (term.pending.length > 0) this.#schedule(term);
@@ -379,7 +380,7 @@ export class RunningController {
       const next = term.queue.take();
       if (!next) return;
       await this.#call(term, next.name, next.waited);
-      if (calls % callsInARow === 0) await turn();
+      if (calls % callsInARow === 0) await nextTurn();
     }
   }
 
@@ -458,9 +459,4 @@ function sameModel(a: Scheme, b: Scheme): boolean {
 /** By shape: the result may come from another copy of the class. */
 function asksAgain(result: unknown): result is Result {
   return typeof result === 'object' && result !== null && (result as Result).requeue === true;
-}
-
-/** Lets everything else of the process have its turn. */
-function turn(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
 }

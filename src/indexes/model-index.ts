@@ -1,6 +1,6 @@
 /** All indexes of one model, in memory. Objects are *slots*: dense numbers that are used again when an object is gone. */
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { IndexDefinition, IndexEntry } from '../model/index-entry.ts';
+import { TimeSlice } from '../runtime/time-slice.ts';
 import { grown, none } from './arrays.ts';
 import { deletedField, fieldsOf, firstDeclared, keysOf, nameField } from './field.ts';
 import type { FieldIndex } from './field-index.ts';
@@ -173,21 +173,15 @@ export class ModelIndex {
     rows: AsyncIterable<readonly IndexRow[]>,
     options: { onProgress(done: number): void; slice?: number },
   ): Promise<void> {
-    const slice = options.slice ?? 8;
-    let until = performance.now() + slice;
-    const free = async () => {
-      if (performance.now() < until) return;
-      await nextTurn();
-      until = performance.now() + slice;
-    };
+    const slice = new TimeSlice(() => performance.now(), options.slice ?? 8);
     for await (const portion of rows) {
       for (let i = 0; i < portion.length; i++) {
         this.#append(portion[i]!);
-        if (i % 64 === 63) await free();
+        if (i % 64 === 63 && slice.isOver) await slice.renew();
       }
       options.onProgress(this.size);
     }
-    for (const _ of this.#finish()) await free();
+    for (const _ of this.#finish()) if (slice.isOver) await slice.renew();
   }
 
   #append({ entry, id, revision, length = 0 }: IndexRow): void {

@@ -71,9 +71,9 @@ async function follow(server: Server) {
     monotonicNow: () => performance.now(),
     logger: { error: () => undefined },
     timers: {
-      after: (milliseconds, run, isIdle) => {
-        const isRetry = !isIdle && milliseconds < 1_500;
-        if (isRetry) retries++;
+      after: (milliseconds, run) => {
+        // The others are the question every 500 ms and the limit of a read.
+        if (milliseconds !== 500 && milliseconds < 1_500) retries++;
         const timer = setTimeout(run, milliseconds);
         return () => clearTimeout(timer);
       },

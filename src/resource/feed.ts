@@ -6,7 +6,10 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { KindredError } from '../errors.ts';
 import { localized } from '../locales/localized.ts';
+import { delayAfter } from '../runtime/backoff.ts';
 import { TimeSlice } from '../runtime/time-slice.ts';
+import type { Timers } from '../runtime/timers.ts';
+import { awaitedTimers, pause, systemTimers } from '../runtime/timers.ts';
 import type { CommittedWrite } from '../store/commit-queue.ts';
 import type { Change, ChangesNarrowing, Store, Write } from '../store/store.ts';
 import { asBuffer } from './bytes.ts';
@@ -17,14 +20,6 @@ import type { ModelMemory } from './memory.ts';
 /** A write with the memory that it is applied to. */
 export interface ModelWrite extends Write, KnownChange {
   readonly memory: ModelMemory;
-}
-
-interface Timers {
-  /**
-   * Runs once after so many milliseconds; the returned function cancels it.
-   * @param isIdle nobody waits for it: it keeps no process alive
-   */
-  after(milliseconds: number, run: () => void, isIdle?: boolean): () => void;
 }
 
 /** Called in the order of subscription; must be quick and must not throw. */
@@ -44,17 +39,9 @@ export interface FeedDependencies {
   /** Milliseconds, never going back. */
   readonly monotonicNow: () => number;
   readonly logger: { error(details: object, message: string): void };
-  /** Default: those of the process. */
-  readonly timers?: Timers;
+  /** Default: the machine's. */
+  readonly timers?: Pick<Timers, 'after'>;
 }
-
-const processTimers: Timers = {
-  after(milliseconds, run, isIdle = false) {
-    const timer = setTimeout(run, milliseconds);
-    if (isIdle) timer.unref();
-    return () => clearTimeout(timer);
-  },
-};
 
 /** A part of the log as it was read. */
 export interface LogPortion {
@@ -73,7 +60,7 @@ const currentTimeout = 1_800;
 const heartbeat = 500;
 
 /** Milliseconds between tries to read a log that is away, or has not yet what is known to be committed. */
-const retryPause = { shortest: 10, longest: 1_000 };
+const retryDelays = { minDelay: 10, maxDelay: 1_000 };
 
 /** Recent changes for joining watches. Only the newest `parsed` keep parsed objects; older ones keep bytes and are parsed on demand. */
 const recentLimit = { changes: 512, bytes: 8 * 2 ** 20, parsed: 64 };
@@ -90,7 +77,7 @@ type Mark = Pick<Change, 'revision' | 'type' | 'id' | 'name' | 'time' | 'bytes'>
 
 export class Feed {
   readonly #dependencies: FeedDependencies;
-  readonly #timers: Timers;
+  readonly #timers: Pick<Timers, 'after'>;
   readonly #subscribers = new Set<FeedSubscriber>();
   readonly #own = new Map<number, { write: ModelWrite; id: number; time: number }>();
   #waiters: { revision: number; resolve: () => void }[] = [];
@@ -121,7 +108,7 @@ export class Feed {
 
   constructor(dependencies: FeedDependencies) {
     this.#dependencies = dependencies;
-    this.#timers = dependencies.timers ?? processTimers;
+    this.#timers = dependencies.timers ?? awaitedTimers;
   }
 
   /** The revision that the memory reflects. */
@@ -282,7 +269,8 @@ export class Feed {
   }
 
   #awaitBeat(): void {
-    this.#cancelBeat = this.#timers.after(heartbeat, () => void this.#beat(), true);
+    const timers = this.#dependencies.timers ?? systemTimers;
+    this.#cancelBeat = timers.after(heartbeat, () => void this.#beat());
   }
 
   async #inTime<T>(work: Promise<T>): Promise<T> {
@@ -324,7 +312,7 @@ export class Feed {
   }
 
   async #catchUp(): Promise<void> {
-    let pause: number = retryPause.shortest;
+    let failures = 0;
     let reported = '';
     for (;;) {
       this.#applyOwn();
@@ -333,7 +321,7 @@ export class Feed {
         const isNew = this.#isRecognised ? await this.#readLog() : await this.#recognise();
         reported = '';
         if (isNew) {
-          pause = retryPause.shortest;
+          failures = 0;
           continue;
         }
       } catch (error) {
@@ -343,8 +331,7 @@ export class Feed {
           this.#dependencies.logger.error({ err: error }, 'The change log could not be read; trying again');
         reported = reason;
       }
-      await new Promise<void>((resolve) => this.#timers.after(pause, resolve));
-      pause = Math.min(pause * 2, retryPause.longest);
+      await pause(this.#timers, delayAfter(++failures, retryDelays));
     }
   }
 

@@ -9,6 +9,16 @@ export interface Timers {
 /** Node fires a longer timer at once; whoever waits longer looks at the time again when it fires. */
 export const longestTimer = 2 ** 31 - 1;
 
+type Waiting = Pick<Timers, 'after'>;
+
+/** The machine's time, for pauses and limits of what somebody awaits: such a timer keeps the process alive. */
+export const awaitedTimers: Waiting = {
+  after(milliseconds, run) {
+    const timer = setTimeout(run, Math.min(milliseconds, longestTimer));
+    return () => clearTimeout(timer);
+  },
+};
+
 /** The machine's time. A timer keeps no process alive. */
 export const systemTimers: Timers = {
   now: () => Date.now(),
@@ -18,8 +28,6 @@ export const systemTimers: Timers = {
     return () => clearTimeout(timer);
   },
 };
-
-type Waiting = Pick<Timers, 'after'>;
 
 /** Resolves after so many milliseconds, or as soon as the signal aborts. */
 export function pause(timers: Waiting, milliseconds: number, signal?: AbortSignal): Promise<void> {

@@ -31,15 +31,13 @@ function manualTime() {
   return {
     now: () => now,
     timers: {
-      setTimeout: (callback: () => void, milliseconds: number) => {
+      after: (milliseconds: number, callback: () => void) => {
         const timer = { at: now + milliseconds, callback };
         timers.push(timer);
-        return timer;
+        return () => {
+          timers = timers.filter((one) => one !== timer);
+        };
       },
-      clearTimeout: (timer: unknown) => {
-        timers = timers.filter((one) => one !== timer);
-      },
-      setImmediate: (callback: () => void) => setImmediate(callback),
     },
     pass(milliseconds: number) {
       now += milliseconds;

@@ -3,19 +3,16 @@
  * fsync serve all of them. One queue has at most one commit under way; the next begins before the callers of the one
  * before are told, so that store and memory work at the same time.
  */
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { TimeSlice } from '../runtime/time-slice.ts';
+import type { Timers } from '../runtime/timers.ts';
+import { awaitedTimers } from '../runtime/timers.ts';
 import { notReady, tooManyWrites, unknownOutcome } from './failure.ts';
 import type { Commits, Write, WriteResult } from './store.ts';
 
 export interface CommittedWrite {
   readonly write: Write;
   readonly result: Extract<WriteResult, { ok: true }>;
-}
-
-interface Timers {
-  setTimeout(callback: () => void, milliseconds: number): unknown;
-  clearTimeout(timer: unknown): void;
-  /** Runs the callback once the I/O that is at hand has been dealt with. */
-  setImmediate(callback: () => void): unknown;
 }
 
 export interface CommitQueueOptions {
@@ -33,8 +30,8 @@ export interface CommitQueueOptions {
   readonly maxWaitingBytes?: number;
   /** Milliseconds after which a write is answered even though its commit is not: UnknownOutcome, NotReady when it was not sent. Default 10,000. */
   readonly timeout?: number;
-  /** Default: those of the process. */
-  readonly timers?: Timers;
+  /** Default: the machine's. */
+  readonly timers?: Pick<Timers, 'after'>;
   /**
    * The successful writes of a transaction in revision order, before their promises resolve; also of writes whose
    * callers were told UnknownOutcome in the meantime. A large transaction is told in several calls. Must not throw.
@@ -53,18 +50,12 @@ interface Waiting {
 }
 
 /**
- * Writes that are told about in one turn of the event loop, and after how many milliseconds it ends all the same: each is
- * brought into the indexes, sent to whoever watches, answered, and followed by the next of its caller.
+ * Writes that are told about in one time slice, at most: each is brought into the indexes, sent to whoever watches,
+ * answered, and followed by the next of its caller.
  */
-const slice = { writes: 64, time: 5 };
+const writesInARow = 64;
 /** Writes that are told about at once, and their bytes: a single one may have more. */
 const handful = { writes: 8, bytes: 16 * 2 ** 10 };
-
-const processTimers: Timers = {
-  setTimeout: (callback, milliseconds) => setTimeout(callback, milliseconds),
-  clearTimeout: (timer) => clearTimeout(timer as NodeJS.Timeout),
-  setImmediate: (callback) => setImmediate(callback),
-};
 
 export class CommitQueue {
   readonly #store: Commits;
@@ -73,7 +64,7 @@ export class CommitQueue {
   #waitingBytes = 0;
   #underWay: Waiting[] = [];
   #running: Promise<void> | undefined;
-  #timer: unknown;
+  #cancelTimer: (() => void) | undefined;
   #stopped = false;
 
   constructor(store: Commits, options: CommitQueueOptions) {
@@ -84,7 +75,7 @@ export class CommitQueue {
       maxWaiting: 20_000,
       maxWaitingBytes: 64 * 2 ** 20,
       timeout: 10_000,
-      timers: processTimers,
+      timers: awaitedTimers,
       monotonicNow: () => performance.now(),
       ...options,
     };
@@ -118,10 +109,9 @@ export class CommitQueue {
       const deadline = this.#options.now() + this.#options.timeout;
       this.#waiting.push({ write, deadline, resolve, reject, answered: false });
       this.#waitingBytes = bytes;
-      this.#timer ??= this.#options.timers.setTimeout(() => this.#expire(), this.#options.timeout);
-      this.#running ??= new Promise<void>((started) => this.#options.timers.setImmediate(started)).then(() =>
-        this.#run(),
-      );
+      this.#cancelTimer ??= this.#options.timers.after(this.#options.timeout, () => this.#expire());
+      // Once the I/O that is at hand has been dealt with.
+      this.#running ??= nextTurn().then(() => this.#run());
     });
   }
 
@@ -138,14 +128,13 @@ export class CommitQueue {
       const answer = await outcome;
       sent = undefined;
       if ('results' in answer) {
-        let sliceEnd = this.#options.monotonicNow() + slice.time;
+        const slice = new TimeSlice(this.#options.monotonicNow);
         let sliceStart = 0;
         for (let at = 0; at < batch.length; ) {
           // The store works on the next batch while this one is told about.
           sent ??= this.#send();
-          if (at > 0 && (at - sliceStart >= slice.writes || this.#options.monotonicNow() >= sliceEnd)) {
-            await new Promise<void>((resolve) => this.#options.timers.setImmediate(resolve));
-            sliceEnd = this.#options.monotonicNow() + slice.time;
+          if (at > 0 && (at - sliceStart >= writesInARow || slice.isOver)) {
+            await slice.renew();
             sliceStart = at;
           }
           const end = handfulEnd(batch, at);
@@ -156,8 +145,8 @@ export class CommitQueue {
       sent ??= this.#send();
     }
     this.#running = undefined;
-    if (this.#timer !== undefined) this.#options.timers.clearTimeout(this.#timer);
-    this.#timer = undefined;
+    this.#cancelTimer?.();
+    this.#cancelTimer = undefined;
   }
 
   /** Begins a transaction with what waits; undefined when nothing does. */
@@ -227,7 +216,8 @@ export class CommitQueue {
       }
     }
     const next = this.#underWay.find((one) => !one.answered) ?? this.#waiting[0];
-    this.#timer = next && this.#options.timers.setTimeout(() => this.#expire(), Math.max(next.deadline - now, 1));
+    const { timers } = this.#options;
+    this.#cancelTimer = next && timers.after(Math.max(next.deadline - now, 1), () => this.#expire());
   }
 }
 

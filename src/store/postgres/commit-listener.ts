@@ -1,6 +1,10 @@
 import type { Client } from 'pg';
+import { delayAfter } from '../../runtime/backoff.ts';
+import { awaitedTimers, pause } from '../../runtime/timers.ts';
 import type { CommitWatch } from '../server/dialect.ts';
 import { channel } from './statements.ts';
+
+const delays = { minDelay: 50, maxDelay: 2_000 };
 
 /** A connection that the server tells of commits; after a break listeners are called, for they may have missed some. */
 export class CommitListener implements CommitWatch {
@@ -46,7 +50,7 @@ export class CommitListener implements CommitWatch {
   }
 
   async #run(): Promise<void> {
-    let wait = 50;
+    let failures = 0;
     let lost = false;
     while (this.#listeners.size > 0) {
       try {
@@ -57,7 +61,7 @@ export class CommitListener implements CommitWatch {
         await client.query(`LISTEN ${channel}`);
         if (lost) this.#warn('the connection that is told of commits is back');
         lost = false;
-        wait = 50;
+        failures = 0;
         this.#call();
         if (this.#listeners.size === 0) this.#destroy(client);
         await ended;
@@ -67,8 +71,7 @@ export class CommitListener implements CommitWatch {
       if (this.#listeners.size === 0) break;
       if (!lost) this.#warn('the connection that is told of commits broke; connecting again');
       lost = true;
-      await new Promise((resolve) => setTimeout(resolve, wait));
-      wait = Math.min(wait * 2, 2_000);
+      await pause(awaitedTimers, delayAfter(++failures, delays));
     }
     this.#running = undefined;
   }

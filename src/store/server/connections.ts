@@ -1,5 +1,6 @@
 /** The connections of a store to its server: admitted before they are read from, replaced when they break. */
 import { randomInt } from 'node:crypto';
+import { awaitedTimers, pause } from '../../runtime/timers.ts';
 import { notReady } from '../failure.ts';
 import { maxSnapshots } from '../limits.ts';
 import { Admission } from './admission.ts';
@@ -120,7 +121,7 @@ export class ServerConnections<C extends { release(): void }> {
         return await run();
       } catch (error) {
         if (!this.#dialect.isRepeatable(error) || attempt === attempts) throw this.#dialect.translate(error);
-        await pause(randomInt(1, 5 * attempt));
+        await pause(awaitedTimers, randomInt(1, 5 * attempt));
       }
     }
   }
@@ -137,8 +138,4 @@ export class ServerConnections<C extends { release(): void }> {
 /** Why a connection is given up that does not answer. */
 export function late(): Error {
   return new Error('the database did not answer in time');
-}
-
-export function pause(milliseconds: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, milliseconds));
 }

@@ -5,7 +5,9 @@
  * same protocol have; a transaction that was undone for the sake of another one is tried again.
  */
 import { randomInt } from 'node:crypto';
+import { delayAfter } from '../../runtime/backoff.ts';
 import { SerialQueue } from '../../runtime/serial-queue.ts';
+import { awaitedTimers, pause } from '../../runtime/timers.ts';
 import type { KnownClaim } from '../decide.ts';
 import { planBatch, planClaimRepair, questionsOf } from '../decide.ts';
 import { expired, notReady, unknownOutcome } from '../failure.ts';
@@ -26,11 +28,11 @@ import type {
   Write,
   WriteResult,
 } from '../store.ts';
-import { late, pause, ServerConnections } from './connections.ts';
+import { late, ServerConnections } from './connections.ts';
 import type { CommitWatch, Dialect, Query, SqlRow, Value } from './dialect.ts';
 import { CommitFailure } from './dialect.ts';
 import { Poller } from './poller.ts';
-import { commitTimeout, longQuery, resolveTimeout, shortQuery } from './timeouts.ts';
+import { commitTimeout, longQuery, resolveDelays, resolveTimeout, shortQuery } from './timeouts.ts';
 
 export class SqlServerStore<C extends { release(): void }> implements Store {
   readonly shared = true;
@@ -163,13 +165,14 @@ export class SqlServerStore<C extends { release(): void }> implements Store {
         return true;
       }, resolveTimeout);
     const deadline = Date.now() + resolveTimeout;
-    for (let wait = 50; ; wait = Math.min(wait * 2, 1_000)) {
+    for (let failures = 1; ; failures++) {
       try {
         return await ask();
       } catch (error) {
         if ((error as { code?: unknown }).code === 'UnknownOutcome') throw error;
-        if (Date.now() + wait > deadline || this.#connections.isClosed) throw unknownOutcome(cause.message, cause);
-        await pause(wait);
+        const delay = delayAfter(failures, resolveDelays);
+        if (Date.now() + delay > deadline || this.#connections.isClosed) throw unknownOutcome(cause.message, cause);
+        await pause(awaitedTimers, delay);
       }
     }
   }

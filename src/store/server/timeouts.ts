@@ -9,5 +9,7 @@ export const lockWait = 1_500;
 export const commitTimeout = 9_000;
 /** For learning what became of a batch whose connection broke. */
 export const resolveTimeout = 8_000;
+/** Between two questions for that. */
+export const resolveDelays = { minDelay: 50, maxDelay: 1_000 };
 /** That closing a store waits for connections that are in use, or that the server does not let go. */
 export const closeTimeout = 5_000;
