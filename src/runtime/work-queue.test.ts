@@ -57,6 +57,22 @@ describe('work queue', () => {
     assert.equal(clock.pending, 0);
   });
 
+  it('tells when the first wait ends, and ends all of them on demand', async () => {
+    const { clock, queue, takeAll } = make();
+    assert.equal(queue.nextDue, undefined);
+    queue.addAfter('a', 100);
+    queue.addAfter('b', 50);
+    assert.equal(queue.nextDue, clock.now() + 50);
+    queue.addDelayed();
+    assert.equal(queue.nextDue, undefined);
+    assert.deepEqual(takeAll(), ['a', 'b']);
+    queue.done('a', 70);
+    await clock.advance(60);
+    assert.deepEqual(takeAll(), [], 'the end of a wait that was cut short');
+    await clock.advance(10);
+    assert.deepEqual(takeAll(), ['a']);
+  });
+
   it('forgets an earlier wait when the worker says what comes next', async () => {
     const { clock, queue, takeAll } = make();
     queue.add('a');

@@ -46,6 +46,12 @@ export class WorkQueue {
     return this.#delayed.size;
   }
 
+  /** When the first of these is over, milliseconds since the epoch; undefined when none waits. */
+  get nextDue(): number | undefined {
+    const due = Math.min(...[...this.#delayed.values()].map((delayed) => delayed.due));
+    return due < Infinity ? due : undefined;
+  }
+
   /** Does nothing for a name that is dirty already. */
   add(name: string): void {
     if (this.#closed || this.#dirty.has(name)) return;
@@ -70,6 +76,13 @@ export class WorkQueue {
     this.#delayed.set(name, delayed);
     this.#push(delayed);
     this.#arm();
+  }
+
+  /** Adds every name that waits for its time. */
+  addDelayed(): void {
+    const names = [...this.#delayed.keys()];
+    this.#delayed.clear();
+    for (const name of names) this.add(name);
   }
 
   /** The next name for a worker, which calls `done` with it later; undefined when none is ready. */

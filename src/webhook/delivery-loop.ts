@@ -15,6 +15,7 @@ import { eventTypeOf } from '../resource/watch/events.ts';
 import { delayAfter } from '../runtime/backoff.ts';
 import type { Logger } from '../runtime/logger.ts';
 import type { Timers } from '../runtime/timers.ts';
+import { WorkQueue } from '../runtime/work-queue.ts';
 import { AddressNotAllowed } from './address.ts';
 import type { WebhookCondition, WebhookEvent, WebhookObject, WebhookSpec, WebhookStatus } from './model.ts';
 import { resourceOf } from './model.ts';
@@ -105,8 +106,8 @@ export class WebhookRun {
   #bytes = 0;
   /** Of each object the deliveries that are left, the first of them under way, waiting for its time, or ready. */
   readonly #byObject = new Map<string, Delivery[]>();
-  #ready: string[] = [];
-  readonly #waiting = new Map<string, { due: number; cancel: () => void }>();
+  /** The objects that have deliveries left. */
+  readonly #queue: WorkQueue;
   readonly #attempts = new Set<Promise<void>>();
   #reading: Promise<void> | undefined;
   #isDirty = false;
@@ -119,6 +120,7 @@ export class WebhookRun {
     this.#spec = spec;
     this.#author = status?.author;
     this.#bound = selectionOf(spec);
+    this.#queue = new WorkQueue(parts.timers, () => this.#work());
     // Nothing from before the webhook was there, whatever its status says.
     this.#cursor = Math.max(status?.lastRevision ?? 0, created);
     this.#status = { failures: 0, dropped: 0, conditions: [], ...status, lastRevision: this.#cursor };
@@ -133,7 +135,7 @@ export class WebhookRun {
     this.#author = status?.author;
     this.#bound = selectionOf(spec);
     this.reviewResources();
-    this.#retryNow();
+    this.#queue.addDelayed();
   }
 
   /** Whether the models are there that the webhook names: of the others it never tells anything. */
@@ -169,22 +171,22 @@ export class WebhookRun {
 
   /** What anybody may do could have changed. */
   rightsChanged(): void {
-    if (this.#isForbidden && this.#parts.forbids(this.#author, this.#spec) === undefined) this.#retryNow();
+    if (this.#isForbidden && this.#parts.forbids(this.#author, this.#spec) === undefined) this.#queue.addDelayed();
   }
 
   secretChanged(name: string): void {
-    if (name === this.#spec.secretName) this.#retryNow();
+    if (name === this.#spec.secretName) this.#queue.addDelayed();
   }
 
   /** Nothing is under way any more when it resolves; with `save` what was reached is stored. */
   async stop(save: boolean): Promise<void> {
     this.#abort.abort();
-    for (const { cancel } of this.#waiting.values()) cancel();
     this.#cancelSave?.();
     await this.#reading;
     await Promise.all(this.#attempts);
     await this.#saving;
     if (save && this.#isDirty) await this.#save();
+    this.#queue.close();
   }
 
   get #stopped(): boolean {
@@ -242,8 +244,7 @@ export class WebhookRun {
       return;
     }
     this.#byObject.set(object, [delivery]);
-    this.#ready.push(object);
-    this.#work();
+    this.#queue.add(object);
   }
 
   /** The log does not reach back to where this webhook was: it goes on from now, and says so. */
@@ -259,10 +260,12 @@ export class WebhookRun {
   // ── delivering ─────────────────────────────────────────────────────────────────────────────────────────
 
   #work(): void {
-    while (!this.#stopped && this.#attempts.size < this.#parts.options.concurrency && this.#ready.length > 0) {
-      const object = this.#ready.shift()!;
-      const attempt = this.#attempt(object, this.#byObject.get(object)![0]!).finally(() => {
+    while (!this.#stopped && this.#attempts.size < this.#parts.options.concurrency) {
+      const next = this.#queue.take();
+      if (!next) return;
+      const attempt = this.#attempt(this.#byObject.get(next.name)![0]!).then((after) => {
         this.#attempts.delete(attempt);
+        this.#queue.done(next.name, after);
         this.#work();
         this.wake();
       });
@@ -270,7 +273,8 @@ export class WebhookRun {
     }
   }
 
-  async #attempt(object: string, delivery: Delivery): Promise<void> {
+  /** Milliseconds after which the object has its next attempt; undefined when nothing of it is left. */
+  async #attempt(delivery: Delivery): Promise<number | undefined> {
     const { sender, timers, keys } = this.#parts;
     delivery.began ||= timers.now();
     try {
@@ -290,16 +294,15 @@ export class WebhookRun {
       };
       await sender.post({ url: this.#spec.url, headers, body, signal: this.#abort.signal });
     } catch (error) {
-      if (!this.#stopped) this.#failed(object, delivery, error);
-      return;
+      return this.#stopped ? undefined : this.#failed(delivery, error);
     }
-    if (this.#status.failures > 0) this.#retryNow();
+    if (this.#status.failures > 0) this.#queue.addDelayed();
     this.#status = { ...this.#status, failures: 0, lastDelivery: new Date(timers.now()).toISOString() };
     this.#condition('Ready', true, 'Delivering', 'the last delivery was accepted');
-    this.#done(object, delivery);
+    return this.#done(delivery);
   }
 
-  #failed(object: string, delivery: Delivery, error: unknown): void {
+  #failed(delivery: Delivery, error: unknown): number | undefined {
     const { timers, options, random, logger, name } = this.#parts;
     const message = error instanceof Error ? error.message || (error as NodeJS.ErrnoException).code! : String(error);
     this.#status = { ...this.#status, failures: this.#status.failures + 1 };
@@ -313,41 +316,23 @@ export class WebhookRun {
       logger.warn({ webhook: name, revision: delivery.revision }, lost);
       this.#status = { ...this.#status, dropped: this.#status.dropped + 1 };
       this.#condition('Complete', false, 'GivenUp', lost);
-      this.#done(object, delivery);
-      return;
+      return this.#done(delivery);
     }
     const backoff = delayAfter(delivery.attempts, options);
     const asked = error instanceof Refused ? (error.retryAfter ?? 0) : 0;
-    const delay = Math.max(backoff * (0.75 + random() / 2), Math.min(asked, options.maxDelay));
-    const cancel = timers.after(delay, () => this.#due(object));
-    this.#waiting.set(object, { due: timers.now() + delay, cancel });
     this.#touch();
+    return Math.max(backoff * (0.75 + random() / 2), Math.min(asked, options.maxDelay));
   }
 
-  #due(object: string): void {
-    this.#waiting.delete(object);
-    this.#ready.push(object);
-    this.#work();
-  }
-
-  /** The receiver is back, or another one: nobody waits any longer. */
-  #retryNow(): void {
-    for (const [object, { cancel }] of this.#waiting) {
-      cancel();
-      this.#ready.push(object);
-    }
-    this.#waiting.clear();
-    this.#work();
-  }
-
-  #done(object: string, delivery: Delivery): void {
-    this.#left.delete(delivery.revision);
-    this.#bytes -= delivery.content.byteLength;
-    const queue = this.#byObject.get(object)!;
-    queue.shift();
-    if (queue.length > 0) this.#ready.push(object);
-    else this.#byObject.delete(object);
+  #done({ revision, object, content }: Delivery): number | undefined {
+    this.#left.delete(revision);
+    this.#bytes -= content.byteLength;
+    const deliveries = this.#byObject.get(object)!;
+    deliveries.shift();
     this.#touch();
+    if (deliveries.length > 0) return 0;
+    this.#byObject.delete(object);
+    return undefined;
   }
 
   // ── status ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -379,9 +364,9 @@ export class WebhookRun {
   async #save(): Promise<void> {
     const [oldest] = this.#left.keys();
     const lastRevision = oldest === undefined ? this.#cursor : Math.min(this.#cursor, oldest - 1);
-    const next = Math.min(...[...this.#waiting.values()].map(({ due }) => due));
+    const next = this.#queue.nextDue;
     const { nextTry: _before, ...rest } = this.#status;
-    this.#status = { ...rest, lastRevision, ...(next < Infinity && { nextTry: new Date(next).toISOString() }) };
+    this.#status = { ...rest, lastRevision, ...(next !== undefined && { nextTry: new Date(next).toISOString() }) };
     this.#isDirty = false;
     try {
       await this.#parts.save(this.#status);
