@@ -11,7 +11,7 @@ export interface Keys {
   /** The item's key against this one; no key (undefined) is smaller than every key. */
   compareTo(item: number, key: unknown): number;
   /** An empty column for keys of this type. */
-  another(): Column;
+  emptyLike(): Column;
   readonly isText: boolean;
   /**
    * A number for a key: a larger key never has a smaller one, and keys may share one. NaN for no key and for types that have none.
@@ -65,7 +65,7 @@ export class NumberColumn implements Column {
     return value === key ? 0 : value > (key as number) ? 1 : -1;
   }
 
-  another(): Column {
+  emptyLike(): Column {
     return new NumberColumn();
   }
 
@@ -93,7 +93,7 @@ export class BooleanColumn extends NumberColumn {
     return super.compareTo(item, key === undefined ? undefined : Number(key));
   }
 
-  override another(): Column {
+  override emptyLike(): Column {
     return new BooleanColumn();
   }
 }
@@ -140,7 +140,7 @@ export class ValueColumn implements Column {
     return key === undefined ? 1 : this.#compare(value, key);
   }
 
-  another(): Column {
+  emptyLike(): Column {
     return new ValueColumn(this.#compare, this.isText);
   }
 
@@ -170,9 +170,9 @@ export function textNumber(text: string, skipped: number): number {
 }
 
 /** A multi-value field as a sort sees it: by slot, each with its smallest or its largest key. */
-export class EdgeKeys implements Keys {
+export class ExtremeKeys implements Keys {
   /** Item with that key by slot. */
-  edges = new Uint32Array(16).fill(none);
+  itemOfSlot = new Uint32Array(16).fill(none);
   readonly #column: Column;
 
   constructor(column: Column) {
@@ -180,34 +180,34 @@ export class EdgeKeys implements Keys {
   }
 
   set(slot: number, item: number): void {
-    this.edges = grown(this.edges, slot + 1, none);
-    this.edges[slot] = item;
+    this.itemOfSlot = grown(this.itemOfSlot, slot + 1, none);
+    this.itemOfSlot[slot] = item;
   }
 
   has(slot: number): boolean {
-    return this.edges[slot] !== none;
+    return this.itemOfSlot[slot] !== none;
   }
 
   compare(a: number, b: number): number {
-    const x = this.edges[a]!;
-    const y = this.edges[b]!;
+    const x = this.itemOfSlot[a]!;
+    const y = this.itemOfSlot[b]!;
     if (x === none || y === none) return Number(x !== none) - Number(y !== none);
     return this.#column.compare(x, y);
   }
 
   compareTo(slot: number, key: unknown): number {
-    const item = this.edges[slot]!;
+    const item = this.itemOfSlot[slot]!;
     if (item === none) return key === undefined ? 0 : -1;
     return this.#column.compareTo(item, key);
   }
 
   get(slot: number): unknown {
-    const item = this.edges[slot]!;
+    const item = this.itemOfSlot[slot]!;
     return item === none ? undefined : this.#column.get(item);
   }
 
-  another(): Column {
-    return this.#column.another();
+  emptyLike(): Column {
+    return this.#column.emptyLike();
   }
 
   get isText(): boolean {
@@ -219,7 +219,7 @@ export class EdgeKeys implements Keys {
   }
 
   number(slot: number, skipped: number): number {
-    const item = this.edges[slot]!;
+    const item = this.itemOfSlot[slot]!;
     return item === none ? Number.NaN : this.#column.number(item, skipped);
   }
 }

@@ -1,21 +1,21 @@
 /**
  * The index of one field. Its *items* are what its order holds: slots where every object has one key at most, else one item
- * for each value of each object (an occurrence). The objects of one key are a *run* of the order; of long runs that were asked for,
- * a set of slots is kept and follows every change.
+ * for each value of each object (an occurrence). The items of one key are an *equal range* of the order. The objects of one key
+ * are its *postings*: a set of slots, which is kept, and follows every change, once a query has asked for a large one.
  */
 import type { KeyCodec } from '../model/key.ts';
 import { grown, none } from './arrays.ts';
 import type { Column, Keys } from './column.ts';
-import { BooleanColumn, EdgeKeys, NumberColumn, ValueColumn } from './column.ts';
+import { BooleanColumn, ExtremeKeys, NumberColumn, ValueColumn } from './column.ts';
 import type { Field } from './field.ts';
-import { compareNames, leafSize, Order } from './order.ts';
+import { compareNames, Order } from './order.ts';
 import type { Scratch } from './scratch.ts';
 import { SlotSet } from './slot-set.ts';
 import type { Steps } from './sort.ts';
 import { sortByComparison, sortByNumber, sortByText } from './sort.ts';
 
-/** Shorter runs are read from the order each time. */
-const leastRun = 256;
+/** Smaller postings are read from the order each time. */
+const leastKept = 256;
 
 export interface IndexDependencies {
   /** Name by slot. */
@@ -32,18 +32,18 @@ export abstract class FieldIndex {
   /** All items with a key; slots without one are in it, at its beginning, from the first sort that needs them on. */
   abstract readonly order: Order;
   /** Slot by item; undefined when items are slots. */
-  owners: Uint32Array<ArrayBuffer> | undefined;
+  slotOfItem: Uint32Array<ArrayBuffer> | undefined;
   /** Objects without a key. */
-  readonly without = new SlotSet();
-  protected readonly parts: IndexDependencies;
+  readonly withoutKey = new SlotSet();
+  protected readonly dependencies: IndexDependencies;
   /** Of a unique index: keys that more than one object had, by their identity. */
   readonly #conflicts = new Map<unknown, unknown>();
-  readonly #runs = new Map<unknown, SlotSet>();
+  readonly #postings = new Map<unknown, SlotSet>();
 
-  constructor(field: Field, column: Column, parts: IndexDependencies) {
+  constructor(field: Field, column: Column, dependencies: IndexDependencies) {
     this.field = field;
     this.column = column;
-    this.parts = parts;
+    this.dependencies = dependencies;
   }
 
   /** Adds a new object. */
@@ -58,9 +58,9 @@ export abstract class FieldIndex {
   abstract some(slot: number, accepts: (key: unknown) => boolean): boolean;
 
   /** All slots as a sort by this field sees them: by the smallest key, for a descending sort by the largest. */
-  abstract sorted(descending: boolean): Order;
+  abstract sortOrder(descending: boolean): Order;
 
-  /** The keys of `sorted`. */
+  /** The keys of `sortOrder`. */
   abstract sortKeys(descending: boolean): Keys;
 
   /** Bulk: as `insert`, without the order. */
@@ -70,68 +70,64 @@ export abstract class FieldIndex {
   abstract finish(byName: Uint32Array): Steps;
 
   /** Ranks in `order` of the first item in the range of keys and of the first behind it. */
-  ranks(
+  rankRange(
     from: unknown,
     to: unknown,
     fromInclusive: boolean,
     toInclusive: boolean,
   ): readonly [low: number, high: number] {
     const { order } = this;
-    const low = from === undefined ? this.keyless : order.rankOf(from, !fromInclusive);
+    const low = from === undefined ? this.firstWithKey : order.rankOf(from, !fromInclusive);
     return [low, Math.max(low, to === undefined ? order.size : order.rankOf(to, toInclusive))];
   }
 
-  /** Items without a key in `order`. */
-  abstract readonly keyless: number;
+  /** Rank in `order` of the first item with a key. */
+  abstract readonly firstWithKey: number;
 
   /** Sets the bits of the objects between two ranks of `order`. */
   mark(low: number, high: number, words: Uint32Array): void {
-    markRanks(this.order, this.owners, low, high, words);
+    markRanks(this.order, this.slotOfItem, low, high, words);
   }
 
-  /** The objects of one key, whose run has these ranks; kept from now on when there are many. */
-  run(key: unknown, low: number, high: number, limit: number): SlotSet {
+  /** The objects of one key, whose equal range this is; kept from now on when there are many. */
+  postings(key: unknown, low: number, high: number, limit: number): SlotSet {
     const id = this.#identity(key);
-    return this.#runs.get(id) ?? this.#read(id, low, high, limit);
+    return this.#postings.get(id) ?? this.#read(id, low, high, limit);
   }
 
-  /** The objects of one key, if their set is kept. */
-  keptRun(key: unknown): SlotSet | undefined {
-    return this.#runs.size > 0 ? this.#runs.get(this.#identity(key)) : undefined;
-  }
-
-  get missing(): number {
-    return this.without.count;
+  /** The postings of a key, if they are kept. */
+  keptPostings(key: unknown): SlotSet | undefined {
+    return this.#postings.size > 0 ? this.#postings.get(this.#identity(key)) : undefined;
   }
 
   /** The objects without a key, by name. */
-  protected withoutByName(): Uint32Array {
-    const byName = this.parts.byName();
-    const slots = new Uint32Array(this.missing);
+  protected slotsWithoutKeyByName(): Uint32Array {
+    const byName = this.dependencies.byName();
+    const slots = new Uint32Array(this.withoutKey.count);
     let count = 0;
     for (let place = 0; count < slots.length; place++) {
       const leaf = byName.leaf(place);
-      for (let i = 0; i < leaf.length; i++) if (this.without.has(leaf[i]!)) slots[count++] = leaf[i]!;
+      for (let i = 0; i < leaf.length; i++) if (this.withoutKey.has(leaf[i]!)) slots[count++] = leaf[i]!;
     }
     return slots;
   }
 
   #read(id: unknown, low: number, high: number, limit: number): SlotSet {
-    const { order, owners } = this;
-    if (high - low < leastRun) {
+    const { order, slotOfItem } = this;
+    if (high - low < leastKept) {
       const slots = new Uint32Array(Math.max(high - low, 4));
       for (let rank = low; rank < high; rank++) {
         const item = order.at(rank);
-        slots[rank - low] = owners ? owners[item]! : item;
+        slots[rank - low] = slotOfItem ? slotOfItem[item]! : item;
       }
       slots.subarray(0, high - low).sort();
       return new SlotSet(slots, high - low);
     }
-    const words = this.parts.scratch.take(limit);
-    markRanks(order, owners, low, high, words);
+    const words = this.dependencies.scratch.take(limit);
+    markRanks(order, slotOfItem, low, high, words);
     const set = SlotSet.copyOf(words, high - low);
-    this.parts.scratch.giveBack(words);
-    this.#runs.set(id, set);
+    this.dependencies.scratch.release(words);
+    this.#postings.set(id, set);
     return set;
   }
 
@@ -148,11 +144,11 @@ export abstract class FieldIndex {
 
   /** Names of the objects with this key, in order. */
   holders(key: unknown): string[] {
-    const [low, high] = this.ranks(key, key, true, true);
+    const [low, high] = this.rankRange(key, key, true, true);
     const names: string[] = [];
     for (let rank = low; rank < high; rank++) {
       const item = this.order.at(rank);
-      names.push(this.parts.names[this.owners ? this.owners[item]! : item]!);
+      names.push(this.dependencies.names[this.slotOfItem ? this.slotOfItem[item]! : item]!);
     }
     return names;
   }
@@ -162,15 +158,15 @@ export abstract class FieldIndex {
     return this.field.codec.type === 'own' && key !== undefined ? this.field.codec.format(key) : key;
   }
 
-  protected joined(slot: number, key: unknown): void {
-    if (this.#runs.size > 0) this.#runs.get(this.#identity(key))?.add(slot);
+  protected addPosting(slot: number, key: unknown): void {
+    if (this.#postings.size > 0) this.#postings.get(this.#identity(key))?.add(slot);
   }
 
-  protected left(slot: number, key: unknown): void {
-    if (this.#runs.size === 0) return;
+  protected removePosting(slot: number, key: unknown): void {
+    if (this.#postings.size === 0) return;
     const id = this.#identity(key);
-    const run = this.#runs.get(id);
-    if (run?.remove(slot) && run.count < leastRun / 2) this.#runs.delete(id);
+    const postings = this.#postings.get(id);
+    if (postings?.remove(slot) && postings.count < leastKept / 2) this.#postings.delete(id);
   }
 
   protected insertItem(item: number): void {
@@ -208,22 +204,19 @@ export abstract class FieldIndex {
   }
 }
 
-function markRanks(order: Order, owners: Uint32Array | undefined, low: number, high: number, words: Uint32Array): void {
-  if (low >= high) return;
-  const { items, counts, directory } = order;
-  let place = order.placeAt(low);
-  let at = low - order.starts[place]!;
-  for (let left = high - low; left > 0; place++) {
-    const leaf = directory[place]!;
-    const base = leaf * leafSize;
-    const end = Math.min(counts[leaf]!, at + left);
-    left -= end - at;
-    for (; at < end; at++) {
-      const slot = owners ? owners[items[base + at]!]! : items[base + at]!;
+function markRanks(
+  order: Order,
+  slotOfItem: Uint32Array | undefined,
+  low: number,
+  high: number,
+  words: Uint32Array,
+): void {
+  order.spans(low, high, (items, from, to) => {
+    for (let at = from; at < to; at++) {
+      const slot = slotOfItem ? slotOfItem[items[at]!]! : items[at]!;
       words[slot >>> 5]! |= 1 << (slot & 31);
     }
-    at = 0;
-  }
+  });
 }
 
 function columnOf(field: Field, values?: unknown[]): Column {
@@ -245,26 +238,26 @@ function columnOf(field: Field, values?: unknown[]): Column {
 export class SingleIndex extends FieldIndex {
   readonly order: Order;
   /** True: `order` has the slots without a key, too. */
-  #isWhole = false;
+  #hasAllSlots = false;
 
   /** @param values the names by slot, which somebody else keeps, for the index of the names */
-  constructor(field: Field, parts: IndexDependencies, values?: unknown[]) {
+  constructor(field: Field, dependencies: IndexDependencies, values?: unknown[]) {
     const column = columnOf(field, values);
-    super(field, column, parts);
-    this.order = new Order(column, values ? { names: parts.names } : parts);
+    super(field, column, dependencies);
+    this.order = new Order(column, values ? { names: dependencies.names } : dependencies);
   }
 
-  get keyless(): number {
-    return this.#isWhole ? this.missing : 0;
+  get firstWithKey(): number {
+    return this.#hasAllSlots ? this.withoutKey.count : 0;
   }
 
   insert(slot: number, keys: readonly unknown[]): void {
     this.append(slot, keys);
     if (keys.length === 0) {
-      if (this.#isWhole) this.order.insert(slot);
+      if (this.#hasAllSlots) this.order.insert(slot);
       return;
     }
-    this.joined(slot, keys[0]);
+    this.addPosting(slot, keys[0]);
     this.insertItem(slot);
   }
 
@@ -278,12 +271,12 @@ export class SingleIndex extends FieldIndex {
   }
 
   remove(slot: number): void {
-    if (this.without.remove(slot)) {
-      if (this.#isWhole) this.order.remove(slot);
+    if (this.withoutKey.remove(slot)) {
+      if (this.#hasAllSlots) this.order.remove(slot);
       return;
     }
     this.order.remove(slot);
-    this.left(slot, this.column.get(slot));
+    this.removePosting(slot, this.column.get(slot));
     this.column.set(slot, undefined);
   }
 
@@ -291,17 +284,17 @@ export class SingleIndex extends FieldIndex {
     return this.column.has(slot) && accepts(this.column.get(slot));
   }
 
-  sorted(): Order {
-    if (!this.#isWhole && this.missing > 0) {
+  sortOrder(): Order {
+    if (!this.#hasAllSlots && this.withoutKey.count > 0) {
       const { order } = this;
-      const sorted = new Uint32Array(this.missing + order.size);
-      sorted.set(this.withoutByName());
-      for (let place = 0, rank = this.missing; place < order.leaves; place++) {
+      const sorted = new Uint32Array(this.withoutKey.count + order.size);
+      sorted.set(this.slotsWithoutKeyByName());
+      for (let place = 0, rank = this.withoutKey.count; place < order.leaves; place++) {
         sorted.set(order.leaf(place), rank);
         rank += order.leaf(place).length;
       }
       order.fill(sorted, sorted.length);
-      this.#isWhole = true;
+      this.#hasAllSlots = true;
     }
     return this.order;
   }
@@ -311,7 +304,7 @@ export class SingleIndex extends FieldIndex {
   }
 
   append(slot: number, keys: readonly unknown[]): void {
-    if (keys.length === 0) this.without.add(slot);
+    if (keys.length === 0) this.withoutKey.add(slot);
     this.column.set(slot, keys[0]);
   }
 
@@ -319,7 +312,7 @@ export class SingleIndex extends FieldIndex {
     const { column } = this;
     const items = byName.slice();
     let count = byName.length;
-    if (this.missing > 0) {
+    if (this.withoutKey.count > 0) {
       count = 0;
       for (let i = 0; i < byName.length; i++) {
         if (column.has(byName[i]!)) items[count++] = byName[i]!;
@@ -334,32 +327,32 @@ export class SingleIndex extends FieldIndex {
 
 export class MultiIndex extends FieldIndex {
   readonly order: Order;
-  override owners: Uint32Array<ArrayBuffer> = new Uint32Array(16);
-  readonly #smallest: EdgeKeys;
-  readonly #largest: EdgeKeys;
+  override slotOfItem: Uint32Array<ArrayBuffer> = new Uint32Array(16);
+  readonly #smallest: ExtremeKeys;
+  readonly #largest: ExtremeKeys;
   /** By smallest and by largest key; from the first sort that needs them on, since most indexes of many values are never sorted by. */
   #ascending: Order | undefined;
   #descending: Order | undefined;
   /** The object's next larger value, by item. */
-  #following = new Uint32Array(16);
+  #nextItem = new Uint32Array(16);
   readonly #free: number[] = [];
   #used = 0;
 
-  constructor(field: Field, parts: IndexDependencies) {
+  constructor(field: Field, dependencies: IndexDependencies) {
     const column = columnOf(field);
-    super(field, column, parts);
+    super(field, column, dependencies);
     const self = this;
     this.order = new Order(column, {
-      ...parts,
-      get owners() {
-        return self.owners;
+      ...dependencies,
+      get slotOfItem() {
+        return self.slotOfItem;
       },
     });
-    this.#smallest = new EdgeKeys(column);
-    this.#largest = new EdgeKeys(column);
+    this.#smallest = new ExtremeKeys(column);
+    this.#largest = new ExtremeKeys(column);
   }
 
-  readonly keyless = 0;
+  readonly firstWithKey = 0;
 
   insert(slot: number, keys: readonly unknown[]): void {
     this.#addItems(slot, keys);
@@ -391,25 +384,25 @@ export class MultiIndex extends FieldIndex {
 
   #keysOf(slot: number): unknown[] {
     const keys: unknown[] = [];
-    for (let item = this.#smallest.edges[slot]!; item !== none; item = this.#following[item]!)
+    for (let item = this.#smallest.itemOfSlot[slot]!; item !== none; item = this.#nextItem[item]!)
       keys.push(this.column.get(item));
     return keys;
   }
 
   #addItems(slot: number, keys: readonly unknown[]): void {
     this.append(slot, keys);
-    for (let item = this.#smallest.edges[slot]!; item !== none; item = this.#following[item]!) {
-      this.joined(slot, this.column.get(item));
+    for (let item = this.#smallest.itemOfSlot[slot]!; item !== none; item = this.#nextItem[item]!) {
+      this.addPosting(slot, this.column.get(item));
       this.insertItem(item);
     }
   }
 
   #removeItems(slot: number): void {
-    const first = this.#smallest.edges[slot]!;
-    if (first === none) this.without.remove(slot);
-    for (let item = first; item !== none; item = this.#following[item]!) {
+    const first = this.#smallest.itemOfSlot[slot]!;
+    if (first === none) this.withoutKey.remove(slot);
+    for (let item = first; item !== none; item = this.#nextItem[item]!) {
       this.order.remove(item);
-      this.left(slot, this.column.get(item));
+      this.removePosting(slot, this.column.get(item));
       this.column.set(item, undefined);
       this.#free.push(item);
     }
@@ -418,13 +411,13 @@ export class MultiIndex extends FieldIndex {
   }
 
   some(slot: number, accepts: (key: unknown) => boolean): boolean {
-    for (let item = this.#smallest.edges[slot]!; item !== none; item = this.#following[item]!) {
+    for (let item = this.#smallest.itemOfSlot[slot]!; item !== none; item = this.#nextItem[item]!) {
       if (accepts(this.column.get(item))) return true;
     }
     return false;
   }
 
-  sorted(descending: boolean): Order {
+  sortOrder(descending: boolean): Order {
     if (descending) this.#descending ??= this.#sortedBy(this.#largest);
     else this.#ascending ??= this.#sortedBy(this.#smallest);
     return descending ? this.#descending! : this.#ascending!;
@@ -434,21 +427,21 @@ export class MultiIndex extends FieldIndex {
     return descending ? this.#largest : this.#smallest;
   }
 
-  /** All slots by their edge: those without a key by name, then the owners of the items that are one. */
-  #sortedBy(keys: EdgeKeys): Order {
-    const { owners, order } = this;
-    const { edges } = keys;
-    const sorted = new Uint32Array(this.parts.byName().size);
-    sorted.set(this.withoutByName());
-    let count = this.missing;
+  /** All slots by their smallest or largest key: those without a key by name, then the slots of the items with that key. */
+  #sortedBy(keys: ExtremeKeys): Order {
+    const { slotOfItem, order } = this;
+    const { itemOfSlot } = keys;
+    const sorted = new Uint32Array(this.dependencies.byName().size);
+    sorted.set(this.slotsWithoutKeyByName());
+    let count = this.withoutKey.count;
     for (let place = 0; place < order.leaves; place++) {
       const leaf = order.leaf(place);
       for (let i = 0; i < leaf.length; i++) {
-        const slot = owners[leaf[i]!]!;
-        if (edges[slot] === leaf[i]) sorted[count++] = slot;
+        const slot = slotOfItem[leaf[i]!]!;
+        if (itemOfSlot[slot] === leaf[i]) sorted[count++] = slot;
       }
     }
-    const result = new Order(keys, this.parts);
+    const result = new Order(keys, this.dependencies);
     result.fill(sorted, count);
     return result;
   }
@@ -458,27 +451,27 @@ export class MultiIndex extends FieldIndex {
     let first = none;
     for (const key of keys.length > 1 ? keys.toSorted(this.field.codec.compare) : keys) {
       const item = this.#free.pop() ?? this.#used++;
-      this.owners = grown(this.owners, item + 1);
-      this.#following = grown(this.#following, item + 1);
-      this.owners[item] = slot;
+      this.slotOfItem = grown(this.slotOfItem, item + 1);
+      this.#nextItem = grown(this.#nextItem, item + 1);
+      this.slotOfItem[item] = slot;
       this.column.set(item, key);
-      this.#following[item] = none;
+      this.#nextItem[item] = none;
       if (last === none) first = item;
-      else this.#following[last] = item;
+      else this.#nextItem[last] = item;
       last = item;
     }
     this.#smallest.set(slot, first);
     this.#largest.set(slot, last);
-    if (first === none) this.without.add(slot);
+    if (first === none) this.withoutKey.add(slot);
   }
 
   *finish(byName: Uint32Array): Steps {
     const items = new Uint32Array(this.#used);
-    const following = this.#following;
-    const firsts = this.#smallest.edges;
+    const nextItem = this.#nextItem;
+    const firsts = this.#smallest.itemOfSlot;
     let count = 0;
     for (let i = 0; i < byName.length; i++) {
-      for (let item = firsts[byName[i]!]!; item !== none; item = following[item]!) items[count++] = item;
+      for (let item = firsts[byName[i]!]!; item !== none; item = nextItem[item]!) items[count++] = item;
       if (i % 8192 === 0) yield;
     }
     yield;

@@ -49,7 +49,7 @@ function namesOf(items: ReadonlyMap<string, Item>, test: (item: Item) => boolean
 function compare(index: ModelIndex, items: ReadonlyMap<string, Item>): void {
   assert.equal(index.size, items.size, 'the number of objects');
   const field = index.fields[colorField]!;
-  const without = [...index.names].filter((name, slot) => name !== '' && field.without.has(slot)).sort();
+  const without = [...index.names].filter((name, slot) => name !== '' && field.withoutKey.has(slot)).sort();
   assert.deepEqual(
     without,
     namesOf(items, (item) => item.color === undefined),
@@ -58,10 +58,10 @@ function compare(index: ModelIndex, items: ReadonlyMap<string, Item>): void {
   for (const key of ['red', 'green', 'blue']) {
     const expected = namesOf(items, (item) => item.color === key);
     assert.deepEqual(index.holders(color, key), expected, `the objects of ${key} in the order`);
-    const run = field.run(key, ...field.ranks(key, key, true, true), index.limit);
-    const kept = [...index.names].filter((name, slot) => name !== '' && run.has(slot)).sort();
+    const postings = field.postings(key, ...field.rankRange(key, key, true, true), index.limit);
+    const kept = [...index.names].filter((name, slot) => name !== '' && postings.has(slot)).sort();
     assert.deepEqual(kept, expected, `the set of ${key}`);
-    assert.equal(run.count, expected.length, `the count of the set of ${key}`);
+    assert.equal(postings.count, expected.length, `the count of the set of ${key}`);
   }
   for (const tag of ['x', 'y', 'z']) {
     const expected = namesOf(items, (item) => item.tags.includes(tag));

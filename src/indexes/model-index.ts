@@ -58,11 +58,11 @@ export class ModelIndex {
 
   constructor(definitions: readonly IndexDefinition[]) {
     this.definitions = definitions;
-    const parts = { names: this.names, scratch: this.scratch, byName: () => this.fields[nameField]!.order };
+    const dependencies = { names: this.names, scratch: this.scratch, byName: () => this.fields[nameField]!.order };
     this.fields = fieldsOf(definitions).map((field, number) =>
       field.multi
-        ? new MultiIndex(field, parts)
-        : new SingleIndex(field, parts, number === nameField ? this.names : undefined),
+        ? new MultiIndex(field, dependencies)
+        : new SingleIndex(field, dependencies, number === nameField ? this.names : undefined),
     );
   }
 
@@ -142,8 +142,8 @@ export class ModelIndex {
 
   /** Names of the objects with a deletion timestamp. */
   deletingNames(): readonly string[] {
-    const { order, keyless } = this.fields[deletedField]!;
-    return Array.from({ length: order.size - keyless }, (_, i) => this.names[order.at(keyless + i)]!);
+    const { order, firstWithKey } = this.fields[deletedField]!;
+    return Array.from({ length: order.size - firstWithKey }, (_, i) => this.names[order.at(firstWithKey + i)]!);
   }
 
   /** Values of unique indexes that several objects have. */

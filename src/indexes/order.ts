@@ -10,11 +10,11 @@ import { commonPrefix, lowerBound, ShortKeys, upperBound } from './short-keys.ts
 
 export const leafSize = 512;
 /** Items in a leaf after a bulk fill: room for later insertions. */
-const filled = 448;
+const bulkFill = 448;
 /** Two neighbours with together at most this many items become one. */
-const merged = 320;
+const mergeLimit = 320;
 /** Fill at which a shrinking leaf looks for a neighbour to join. */
-const sparse = new Set([128, 64, 32, 16, 8, 4, 2, 1, 0]);
+const mergeChecks = new Set([128, 64, 32, 16, 8, 4, 2, 1, 0]);
 
 export interface Names extends ItemNames {
   /** All slots by name, where there is such an order; it holds a slot before any other order does. */
@@ -44,19 +44,19 @@ export class Order {
    * Key and name of the first item of each leaf, so that a search goes through little memory. A removal leaves them: the leaf
    * before ends below them still.
    */
-  readonly #firstKeys: Column;
-  readonly #firstNames: string[] = [];
+  readonly #separators: Column;
+  readonly #separatorNames: string[] = [];
   /** Numbers for these keys by place of the directory, of texts behind what all but the first leaf's have in common. */
-  #firstNumbers = new Float64Array(1);
-  #firstPrefix = '';
+  #separatorNumbers = new Float64Array(1);
+  #separatorPrefix = '';
   /** Leaf by item. */
   #leafOf: Uint16Array<ArrayBuffer> | Uint32Array<ArrayBuffer> = new Uint16Array(16);
-  /** Items before the leaf at each place of the directory; true below `#clean`. */
+  /** Items before the leaf at each place of the directory; true below `#validStarts`. */
   #starts = new Uint32Array(1);
-  #clean = 0;
-  /** Place of each leaf; true for places below `#placed`. */
+  #validStarts = 0;
+  /** Place of each leaf; true for places below `#validPlaces`. */
   #places = new Uint32Array(1);
-  #placed = 0;
+  #validPlaces = 0;
   readonly #shortKeys: ShortKeys;
   #used = 0;
   #free: number[] = [];
@@ -64,14 +64,14 @@ export class Order {
   constructor(keys: Keys, names: Names) {
     this.keys = keys;
     this.#names = names;
-    this.#firstKeys = keys.another();
+    this.#separators = keys.emptyLike();
     this.#shortKeys = new ShortKeys(keys, names, leafSize);
     this.#shortKeys.grow(1);
   }
 
   #slotOf(item: number): number {
-    const { owners } = this.#names;
-    return owners ? owners[item]! : item;
+    const { slotOfItem } = this.#names;
+    return slotOfItem ? slotOfItem[item]! : item;
   }
 
   #nameOf(item: number): string {
@@ -90,41 +90,41 @@ export class Order {
   }
 
   /** Gives the key. */
-  #keepFirst(leaf: number): unknown {
+  #storeSeparator(leaf: number): unknown {
     const item = this.items[leaf * leafSize]!;
     const key = this.keys.get(item);
-    this.#firstKeys.set(leaf, key);
-    this.#firstNames[leaf] = this.#nameOf(item);
+    this.#separators.set(leaf, key);
+    this.#separatorNames[leaf] = this.#nameOf(item);
     return key;
   }
 
-  #setFirst(place: number): void {
-    const key = this.#keepFirst(this.directory[place]!);
-    this.#firstNumbers[place] = this.#firstNumber(key);
+  #setSeparator(place: number): void {
+    const key = this.#storeSeparator(this.directory[place]!);
+    this.#separatorNumbers[place] = this.#separatorNumber(key);
     if (place === 0 || !this.keys.isText) return;
     // What all have in common gets shorter with such a key, and longer as leaves are divided.
-    const isOutside = key !== undefined && !(key as string).startsWith(this.#firstPrefix);
-    if (isOutside || (this.leaves & (this.leaves - 1)) === 0) this.#numberFirsts();
+    const isOutside = key !== undefined && !(key as string).startsWith(this.#separatorPrefix);
+    if (isOutside || (this.leaves & (this.leaves - 1)) === 0) this.#renumberSeparators();
   }
 
   /** Makes the numbers of first keys anew. */
-  #numberFirsts(): void {
+  #renumberSeparators(): void {
     const { directory, leaves } = this;
-    const firstKeys = this.#firstKeys;
+    const separators = this.#separators;
     if (this.keys.isText && leaves > 1) {
-      const first = firstKeys.get(directory[1]!);
-      const last = firstKeys.get(directory[leaves - 1]!);
-      this.#firstPrefix = first === undefined ? '' : commonPrefix(first as string, last as string);
+      const first = separators.get(directory[1]!);
+      const last = separators.get(directory[leaves - 1]!);
+      this.#separatorPrefix = first === undefined ? '' : commonPrefix(first as string, last as string);
     }
     for (let place = 0; place < leaves; place++) {
-      this.#firstNumbers[place] = this.#firstNumber(firstKeys.get(directory[place]!));
+      this.#separatorNumbers[place] = this.#separatorNumber(separators.get(directory[place]!));
     }
   }
 
   /** A smaller key never has a larger number. */
-  #firstNumber(key: unknown): number {
+  #separatorNumber(key: unknown): number {
     if (key === undefined) return Number.NEGATIVE_INFINITY;
-    const prefix = this.#firstPrefix;
+    const prefix = this.#separatorPrefix;
     if (prefix !== '' && !(key as string).startsWith(prefix)) {
       return compareText(key as string, prefix) < 0 ? Number.NEGATIVE_INFINITY : Number.POSITIVE_INFINITY;
     }
@@ -133,28 +133,28 @@ export class Order {
   }
 
   /** Places of the directory, from 1 on, whose first keys have this key's number: behind all smaller, before all larger. */
-  #sameNumber(key: unknown): readonly [from: number, to: number] {
-    const numbers = this.#firstNumbers;
-    const number = this.#firstNumber(key);
+  #placesOfNumber(key: unknown): readonly [from: number, to: number] {
+    const numbers = this.#separatorNumbers;
+    const number = this.#separatorNumber(key);
     const from = lowerBound(numbers, 1, this.leaves, number);
     return [from, numbers[from] === number ? upperBound(numbers, from, this.leaves, number) : from];
   }
 
   /** Items before the leaf at each place of the directory. */
   get starts(): Uint32Array {
-    if (this.#clean < this.leaves) this.#refresh();
+    if (this.#validStarts < this.leaves) this.#refresh();
     return this.#starts;
   }
 
   /** Place in the directory of the leaf that holds an item. */
   placeOf(item: number): number {
-    if (this.#placed < this.leaves) this.#refreshPlaces();
+    if (this.#validPlaces < this.leaves) this.#refreshPlaces();
     return this.#places[this.#leafOf[item]!]!;
   }
 
   /** For loops over many items: the place is `places[leafOf[item]]`. Only good until the next change. */
   get tables(): { leafOf: Uint16Array | Uint32Array; places: Uint32Array } {
-    if (this.#placed < this.leaves) this.#refreshPlaces();
+    if (this.#validPlaces < this.leaves) this.#refreshPlaces();
     return { leafOf: this.#leafOf, places: this.#places };
   }
 
@@ -177,6 +177,21 @@ export class Order {
     return this.items[this.directory[place]! * leafSize + rank - this.#starts[place]!]!;
   }
 
+  /** Visits the items from one rank to another, leaf by leaf: `items[from]` up to, without it, `items[to]`. For loops over many; what collects a page walks the leaves itself. */
+  spans(low: number, high: number, visit: (items: Uint32Array, from: number, to: number) => void): void {
+    if (low >= high) return;
+    const { items, counts, directory } = this;
+    let place = this.placeAt(low);
+    let at = low - this.starts[place]!;
+    for (let left = high - low; left > 0; place++, at = 0) {
+      const leaf = directory[place]!;
+      const base = leaf * leafSize;
+      const end = Math.min(counts[leaf]!, at + left);
+      left -= end - at;
+      visit(items, base + at, base + end);
+    }
+  }
+
   /** The items of the leaf at a place of the directory; only good until the next change. */
   leaf(place: number): Uint32Array {
     const leaf = this.directory[place]!;
@@ -184,7 +199,7 @@ export class Order {
   }
 
   /** True when the leaf at this place begins with the key with which the leaf before it ends. */
-  isCut(place: number): boolean {
+  continuesKey(place: number): boolean {
     return this.keys.compare(this.#last(place - 1), this.#first(place)) === 0;
   }
 
@@ -192,17 +207,17 @@ export class Order {
   rankOf(key: unknown, orEqual: boolean): number {
     if (this.size === 0) return 0;
     const { keys, items, directory } = this;
-    const firstKeys = this.#firstKeys;
+    const separators = this.#separators;
     const limit = orEqual ? 1 : 0;
-    let [low, high] = this.#sameNumber(key);
+    let [low, high] = this.#placesOfNumber(key);
     while (low < high) {
       const middle = (low + high) >>> 1;
-      if (firstKeys.compareTo(directory[middle]!, key) < limit) low = middle + 1;
+      if (separators.compareTo(directory[middle]!, key) < limit) low = middle + 1;
       else high = middle;
     }
     const place = low - 1;
     const leaf = directory[place]!;
-    let [from, to] = this.#sameShort(leaf, key, undefined, orEqual);
+    let [from, to] = this.#rangeOfShortKey(leaf, key, undefined, orEqual);
     while (from < to) {
       const middle = (from + to) >>> 1;
       if (keys.compareTo(items[middle]!, key) < limit) from = middle + 1;
@@ -212,7 +227,7 @@ export class Order {
   }
 
   /** Where in the items those of a leaf begin and end that have the short key of this one: behind all smaller, before all larger. */
-  #sameShort(
+  #rangeOfShortKey(
     leaf: number,
     key: unknown,
     name: string | undefined,
@@ -221,15 +236,15 @@ export class Order {
     const count = this.counts[leaf]!;
     const base = leaf * leafSize;
     const end = base + count;
-    if (!this.#shortKeys.make(leaf, this.items, count)) return [base, end];
+    if (!this.#shortKeys.ensure(leaf, this.items, count)) return [base, end];
     const { values } = this.#shortKeys;
-    const short = this.#shortKeys.of(leaf, key, name, orEqual);
+    const short = this.#shortKeys.shortKeyOf(leaf, key, name, orEqual);
     const from = lowerBound(values, base, end, short);
     return [from, from < end && values[from] === short ? upperBound(values, from, end, short) : from];
   }
 
   /** Ranks of the first item with the key of this one and of the first behind them. */
-  runOf(item: number): readonly [low: number, high: number] {
+  equalRange(item: number): readonly [low: number, high: number] {
     const key = this.keys.get(item);
     return [this.rankOf(key, false), this.rankOf(key, true)];
   }
@@ -239,7 +254,7 @@ export class Order {
     if (this.size === 0) return 0;
     const place = this.#placeFor(key, name, 1);
     const leaf = this.directory[place]!;
-    let [from, to] = this.#sameShort(leaf, key, name, true);
+    let [from, to] = this.#rangeOfShortKey(leaf, key, name, true);
     while (from < to) {
       const middle = (from + to) >>> 1;
       const item = this.items[middle]!;
@@ -252,13 +267,13 @@ export class Order {
   /** The last leaf whose first item compares with a key and name as less than `limit`, or the first leaf. */
   #placeFor(key: unknown, name: string, limit: 0 | 1): number {
     const { directory } = this;
-    const firstKeys = this.#firstKeys;
-    const firstNames = this.#firstNames;
-    let [low, high] = this.#sameNumber(key);
+    const separators = this.#separators;
+    const separatorNames = this.#separatorNames;
+    let [low, high] = this.#placesOfNumber(key);
     while (low < high) {
       const middle = (low + high) >>> 1;
       const leaf = directory[middle]!;
-      if ((firstKeys.compareTo(leaf, key) || compareNames(firstNames[leaf]!, name)) < limit) low = middle + 1;
+      if ((separators.compareTo(leaf, key) || compareNames(separatorNames[leaf]!, name)) < limit) low = middle + 1;
       else high = middle;
     }
     return low - 1;
@@ -270,7 +285,7 @@ export class Order {
     const leaf = this.directory[place]!;
     const slot = this.#slotOf(item);
     const isLess = (other: number) => (keys.compareTo(other, key) || this.#compareNames(this.#slotOf(other), slot)) < 0;
-    let [low, high] = this.#sameShort(leaf, key, name, false);
+    let [low, high] = this.#rangeOfShortKey(leaf, key, name, false);
     // Keys that only grow (times of creation) come behind all others.
     if (place + 1 === this.leaves && low < high && isLess(items[high - 1]!)) low = high;
     while (low < high) {
@@ -302,7 +317,7 @@ export class Order {
       this.#openLeaf(place + 1);
       // Keys that only grow (times of creation) leave full leaves behind.
       const kept = at === leafSize && place + 2 === this.leaves ? leafSize : leafSize / 2;
-      this.#move(place, place + 1, kept);
+      this.#moveTail(place, place + 1, kept);
       if (at > kept || (at === kept && kept === leafSize)) return this.#insertAt(place + 1, at - kept, item, key, name);
     }
     const leaf = this.directory[place]!;
@@ -313,14 +328,14 @@ export class Order {
     items[base + at] = item;
     this.counts[leaf] = count + 1;
     this.#leafOf[item] = leaf;
-    if (at === 0) this.#setFirst(place);
-    if (place + 1 < this.#clean) this.#clean = place + 1;
+    if (at === 0) this.#setSeparator(place);
+    if (place + 1 < this.#validStarts) this.#validStarts = place + 1;
     const shortKeys = this.#shortKeys;
     shortKeys.insert(leaf, base + at, base + count, key, name);
     if (at === 0) this.previous = place > 0 ? this.#last(place - 1) : none;
-    else this.previous = shortKeys.differ(leaf, base + at - 1) ? none : items[base + at - 1]!;
+    else this.previous = shortKeys.knownDistinct(leaf, base + at - 1) ? none : items[base + at - 1]!;
     if (at === count) this.next = place + 1 < this.leaves ? this.#first(place + 1) : none;
-    else this.next = shortKeys.differ(leaf, base + at) ? none : items[base + at + 1]!;
+    else this.next = shortKeys.knownDistinct(leaf, base + at) ? none : items[base + at + 1]!;
   }
 
   #first(place: number): number {
@@ -343,23 +358,23 @@ export class Order {
     this.#shortKeys.remove(leaf, at, base + count + 1);
     this.counts[leaf] = count;
     this.size--;
-    if (place + 1 < this.#clean) this.#clean = place + 1;
-    if (sparse.has(count)) this.#join(place);
+    if (place + 1 < this.#validStarts) this.#validStarts = place + 1;
+    if (mergeChecks.has(count)) this.#merge(place);
   }
 
-  #join(place: number): void {
+  #merge(place: number): void {
     if (this.counts[this.directory[place]!] === 0) return this.#closeLeaf(place);
     for (const left of [place - 1, place]) {
       if (left < 0 || left + 1 >= this.leaves) continue;
       const sum = this.counts[this.directory[left]!]! + this.counts[this.directory[left + 1]!]!;
-      if (sum > merged) continue;
-      this.#moveBack(left);
+      if (sum > mergeLimit) continue;
+      this.#absorbNext(left);
       return this.#closeLeaf(left + 1);
     }
   }
 
   /** Moves what lies behind `kept` to the (empty) leaf at another place. */
-  #move(place: number, to: number, kept: number): void {
+  #moveTail(place: number, to: number, kept: number): void {
     const source = this.directory[place]!;
     const target = this.directory[to]!;
     const moved = this.counts[source]! - kept;
@@ -368,11 +383,11 @@ export class Order {
     this.counts[source] = kept;
     this.counts[target] = moved;
     this.#shortKeys.split(source, target, kept, moved);
-    if (moved > 0) this.#setFirst(to);
+    if (moved > 0) this.#setSeparator(to);
   }
 
   /** Appends the items of the following leaf. */
-  #moveBack(place: number): void {
+  #absorbNext(place: number): void {
     const target = this.directory[place]!;
     const source = this.directory[place + 1]!;
     const end = target * leafSize + this.counts[target]!;
@@ -380,7 +395,7 @@ export class Order {
     this.items.copyWithin(end, source * leafSize, source * leafSize + moved);
     for (let i = 0; i < moved; i++) this.#leafOf[this.items[end + i]!] = target;
     this.counts[target]! += moved;
-    this.#shortKeys.forget(target);
+    this.#shortKeys.discard(target);
   }
 
   #openLeaf(place: number): void {
@@ -394,40 +409,40 @@ export class Order {
     this.#starts = grown(this.#starts, this.leaves + 1);
     this.directory.copyWithin(place + 1, place, this.leaves);
     this.directory[place] = leaf;
-    this.#firstNumbers = grown(this.#firstNumbers, this.leaves + 1);
-    this.#firstNumbers.copyWithin(place + 1, place, this.leaves);
+    this.#separatorNumbers = grown(this.#separatorNumbers, this.leaves + 1);
+    this.#separatorNumbers.copyWithin(place + 1, place, this.leaves);
     this.counts[leaf] = 0;
     this.leaves++;
-    this.#clean = Math.min(this.#clean, place);
-    this.#placed = Math.min(this.#placed, place);
+    this.#validStarts = Math.min(this.#validStarts, place);
+    this.#validPlaces = Math.min(this.#validPlaces, place);
   }
 
   #closeLeaf(place: number): void {
-    this.#shortKeys.forget(this.directory[place]!);
+    this.#shortKeys.discard(this.directory[place]!);
     this.#free.push(this.directory[place]!);
     this.directory.copyWithin(place, place + 1, this.leaves);
-    this.#firstNumbers.copyWithin(place, place + 1, this.leaves);
+    this.#separatorNumbers.copyWithin(place, place + 1, this.leaves);
     this.leaves--;
-    this.#clean = Math.min(this.#clean, place);
-    this.#placed = Math.min(this.#placed, place);
+    this.#validStarts = Math.min(this.#validStarts, place);
+    this.#validPlaces = Math.min(this.#validPlaces, place);
   }
 
   #refresh(): void {
-    for (let place = this.#clean; place < this.leaves; place++) {
+    for (let place = this.#validStarts; place < this.leaves; place++) {
       const before = place - 1;
       this.#starts[place] = place === 0 ? 0 : this.#starts[before]! + this.counts[this.directory[before]!]!;
     }
-    this.#clean = this.leaves;
+    this.#validStarts = this.leaves;
   }
 
   #refreshPlaces(): void {
-    for (let place = this.#placed; place < this.leaves; place++) this.#places[this.directory[place]!] = place;
-    this.#placed = this.leaves;
+    for (let place = this.#validPlaces; place < this.leaves; place++) this.#places[this.directory[place]!] = place;
+    this.#validPlaces = this.leaves;
   }
 
   /** Fills the list with items that are in order already, instead of what it held. */
   fill(sorted: Uint32Array, count: number): void {
-    const leaves = Math.ceil(count / filled);
+    const leaves = Math.ceil(count / bulkFill);
     this.items = new Uint32Array(Math.max(1, leaves) * leafSize);
     this.counts = new Uint16Array(Math.max(1, leaves));
     this.directory = new Uint32Array(Math.max(1, leaves));
@@ -438,14 +453,14 @@ export class Order {
     this.leaves = leaves;
     this.#used = leaves;
     this.#free = [];
-    this.#clean = 0;
-    this.#placed = 0;
-    this.#firstNumbers = new Float64Array(Math.max(1, leaves));
-    this.#firstPrefix = '';
+    this.#validStarts = 0;
+    this.#validPlaces = 0;
+    this.#separatorNumbers = new Float64Array(Math.max(1, leaves));
+    this.#separatorPrefix = '';
     this.#shortKeys.grow(leaves);
     for (let leaf = 0; leaf < leaves; leaf++) {
-      const from = leaf * filled;
-      const to = Math.min(from + filled, count);
+      const from = leaf * bulkFill;
+      const to = Math.min(from + bulkFill, count);
       this.items.set(sorted.subarray(from, to), leaf * leafSize);
       this.counts[leaf] = to - from;
       this.directory[leaf] = leaf;
@@ -454,9 +469,9 @@ export class Order {
         if (item >= this.#leafOf.length) this.#leafOf = grown(this.#leafOf, item + 1);
         this.#leafOf[item] = leaf;
       }
-      this.#keepFirst(leaf);
-      this.#shortKeys.forget(leaf);
+      this.#storeSeparator(leaf);
+      this.#shortKeys.discard(leaf);
     }
-    this.#numberFirsts();
+    this.#renumberSeparators();
   }
 }

@@ -10,7 +10,7 @@ export class Scratch {
     return words.fill(0);
   }
 
-  giveBack(words: Uint32Array<ArrayBuffer>): void {
+  release(words: Uint32Array<ArrayBuffer>): void {
     if (this.#free.length < 8) this.#free.push(words);
   }
 }

@@ -14,21 +14,21 @@ import { textNumber } from './column.ts';
 export interface ItemNames {
   readonly names: readonly string[];
   /** Slot by item; absent when items are slots. */
-  readonly owners?: Uint32Array | undefined;
+  readonly slotOfItem?: Uint32Array | undefined;
 }
 
-const most = 0xffff;
-/** So many different keys in a leaf are few. */
-const fewKeys = 16;
+const largestShortKey = 0xffff;
+/** Up to so many different keys of a leaf are kept in a table. */
+const maxDistinct = 16;
 /**
  * Searches in a leaf before its short keys are made, which costs as much as a hundred; up to `spread` more, so that not all
  * leaves pay at once.
  */
 const searches = { least: 128, spread: 56 };
 /** A leaf that was halved so often has them made anew. */
-const mostHalved = 4;
+const maxSplits = 4;
 /** Leaves with fewer items have no short keys. */
-const leastItems = 32;
+const minItems = 32;
 
 export class ShortKeys {
   /** By place in the items of the order. */
@@ -42,65 +42,66 @@ export class ShortKeys {
   /** By leaf: what its first and last text had in common. */
   readonly #prefixes: string[] = [];
   /** By leaf: searches until its short keys are made; 0: it has them. */
-  #wait = new Uint8Array(0);
-  /** By leaf: different keys, where they are few; else 0. */
-  #few = new Uint8Array(0);
+  #searchesLeft = new Uint8Array(0);
+  /** By leaf: number of different keys, where they are few; else 0. */
+  #distinct = new Uint8Array(0);
   /** By leaf: how often it was halved since its short keys were made. */
-  #halved = new Uint8Array(1);
-  /** These keys: `fewKeys` places for each leaf. */
-  readonly #known: Column;
+  #splits = new Uint8Array(1);
+  /** These keys: `maxDistinct` places for each leaf. */
+  readonly #keyTable: Column;
 
   constructor(keys: Keys, names: ItemNames, leafSize: number) {
     this.#keys = keys;
     this.#names = names;
     this.#leafSize = leafSize;
-    this.#known = keys.another();
+    this.#keyTable = keys.emptyLike();
   }
 
   /** Makes room for so many leaves. */
   grow(leaves: number): void {
-    const known = this.#wait.length;
-    this.#wait = grown(this.#wait, leaves);
-    for (let leaf = known; leaf < this.#wait.length; leaf++) this.forget(leaf);
-    this.#few = grown(this.#few, leaves);
+    const known = this.#searchesLeft.length;
+    this.#searchesLeft = grown(this.#searchesLeft, leaves);
+    for (let leaf = known; leaf < this.#searchesLeft.length; leaf++) this.discard(leaf);
+    this.#distinct = grown(this.#distinct, leaves);
     this.values = grown(this.values, leaves * this.#leafSize);
-    this.#halved = grown(this.#halved, leaves);
+    this.#splits = grown(this.#splits, leaves);
     this.#bases = grown(this.#bases, leaves);
     this.#scales = grown(this.#scales, leaves);
     while (this.#prefixes.length < leaves) this.#prefixes.push('');
   }
 
   /** The leaf has no short keys until they are made anew. */
-  forget(leaf: number): void {
-    this.#wait[leaf] = searches.least + (leaf % searches.spread);
+  discard(leaf: number): void {
+    this.#searchesLeft[leaf] = searches.least + (leaf % searches.spread);
   }
 
   /** Moves those behind the first `kept` of a leaf to an empty one. They stay good, if coarser each time. */
   split(leaf: number, other: number, kept: number, moved: number): void {
     const from = leaf * this.#leafSize + kept;
     this.values.copyWithin(other * this.#leafSize, from, from + moved);
-    if (moved === 0) this.forget(leaf);
-    else if (this.#wait[leaf] !== 0 || ++this.#halved[leaf]! === mostHalved) this.#wait[leaf] = 1;
-    const few = this.#few[leaf]!;
-    this.#few[other] = few;
-    this.#wait[other] = this.#wait[leaf]!;
-    this.#halved[other] = this.#halved[leaf]!;
+    if (moved === 0) this.discard(leaf);
+    else if (this.#searchesLeft[leaf] !== 0 || ++this.#splits[leaf]! === maxSplits) this.#searchesLeft[leaf] = 1;
+    const distinct = this.#distinct[leaf]!;
+    this.#distinct[other] = distinct;
+    this.#searchesLeft[other] = this.#searchesLeft[leaf]!;
+    this.#splits[other] = this.#splits[leaf]!;
     this.#bases[other] = this.#bases[leaf]!;
     this.#scales[other] = this.#scales[leaf]!;
     this.#prefixes[other] = this.#prefixes[leaf]!;
-    if (this.#wait[leaf] !== 0) return;
-    for (let run = 0; run < few; run++) this.#known.set(other * fewKeys + run, this.#known.get(leaf * fewKeys + run));
+    if (this.#searchesLeft[leaf] !== 0) return;
+    for (let run = 0; run < distinct; run++)
+      this.#keyTable.set(other * maxDistinct + run, this.#keyTable.get(leaf * maxDistinct + run));
   }
 
   /** To be called before a search: makes the short keys of a leaf that is searched often enough. False: it has none. */
-  make(leaf: number, items: Uint32Array, count: number): boolean {
-    if (this.#wait[leaf] === 0) return true;
-    if (count < leastItems || --this.#wait[leaf]! > 0) return false;
-    this.#halved[leaf] = 0;
+  ensure(leaf: number, items: Uint32Array, count: number): boolean {
+    if (this.#searchesLeft[leaf] === 0) return true;
+    if (count < minItems || --this.#searchesLeft[leaf]! > 0) return false;
+    this.#splits[leaf] = 0;
     const from = leaf * this.#leafSize;
     const to = from + count;
     const starts = this.#runsOf(items, from, to);
-    this.#few[leaf] = starts.length;
+    this.#distinct[leaf] = starts.length;
     if (starts.length > 0) this.#makeByName(leaf, items, starts, to);
     else this.#makeByKey(leaf, items, from, to);
     return true;
@@ -111,7 +112,7 @@ export class ShortKeys {
     const starts = [from];
     for (let i = from + 1; i < to; i++) {
       if (this.#keys.compare(items[i - 1]!, items[i]!) === 0) continue;
-      if (starts.length === fewKeys) return [];
+      if (starts.length === maxDistinct) return [];
       starts.push(i);
     }
     return starts;
@@ -130,7 +131,7 @@ export class ShortKeys {
     let least = this.#nameOf(items[starts[0]!]!);
     let largest = least;
     for (let run = 0; run < starts.length; run++) {
-      this.#known.set(leaf * fewKeys + run, this.#keys.get(items[starts[run]!]!));
+      this.#keyTable.set(leaf * maxDistinct + run, this.#keys.get(items[starts[run]!]!));
       const first = this.#nameOf(items[starts[run]!]!);
       const last = this.#nameOf(items[(starts[run + 1] ?? to) - 1]!);
       if (first < least) least = first;
@@ -138,7 +139,7 @@ export class ShortKeys {
     }
     const skipped = this.#setPrefix(leaf, least, largest);
     this.#setScale(leaf, textNumber(least, skipped), textNumber(largest, skipped));
-    const width = Math.floor((most + 1) / starts.length);
+    const width = Math.floor((largestShortKey + 1) / starts.length);
     for (let run = 0; run < starts.length; run++) {
       const end = starts[run + 1] ?? to;
       for (let i = starts[run]!; i < end; i++) {
@@ -150,43 +151,43 @@ export class ShortKeys {
 
   /** Adds that of a new item at a place; those up to `end` move on. */
   insert(leaf: number, at: number, end: number, key: unknown, name: string): void {
-    if (this.#wait[leaf] !== 0) return;
+    if (this.#searchesLeft[leaf] !== 0) return;
     this.values.copyWithin(at + 1, at, end);
-    this.values[at] = this.of(leaf, key, name, false);
+    this.values[at] = this.shortKeyOf(leaf, key, name, false);
   }
 
   /** Takes out that at a place; those up to `end` move back. */
   remove(leaf: number, at: number, end: number): void {
-    if (this.#wait[leaf] === 0) this.values.copyWithin(at, at + 1, end);
+    if (this.#searchesLeft[leaf] === 0) this.values.copyWithin(at, at + 1, end);
   }
 
   /** True when the items at this place and the next are known to have different keys. */
-  differ(leaf: number, at: number): boolean {
-    return this.#wait[leaf] === 0 && this.#few[leaf] === 0 && this.values[at] !== this.values[at + 1];
+  knownDistinct(leaf: number, at: number): boolean {
+    return this.#searchesLeft[leaf] === 0 && this.#distinct[leaf] === 0 && this.values[at] !== this.values[at + 1];
   }
 
   /**
    * @param name of the object; undefined where only keys are compared
    * @returns the short key of `key` in this leaf. Entries behind it are greater; with `orEqual` false, none of them is smaller.
    */
-  of(leaf: number, key: unknown, name: string | undefined, orEqual: boolean): number {
-    const few = this.#few[leaf]!;
-    if (few === 0) return this.#scaledText(leaf, key, this.#keys.isText);
-    const width = Math.floor((most + 1) / few);
-    const known = this.#known;
-    for (let run = 0; run < few; run++) {
-      const difference = known.compareTo(leaf * fewKeys + run, key);
+  shortKeyOf(leaf: number, key: unknown, name: string | undefined, orEqual: boolean): number {
+    const distinct = this.#distinct[leaf]!;
+    if (distinct === 0) return this.#scaledText(leaf, key, this.#keys.isText);
+    const width = Math.floor((largestShortKey + 1) / distinct);
+    const known = this.#keyTable;
+    for (let run = 0; run < distinct; run++) {
+      const difference = known.compareTo(leaf * maxDistinct + run, key);
       if (difference < 0) continue;
       if (difference > 0) return run * width;
-      if (name === undefined) return Math.min((run + Number(orEqual)) * width, most);
+      if (name === undefined) return Math.min((run + Number(orEqual)) * width, largestShortKey);
       return run * width + ((this.#scaledText(leaf, name, true) * width) >>> 16);
     }
-    return most;
+    return largestShortKey;
   }
 
   #nameOf(item: number): string {
-    const { names, owners } = this.#names;
-    return names[owners ? owners[item]! : item]!;
+    const { names, slotOfItem } = this.#names;
+    return names[slotOfItem ? slotOfItem[item]! : item]!;
   }
 
   /** Gives its length. */
@@ -197,7 +198,7 @@ export class ShortKeys {
   }
 
   #setScale(leaf: number, first: number, last: number): void {
-    const scale = most / (last - first);
+    const scale = largestShortKey / (last - first);
     this.#bases[leaf] = first;
     this.#scales[leaf] = scale > 0 && Number.isFinite(scale) ? scale : 0;
   }
@@ -207,13 +208,13 @@ export class ShortKeys {
     if (key === undefined) return 0;
     const prefix = this.#prefixes[leaf]!;
     if ((key as string).startsWith(prefix)) return this.#scaled(leaf, textNumber(key as string, prefix.length));
-    return compareText(key as string, prefix) < 0 ? 0 : most;
+    return compareText(key as string, prefix) < 0 ? 0 : largestShortKey;
   }
 
   #scaled(leaf: number, number: number): number {
     const steps = (number - this.#bases[leaf]!) * this.#scales[leaf]!;
     // No number (no key, or an infinite one) is no step.
-    return steps >= most ? most : steps > 0 ? Math.trunc(steps) : 0;
+    return steps >= largestShortKey ? largestShortKey : steps > 0 ? Math.trunc(steps) : 0;
   }
 }
 

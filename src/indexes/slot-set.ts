@@ -4,9 +4,9 @@
  */
 import { grown } from './arrays.ts';
 
-/** What `portions` hands out at a time, with room for the last word. */
-const portionSize = 4_096;
-const portion = new Uint32Array(portionSize + 32);
+/** What `forEachChunk` hands out at a time, with room for the last word. */
+const chunkSize = 4_096;
+const chunk = new Uint32Array(chunkSize + 32);
 
 /** Smaller sets are never bitmaps. */
 const leastForBitmap = 128;
@@ -92,10 +92,10 @@ export class SlotSet {
    * The slots, ascending, some thousands at a time; the array is only good during the call, which must not start another.
    * The first two bits of a word are extracted branch-free: these branches mispredict about half the time.
    */
-  portions(visit: (slots: Uint32Array, count: number) => void): void {
+  forEachChunk(visit: (slots: Uint32Array, count: number) => void): void {
     const { words } = this;
     if (!words) return visit(this.slots, this.count);
-    const slots = portion;
+    const slots = chunk;
     let count = 0;
     for (let at = 0; at < words.length; at++) {
       let word = words[at]! | 0;
@@ -106,7 +106,7 @@ export class SlotSet {
       count += (word | -word) >>> 31;
       word &= word - 1;
       for (; word !== 0; word &= word - 1) slots[count++] = at * 32 + 31 - Math.clz32(word & -word);
-      if (count < portionSize) continue;
+      if (count < chunkSize) continue;
       visit(slots, count);
       count = 0;
     }
@@ -138,8 +138,8 @@ export class SlotSet {
   #toArray(): void {
     const slots = new Uint32Array(this.count);
     let at = 0;
-    this.portions((portion, count) => {
-      slots.set(portion.subarray(0, count), at);
+    this.forEachChunk((chunk, count) => {
+      slots.set(chunk.subarray(0, count), at);
       at += count;
     });
     this.slots = slots;

@@ -34,7 +34,7 @@ test('a set of slots behaves like a Set, sparse and dense and in between', () =>
         }
         assert.equal(set.count, expected.size);
         const found: number[] = [];
-        set.portions((slots, count) => found.push(...slots.subarray(0, count)));
+        set.forEachChunk((slots, count) => found.push(...slots.subarray(0, count)));
         for (const one of found) assert(set.has(one));
         assert.deepEqual(
           found,
@@ -141,7 +141,7 @@ function checkOrder(isText: boolean, keys: number, keyFor: (n: number) => unknow
       assert.equal(order.at(rank), item);
       const low = sorted.findIndex((other) => column.compare(other, item) === 0);
       const high = sorted.findLastIndex((other) => column.compare(other, item) === 0) + 1;
-      assert.deepEqual(order.runOf(item), [low, high]);
+      assert.deepEqual(order.equalRange(item), [low, high]);
       const key = column.get(item);
       if (key === undefined) continue;
       assert.equal(order.rankOf(key, false), low);

@@ -6,7 +6,6 @@ import { NumberColumn } from '../indexes/column.ts';
 import { nameField } from '../indexes/field.ts';
 import type { FieldIndex } from '../indexes/field-index.ts';
 import type { ModelIndex } from '../indexes/model-index.ts';
-import { leafSize } from '../indexes/order.ts';
 import { bitsOf, intersectThree, intersectTwo, SlotSet, subtract } from '../indexes/slot-set.ts';
 import type { Bound, KeyCondition, KeyRange } from './bind.ts';
 import type { Work } from './work.ts';
@@ -35,7 +34,7 @@ const sampled = 32;
 const testCost = 2;
 const textCost = 8;
 
-interface Part {
+interface Conjunct {
   readonly negated: boolean;
   /** Upper bound of the objects in the set. */
   readonly rows: number;
@@ -63,7 +62,7 @@ export class Evaluation {
 
   /** Gives the memory back; the matches are no longer good. */
   release(): void {
-    for (const words of this.#borrowed) this.#index.scratch.giveBack(words);
+    for (const words of this.#borrowed) this.#index.scratch.release(words);
     this.#borrowed.length = 0;
   }
 
@@ -75,13 +74,13 @@ export class Evaluation {
   }
 
   evaluate(bound: Bound, names?: ReadonlySet<string>): Matches {
-    const parts: Part[] = [];
-    if (!this.#gather(bound, false, parts)) return this.#matches(nothing, false);
-    if (names) parts.push(this.#named(names));
-    const [only] = parts;
+    const conjuncts: Conjunct[] = [];
+    if (!this.#flatten(bound, false, conjuncts)) return this.#matches(nothing, false);
+    if (names) conjuncts.push(this.#named(names));
+    const [only] = conjuncts;
     if (!only) return this.#matches(nothing, true);
-    if (parts.length === 1 && only.condition) return this.#single(only.condition, only.negated);
-    return this.#intersect(parts);
+    if (conjuncts.length === 1 && only.condition) return this.#single(only.condition, only.negated);
+    return this.#intersect(conjuncts);
   }
 
   #matches(set: SlotSet, negated: boolean): Matches {
@@ -93,9 +92,9 @@ export class Evaluation {
   #single(condition: KeyCondition, negated: boolean): Matches {
     const field = this.#index.fields[condition.field]!;
     const [range] = condition.ranges;
-    const exact = condition.ranges.length === 1 && !condition.text && !field.owners && !isSingleKey(range!);
+    const exact = condition.ranges.length === 1 && !condition.text && !field.slotOfItem && !isSingleKey(range!);
     if (!exact || this.#prepared.has(condition)) return this.#matches(this.#collect(condition), negated);
-    const [low, high] = ranksOf(field, range!);
+    const [low, high] = rankRangeOf(field, range!);
     const test = tester(field, condition);
     let made: SlotSet | undefined;
     const set = () => {
@@ -106,7 +105,7 @@ export class Evaluation {
     return { count, negated, lazy: true, has: negated ? (slot) => !test(slot) : test, set };
   }
 
-  #named(names: ReadonlySet<string>): Part {
+  #named(names: ReadonlySet<string>): Conjunct {
     const slots: number[] = [];
     for (const name of names) {
       const slot = this.#index.slotOf(name);
@@ -118,20 +117,20 @@ export class Evaluation {
   }
 
   /** Takes a conjunction apart; false when nothing can match. */
-  #gather(bound: Bound, negated: boolean, parts: Part[]): boolean {
+  #flatten(bound: Bound, negated: boolean, conjuncts: Conjunct[]): boolean {
     switch (bound.op) {
       case 'all':
         return !negated;
       case 'not':
-        return this.#gather(bound.of, !negated, parts);
+        return this.#flatten(bound.of, !negated, conjuncts);
       case 'and':
       case 'or':
-        if ((bound.op === 'and') !== negated) return bound.of.every((one) => this.#gather(one, negated, parts));
-        parts.push(this.#compound(bound.of, negated));
+        if ((bound.op === 'and') !== negated) return bound.of.every((one) => this.#flatten(one, negated, conjuncts));
+        conjuncts.push(this.#compound(bound.of, negated));
         return true;
       case 'null': {
         const field = this.#index.fields[bound.field]!;
-        parts.push(this.#known(field.field.name, field.without, negated));
+        conjuncts.push(this.#conjunctOf(field.field.name, field.withoutKey, negated));
         return true;
       }
       case 'label': {
@@ -140,50 +139,52 @@ export class Evaluation {
           ? [...bound.values].map((value) => labels.having(bound.key, value))
           : [labels.having(bound.key)];
         const having = sets.filter((set) => set !== undefined);
-        parts.push(this.#known('metadata.labels', having.length === 1 ? having[0]! : this.#union(having), negated));
+        conjuncts.push(
+          this.#conjunctOf('metadata.labels', having.length === 1 ? having[0]! : this.#union(having), negated),
+        );
         return true;
       }
       case 'keys': {
         const field = this.#index.fields[bound.field]!;
-        const prepared = this.#prepared.get(bound) ?? keptRun(field, bound);
-        if (prepared) parts.push(this.#known(field.field.name, prepared, negated));
+        const prepared = this.#prepared.get(bound) ?? keptPostingsOf(field, bound);
+        if (prepared) conjuncts.push(this.#conjunctOf(field.field.name, prepared, negated));
         else {
           const rows = this.#estimate(field, bound);
           this.uses.push({ field: field.field.name, rows });
-          parts.push({ negated, rows, condition: bound });
+          conjuncts.push({ negated, rows, condition: bound });
         }
         return true;
       }
     }
   }
 
-  #known(field: string, set: SlotSet, negated: boolean): Part {
+  #conjunctOf(field: string, set: SlotSet, negated: boolean): Conjunct {
     this.uses.push({ field, rows: set.count });
     return { negated, rows: set.count, set };
   }
 
   /** An OR, or the negation of an AND: not all of the opposites. */
-  #compound(of: readonly Bound[], negated: boolean): Part {
-    const parts: Part[] = [];
-    const possible = of.every((one) => this.#gather(one, !negated, parts));
+  #compound(of: readonly Bound[], negated: boolean): Conjunct {
+    const conjuncts: Conjunct[] = [];
+    const possible = of.every((one) => this.#flatten(one, !negated, conjuncts));
     if (!possible) return { negated: true, rows: 0, set: nothing };
-    if (parts.length === 0) return { negated: false, rows: 0, set: nothing };
-    const opposite = this.#intersect(parts);
+    if (conjuncts.length === 0) return { negated: false, rows: 0, set: nothing };
+    const opposite = this.#intersect(conjuncts);
     const set = opposite.set();
     return { negated: !opposite.negated, rows: set.count, set };
   }
 
-  #intersect(parts: Part[]): Matches {
-    const positives = parts.filter((part) => !part.negated).sort((a, b) => a.rows - b.rows);
+  #intersect(conjuncts: Conjunct[]): Matches {
+    const positives = conjuncts.filter((conjunct) => !conjunct.negated).sort((a, b) => a.rows - b.rows);
     const [start] = positives;
-    if (!start) return this.#matches(this.#unionOf(parts), true);
+    if (!start) return this.#matches(this.#unionOf(conjuncts), true);
     let set = start.set ?? this.#collect(start.condition!);
-    const sets: Part[] = [];
-    const tests: Part[] = [];
-    for (const part of parts) {
-      if (part === start) continue;
-      const { condition, rows } = part;
-      (condition && !this.#isWorthCollecting(condition, rows, set.count) ? tests : sets).push(part);
+    const sets: Conjunct[] = [];
+    const tests: Conjunct[] = [];
+    for (const conjunct of conjuncts) {
+      if (conjunct === start) continue;
+      const { condition, rows } = conjunct;
+      (condition && !this.#isWorthCollecting(condition, rows, set.count) ? tests : sets).push(conjunct);
     }
     // A bitmap of a scratch memory, once there is one.
     let own: Uint32Array | undefined;
@@ -247,10 +248,10 @@ export class Evaluation {
     return SlotSet.ofWords(result, count);
   }
 
-  #unionOf(parts: readonly Part[]): SlotSet {
-    if (parts.length === 1) return parts[0]!.set ?? this.#collect(parts[0]!.condition!);
+  #unionOf(conjuncts: readonly Conjunct[]): SlotSet {
+    if (conjuncts.length === 1) return conjuncts[0]!.set ?? this.#collect(conjuncts[0]!.condition!);
     const words = this.bits();
-    for (const { set, condition } of parts) {
+    for (const { set, condition } of conjuncts) {
       if (set) this.#markSet(set, words);
       else this.#markKeys(condition!, words);
     }
@@ -280,7 +281,7 @@ export class Evaluation {
     const every = Math.max(1, Math.floor(ranges.length / sampled));
     let rows = 0;
     for (let i = 0; i < ranges.length; i += every) {
-      const [low, high] = ranksOf(field, ranges[i]!);
+      const [low, high] = rankRangeOf(field, ranges[i]!);
       this.#work.spend(1);
       rows += high - low;
     }
@@ -294,12 +295,12 @@ export class Evaluation {
     const field = this.#index.fields[condition.field]!;
     const { ranges, text } = condition;
     if (ranges.length === 1 && !text) {
-      const [low, high] = ranksOf(field, ranges[0]!);
+      const [low, high] = rankRangeOf(field, ranges[0]!);
       if (isSingleKey(ranges[0]!)) {
         this.#work.spend(Math.min(high - low, fewRows));
-        return field.run(ranges[0]!.from, low, high, this.#index.limit);
+        return field.postings(ranges[0]!.from, low, high, this.#index.limit);
       }
-      if (high - low < fewRows && !field.owners) {
+      if (high - low < fewRows && !field.slotOfItem) {
         this.#work.spend(high - low);
         const slots = Uint32Array.from({ length: high - low }, (_, i) => field.order.at(low + i)).sort();
         return new SlotSet(slots, high - low);
@@ -315,7 +316,7 @@ export class Evaluation {
     if (prepared) return this.#markSet(prepared, words);
     const field = this.#index.fields[condition.field]!;
     for (const range of condition.ranges) {
-      const [low, high] = ranksOf(field, range);
+      const [low, high] = rankRangeOf(field, range);
       this.#work.spend(1);
       for (let from = low; from < high; from += this.#work.portion) {
         const to = Math.min(from + this.#work.portion, high);
@@ -330,13 +331,13 @@ export function isSingleKey({ from, to, fromInclusive, toInclusive }: KeyRange):
   return from === to && from !== undefined && fromInclusive && toInclusive;
 }
 
-/** The set of a condition on a single key, where the index keeps it. */
-function keptRun(field: FieldIndex, { ranges, text }: KeyCondition): SlotSet | undefined {
-  return ranges.length === 1 && !text && isSingleKey(ranges[0]!) ? field.keptRun(ranges[0]!.from) : undefined;
+/** The postings of a condition on a single key, where the index keeps them. */
+function keptPostingsOf(field: FieldIndex, { ranges, text }: KeyCondition): SlotSet | undefined {
+  return ranges.length === 1 && !text && isSingleKey(ranges[0]!) ? field.keptPostings(ranges[0]!.from) : undefined;
 }
 
-export function ranksOf(field: FieldIndex, range: KeyRange): readonly [low: number, high: number] {
-  return field.ranks(range.from, range.to, range.fromInclusive, range.toInclusive);
+export function rankRangeOf(field: FieldIndex, range: KeyRange): readonly [low: number, high: number] {
+  return field.rankRange(range.from, range.to, range.fromInclusive, range.toInclusive);
 }
 
 /** Marks the objects between two ranks, with a text only those whose key has it. */
@@ -348,35 +349,29 @@ export function markAccepted(
   words: Uint32Array,
 ): void {
   if (!condition.text) return field.mark(low, high, words);
-  const { order, owners, column } = field;
-  const { items, counts, directory } = order;
-  let place = order.placeAt(low);
-  let at = low - order.starts[place]!;
+  const { order, slotOfItem, column } = field;
   let last: unknown;
   let accepted = false;
-  for (let left = high - low; left > 0; place++, at = 0) {
-    const base = directory[place]! * leafSize;
-    const end = Math.min(counts[directory[place]!]!, at + left);
-    left -= end - at;
-    for (; at < end; at++) {
-      const item = items[base + at]!;
+  order.spans(low, high, (items, from, to) => {
+    for (let at = from; at < to; at++) {
+      const item = items[at]!;
       const key = column.get(item);
       if (key !== last) {
         last = key;
         accepted = condition.accepts(key);
       }
       if (!accepted) continue;
-      const slot = owners ? owners[item]! : item;
+      const slot = slotOfItem ? slotOfItem[item]! : item;
       words[slot >>> 5]! |= 1 << (slot & 31);
     }
-  }
+  });
 }
 
 /** Whether an object satisfies the condition. */
 export function tester(field: FieldIndex, condition: KeyCondition): (slot: number) => boolean {
-  const { column, owners } = field;
+  const { column, slotOfItem } = field;
   const [range] = condition.ranges;
-  if (!owners && column instanceof NumberColumn && condition.ranges.length === 1) {
+  if (!slotOfItem && column instanceof NumberColumn && condition.ranges.length === 1) {
     const { values } = column;
     const from = range!.from === undefined ? Number.NEGATIVE_INFINITY : Number(range!.from);
     const to = range!.to === undefined ? Number.POSITIVE_INFINITY : Number(range!.to);

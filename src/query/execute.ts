@@ -9,9 +9,9 @@ import { countBits, SlotSet } from '../indexes/slot-set.ts';
 import type { Bound, BoundSort, KeyCondition } from './bind.ts';
 import { bind, numberSort } from './bind.ts';
 import type { Matches } from './evaluate.ts';
-import { Evaluation, isSingleKey, markAccepted, ranksOf, tester } from './evaluate.ts';
-import type { Strategy } from './page.ts';
-import { Pager } from './page.ts';
+import { Evaluation, isSingleKey, markAccepted, rankRangeOf, tester } from './evaluate.ts';
+import type { Strategy } from './page/pager.ts';
+import { Pager } from './page/pager.ts';
 import type { Query } from './query.ts';
 import type { QueryLimits } from './work.ts';
 import { SliceOver, Work } from './work.ts';
@@ -55,7 +55,7 @@ export interface Plan {
   readonly time: number;
 }
 
-interface Answer {
+interface Found {
   readonly total: number;
   readonly slots: readonly number[];
   readonly plan: () => Plan;
@@ -76,12 +76,12 @@ export function runSlots<T>(
   limits: QueryLimits,
   use: (total: number, slots: readonly number[]) => T,
 ): T | Promise<Awaited<T>> {
-  return then(answer(index, query, limits), ({ total, slots }) => use(total, slots));
+  return then(find(index, query, limits), ({ total, slots }) => use(total, slots));
 }
 
 /** Answers the query and tells how. */
 export function explain(index: ModelIndex, query: Query, limits: QueryLimits): Plan | Promise<Plan> {
-  return then(answer(index, query, limits), ({ plan }) => plan());
+  return then(find(index, query, limits), ({ plan }) => plan());
 }
 
 /** Matches that are put in order at once. */
@@ -97,8 +97,8 @@ export function runIds(
   limits: QueryLimits,
 ): Float64Array | Promise<Float64Array> {
   const everything = { ...query, offset: 0, limit: Number.POSITIVE_INFINITY };
-  const found = answer(index, everything, limits);
-  return found instanceof Pending ? found.ids() : Float64Array.from(found.slots, (slot) => index.ids[slot]!);
+  const found = find(index, everything, limits);
+  return found instanceof SlicedQuery ? found.ids() : Float64Array.from(found.slots, (slot) => index.ids[slot]!);
 }
 
 function refsOf(index: ModelIndex, slots: readonly number[]): Ref[] {
@@ -111,11 +111,11 @@ function refsOf(index: ModelIndex, slots: readonly number[]): Ref[] {
 }
 
 /** The callback runs in the same turn as the answer is found: slots are only good until the next change. */
-function then<T>(answer: Answer | Pending, use: (answer: Answer) => T): T | Promise<Awaited<T>> {
-  return answer instanceof Pending ? answer.finish(use) : use(answer);
+function then<T>(found: Found | SlicedQuery, use: (found: Found) => T): T | Promise<Awaited<T>> {
+  return found instanceof SlicedQuery ? found.finish(use) : use(found);
 }
 
-function answer(index: ModelIndex, query: Query, limits: QueryLimits): Answer | Pending {
+function find(index: ModelIndex, query: Query, limits: QueryLimits): Found | SlicedQuery {
   const where = bind(query.where, index.definitions);
   const sort = numberSort(query.sort, index.definitions);
   const started = limits.now();
@@ -123,7 +123,7 @@ function answer(index: ModelIndex, query: Query, limits: QueryLimits): Answer | 
     return evaluate(index, query, where, sort, new Work(limits, true, started), started, limits);
   } catch (error) {
     if (!(error instanceof SliceOver)) throw error;
-    return new Pending(index, query, where, sort, started, limits);
+    return new SlicedQuery(index, query, where, sort, started, limits);
   }
 }
 
@@ -136,7 +136,7 @@ function evaluate(
   started: number,
   limits: QueryLimits,
   prepared?: ReadonlyMap<KeyCondition, SlotSet>,
-): Answer {
+): Found {
   const evaluation = new Evaluation(index, work, prepared);
   try {
     const matches = evaluation.evaluate(where, query.names);
@@ -146,7 +146,7 @@ function evaluate(
       sort,
       query.offset,
       query.limit,
-      ranksOfMatches(index, where, sort, query, matches),
+      rankRangeOfMatches(index, where, sort, query, matches),
     );
     const { uses } = evaluation;
     const { count: total } = matches;
@@ -159,7 +159,7 @@ function evaluate(
 }
 
 /** Ranks of the sort's order that are exactly the matches: a condition on the sort's own field. */
-function ranksOfMatches(
+function rankRangeOfMatches(
   index: ModelIndex,
   where: Bound,
   [first]: readonly BoundSort[],
@@ -169,9 +169,9 @@ function ranksOfMatches(
   if (where.op !== 'keys' || where.field !== first!.field || names || negated) return undefined;
   if (where.ranges.length !== 1 || where.text) return undefined;
   const field = index.fields[where.field]!;
-  if (field.owners) return undefined;
-  field.sorted(first!.descending);
-  return ranksOf(field, where.ranges[0]!);
+  if (field.slotOfItem) return undefined;
+  field.sortOrder(first!.descending);
+  return rankRangeOf(field, where.ranges[0]!);
 }
 
 function planOf(
@@ -206,7 +206,7 @@ function planOf(
 }
 
 /** A query that is answered in slices. */
-class Pending {
+class SlicedQuery {
   readonly #index: ModelIndex;
   readonly #query: Query;
   readonly #where: Bound;
@@ -232,7 +232,7 @@ class Pending {
     this.#work = new Work(limits, false, started);
   }
 
-  async finish<T>(use: (answer: Answer) => T): Promise<Awaited<T>> {
+  async finish<T>(use: (found: Found) => T): Promise<Awaited<T>> {
     const prepared = await this.#prepare();
     const answer = evaluate(
       this.#index,
@@ -256,7 +256,7 @@ class Pending {
     const observer = index.observe();
     try {
       const matches = evaluation.evaluate(this.#where, this.#query.names);
-      const ranks = ranksOfMatches(index, this.#where, this.#sort, this.#query, matches);
+      const ranks = rankRangeOfMatches(index, this.#where, this.#sort, this.#query, matches);
       const ids = new Float64Array(matches.count);
       for (let at = 0; at < ids.length; ) {
         const pager = new Pager(index, evaluation, this.#work);
@@ -273,7 +273,7 @@ class Pending {
   }
 
   #giveBack(prepared: ReadonlyMap<KeyCondition, SlotSet>): void {
-    for (const { words } of prepared.values()) if (words) this.#index.scratch.giveBack(words);
+    for (const { words } of prepared.values()) if (words) this.#index.scratch.release(words);
   }
 
   /** What satisfies the costly conditions, collected in slices, as it is now. */
@@ -303,7 +303,7 @@ class Pending {
     const field = index.fields[condition.field]!;
     let words = index.scratch.take(index.limit);
     for (const range of condition.ranges) {
-      let [low, high] = ranksOf(field, range);
+      let [low, high] = rankRangeOf(field, range);
       while (low < high) {
         const to = Math.min(low + this.#work.portion, high);
         markAccepted(field, condition, low, to, words);
@@ -312,10 +312,10 @@ class Pending {
         if (low === high || !this.#work.sliceIsOver) continue;
         const item = field.order.at(low - 1);
         const key = field.column.get(item);
-        const name = index.names[field.owners ? field.owners[item]! : item]!;
+        const name = index.names[field.slotOfItem ? field.slotOfItem[item]! : item]!;
         await this.#letOthers();
         // The order has changed: go on behind the last key and name that were seen.
-        [, high] = ranksOf(field, range);
+        [, high] = rankRangeOf(field, range);
         low = field.order.rankAfter(key, name);
         words = grown(words, (index.limit >>> 5) + 1);
       }
@@ -324,7 +324,7 @@ class Pending {
     const count = countBits(words, words.length);
     if (count * 2 > words.length) return SlotSet.ofWords(words, count);
     const few = SlotSet.copyOf(words, count);
-    index.scratch.giveBack(words);
+    index.scratch.release(words);
     return few;
   }
 

@@ -140,7 +140,7 @@ export interface SortTerm {
   readonly direction?: 'asc' | 'desc';
 }
 
-/** What the engine is asked (`run.ts`). */
+/** What the engine is asked (`execute.ts`). */
 export interface Query {
   readonly where: Condition;
   /** Empty: newest first. `metadata.name` ascending always ends the order. */
