@@ -129,11 +129,18 @@ export class YamlText {
   }
 }
 
+export interface YamlDocument {
+  readonly value?: unknown;
+  readonly problem?: TextProblem;
+  /** From 1. */
+  readonly line: number;
+}
+
 /** Several documents, separated by `---`, with the offset of each; empty ones are left out. */
-export function yamlDocuments(text: string): { value?: unknown; problem?: TextProblem; line: number }[] {
+export function yamlDocuments(text: string): YamlDocument[] {
   const lines = new LineCounter();
   const documents = parseAllDocuments(text, { uniqueKeys: true, lineCounter: lines });
-  return [...documents].flatMap((document) => {
+  return [...documents].flatMap((document): YamlDocument[] => {
     const [error] = document.errors;
     const line = lines.linePos(document.contents?.range?.[0] ?? document.range[0]).line;
     if (error) {
