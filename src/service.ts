@@ -305,6 +305,7 @@ class RunningService implements Service {
         maxBufferBytes: watch.maxBufferBytes,
         maxListBytes: list.maxBytes,
         stallTimeout: watch.stallTimeout,
+        monotonicNow,
       }),
     });
     this.#measure();

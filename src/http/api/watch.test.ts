@@ -4,7 +4,7 @@ import { Agent, createServer, get } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { KindredError } from '../../errors.ts';
+import { KindredError } from '../../errors.ts';
 import { Queries } from '../../query/condition.ts';
 import type { Authorizer } from '../../resource/access.ts';
 import { allowAll } from '../../resource/access.ts';
@@ -58,6 +58,7 @@ async function open({
     maxBufferBytes,
     stallTimeout,
     maxListBytes: 32 * 2 ** 20,
+    monotonicNow: () => performance.now(),
   });
   const server = createServer((request: IncomingMessage, response: ServerResponse) => {
     const exchange = {
@@ -185,6 +186,50 @@ test('the frame of a change is made once for all streams of a format, for each t
   send('ADDED', '{"b":2}');
   const data = (type: string) => `event: ${type}\nid: 9\ndata: {"type":"${type}","revision":9,"object":{"a":1}}\n\n`;
   await until(() => text() === data('ADDED') + data('MODIFIED') + data('ADDED'));
+});
+
+test('watch: what is sent in one turn is written at its end, in one piece', async () => {
+  const { sink, response, text } = await open();
+  const pieces: string[] = [];
+  response.on('data', (piece: string) => pieces.push(piece));
+  for (let revision = 8; revision < 28; revision++) sink.event(event(revision));
+  assert.deepEqual([sink.isBehind, sink.isFull], [false, false]);
+  await until(() => text().split('\n').length === 21);
+  assert.equal(pieces.length, 1);
+  const lines = text().trimEnd().split('\n');
+  assert.deepEqual(
+    lines.map((line) => JSON.parse(line).revision),
+    Array.from({ length: 20 }, (_, i) => i + 8),
+  );
+});
+
+test('watch: a client is behind, and in the end full, by what waits for the end of the turn', async () => {
+  const { sink } = await open();
+  for (let revision = 8; revision < 60; revision++) sink.event(event(revision));
+  assert.deepEqual([sink.isBehind, sink.isFull], [false, false]);
+  for (let revision = 60; revision < 80; revision++) sink.event(event(revision));
+  assert.deepEqual([sink.isBehind, sink.isFull], [true, false]);
+  for (let revision = 80; revision < 120; revision++) sink.event(event(revision));
+  assert.deepEqual([sink.isBehind, sink.isFull], [true, true]);
+  await sink.drained();
+  assert.deepEqual([sink.isBehind, sink.isFull], [false, false]);
+});
+
+test('watch: the end comes behind what was sent in the same turn', async () => {
+  const { sink, text } = await open();
+  sink.event(event(8));
+  sink.event(event(9));
+  sink.end(new KindredError('Expired', { en: 'gone', zh: 'gone' }));
+  sink.event(event(10));
+  await until(() => text().includes('ERROR'));
+  const lines = text()
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+  assert.deepEqual(
+    lines.map(({ type, revision }) => `${type} ${revision}`),
+    ['ADDED 8', 'ADDED 9', 'ERROR 9'],
+  );
 });
 
 test('watch: initial events carry no id, what closes them and all others do', async () => {

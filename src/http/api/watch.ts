@@ -12,6 +12,8 @@ import type { Watches } from '../../resource/watch/watches.ts';
 import type { Exchange } from '../server/exchange.ts';
 import { ndjson } from '../server/exchange.ts';
 import { asKindredError, conflictingParameters } from '../server/problem.ts';
+import type { Burst } from './bursts.ts';
+import { BurstQueue } from './bursts.ts';
 import { Envelope } from './envelope.ts';
 import type { WatchContext } from './resources.ts';
 
@@ -25,6 +27,8 @@ export interface WatchRouteDependencies {
   readonly stallTimeout: number;
   /** Bytes that the objects of a live page may have together (option `list.maxBytes`). */
   readonly maxListBytes: number;
+  /** Milliseconds, never going back. */
+  readonly monotonicNow: () => number;
 }
 
 const texts = {
@@ -40,7 +44,7 @@ const farewell = { usual: 20_000, stopping: 4_000 };
 type Format = 'sse' | 'ndjson';
 
 export function createWatchRoute(parts: WatchRouteDependencies): (context: WatchContext) => Promise<void> {
-  const streams = { ...parts, frames: new Frames() };
+  const streams = { ...parts, frames: new Frames(), bursts: new BurstQueue<Format>(parts.monotonicNow) };
   return async (context) => {
     const { exchange, resource, parameters, names } = context;
     const { where, sort } = parameters;
@@ -112,38 +116,53 @@ interface Closing {
   close(): void;
 }
 
-/** The answer of a watch: frames go out at once, wait in the response's own buffer, and not without end. */
+interface StreamParts extends WatchRouteDependencies {
+  readonly frames: Frames;
+  readonly bursts: BurstQueue<Format>;
+}
+
+/** The answer of a watch: frames are written at the end of the turn, and do not wait without end. */
 class EventStream implements Sink {
   readonly #exchange: Exchange;
   readonly #format: Format;
-  readonly #parts: WatchRouteDependencies & { readonly frames: Frames };
+  readonly #parts: StreamParts;
   #atClose: Closing[] = [];
   #isClosed = false;
   /** Revision of the last event. */
   #delivered = 0;
-  /** While the client has to take what waits for it. */
-  #draining: { readonly promise: Promise<void>; stop(): void } | undefined;
+  /** What is written at the end of the turn; frames go into the last one. */
+  #bursts: Burst[] = [];
+  #burstBytes = 0;
+  /** Bytes that the client had not taken when something was written last: no more wait now. */
+  #untaken = 0;
+  /** While the client has to take what was written. */
+  #stall: { end(): void } | undefined;
+  /** While somebody waits for that. */
+  #drained: PromiseWithResolvers<void> | undefined;
 
-  constructor(exchange: Exchange, format: Format, parts: WatchRouteDependencies & { readonly frames: Frames }) {
+  constructor(exchange: Exchange, format: Format, parts: StreamParts) {
     this.#exchange = exchange;
     this.#format = format;
     this.#parts = parts;
   }
 
   event(event: WatchEvent): void {
-    this.#send([this.#parts.frames.of(event, this.#format)], event.revision);
+    this.#add(this.#parts.frames.of(event, this.#format), event.revision);
   }
 
   /** First of a live page. */
   snapshot(revision: number, envelope: Envelope): void {
+    if (this.#isClosed) return;
     const [start, end] = aroundFrame(this.#format, 'SNAPSHOT', revision);
     const pieces = [start, startOf('SNAPSHOT', revision), ...envelope.pieces(), objectEnd, end];
     // Copying those of a large page would hold the event loop; there is no need to, they are in memory of their own.
-    this.#send(envelope.isLarge ? pieces : [Buffer.concat(pieces)], revision);
+    if (!envelope.isLarge) return this.#add(Buffer.concat(pieces), revision);
+    this.#delivered = revision;
+    this.#write(pieces);
   }
 
   window(revision: number, content: WindowContent): void {
-    this.#send([this.#parts.frames.ofWindow(revision, content, this.#format)], revision);
+    this.#add(this.#parts.frames.ofWindow(revision, content, this.#format), revision);
   }
 
   /** Sends the head; false when there is no body to send, or nobody to send it to. */
@@ -171,46 +190,75 @@ class EventStream implements Sink {
     else this.#atClose.push(closing);
   }
 
-  /** @param pieces of one event */
-  #send(pieces: readonly Buffer[], revision: number): void {
+  #add(frame: Buffer, revision: number): void {
     if (this.#isClosed) return;
     this.#delivered = revision;
+    const bursts = this.#bursts;
+    if (bursts.length === 0) this.#parts.bursts.add(this);
+    const last = bursts.at(-1);
+    if (last?.hasRoomFor(frame)) bursts[bursts.length - 1] = last.with(frame);
+    else bursts.push(this.#parts.bursts.empty(this.#format).with(frame));
+    this.#burstBytes += frame.length;
+  }
+
+  flush(): void {
+    if (this.#bursts.length > 0) this.#write([]);
+  }
+
+  /** @param pieces what comes after that which waits */
+  #write(pieces: readonly Buffer[]): void {
     const { response } = this.#exchange;
-    if (pieces.length > 1) response.cork();
+    const bursts = this.#bursts;
+    this.#bursts = [];
+    this.#burstBytes = 0;
+    const isInPieces = bursts.length + pieces.length > 1;
+    if (isInPieces) response.cork();
+    for (const burst of bursts) response.write(burst.bytes);
     for (const piece of pieces) response.write(piece);
-    if (pieces.length > 1) response.uncork();
+    if (isInPieces) response.uncork();
+    this.#untaken = response.writableLength;
     if (response.writableNeedDrain) this.#awaitDrain();
+    else this.#wasDrained();
+  }
+
+  #wasDrained(): void {
+    this.#drained?.resolve();
+    this.#drained = undefined;
   }
 
   get isBehind(): boolean {
-    return !this.#isClosed && this.#exchange.response.writableNeedDrain;
+    const { response } = this.#exchange;
+    return !this.#isClosed && (response.writableNeedDrain || this.#burstBytes >= response.writableHighWaterMark);
   }
 
   get isFull(): boolean {
-    return !this.#isClosed && this.#exchange.response.writableLength >= this.#parts.maxBufferBytes;
+    const { maxBufferBytes } = this.#parts;
+    if (this.#isClosed || this.#untaken + this.#burstBytes < maxBufferBytes) return false;
+    return this.#exchange.response.writableLength + this.#burstBytes >= maxBufferBytes;
   }
 
   async drained(): Promise<void> {
-    if (this.isBehind) await this.#draining?.promise;
+    if (!this.isBehind) return;
+    this.#drained ??= Promise.withResolvers();
+    await this.#drained.promise;
   }
 
   /** Ends the stream when its client takes nothing for too long of what waits for it. */
   #awaitDrain(): void {
-    if (this.#draining) return;
+    if (this.#stall) return;
     const { response } = this.#exchange;
     const { stallTimeout } = this.#parts;
-    const { promise, resolve } = Promise.withResolvers<void>();
     const stalled = () => {
       this.end(new KindredError('SlowConsumer', texts.stalled, { seconds: stallTimeout / 1_000 }));
     };
-    const stop = () => {
-      this.#draining = undefined;
-      response.setTimeout(0).off('timeout', stalled).off('drain', stop);
-      resolve();
+    const end = () => {
+      this.#stall = undefined;
+      response.setTimeout(0).off('timeout', stalled).off('drain', end);
+      this.#wasDrained();
     };
-    this.#draining = { promise, stop };
+    this.#stall = { end };
     // While something is being written, a socket times out when not one byte of it was taken for so long.
-    response.setTimeout(stallTimeout, stalled).on('drain', stop);
+    response.setTimeout(stallTimeout, stalled).on('drain', end);
   }
 
   /** The last event, then the end. */
@@ -220,6 +268,7 @@ class EventStream implements Sink {
     const problem = this.#exchange.problem(known);
     const body = Buffer.from(JSON.stringify({ type: 'ERROR', error: problem, revision: this.#delivered }));
     const { response } = this.#exchange;
+    this.flush();
     response.end(frameOf(this.#format, 'ERROR', body, undefined));
     const cut = () => response.destroy();
     let timer = setTimeout(cut, known.code === 'ShuttingDown' ? farewell.stopping : farewell.usual).unref();
@@ -237,7 +286,9 @@ class EventStream implements Sink {
   #close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    this.#draining?.stop();
+    this.#bursts = [];
+    this.#stall?.end();
+    this.#wasDrained();
     for (const closing of this.#atClose) closing.close();
     this.#atClose = [];
     this.#exchange.finish(200);
@@ -283,12 +334,21 @@ class LivePage implements LivePageSink {
 class Frames {
   readonly #made = new WeakMap<AppliedChange | WindowContent, Map<string, Buffer>>();
   readonly #bookmarks: Partial<Record<Format, { readonly revision: number; readonly frame: Buffer }>> = {};
+  /** A change goes to one stream after another. */
+  readonly #last: Partial<
+    Record<Format, { readonly change: AppliedChange; readonly type: string; readonly frame: Buffer }>
+  > = {};
 
   of(event: WatchEvent, format: Format): Buffer {
     if (event.type === 'BOOKMARK') return this.#bookmark(event, format);
     const { type, revision, bytes, change, initial } = event;
+    const last = this.#last[format];
+    if (change && last?.change === change && last.type === type) return last.frame;
     const make = () => frameOf(format, type, eventJson(type, revision, bytes, initial), initial ? undefined : revision);
-    return change ? this.#once(change, `${format} ${type}`, make) : make();
+    if (!change) return make();
+    const frame = this.#once(change, `${format} ${type}`, make);
+    this.#last[format] = { change, type, frame };
+    return frame;
   }
 
   ofWindow(revision: number, content: WindowContent, format: Format): Buffer {
