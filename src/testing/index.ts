@@ -5,7 +5,7 @@ export { FakeClock } from './fake-clock.ts';
 /** A whole service in the test's process. */
 export { type Harness, type HarnessOptions, type HarnessRequest, startHarness } from './harness.ts';
 /** API tests as data. */
-export { runScenario, runScenarios, type Scenario } from './scenario.ts';
+export { type ExpectedResponse, runScenario, runScenarios, type Scenario } from './scenario.ts';
 /** What every store must do, as test cases. */
 export { type StoreAdapter, type StoreDatabase, storeContract } from './store-contract.ts';
 /** Waiting for a state. */

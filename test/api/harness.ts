@@ -7,6 +7,8 @@ import { defineModel } from '../../src/model/define.ts';
 import type { ServiceOptions } from '../../src/options.ts';
 import type { Service } from '../../src/service.ts';
 import { createService } from '../../src/service.ts';
+import type { ExpectedResponse, Scenario } from '../../src/testing/scenario.ts';
+import { assertReply, runScenario } from '../../src/testing/scenario.ts';
 import { LiveConformance } from '../openapi/conformance.ts';
 import type { TestDatabase } from '../servers.ts';
 import { databaseAdapters } from '../servers.ts';
@@ -63,12 +65,7 @@ export interface Request {
   readonly body?: unknown;
 }
 
-export interface Expectation {
-  readonly status: number;
-  /** Every one must be as given; undefined: not there. */
-  readonly headers?: Readonly<Record<string, string | RegExp | undefined>>;
-  /** Parts of the body, see `assertParts`; a text or pattern for the body as text. */
-  readonly body?: unknown;
+export interface Expectation extends ExpectedResponse {
   /** `Kindred-Revision`, counted from the start of the service. */
   readonly revision?: number;
   /** For lists: `metadata.name` of the items, in order. */
@@ -76,11 +73,8 @@ export interface Expectation {
 }
 
 /** Cases of one group run in order against one service: what one changes the next sees. */
-export interface ApiCase extends Expectation {
-  readonly name: string;
+export interface ApiCase extends Omit<Scenario, 'request'>, Expectation {
   readonly request: Request;
-  /** What reads show afterwards. */
-  readonly after?: readonly (Expectation & { readonly request: Request })[];
 }
 
 export interface Reply {
@@ -254,36 +248,45 @@ export function runCases(title: string, cases: readonly ApiCase[], prepare: read
       });
       for (const one of cases) {
         test(one.name, async () => {
-          check(await api.send(one.request), one, api);
-          for (const next of one.after ?? []) check(await api.send(next.request), next, api);
+          const replies: Reply[] = [];
+          const harness = {
+            async fetch(path: string, request?: object): Promise<Response> {
+              const reply = await api.send({ ...request, path });
+              checkForm(reply);
+              replies.push(reply);
+              return new Response(reply.text === '' ? null : reply.text, reply);
+            },
+          };
+          await runScenario(harness, one as Scenario);
+          checkMore(replies[0]!, one, api);
         });
       }
     });
   }
 }
 
-export function check(reply: Reply, { status, headers, body, names, revision }: Expectation, api?: Api): void {
-  assert.equal(reply.status, status, reply.text.slice(0, 2000));
-  assert.match(reply.headers.get('x-request-id') ?? '', /^[A-Za-z0-9._-]{1,128}$/);
-  if (status >= 400) checkProblem(reply);
+export function check(reply: Reply, expectation: Expectation, api?: Api): void {
+  checkForm(reply);
+  assertReply(reply, expectation);
+  checkMore(reply, expectation, api);
+}
+
+function checkMore(reply: Reply, { names, revision }: Expectation, api?: Api): void {
   if (revision !== undefined) {
     assert.equal(Number(reply.headers.get('kindred-revision')), api!.firstRevision + revision, 'Kindred-Revision');
   }
-  for (const [name, expected] of Object.entries(headers ?? {})) {
-    const actual = reply.headers.get(name);
-    if (expected === undefined) assert.equal(actual, null, name);
-    else if (typeof expected === 'string') assert.equal(actual, expected, name);
-    else assert.match(actual ?? '', expected, name);
-  }
-  if (typeof body === 'string') assert.equal(reply.text, body);
-  else if (body instanceof RegExp) assert.match(reply.text, body);
-  else if (body !== undefined) assertParts(reply.json, body, '');
   if (names)
     assert.deepEqual(
       reply.json?.items?.map((item: any) => item.metadata.name),
       names,
       reply.text.slice(0, 2000),
     );
+}
+
+/** What every response has. */
+function checkForm(reply: Reply): void {
+  assert.match(reply.headers.get('x-request-id') ?? '', /^[A-Za-z0-9._-]{1,128}$/);
+  if (reply.status >= 400) checkProblem(reply);
 }
 
 /** docs/reference/errors.md: what every failure has. */
@@ -298,23 +301,6 @@ function checkProblem({ status, headers, json, text }: Reply): void {
   assert.match(json.code, /^[A-Z][A-Za-z]+$/);
   assert.equal(json.requestId, headers.get('x-request-id'));
   assert.match(json.timestamp, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
-}
-
-/**
- * Objects: the expected members are there (undefined: are not); lists: as many elements, each as expected; a pattern
- * for a text; a function says whether it holds; anything else is equal.
- */
-export function assertParts(actual: any, expected: any, path: string): void {
-  if (expected instanceof RegExp) assert.match(String(actual), expected, path);
-  else if (typeof expected === 'function') assert.ok(expected(actual), `${path}: ${JSON.stringify(actual)}`);
-  else if (Array.isArray(expected)) {
-    assert.ok(Array.isArray(actual), `${path} is no list: ${JSON.stringify(actual)}`);
-    assert.equal(actual.length, expected.length, `${path}: ${JSON.stringify(actual)}`);
-    for (const [index, one] of expected.entries()) assertParts(actual[index], one, `${path}/${index}`);
-  } else if (typeof expected === 'object' && expected !== null) {
-    assert.ok(typeof actual === 'object' && actual !== null, `${path} is no object: ${JSON.stringify(actual)}`);
-    for (const [name, one] of Object.entries(expected)) assertParts(actual[name], one, `${path}/${name}`);
-  } else assert.deepEqual(actual, expected, path);
 }
 
 /** A valid person; `spec` is added to. */

@@ -142,7 +142,6 @@ check(
   {
     properties: { a: {} },
     if: { properties: { a: { const: 1 } }, required: ['a'] },
-    // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
     then: { properties: { b: {} } },
     else: { properties: { c: {} } },
   },
