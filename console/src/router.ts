@@ -3,6 +3,7 @@ import { nextTick } from 'vue';
 import type { RouteRecordRaw } from 'vue-router';
 import { createRouter, createWebHistory } from 'vue-router';
 import { isSignedIn } from './api/session.ts';
+import { rememberRoute } from './parts/recent.ts';
 
 declare module 'vue-router' {
   interface RouteMeta {
@@ -21,6 +22,7 @@ const routes: RouteRecordRaw[] = [
     component: () => import('./screens/sign-in/SignInScreen.vue'),
     meta: { bare: true, parameters: ['return'] },
   },
+  { path: '/', component: () => import('./screens/overview/OverviewScreen.vue'), meta: { parameters: ['range'] } },
   {
     path: '/objects/:type',
     component: () => import('./screens/list/ListScreen.vue'),
@@ -40,6 +42,13 @@ const routes: RouteRecordRaw[] = [
     meta: { parameters: ['tab', 'from'] },
   },
   { path: '/import', component: () => import('./screens/import/ImportScreen.vue') },
+  { path: '/models', component: () => import('./screens/models/ModelsScreen.vue') },
+  {
+    path: '/models/:type',
+    component: () => import('./screens/models/ModelScreen.vue'),
+    props: true,
+    meta: { parameters: ['tab'] },
+  },
   { path: '/:path(.*)*', component: () => import('./screens/missing/MissingScreen.vue') },
 ];
 
@@ -52,6 +61,10 @@ export const router = createRouter({
 router.beforeEach((to) => {
   if (to.meta.bare || isSignedIn.value) return true;
   return { path: '/sign-in', query: to.fullPath === '/' ? {} : { return: to.fullPath } };
+});
+
+router.afterEach((to, _from, failure) => {
+  if (!failure) rememberRoute(to);
 });
 
 // The heading of the new screen says where the reader is; the first screen leaves the focus where the browser put it.

@@ -80,7 +80,19 @@ export const isOwn = (model: ModelSummary): boolean => model.plugin !== undefine
 
 export const mayList = (model: ModelSummary): boolean => model.verbs.includes('list');
 
-export const modelsQuery = {
+/** By API group, the reader's own first; the service's own models are one group without a name. */
+export function groupsOf(models: readonly ModelSummary[]): { name: string; models: ModelSummary[] }[] {
+  const groups = new Map<string, ModelSummary[]>();
+  for (const model of models) {
+    const name = isOwn(model) ? model.group || model.plugin! : '';
+    groups.set(name, [...(groups.get(name) ?? []), model]);
+  }
+  return [...groups]
+    .map(([name, members]) => ({ name, models: members.sort((a, b) => titleOf(a).localeCompare(titleOf(b))) }))
+    .sort((a, b) => Number(a.name === '') - Number(b.name === '') || a.name.localeCompare(b.name));
+}
+
+const modelsQuery = {
   queryKey: ['models'],
   queryFn: ({ signal }: { signal: AbortSignal }) =>
     client.request<{ models: ModelSummary[] }>('GET', '/v3/models', { signal }).then(({ models }) => models),

@@ -20,19 +20,36 @@ export interface Session {
 /** Undefined until the service has answered. */
 export const session = shallowRef<Session>();
 
+/** Why the service said nothing of the session, or refused a one-time link. */
+export const sessionFailure = shallowRef<unknown>();
+
 export const isSignedIn = computed(() => session.value?.authentication === false || !!session.value?.identity);
 
-export async function readSession(): Promise<Session> {
+export async function readSession(): Promise<void> {
   session.value = await client.request<Session>('GET', '/v3/session');
-  return session.value;
 }
 
-/** Throws what the service says of a wrong token or a code that was used. */
+/** Throws what the service says of a wrong token, or of a code that was used. */
 export async function signIn(credential: { token: string } | { code: string }): Promise<void> {
   await client.request('POST', '/v3/session', { body: credential });
   await readSession();
 }
 
+/** Leaves the page, and with it everything that was read. */
 export async function signOut(): Promise<void> {
   await client.request('DELETE', '/v3/session');
+  location.assign('/console/sign-in');
+}
+
+/** At the start: uses a one-time code of the address, which is taken out of it first, and asks who is signed in. */
+export async function startSession(): Promise<void> {
+  const code = /^#code=([\w-]+)$/.exec(location.hash)?.[1];
+  if (code) history.replaceState(null, '', location.pathname + location.search);
+  try {
+    if (code) await signIn({ code });
+    else await readSession();
+  } catch (error) {
+    sessionFailure.value = error;
+    if (code) await readSession().catch(() => undefined);
+  }
 }

@@ -1,0 +1,152 @@
+/**
+ * The one stream that a tab has open: of the list or the object that is shown. A tab that was hidden for 30 s closes it,
+ * and all tabs of a browser have at most four (a browser has six connections to a service); who gets none reads again
+ * every 10 s. Events are handed on once a frame.
+ */
+import { onScopeDispose, shallowRef, watchEffect } from 'vue';
+import { isOnline } from './client.ts';
+import { problemOf } from './errors.ts';
+
+export type Connection = 'live' | 'polling' | 'paused' | 'reconnecting' | 'offline';
+
+/** Of the stream that is shown; undefined where no screen has one. */
+export const connection = shallowRef<Connection>();
+
+const slots = 4;
+const hiddenFor = 30_000;
+const pollEvery = 10_000;
+const firstPause = 500;
+const longestPause = 10_000;
+
+export interface Stream<E> {
+  /** Opens it from the start: its first event is a whole state. Undefined: nothing to follow. */
+  readonly open: (() => ((signal: AbortSignal) => AsyncIterable<E>) | undefined) | undefined;
+  /** The events of a frame, in their order. */
+  apply(events: readonly E[]): void;
+  /** In the place of a stream. */
+  poll(): unknown;
+  /** What ends it for good: no right any more, no such model. */
+  failed(error: unknown): void;
+}
+
+const forGood = ['Forbidden', 'NotFound', 'Unauthenticated', 'InvalidParameter', 'InvalidSelector', 'QueryLimit'];
+
+/** Follows as long as the component is there; anew when what `open` reads changes. */
+export function useStream<E>(stream: Stream<E>): void {
+  const isHidden = useHidden();
+  watchEffect((onCleanup) => {
+    const start = stream.open?.();
+    if (!start) {
+      connection.value = 'paused';
+      return;
+    }
+    if (isHidden.value) return;
+    const controller = new AbortController();
+    onCleanup(() => controller.abort());
+    void withSlot(controller.signal, (hasSlot) =>
+      hasSlot ? follow(stream, start, controller.signal) : poll(stream, controller.signal),
+    );
+  });
+  onScopeDispose(() => {
+    connection.value = undefined;
+  });
+}
+
+async function follow<E>(
+  stream: Stream<E>,
+  start: (signal: AbortSignal) => AsyncIterable<E>,
+  signal: AbortSignal,
+): Promise<void> {
+  let pause = firstPause;
+  connection.value = 'reconnecting';
+  while (!signal.aborted) {
+    const gathered = gather<E>((events) => stream.apply(events), signal);
+    try {
+      for await (const event of start(signal)) {
+        if (signal.aborted) return;
+        connection.value = 'live';
+        pause = firstPause;
+        gathered(event);
+      }
+    } catch (error) {
+      if (signal.aborted) return;
+      if (forGood.includes(problemOf(error).code)) {
+        stream.failed(error);
+        connection.value = 'paused';
+        return;
+      }
+    }
+    connection.value = isOnline.value ? 'reconnecting' : 'offline';
+    await sleep(pause, signal);
+    pause = Math.min(longestPause, pause * 2);
+  }
+}
+
+async function poll<E>(stream: Stream<E>, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    connection.value = isOnline.value ? 'polling' : 'offline';
+    await sleep(pollEvery, signal);
+    if (!signal.aborted) await stream.poll();
+  }
+}
+
+/** Hands on what came during a frame at once. */
+function gather<E>(apply: (events: readonly E[]) => void, signal: AbortSignal): (event: E) => void {
+  let events: E[] = [];
+  return (event) => {
+    if (events.push(event) > 1) return;
+    requestAnimationFrame(() => {
+      const now = events;
+      events = [];
+      if (!signal.aborted) apply(now);
+    });
+  };
+}
+
+/** Runs with one of the browser's few streams, or without one. */
+async function withSlot(signal: AbortSignal, run: (hasSlot: boolean) => Promise<void>): Promise<void> {
+  if (!navigator.locks) return run(true);
+  for (let slot = 0; slot < slots; slot++) {
+    if (signal.aborted) return;
+    let wasFree = false;
+    await navigator.locks.request(`kindred-stream-${slot}`, { ifAvailable: true }, async (lock) => {
+      if (!lock || signal.aborted) return;
+      wasFree = true;
+      await run(true);
+    });
+    if (wasFree) return;
+  }
+  if (!signal.aborted) await run(false);
+}
+
+/** Whether the tab has been out of sight for a while. */
+function useHidden() {
+  const isHidden = shallowRef(document.hidden);
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const look = () => {
+    clearTimeout(timer);
+    if (!document.hidden) isHidden.value = false;
+    else
+      timer = setTimeout(() => {
+        isHidden.value = true;
+      }, hiddenFor);
+  };
+  document.addEventListener('visibilitychange', look);
+  onScopeDispose(() => {
+    clearTimeout(timer);
+    document.removeEventListener('visibilitychange', look);
+  });
+  return isHidden;
+}
+
+function sleep(milliseconds: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', done);
+      resolve();
+    };
+    const timer = setTimeout(done, milliseconds);
+    signal.addEventListener('abort', done);
+  });
+}

@@ -1,0 +1,65 @@
+/** An export as a file: the browser keeps what has arrived out of the page's memory. */
+import { client } from '../../api/client.ts';
+import type { ModelSummary } from '../../api/models.ts';
+import { clientModelOf, typeOf } from '../../api/models.ts';
+import { valueAt } from '../../query/columns.ts';
+import { csvLine } from '../../query/csv.ts';
+
+export interface Selection {
+  readonly fieldSelector: string;
+  readonly labelSelector: string;
+  /** Only these of them. */
+  readonly names?: readonly string[];
+}
+
+/** Complete, or it throws; gives the number of objects. */
+export async function exportObjects(
+  model: ModelSummary,
+  selection: Selection,
+  format: 'ndjson' | 'csv',
+  columns: readonly string[],
+): Promise<number> {
+  const { fieldSelector, labelSelector, names } = selection;
+  const wanted = names && new Set(names);
+  let count = 0;
+  async function* parts(): AsyncGenerator<string> {
+    if (format === 'csv') yield csvLine(columns);
+    const select = {
+      ...(fieldSelector && { fieldSelector }),
+      ...(labelSelector && { labelSelector }),
+    };
+    for await (const line of client.exportLines(clientModelOf(model), select)) {
+      if (format === 'ndjson' && !wanted) yield `${line}\n`;
+      else {
+        const object = JSON.parse(line) as { metadata: { name: string } };
+        if (wanted && !wanted.has(object.metadata.name)) continue;
+        yield format === 'ndjson' ? `${line}\n` : csvLine(columns.map((path) => valueAt(object, path)));
+      }
+      count++;
+    }
+  }
+  const type = format === 'csv' ? 'text/csv; charset=utf-8' : 'application/x-ndjson';
+  const texts = parts();
+  const encoder = new TextEncoder();
+  const stream = new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      const { done, value } = await texts.next();
+      if (done) controller.close();
+      else controller.enqueue(encoder.encode(value));
+    },
+    async cancel() {
+      await texts.return(undefined);
+    },
+  });
+  const blob = await new Response(stream, { headers: { 'content-type': type } }).blob();
+  saveAs(blob, `${typeOf(model)}.${format}`);
+  return count;
+}
+
+function saveAs(blob: Blob, name: string): void {
+  const link = document.createElement('a');
+  link.href = URL.createObjectURL(blob);
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+}

@@ -1,0 +1,106 @@
+/**
+ * The rows of the shown page. While the reader holds them (focus in them, or something selected), changed content is shown
+ * at once, and what would move rows waits.
+ */
+import type { ListResult } from 'kindred/client';
+import { computed, onScopeDispose, shallowRef, watch } from 'vue';
+import type { PageEvent } from '../../api/live.ts';
+import type { ApiObject } from '../../api/object.ts';
+
+const markFor = 5_000;
+
+/** The page after an event. */
+export function applied(page: readonly ApiObject[], event: PageEvent): readonly ApiObject[] {
+  if (event.type === 'SNAPSHOT') return event.object.items;
+  if (event.type !== 'WINDOW') return page;
+  const { removed, inserted, updated } = event.object;
+  const gone = new Set(removed);
+  const news = new Map(updated.map((object) => [object.metadata.name, object]));
+  const next = page
+    .filter(({ metadata }) => !gone.has(metadata.name))
+    .map((object) => news.get(object.metadata.name) ?? object);
+  for (const { index, object } of inserted) next.splice(index, 0, object);
+  return next;
+}
+
+export function useRows(isHeld: () => boolean) {
+  /** What the service has, and what is shown of it. */
+  const latest = shallowRef<readonly ApiObject[]>([]);
+  const shown = shallowRef<readonly ApiObject[]>([]);
+  const total = shallowRef<number>();
+  /** Names of rows that came, went or moved since the reader holds the rows. */
+  const waiting = shallowRef<ReadonlySet<string>>(new Set());
+  /** Names of rows that changed within the last five seconds. */
+  const changed = shallowRef<ReadonlySet<string>>(new Set());
+  const timers = new Set<ReturnType<typeof setTimeout>>();
+
+  function mark(names: readonly string[]): void {
+    if (names.length === 0) return;
+    changed.value = new Set([...changed.value, ...names]);
+    const timer = setTimeout(() => {
+      timers.delete(timer);
+      const left = new Set(changed.value);
+      for (const name of names) left.delete(name);
+      changed.value = left;
+    }, markFor);
+    timers.add(timer);
+  }
+
+  function release(): void {
+    shown.value = latest.value;
+    waiting.value = new Set();
+  }
+
+  /** Another page, or the same one read again. */
+  function replace(page: ListResult<ApiObject>): void {
+    latest.value = page.items;
+    total.value = page.total;
+    changed.value = new Set();
+    release();
+  }
+
+  function apply(events: readonly PageEvent[]): void {
+    const moved = new Set(waiting.value);
+    const fresh = new Set<string>();
+    const before = latest.value;
+    for (const event of events) {
+      const from = latest.value;
+      latest.value = applied(from, event);
+      if (event.type === 'BOOKMARK') continue;
+      total.value = event.object.total;
+      if (event.type === 'SNAPSHOT') {
+        const old = new Map(from.map((object) => [object.metadata.name, object.metadata.version]));
+        for (const { metadata } of event.object.items) {
+          if (!old.has(metadata.name)) moved.add(metadata.name);
+          if (old.get(metadata.name) !== metadata.version) fresh.add(metadata.name);
+          old.delete(metadata.name);
+        }
+        for (const name of old.keys()) moved.add(name);
+      } else {
+        for (const name of event.object.removed) moved.add(name);
+        for (const { object } of event.object.inserted) {
+          moved.add(object.metadata.name);
+          fresh.add(object.metadata.name);
+        }
+        for (const { metadata } of event.object.updated) fresh.add(metadata.name);
+      }
+    }
+    if (latest.value === before) return;
+    mark([...fresh]);
+    if (moved.size === 0 || !isHeld()) {
+      release();
+      return;
+    }
+    waiting.value = moved;
+    const now = new Map(latest.value.map((object) => [object.metadata.name, object]));
+    shown.value = shown.value.map((object) => now.get(object.metadata.name) ?? object);
+  }
+
+  watch(isHeld, (held) => {
+    if (!held) release();
+  });
+  onScopeDispose(() => {
+    for (const timer of timers) clearTimeout(timer);
+  });
+  return { shown, total, changed, waiting: computed(() => waiting.value.size), replace, apply, release };
+}

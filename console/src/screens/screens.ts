@@ -1,0 +1,19 @@
+/** The screens of the navigation. */
+import { computed } from 'vue';
+import type { IconName } from '../parts/icons.ts';
+import { t } from '../text/index.ts';
+
+interface Screen {
+  readonly path: string;
+  readonly label: string;
+  readonly icon: IconName;
+  readonly keys?: string;
+}
+
+export const screens = computed((): readonly Screen[] => {
+  const { overview, models } = t.value.frame;
+  return [
+    { path: '/', label: overview, icon: 'home', keys: 'g o' },
+    { path: '/models', label: models, icon: 'box', keys: 'g m' },
+  ];
+});
