@@ -6,6 +6,7 @@
 
 import { Authenticator } from '../src/auth/authentication/authenticator.ts';
 import { JwtAuthenticator } from '../src/auth/authentication/jwt.ts';
+import { SessionCookie } from '../src/auth/authentication/session-cookie.ts';
 import { digestOf, newToken, Tokens } from '../src/auth/authentication/tokens.ts';
 import { roleKeys } from '../src/auth/authorization/keys.ts';
 import { Rbac } from '../src/auth/authorization/rbac.ts';
@@ -49,6 +50,7 @@ for (const roles of [10, 1_000, 10_000]) {
     1,
   );
   const authenticator = new Authenticator({
+    cookie: new SessionCookie({ insecure: false }),
     tokens,
     jwt: new JwtAuthenticator([], Date.now, () => false),
     current: () => undefined,

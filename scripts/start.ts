@@ -44,10 +44,14 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
 // npm tells the shell that it started, and not this process: after SIGTERM nobody could stop the service any more.
 if (process.env.npm_lifecycle_event !== undefined) whenParentIsGone(() => service.kill('SIGTERM'));
 
+let hasAdministrator = false;
 for await (const line of createInterface({ input: service.stdout })) {
   console.log(line);
   const token = /^Administrator token: (\S+)$/.exec(line)?.[1];
-  if (token) writeFileSync(tokenFile, token, { mode: 0o600 });
+  if (token) {
+    hasAdministrator = true;
+    writeFileSync(tokenFile, token, { mode: 0o600 });
+  }
   clearTimeout(announcing);
   const url = /^Kindred is ready at (\S+)$/.exec(line)?.[1];
   if (url) await ready(url).catch(failed);
@@ -64,12 +68,26 @@ async function ready(url: string): Promise<void> {
     'npx kindred get cities --field-selector "spec.country=FR" --sort "spec.population,desc" --size 10',
   ];
   // The token was printed when it was made, and is not repeated: what is on a screen is soon in a log.
+  // A start that made the administrator has printed one.
+  const link = hasAdministrator ? undefined : await consoleLink(createClient({ url, ...(token && { token }) }), url);
+  if (link) console.log(`Open the console: ${link}`);
   console.log(`
 The ten largest cities of France:
 ${lines.map((line) => `  ${line}`).join('\n')}
 Everything the service offers, described (it asks for the token):
   ${url}/swagger-ui.html
 `);
+}
+
+/** Undefined when the token does not hold any more. */
+async function consoleLink(client: KindredClient, url: string): Promise<string | undefined> {
+  try {
+    const { authentication } = await client.request<{ authentication: boolean }>('GET', '/v3/session');
+    if (!authentication) return `${url}/console/`;
+    return (await client.request<{ url: string }>('POST', '/v3/session/codes')).url;
+  } catch {
+    return undefined;
+  }
 }
 
 /** Who is asking, and where: for the shell, PowerShell on Windows. */

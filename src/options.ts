@@ -56,6 +56,17 @@ export interface ServiceOptions {
     livePageRowsPerIdentity?: number;
   };
   webhook?: WebhookOptions;
+  /** The web page at `/console/`, and the sessions of browsers. */
+  console?: {
+    /** Whether the page is served. Default true. */
+    enabled?: boolean;
+    /** Milliseconds that a browser stays signed in; never longer than its token is valid. Default 12 h. */
+    sessionTtl?: number;
+    /** Accept signing in over plain http on other machines too. Default false. */
+    insecureCookie?: boolean;
+    /** The address at which people see the service, such as `https://kindred.example.com`, behind a proxy that ends TLS. Default: where it listens. */
+    publicUrl?: string;
+  };
   changeLog?: {
     /** Changes that are kept at least. Default 100,000. */
     maxCount?: number;
@@ -113,7 +124,9 @@ const second = 1_000;
 /** @throws a plain error that names every option that is not known */
 export function resolveOptions(options: ServiceOptions) {
   checkNames(options);
-  return withDefaults(options);
+  const resolved = withDefaults(options);
+  checkPublicUrl(resolved.console.publicUrl);
+  return resolved;
 }
 
 function withDefaults(options: ServiceOptions) {
@@ -145,6 +158,13 @@ function withDefaults(options: ServiceOptions) {
       concurrency: 8,
       ...options.webhook,
     },
+    console: {
+      enabled: true,
+      sessionTtl: 43_200 * second,
+      insecureCookie: false,
+      publicUrl: undefined as string | undefined,
+      ...options.console,
+    },
     changeLog: { maxCount: 100_000, maxAge: 3_600 * second, ...options.changeLog },
     write: { timeout: 10 * second, ...options.write },
     cache: { maxBytes: Math.max(40 * mebibyte, Math.floor(usableMemory() / 256)), ...options.cache },
@@ -159,6 +179,16 @@ function withDefaults(options: ServiceOptions) {
     allowUnsafeDurability: options.allowUnsafeDurability ?? false,
     logger: options.logger,
   };
+}
+
+function checkPublicUrl(text: string | undefined): void {
+  if (text === undefined) return;
+  const url = URL.parse(text);
+  const isOrigin = url !== null && /^https?:$/.test(url.protocol) && `${url.origin}/` === url.href;
+  if (isOrigin) return;
+  throw new TypeError(
+    `the option "console.publicUrl" needs an address such as https://kindred.example.com, not "${text}"`,
+  );
 }
 
 /** Files that the process may open; undefined where the system does not say so in a file. */

@@ -8,7 +8,7 @@ import { pino } from 'pino';
 import type { Answered } from './auth/audit.ts';
 import type { Auth } from './auth/auth.ts';
 import { createAuth } from './auth/auth.ts';
-import type { Credentials } from './auth/authentication/authenticator.ts';
+import type { Credentials } from './auth/authentication/credentials.ts';
 import { pluginIdentity } from './auth/authentication/identity.ts';
 import { checkAuthOptions } from './auth/options.ts';
 import type { Fence } from './controller/lease.ts';
@@ -166,6 +166,8 @@ class RunningService implements Service {
   readonly #app: App;
   readonly #stopRetention: () => void;
   #status: Readiness['status'] = 'starting';
+  /** Where it listens, once it does. */
+  #url = '';
   #stopping: Promise<void> | undefined;
 
   constructor(options: ServiceParts, store: Store, logger: Logger) {
@@ -181,6 +183,7 @@ class RunningService implements Service {
     const auth = createAuth({
       options: options.auth || {},
       open,
+      console: options.console,
       reservedDomain,
       registry,
       now,
@@ -284,6 +287,17 @@ class RunningService implements Service {
       authenticate: open ? () => everybody : (request) => auth.authenticate(request as Credentials),
       canI: (identity, body) => auth.canI(identity, body),
       limiter: auth.rateLimiter,
+      ...(!open && {
+        signIn: {
+          sessions: () => auth.sessions,
+          cookie: auth.cookie,
+          authenticate: auth.authenticate,
+          limiter: auth.rateLimiter,
+          url: () => this.#url,
+          now,
+          limits: options.http,
+        },
+      }),
       ...(auth.audit.enabled && { answered: (answer: Answered) => auth.audit.answered(answer) }),
       authorizer,
       clientOf,
@@ -318,6 +332,14 @@ class RunningService implements Service {
     await this.#auth.start({
       feed,
       client: this.client,
+      clientOf: (caller) =>
+        createLocalClient({
+          resources: this.#resources,
+          registry: this.#registry,
+          authorizer: this.#auth.authorizer,
+          caller,
+          unchecked: true,
+        }),
       firstStart: {
         isPast: async () => (await this.#store.tokens()).leases.some(({ name }) => name === firstStartLease),
         remember: async () => {
@@ -334,7 +356,10 @@ class RunningService implements Service {
 
   async start(): Promise<{ url: string; administratorToken?: string }> {
     const { host, port, listenWhenReady } = this.#options;
-    const address = listenWhenReady ? undefined : await this.#app.listen({ host, port });
+    const listen = async (): Promise<void> => {
+      this.#url = (await this.#app.listen({ host, port })).url;
+    };
+    if (!listenWhenReady) await listen();
     await this.#plugins.start();
     await Promise.all(this.#resources.all().map((resource) => resource.ready));
     await this.#webhooks.start();
@@ -342,8 +367,8 @@ class RunningService implements Service {
     await this.#auth.settled();
     if (this.#stopping) throw new Error('the service was stopped during its start');
     this.#status = 'ready';
-    const { url } = address ?? (await this.#app.listen({ host, port }));
-    return { url, ...(administratorToken !== undefined && { administratorToken }) };
+    if (listenWhenReady) await listen();
+    return { url: this.#url, ...(administratorToken !== undefined && { administratorToken }) };
   }
 
   stop(): Promise<void> {

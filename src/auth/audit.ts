@@ -1,6 +1,6 @@
 /**
  * The audit log: one JSON line for each committed change of this process, whoever made it, and for each request that was
- * refused or failed. A line is made of the members below and of nothing else: no body, no query, no header ever reaches it.
+ * refused or failed, or that signed somebody in or out. A line is made of the members below and of nothing else: no body, no query, no header ever reaches it.
  */
 import type { WriteStream } from 'node:fs';
 import { createWriteStream } from 'node:fs';
@@ -74,7 +74,8 @@ export class AuditLog {
   }
 
   answered(answer: Answered): void {
-    if (answer.status >= 400 || reads.has(answer.access.verb)) this.record({ ...answer, origin: 'http' });
+    if (answer.status >= 400 || reads.has(answer.access.verb) || isSignIn(answer.access))
+      this.record({ ...answer, origin: 'http' });
   }
 
   /** A change that was committed by this process. */
@@ -117,6 +118,10 @@ export class AuditLog {
       stream.end(() => resolve());
     });
   }
+}
+
+function isSignIn(access: Access): boolean {
+  return 'path' in access && access.path.startsWith('/v3/session') && access.verb !== 'get';
 }
 
 /** @param time milliseconds since the epoch */

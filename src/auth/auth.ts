@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import type { ModelType } from '../model/model-type.ts';
 import type { ExtensionObject } from '../model/object.ts';
 import type { SchemeRegistry } from '../model/registry.ts';
-import type { Authors, Identity } from '../resource/access.ts';
+import type { Authors, Caller, Identity } from '../resource/access.ts';
 import { allowAll, system } from '../resource/access.ts';
 import type { AppliedChange } from '../resource/change.ts';
 import type { ExtensionClient } from '../resource/extension-client.ts';
@@ -13,10 +13,12 @@ import type { Logger } from '../runtime/logger.ts';
 import { TimeSlice } from '../runtime/time-slice.ts';
 import type { Timers } from '../runtime/timers.ts';
 import { AuditLog } from './audit.ts';
-import type { Credentials, PluginAuthenticator } from './authentication/authenticator.ts';
+import type { PluginAuthenticator } from './authentication/authenticator.ts';
 import { Authenticator } from './authentication/authenticator.ts';
+import type { Credentials } from './authentication/credentials.ts';
 import { JwtAuthenticator } from './authentication/jwt.ts';
 import { RateLimiter } from './authentication/rate-limit.ts';
+import { SessionCookie } from './authentication/session-cookie.ts';
 import { Tokens } from './authentication/tokens.ts';
 import { writeChecks } from './authorization/escalation.ts';
 import type { RoleKeys } from './authorization/keys.ts';
@@ -30,11 +32,19 @@ import { builtInHooks } from './model-hooks.ts';
 import { builtInModels, PersonalAccessToken, Role, RoleBinding, User } from './models.ts';
 import type { AuthOptions } from './options.ts';
 import { OutageLog } from './outage-log.ts';
+import { Sessions } from './sessions.ts';
 import { Templates } from './templates.ts';
 import { UserCleanup } from './user-cleanup.ts';
 
 export interface AuthParts {
   readonly options: AuthOptions;
+  readonly console: {
+    /** Milliseconds that the session of a browser may last. */
+    readonly sessionTtl: number;
+    /** Over plain http on other machines too. */
+    readonly insecureCookie: boolean;
+    readonly publicUrl?: string | undefined;
+  };
   /** Authentication is off: no administrator is made, and nothing is refused at writes. Default false. */
   readonly open?: boolean;
   readonly reservedDomain: string;
@@ -59,6 +69,8 @@ export interface AuthRuntime {
   readonly feed: Feed;
   /** Acts as the service itself: origin `host`, nothing is checked. */
   readonly client: ExtensionClient;
+  /** The same in the name of a caller whose origin is `host`. */
+  readonly clientOf: (caller: Caller) => ExtensionClient;
   /** What the store keeps, and no API changes: that this service was started with authentication before. */
   readonly firstStart: {
     isPast(): Promise<boolean>;
@@ -78,6 +90,7 @@ export class Auth {
   /** What the built-in models do at writes and how they are shown, by `<kind>.<group>`. */
   readonly hooks: ReadonlyMap<string, ModelHooks>;
   readonly rateLimiter: RateLimiter;
+  readonly cookie: SessionCookie;
   readonly audit: AuditLog;
   readonly #parts: AuthParts;
   readonly #keys: RoleKeys;
@@ -89,6 +102,7 @@ export class Auth {
   #runtime: AuthRuntime | undefined;
   #templates: Templates | undefined;
   #userCleanup: UserCleanup | undefined;
+  #sessions: Sessions | undefined;
   #hadFirstStart = false;
   #needsAdministrator = false;
   /** Changes that arrive while the stored state is read. */
@@ -117,7 +131,10 @@ export class Auth {
     };
     this.#tokens = new Tokens(() => this.authorizer, now);
     const current = (): Promise<void> | undefined => this.#runtime?.feed.current();
+    const { publicUrl, insecureCookie } = parts.console;
+    this.cookie = new SessionCookie({ publicUrl, insecure: insecureCookie });
     this.#authenticator = new Authenticator({
+      cookie: this.cookie,
       tokens: this.#tokens,
       jwt: new JwtAuthenticator(options.issuers ?? [], now, (name) => this.authorizer.user(name) !== undefined),
       current,
@@ -140,6 +157,11 @@ export class Auth {
   readonly authenticate = (request: Credentials): Identity | Promise<Identity> =>
     this.#authenticator.authenticate(request);
 
+  /** Of browsers; there after `start`. */
+  get sessions(): Sessions {
+    return this.#sessions!;
+  }
+
   /** Reads the stored roles, bindings, users and tokens, and follows them from here on. The built-in models must be registered. */
   async start(runtime: AuthRuntime): Promise<void> {
     this.#runtime = runtime;
@@ -151,10 +173,22 @@ export class Auth {
     );
     const common = { client: runtime.client, timers, logger };
     this.#userCleanup = new UserCleanup({ ...common, rbac: this.authorizer, tokens: this.#tokens });
+    this.#sessions = new Sessions({
+      rbac: this.authorizer,
+      tokens: this.#tokens,
+      clientOf: runtime.clientOf,
+      current: () => runtime.feed.current(),
+      random: this.#parts.random ?? randomBytes,
+      timeToLive: this.#parts.console.sessionTtl,
+      reservedDomain: this.#parts.reservedDomain,
+      timers,
+      logger,
+    });
     await this.#reload();
     this.#hadFirstStart = await runtime.firstStart.isPast();
     this.#needsAdministrator = !this.#hadFirstStart && needsAdministrator(this.authorizer, this.#tokens);
     await createBuiltInRoles(runtime.client);
+    this.#sessions.start();
     this.#templates = new Templates({ ...common, keys: this.#keys, registry });
   }
 
@@ -242,7 +276,7 @@ export class Auth {
 
   async stop(): Promise<void> {
     for (const stop of this.#stopListening) stop();
-    await Promise.all([this.#templates?.stop(), this.#userCleanup?.stop(), this.audit.close()]);
+    await Promise.all([this.#templates?.stop(), this.#userCleanup?.stop(), this.#sessions?.stop(), this.audit.close()]);
     this.authorizer.stop();
   }
 

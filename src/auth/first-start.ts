@@ -1,20 +1,28 @@
 /** What a new service needs before anybody can do anything: the built-in roles and an administrator (docs/reference/permissions.md). */
+import { isDeepStrictEqual } from 'node:util';
 import { KindredError } from '../errors.ts';
 import type { ExtensionClient } from '../resource/extension-client.ts';
-import { superRole } from './authentication/identity.ts';
+import { authenticatedRole, superRole } from './authentication/identity.ts';
 import type { Tokens } from './authentication/tokens.ts';
 import type { Rbac } from './authorization/rbac.ts';
-import { builtInRoles, subjectKey } from './authorization/rbac.ts';
+import { builtInRoles, earlierAuthenticatedRules, subjectKey } from './authorization/rbac.ts';
 import { PersonalAccessToken, Role, RoleBinding, User } from './models.ts';
 
 const administrator = 'admin';
 const administratorObject = 'administrator';
 
-/** Creates the built-in roles that are missing; what operators made of `authenticated` and `anonymous` stays. */
+/**
+ * Creates the built-in roles that are missing; what operators made of `authenticated` and `anonymous` stays. An
+ * `authenticated` that nobody has changed gets what it allows today.
+ */
 export async function createBuiltInRoles(client: ExtensionClient): Promise<void> {
   for (const { name, rules } of builtInRoles) {
     await unlessThere(() => client.create(Role, { metadata: { name }, rules: rules as Role['rules'] }));
   }
+  const role = await client.fetch(Role, authenticatedRole);
+  if (!role || !isDeepStrictEqual(role.rules, earlierAuthenticatedRules)) return;
+  const { rules } = builtInRoles.find(({ name }) => name === authenticatedRole)!;
+  await unlessThere(() => client.update(Role, { ...role, rules: rules as Role['rules'] }));
 }
 
 /**
@@ -55,7 +63,8 @@ async function unlessThere<T>(create: () => Promise<T>): Promise<T | undefined> 
   try {
     return await create();
   } catch (error) {
-    if (error instanceof KindredError && error.code === 'AlreadyExists') return undefined;
+    if (error instanceof KindredError && ['AlreadyExists', 'VersionConflict', 'NotFound'].includes(error.code))
+      return undefined;
     throw error;
   }
 }

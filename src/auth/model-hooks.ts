@@ -42,6 +42,7 @@ function tokenHooks({ rbac, checks, current, random }: HookDependencies): ModelH
   const told = new LRUCache<string, string>(untold);
 
   function created(object: ExtensionObject, caller: Caller): ExtensionObject {
+    if (caller.origin === 'host' && (object.status as TokenStatus | undefined)?.session) return object;
     const token = newToken(random);
     const hash = digestOf(token);
     told.set(hash, token);

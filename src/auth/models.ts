@@ -141,6 +141,22 @@ export const PersonalAccessToken = defineModel({
           description: 'Who made it: the user, or somebody who could impersonate the user. Never shown.',
         }),
       ),
+      session: Type.Optional(
+        Type.Object(
+          {
+            kind: Type.Enum(['browser', 'code']),
+            token: Type.Optional(Type.String()),
+            granted: Type.Optional(Type.Array(Type.String())),
+            isForeign: Type.Optional(Type.Boolean()),
+            tokenMaxAge: Type.Optional(Type.Number()),
+            until: Type.Optional(Type.String()),
+          },
+          {
+            description:
+              'That it is the session of a browser or the one-time code for one, and of whom it has its rights. Never shown.',
+          },
+        ),
+      ),
     }),
   ),
   indexes: (index) => [

@@ -58,6 +58,7 @@ const schema = Type.Object(
         {
           perIdentity: bucket,
           perAddress: bucket,
+          signIn: bucket,
           exemptLoopback: Type.Optional(Type.Boolean()),
           buckets: Type.Optional(Type.Integer({ minimum: 1 })),
         },

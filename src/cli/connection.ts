@@ -74,6 +74,11 @@ function endpointOf(flags: ConnectionFlags, io: Io): Endpoint {
   return { server: at, token: token ?? (isOfContext ? context.token : undefined) };
 }
 
+/** Of the service, without a slash at its end. */
+export function addressOf(flags: ConnectionFlags, io: Io): string {
+  return bare(endpointOf(flags, io).server);
+}
+
 function bare(url: string): string {
   return url.replace(/\/+$/, '');
 }

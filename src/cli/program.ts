@@ -29,6 +29,7 @@ const commands: Readonly<Record<string, () => Promise<(io: Io) => Command>>> = {
   version: async () => (await import('./version.ts')).versionCommand,
   login: async () => (await import('./login.ts')).loginCommand,
   logout: async () => (await import('./login.ts')).logoutCommand,
+  console: async () => (await import('./console.ts')).consoleCommand,
   context: async () => (await import('./context.ts')).contextCommand,
   plugin: async () => (await import('./plugin.ts')).pluginCommand,
   token: async () => (await import('./token.ts')).tokenCommand,

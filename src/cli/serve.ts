@@ -6,6 +6,7 @@ import { resolveOptions } from '../options.ts';
 import type { Address } from './address.ts';
 import { listenError, tryAddress } from './address.ts';
 import { logged, showBuilding } from './building.ts';
+import { consoleLink } from './console.ts';
 import type { Io } from './io.ts';
 import { UsageError, write } from './io.ts';
 import { loading } from './loading.ts';
@@ -143,7 +144,12 @@ async function serveHere(io: Io, address: Address, options: ServiceOptions, leve
     // the process then holds a quarter more. Not before: building indexes would take a fifth longer.
     setFlagsFromString('--heap-growing-percent=30');
     const { url, administratorToken } = ready;
-    if (administratorToken !== undefined) await write(io.stdout, `Administrator token: ${administratorToken}\n`);
+    if (administratorToken !== undefined) {
+      await write(io.stdout, `Administrator token: ${administratorToken}\n`);
+      if (options.console?.enabled !== false) {
+        await write(io.stdout, `Open the console: ${await consoleLink(url, administratorToken)}\n`);
+      }
+    }
     const told = process.connected && (await import('./workers.ts')).workerReady(url);
     if (!told) await write(io.stdout, `Kindred is ready at ${url}\n`);
     await stopping;

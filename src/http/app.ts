@@ -26,8 +26,8 @@ import { serveCustom } from './custom/exchange.ts';
 import { isJson } from './custom/handler.ts';
 import type { CustomMatch, CustomRoutes } from './custom/routes.ts';
 import type { ApiDocuments } from './openapi/documents.ts';
-import type { OwnRoute, ServiceOperation } from './openapi/service.ts';
-import { ownRouteAt } from './openapi/service.ts';
+import type { OwnRoutes, ServiceOperation } from './openapi/service.ts';
+import { ownRoutesAt } from './openapi/service.ts';
 import { isSwaggerPath, swaggerFile } from './openapi/swagger.ts';
 import type { AccessLogOptions } from './server/access-log.ts';
 import { AccessLog } from './server/access-log.ts';
@@ -59,6 +59,8 @@ import {
 } from './server/problem.ts';
 import { checkProtocol } from './server/protocol.ts';
 import { WaitingAnswers } from './server/waiting-answers.ts';
+import type { SignInDependencies } from './session.ts';
+import { SignIn } from './session.ts';
 
 export interface AppDependencies {
   readonly registry: SchemeRegistry;
@@ -92,6 +94,8 @@ export interface AppDependencies {
   readonly watch?: (context: WatchContext) => MaybePromise<void>;
   /** The answer to `POST /v3/can-i` with this body. */
   readonly canI?: (identity: Identity, body: unknown) => object;
+  /** Undefined: authentication is off. */
+  readonly signIn?: SignInDependencies;
   /** Throws TooManyRequests. */
   readonly limiter?: RateLimiter;
   /** Told of every answer to a caller who is known and whose access is, for the audit log. */
@@ -152,7 +156,7 @@ type Match =
   | { readonly kind: 'resource'; readonly target: ResourceTarget }
   | { readonly kind: 'custom'; readonly match: CustomMatch }
   | { readonly kind: 'method'; readonly allow: readonly string[] }
-  | { readonly kind: 'own'; readonly route: OwnRoute }
+  | { readonly kind: 'own'; readonly route: OwnRoutes }
   | undefined;
 
 class Handler implements ExchangeObserver {
@@ -162,6 +166,7 @@ class Handler implements ExchangeObserver {
   readonly #cors: Cors | undefined;
   readonly #guard: BrowserGuard | undefined;
   readonly #admission: Admission;
+  readonly #signIn: SignIn;
   readonly #idPrefix: string;
   readonly #makeId = () => this.makeId();
   readonly waiting: WaitingAnswers;
@@ -183,6 +188,10 @@ class Handler implements ExchangeObserver {
     showApiPage: serveSwagger,
     checkLiveness: (exchange) => exchange.sendJson(200, { status: 'ok' }),
     checkReadiness: (exchange) => this.#ready(exchange),
+    showSession: (exchange) => this.#session(exchange),
+    beginSession: (exchange) => this.#signIn.begin(exchange),
+    endSession: (exchange) => this.#signIn.end(exchange),
+    makeSessionCode: (exchange) => this.#signIn.makeCode(exchange),
     explainAccess: (exchange) => this.#canI(exchange),
     showMetrics: (exchange) => this.#metrics(exchange),
   };
@@ -195,6 +204,7 @@ class Handler implements ExchangeObserver {
     const mayUse = (exchange: Exchange, access: Access) => this.#mayUse(exchange, access);
     const routes = { registry, resources, limits, maxListSize, maxListBytes, authorise, mayUse };
     this.#routes = new ResourceRoutes({ ...routes, ...(watch && { watch }) });
+    this.#signIn = new SignIn(parts.signIn);
     this.#log = new AccessLog(parts.logger, parts.accessLog);
     this.#cors = parts.cors && parts.cors.length > 0 ? new Cors(parts.cors) : undefined;
     this.#guard = parts.hosts && new BrowserGuard(parts.hosts, this.#cors);
@@ -355,9 +365,10 @@ class Handler implements ExchangeObserver {
     }
   }
 
-  #open(exchange: Exchange, { path, operation, methods }: OwnRoute): MaybePromise<void> {
+  #open(exchange: Exchange, { path, operations, methods }: OwnRoutes): MaybePromise<void> {
     exchange.route = path;
-    if (!methods.includes(exchange.method)) throw methodNotAllowed(exchange.method, exchange.path, methods);
+    const operation = operations.get(exchange.method);
+    if (operation === undefined) throw methodNotAllowed(exchange.method, exchange.path, methods);
     return this.#own[operation](exchange);
   }
 
@@ -368,13 +379,13 @@ class Handler implements ExchangeObserver {
     const custom = this.#parts.custom.find(method, path);
     if (custom) return 'allow' in custom ? { kind: 'method', allow: custom.allow } : { kind: 'custom', match: custom };
     if (target) return { kind: 'resource', target };
-    const route = ownRouteAt(path);
+    const route = ownRoutesAt(path);
     if (!route || !this.#has(route, path)) return undefined;
     return route.methods.includes(method) ? { kind: 'own', route } : { kind: 'method', allow: route.methods };
   }
 
-  #has({ operation }: OwnRoute, path: string): boolean {
-    if (operation === 'explainAccess') return this.#parts.canI !== undefined;
+  #has({ path: template }: OwnRoutes, path: string): boolean {
+    if (template === '/v3/can-i') return this.#parts.canI !== undefined;
     return !path.startsWith('/api') || discover(this.#parts.registry, path) !== undefined;
   }
 
@@ -410,6 +421,12 @@ class Handler implements ExchangeObserver {
     const decision = this.#parts.authorizer.decide(identity, access);
     if (decision.allowed) return decision;
     throw isAnonymous(identity) ? unauthenticated(noCredentials) : forbidden(identity, decision.reason);
+  }
+
+  /** Everybody sees how one signs in, and who they are themselves. */
+  async #session(exchange: Exchange): Promise<void> {
+    exchange.identity = await this.#whoever(exchange, { verb: 'get', path: '/v3/session' });
+    this.#signIn.show(exchange, exchange.identity);
   }
 
   async #canI(exchange: Exchange): Promise<void> {
@@ -469,8 +486,8 @@ function isPage({ method, path }: Exchange): boolean {
 }
 
 /** The route of the service, unless models and custom routes come before it. */
-function fixedRouteAt(path: string): OwnRoute | undefined {
-  return path.startsWith('/api') ? undefined : ownRouteAt(path);
+function fixedRouteAt(path: string): OwnRoutes | undefined {
+  return path.startsWith('/api') ? undefined : ownRoutesAt(path);
 }
 
 function isRead(method: string): boolean {

@@ -4,6 +4,7 @@
  */
 export const zh = {
   // auth/authentication/authenticator.ts
+  'the session has ended': '会话已结束',
   'unknown token': '没有与之对应的身份',
   'the header "Authorization" must have the form "Bearer <token>"': '"Authorization" 头应为 "Bearer <令牌>" 的形式',
   // auth/authentication/identity.ts
@@ -15,7 +16,18 @@ export const zh = {
   'its signature is invalid': '其签名无效',
   // auth/authentication/rate-limit.ts
   'Too many requests from this {what}; try again in {seconds} s': '来自此{what}的请求过多；请在 {seconds} 秒后重试',
+  // auth/authentication/session-cookie.ts
+  'This request carries the session of a browser and comes from another site; only pages of this service may use it':
+    '该请求带有浏览器会话，却来自其他站点；只有本服务的页面可以使用会话',
+  'A request with the session of a browser that changes something needs the header "Kindred-Console: 1", which shows that a page of this service sends it':
+    '带有浏览器会话的修改请求必须带有请求头 "Kindred-Console: 1"，以表明它由本服务的页面发出',
+  'Only pages of this service may sign in or out; this request comes from {origin}':
+    '只有本服务的页面可以登录或退出；该请求来自 {origin}',
+  'A browser can sign in over https, or over http on the machine of the service itself, not at {host}: set "console.publicUrl" to the https address that people use, or "console.insecureCookie"':
+    '浏览器只能通过 https 登录，或在服务所在的机器上通过 http 登录，不能在 {host} 登录：请将 "console.publicUrl" 设为用户使用的 https 地址，或设置 "console.insecureCookie"',
   // auth/authorization/escalation.ts
+  'The session of a browser cannot be changed, only deleted: that ends it':
+    '浏览器会话不能修改，只能删除；删除即结束会话',
   '"{who}" may not do this: it would allow "{what}", and nobody can grant what they do not have':
     '"{who}" 无权执行此操作：这将授予 "{what}"，而任何人都不能授予自己没有的权限',
   '"{who}" may not do this: it allows too much at once to be compared with what they may do themselves; take fewer or smaller roles':
@@ -44,6 +56,8 @@ export const zh = {
   'is unknown; expected one of {known}': '未知成员；可用的有 {known}',
   'expected exactly one of "type", "resource" and "path"': '"type"、"resource"、"path" 三者必须且只能有一个',
   '"{type}" is a plural in several groups: {known}': '"{type}" 是多个组的复数名：{known}',
+  // auth/sessions.ts
+  'the code is unknown, was used, or is older than ten minutes': '该代码未知、已被使用，或已超过十分钟',
   // cli/targets.ts
   'The object has no metadata.name': '对象缺少 metadata.name',
   // cli/types.ts
@@ -177,6 +191,10 @@ export const zh = {
   '"{parameter}" cannot be given together with "{other}"': '"{parameter}" 不能与 "{other}" 同时给出',
   '"{parameter}" is not for application/x-ndjson, which answers every match; leave it out, or accept application/json':
     '"{parameter}" 不适用于 application/x-ndjson，它会返回全部匹配对象；请去掉该参数，或接受 application/json',
+  // http/session.ts
+  'Authentication is off: there is nothing to sign in to': '身份验证已关闭，无需登录',
+  'must be an object with either "token" or "code", a text': '必须是带有 "token" 或 "code" 其中之一的对象，其值为文本',
+  'nobody is known by this token': '没有与该令牌对应的用户',
   // model/declaration.ts
   '{model} declares "schema" besides "spec" or "status": use one form':
     '{model} 同时声明了 "schema" 和 "spec" 或 "status"：只能使用其中一种形式',

@@ -58,3 +58,18 @@ test('permissions: kindred token create prints the token alone, creates the user
   assert.equal((await run(administrator, 'token', 'revoke', name)).code, 0);
   await expect(401, robot('GET', books));
 });
+
+test('permissions: kindred console prints a link that signs a browser in, once, or the page without authentication', async () => {
+  await using world = await live();
+  const run = (url: string, token?: string): Promise<Outcome> =>
+    kindred(['console'], { env: { KINDRED_SERVER: url, KINDRED_TOKEN: token } });
+  const printed = await run(world.url, world.token);
+  assert.equal(printed.code, 0, printed.stderr);
+  const [, page, code] = /^(.*)#code=([\w-]{22})\n$/.exec(printed.stdout)!;
+  assert.equal(page, `${world.url}/console/`);
+  await expect(201, world.anonymous('POST', '/v3/session', { code }));
+  await expect(401, world.anonymous('POST', '/v3/session', { code }));
+  assert.equal((await run(world.url)).code, 1);
+  await using open = await live({ auth: false });
+  assert.equal((await run(`${open.url}/`)).stdout, `${open.url}/console/\n`);
+});

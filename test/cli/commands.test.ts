@@ -314,6 +314,7 @@ const commands = [
   'version',
   'login',
   'logout',
+  'console',
   'context list',
   'context use',
   'context delete',

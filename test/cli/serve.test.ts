@@ -59,8 +59,10 @@ test('command-line: serve prints the token once and where it is ready, keeps wha
   const args = ['serve', '--database', `sqlite:${join(folder, 'a.db')}`, '--plugin', atlas, '--port', '0'];
   const first = start(args);
   const url = await readyUrl(first);
-  const [tokenLine, readyLine, ...more] = first.output.stdout.trimEnd().split('\n');
+  const [tokenLine, consoleLine, readyLine, ...more] = first.output.stdout.trimEnd().split('\n');
   assert.match(tokenLine!, /^Administrator token: \S+$/);
+  const [, link, code] = /^Open the console: (\S+)#code=([\w-]{22})$/.exec(consoleLine!)!;
+  assert.equal(link, `${url}/console/`);
   assert.equal(readyLine, `Kindred is ready at ${url}`);
   assert.deepEqual(more, []);
   const token = tokenLine!.split(' ')[2];
@@ -82,13 +84,14 @@ test('command-line: serve prints the token once and where it is ready, keeps wha
   assert.equal(created.status, 201);
   for (const line of first.output.stderr.trimEnd().split('\n')) assert.doesNotThrow(() => JSON.parse(line), line);
   assert.ok(!first.output.stderr.includes(token!), 'the log holds no token');
+  assert.ok(!first.output.stderr.includes(code!), 'the log holds no code');
 
   first.child.kill('SIGTERM');
   assert.equal(await first.ended, 0);
 
   const again = start(args);
   const newUrl = await readyUrl(again);
-  assert.doesNotMatch(again.output.stdout, /Administrator token/);
+  assert.doesNotMatch(again.output.stdout, /Administrator token|Open the console/);
   const kept = await fetch(`${countries(newUrl)}/${country!.metadata.name}`, { headers });
   const [before, now] = (await Promise.all([created.json(), kept.json()])) as { spec: object }[];
   assert.deepEqual(now!.spec, before!.spec);

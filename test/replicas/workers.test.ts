@@ -70,8 +70,9 @@ it('command-line: --workers: one port, ready once, one token, what one worker wr
     },
     { timeout: 60_000 },
   );
-  const [tokenLine, readyLine, ...more] = started.output.stdout.trimEnd().split('\n');
+  const [tokenLine, consoleLine, readyLine, ...more] = started.output.stdout.trimEnd().split('\n');
   assert.match(tokenLine!, /^Administrator token: \S+$/);
+  assert.match(consoleLine!, /^Open the console: http:\S+#code=/);
   assert.match(readyLine!, /^Kindred is ready at /);
   assert.deepEqual(more, []);
   const authorization = `Bearer ${tokenLine!.split(' ').at(-1)}`;

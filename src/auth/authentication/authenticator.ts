@@ -1,24 +1,17 @@
-/** Who sends a request: personal access tokens, then JWT issuers, then what plugins registered (docs/reference/permissions.md). */
+/** Who sends a request: personal access tokens, then JWT issuers, then what plugins registered; without any, the session of a browser (docs/reference/permissions.md). */
 
 import type { KindredError, Text } from '../../errors.ts';
 import { localized } from '../../locales/localized.ts';
 import type { Identity } from '../../resource/access.ts';
 import type { Logger } from '../../runtime/logger.ts';
+import type { Credentials } from './credentials.ts';
 import type { Principal } from './identity.ts';
 import { anonymous, authenticatedRole, isReservedName, unauthenticated } from './identity.ts';
 import type { JwtAuthenticator } from './jwt.ts';
 import { requestUrl } from './request-url.ts';
+import type { SessionCookie } from './session-cookie.ts';
 import type { Tokens } from './tokens.ts';
 import { looksLikeToken } from './tokens.ts';
-
-/** What is known of a request before its body is read. */
-export interface Credentials {
-  readonly method?: string;
-  /** Path and query. */
-  readonly url?: string;
-  /** Names in lower case, as Node gives them. */
-  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
-}
 
 export type PluginAuthenticator = (request: globalThis.Request) => Promise<Identity | undefined>;
 
@@ -26,6 +19,7 @@ export interface AuthenticatorParts {
   readonly tokens: Tokens;
   readonly jwt: JwtAuthenticator;
   readonly current: () => Promise<void> | undefined;
+  readonly cookie: SessionCookie;
   readonly logger: Pick<Logger, 'error'>;
 }
 
@@ -34,6 +28,7 @@ const bearer = /^bearer +([A-Za-z0-9\-._~+/]+=*) *$/i;
 
 const texts = {
   unknown: localized('unknown token'),
+  ended: localized('the session has ended'),
   malformed: localized('the header "Authorization" must have the form "Bearer <token>"'),
 } satisfies Record<string, Text>;
 
@@ -47,11 +42,16 @@ export class Authenticator {
 
   /**
    * `anonymous` for a request without credentials. Synchronous for personal access tokens that are known here.
-   * @throws Unauthenticated for credentials that nobody knows, with `WWW-Authenticate`
+   * @throws Unauthenticated for credentials that nobody knows, with `WWW-Authenticate`; Forbidden for a session's cookie that
+   * another site may have sent
    */
   authenticate(request: Credentials): Identity | Promise<Identity> {
     const header = request.headers.authorization;
-    if (header === undefined) return this.#plugins.length > 0 ? this.#byPlugins(request) : anonymous;
+    if (header === undefined) {
+      const session = request.headers.cookie === undefined ? undefined : this.#parts.cookie.of(request);
+      if (session !== undefined) return this.#parts.tokens.findSession(session) ?? this.#laterSession(request, session);
+      return this.#plugins.length > 0 ? this.#byPlugins(request) : anonymous;
+    }
     const token = typeof header === 'string' ? bearer.exec(header)?.[1] : undefined;
     if (token === undefined) return this.#otherwise(request, unauthenticated(texts.malformed, 'invalid_request'));
     if (looksLikeToken(token)) return this.#parts.tokens.find(token) ?? this.#later(request, token);
@@ -78,6 +78,12 @@ export class Authenticator {
       if (found) return found;
     }
     return this.#otherwise(request, unauthenticated(texts.unknown, 'invalid_token'));
+  }
+
+  async #laterSession(request: Credentials, session: string): Promise<Identity> {
+    await this.#parts.current();
+    const found = this.#parts.tokens.findSession(session);
+    return found ?? this.#otherwise(request, unauthenticated(texts.ended, 'invalid_token'));
   }
 
   async #byPlugins(request: Credentials): Promise<Identity> {

@@ -20,7 +20,7 @@ export interface Principal extends Identity {
   readonly granted: readonly string[];
   /** Only what these roles allow as well (a personal access token's roles). */
   readonly scope?: readonly string[];
-  /** Digest of the personal access token; the principal can do nothing once that is revoked. */
+  /** Digest of the personal access token, or of the session of a browser; the principal can do nothing once that is revoked. */
   readonly credential?: string;
   /** Milliseconds since the epoch after which the principal can do nothing. */
   readonly expiresAt?: number;
@@ -28,6 +28,10 @@ export interface Principal extends Identity {
   readonly isForeign?: boolean;
   /** Milliseconds for which a personal access token that the principal makes may be valid. */
   readonly tokenMaxAge?: number;
+  /** It is the session of a browser. */
+  readonly isSession?: true;
+  /** With a session: when a token that it makes must end, milliseconds since the epoch; that of the token it was begun with. */
+  readonly tokensEnd?: number;
 }
 
 /** docs/reference/permissions.md: roles that every service has. */

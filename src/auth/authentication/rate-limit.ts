@@ -17,7 +17,12 @@ export interface RateLimitOptions {
   readonly perIdentity?: Bucket | false;
   /** Counts before anybody is identified, so failed log-ins too. Default 1,000 per second, 4,000 at once; false: no limit. */
   readonly perAddress?: Bucket | false;
-  /** Requests from the own machine are not limited. Default true. */
+  /**
+   * Attempts to sign in at `/v3/session` that fail; those from the own machine count too. Default one in three seconds, 20 at
+   * once; false: no limit.
+   */
+  readonly signIn?: Bucket | false;
+  /** Requests from the own machine are not limited, but for failed attempts to sign in. Default true. */
   readonly exemptLoopback?: boolean;
   /** Buckets kept; the one unused for longest goes first. Default 100,000. */
   readonly buckets?: number;
@@ -34,6 +39,7 @@ export class RateLimiter {
   readonly #levels: LRUCache<string, Level>;
   readonly #identity: Bucket | false;
   readonly #address: Bucket | false;
+  readonly #signIn: Bucket | false;
   readonly #exemptLoopback: boolean;
   readonly #now: () => number;
 
@@ -41,6 +47,7 @@ export class RateLimiter {
   constructor(options: RateLimitOptions, now: () => number) {
     this.#identity = options.perIdentity ?? { perSecond: 500, burst: 2_000 };
     this.#address = options.perAddress ?? { perSecond: 1_000, burst: 4_000 };
+    this.#signIn = options.signIn ?? { perSecond: 1 / 3, burst: 20 };
     this.#exemptLoopback = options.exemptLoopback ?? true;
     // A bound by `max` would take the room for all of them at once, 3 MiB.
     this.#levels = new LRUCache({ maxSize: options.buckets ?? 100_000, sizeCalculation: () => 1 });
@@ -57,6 +64,17 @@ export class RateLimiter {
   admitIdentity(name: string, address: string): void {
     if (!this.#identity || this.#isExempt(address)) return;
     this.#take(`identity ${name}`, this.#identity, 'identity');
+  }
+
+  /** Before an attempt to sign in. @throws TooManyRequests with `Retry-After` */
+  beginSignIn(address: string): void {
+    if (this.#signIn) this.#take(`sign-in ${address}`, this.#signIn, 'address');
+  }
+
+  /** The attempt did not fail, so it does not count. */
+  signedIn(address: string): void {
+    const level = this.#levels.get(`sign-in ${address}`);
+    if (level) level.tokens += 1;
   }
 
   #isExempt(address: string): boolean {

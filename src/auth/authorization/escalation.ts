@@ -10,7 +10,7 @@ import { localized } from '../../locales/localized.ts';
 import type { ExtensionObject } from '../../model/object.ts';
 import type { Caller } from '../../resource/access.ts';
 import { isPrincipal, isReservedName, superRole } from '../authentication/identity.ts';
-import type { TokenSpec } from '../authentication/tokens.ts';
+import type { TokenSpec, TokenStatus } from '../authentication/tokens.ts';
 import { TooMuchToCompare } from './coverage.ts';
 import type { RoleKeys } from './keys.ts';
 import { Policy } from './policy.ts';
@@ -53,6 +53,7 @@ const texts = {
   ),
   dependencies: localized('must be a JSON list of role names, such as ["persons-view"]'),
   userChanged: localized('cannot change: a token belongs to the user it was made for; create another token'),
+  session: localized('The session of a browser cannot be changed, only deleted: that ends it'),
   noSuchRole: localized('must name a role that exists; there is no role "{role}"'),
   reservedName: localized('"{name}" belongs to the service itself; choose another name'),
 } satisfies Record<string, Text>;
@@ -114,6 +115,8 @@ export function writeChecks(rbac: Rbac, keys: RoleKeys, open: boolean): WriteChe
       const was = before?.spec as TokenSpec | undefined;
       const is = next.spec as TokenSpec;
       if (was && was.user !== is.user) throw invalid([violation('/spec/user', 'immutable', texts.userChanged)]);
+      const isSession = (before?.status as TokenStatus | undefined)?.session !== undefined;
+      if (isSession && caller.origin !== 'host') throw new KindredError('Forbidden', texts.session);
       if (isReservedName(is.user)) {
         throw invalid([violation('/spec/user', 'reserved', texts.reservedName, { name: is.user })]);
       }
@@ -132,7 +135,9 @@ export function writeChecks(rbac: Rbac, keys: RoleKeys, open: boolean): WriteChe
       }
       const limit = rbac.tokenLimit(caller.identity);
       if (limit !== undefined && !(is.expiresAt !== undefined && Date.parse(is.expiresAt) <= limit)) {
-        const isByToken = isPrincipal(caller.identity) && caller.identity.credential !== undefined;
+        const { identity } = caller;
+        const isByToken =
+          isPrincipal(identity) && identity.credential !== undefined && identity.tokenMaxAge === undefined;
         throw refused(isByToken ? texts.outlives : texts.endless, caller, { limit: new Date(limit).toISOString() });
       }
     },

@@ -94,9 +94,12 @@ export class Rbac implements Authorizer {
   /** When a token that somebody makes must end at the latest, milliseconds since the epoch; undefined: whenever they like. */
   tokenLimit(identity: Identity): number | undefined {
     if (!isPrincipal(identity)) return undefined;
-    const { credential, tokenMaxAge } = identity;
-    if (credential !== undefined) return this.#parts.current(identity)?.expiresAt;
-    return tokenMaxAge === undefined ? undefined : this.#parts.now() + tokenMaxAge;
+    const { credential, tokenMaxAge, isSession } = identity;
+    if (tokenMaxAge !== undefined) return this.#parts.now() + tokenMaxAge;
+    if (credential === undefined) return undefined;
+    const current = this.#parts.current(identity);
+    const limit = isSession ? current?.tokensEnd : current?.expiresAt;
+    return limit === Number.POSITIVE_INFINITY ? undefined : limit;
   }
 
   onChange(listener: () => void): () => void {
@@ -361,13 +364,31 @@ export const builtInRoles: readonly { name: string; rules: readonly Rule[] }[] =
     name: authenticatedRole,
     rules: [
       {
-        nonResourceURLs: ['/api', '/api/*', '/apis', '/apis/*', '/v3/api-docs', '/v3/api-docs/*'],
+        nonResourceURLs: [
+          '/api',
+          '/api/*',
+          '/apis',
+          '/apis/*',
+          '/v3/api-docs',
+          '/v3/api-docs/*',
+          '/v3/models',
+          '/v3/models/*',
+        ],
         verbs: ['get'],
       },
-      { nonResourceURLs: ['/v3/can-i'], verbs: ['post'] },
+      { nonResourceURLs: ['/v3/can-i', '/v3/session/codes'], verbs: ['post'] },
     ],
   },
   { name: anonymousRole, rules: [] },
+];
+
+/** What `authenticated` allowed in services that began before the console. */
+export const earlierAuthenticatedRules: readonly Rule[] = [
+  {
+    nonResourceURLs: ['/api', '/api/*', '/apis', '/apis/*', '/v3/api-docs', '/v3/api-docs/*'],
+    verbs: ['get'],
+  },
+  { nonResourceURLs: ['/v3/can-i'], verbs: ['post'] },
 ];
 
 /** A subject that had this role here before keeps its revision: touching a binding does not renew it. */

@@ -64,21 +64,46 @@ const accessAnswer = {
   additionalProperties: false,
 };
 
+const sessionState = {
+  type: 'object',
+  properties: {
+    authentication: { type: 'boolean', description: 'False: everybody may do everything' },
+    identity: closed(
+      {
+        name: text,
+        kind: { enum: ['User', 'Plugin'] },
+        roles: listOf(text),
+        expiresAt: { type: 'string', format: 'date-time' },
+      },
+      ['name', 'kind', 'roles'],
+    ),
+    signIn: closed({
+      token: { type: 'boolean', description: 'Whether a token can be shown' },
+      issuers: listOf(closed({ name: text, displayName: text, url: text })),
+    }),
+  },
+  required: ['authentication', 'signIn'],
+  additionalProperties: false,
+};
+const cookieHeader = 'Set-Cookie.optional';
+
 interface ServiceRoute {
   readonly path: string;
   /** Default `get`. */
-  readonly method?: 'post';
+  readonly method?: 'post' | 'delete';
   /** Schema of the JSON body. */
   readonly body?: object;
   readonly summary: string;
   readonly parameters?: readonly object[];
-  /** Media type and schema of the answer with 200. */
-  readonly content: Readonly<Record<string, { readonly schema: object }>>;
+  /** Of the answer that is a success; default 200. */
+  readonly status?: 201 | 204;
+  /** Media type and schema of that answer; none with 204. */
+  readonly content?: Readonly<Record<string, { readonly schema: object }>>;
   /** For everybody. */
   readonly open?: true;
   /** However many requests wait; `always` while the service stops too. */
   readonly begun?: 'unqueued' | 'always';
-  /** Further headers of the answer with 200. */
+  /** Further headers of that answer. */
   readonly headers?: readonly string[];
   /** Further answers. */
   readonly responses?: Readonly<Record<string, object>>;
@@ -155,6 +180,46 @@ const serviceRoutes = {
     body: accessReview,
     content: json(accessAnswer),
   },
+  showSession: {
+    path: '/v3/session',
+    summary: 'Who the caller is, and how one signs in',
+    content: json(sessionState),
+    open: true,
+  },
+  beginSession: {
+    path: '/v3/session',
+    method: 'post',
+    summary: 'Signs a browser in: trades a token or a one-time code for a cookie',
+    body: {
+      type: 'object',
+      properties: {
+        token: { type: 'string', description: 'A personal access token, or the JWT of an issuer' },
+        code: { type: 'string', description: 'A one-time code' },
+      },
+      additionalProperties: false,
+      minProperties: 1,
+      maxProperties: 1,
+    },
+    status: 201,
+    content: json(sessionState),
+    open: true,
+    headers: [cookieHeader],
+  },
+  endSession: {
+    path: '/v3/session',
+    method: 'delete',
+    summary: 'Signs the browser out',
+    status: 204,
+    open: true,
+    headers: [cookieHeader],
+  },
+  makeSessionCode: {
+    path: '/v3/session/codes',
+    method: 'post',
+    summary: 'Makes a one-time code with which a browser signs in as the caller',
+    status: 201,
+    content: json(closed({ code: text, url: text, expiresAt: { type: 'string', format: 'date-time' } })),
+  },
   showMetrics: {
     path: '/metrics',
     summary: 'Measurements in the format of Prometheus',
@@ -165,22 +230,40 @@ const serviceRoutes = {
 
 export type ServiceOperation = keyof typeof serviceRoutes;
 
-/** A route of the service itself. */
-export interface OwnRoute extends ServiceRoute {
-  readonly operation: ServiceOperation;
+/** The routes of the service at one path. */
+export interface OwnRoutes {
+  readonly path: string;
   readonly methods: readonly string[];
+  readonly operations: ReadonlyMap<string, ServiceOperation>;
+  readonly open: boolean;
+  readonly begun: ServiceRoute['begun'];
 }
 
-const routes: readonly OwnRoute[] = (Object.entries(serviceRoutes) as [ServiceOperation, ServiceRoute][]).map(
-  ([operation, route]) => ({ ...route, operation, methods: route.method === 'post' ? ['POST'] : ['GET', 'HEAD'] }),
+const all = Object.entries(serviceRoutes) as [ServiceOperation, ServiceRoute][];
+const byPath = new Map(
+  [...Map.groupBy(all, ([, { path }]) => path)].map(([path, routes]) => {
+    const operations = new Map(routes.flatMap(([operation, route]) => methodsOf(route).map((one) => [one, operation])));
+    const [, first] = routes[0]!;
+    const at: OwnRoutes = {
+      path,
+      methods: [...operations.keys()],
+      operations,
+      open: first.open === true,
+      begun: first.begun,
+    };
+    return [path, at];
+  }),
 );
-const byPath = new Map(routes.map((route) => [route.path, route]));
-const templates = routes
+const templates = [...byPath.values()]
   .filter(({ path }) => path.includes('{'))
   .map((route) => ({ route, syntax: new RegExp(`^${route.path.replaceAll(/\{\w+\}/g, '[^/]*')}$`) }));
 
-/** The route of the service at a path. The page's own is that of its assets too. */
-export function ownRouteAt(path: string): OwnRoute | undefined {
+function methodsOf({ method }: ServiceRoute): string[] {
+  return method === undefined ? ['GET', 'HEAD'] : [method.toUpperCase()];
+}
+
+/** The routes of the service at a path. The API page's own are those of its assets too. */
+export function ownRoutesAt(path: string): OwnRoutes | undefined {
   if (isSwaggerPath(path)) return byPath.get('/swagger-ui.html');
   return byPath.get(path) ?? templates.find(({ syntax }) => syntax.test(path))?.route;
 }
@@ -189,23 +272,23 @@ const headers = ['ETag', 'Cache-Control', 'Kindred-Revision.optional'];
 
 /** All of them, with the tag `Service`. */
 export function describeService(): Fragment {
-  const operations = routes.map((route) => ({
+  const operations = all.map(([operation, route]) => ({
     path: route.path,
     method: route.method ?? 'get',
     access: route.open ? undefined : { verb: route.method ?? 'get', path: route.path },
-    operationId: route.operation,
+    operationId: operation,
     json: JSON.stringify({
-      operationId: route.operation,
+      operationId: operation,
       tags: ['Service'],
       summary: route.summary,
       ...(route.open && { security: [] }),
       parameters: [...(route.parameters ?? []), ...commonParameters],
       ...(route.body && { requestBody: { required: true, content: json(route.body) } }),
       responses: {
-        200: {
+        [route.status ?? 200]: {
           description: 'Success',
           headers: headersOf(...headers, ...(route.headers ?? [])),
-          content: route.content,
+          ...(route.content && { content: route.content }),
         },
         ...errors(...anywhere, ...(route.body ? [413, 415, 422] : [])),
         ...route.responses,

@@ -207,6 +207,7 @@ const headers: Record<string, object> = {
   'X-Request-Id': { description: 'As sent, or made by the service', schema: text, required: true },
   'Content-Language': { description: 'Of the texts', schema: { type: 'string', enum: ['en', 'zh'] } },
   'X-Accel-Buffering': { description: 'Tells proxies not to hold a stream back', schema: text },
+  'Set-Cookie.optional': { description: 'The session of the browser, or that it has ended', schema: text },
   ETag: { description: 'Entity tag of this state of the object', schema: text },
   Location: { description: 'Path of the created object', schema: text },
   'Retry-After': { description: 'Seconds', schema: count },

@@ -1,0 +1,114 @@
+/**
+ * The cookie that a browser's session is kept in, and when it counts. A browser sends it with requests that the person did
+ * not ask for, so a request must show that a page of this service sent it: by `Sec-Fetch-Site`, which no page can forge, and,
+ * where something may change, by a header that no page of another origin can send without a preflight, which is never granted.
+ */
+
+import type { Text } from '../../errors.ts';
+import { KindredError } from '../../errors.ts';
+import { localized } from '../../locales/localized.ts';
+import type { Credentials } from './credentials.ts';
+
+export interface SessionCookieOptions {
+  /** Address at which people see the service, such as `https://kindred.example.com`; behind a proxy that ends TLS. */
+  readonly publicUrl?: string | undefined;
+  /** Over plain http on other machines too. */
+  readonly insecure: boolean;
+}
+
+/** With this value it says that a script of the service's own pages sends the request. */
+const consoleHeader = 'kindred-console';
+
+const texts = {
+  site: localized(
+    'This request carries the session of a browser and comes from another site; only pages of this service may use it',
+  ),
+  header: localized(
+    'A request with the session of a browser that changes something needs the header "Kindred-Console: 1", which shows that a page of this service sends it',
+  ),
+  origin: localized('Only pages of this service may sign in or out; this request comes from {origin}'),
+  insecure: localized(
+    'A browser can sign in over https, or over http on the machine of the service itself, not at {host}: set "console.publicUrl" to the https address that people use, or "console.insecureCookie"',
+  ),
+} satisfies Record<string, Text>;
+
+const loopbackNames = new Set(['localhost', '127.0.0.1', '[::1]']);
+
+export class SessionCookie {
+  readonly #options: SessionCookieOptions;
+  readonly #public: URL | undefined;
+  readonly #name: string;
+  readonly #attributes: string;
+
+  constructor(options: SessionCookieOptions) {
+    this.#options = options;
+    this.#public = options.publicUrl === undefined ? undefined : new URL(options.publicUrl);
+    const isSecure = this.#public?.protocol === 'https:';
+    this.#name = isSecure ? '__Host-kindred' : 'kindred-session';
+    this.#attributes = `; Path=/; HttpOnly; SameSite=Strict${isSecure ? '; Secure' : ''}`;
+  }
+
+  /**
+   * The session's secret; undefined without one.
+   * @throws Forbidden when another site may have sent the request
+   */
+  of(request: Credentials): string | undefined {
+    const secret = this.#valueOf(request);
+    if (secret === undefined) return undefined;
+    const isRead = request.method === 'GET' || request.method === 'HEAD';
+    const site = request.headers['sec-fetch-site'];
+    if (site !== undefined && site !== 'same-origin' && !(isRead && site === 'none')) {
+      throw new KindredError('Forbidden', texts.site);
+    }
+    if (!isRead && request.headers[consoleHeader] !== '1') throw new KindredError('Forbidden', texts.header);
+    return secret;
+  }
+
+  /** @throws Forbidden when a page of another origin may have sent the request to sign in */
+  assertOwnPage({ headers }: Credentials, authority: string | undefined): void {
+    const site = headers['sec-fetch-site'];
+    const origin = headers.origin;
+    const isOwn =
+      site === undefined ? origin === undefined || this.#isOwn(String(origin), authority) : site === 'same-origin';
+    if (!isOwn) throw new KindredError('Forbidden', texts.origin, { origin: String(origin ?? site) });
+  }
+
+  /** @throws Forbidden when the cookie would go over the network in plain text */
+  assertPrivate(authority: string | undefined): void {
+    if (this.#public?.protocol === 'https:' || this.#options.insecure) return;
+    const host = this.#public?.hostname ?? (authority ?? '').replace(/:\d*$/, '').toLowerCase();
+    if (!loopbackNames.has(host)) throw new KindredError('Forbidden', texts.insecure, { host });
+  }
+
+  /** Of `Set-Cookie`. @param seconds until the session ends */
+  begun(secret: string, seconds: number): string {
+    return `${this.#name}=${secret}${this.#attributes}; Max-Age=${seconds}`;
+  }
+
+  /** Of `Set-Cookie`: the browser forgets it. */
+  ended(): string {
+    return `${this.#name}=${this.#attributes}; Max-Age=0`;
+  }
+
+  /** Address that people see, without a slash at its end. */
+  base(authority: string | undefined, otherwise: string): string {
+    return this.#public?.origin ?? (authority === undefined ? otherwise : `http://${authority}`);
+  }
+
+  /** A name that stands there twice may have been planted, by a page of another port or of a sub-domain: none of them counts. */
+  #valueOf({ headers }: Credentials): string | undefined {
+    const header = headers.cookie;
+    if (typeof header !== 'string') return undefined;
+    const values = header.split(';').flatMap((pair) => {
+      const [name, value] = pair.split('=', 2).map((text) => text.trim());
+      return name === this.#name && value ? [value] : [];
+    });
+    return values.length === 1 ? values[0] : undefined;
+  }
+
+  #isOwn(origin: string, authority: string | undefined): boolean {
+    return (
+      origin === this.#public?.origin || (authority !== undefined && origin.replace(/^https?:\/\//, '') === authority)
+    );
+  }
+}

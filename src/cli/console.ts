@@ -1,0 +1,51 @@
+import { spawn } from 'node:child_process';
+import { Command } from 'commander';
+import type { KindredClient } from '../client/client.ts';
+import { createClient } from '../client/client.ts';
+import type { ConnectionFlags } from './connection.ts';
+import { addressOf, connect, withConnection } from './connection.ts';
+import type { Io } from './io.ts';
+import { write } from './io.ts';
+
+interface Flags extends ConnectionFlags {
+  open: boolean;
+}
+
+export function consoleCommand(io: Io): Command {
+  const command = new Command('console')
+    .description('print a link that signs a browser in to the console, and open it')
+    .option('--no-open', 'print it only; without a terminal it is never opened')
+    .addHelpText('after', '\nThe link works once, within ten minutes.\nFor example: kindred console')
+    .action(async ({ open, ...flags }: Flags) => {
+      const link = await linkOf(connect(flags, io), addressOf(flags, io));
+      await write(io.stdout, `${link}\n`);
+      if (open && io.stdout.isTTY) openBrowser(link);
+    });
+  return withConnection(command, io);
+}
+
+/** A link for whoever the token belongs to, at a service that listens at this address of its own machine. */
+export function consoleLink(url: string, token: string): Promise<string> {
+  // Where all addresses are listened on, a browser goes to that of the own machine.
+  const address = url.replace(/^http:\/\/(0\.0\.0\.0|\[::\])/, 'http://127.0.0.1');
+  return linkOf(createClient({ url: address, token }), address);
+}
+
+async function linkOf(client: KindredClient, address: string): Promise<string> {
+  const { authentication } = await client.request<{ authentication: boolean }>('GET', '/v3/session');
+  // Nobody signs in without authentication: the page alone is what is wanted.
+  if (!authentication) return `${address}/console/`;
+  return (await client.request<{ url: string }>('POST', '/v3/session/codes')).url;
+}
+
+/** A system without a browser does nothing; the link was printed. */
+function openBrowser(link: string): void {
+  const commands: Partial<Record<NodeJS.Platform, readonly string[]>> = {
+    darwin: ['open'],
+    win32: ['rundll32', 'url.dll,FileProtocolHandler'],
+  };
+  const [program, ...args] = commands[process.platform] ?? ['xdg-open'];
+  const browser = spawn(program!, [...args, link], { stdio: 'ignore', detached: true });
+  browser.on('error', () => {});
+  browser.unref();
+}
