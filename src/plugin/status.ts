@@ -80,6 +80,8 @@ export type Status = NonNullable<PluginObject['status']>;
 export class PluginLease {
   readonly #create: () => Leader;
   #leader: Leader | undefined;
+  /** Its first attempt. */
+  #asked: Promise<void> | undefined;
 
   /** @param onChange called with the fence when this replica takes the lease, with undefined when it loses it */
   constructor(
@@ -109,9 +111,11 @@ export class PluginLease {
   async take(): Promise<Fence | undefined> {
     if (!this.#leader) {
       this.#leader = this.#create();
-      await this.#leader.start();
+      this.#asked = this.#leader.start();
     }
-    return this.#leader.fence;
+    // Also for who comes while another asks: without an answer, the plugin would seem to run elsewhere.
+    await this.#asked;
+    return this.#leader?.fence;
   }
 
   async giveUp(): Promise<void> {
