@@ -287,26 +287,37 @@ export async function ifFound<T>(find: () => T | Promise<T>): Promise<T | undefi
 /** Violations that an answer lists. */
 export const listedViolations = 100;
 /** Violations that are counted: when there are so many, the rest of an object is not looked at. */
-const countedViolations = 1_000;
+export const countedViolations = 1_000;
 
 /** What is wrong with one object: the first violations, each once, and how many there are. */
 export class Violations {
   readonly #listed: Violation[] = [];
   readonly #seen = new Set<string>();
+  readonly #mostListed: number;
+  readonly #mostCounted: number;
 
-  /** At most `listedViolations`, in the order in which they were found. */
+  /**
+   * @param mostListed those after them are counted alone
+   * @param mostCounted when there are so many, the rest of an object is not looked at
+   */
+  constructor(mostListed = listedViolations, mostCounted = Math.max(mostListed, countedViolations)) {
+    this.#mostListed = mostListed;
+    this.#mostCounted = mostCounted;
+  }
+
+  /** In the order in which they were found. */
   get listed(): readonly Violation[] {
     return this.#listed;
   }
 
-  /** At most `countedViolations`, which means that there may be more. */
+  /** As many as are counted at most: there may be more. */
   get count(): number {
     return this.#seen.size;
   }
 
   /** True when there is no use in looking for more. */
   get isFull(): boolean {
-    return this.count >= countedViolations;
+    return this.count >= this.#mostCounted;
   }
 
   add(pointer: string, keyword: string, text: Text, params?: Parameters): void {
@@ -318,7 +329,7 @@ export class Violations {
     const key = `${one.pointer}\n${one.keyword}\n${one.message}`;
     if (this.isFull || this.#seen.has(key)) return;
     this.#seen.add(key);
-    if (this.#listed.length < listedViolations) this.#listed.push(one);
+    if (this.#listed.length < this.#mostListed) this.#listed.push(one);
   }
 
   /** @throws Invalid with what was found, when anything was */

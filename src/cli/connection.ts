@@ -96,8 +96,25 @@ export function serviceAt(
     url: server,
     ...(token && { token }),
     retry: { onWait: sayOnce(io) },
+    fetch: withWarnings(io),
     ...options,
   });
+}
+
+/** Says what the service warns of in an answer that is no error. */
+function withWarnings(io: Io): typeof globalThis.fetch {
+  return async (input, init) => {
+    const response = await globalThis.fetch(input, init);
+    const warning = response.headers.get('kindred-warning');
+    if (warning !== null) {
+      const name = new URL(response.url).pathname
+        .replace(/\/status$/, '')
+        .split('/')
+        .at(-1);
+      io.stderr.write(`kindred: warning: ${name}: ${warning}\n`);
+    }
+    return response;
+  };
 }
 
 /** Says why nothing happens for a while. */

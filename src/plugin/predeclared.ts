@@ -9,19 +9,30 @@ import { join } from 'node:path';
 import type { Document } from 'yaml';
 import type { Fence } from '../controller/lease.ts';
 import type { Parameters, Text, Violation } from '../errors.ts';
-import { formatText, ifFound, isNotFound, KindredError, messageOf, unescapeToken } from '../errors.ts';
+import {
+  countedViolations,
+  formatText,
+  ifFound,
+  isNotFound,
+  KindredError,
+  messageOf,
+  unescapeToken,
+  Violations,
+} from '../errors.ts';
 import { localized } from '../locales/localized.ts';
-import { entryOf } from '../model/index-spec.ts';
 import { checkMetadata, checkReservedKeys } from '../model/metadata.ts';
 import type { ExtensionObject, Metadata } from '../model/object.ts';
 import type { SchemeRegistry } from '../model/registry.ts';
 import { Queries } from '../query/query.ts';
 import { system } from '../resource/access.ts';
 import type { AppliedChange } from '../resource/change.ts';
+import { lenientEntry } from '../resource/entries.ts';
+import { ratchet, ratchetIndexes } from '../resource/ratchet.ts';
 import type { ResourceRegistry } from '../resource/registry.ts';
 import type { ModelResource } from '../resource/resource.ts';
 import type { WriteOptions } from '../resource/writer.ts';
 import type { Logger } from '../runtime/logger.ts';
+import { TimeSlice } from '../runtime/time-slice.ts';
 import { aliasLimit } from '../runtime/yaml.ts';
 
 /** For what few plugins need. */
@@ -274,22 +285,26 @@ export class PreDeclared {
     if (owner !== undefined && owner !== plugin) metadata.labels = { ...labels, [this.#labelKey]: owner };
     const found = checkMetadata(metadata);
     checkReservedKeys(metadata, undefined, 'plugin', reservedDomain, found);
-    const object = structuredClone({ ...declared.object, metadata });
-    if (found.count === 0) {
-      scheme.validator.applyDefaults(object);
-      scheme.validator.validate(object, found);
-    }
     this.#refuseAll(declared, found.listed);
-    try {
-      entryOf(scheme, {
-        ...object,
-        metadata: { ...metadata, creationTimestamp: new Date(0).toISOString(), version: 0 },
-      });
-    } catch (error) {
-      this.#refuseAll(declared, (error as KindredError).errors ?? []);
-      throw error;
-    }
+    const object = structuredClone({ ...declared.object, metadata });
+    this.#refuseAll(declared, await this.#violations(resource, object, declared.name));
     return { declared, resource };
+  }
+
+  /** Those that the declared object makes: what is stored under its name may have some already. */
+  async #violations(resource: ModelResource, object: ExtensionObject, name: string): Promise<readonly Violation[]> {
+    const { scheme } = resource;
+    const { validator } = scheme;
+    validator.applyDefaults(object);
+    const found = validator.validate(object, new Violations(countedViolations));
+    const metadata = { ...object.metadata, creationTimestamp: new Date(0).toISOString(), version: 0 };
+    const indexes = found.count > 0 ? [] : lenientEntry(scheme, { ...object, metadata }, name).violations;
+    if (found.count === 0 && indexes.length === 0) return [];
+    const stored = await read(resource, name);
+    if (!stored) return [...found.listed, ...indexes];
+    if (found.count === 0) return ratchetIndexes(lenientEntry(scheme, stored, name).violations, indexes).made;
+    validator.applyDefaults(stored);
+    return (await ratchet(validator, stored, object, found, new TimeSlice(() => performance.now()))).made;
   }
 
   #refuseAll(declared: Declared, violations: readonly Violation[]): void {

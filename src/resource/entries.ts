@@ -1,4 +1,5 @@
 /** Index entries of one object, from index functions that may fail. */
+import type { Violation } from '../errors.ts';
 import { KindredError } from '../errors.ts';
 import { deepFreeze } from '../model/declaration.ts';
 import type { IndexEntry } from '../model/index-entry.ts';
@@ -14,22 +15,38 @@ export function strictEntry(scheme: Scheme, object: ExtensionObject): IndexEntry
   return entryOf(scheme, scheme.indexes.length > 0 ? deepFreeze(object) : object);
 }
 
-/** The entry of a stored object; where an index function fails on it, that index has no value for it, and there is a problem. */
+const nothing: readonly Violation[] = Object.freeze([]);
+
+/** The entry of an object as it is; an index whose function refuses it has no value for it, and there is a violation. */
+export function lenientEntry(
+  scheme: Scheme,
+  object: ExtensionObject,
+  name: string,
+): { entry: IndexEntry; violations: readonly Violation[] } {
+  try {
+    return { entry: strictEntry(scheme, object), violations: nothing };
+  } catch (error) {
+    if (!(error instanceof KindredError)) throw error;
+    return { entry: entryWithGaps(scheme, object, name), violations: error.errors ?? nothing };
+  }
+}
+
+/** The entry of a stored object, whatever it is; there is a problem where it is not what today's indexes ask for. */
 export function storedEntry(
   scheme: Scheme,
   object: ExtensionObject,
   name: string,
 ): { entry: IndexEntry; problem?: string } {
   try {
-    return { entry: strictEntry(scheme, object) };
+    const { entry, violations } = lenientEntry(scheme, object, name);
+    if (violations.length === 0) return { entry };
+    return { entry, problem: violations.map((one) => one.message).join('; ') };
   } catch (error) {
-    const violations = error instanceof KindredError ? error.errors : undefined;
-    const problem = violations?.map((one) => one.message).join('; ') ?? String(error);
-    return { entry: lenientEntry(scheme, object, name), problem };
+    return { entry: entryWithGaps(scheme, object, name), problem: String(error) };
   }
 }
 
-function lenientEntry(scheme: Scheme, object: ExtensionObject, name: string): IndexEntry {
+function entryWithGaps(scheme: Scheme, object: ExtensionObject, name: string): IndexEntry {
   const keys = scheme.indexes.map((definition) => {
     try {
       return entryOf({ indexes: [definition] }, object).keys[0]!;

@@ -1,7 +1,8 @@
 /** The one write path of a model: read, compute, check, index entry, commit, apply. */
 
 import { randomInt } from 'node:crypto';
-import { KindredError, Violations } from '../errors.ts';
+import type { Violation } from '../errors.ts';
+import { countedViolations, invalid, KindredError, Violations } from '../errors.ts';
 import type { Place } from '../indexes/model-index.ts';
 import { localized } from '../locales/localized.ts';
 import type { IndexEntry } from '../model/index-entry.ts';
@@ -14,7 +15,7 @@ import type { MaybePromise, Store, WriteResult } from '../store/store.ts';
 import type { Caller } from './access.ts';
 import { asBuffer } from './bytes.ts';
 import { claimOf, claimsOf, haveSameKeys } from './claims.ts';
-import { storedEntry, strictEntry } from './entries.ts';
+import { lenientEntry, strictEntry } from './entries.ts';
 import { etagOf, matchesEtag } from './etag.ts';
 import type { Feed, ModelWrite } from './feed.ts';
 import {
@@ -31,6 +32,7 @@ import {
 import type { ModelMemory } from './memory.ts';
 import type { PatchLimits } from './patch.ts';
 import { checkExtent, checkMergePatch, JsonPatch, mergePatch } from './patch.ts';
+import { ratchet, ratchetIndexes, warningOf } from './ratchet.ts';
 import type { ObjectReader } from './reader.ts';
 import type { RegisteredModel, Stored } from './registered-model.ts';
 
@@ -39,6 +41,8 @@ export interface Answer {
   readonly revision: number;
   readonly stored: Stored;
   readonly changed: boolean;
+  /** Violations of the stored object that the update left as they were. */
+  readonly warning?: string;
 }
 
 export interface WriteOptions {
@@ -94,6 +98,13 @@ interface Change {
   readonly next: ExtensionObject;
   readonly violations?: Violations;
   readonly forced?: true;
+}
+
+/** The object to store. */
+interface Admitted {
+  readonly next: ExtensionObject;
+  /** Violations that the stored object has too. */
+  readonly kept: readonly Violation[];
 }
 
 export class Writer {
@@ -257,22 +268,41 @@ export class Writer {
 
   /**
    * The object to store in place of the stored one; undefined when nothing changes.
-   * @throws Invalid with every violation, Deleting
+   * @throws Invalid with every violation that the update makes, Deleting
    */
   async #admitted(
     stored: Current,
     { next, violations = new Violations() }: Change,
     caller: Caller,
     slice: TimeSlice,
-  ): Promise<ExtensionObject | undefined> {
+  ): Promise<Admitted | undefined> {
     if (violations.count === 0 && sameContent(stored.object, next)) return undefined;
     checkDeleting(stored.object, next);
     if (slice.isOver) await slice.renew();
-    if (onlyFinalizersWent(stored.object, next)) violations.refuse();
-    else await this.#validate(next, violations, slice);
+    const kept = onlyFinalizersWent(stored.object, next) ? [] : await this.#ratchet(stored, next, violations, slice);
+    violations.refuse();
     if (slice.isOver) await slice.renew();
     const prepared = (await this.#model.hooks?.prepareWrite?.(next, stored.object, caller)) ?? next;
-    return prepared !== next && sameContent(stored.object, prepared) ? undefined : prepared;
+    return prepared !== next && sameContent(stored.object, prepared) ? undefined : { next: prepared, kept };
+  }
+
+  /** Adds the violations that the update makes. Gives those that the stored object has too. */
+  async #ratchet(
+    stored: Current,
+    next: ExtensionObject,
+    violations: Violations,
+    slice: TimeSlice,
+  ): Promise<readonly Violation[]> {
+    const { validator } = this.#scheme;
+    const found = new Violations(countedViolations);
+    const rest = validator.validateInParts(next, found, slice);
+    if (rest) await rest;
+    if (found.count === 0) return [];
+    const before = this.#model.parse(stored.bytes, stored.name);
+    validator.applyDefaults(before, this.#dependencies.limits.patch);
+    const { made, kept } = await ratchet(validator, before, next, found, slice);
+    for (const one of made) violations.take(one);
+    return kept;
   }
 
   /** @throws Invalid with what was found before too */
@@ -296,15 +326,18 @@ export class Writer {
         if (slice.isOver) await slice.renew();
         const computed = await compute(stored, slice);
         if (slice.isOver) await slice.renew();
-        const next =
-          computed && (computed.forced ? computed.next : await this.#admitted(stored, computed, options.caller, slice));
-        if (!next)
+        const admitted =
+          computed &&
+          (computed.forced
+            ? { next: computed.next, kept: [] }
+            : await this.#admitted(stored, computed, options.caller, slice));
+        if (!admitted)
           return {
             revision: this.#dependencies.feed.applied,
             stored: this.#model.view(stored, 'get'),
             changed: false,
           };
-        const answer = await this.#store(stored, next, options, slice);
+        const answer = await this.#store(stored, admitted, options, slice);
         if (answer) return { ...answer, stored: this.#model.view(answer.stored, 'get') };
       }
       throw new KindredError('NotReady', texts.contended, { name }, {}, { headers: { 'retry-after': '1' } });
@@ -316,7 +349,7 @@ export class Writer {
   /** Undefined when another replica was quicker. */
   async #store(
     stored: Current,
-    next: ExtensionObject,
+    { next, kept }: Admitted,
     options: WriteOptions,
     slice: TimeSlice,
   ): Promise<Answer | undefined> {
@@ -329,13 +362,15 @@ export class Writer {
     const bytes = this.#bytesOf(object, isMarked ? Number.POSITIVE_INFINITY : stored.bytes.length);
     const gone = isReclaimable(metadata);
     if (slice.isOver) await slice.renew();
-    const entryBefore = storedEntry(this.#scheme, stored.object, name).entry;
+    const before = lenientEntry(this.#scheme, stored.object, name);
     if (slice.isOver) await slice.renew();
     // What needs no valid object needs no key in every index either.
     const isLenient = metadata.deletionTimestamp !== undefined || onlyFinalizersWent(stored.object, next);
-    const entry = isLenient ? storedEntry(this.#scheme, object, name).entry : strictEntry(this.#scheme, object);
+    const { entry, violations } = lenientEntry(this.#scheme, object, name);
+    const indexes = ratchetIndexes(before.violations, isLenient ? [] : violations);
+    if (indexes.made.length > 0) throw invalid(indexes.made);
     if (slice.isOver) await slice.renew();
-    const claims = await this.#claims(name, entryBefore, gone ? undefined : entry, slice);
+    const claims = await this.#claims(name, before.entry, gone ? undefined : entry, slice);
     const write: ModelWrite = {
       type: gone ? 'delete' : 'update',
       model: this.#memory.number,
@@ -348,11 +383,17 @@ export class Writer {
       memory: this.#memory,
       object,
       entry,
-      before: { bytes: stored.bytes, object: stored.object, entry: entryBefore },
+      before: { bytes: stored.bytes, object: stored.object, entry: before.entry },
     };
     const result = await this.#commit(write);
     if (!result.ok) return undefined;
-    return { revision: result.revision, stored: { id, revision: result.revision, name, bytes }, changed: true };
+    const warning = warningOf([...kept, ...indexes.kept]);
+    return {
+      revision: result.revision,
+      stored: { id, revision: result.revision, name, bytes },
+      changed: true,
+      ...(warning !== undefined && { warning }),
+    };
   }
 
   /** Unique values taken and given up between two entries of one object. */

@@ -378,4 +378,33 @@ describe('pre-declared objects', () => {
     await harness.restart([folder, roles]);
     await harness.until(async () => (await namesOf(harness)).length === 0);
   });
+
+  it('plugins: a document that the model of another plugin refuses by now is declared as before, but not with more mistakes', async () => {
+    const modelWith = (minLength: number) =>
+      folderOf({
+        'package.json': { name: 'books', version: '1.0.0', type: 'module', main: 'index.js' },
+        'index.js': `import { definePlugin } from 'kindred';
+import { Book } from './book.js';
+export default definePlugin({ start: ({ schemeManager }) => void schemeManager.register(Book) });
+`,
+        'book.js': bookSource.replace('minLength: 1', `minLength: ${minLength}`),
+      });
+    const shelf = folderOf({
+      'package.json': {
+        name: 'shelf',
+        version: '1.0.0',
+        type: 'module',
+        main: 'index.js',
+        kindred: { dependencies: { books: '*' } },
+      },
+      'index.js': "import { definePlugin } from 'kindred';\nexport default definePlugin({ start() {} });\n",
+      'extensions/b.yaml': yaml({ name: 'kept', title: 'Emma' }),
+    });
+    const harness = await harnessOf({ persistent: true, plugins: [modelWith(1), shelf] });
+    await harness.restart([modelWith(9), shelf]);
+    assert.equal((await pluginOf(harness, 'shelf')).status!.state, 'STARTED');
+    writeFiles(shelf, { 'extensions/b.yaml': yaml({ name: 'kept', title: 'Lolly' }) });
+    await harness.restart([modelWith(9), shelf]);
+    assert.match((await pluginOf(harness, 'shelf')).status!.message!, /^extensions\/b\.yaml:\d+: \/spec\/title: /);
+  });
 });

@@ -349,6 +349,7 @@ export class ResourceRoutes {
     const { resource } = model;
     const { bytes } = answered(resource, answer.stored, this.#mayGet(exchange, model));
     headers.push('Content-Type', json, 'ETag', etagOf(answer.stored), 'Kindred-Revision', String(answer.revision));
+    if (answer.warning !== undefined) headers.push('Kindred-Warning', answer.warning);
     if (resource.isConfidential) headers.push(...unkept);
     exchange.send(status, headers, bytes);
   }

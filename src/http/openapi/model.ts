@@ -169,6 +169,7 @@ function describe(scheme: Scheme, name: string): Record<RouteName, object> {
   const input = componentRef(`${name}.input`);
   const revised = (...names: readonly string[]): object => headersOf('Kindred-Revision', ...names);
   const ok = { description: 'The object as it is stored', headers: revised('ETag', 'Cache-Control'), content: object };
+  const updated = { ...ok, headers: revised('ETag', 'Cache-Control', 'Kindred-Warning') };
   const summary = (text: string): string => `${text} of the model ${scheme.groupVersionKind.kind}`;
   const written = errors(...anywhere, 409, 412, 413, 415, 422, 504, 507);
   const named = [parameter('name'), ...commonParameters];
@@ -187,7 +188,7 @@ function describe(scheme: Scheme, name: string): Record<RouteName, object> {
     description: 'With metadata.version the current version must be that one. What changes nothing writes nothing.',
     parameters: [...named, parameter('ifMatch')],
     requestBody: { required: true, content: { 'application/json': { schema: input } } },
-    responses: { 200: ok, ...written },
+    responses: { 200: updated, ...written },
   });
   const patch = (text: string) => ({
     summary: summary(text),
@@ -199,7 +200,7 @@ function describe(scheme: Scheme, name: string): Record<RouteName, object> {
         'application/json-patch+json': { schema: componentRef('JsonPatch') },
       },
     },
-    responses: { 200: ok, ...written },
+    responses: { 200: updated, ...written },
   });
   return {
     'collection list': {

@@ -204,6 +204,10 @@ const headers: Record<string, object> = {
   'Kindred-Revision': { ...revision, required: true },
   'Kindred-Revision.optional': revision,
   'Kindred-Total': { description: 'Of an NDJSON export: the number of its lines', schema: count },
+  'Kindred-Warning': {
+    description: 'Of an update: how many violations of the model the stored object had already and keeps, and where',
+    schema: text,
+  },
   'X-Request-Id': { description: 'As sent, or made by the service', schema: text, required: true },
   'Content-Language': { description: 'Of the texts', schema: { type: 'string', enum: ['en', 'zh'] } },
   'X-Accel-Buffering': { description: 'Tells proxies not to hold a stream back', schema: text },
