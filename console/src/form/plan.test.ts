@@ -33,7 +33,7 @@ function membersOf(control: Control): readonly Part[] {
   return control.kind === 'object' ? control.members : [];
 }
 
-const text = { kind: 'text', lines: 'one', format: undefined, secret: false };
+const text = { kind: 'text', lines: 'one', format: undefined, secret: false } as const;
 const controls: { name: string; schema: unknown; value?: unknown; control: Partial<Control> & object }[] = [
   { name: 'string', schema: { type: 'string' }, control: text },
   { name: 'string, x-multiline', schema: { type: 'string', 'x-multiline': true }, control: { ...text, lines: 'many' } },
