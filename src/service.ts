@@ -146,14 +146,14 @@ const version: string = (
   JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string }
 ).version;
 
-interface ServiceParts extends ResolvedOptions {
+interface ServiceSettings extends ResolvedOptions {
   readonly sources: readonly (string | CodePlugin)[];
 }
 
 class RunningService implements Service {
   readonly schemeManager: SchemeManager;
   readonly client: ExtensionClient;
-  readonly #options: ServiceParts;
+  readonly #options: ServiceSettings;
   readonly #store: Store;
   readonly #logger: Logger;
   readonly #registry: SchemeRegistry;
@@ -170,7 +170,7 @@ class RunningService implements Service {
   #url = '';
   #stopping: Promise<void> | undefined;
 
-  constructor(options: ServiceParts, store: Store, logger: Logger) {
+  constructor(options: ServiceSettings, store: Store, logger: Logger) {
     this.#options = options;
     this.#store = store;
     this.#logger = logger;

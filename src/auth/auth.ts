@@ -36,7 +36,7 @@ import { Sessions } from './sessions.ts';
 import { Templates } from './templates.ts';
 import { UserCleanup } from './user-cleanup.ts';
 
-export interface AuthParts {
+export interface AuthDependencies {
   readonly options: AuthOptions;
   readonly console: {
     /** Milliseconds that the session of a browser may last. */
@@ -92,7 +92,7 @@ export class Auth {
   readonly rateLimiter: RateLimiter;
   readonly cookie: SessionCookie;
   readonly audit: AuditLog;
-  readonly #parts: AuthParts;
+  readonly #dependencies: AuthDependencies;
   readonly #keys: RoleKeys;
   readonly #tokens: Tokens;
   readonly #authenticator: Authenticator;
@@ -108,18 +108,18 @@ export class Auth {
   /** Changes that arrive while the stored state is read. */
   #waiting: AppliedChange[] | undefined = [];
 
-  constructor(parts: AuthParts) {
-    this.#parts = parts;
-    const { options, now, logger } = parts;
+  constructor(dependencies: AuthDependencies) {
+    this.#dependencies = dependencies;
+    const { options, now, logger } = dependencies;
     this.#outage = new OutageLog(logger, {
       begins: 'Roles, bindings, users and tokens cannot be read at the moment; trying until they can',
       over: 'Roles, bindings, users and tokens are read',
     });
-    this.#keys = roleKeys(parts.reservedDomain);
+    this.#keys = roleKeys(dependencies.reservedDomain);
     this.authorizer = new Rbac({
       keys: this.#keys,
       now,
-      timers: parts.timers,
+      timers: dependencies.timers,
       current: (principal) => this.#tokens.current(principal),
       owned: (plugin) => this.#owned(plugin),
       logger,
@@ -127,11 +127,11 @@ export class Auth {
     this.authors = {
       of: (caller) => this.authorizer.authorOf(caller),
       decide: (author, access) =>
-        parts.open ? allowAll.decide(system.identity, access) : this.authorizer.decideFor(author, access),
+        dependencies.open ? allowAll.decide(system.identity, access) : this.authorizer.decideFor(author, access),
     };
     this.#tokens = new Tokens(() => this.authorizer, now);
     const current = (): Promise<void> | undefined => this.#runtime?.feed.current();
-    const { publicUrl, insecureCookie } = parts.console;
+    const { publicUrl, insecureCookie } = dependencies.console;
     this.cookie = new SessionCookie({ publicUrl, insecure: insecureCookie });
     this.#authenticator = new Authenticator({
       cookie: this.cookie,
@@ -142,11 +142,11 @@ export class Auth {
     });
     this.hooks = builtInHooks({
       rbac: this.authorizer,
-      checks: writeChecks(this.authorizer, this.#keys, parts.open ?? false),
+      checks: writeChecks(this.authorizer, this.#keys, dependencies.open ?? false),
       current,
-      random: parts.random ?? randomBytes,
+      random: dependencies.random ?? randomBytes,
     });
-    this.rateLimiter = new RateLimiter(options.rateLimit ?? {}, parts.monotonicNow);
+    this.rateLimiter = new RateLimiter(options.rateLimit ?? {}, dependencies.monotonicNow);
     this.audit = new AuditLog(options.audit ?? {}, now);
   }
 
@@ -165,7 +165,7 @@ export class Auth {
   /** Reads the stored roles, bindings, users and tokens, and follows them from here on. The built-in models must be registered. */
   async start(runtime: AuthRuntime): Promise<void> {
     this.#runtime = runtime;
-    const { registry, timers, logger } = this.#parts;
+    const { registry, timers, logger } = this.#dependencies;
     this.#stopListening.push(
       runtime.feed.subscribe({ change: (change) => this.#follow(change), resync: () => this.#resync() }),
       registry.onRegister((_, owner) => owner !== '' && this.authorizer.changed()),
@@ -178,9 +178,9 @@ export class Auth {
       tokens: this.#tokens,
       clientOf: runtime.clientOf,
       current: () => runtime.feed.current(),
-      random: this.#parts.random ?? randomBytes,
-      timeToLive: this.#parts.console.sessionTtl,
-      reservedDomain: this.#parts.reservedDomain,
+      random: this.#dependencies.random ?? randomBytes,
+      timeToLive: this.#dependencies.console.sessionTtl,
+      reservedDomain: this.#dependencies.reservedDomain,
       timers,
       logger,
     });
@@ -199,7 +199,7 @@ export class Auth {
       () => this.#outage.succeeded(this),
       (error: unknown) => {
         this.#outage.failed(this, error);
-        this.#parts.timers.after(reloadDelay, () => this.#resync());
+        this.#dependencies.timers.after(reloadDelay, () => this.#resync());
       },
     );
   }
@@ -222,7 +222,7 @@ export class Auth {
 
   /** The first administrator's token, once; undefined when there was a start with authentication before. */
   async bootstrap(): Promise<string | undefined> {
-    const { open, options, logger } = this.#parts;
+    const { open, options, logger } = this.#dependencies;
     if (open) return undefined;
     const { client, firstStart } = this.#runtime!;
     const isWanted = this.#needsAdministrator && options.administratorToken !== false;
@@ -265,8 +265,8 @@ export class Auth {
   /** The answer to `POST /v3/can-i`. @throws Invalid, Forbidden */
   canI(identity: Identity, body: unknown): ReviewAnswer {
     const request = parseReview(body);
-    if (this.#parts.open) return { allowed: true, reason: 'authentication is off', because: [] };
-    return review(this.authorizer, this.#parts.registry, identity, request);
+    if (this.#dependencies.open) return { allowed: true, reason: 'authentication is off', because: [] };
+    return review(this.authorizer, this.#dependencies.registry, identity, request);
   }
 
   /** The process begins to stop: models that go from now on keep their role templates. To be called before plugins are stopped. */
@@ -319,7 +319,7 @@ export class Auth {
   }
 
   async *#stored(type: ModelType): AsyncGenerator<{ id: number; object: ExtensionObject }> {
-    const slice = new TimeSlice(this.#parts.monotonicNow);
+    const slice = new TimeSlice(this.#dependencies.monotonicNow);
     for (let after = 0; ; ) {
       const rows = await this.#runtime!.scan(type, after, scanLimit);
       for (const { id, bytes } of rows) {
@@ -332,7 +332,7 @@ export class Auth {
   }
 
   #owned(plugin: string): readonly OwnedResource[] {
-    const { registry } = this.#parts;
+    const { registry } = this.#dependencies;
     const models = registry.schemes().filter((scheme) => registry.ownerOf(scheme) === plugin);
     const own = models.map((scheme) => ({ group: scheme.groupVersionKind.group, resource: scheme.plural }));
     return [...own, ...(this.#declared.get(plugin) ?? [])];
@@ -361,6 +361,6 @@ function living(object: ExtensionObject): ExtensionObject | undefined {
   return object.metadata.deletionTimestamp === undefined ? object : undefined;
 }
 
-export function createAuth(parts: AuthParts): Auth {
-  return new Auth(parts);
+export function createAuth(dependencies: AuthDependencies): Auth {
+  return new Auth(dependencies);
 }

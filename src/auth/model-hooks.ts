@@ -18,19 +18,19 @@ export interface HookDependencies {
 }
 
 /** By `<kind>.<group>`. */
-export function builtInHooks(parts: HookDependencies): ReadonlyMap<string, ModelHooks> {
+export function builtInHooks(dependencies: HookDependencies): ReadonlyMap<string, ModelHooks> {
   const checked = (check: WriteCheck): ModelHooks => ({
     async prepareWrite(object, before, caller) {
-      await parts.current();
+      await dependencies.current();
       check(caller, before, object);
       return object;
     },
   });
   return new Map<string, ModelHooks>([
-    ['User.', checked(parts.checks.user)],
-    ['Role.', checked(parts.checks.role)],
-    ['RoleBinding.', checked(parts.checks.binding)],
-    ['PersonalAccessToken.', tokenHooks(parts)],
+    ['User.', checked(dependencies.checks.user)],
+    ['Role.', checked(dependencies.checks.role)],
+    ['RoleBinding.', checked(dependencies.checks.binding)],
+    ['PersonalAccessToken.', tokenHooks(dependencies)],
     ['Secret.', secretHooks],
   ]);
 }

@@ -70,21 +70,21 @@ const retryDelay = 1_000;
 const unknownCode: Text = localized('the code is unknown, was used, or is older than ten minutes');
 
 export class Sessions {
-  readonly #parts: SessionDependencies;
+  readonly #dependencies: SessionDependencies;
   readonly #label: string;
   /** By name of a session or code that is to be deleted. */
   readonly #cleaning: TaskQueue;
   #cancel: (() => void) | undefined;
 
-  constructor(parts: SessionDependencies) {
-    this.#parts = parts;
-    this.#label = `console.${parts.reservedDomain}/session`;
-    const outage = new OutageLog(parts.logger, {
+  constructor(dependencies: SessionDependencies) {
+    this.#dependencies = dependencies;
+    this.#label = `console.${dependencies.reservedDomain}/session`;
+    const outage = new OutageLog(dependencies.logger, {
       begins: 'Ended sessions cannot be removed at the moment; trying until they can',
       over: 'Ended sessions are removed',
     });
     this.#cleaning = new TaskQueue({
-      timers: parts.timers,
+      timers: dependencies.timers,
       minDelay: retryDelay,
       maxDelay: cleaningInterval,
       concurrency: 4,
@@ -95,10 +95,10 @@ export class Sessions {
 
   /** Removes what has ended, from now on. */
   start(): void {
-    for (const { name } of this.#parts.tokens.endedSessions()) {
+    for (const { name } of this.#dependencies.tokens.endedSessions()) {
       this.#cleaning.add(name, () => this.#delete(name, system));
     }
-    this.#cancel = this.#parts.timers.after(cleaningInterval, () => this.start());
+    this.#cancel = this.#dependencies.timers.after(cleaningInterval, () => this.start());
   }
 
   async stop(): Promise<void> {
@@ -108,7 +108,7 @@ export class Sessions {
 
   /** Whoever a session's secret stands for. */
   async find(secret: string): Promise<Principal | undefined> {
-    const { tokens, current } = this.#parts;
+    const { tokens, current } = this.#dependencies;
     const found = tokens.findSession(secret);
     if (found) return found;
     await current();
@@ -122,7 +122,7 @@ export class Sessions {
 
   /** @throws Unauthenticated when the code does not count; it does once */
   async redeem(code: string, behind: Behind): Promise<BegunSession> {
-    const { tokens, current } = this.#parts;
+    const { tokens, current } = this.#dependencies;
     if (!tokens.findCode(code)) await current();
     const found = tokens.findCode(code);
     if (!found) throw unauthenticated(unknownCode, 'invalid_token');
@@ -130,7 +130,7 @@ export class Sessions {
     const { kind: _, until, ...session } = found.session!;
     const caller: Caller = { ...behind, identity: { name: user, roles: [] }, origin: 'host' };
     // Whoever deletes it has used it, whatever other replicas do.
-    await this.#parts
+    await this.#dependencies
       .clientOf(caller)
       .delete(PersonalAccessToken, found.name)
       .catch((error: unknown) => {
@@ -148,13 +148,13 @@ export class Sessions {
 
   /** Signed out. */
   async end(identity: Principal, behind: Behind): Promise<void> {
-    const stored = this.#parts.tokens.stored(identity);
+    const stored = this.#dependencies.tokens.stored(identity);
     if (stored?.session) await this.#delete(stored.name, { ...behind, identity, origin: 'host' });
   }
 
   #ownerOf(identity: Principal): Owner {
     const { granted, isForeign, tokenMaxAge, subject: user, expiresAt: until = Number.POSITIVE_INFINITY } = identity;
-    const stored = this.#parts.tokens.stored(identity);
+    const stored = this.#dependencies.tokens.stored(identity);
     if (stored?.session) {
       const { kind: _, until: __, ...session } = stored.session;
       return { user, roles: stored.roles, session, until };
@@ -169,7 +169,7 @@ export class Sessions {
   }
 
   async #begin(owner: Owner, caller: Caller): Promise<BegunSession> {
-    const { random, timeToLive, timers, tokens } = this.#parts;
+    const { random, timeToLive, timers, tokens } = this.#dependencies;
     const secret = Buffer.from(random(sessionBytes)).toString('base64url');
     const expiresAt = Math.min(timers.now() + timeToLive, owner.until);
     await this.#store(owner, secret, expiresAt, { ...owner.session, kind: 'browser' }, caller);
@@ -180,7 +180,7 @@ export class Sessions {
   }
 
   async #code(owner: Owner, caller: Caller): Promise<OneTimeCode> {
-    const { random, timers } = this.#parts;
+    const { random, timers } = this.#dependencies;
     const code = Buffer.from(random(codeBytes)).toString('base64url');
     const expiresAt = Math.min(timers.now() + codeLife, owner.until);
     const until = owner.until === Number.POSITIVE_INFINITY ? {} : { until: new Date(owner.until).toISOString() };
@@ -189,7 +189,7 @@ export class Sessions {
   }
 
   async #store(owner: Owner, secret: string, expiresAt: number, session: SessionStatus, caller: Caller): Promise<void> {
-    const { rbac, clientOf } = this.#parts;
+    const { rbac, clientOf } = this.#dependencies;
     const { user, roles } = owner;
     await this.#makeRoom(user, caller);
     const created = rbac.user(user)?.created;
@@ -210,14 +210,14 @@ export class Sessions {
   }
 
   async #makeRoom(user: string, caller: Caller): Promise<void> {
-    const mine = this.#parts.tokens.ofUser(user).filter((one) => one.session);
+    const mine = this.#dependencies.tokens.ofUser(user).filter((one) => one.session);
     if (mine.length < mostPerUser) return;
     const oldest = mine.reduce((a: StoredToken, b) => (b.id < a.id ? b : a));
     await this.#delete(oldest.name, caller);
   }
 
   async #delete(name: string, caller: Caller): Promise<void> {
-    await ifFound(() => this.#parts.clientOf(caller).delete(PersonalAccessToken, name));
+    await ifFound(() => this.#dependencies.clientOf(caller).delete(PersonalAccessToken, name));
   }
 }
 

@@ -9,7 +9,7 @@ import type { AppliedChange } from '../resource/change.ts';
 import type { FeedSubscriber } from '../resource/feed.ts';
 import type { Lease } from '../store/store.ts';
 import { FakeClock } from '../testing/fake-clock.ts';
-import type { ControllerParts } from './controller.ts';
+import type { ControllerDependencies } from './controller.ts';
 import { RunningController } from './controller.ts';
 import type { Fence, LeaseStore } from './lease.ts';
 import { Leader } from './lease.ts';
@@ -84,7 +84,7 @@ class World {
     listAll: async function* (this: World, type: unknown) {
       yield* [...this.objects.get(type)!.values()];
     }.bind(this),
-  } as unknown as ControllerParts['client'];
+  } as unknown as ControllerDependencies['client'];
 }
 
 /** A lease store of one process, or of several. */

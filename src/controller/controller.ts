@@ -19,7 +19,7 @@ import type { Fence, LeaseStore, LeaseTimes } from './lease.ts';
 import { Leader, leaseTimes } from './lease.ts';
 import type { ControllerSpec, Reconciler, Result } from './reconciler.ts';
 
-export interface ControllerParts {
+export interface ControllerDependencies {
   readonly spec: ControllerSpec;
   readonly reconciler: Reconciler;
   /** Names the controller in logs, metrics and the lease. */
@@ -95,7 +95,7 @@ interface Term {
 }
 
 export class RunningController {
-  readonly #parts: ControllerParts;
+  readonly #dependencies: ControllerDependencies;
   readonly #leader: Leader;
   readonly #scheme: Scheme;
   readonly #watched: readonly { readonly scheme: Scheme; readonly toNames: ToNames }[];
@@ -110,23 +110,29 @@ export class RunningController {
   #troubled = false;
 
   /** Throws `NotFound` when one of the models is not registered. */
-  constructor(parts: ControllerParts) {
-    this.#parts = parts;
-    this.#scheme = parts.schemeOf(parts.spec.type);
-    this.#watched = parts.spec.watched.map(({ type, toNames }) => ({ scheme: parts.schemeOf(type), toNames }));
+  constructor(dependencies: ControllerDependencies) {
+    this.#dependencies = dependencies;
+    this.#scheme = dependencies.schemeOf(dependencies.spec.type);
+    this.#watched = dependencies.spec.watched.map(({ type, toNames }) => ({
+      scheme: dependencies.schemeOf(type),
+      toNames,
+    }));
     this.#leader = new Leader({
-      store: parts.store,
-      name: `controller/${parts.id}`,
-      holder: parts.holder,
-      timers: parts.timers,
-      times: parts.leaseTimes,
+      store: dependencies.store,
+      name: `controller/${dependencies.id}`,
+      holder: dependencies.holder,
+      timers: dependencies.timers,
+      times: dependencies.leaseTimes,
       onAcquired: (fence) => this.#begin(fence),
       onLost: () => {
-        parts.logger.warn({ controller: parts.id }, 'The lease of the controller is lost');
+        dependencies.logger.warn({ controller: dependencies.id }, 'The lease of the controller is lost');
         void this.#end();
       },
       onError: (err) =>
-        parts.logger.warn({ err, controller: parts.id }, 'The lease of the controller could not be taken'),
+        dependencies.logger.warn(
+          { err, controller: dependencies.id },
+          'The lease of the controller could not be taken',
+        ),
     });
   }
 
@@ -137,7 +143,7 @@ export class RunningController {
 
   /** Resolves when it is known whether this replica leads. */
   async start(): Promise<void> {
-    this.#unsubscribe = this.#parts.feed.subscribe({ change: (change) => this.#take(change) });
+    this.#unsubscribe = this.#dependencies.feed.subscribe({ change: (change) => this.#take(change) });
     await this.#leader.start();
   }
 
@@ -160,7 +166,7 @@ export class RunningController {
     if (this.#quiet) return;
     const quiet = Promise.withResolvers<void>();
     this.#quietWaiters.add(quiet.resolve);
-    await endsWithin(this.#parts.timers, milliseconds, quiet.promise);
+    await endsWithin(this.#dependencies.timers, milliseconds, quiet.promise);
     this.#quietWaiters.delete(quiet.resolve);
   }
 
@@ -170,7 +176,7 @@ export class RunningController {
    */
   async stop(milliseconds: number): Promise<void> {
     this.#unsubscribe?.();
-    await endsWithin(this.#parts.timers, milliseconds, this.#end());
+    await endsWithin(this.#dependencies.timers, milliseconds, this.#end());
     await this.#leader.stop();
   }
 
@@ -182,7 +188,7 @@ export class RunningController {
   status(): ControllerStatus {
     const term = this.#term;
     return {
-      id: this.#parts.id,
+      id: this.#dependencies.id,
       leading: term !== undefined,
       queueDepth: term?.queue.length ?? 0,
       delayed: term?.queue.delayed ?? 0,
@@ -194,7 +200,7 @@ export class RunningController {
   }
 
   #begin(fence: Fence): void {
-    const { spec, timers } = this.#parts;
+    const { spec, timers } = this.#dependencies;
     const term: Term = {
       fence,
       queue: new WorkQueue(timers, () => this.#schedule(term)),
@@ -226,7 +232,7 @@ export class RunningController {
 
   /** Puts everything there is into the queue. The feed is subscribed to already, so no change falls between. */
   async #sync(term: Term, everything: boolean): Promise<void> {
-    const { spec, client, timers } = this.#parts;
+    const { spec, client, timers } = this.#dependencies;
     term.listings += 1;
     const again = new Backoff({ minDelay: 50, maxDelay: 10_000 });
     const wait = () => pause(timers, again.next(''));
@@ -287,7 +293,7 @@ export class RunningController {
   }
 
   #matcherOf(type: AppliedChange['type']): ControllerSpec['onUpdate'] {
-    const { onAdd, onUpdate, onDelete } = this.#parts.spec;
+    const { onAdd, onUpdate, onDelete } = this.#dependencies.spec;
     return type === 'create' ? onAdd : type === 'update' ? onUpdate : onDelete;
   }
 
@@ -336,9 +342,9 @@ export class RunningController {
   }
 
   #matches(term: Term, change: AppliedChange): boolean {
-    const { onAdd, onUpdate, onDelete } = this.#parts.spec;
+    const { onAdd, onUpdate, onDelete } = this.#dependencies.spec;
     try {
-      return this.#parts.run(term.fence, () => {
+      return this.#dependencies.run(term.fence, () => {
         if (change.type === 'create') return onAdd?.(change.object()) ?? true;
         if (change.type === 'update') return onUpdate?.(change.objectBefore(), change.object()) ?? true;
         return onDelete?.(change.object()) ?? true;
@@ -353,7 +359,7 @@ export class RunningController {
   async #map(term: Term, toNames: ToNames, object: ExtensionObject | undefined): Promise<boolean> {
     if (!object) return true;
     try {
-      const names = this.#parts.run(term.fence, () => toNames(object));
+      const names = this.#dependencies.run(term.fence, () => toNames(object));
       for (const name of names instanceof Promise ? await names : (names as Iterable<string>)) term.queue.add(name);
       return true;
     } catch (error) {
@@ -364,7 +370,7 @@ export class RunningController {
   }
 
   #work(term: Term): void {
-    while (this.#term === term && term.running.size < this.#parts.spec.workerCount && term.queue.length > 0) {
+    while (this.#term === term && term.running.size < this.#dependencies.spec.workerCount && term.queue.length > 0) {
       const worker = this.#drain(term);
       term.running.add(worker);
       void worker.finally(() => {
@@ -385,7 +391,7 @@ export class RunningController {
   }
 
   async #call(term: Term, name: string, latency: number): Promise<void> {
-    const { timers, reconciler } = this.#parts;
+    const { timers, reconciler } = this.#dependencies;
     const began = timers.now();
     const cancel = timers.after(hangAfter, () => {
       if (this.#term !== term) return;
@@ -395,7 +401,9 @@ export class RunningController {
     let outcome: Outcome = 'done';
     let after: number | undefined;
     try {
-      const result = await this.#parts.run(term.fence, () => reconciler.reconcile({ name, signal: term.abort.signal }));
+      const result = await this.#dependencies.run(term.fence, () =>
+        reconciler.reconcile({ name, signal: term.abort.signal }),
+      );
       if (asksAgain(result)) {
         outcome = 'requeued';
         after = result.after ?? term.backoff.next(name);
@@ -418,8 +426,8 @@ export class RunningController {
       term.queue.done(name, after);
     }
     this.#calls[outcome] += 1;
-    this.#parts.observe?.({
-      controller: this.#parts.id,
+    this.#dependencies.observe?.({
+      controller: this.#dependencies.id,
       outcome,
       latency,
       duration: Math.max(0, timers.now() - began),
@@ -430,17 +438,17 @@ export class RunningController {
     term.backoff.reset(name);
     if (!this.#troubled || term.backoff.size > 0) return;
     this.#troubled = false;
-    this.#parts.onTrouble(undefined);
+    this.#dependencies.onTrouble(undefined);
   }
 
   #fail(name: string, error: unknown): void {
-    this.#lastError = { name, message: messageOf(error), time: this.#parts.timers.now() };
-    this.#parts.logger.warn({ err: error, controller: this.#parts.id, name }, 'reconcile failed');
+    this.#lastError = { name, message: messageOf(error), time: this.#dependencies.timers.now() };
+    this.#dependencies.logger.warn({ err: error, controller: this.#dependencies.id, name }, 'reconcile failed');
   }
 
   #trouble(reason: string, message: string): void {
     this.#troubled = true;
-    this.#parts.onTrouble({ reason, message: `controller "${this.#parts.spec.name}": ${message}` });
+    this.#dependencies.onTrouble({ reason, message: `controller "${this.#dependencies.spec.name}": ${message}` });
   }
 
   #tellQuiet(): void {

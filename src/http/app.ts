@@ -110,9 +110,9 @@ export interface App {
   stop(): Promise<void>;
 }
 
-export function createApp(parts: AppDependencies): App {
-  const handler = new Handler(parts);
-  const { limits } = parts;
+export function createApp(dependencies: AppDependencies): App {
+  const handler = new Handler(dependencies);
+  const { limits } = dependencies;
   const options = {
     maxHeaderSize: limits.headers,
     headersTimeout: limits.headersTimeout,
@@ -123,15 +123,20 @@ export function createApp(parts: AppDependencies): App {
     requireHostHeader: false,
   };
   const server = http.createServer(options, handler.handle);
-  const connection = { limits, now: () => parts.clock.now(), makeId: () => handler.makeId(), answers: handler.answers };
+  const connection = {
+    limits,
+    now: () => dependencies.clock.now(),
+    makeId: () => handler.makeId(),
+    answers: handler.answers,
+  };
   const connections = new Connections(
     server,
     limits,
-    () => parts.clock.monotonicNow(),
-    (refused, address) => parts.logger.warn({ refused, address }, 'Too many connections: new ones are closed'),
+    () => dependencies.clock.monotonicNow(),
+    (refused, address) => dependencies.logger.warn({ refused, address }, 'Too many connections: new ones are closed'),
   );
-  parts.metrics.gauge('kindred_connections', 'Open connections', () => [{ value: connections.open }]);
-  parts.metrics.counter(
+  dependencies.metrics.gauge('kindred_connections', 'Open connections', () => [{ value: connections.open }]);
+  dependencies.metrics.counter(
     'kindred_connections_refused_total',
     'Connections that were closed at once, because there were too many of all or of one address',
     () => Object.entries(connections.refusals.counts).map(([of, value]) => ({ labels: { of }, value })),
@@ -160,7 +165,7 @@ type Match =
   | undefined;
 
 class Handler implements ExchangeObserver {
-  readonly #parts: AppDependencies;
+  readonly #dependencies: AppDependencies;
   readonly #routes: ResourceRoutes;
   readonly #log: AccessLog;
   readonly #cors: Cors | undefined;
@@ -183,7 +188,7 @@ class Handler implements ExchangeObserver {
     discoverApiGroup: (exchange) => this.#discovery(exchange),
     discoverApiResources: (exchange) => this.#discovery(exchange),
     discoverCoreApiResources: (exchange) => this.#discovery(exchange),
-    showApiDocuments: (exchange) => exchange.sendJson(200, { groups: this.#parts.documents.groups() }),
+    showApiDocuments: (exchange) => exchange.sendJson(200, { groups: this.#dependencies.documents.groups() }),
     showApiDocument: (exchange) => this.#document(exchange),
     showApiPage: serveSwagger,
     checkLiveness: (exchange) => exchange.sendJson(200, { status: 'ok' }),
@@ -196,18 +201,18 @@ class Handler implements ExchangeObserver {
     showMetrics: (exchange) => this.#metrics(exchange),
   };
 
-  constructor(parts: AppDependencies) {
-    this.#parts = parts;
-    const { registry, resources, limits, maxListSize, maxListBytes, watch } = parts;
+  constructor(dependencies: AppDependencies) {
+    this.#dependencies = dependencies;
+    const { registry, resources, limits, maxListSize, maxListBytes, watch } = dependencies;
     this.waiting = new WaitingAnswers(limits);
     const authorise = this.#authorise.bind(this);
     const mayUse = (exchange: Exchange, access: Access) => this.#mayUse(exchange, access);
     const routes = { registry, resources, limits, maxListSize, maxListBytes, authorise, mayUse };
     this.#routes = new ResourceRoutes({ ...routes, ...(watch && { watch }) });
-    this.#signIn = new SignIn(parts.signIn);
-    this.#log = new AccessLog(parts.logger, parts.accessLog);
-    this.#cors = parts.cors && parts.cors.length > 0 ? new Cors(parts.cors) : undefined;
-    this.#guard = parts.hosts && new BrowserGuard(parts.hosts, this.#cors);
+    this.#signIn = new SignIn(dependencies.signIn);
+    this.#log = new AccessLog(dependencies.logger, dependencies.accessLog);
+    this.#cors = dependencies.cors && dependencies.cors.length > 0 ? new Cors(dependencies.cors) : undefined;
+    this.#guard = dependencies.hosts && new BrowserGuard(dependencies.hosts, this.#cors);
     this.#admission = new Admission({
       limits: admissionLimits,
       now: () => this.monotonicNow(),
@@ -215,18 +220,20 @@ class Handler implements ExchangeObserver {
       writes: resources.queue,
       begin: (exchange) => this.#run(exchange, true),
       refuse: (exchange) => this.#refuse(exchange),
-      warn: (refused) => parts.logger.warn({ refused }, 'Overloaded: requests are refused'),
+      warn: (refused) => dependencies.logger.warn({ refused }, 'Overloaded: requests are refused'),
     });
-    parts.metrics.gauge('kindred_requests_waiting', 'Requests in line', () => [{ value: this.#admission.waiting }]);
-    parts.metrics.gauge('kindred_answer_bytes_waiting', 'Bytes that clients have not taken yet', () => [
+    dependencies.metrics.gauge('kindred_requests_waiting', 'Requests in line', () => [
+      { value: this.#admission.waiting },
+    ]);
+    dependencies.metrics.gauge('kindred_answer_bytes_waiting', 'Bytes that clients have not taken yet', () => [
       { value: this.waiting.bytes },
     ]);
-    parts.metrics.counter(
+    dependencies.metrics.counter(
       'kindred_requests_refused_total',
       'Requests that were not begun, by what there was too much of',
       () => Object.entries(this.#admission.refused).map(([of, value]) => ({ labels: { of }, value })),
     );
-    this.#idPrefix = Math.floor(parts.random() * 36 ** 8)
+    this.#idPrefix = Math.floor(dependencies.random() * 36 ** 8)
       .toString(36)
       .padStart(8, '0');
   }
@@ -236,19 +243,19 @@ class Handler implements ExchangeObserver {
   }
 
   get turns(): TurnQueue {
-    return this.#parts.resources.turns;
+    return this.#dependencies.resources.turns;
   }
 
   get readTimeout(): number {
-    return this.#parts.limits.requestTimeout;
+    return this.#dependencies.limits.requestTimeout;
   }
 
   now(): number {
-    return this.#parts.clock.now();
+    return this.#dependencies.clock.now();
   }
 
   monotonicNow(): number {
-    return this.#parts.clock.monotonicNow();
+    return this.#dependencies.clock.monotonicNow();
   }
 
   makeId(): string {
@@ -265,10 +272,10 @@ class Handler implements ExchangeObserver {
 
   finished(exchange: Exchange, status: number): void {
     const ms = this.monotonicNow() - exchange.started;
-    this.#parts.metrics.observe(exchange.method, exchange.route, status, ms / 1000);
+    this.#dependencies.metrics.observe(exchange.method, exchange.route, status, ms / 1000);
     this.#log.finished(exchange, status, ms);
     const { id: requestId, identity, access, address, code } = exchange;
-    if (identity && access) this.#parts.answered?.({ requestId, identity, access, address, status, code });
+    if (identity && access) this.#dependencies.answered?.({ requestId, identity, access, address, status, code });
   }
 
   unexpected(exchange: Exchange, error: unknown): void {
@@ -291,7 +298,7 @@ class Handler implements ExchangeObserver {
   /** What is answered however much there is to do; the rest is begun when there is time for it. */
   #receive(exchange: Exchange): MaybePromise<void> {
     const { request, path, query } = exchange;
-    const { limits } = this.#parts;
+    const { limits } = this.#dependencies;
     if (request.url!.length > limits.url) throw urlTooLong(limits.url);
     if (query.length > limits.query) throw queryTooLong(limits.query);
     checkProtocol(request);
@@ -307,11 +314,11 @@ class Handler implements ExchangeObserver {
   #serve(exchange: Exchange, own = fixedRouteAt(exchange.path)): MaybePromise<void> {
     const { request } = exchange;
     if (own?.open) return this.#open(exchange, own);
-    this.#parts.limiter?.admitAddress(exchange.address ?? '');
+    this.#dependencies.limiter?.admitAddress(exchange.address ?? '');
     const match = this.#match(exchange);
     let identity: MaybePromise<Identity | undefined>;
     try {
-      identity = this.#parts.authenticate(request);
+      identity = this.#dependencies.authenticate(request);
     } catch (error) {
       throw this.#unidentified(exchange, match, error);
     }
@@ -341,7 +348,7 @@ class Handler implements ExchangeObserver {
   #refuse(exchange: Exchange): void {
     exchange.refuse(overloaded);
     const seconds = (this.monotonicNow() - exchange.started) / 1000;
-    this.#parts.metrics.observe(exchange.method, exchange.route, overloaded.status, seconds);
+    this.#dependencies.metrics.observe(exchange.method, exchange.route, overloaded.status, seconds);
   }
 
   /**
@@ -349,7 +356,7 @@ class Handler implements ExchangeObserver {
    * @throws KindredError TooManyRequests for credentials; a probe, which shows none, is answered however many there are
    */
   async #whoever(exchange: Exchange, access: Access): Promise<Identity> {
-    const { limiter, authenticate, answered } = this.#parts;
+    const { limiter, authenticate, answered } = this.#dependencies;
     const { request, id: requestId, address } = exchange;
     try {
       limiter?.admitAddress(address ?? '');
@@ -376,7 +383,7 @@ class Handler implements ExchangeObserver {
     const { method, path } = exchange;
     const target = this.#routes.find(path);
     if (target && target.name !== '-') return { kind: 'resource', target };
-    const custom = this.#parts.custom.find(method, path);
+    const custom = this.#dependencies.custom.find(method, path);
     if (custom) return 'allow' in custom ? { kind: 'method', allow: custom.allow } : { kind: 'custom', match: custom };
     if (target) return { kind: 'resource', target };
     const route = ownRoutesAt(path);
@@ -385,14 +392,14 @@ class Handler implements ExchangeObserver {
   }
 
   #has({ path: template }: OwnRoutes, path: string): boolean {
-    if (template === '/v3/can-i') return this.#parts.canI !== undefined;
-    return !path.startsWith('/api') || discover(this.#parts.registry, path) !== undefined;
+    if (template === '/v3/can-i') return this.#dependencies.canI !== undefined;
+    return !path.startsWith('/api') || discover(this.#dependencies.registry, path) !== undefined;
   }
 
   #answer(exchange: Exchange, match: Match, identity: Identity | undefined): MaybePromise<void> {
     exchange.identity = identity ?? anonymous;
     if (!isAnonymous(exchange.identity))
-      this.#parts.limiter?.admitIdentity(exchange.identity.name, exchange.address ?? '');
+      this.#dependencies.limiter?.admitIdentity(exchange.identity.name, exchange.address ?? '');
     if (match?.kind === 'resource') {
       exchange.route = this.#routes.template(match.target);
       return this.#routes.serve(exchange, match.target);
@@ -404,21 +411,21 @@ class Handler implements ExchangeObserver {
       const { names, reason } = this.#authorise(exchange, access);
       // What is allowed for named objects alone cannot be narrowed to them here.
       if (names && !('name' in access)) throw forbidden(identity ?? anonymous, reason);
-      return serveCustom(exchange, match.match, this.#parts);
+      return serveCustom(exchange, match.match, this.#dependencies);
     }
     this.#authorise(exchange, accessOfPath(method, path, segmentsOf(path)));
     if (match?.kind === 'method') throw methodNotAllowed(method, path, match.allow);
     if (match) return this.#open(exchange, match.route);
     // A model that is not there yet may be one of a plugin that is starting.
     const isModelPath = path.startsWith('/apis/') || path.startsWith('/api/');
-    throw isModelPath && this.#parts.health().status === 'starting' ? starting() : noRoute(path);
+    throw isModelPath && this.#dependencies.health().status === 'starting' ? starting() : noRoute(path);
   }
 
   /** @throws KindredError Unauthenticated for an anonymous caller, Forbidden for a known one */
   #authorise(exchange: Exchange, access: Access): Decision & { allowed: true } {
     const identity = exchange.identity!;
     exchange.access = access;
-    const decision = this.#parts.authorizer.decide(identity, access);
+    const decision = this.#dependencies.authorizer.decide(identity, access);
     if (decision.allowed) return decision;
     throw isAnonymous(identity) ? unauthenticated(noCredentials) : forbidden(identity, decision.reason);
   }
@@ -430,7 +437,7 @@ class Handler implements ExchangeObserver {
   }
 
   async #canI(exchange: Exchange): Promise<void> {
-    const { limits, canI } = this.#parts;
+    const { limits, canI } = this.#dependencies;
     const type = exchange.request.headers['content-type'];
     if (!isJson(type)) throw unsupportedType(type, ['application/json'], false);
     const body = parseJson(await readBody(exchange.request, limits), jsonLimits(limits));
@@ -438,26 +445,26 @@ class Handler implements ExchangeObserver {
   }
 
   async #metrics(exchange: Exchange): Promise<void> {
-    const { metrics } = this.#parts;
+    const { metrics } = this.#dependencies;
     const text = Buffer.from(await metrics.text());
     exchange.send(200, ['Content-Type', metrics.contentType], text);
   }
 
   #mayUse(exchange: Exchange, access: Access): boolean {
-    return this.#parts.authorizer.decide(exchange.identity!, access).allowed;
+    return this.#dependencies.authorizer.decide(exchange.identity!, access).allowed;
   }
 
   #document(exchange: Exchange): MaybePromise<void> {
     const name = segmentsOf(exchange.path).at(-1)!;
     if (name === '') return this.#own.showApiDocuments(exchange);
     const mayUse = (access: Access) => this.#mayUse(exchange, access);
-    const document = this.#parts.documents.document(name, mayUse);
+    const document = this.#dependencies.documents.document(name, mayUse);
     if (!document) throw noRoute(exchange.path);
     exchange.sendTagged(document.etag, document.json);
   }
 
   #discovery(exchange: Exchange): void {
-    const found = discover(this.#parts.registry, exchange.path, (access) => this.#mayUse(exchange, access));
+    const found = discover(this.#dependencies.registry, exchange.path, (access) => this.#mayUse(exchange, access));
     if (!found) throw noRoute(exchange.path);
     exchange.route = exchange.path;
     exchange.sendJson(200, found);
@@ -468,8 +475,8 @@ class Handler implements ExchangeObserver {
     const access = { verb: 'get', path: '/readyz' };
     exchange.identity = await this.#whoever(exchange, access);
     if (!isAnonymous(exchange.identity)) exchange.access = access;
-    const decision = this.#parts.authorizer.decide(exchange.identity, access);
-    const { models, plugins, ...known } = this.#parts.health();
+    const decision = this.#dependencies.authorizer.decide(exchange.identity, access);
+    const { models, plugins, ...known } = this.#dependencies.health();
     const status = this.#draining ? 'stopping' : known.status;
     const details = decision.allowed ? { models, plugins } : {};
     if (status === 'ready') {

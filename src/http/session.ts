@@ -41,11 +41,11 @@ const texts = {
 const unkept = ['Cache-Control', 'no-store'];
 
 export class SignIn {
-  readonly #parts: SignInDependencies | undefined;
+  readonly #dependencies: SignInDependencies | undefined;
 
-  /** @param parts undefined: authentication is off */
-  constructor(parts: SignInDependencies | undefined) {
-    this.#parts = parts;
+  /** @param dependencies undefined: authentication is off */
+  constructor(dependencies: SignInDependencies | undefined) {
+    this.#dependencies = dependencies;
   }
 
   /** @param identity of the caller, `anonymous` for credentials that do not hold */
@@ -81,8 +81,8 @@ export class SignIn {
     exchange.identity = anonymous;
     exchange.access = { verb: 'delete', path: '/v3/session' };
     const headers = [...unkept];
-    if (this.#parts) {
-      const { cookie, sessions, limiter } = this.#parts;
+    if (this.#dependencies) {
+      const { cookie, sessions, limiter } = this.#dependencies;
       limiter.admitAddress(exchange.address ?? '');
       const secret = cookie.of(exchange.request);
       const identity = secret === undefined ? undefined : await sessions().find(secret);
@@ -107,8 +107,8 @@ export class SignIn {
   }
 
   #on(): SignInDependencies {
-    if (!this.#parts) throw new KindredError('BadRequest', texts.off);
-    return this.#parts;
+    if (!this.#dependencies) throw new KindredError('BadRequest', texts.off);
+    return this.#dependencies;
   }
 
   /** Failures that are none of the caller's do not count as attempts. */
@@ -150,7 +150,7 @@ export class SignIn {
     const { name, roles } = identity;
     const expiresAt = principal?.expiresAt;
     return {
-      authentication: this.#parts !== undefined,
+      authentication: this.#dependencies !== undefined,
       ...(!isAnonymous(identity) && {
         identity: {
           name,
@@ -159,7 +159,7 @@ export class SignIn {
           ...(expiresAt !== undefined && { expiresAt: new Date(expiresAt).toISOString() }),
         },
       }),
-      signIn: { token: this.#parts !== undefined, issuers: [] },
+      signIn: { token: this.#dependencies !== undefined, issuers: [] },
     };
   }
 }

@@ -16,7 +16,7 @@ type FaultKind = 'UnhandledRejection' | 'UncaughtException';
 
 const brand: unique symbol = Symbol.for('kindred.fault-listener');
 
-export interface FaultParts {
+export interface FaultDependencies {
   readonly scope: AsyncLocalStorage<PluginScope>;
   /** Name of the plugin whose code lies below a folder. */
   readonly pluginOf: (file: string) => string | undefined;
@@ -24,13 +24,14 @@ export interface FaultParts {
 }
 
 /** Listens until the returned function is called. */
-export function watchFaults(parts: FaultParts): () => void {
-  const claim = (error: unknown) => parts.scope.getStore()?.plugin ?? pluginInStack(error, parts.pluginOf);
+export function watchFaults(dependencies: FaultDependencies): () => void {
+  const claim = (error: unknown) =>
+    dependencies.scope.getStore()?.plugin ?? pluginInStack(error, dependencies.pluginOf);
   const listen = (event: 'unhandledRejection' | 'uncaughtException', kind: FaultKind) => {
     const listener = Object.assign(
       (error: unknown) => {
         const plugin = claim(error);
-        if (plugin !== undefined) parts.onFault(plugin, kind, error);
+        if (plugin !== undefined) dependencies.onFault(plugin, kind, error);
         else if (isLastWord(event, listener, error)) endProcess(error);
       },
       { [brand]: claim },

@@ -364,11 +364,11 @@ export class PluginHost {
       exported = await this.#scope.run({ plugin: name }, () => this.#loader!.load(folder, manifest));
     }
     return new PluginInstance({
+      ...this.#dependencies,
       manifest,
       exported,
       declared,
       config: this.#options.config[name],
-      parts: this.#dependencies,
       options: this.#options,
       scope: this.#scope,
       isPlugin: (other) => this.#plugins.has(other),
@@ -424,8 +424,16 @@ export class PluginHost {
     const fence = await lease.take();
     if (!fence) return;
     const { registry, resources, reservedDomain, logger } = this.#dependencies;
-    const parts = { plugin: name, documents: [], registry, resources, reservedDomain, isPlugin: () => false, logger };
-    await new PreDeclared(parts).remove(fence).catch((err: unknown) => {
+    const dependencies = {
+      plugin: name,
+      documents: [],
+      registry,
+      resources,
+      reservedDomain,
+      isPlugin: () => false,
+      logger,
+    };
+    await new PreDeclared(dependencies).remove(fence).catch((err: unknown) => {
       logger.warn({ err, plugin: name }, 'What the stopped plugin had declared could not be removed');
     });
   }

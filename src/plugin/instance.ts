@@ -83,13 +83,12 @@ const texts = {
 /** Milliseconds that calls under way have to end when the controllers' time is over. */
 const endingLeast = 1_000;
 
-export interface InstanceDependencies {
+export interface InstanceDependencies extends PluginDependencies {
   readonly manifest: Manifest;
   /** What the package exports by default. */
   readonly exported: unknown;
   readonly declared: readonly Declared[];
   readonly config: unknown;
-  readonly parts: PluginDependencies;
   readonly options: InstanceOptions;
   readonly scope: AsyncLocalStorage<PluginScope>;
   readonly isPlugin: (name: string) => boolean;
@@ -105,7 +104,7 @@ interface Registered {
 }
 
 export class PluginInstance {
-  readonly #given: InstanceDependencies;
+  readonly #dependencies: InstanceDependencies;
   readonly #name: string;
   readonly #logger: Logger;
   readonly #preDeclared: PreDeclared;
@@ -120,18 +119,18 @@ export class PluginInstance {
   /** The leader's fence; undefined at other replicas. */
   #fence: Fence | undefined;
 
-  constructor(given: InstanceDependencies) {
-    this.#given = given;
-    this.#name = given.manifest.name;
-    this.#logger = given.parts.logger.child({ plugin: this.#name });
-    const { registry, resources, reservedDomain } = given.parts;
+  constructor(dependencies: InstanceDependencies) {
+    this.#dependencies = dependencies;
+    this.#name = dependencies.manifest.name;
+    this.#logger = dependencies.logger.child({ plugin: this.#name });
+    const { registry, resources, reservedDomain } = dependencies;
     this.#preDeclared = new PreDeclared({
       plugin: this.#name,
-      documents: given.declared,
+      documents: dependencies.declared,
       registry,
       resources,
       reservedDomain,
-      isPlugin: given.isPlugin,
+      isPlugin: dependencies.isPlugin,
       logger: this.#logger,
     });
     this.#stopListening = registry.onUnregister((scheme) => this.#forgetControllers(scheme));
@@ -144,7 +143,7 @@ export class PluginInstance {
    * @param lead resolves when it is known whether this replica applies the pre-declared objects: with its fence when it does
    */
   async start(lead: () => Promise<Fence | 'done elsewhere' | undefined>): Promise<void> {
-    const { custom, registry, resources } = this.#given.parts;
+    const { custom, registry, resources } = this.#dependencies;
     const unlessEnding = <T>(work: Promise<T>) => Promise.race([work, this.#ending.promise]);
     try {
       registry.starting.begin(this.#name, () => this.#progress());
@@ -152,7 +151,7 @@ export class PluginInstance {
       await unlessEnding(this.#callStart());
       await unlessEnding(Promise.all(this.#schemes().map((scheme) => resources.model(scheme).ready)));
       this.#nameDegraded();
-      this.#given.parts.rights.declare(this.#name, this.#declaredObjects());
+      this.#dependencies.rights.declare(this.#name, this.#declaredObjects());
       const led = await unlessEnding(lead());
       if (led !== 'done elsewhere') {
         this.#fence = led;
@@ -174,14 +173,14 @@ export class PluginInstance {
    * bounded time; gives what did not go as it should.
    */
   async stop(): Promise<Trouble | undefined> {
-    const { custom, logger, timers } = this.#given.parts;
+    const { custom, logger, timers } = this.#dependencies;
     custom.remove(this.#name);
     try {
       if (this.#fence) await this.#preDeclared.remove(this.#fence);
     } catch (err) {
       logger.warn({ err, plugin: this.#name }, 'Pre-declared objects could not be removed');
     }
-    const { stopTimeout } = this.#given.options;
+    const { stopTimeout } = this.#dependencies.options;
     const end = timers.now() + stopTimeout;
     await this.#finishFinalizers(end);
     await this.#stopControllers(Math.max(endingLeast, end - timers.now()));
@@ -198,7 +197,7 @@ export class PluginInstance {
     this.#alive = false;
     this.#ending.reject(new KindredError('InvalidPlugin', texts.ended, { plugin: this.#name }));
     this.#stopListening();
-    this.#given.parts.authenticators.remove(this.#name);
+    this.#dependencies.authenticators.remove(this.#name);
   }
 
   /** This replica took over from one that died. */
@@ -217,7 +216,7 @@ export class PluginInstance {
 
   /** Runs the plugin's code so that what it starts is known to be the plugin's. */
   #inside<T>(work: () => T, fence?: Fence): T {
-    return this.#given.scope.run({ plugin: this.#name, fence }, work);
+    return this.#dependencies.scope.run({ plugin: this.#name, fence }, work);
   }
 
   /** A handler of a route. What it throws but for errors that are meant for the caller is named on the Plugin object. */
@@ -226,15 +225,18 @@ export class PluginInstance {
       return await this.#inside(handle);
     } catch (error) {
       if (!(error instanceof KindredError) && (error as Error | undefined)?.name !== 'AbortError') {
-        this.#given.onTrouble('route', { reason: 'RouteFailed', message: `a route failed: ${messageOf(error)}` });
+        this.#dependencies.onTrouble('route', {
+          reason: 'RouteFailed',
+          message: `a route failed: ${messageOf(error)}`,
+        });
       }
       throw error;
     }
   }
 
   async #callStart(): Promise<void> {
-    const { startTimeout } = this.#given.options;
-    const functions = this.#inside(() => instantiate(this.#given.exported, this.#context()));
+    const { startTimeout } = this.#dependencies.options;
+    const functions = this.#inside(() => instantiate(this.#dependencies.exported, this.#context()));
     const work = this.#inside(async () => functions.start());
     const ended = await this.#within(work, startTimeout, () => this.#isBuilding());
     if (!ended) throw new PluginStartError('StartTimeout', texts.startTimeout, { limit: startTimeout });
@@ -261,7 +263,7 @@ export class PluginInstance {
 
   /** False when the time is over first. Time in which `free` says yes does not count. */
   async #within(work: Promise<unknown>, limit: number, free: () => boolean = () => false): Promise<boolean> {
-    const { timers } = this.#given.parts;
+    const { timers } = this.#dependencies;
     // Whoever comes too late is no longer listened to.
     work.catch(() => {});
     let cancel = () => {};
@@ -285,13 +287,13 @@ export class PluginInstance {
   }
 
   #schemes(): Scheme[] {
-    const { registry } = this.#given.parts;
+    const { registry } = this.#dependencies;
     return registry.schemes().filter((scheme) => registry.ownerOf(scheme) === this.#name);
   }
 
   #isBuilding(): boolean {
     return this.#schemes().some((scheme) => {
-      const { state, progress } = this.#given.parts.resources.model(scheme).memory.state();
+      const { state, progress } = this.#dependencies.resources.model(scheme).memory.state();
       return state === 'building' && progress > 0;
     });
   }
@@ -301,7 +303,7 @@ export class PluginInstance {
     const schemes = this.#schemes();
     if (schemes.length === 0) return 0;
     const sum = schemes.reduce(
-      (total, scheme) => total + this.#given.parts.resources.model(scheme).memory.state().progress,
+      (total, scheme) => total + this.#dependencies.resources.model(scheme).memory.state().progress,
       0,
     );
     return sum / schemes.length;
@@ -310,20 +312,21 @@ export class PluginInstance {
   #nameDegraded(): void {
     for (const scheme of this.#schemes()) {
       const { kind } = scheme.groupVersionKind;
-      const { problems } = this.#given.parts.resources.model(scheme).memory.state();
+      const { problems } = this.#dependencies.resources.model(scheme).memory.state();
       const [first] = problems;
       if (!first) continue;
       const message =
         problems.length === 1
           ? `1 object of ${kind} needs repair, "${first.name}": ${first.reason}`
           : `${problems.length} objects of ${kind} need repair, "${first.name}" for one: ${first.reason}`;
-      this.#given.onTrouble(`model ${kind}`, { reason: 'Degraded', message });
+      this.#dependencies.onTrouble(`model ${kind}`, { reason: 'Degraded', message });
     }
   }
 
   #context(): PluginContext {
-    const { parts, manifest, config } = this.#given;
-    const manager = parts.registry.manager(this.#name);
+    const dependencies = this.#dependencies;
+    const { manifest, config } = dependencies;
+    const manager = dependencies.registry.manager(this.#name);
     const schemeManager: SchemeManager = {
       register: (type, indexes) => {
         this.#assertAlive();
@@ -334,9 +337,9 @@ export class PluginInstance {
       fetch: (gvk) => manager.fetch(gvk),
       get: (gvk) => manager.get(gvk),
     };
-    const client = parts.clientOf(this.#name, () => {
+    const client = dependencies.clientOf(this.#name, () => {
       this.#assertAlive();
-      return this.#given.scope.getStore()?.fence;
+      return this.#dependencies.scope.getStore()?.fence;
     });
     return {
       name: this.#name,
@@ -348,20 +351,20 @@ export class PluginInstance {
       registerController: (reconciler) => this.#registerController(reconciler),
       registerEndpoint: (endpoint) => {
         this.#assertAlive();
-        parts.custom.register(this.#name, endpoint);
+        dependencies.custom.register(this.#name, endpoint);
       },
       registerAuthenticator: (authenticate) => {
         this.#assertAlive();
         if (typeof authenticate !== 'function') throw new KindredError('InvalidPlugin', texts.authenticator);
-        parts.authenticators.add(this.#name, (request) => this.#inside(() => authenticate(request)));
+        dependencies.authenticators.add(this.#name, (request) => this.#inside(() => authenticate(request)));
       },
     };
   }
 
   #declaredObjects(): { group: string; resource: string; name: string }[] {
-    return this.#given.declared.flatMap(({ apiVersion, kind, name }) => {
+    return this.#dependencies.declared.flatMap(({ apiVersion, kind, name }) => {
       const [version, group = ''] = apiVersion.split('/').reverse() as [string, string | undefined];
-      const scheme = this.#given.parts.registry.fetch({ group, version, kind });
+      const scheme = this.#dependencies.registry.fetch({ group, version, kind });
       return scheme ? [{ group, resource: scheme.plural, name }] : [];
     });
   }
@@ -373,7 +376,7 @@ export class PluginInstance {
   #registerController(reconciler: Reconciler): void {
     this.#assertAlive();
     const spec = setUp(reconciler);
-    const plural = this.#given.parts.registry.schemeOf(spec.type).plural;
+    const plural = this.#dependencies.registry.schemeOf(spec.type).plural;
     const isTaken = (name: string) => this.#controllers.some((one) => one.spec.name === name);
     if (spec.named && isTaken(spec.name))
       throw new KindredError('InvalidPlugin', texts.controllerTwice, { name: spec.name });
@@ -391,27 +394,28 @@ export class PluginInstance {
       registered.running = this.#controllerOf(registered);
       return registered.running.start();
     }).catch((err: unknown) => {
-      this.#given.onTrouble(registered.id, { reason: 'ControllerFailed', message: messageOf(err) });
+      this.#dependencies.onTrouble(registered.id, { reason: 'ControllerFailed', message: messageOf(err) });
     });
   }
 
   /** @throws NotFound when one of its models is not registered */
   #controllerOf({ spec, reconciler, id }: Registered): RunningController {
-    const { parts, options, onTrouble } = this.#given;
+    const dependencies = this.#dependencies;
+    const { options, onTrouble } = dependencies;
     return new RunningController({
       spec,
       reconciler,
       id,
-      feed: parts.resources.feed,
-      schemeOf: (type) => parts.registry.schemeOf(type),
-      client: parts.client,
-      store: parts.store,
+      feed: dependencies.resources.feed,
+      schemeOf: (type) => dependencies.registry.schemeOf(type),
+      client: dependencies.client,
+      store: dependencies.store,
       holder: options.replica,
       leaseTimes: options.leaseTimes,
-      timers: parts.timers,
+      timers: dependencies.timers,
       run: (fence, work) => this.#inside(work, fence),
       logger: this.#logger,
-      observe: parts.observe,
+      observe: dependencies.observe,
       onTrouble: (trouble) => onTrouble(id, trouble),
     });
   }
@@ -419,14 +423,14 @@ export class PluginInstance {
   #forgetControllers(scheme: Scheme): void {
     for (const registered of this.#controllers) {
       if (registered.running?.scheme !== scheme) continue;
-      void registered.running.stop(this.#given.options.stopTimeout);
+      void registered.running.stop(this.#dependencies.options.stopTimeout);
       registered.running = undefined;
     }
   }
 
   /** Gives the controllers time until the deleted pre-declared objects are gone and nothing is left to do. */
   async #finishFinalizers(end: number): Promise<void> {
-    const { timers, logger, resources } = this.#given.parts;
+    const { timers, logger, resources } = this.#dependencies;
     let wake = () => {};
     const unsubscribe = resources.feed.subscribe({
       change: ({ type }) => {
@@ -462,15 +466,15 @@ export class PluginInstance {
 
   /** After a failed start. `stop()` is called only when `start()` succeeded. */
   async #undo(): Promise<void> {
-    this.#given.parts.custom.remove(this.#name);
+    this.#dependencies.custom.remove(this.#name);
     await this.#preDeclared.undo();
-    await this.#stopControllers(this.#given.options.stopTimeout);
-    await this.#callStop(this.#given.options.stopTimeout);
+    await this.#stopControllers(this.#dependencies.options.stopTimeout);
+    await this.#callStop(this.#dependencies.options.stopTimeout);
     this.#takeDown();
   }
 
   #takeDown(): void {
-    const { registry, custom, authenticators, rights } = this.#given.parts;
+    const { registry, custom, authenticators, rights } = this.#dependencies;
     this.#alive = false;
     this.#stopListening();
     this.#preDeclared.close();

@@ -181,7 +181,7 @@ interface Prepared {
   readonly resource: ModelResource;
 }
 
-export interface PreDeclaredParts {
+export interface PreDeclaredDependencies {
   /** Name of the plugin. */
   readonly plugin: string;
   readonly documents: readonly Declared[];
@@ -198,7 +198,7 @@ const attempts = 20;
 
 /** The pre-declared objects of one run of a plugin. */
 export class PreDeclared {
-  readonly #parts: PreDeclaredParts;
+  readonly #dependencies: PreDeclaredDependencies;
   readonly #labelKey: string;
   readonly #keepKey: string;
   /** Declared objects whose name is still held by one that is being deleted. */
@@ -207,10 +207,10 @@ export class PreDeclared {
   #done: (() => Promise<unknown>)[] = [];
   #unsubscribe: (() => void) | undefined;
 
-  constructor(parts: PreDeclaredParts) {
-    this.#parts = parts;
-    this.#labelKey = `plugin.${parts.reservedDomain}/plugin-name`;
-    this.#keepKey = `${parts.reservedDomain}/do-not-overwrite`;
+  constructor(dependencies: PreDeclaredDependencies) {
+    this.#dependencies = dependencies;
+    this.#labelKey = `plugin.${dependencies.reservedDomain}/plugin-name`;
+    this.#keepKey = `${dependencies.reservedDomain}/do-not-overwrite`;
   }
 
   /**
@@ -219,7 +219,7 @@ export class PreDeclared {
    * @throws InvalidPlugin with file, line and reason
    */
   async apply(fence: Fence | undefined): Promise<void> {
-    const { documents, resources } = this.#parts;
+    const { documents, resources } = this.#dependencies;
     const prepared: Prepared[] = [];
     for (const declared of documents) prepared.push(await this.#prepare(declared));
     if (documents.length > 0)
@@ -244,7 +244,7 @@ export class PreDeclared {
     this.close();
     for (const undo of this.#done.splice(0).reverse()) {
       await undo().catch((err: unknown) =>
-        this.#parts.logger.warn({ err }, 'A pre-declared object could not be set back'),
+        this.#dependencies.logger.warn({ err }, 'A pre-declared object could not be set back'),
       );
     }
   }
@@ -269,7 +269,7 @@ export class PreDeclared {
   }
 
   async #prepare(declared: Declared): Promise<Prepared> {
-    const { registry, resources, reservedDomain, plugin } = this.#parts;
+    const { registry, resources, reservedDomain, plugin } = this.#dependencies;
     const [version, group] = declared.apiVersion.split('/').reverse() as [string, string | undefined];
     const scheme = registry.fetch({ group: group ?? '', version, kind: declared.kind });
     if (!scheme) {
@@ -316,7 +316,7 @@ export class PreDeclared {
 
   async #write(one: Prepared, options: WriteOptions): Promise<void> {
     const { declared, resource } = one;
-    const { plugin, isPlugin } = this.#parts;
+    const { plugin, isPlugin } = this.#dependencies;
     for (let attempt = 1; ; attempt += 1) {
       const stored = await read(resource, declared.name);
       const owner = stored?.metadata.labels?.[this.#labelKey];
@@ -355,7 +355,7 @@ export class PreDeclared {
 
   /** What is declared, with what the declaration leaves alone: status, finalizers and the service's own metadata. */
   #content({ object, name }: Declared, stored: ExtensionObject | undefined): ExtensionObject {
-    const labels = { ...object.metadata.labels, [this.#labelKey]: this.#parts.plugin };
+    const labels = { ...object.metadata.labels, [this.#labelKey]: this.#dependencies.plugin };
     if (!stored) return { ...object, metadata: { ...object.metadata, labels } };
     const { status: _declared, ...members } = object;
     const { version, finalizers } = stored.metadata;
@@ -366,7 +366,7 @@ export class PreDeclared {
 
   async #remove(resource: ModelResource, object: ExtensionObject, options: WriteOptions): Promise<void> {
     const { name } = object.metadata;
-    const declared = this.#parts.documents.find(
+    const declared = this.#dependencies.documents.find(
       (one) => one.name === name && one.kind === resource.kind && one.apiVersion === resource.apiVersion,
     );
     if (this.#isKept(object) || (declared && this.#isKept(declared.object))) return;
@@ -383,12 +383,12 @@ export class PreDeclared {
   /** Everything that carries the plugin's label, of whatever model; other plugins' models may come and go meanwhile. */
   async #labelled(): Promise<{ resource: ModelResource; object: ExtensionObject }[]> {
     const found: { resource: ModelResource; object: ExtensionObject }[] = [];
-    for (const resource of this.#parts.resources.all()) {
+    for (const resource of this.#dependencies.resources.all()) {
       try {
         for (const object of await this.#labelledOf(resource)) found.push({ resource, object });
       } catch (err) {
         if (!isNotFound(err))
-          this.#parts.logger.warn(
+          this.#dependencies.logger.warn(
             { err, kind: resource.kind },
             'Whether a plugin declared objects of this model could not be learnt',
           );
@@ -398,7 +398,7 @@ export class PreDeclared {
   }
 
   async #labelledOf(resource: ModelResource): Promise<ExtensionObject[]> {
-    const where = Queries.labelEqual(this.#labelKey, this.#parts.plugin);
+    const where = Queries.labelEqual(this.#labelKey, this.#dependencies.plugin);
     const found: ExtensionObject[] = [];
     await resource.ready;
     for (let page = 1, more = true; more; page += 1) {
@@ -417,7 +417,10 @@ export class PreDeclared {
     if (!one) return;
     this.#waiting.delete(key);
     this.#write(one, { caller: system, fence }).catch((err: unknown) => {
-      this.#parts.logger.warn({ err, name }, 'A pre-declared object could not be created when its name became free');
+      this.#dependencies.logger.warn(
+        { err, name },
+        'A pre-declared object could not be created when its name became free',
+      );
     });
   }
 }

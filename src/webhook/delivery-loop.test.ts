@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { WebhookRunParts } from './delivery-loop.ts';
+import type { WebhookRunDependencies } from './delivery-loop.ts';
 import { WebhookRun } from './delivery-loop.ts';
 import type { WebhookStatus } from './model.ts';
 
@@ -26,7 +26,7 @@ test('webhooks: after the database lost changes, a webhook continues after the n
     save: async (status: WebhookStatus) => void saved.push(status),
     timers: { now: () => 0, after: () => () => undefined },
     logger: { warn: (_details: object, message: string) => void warnings.push(message) },
-  } as unknown as WebhookRunParts);
+  } as unknown as WebhookRunDependencies);
   assert.deepEqual(warnings, [
     'the database lost the changes up to revision 1000; the webhook continues after revision 5',
   ]);

@@ -33,7 +33,7 @@ export interface WebhookRunOptions {
   readonly concurrency: number;
 }
 
-export interface WebhookRunParts {
+export interface WebhookRunDependencies {
   readonly name: string;
   readonly spec: WebhookSpec;
   /** What an earlier run left. */
@@ -92,7 +92,7 @@ const saveInterval = 1_000;
 const quietRevisions = 1_000;
 
 export class WebhookRun {
-  readonly #parts: WebhookRunParts;
+  readonly #dependencies: WebhookRunDependencies;
   readonly #abort = new AbortController();
   #spec: WebhookSpec;
   #author: Author | undefined;
@@ -114,18 +114,18 @@ export class WebhookRun {
   #saving: Promise<void> | undefined;
   #cancelSave: (() => void) | undefined;
 
-  constructor(parts: WebhookRunParts) {
-    this.#parts = parts;
-    const { spec, status, created } = parts;
+  constructor(dependencies: WebhookRunDependencies) {
+    this.#dependencies = dependencies;
+    const { spec, status, created } = dependencies;
     this.#spec = spec;
     this.#author = status?.author;
     this.#bound = selectionOf(spec);
-    this.#queue = new WorkQueue(parts.timers, () => this.#work());
+    this.#queue = new WorkQueue(dependencies.timers, () => this.#work());
     // Nothing from before the webhook was there, whatever its status says.
     this.#cursor = Math.max(status?.lastRevision ?? 0, created);
     this.#status = { failures: 0, dropped: 0, conditions: [], ...status, lastRevision: this.#cursor };
     if (status?.lastRevision !== this.#cursor) this.#touch();
-    this.resync(this.#parts.feed.applied);
+    this.resync(this.#dependencies.feed.applied);
     this.reviewResources();
   }
 
@@ -140,7 +140,7 @@ export class WebhookRun {
 
   /** Whether the models are there that the webhook names: of the others it never tells anything. */
   reviewResources(): void {
-    const known = this.#parts.known();
+    const known = this.#dependencies.known();
     const unknown = this.#spec.resources.filter((resource) => !known.has(resource));
     const before = this.#status.conditions.find(({ type }) => type === 'UnknownResource');
     if (unknown.length === 0 && before?.status !== 'True') return;
@@ -155,7 +155,7 @@ export class WebhookRun {
 
   /** The database may have lost changes: the log begins anew below the revision up to which this webhook had read. */
   resync(newest: number): void {
-    const { logger, name } = this.#parts;
+    const { logger, name } = this.#dependencies;
     if (this.#cursor <= newest) return;
     const message = `the database lost the changes up to revision ${this.#cursor}; the webhook continues after revision ${newest}`;
     logger.warn({ webhook: name }, message);
@@ -166,12 +166,13 @@ export class WebhookRun {
 
   /** There are new changes. */
   wake(): void {
-    if (!this.#stopped && this.#parts.feed.applied > this.#cursor) this.#read();
+    if (!this.#stopped && this.#dependencies.feed.applied > this.#cursor) this.#read();
   }
 
   /** What anybody may do could have changed. */
   rightsChanged(): void {
-    if (this.#isForbidden && this.#parts.forbids(this.#author, this.#spec) === undefined) this.#queue.addDelayed();
+    if (this.#isForbidden && this.#dependencies.forbids(this.#author, this.#spec) === undefined)
+      this.#queue.addDelayed();
   }
 
   secretChanged(name: string): void {
@@ -206,7 +207,7 @@ export class WebhookRun {
   }
 
   async #readOn(): Promise<void> {
-    const { feed, logger, name } = this.#parts;
+    const { feed, logger, name } = this.#dependencies;
     try {
       while (!this.#stopped && !this.#isFull && this.#cursor < feed.applied) {
         const from = this.#cursor;
@@ -224,13 +225,13 @@ export class WebhookRun {
       if (this.#stopped) return;
       if (error instanceof KindredError && error.code === 'Expired') return this.#skip();
       logger.warn({ err: error, webhook: name }, 'The changes for a webhook could not be read; trying again');
-      this.#parts.timers.after(this.#parts.options.minDelay, () => this.wake());
+      this.#dependencies.timers.after(this.#dependencies.options.minDelay, () => this.wake());
     }
   }
 
   #take(change: AppliedChange): void {
     const resource = resourceOf(change.model.scheme);
-    if (!this.#spec.resources.includes(resource) || this.#parts.isSilent(change)) return;
+    if (!this.#spec.resources.includes(resource) || this.#dependencies.isSilent(change)) return;
     const type = eventTypeOf(this.#bound, change);
     if (!type || (this.#spec.events && !this.#spec.events.includes(type))) return;
     const object = `${resource}/${change.name}`;
@@ -249,7 +250,7 @@ export class WebhookRun {
 
   /** The log does not reach back to where this webhook was: it goes on from now, and says so. */
   #skip(): void {
-    const { feed, logger, name } = this.#parts;
+    const { feed, logger, name } = this.#dependencies;
     const message = `the changes after revision ${this.#cursor} up to ${feed.applied} are no longer kept and were not delivered`;
     logger.warn({ webhook: name }, message);
     this.#cursor = feed.applied;
@@ -260,7 +261,7 @@ export class WebhookRun {
   // ── delivering ─────────────────────────────────────────────────────────────────────────────────────────
 
   #work(): void {
-    while (!this.#stopped && this.#attempts.size < this.#parts.options.concurrency) {
+    while (!this.#stopped && this.#attempts.size < this.#dependencies.options.concurrency) {
       const next = this.#queue.take();
       if (!next) return;
       const attempt = this.#attempt(this.#byObject.get(next.name)![0]!).then((after) => {
@@ -275,15 +276,15 @@ export class WebhookRun {
 
   /** Milliseconds after which the object has its next attempt; undefined when nothing of it is left. */
   async #attempt(delivery: Delivery): Promise<number | undefined> {
-    const { sender, timers, keys } = this.#parts;
+    const { sender, timers, keys } = this.#dependencies;
     delivery.began ||= timers.now();
     try {
       const signing = await keys(this.#spec.secretName);
-      const forbidden = this.#parts.forbids(this.#author, this.#spec);
+      const forbidden = this.#dependencies.forbids(this.#author, this.#spec);
       this.#isForbidden = forbidden !== undefined;
       if (forbidden !== undefined) throw new Forbidden(forbidden);
       const body = bodyOf(delivery);
-      const id = `${this.#parts.name}-${delivery.revision}`;
+      const id = `${this.#dependencies.name}-${delivery.revision}`;
       const timestamp = Math.floor(timers.now() / 1_000);
       const headers = {
         'content-type': 'application/json',
@@ -303,7 +304,7 @@ export class WebhookRun {
   }
 
   #failed(delivery: Delivery, error: unknown): number | undefined {
-    const { timers, options, random, logger, name } = this.#parts;
+    const { timers, options, random, logger, name } = this.#dependencies;
     const message = error instanceof Error ? error.message || (error as NodeJS.ErrnoException).code! : String(error);
     this.#status = { ...this.#status, failures: this.#status.failures + 1 };
     this.#condition('Ready', false, reasonOf(error), message);
@@ -342,7 +343,7 @@ export class WebhookRun {
     const status = holds ? 'True' : 'False';
     const before = this.#status.conditions.find((one) => one.type === type);
     if (before?.status === status && before.reason === reason && before.message === message) return false;
-    const now = new Date(this.#parts.timers.now()).toISOString();
+    const now = new Date(this.#dependencies.timers.now()).toISOString();
     const lastTransitionTime = before?.status === status ? before.lastTransitionTime : now;
     const others = this.#status.conditions.filter((one) => one.type !== type);
     const conditions = [...others, { type, status, reason, message, lastTransitionTime } as const];
@@ -353,7 +354,7 @@ export class WebhookRun {
   #touch(): void {
     this.#isDirty = true;
     if (this.#stopped) return;
-    this.#cancelSave ??= this.#parts.timers.after(saveInterval, () => {
+    this.#cancelSave ??= this.#dependencies.timers.after(saveInterval, () => {
       this.#cancelSave = undefined;
       this.#saving = this.#save().finally(() => {
         this.#saving = undefined;
@@ -369,9 +370,12 @@ export class WebhookRun {
     this.#status = { ...rest, lastRevision, ...(next !== undefined && { nextTry: new Date(next).toISOString() }) };
     this.#isDirty = false;
     try {
-      await this.#parts.save(this.#status);
+      await this.#dependencies.save(this.#status);
     } catch (err) {
-      this.#parts.logger.warn({ err, webhook: this.#parts.name }, 'The status of a webhook could not be written');
+      this.#dependencies.logger.warn(
+        { err, webhook: this.#dependencies.name },
+        'The status of a webhook could not be written',
+      );
       this.#touch();
     }
   }

@@ -15,7 +15,7 @@ import { looksLikeToken } from './tokens.ts';
 
 export type PluginAuthenticator = (request: globalThis.Request) => Promise<Identity | undefined>;
 
-export interface AuthenticatorParts {
+export interface AuthenticatorDependencies {
   readonly tokens: Tokens;
   readonly jwt: JwtAuthenticator;
   readonly current: () => Promise<void> | undefined;
@@ -33,11 +33,11 @@ const texts = {
 } satisfies Record<string, Text>;
 
 export class Authenticator {
-  readonly #parts: AuthenticatorParts;
+  readonly #dependencies: AuthenticatorDependencies;
   #plugins: readonly { readonly owner: string; readonly authenticate: PluginAuthenticator }[] = [];
 
-  constructor(parts: AuthenticatorParts) {
-    this.#parts = parts;
+  constructor(dependencies: AuthenticatorDependencies) {
+    this.#dependencies = dependencies;
   }
 
   /**
@@ -48,14 +48,15 @@ export class Authenticator {
   authenticate(request: Credentials): Identity | Promise<Identity> {
     const header = request.headers.authorization;
     if (header === undefined) {
-      const session = request.headers.cookie === undefined ? undefined : this.#parts.cookie.of(request);
-      if (session !== undefined) return this.#parts.tokens.findSession(session) ?? this.#laterSession(request, session);
+      const session = request.headers.cookie === undefined ? undefined : this.#dependencies.cookie.of(request);
+      if (session !== undefined)
+        return this.#dependencies.tokens.findSession(session) ?? this.#laterSession(request, session);
       return this.#plugins.length > 0 ? this.#byPlugins(request) : anonymous;
     }
     const token = typeof header === 'string' ? bearer.exec(header)?.[1] : undefined;
     if (token === undefined) return this.#otherwise(request, unauthenticated(texts.malformed, 'invalid_request'));
-    if (looksLikeToken(token)) return this.#parts.tokens.find(token) ?? this.#later(request, token);
-    if (this.#parts.jwt.accepts(token)) return this.#parts.jwt.authenticate(token);
+    if (looksLikeToken(token)) return this.#dependencies.tokens.find(token) ?? this.#later(request, token);
+    if (this.#dependencies.jwt.accepts(token)) return this.#dependencies.jwt.authenticate(token);
     return this.#otherwise(request, unauthenticated(texts.unknown, 'invalid_token'));
   }
 
@@ -71,18 +72,18 @@ export class Authenticator {
 
   /** A token that was made on another replica a moment ago. */
   async #later(request: Credentials, token: string): Promise<Identity> {
-    const current = this.#parts.current();
+    const current = this.#dependencies.current();
     if (current) {
       await current;
-      const found = this.#parts.tokens.find(token);
+      const found = this.#dependencies.tokens.find(token);
       if (found) return found;
     }
     return this.#otherwise(request, unauthenticated(texts.unknown, 'invalid_token'));
   }
 
   async #laterSession(request: Credentials, session: string): Promise<Identity> {
-    await this.#parts.current();
-    const found = this.#parts.tokens.findSession(session);
+    await this.#dependencies.current();
+    const found = this.#dependencies.tokens.findSession(session);
     return found ?? this.#otherwise(request, unauthenticated(texts.ended, 'invalid_token'));
   }
 
@@ -103,7 +104,7 @@ export class Authenticator {
       const identity = await authenticate(webRequest(request));
       if (!identity) continue;
       if (typeof identity.name !== 'string' || identity.name === '' || isReservedName(identity.name)) {
-        this.#parts.logger.error({ plugin: owner }, 'A plugin authenticator gave a name that it may not give');
+        this.#dependencies.logger.error({ plugin: owner }, 'A plugin authenticator gave a name that it may not give');
         throw unauthenticated(texts.unknown, 'invalid_token');
       }
       const granted = [...new Set([...(identity.roles ?? []), authenticatedRole])];

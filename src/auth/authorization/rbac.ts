@@ -28,7 +28,7 @@ export interface OwnedResource {
   readonly names?: readonly string[];
 }
 
-export interface RbacParts {
+export interface RbacDependencies {
   readonly keys: RoleKeys;
   readonly now: () => number;
   readonly timers: Pick<Timers, 'after'>;
@@ -61,7 +61,7 @@ const nothing = (reason: string): Policy => new Policy([], reason);
 const rememberedPolicies = 5_000;
 
 export class Rbac implements Authorizer {
-  readonly #parts: RbacParts;
+  readonly #dependencies: RbacDependencies;
   readonly #roles = new RoleGraph();
   /** That roles lead too far is told once. */
   #isCut = false;
@@ -78,14 +78,14 @@ export class Rbac implements Authorizer {
   #telling = false;
   #expiry: { readonly at: number; readonly cancel: () => void } | undefined;
 
-  constructor(parts: RbacParts) {
-    this.#parts = parts;
+  constructor(dependencies: RbacDependencies) {
+    this.#dependencies = dependencies;
   }
 
   decide(identity: Identity, access: Access): Decision {
     let seen = this.#seen.get(identity);
     if (seen === undefined || seen.epoch !== this.#epoch) seen = this.#look(identity);
-    if (seen.until !== Number.POSITIVE_INFINITY && seen.until <= this.#parts.now()) {
+    if (seen.until !== Number.POSITIVE_INFINITY && seen.until <= this.#dependencies.now()) {
       return { allowed: false, reason: 'the credential has expired' };
     }
     return seen.policy.decide(access);
@@ -95,9 +95,9 @@ export class Rbac implements Authorizer {
   tokenLimit(identity: Identity): number | undefined {
     if (!isPrincipal(identity)) return undefined;
     const { credential, tokenMaxAge, isSession } = identity;
-    if (tokenMaxAge !== undefined) return this.#parts.now() + tokenMaxAge;
+    if (tokenMaxAge !== undefined) return this.#dependencies.now() + tokenMaxAge;
     if (credential === undefined) return undefined;
-    const current = this.#parts.current(identity);
+    const current = this.#dependencies.current(identity);
     const limit = isSession ? current?.tokensEnd : current?.expiresAt;
     return limit === Number.POSITIVE_INFINITY ? undefined : limit;
   }
@@ -214,7 +214,7 @@ export class Rbac implements Authorizer {
     if (isSameRole(before, next)) return;
     if (next?.cuts.length) {
       const message = 'A stored role is larger than a role may be; what is beyond the bounds gives nothing';
-      this.#parts.logger.warn({ role: name, beyond: next.cuts }, message);
+      this.#dependencies.logger.warn({ role: name, beyond: next.cuts }, message);
     }
     this.#roles.set(name, next);
     this.changed();
@@ -265,13 +265,13 @@ export class Rbac implements Authorizer {
   }
 
   roleRecord(object: ExtensionObject): RoleRecord {
-    return roleRecord(object, this.#parts.keys);
+    return roleRecord(object, this.#dependencies.keys);
   }
 
   #look(identity: Identity): Seen {
     const principal = isPrincipal(identity) ? identity : undefined;
     const isToken = principal?.credential !== undefined;
-    const current = isToken ? this.#parts.current(principal) : principal;
+    const current = isToken ? this.#dependencies.current(principal) : principal;
     const until = current?.expiresAt ?? Number.POSITIVE_INFINITY;
     const policy = isToken && !current ? nothing('the token was revoked') : this.#policy(current ?? identity);
     const seen: Seen = { epoch: this.#epoch, until, policy };
@@ -313,7 +313,7 @@ export class Rbac implements Authorizer {
       const roots = [...granted.map((name) => ({ name })), ...this.#boundTo(kind, subject)];
       const sources = this.#reach(roots);
       if (kind === 'Plugin')
-        sources.push({ role: 'owner', rules: new RuleSet(this.#parts.owned(subject).map(ownRule)) });
+        sources.push({ role: 'owner', rules: new RuleSet(this.#dependencies.owned(subject).map(ownRule)) });
       layer = new Layer(sources);
       this.#layers.set(key, layer);
     }
@@ -338,7 +338,7 @@ export class Rbac implements Authorizer {
     if (isCut && !this.#isCut) {
       const message =
         'Some roles lead to more roles, or to more rules, than count for one identity; what lies beyond gives nothing';
-      this.#parts.logger.warn({ roles: roots.slice(0, 10).map(({ name }) => name) }, message);
+      this.#dependencies.logger.warn({ roles: roots.slice(0, 10).map(({ name }) => name) }, message);
       this.#isCut = true;
     }
     return sources;
@@ -347,7 +347,7 @@ export class Rbac implements Authorizer {
   /** An open watch ends when its token does: the listeners are told at the first expiry among those who acted. */
   #expectExpiry(at: number): void {
     if (this.#expiry && this.#expiry.at <= at) return;
-    const { now, timers } = this.#parts;
+    const { now, timers } = this.#dependencies;
     if (at <= now()) return;
     this.#expiry?.cancel();
     const cancel = timers.after(Math.min(at - now(), longestTimer), () => {

@@ -37,8 +37,8 @@ const mostAnswered = 4_096;
  * breaks off leaves what was acknowledged, and never half a line.
  * @param revision for the head, which is sent before the first line is read
  */
-export async function bulkCreate(exchange: Exchange, revision: number, parts: BulkDependencies): Promise<void> {
-  const bulk = new Bulk(exchange, parts);
+export async function bulkCreate(exchange: Exchange, revision: number, dependencies: BulkDependencies): Promise<void> {
+  const bulk = new Bulk(exchange, dependencies);
   try {
     exchange.open(200, ['Content-Type', ndjson, 'Kindred-Revision', String(revision)]);
     await bulk.run();
@@ -59,7 +59,7 @@ interface Slot {
 
 class Bulk {
   readonly #exchange: Exchange;
-  readonly #parts: BulkDependencies;
+  readonly #dependencies: BulkDependencies;
   /** Of every line begun, in order; those before `#first` are written. */
   #slots: Slot[] = [];
   #first = 0;
@@ -75,16 +75,16 @@ class Bulk {
     this.#wake?.();
   };
 
-  constructor(exchange: Exchange, parts: BulkDependencies) {
+  constructor(exchange: Exchange, dependencies: BulkDependencies) {
     this.#exchange = exchange;
-    this.#parts = parts;
+    this.#dependencies = dependencies;
     exchange.response.on('drain', this.#onDrain).on('close', this.#onDrain);
-    this.#idle = setTimeout(() => this.#timedOut(), parts.limits.requestTimeout);
+    this.#idle = setTimeout(() => this.#timedOut(), dependencies.limits.requestTimeout);
   }
 
   async run(): Promise<void> {
     const { request, response } = this.#exchange;
-    const { limits } = this.#parts;
+    const { limits } = this.#dependencies;
     const splitter = new LineSplitter(limits.body);
     const chunks = request.iterator({ destroyOnReturn: false });
     for (let isOver = false; !isOver; ) {
@@ -105,7 +105,7 @@ class Bulk {
 
   /** True when no more lines are wanted. */
   async #begin(lines: readonly Line[]): Promise<boolean> {
-    const { gate, limits } = this.#parts;
+    const { gate, limits } = this.#dependencies;
     const slice = this.#exchange.timeSlice();
     for (const line of lines) {
       if (this.#isFull()) await this.#room();
@@ -128,7 +128,7 @@ class Bulk {
 
   /** Resolves when the object is handed to the store, or refused. */
   #start(line: Line, bytes: number): Promise<void> {
-    const { create, limits, gate } = this.#parts;
+    const { create, limits, gate } = this.#dependencies;
     const { promise: handed, resolve: onHanded } = Promise.withResolvers<void>();
     const slot: Slot = { text: undefined };
     this.#slots.push(slot);
@@ -181,7 +181,7 @@ class Bulk {
 
   /** So many lines are worked on that no more are begun. */
   #isFull(): boolean {
-    const { bulkConcurrency, bulkBuffer } = this.#parts.limits;
+    const { bulkConcurrency, bulkBuffer } = this.#dependencies.limits;
     return this.#running >= bulkConcurrency || this.#runningBytes >= bulkBuffer;
   }
 
@@ -189,7 +189,7 @@ class Bulk {
   async #room(): Promise<void> {
     const { response } = this.#exchange;
     while (this.#isFull()) await this.#woken();
-    while (response.writableLength >= this.#parts.limits.bulkBuffer && !response.destroyed)
+    while (response.writableLength >= this.#dependencies.limits.bulkBuffer && !response.destroyed)
       await this.#fromClient(this.#woken());
   }
 
@@ -217,7 +217,7 @@ class Bulk {
       this.#idle.refresh();
       return;
     }
-    const error: KindredError = requestTimeout(this.#parts.limits.requestTimeout);
+    const error: KindredError = requestTimeout(this.#dependencies.limits.requestTimeout);
     this.#exchange.fail(error);
     this.#exchange.request.destroy();
   }

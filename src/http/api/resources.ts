@@ -99,20 +99,20 @@ const largeBody = 64 * 1024;
 const pageBuffers = { size: 64 * 1024, most: 32 };
 
 export class ResourceRoutes {
-  readonly #parts: ResourceRoutesDependencies;
+  readonly #dependencies: ResourceRoutesDependencies;
   readonly #jsonLimits: JsonLimits;
   readonly #byBase = new Map<string, ModelRoutes>();
   readonly #buffers = new BufferPool(pageBuffers.size, pageBuffers.most);
   readonly #gate: LineGate;
   readonly #stopListening: (() => void)[];
 
-  constructor(parts: ResourceRoutesDependencies) {
-    this.#parts = parts;
-    this.#jsonLimits = jsonLimits(parts.limits);
-    const lines = Math.max(lineGateLimits.lines, parts.limits.bulkConcurrency);
-    this.#gate = new LineGate({ ...lineGateLimits, lines }, parts.resources.queue);
+  constructor(dependencies: ResourceRoutesDependencies) {
+    this.#dependencies = dependencies;
+    this.#jsonLimits = jsonLimits(dependencies.limits);
+    const lines = Math.max(lineGateLimits.lines, dependencies.limits.bulkConcurrency);
+    this.#gate = new LineGate({ ...lineGateLimits, lines }, dependencies.resources.queue);
     const forget = (): void => this.#byBase.clear();
-    this.#stopListening = [parts.registry.onRegister(forget), parts.registry.onUnregister(forget)];
+    this.#stopListening = [dependencies.registry.onRegister(forget), dependencies.registry.onUnregister(forget)];
   }
 
   close(): void {
@@ -166,8 +166,8 @@ export class ResourceRoutes {
     const { model, at, name } = found;
     const verb = verbs[at].get(method);
     if (verb === 'list') return this.#list(exchange, model);
-    this.#parts.authorise(exchange, this.access(method, found));
-    this.#parts.registry.assertOpen(model.resource.scheme);
+    this.#dependencies.authorise(exchange, this.access(method, found));
+    this.#dependencies.registry.assertOpen(model.resource.scheme);
     if (at === 'status' && !model.hasStatus) throw noRoute(exchange.path);
     if (!verb) throw methodNotAllowed(method, exchange.path, [...verbs[at].keys()]);
     if (exchange.query !== '') refuseParameters(exchange.query);
@@ -207,7 +207,7 @@ export class ResourceRoutes {
     const group = isCore ? '' : segments[1]!;
     const version = segments[at - 1]!;
     const plural = segments[at]!;
-    const resource = this.#parts.resources.find(group, version, plural);
+    const resource = this.#dependencies.resources.find(group, version, plural);
     if (!resource) return undefined;
     const base = collectionPath(group, version, plural);
     const known = this.#byBase.get(base);
@@ -235,29 +235,32 @@ export class ResourceRoutes {
     try {
       parameters = this.#parameters(model, exchange.query);
     } catch (error) {
-      this.#parts.authorise(exchange, listAccess(model, 'list'));
+      this.#dependencies.authorise(exchange, listAccess(model, 'list'));
       throw error;
     }
     const { others, explain } = parameters;
     const watching = others.size > 0 && isWatch(others);
-    const decision = this.#parts.authorise(exchange, listAccess(model, explain && !watching ? 'explain' : 'list'));
+    const decision = this.#dependencies.authorise(
+      exchange,
+      listAccess(model, explain && !watching ? 'explain' : 'list'),
+    );
     const names = watching
-      ? seenNames(decision, this.#parts.authorise(exchange, listAccess(model, 'watch')))
+      ? seenNames(decision, this.#dependencies.authorise(exchange, listAccess(model, 'watch')))
       : decision.names;
     const { resource } = model;
-    this.#parts.registry.assertOpen(resource.scheme);
+    this.#dependencies.registry.assertOpen(resource.scheme);
     resource.assertReady();
-    if (watching && this.#parts.watch) {
+    if (watching && this.#dependencies.watch) {
       exchange.assertRoom();
       if (explain) throw conflictingParameters('explain', 'watch');
-      return this.#parts.watch({ exchange, resource, parameters, names });
+      return this.#dependencies.watch({ exchange, resource, parameters, names });
     }
     const { where, sort, page, size } = parameters;
     const selection = { where, sort, ...(names && { names }) };
     const request = { ...selection, page, size };
     if (explain) {
       return andThen(resource.explain(request), (plan) => {
-        const revision = String(this.#parts.resources.feed.applied);
+        const revision = String(this.#dependencies.resources.feed.applied);
         exchange.sendJson(200, plan, ['Kindred-Revision', revision]);
       });
     }
@@ -265,10 +268,10 @@ export class ResourceRoutes {
     if (accept?.includes('ndjson') && preferredType(accept, [json, ndjson]) === ndjson) {
       if (parameters.paged) throw notForExport(/(?:^|&)page=/.test(exchange.query) ? 'page' : 'size');
       const assertAllowed = () => {
-        const decision = this.#parts.authorise(exchange, listAccess(model, 'list'));
+        const decision = this.#dependencies.authorise(exchange, listAccess(model, 'list'));
         if (!sameNames(decision.names, names)) throw rightsChanged();
       };
-      return exportObjects(exchange, resource, selection, assertAllowed, this.#parts.limits);
+      return exportObjects(exchange, resource, selection, assertAllowed, this.#dependencies.limits);
     }
     let hold: Hold | undefined;
     const reserve = (bytes: number): void => {
@@ -276,7 +279,7 @@ export class ResourceRoutes {
       hold ??= exchange.hold();
       hold.ask(bytes);
     };
-    const listed = resource.list({ ...request, maxBytes: this.#parts.maxListBytes, reserve });
+    const listed = resource.list({ ...request, maxBytes: this.#dependencies.maxListBytes, reserve });
     return andThen(listed, (result) => this.#sendPage(exchange, page, size, result, hold));
   }
 
@@ -296,7 +299,7 @@ export class ResourceRoutes {
     const kept = model.lists.get(query);
     if (kept) return kept;
     const indexes = model.resource.fieldNames;
-    const parameters = parseListParameters(query, { maxSize: this.#parts.maxListSize, indexes });
+    const parameters = parseListParameters(query, { maxSize: this.#dependencies.maxListSize, indexes });
     if (query.length <= keptListLength) model.lists.set(query, parameters);
     return parameters;
   }
@@ -310,11 +313,11 @@ export class ResourceRoutes {
       const access = listAccess(model, 'create');
       const create = (line: Buffer, onHanded: () => void) => {
         // A right that is withdrawn while the lines come in counts at once.
-        this.#parts.authorise(exchange, access);
+        this.#dependencies.authorise(exchange, access);
         const options = { caller: exchange.caller, onHanded };
         return andThen(this.#parse(line), (object) => resource.create(object, options));
       };
-      const { limits, resources } = this.#parts;
+      const { limits, resources } = this.#dependencies;
       return bulkCreate(exchange, resources.feed.applied, { create, limits, gate: this.#gate });
     }
     const answer = await resource.create(await this.#body(exchange), { caller: exchange.caller });
@@ -342,7 +345,7 @@ export class ResourceRoutes {
   }
 
   #mayGet(exchange: Exchange, { group, plural }: ModelRoutes): (name: string) => boolean {
-    return (name) => this.#parts.mayUse(exchange, { verb: 'get', group, resource: plural, name });
+    return (name) => this.#dependencies.mayUse(exchange, { verb: 'get', group, resource: plural, name });
   }
 
   #sendWritten(exchange: Exchange, model: ModelRoutes, status: number, answer: Answer, headers: string[] = []): void {
@@ -355,7 +358,7 @@ export class ResourceRoutes {
   }
 
   async #body(exchange: Exchange): Promise<unknown> {
-    return this.#parse(await readBody(exchange.request, this.#parts.limits));
+    return this.#parse(await readBody(exchange.request, this.#dependencies.limits));
   }
 
   #parse(bytes: Buffer): unknown {
@@ -363,7 +366,7 @@ export class ResourceRoutes {
   }
 
   async #parseLarge(bytes: Buffer): Promise<unknown> {
-    const { turns } = this.#parts.resources;
+    const { turns } = this.#dependencies.resources;
     const body = await parseLargeJson(bytes, this.#jsonLimits, () => turns.next());
     await turns.next();
     return body;

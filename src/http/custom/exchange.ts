@@ -22,15 +22,19 @@ export interface CustomDependencies {
   readonly maxListSize: number;
 }
 
-export async function serveCustom(exchange: Exchange, match: CustomMatch, parts: CustomDependencies): Promise<void> {
+export async function serveCustom(
+  exchange: Exchange,
+  match: CustomMatch,
+  dependencies: CustomDependencies,
+): Promise<void> {
   const { request, response, method } = exchange;
-  const { limits, maxListSize } = parts;
+  const { limits, maxListSize } = dependencies;
   const gone = new AbortController();
   response.once('close', () => gone.abort(clientGone()));
   const json = hasBody(request) && isJson(request.headers['content-type']);
   const rawBody = json ? await readBody(request, limits) : undefined;
   const answer = await handleCustom(
-    parts.custom,
+    dependencies.custom,
     match,
     {
       method,
@@ -40,7 +44,7 @@ export async function serveCustom(exchange: Exchange, match: CustomMatch, parts:
       identity: exchange.identity!,
       locale: exchange.locale,
       signal: gone.signal,
-      client: parts.clientOf(exchange.caller),
+      client: dependencies.clientOf(exchange.caller),
       web: () => webRequest(exchange, rawBody, gone.signal, limits.body),
     },
     { timeLimit: limits.requestTimeout, json: jsonLimits(limits), maxListSize },

@@ -33,7 +33,7 @@ const mostPortions = 128;
 const mostLeft = 1_024;
 
 export class Admission {
-  readonly #parts: AdmissionDependencies;
+  readonly #dependencies: AdmissionDependencies;
   readonly #refusals: Refusals<'requests' | 'writes'>;
   /** When the first request of this turn came; undefined before that. */
   #turnBegan: number | undefined;
@@ -46,9 +46,9 @@ export class Admission {
   #sliceEnd = 0;
   readonly #work = () => this.#beginSome();
 
-  constructor(parts: AdmissionDependencies) {
-    this.#parts = parts;
-    this.#refusals = new Refusals(['requests', 'writes'], parts.warn);
+  constructor(dependencies: AdmissionDependencies) {
+    this.#dependencies = dependencies;
+    this.#refusals = new Refusals(['requests', 'writes'], dependencies.warn);
   }
 
   /** Requests in line. */
@@ -66,10 +66,10 @@ export class Admission {
     const { started } = exchange;
     if (this.#turnBegan === undefined) {
       this.#turnBegan = started;
-      this.#parts.awaitEnd();
+      this.#dependencies.awaitEnd();
     }
     if (this.#line.length === 0) {
-      if (started - this.#turnBegan <= this.#parts.limits.slice) return !this.#isWriteTooMany(exchange, started);
+      if (started - this.#turnBegan <= this.#dependencies.limits.slice) return !this.#isWriteTooMany(exchange, started);
       if (this.#late.length === 0) this.#emptyAt = started;
     }
     this.#line.push(exchange);
@@ -80,7 +80,7 @@ export class Admission {
   endTurn(): void {
     this.#turnBegan = undefined;
     if (this.waiting === 0) return;
-    const { limits, now, awaitEnd } = this.#parts;
+    const { limits, now, awaitEnd } = this.#dependencies;
     this.#refuseSome(now() + limits.slice / 4);
     this.#sliceEnd = now() + limits.slice;
     awaitEnd();
@@ -90,7 +90,7 @@ export class Admission {
   }
 
   #beginSome(): void {
-    const { now, begin } = this.#parts;
+    const { now, begin } = this.#dependencies;
     for (let i = 0; i < portion; i++) {
       const time = now();
       if (time > this.#sliceEnd) return;
@@ -104,7 +104,7 @@ export class Admission {
 
   /** Those who waited too long give way to those to whom an answer is still of use. */
   #passOver(now: number): void {
-    const { crowd } = this.#parts.limits;
+    const { crowd } = this.#dependencies.limits;
     if (this.#line.length <= crowd) return;
     const patience = this.#patience(now);
     while (this.#line.length > crowd && now - this.#line.first!.started > patience)
@@ -113,7 +113,7 @@ export class Admission {
 
   /** A refusal costs a good part of an answer; a flood of them must not take the time of the answers. */
   #refuseSome(end: number): void {
-    for (let time = this.#parts.now(); this.#late.length > 0 && time <= end; time = this.#parts.now()) {
+    for (let time = this.#dependencies.now(); this.#late.length > 0 && time <= end; time = this.#dependencies.now()) {
       const exchange = this.#late.shift()!;
       if (isGone(exchange)) exchange.finish(499);
       else this.#refuse(exchange, 'requests', time);
@@ -122,19 +122,19 @@ export class Admission {
 
   /** Milliseconds that a request may have waited: a burst is worked off, a line that stands is kept short. */
   #patience(now: number): number {
-    const { burst, standing } = this.#parts.limits;
+    const { burst, standing } = this.#dependencies.limits;
     return now - this.#emptyAt > burst ? standing : burst;
   }
 
   #isWriteTooMany(exchange: Exchange, now: number): boolean {
-    const { limits, writes } = this.#parts;
+    const { limits, writes } = this.#dependencies;
     if (writes.length <= limits.crowd || !isWrite(exchange) || writes.age <= limits.writes) return false;
     this.#refuse(exchange, 'writes', now);
     return true;
   }
 
   #refuse(exchange: Exchange, tooMany: 'requests' | 'writes', now: number): void {
-    this.#parts.refuse(exchange);
+    this.#dependencies.refuse(exchange);
     this.#refusals.add(tooMany, now);
   }
 }

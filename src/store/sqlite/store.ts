@@ -168,7 +168,7 @@ function fileSnapshot(path: string, views: Set<DatabaseSync>): Snapshot {
 }
 
 /** What differs between a file and memory. */
-interface Parts {
+interface Medium {
   readonly file: string;
   readonly connection: DatabaseSync;
   readonly writer: WriterClient;
@@ -179,20 +179,20 @@ interface Parts {
 
 class SqliteStore implements Store {
   readonly shared = false;
-  readonly #parts: Parts;
+  readonly #medium: Medium;
   readonly #reader: SqliteReader;
   readonly #numbers = new Map<string, number>();
 
-  constructor(parts: Parts) {
-    this.#parts = parts;
-    this.#reader = new SqliteReader(parts.connection);
+  constructor(medium: Medium) {
+    this.#medium = medium;
+    this.#reader = new SqliteReader(medium.connection);
   }
 
   async modelNumber(group: string, kind: string): Promise<number> {
     const key = `${group}/${kind}`;
     const known = this.#numbers.get(key);
     if (known !== undefined) return known;
-    const number = await this.#parts.writer.request('modelNumber', { group, kind });
+    const number = await this.#medium.writer.request('modelNumber', { group, kind });
     this.#numbers.set(key, number);
     return number;
   }
@@ -207,7 +207,7 @@ class SqliteStore implements Store {
 
   commit(writes: readonly Write[], time: number): Promise<readonly WriteResult[]> {
     const batch = packBatch(writes);
-    return this.#parts.writer.request('commit', { batch, time }, [batch.bytes.buffer]);
+    return this.#medium.writer.request('commit', { batch, time }, [batch.bytes.buffer]);
   }
 
   get(model: number, ids: readonly number[]): readonly Row[] {
@@ -227,7 +227,7 @@ class SqliteStore implements Store {
   }
 
   async snapshot(): Promise<Snapshot> {
-    return this.#read(() => this.#parts.snapshot());
+    return this.#read(() => this.#medium.snapshot());
   }
 
   claims(model: number, after: Uint8Array | undefined, limit: number): readonly (Claim & { id: number })[] {
@@ -240,7 +240,7 @@ class SqliteStore implements Store {
     remove: readonly HeldClaim[],
   ): Promise<number> {
     const detached = <T extends { readonly hash: Uint8Array }>(claim: T): T => ({ ...claim, hash: alone(claim.hash) });
-    return this.#parts.writer.request('mendClaims', { model, add: add.map(detached), remove: remove.map(detached) });
+    return this.#medium.writer.request('mendClaims', { model, add: add.map(detached), remove: remove.map(detached) });
   }
 
   changes(since: number, limit: number, narrow?: ChangesNarrowing): readonly Change[] {
@@ -252,7 +252,7 @@ class SqliteStore implements Store {
   }
 
   compact(keep: number, time: number): Promise<number> {
-    return this.#parts.writer.request('compact', { keep, time });
+    return this.#medium.writer.request('compact', { keep, time });
   }
 
   onCommit(): () => void {
@@ -260,11 +260,11 @@ class SqliteStore implements Store {
   }
 
   acquireLease(name: string, holder: string, ttl: number, now: number): Promise<Lease | undefined> {
-    return this.#parts.writer.request('acquireLease', { name, holder, ttl, now });
+    return this.#medium.writer.request('acquireLease', { name, holder, ttl, now });
   }
 
   releaseLease(lease: Lease): Promise<void> {
-    return this.#parts.writer.request('releaseLease', { lease });
+    return this.#medium.writer.request('releaseLease', { lease });
   }
 
   tokens(): Tokens {
@@ -272,43 +272,43 @@ class SqliteStore implements Store {
   }
 
   load(part: LoadPart): Promise<void> {
-    return this.#parts.writer.request('load', { part });
+    return this.#medium.writer.request('load', { part });
   }
 
   jump(): Promise<number> {
-    return this.#parts.writer.request('jump', undefined);
+    return this.#medium.writer.request('jump', undefined);
   }
 
   async backup(file: string, progress?: CopyProgress): Promise<void> {
-    if (this.#parts.file === ':memory:') {
+    if (this.#medium.file === ':memory:') {
       touchPrivate(file);
-      this.#parts.connection.prepare('VACUUM INTO ?').run(file);
+      this.#medium.connection.prepare('VACUUM INTO ?').run(file);
       progress?.(1, 1);
-    } else await copyDatabase(this.#parts.file, file, progress);
+    } else await copyDatabase(this.#medium.file, file, progress);
   }
 
   describe(): Readonly<Record<string, string | number>> {
-    const size = (suffix: string): number => statSync(this.#parts.file + suffix, { throwIfNoEntry: false })?.size ?? 0;
+    const size = (suffix: string): number => statSync(this.#medium.file + suffix, { throwIfNoEntry: false })?.size ?? 0;
     return {
       database: 'sqlite',
       version: sqliteVersion(),
-      file: this.#parts.file,
+      file: this.#medium.file,
       bytes: size(''),
       logBytes: size('-wal'),
-      journal_mode: this.#parts.file === ':memory:' ? 'memory' : 'wal',
+      journal_mode: this.#medium.file === ':memory:' ? 'memory' : 'wal',
       synchronous: 'full',
     };
   }
 
   async close(): Promise<void> {
-    if (!this.#parts.connection.isOpen) return;
-    this.#parts.connection.close();
-    await this.#parts.writer.stop();
-    this.#parts.close();
+    if (!this.#medium.connection.isOpen) return;
+    this.#medium.connection.close();
+    await this.#medium.writer.stop();
+    this.#medium.close();
   }
 
   #read<T>(body: () => T): T {
-    return guarded(this.#parts.connection, body);
+    return guarded(this.#medium.connection, body);
   }
 }
 
