@@ -1,6 +1,6 @@
 /** Requests as people would write them: curl, TypeScript, command. */
 import type { ModelSummary } from '../api/models.ts';
-import { typeOf } from '../api/models.ts';
+import { pathOf, typeOf } from '../api/models.ts';
 
 export interface Sample {
   readonly name: string;
@@ -60,5 +60,95 @@ export function listRequests(model: ModelSummary, path: string, query: URLSearch
     { name: 'curl', code: curl('GET', path, query) },
     { name: 'TypeScript', code: typescript(model, call) },
     { name: 'kindred', code: `kindred get ${typeOf(model)} ${flags.join(' ')}` },
+  ];
+}
+
+export interface OperationSamples {
+  readonly operation: 'list' | 'get' | 'watch' | 'create' | 'update' | 'patch' | 'delete';
+  readonly verb: string;
+  /** Of a read: what to ask for. */
+  readonly run?: string;
+  readonly samples: readonly Sample[];
+}
+
+/** Every operation of a model. */
+export function modelRequests(model: ModelSummary): OperationSamples[] {
+  const path = pathOf(model);
+  const type = typeOf(model);
+  const one = `${path}/NAME`;
+  const labels = { metadata: { labels: { tier: 'gold' } } };
+  const object = {
+    apiVersion: [model.group, model.version].filter(Boolean).join('/'),
+    kind: model.kind,
+    metadata: { name: 'NAME' },
+  };
+  const all = (curlText: string, call: string, command: string): Sample[] => [
+    { name: 'curl', code: curlText },
+    { name: 'TypeScript', code: typescript(model, call) },
+    { name: 'kindred', code: command },
+  ];
+  const first = new URLSearchParams({ size: '10' });
+  const watch = new URLSearchParams({ watch: 'true' });
+  return [
+    {
+      operation: 'list',
+      verb: 'list',
+      run: `${path}?size=10`,
+      samples: all(
+        curl('GET', path, first),
+        `const { items, total } = await client.list(${model.kind}, { size: 10 });`,
+        `kindred get ${type} --size 10`,
+      ),
+    },
+    {
+      operation: 'get',
+      verb: 'get',
+      samples: all(
+        curl('GET', one),
+        `const object = await client.get(${model.kind}, 'NAME');`,
+        `kindred get ${type} NAME -o yaml`,
+      ),
+    },
+    {
+      operation: 'watch',
+      verb: 'watch',
+      samples: all(
+        curl('GET', path, watch),
+        `for await (const event of client.watch(${model.kind})) console.log(event);`,
+        `kindred watch ${type}`,
+      ),
+    },
+    {
+      operation: 'create',
+      verb: 'create',
+      samples: all(
+        curl('POST', path, undefined, object),
+        `await client.create(${model.kind}, ${JSON.stringify(object)});`,
+        'kindred apply -f object.yaml',
+      ),
+    },
+    {
+      operation: 'update',
+      verb: 'update',
+      samples: all(
+        curl('PUT', one, undefined, object),
+        `await client.update(${model.kind}, { ...object });`,
+        'kindred replace -f object.yaml',
+      ),
+    },
+    {
+      operation: 'patch',
+      verb: 'patch',
+      samples: all(
+        curl('PATCH', one, undefined, labels, 'application/merge-patch+json'),
+        `await client.patch(${model.kind}, 'NAME', ${JSON.stringify(labels)});`,
+        `kindred patch ${type} NAME --patch '${JSON.stringify(labels)}'`,
+      ),
+    },
+    {
+      operation: 'delete',
+      verb: 'delete',
+      samples: all(curl('DELETE', one), `await client.delete(${model.kind}, 'NAME');`, `kindred delete ${type} NAME`),
+    },
   ];
 }
