@@ -7,17 +7,18 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Logger } from 'pino';
 import type { Answered } from '../auth/audit.ts';
-import { anonymous, forbidden, isAnonymous, unauthenticated } from '../auth/authentication/identity.ts';
+import { anonymous, forbidden, isAnonymous } from '../auth/authentication/identity.ts';
 import type { RateLimiter } from '../auth/authentication/rate-limit.ts';
 import { KindredError } from '../errors.ts';
 import { localized } from '../locales/localized.ts';
 import type { SchemeRegistry } from '../model/registry.ts';
-import type { Access, Authorizer, Caller, Decision, Identity } from '../resource/access.ts';
+import type { Access, Authorizer, Caller, Identity } from '../resource/access.ts';
 import type { ExtensionClient } from '../resource/extension-client.ts';
 import type { ResourceRegistry } from '../resource/registry.ts';
 import { http } from '../runtime/node-http.ts';
 import type { TurnQueue } from '../runtime/time-slice.ts';
 import type { MaybePromise } from '../store/store.ts';
+import { authorise } from './api/authorise.ts';
 import { discover } from './api/discovery.ts';
 import type { ResourceTarget, WatchContext } from './api/resources.ts';
 import { ResourceRoutes } from './api/resources.ts';
@@ -203,11 +204,9 @@ class Handler implements ExchangeObserver {
 
   constructor(dependencies: AppDependencies) {
     this.#dependencies = dependencies;
-    const { registry, resources, limits, maxListSize, maxListBytes, watch } = dependencies;
+    const { registry, resources, authorizer, limits, maxListSize, maxListBytes, watch } = dependencies;
     this.waiting = new WaitingAnswers(limits);
-    const authorise = this.#authorise.bind(this);
-    const mayUse = (exchange: Exchange, access: Access) => this.#mayUse(exchange, access);
-    const routes = { registry, resources, limits, maxListSize, maxListBytes, authorise, mayUse };
+    const routes = { registry, resources, limits, maxListSize, maxListBytes, authorizer };
     this.#routes = new ResourceRoutes({ ...routes, ...(watch && { watch }) });
     this.#signIn = new SignIn(dependencies.signIn);
     this.#log = new AccessLog(dependencies.logger, dependencies.accessLog);
@@ -405,29 +404,21 @@ class Handler implements ExchangeObserver {
       return this.#routes.serve(exchange, match.target);
     }
     const { method, path } = exchange;
+    const { authorizer } = this.#dependencies;
     if (match?.kind === 'custom') {
       exchange.route = match.match.route.path;
       const { access } = match.match;
-      const { names, reason } = this.#authorise(exchange, access);
+      const { names, reason } = authorise(authorizer, exchange, access);
       // What is allowed for named objects alone cannot be narrowed to them here.
       if (names && !('name' in access)) throw forbidden(identity ?? anonymous, reason);
       return serveCustom(exchange, match.match, this.#dependencies);
     }
-    this.#authorise(exchange, accessOfPath(method, path, segmentsOf(path)));
+    authorise(authorizer, exchange, accessOfPath(method, path, segmentsOf(path)));
     if (match?.kind === 'method') throw methodNotAllowed(method, path, match.allow);
     if (match) return this.#open(exchange, match.route);
     // A model that is not there yet may be one of a plugin that is starting.
     const isModelPath = path.startsWith('/apis/') || path.startsWith('/api/');
     throw isModelPath && this.#dependencies.health().status === 'starting' ? starting() : noRoute(path);
-  }
-
-  /** @throws KindredError Unauthenticated for an anonymous caller, Forbidden for a known one */
-  #authorise(exchange: Exchange, access: Access): Decision & { allowed: true } {
-    const identity = exchange.identity!;
-    exchange.access = access;
-    const decision = this.#dependencies.authorizer.decide(identity, access);
-    if (decision.allowed) return decision;
-    throw isAnonymous(identity) ? unauthenticated(noCredentials) : forbidden(identity, decision.reason);
   }
 
   /** Everybody sees how one signs in, and who they are themselves. */
@@ -500,8 +491,6 @@ function fixedRouteAt(path: string): OwnRoutes | undefined {
 function isRead(method: string): boolean {
   return method === 'GET' || method === 'HEAD';
 }
-
-const noCredentials = localized('no token was sent');
 
 const readinessTexts = {
   starting: localized('The service is starting'),

@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache';
 import type { SchemeRegistry } from '../../model/registry.ts';
 import type { ListParameters } from '../../query/list-parameters.ts';
 import { parseListParameters } from '../../query/list-parameters.ts';
-import type { Access, Decision } from '../../resource/access.ts';
+import type { Access, Authorizer } from '../../resource/access.ts';
 import { etagOf, matchesEtag, parseEtags } from '../../resource/etag.ts';
 import { answered, checkPatch } from '../../resource/hidden.ts';
 import type { Stored } from '../../resource/registered-model.ts';
@@ -37,6 +37,7 @@ import {
 } from '../server/problem.ts';
 import { sliceSize } from '../server/slices.ts';
 import type { Hold } from '../server/waiting-answers.ts';
+import { authorise } from './authorise.ts';
 import { bulkCreate } from './bulk.ts';
 import { Envelope } from './envelope.ts';
 import { exportObjects } from './export.ts';
@@ -60,10 +61,7 @@ export interface ResourceRoutesDependencies {
   readonly maxListSize: number;
   /** Bytes that the objects of a page may have together (option `list.maxBytes`). */
   readonly maxListBytes: number;
-  /** Throws Unauthenticated or Forbidden. */
-  readonly authorise: (exchange: Exchange, access: Access) => Decision & { allowed: true };
-  /** Whether `authorise` would let it pass; nothing is written to the audit log. */
-  readonly mayUse: (exchange: Exchange, access: Access) => boolean;
+  readonly authorizer: Authorizer;
   readonly watch?: (context: WatchContext) => MaybePromise<void>;
 }
 
@@ -166,7 +164,7 @@ export class ResourceRoutes {
     const { model, at, name } = found;
     const verb = verbs[at].get(method);
     if (verb === 'list') return this.#list(exchange, model);
-    this.#dependencies.authorise(exchange, this.access(method, found));
+    authorise(this.#dependencies.authorizer, exchange, this.access(method, found));
     this.#dependencies.registry.assertOpen(model.resource.scheme);
     if (at === 'status' && !model.hasStatus) throw noRoute(exchange.path);
     if (!verb) throw methodNotAllowed(method, exchange.path, [...verbs[at].keys()]);
@@ -235,17 +233,18 @@ export class ResourceRoutes {
     try {
       parameters = this.#parameters(model, exchange.query);
     } catch (error) {
-      this.#dependencies.authorise(exchange, listAccess(model, 'list'));
+      authorise(this.#dependencies.authorizer, exchange, listAccess(model, 'list'));
       throw error;
     }
     const { others, explain } = parameters;
     const watching = others.size > 0 && isWatch(others);
-    const decision = this.#dependencies.authorise(
+    const decision = authorise(
+      this.#dependencies.authorizer,
       exchange,
       listAccess(model, explain && !watching ? 'explain' : 'list'),
     );
     const names = watching
-      ? seenNames(decision, this.#dependencies.authorise(exchange, listAccess(model, 'watch')))
+      ? seenNames(decision, authorise(this.#dependencies.authorizer, exchange, listAccess(model, 'watch')))
       : decision.names;
     const { resource } = model;
     this.#dependencies.registry.assertOpen(resource.scheme);
@@ -268,7 +267,7 @@ export class ResourceRoutes {
     if (accept?.includes('ndjson') && preferredType(accept, [json, ndjson]) === ndjson) {
       if (parameters.paged) throw notForExport(/(?:^|&)page=/.test(exchange.query) ? 'page' : 'size');
       const assertAllowed = () => {
-        const decision = this.#dependencies.authorise(exchange, listAccess(model, 'list'));
+        const decision = authorise(this.#dependencies.authorizer, exchange, listAccess(model, 'list'));
         if (!sameNames(decision.names, names)) throw rightsChanged();
       };
       return exportObjects(exchange, resource, selection, assertAllowed, this.#dependencies.limits);
@@ -313,7 +312,7 @@ export class ResourceRoutes {
       const access = listAccess(model, 'create');
       const create = (line: Buffer, onHanded: () => void) => {
         // A right that is withdrawn while the lines come in counts at once.
-        this.#dependencies.authorise(exchange, access);
+        authorise(this.#dependencies.authorizer, exchange, access);
         const options = { caller: exchange.caller, onHanded };
         return andThen(this.#parse(line), (object) => resource.create(object, options));
       };
@@ -345,7 +344,8 @@ export class ResourceRoutes {
   }
 
   #mayGet(exchange: Exchange, { group, plural }: ModelRoutes): (name: string) => boolean {
-    return (name) => this.#dependencies.mayUse(exchange, { verb: 'get', group, resource: plural, name });
+    const { authorizer } = this.#dependencies;
+    return (name) => authorizer.decide(exchange.identity!, { verb: 'get', group, resource: plural, name }).allowed;
   }
 
   #sendWritten(exchange: Exchange, model: ModelRoutes, status: number, answer: Answer, headers: string[] = []): void {
