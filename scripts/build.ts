@@ -3,6 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { chmodSync, copyFileSync, cpSync, existsSync, mkdirSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join, resolve } from 'node:path';
+import { build } from 'esbuild';
 import { buildConsole } from './build-console.ts';
 
 const root = resolve(import.meta.dirname, '..');
@@ -31,5 +32,15 @@ const swagger = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/
 for (const name of ['swagger-ui.css', 'swagger-ui-bundle.js', 'swagger-ui-standalone-preset.js', 'LICENSE', 'NOTICE']) {
   copyFileSync(join(swagger, name), join(assets, name));
 }
+
+// What `npm create kindred` runs has no packages to install.
+await build({
+  entryPoints: [join(root, 'create-kindred', 'main.ts')],
+  outfile: join(root, 'create-kindred', 'dist', 'main.js'),
+  bundle: true,
+  platform: 'node',
+  format: 'esm',
+  target: 'node20',
+});
 
 await buildConsole();

@@ -2,7 +2,11 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { test } from 'node:test';
-import { released, withVersion } from './release.ts';
+import { deployFiles, packageFiles, released, withImage, withVersion } from './release.ts';
+
+const { version } = JSON.parse(readFileSync(resolve(import.meta.dirname, '../package.json'), 'utf8')) as {
+  version: string;
+};
 
 test('a release moves the changes to a dated section and leaves the older ones', () => {
   const log = '# Changelog\n\n## [Unreleased]\n\n### Added\n\n- One.\n\n## [0.1.0] - 2026-01-02\n\n- Zero.\n';
@@ -20,11 +24,16 @@ test('nothing to release is an error', () => {
   assert.throws(() => released('# Changelog\n', '0.2.0', ''), /no section/);
 });
 
-test('the version changes in the package and in its lock file, and nothing else does', () => {
-  for (const file of ['package.json', 'package-lock.json']) {
-    const text = readFileSync(resolve(import.meta.dirname, '..', file), 'utf8');
-    const { version } = JSON.parse(text) as { version: string };
-    assert.equal(withVersion(withVersion(text, '9.9.9'), version), text);
-    assert.notEqual(withVersion(text, '9.9.9'), text);
+for (const [change, files] of [
+  [withVersion, packageFiles],
+  [withImage, deployFiles],
+] as const) {
+  for (const file of files) {
+    test(`the version changes in ${file}, and nothing else does`, () => {
+      const text = readFileSync(resolve(import.meta.dirname, '..', file), 'utf8');
+      const changed = change(text, '9.9.9');
+      assert.match(changed, /9\.9\.9/);
+      assert.equal(change(changed, version), text);
+    });
   }
-});
+}

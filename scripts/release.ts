@@ -1,9 +1,18 @@
 // Makes a release commit and its tag: `npm run release -- 0.2.0`. It moves what CHANGELOG.md has under "Unreleased" to a dated
-// section, sets the version in package.json and package-lock.json, commits and tags. Nothing is pushed or published.
+// section, sets the version of the packages, of the chart and of the images in the manifests, commits and tags. Nothing is
+// pushed or published.
 import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { compare, valid } from 'semver';
+
+/** Files with the version of the packages, and with that of the chart or the image. */
+export const packageFiles = ['package.json', 'package-lock.json', 'create-kindred/package.json'];
+export const deployFiles = [
+  'deploy/helm/kindred/Chart.yaml',
+  'deploy/kubernetes/sqlite.yaml',
+  'deploy/kubernetes/postgres.yaml',
+];
 
 const heading = '## [Unreleased]\n';
 
@@ -22,13 +31,20 @@ export function released(changelog: string, version: string, day: string): strin
   return `${changelog.slice(0, after)}\n## [${version}] - ${day}\n\n${changes}\n${next < 0 ? '' : changelog.slice(next)}`;
 }
 
-/** JSON text with another version: of the package itself, in a lock file in both places that name it. */
+/** JSON text with another version: of the package itself, in a lock file in every place that names one of the packages. */
 export function withVersion(json: string, version: string): string {
   const value = JSON.parse(json) as { version: string; packages?: Record<string, { version?: string }> };
   value.version = version;
-  const own = value.packages?.[''];
-  if (own) own.version = version;
+  for (const name of ['', 'create-kindred']) {
+    const own = value.packages?.[name];
+    if (own) own.version = version;
+  }
   return `${JSON.stringify(value, undefined, 2)}\n`;
+}
+
+/** YAML text of `deploy/` with another version: of the chart, or of the image. */
+export function withImage(yaml: string, version: string): string {
+  return yaml.replace(/^((?:app)?[vV]ersion: | +image: kindred:)\d.*$/gm, `$1${version}`);
 }
 
 if (import.meta.main) {
@@ -47,10 +63,13 @@ if (import.meta.main) {
     if (git('status', '--porcelain') !== '') throw new Error('commit or stash your changes first');
     if (git('branch', '--show-current') !== 'main') throw new Error('releases are made on the branch main');
     edit('CHANGELOG.md', (text) => released(text, version, new Date().toISOString().slice(0, 10)));
-    for (const file of ['package.json', 'package-lock.json']) edit(file, (text) => withVersion(text, version));
+    for (const file of packageFiles) edit(file, (text) => withVersion(text, version));
+    for (const file of deployFiles) edit(file, (text) => withImage(text, version));
     git('commit', '--quiet', '--all', '--message', `release: ${version}`);
     git('tag', '--annotate', `v${version}`, '--message', `Kindred ${version}`);
-    console.log(`committed and tagged v${version}; check it, then: git push --follow-tags && npm publish`);
+    console.log(
+      `committed and tagged v${version}; check it, then: git push --follow-tags && npm publish --workspace create-kindred --include-workspace-root`,
+    );
   } catch (error) {
     console.error(`release: ${(error as Error).message}`);
     process.exitCode = 1;

@@ -1,8 +1,13 @@
-import { readFileSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { isSubdomain } from '../model/names.ts';
 import { UsageError } from './io.ts';
+
+/** What the manifest of this package says about the versions that a new package needs. */
+export interface OwnManifest {
+  readonly version: string;
+  readonly devDependencies: Readonly<Record<string, string>>;
+}
 
 /**
  * Writes the package of a new plugin into a folder of its name in the current one: a model with indexes, a controller,
@@ -10,7 +15,16 @@ import { UsageError } from './io.ts';
  * @param group of the model; its routes are below `api.<group>`
  * @returns the files, as paths from the current folder
  */
-export async function newPlugin(name: string, group = `${name}.example.com`): Promise<string[]> {
+export function newPlugin(name: string, group: string | undefined, own: OwnManifest): Promise<string[]> {
+  return newFolder(name, group, (ofGroup) => pluginFiles(name, ofGroup, own));
+}
+
+/** Writes files into a folder that is made in the current one; wrong names make nothing. */
+export async function newFolder(
+  name: string,
+  group = `${name}.example.com`,
+  contents: (group: string) => Readonly<Record<string, string>>,
+): Promise<string[]> {
   if (!/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/.test(name)) {
     throw new UsageError(
       `"${name}" is no plugin name: at most 63 lower-case letters, digits and "-", beginning and ending with a letter or digit`,
@@ -22,7 +36,7 @@ export async function newPlugin(name: string, group = `${name}.example.com`): Pr
   await mkdir(name).catch((error: NodeJS.ErrnoException) => {
     throw new UsageError(error.code === 'EEXIST' ? `the folder ${name} is there already` : error.message);
   });
-  const files = Object.entries(filesOf(name, group));
+  const files = Object.entries(contents(group));
   for (const [path, content] of files) {
     await mkdir(dirname(join(name, path)), { recursive: true });
     await writeFile(join(name, path), content);
@@ -30,9 +44,10 @@ export async function newPlugin(name: string, group = `${name}.example.com`): Pr
   return files.map(([path]) => join(name, path));
 }
 
-function filesOf(name: string, group: string): Record<string, string> {
+/** Paths and contents of a plugin's package. */
+export function pluginFiles(name: string, group: string, own: OwnManifest): Record<string, string> {
   return {
-    'package.json': packageJson(name),
+    'package.json': `${JSON.stringify(pluginManifest(name, own), null, 2)}\n`,
     'plugin.ts': `import { definePlugin } from 'kindred';
 import { TaskController } from './controller.ts';
 import { taskSummary } from './endpoint.ts';
@@ -219,12 +234,9 @@ npm pack              # the package, ready to be installed or published
 `;
 }
 
-function packageJson(name: string): string {
-  const own = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
-    version: string;
-    devDependencies: Record<string, string>;
-  };
-  const content = {
+/** The package.json of a plugin. */
+export function pluginManifest(name: string, own: OwnManifest) {
+  return {
     name,
     version: '0.1.0',
     private: true,
@@ -247,11 +259,9 @@ function packageJson(name: string): string {
     },
     devDependencies: {
       '@types/node': `^${own.devDependencies['@types/node']}`,
-      // What tsx brings, of the version that the service is tested with.
-      esbuild: '^0.28.2',
+      esbuild: `^${own.devDependencies.esbuild}`,
       kindred: `^${own.version}`,
       typescript: `^${own.devDependencies.typescript}`,
     },
   };
-  return `${JSON.stringify(content, null, 2)}\n`;
 }

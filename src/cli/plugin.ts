@@ -10,6 +10,7 @@ import type { Io } from './io.ts';
 import { write } from './io.ts';
 import type { Format } from './output.ts';
 import { formatOption, print, valueFormats } from './output.ts';
+import { ownManifest } from './own-manifest.ts';
 import { newPlugin } from './plugin-new.ts';
 import { wholePage } from './print-objects.ts';
 import { table } from './table.ts';
@@ -39,7 +40,7 @@ function newCommand(io: Io): Command {
     .argument('<name>', 'lower-case letters, digits and "-", at most 63; also the name of the folder')
     .option('--group <group>', 'group of its model (default: <name>.example.com)')
     .action(async (name: string, { group }: { group?: string }) => {
-      const files = await newPlugin(name, group);
+      const files = await newPlugin(name, group, ownManifest());
       const next = [`cd ${name}`, 'npm install', 'npm test', 'npm start'];
       await write(io.stdout, `${[...files, '', ...next].join('\n')}\n`);
     });

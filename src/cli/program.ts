@@ -3,7 +3,7 @@ import { describe } from './describe.ts';
 import { hintFor } from './hints.ts';
 import type { Io } from './io.ts';
 import { Exit, UsageError } from './io.ts';
-import { ownVersion } from './own-version.ts';
+import { ownManifest } from './own-manifest.ts';
 
 /** In the order of the help; only the module of the command that is called is loaded. */
 const commands: Readonly<Record<string, () => Promise<(io: Io) => Command>>> = {
@@ -71,7 +71,7 @@ Exit codes: 0 done; 1 refused by the service, or not everything was done; 2 wron
 async function programFor(io: Io, name: string | undefined): Promise<Command> {
   const root = new Command('kindred')
     .description('Declare models and get a durable HTTP service for them.')
-    .version(ownVersion())
+    .version(ownManifest().version)
     .showHelpAfterError('(--help shows how it is used)')
     .addHelpText('after', exitCodes);
   // The script of a completion has the words of all commands.

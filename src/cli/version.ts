@@ -4,7 +4,7 @@ import { connect, withConnection } from './connection.ts';
 import type { Io } from './io.ts';
 import type { Format } from './output.ts';
 import { formatOption, print, valueFormats } from './output.ts';
-import { ownVersion } from './own-version.ts';
+import { ownManifest } from './own-manifest.ts';
 
 interface Flags extends ConnectionFlags {
   client?: boolean;
@@ -21,7 +21,7 @@ export function versionCommand(io: Io): Command {
     .addOption(formatOption(valueFormats, 'table'))
     .addHelpText('after', '\nFor example: kindred version -o json')
     .action(async ({ output, client, ...flags }: Flags) => {
-      const own = { client: { version: ownVersion(), node: process.versions.node } };
+      const own = { client: { version: ownManifest().version, node: process.versions.node } };
       const show = (value: typeof own & { server?: { version: string } }) =>
         print(io, output, value, () => {
           const server = value.server ? `Server: ${value.server.version}\n` : '';
