@@ -59,6 +59,7 @@ import {
   urlTooLong,
 } from './server/problem.ts';
 import { checkProtocol } from './server/protocol.ts';
+import { sliceSize } from './server/slices.ts';
 import { WaitingAnswers } from './server/waiting-answers.ts';
 import type { SignInDependencies } from './session.ts';
 import { SignIn } from './session.ts';
@@ -437,8 +438,11 @@ class Handler implements ExchangeObserver {
 
   async #metrics(exchange: Exchange): Promise<void> {
     const { metrics } = this.#dependencies;
-    const text = Buffer.from(await metrics.text());
-    exchange.send(200, ['Content-Type', metrics.contentType], text);
+    const pieces = await metrics.text(exchange.timeSlice());
+    const length = pieces.reduce((sum, piece) => sum + piece.length, 0);
+    const headers = ['Content-Type', metrics.contentType];
+    if (length > sliceSize) exchange.sendLarge(200, headers, length, pieces);
+    else exchange.send(200, headers, Buffer.concat(pieces, length));
   }
 
   #mayUse(exchange: Exchange, access: Access): boolean {

@@ -1,10 +1,12 @@
 /** What the service tells of itself at `/metrics`. */
 import { monitorEventLoopDelay } from 'node:perf_hooks';
+import type { TimeSlice } from '../../runtime/time-slice.ts';
 import type { Figure, Sample } from './prometheus.ts';
-import { contentType, Histogram, textOf } from './prometheus.ts';
+import { contentType, Histogram, linesOf } from './prometheus.ts';
 
 /** Milliseconds between looks at the event loop. */
 const resolution = 10;
+const linesOfPiece = 1_000;
 
 export class Metrics {
   readonly contentType = contentType;
@@ -69,9 +71,18 @@ export class Metrics {
     this.#figures.push({ name, help, type: 'counter', collect });
   }
 
-  async text(): Promise<string> {
-    const texts = await Promise.all(this.#figures.map(textOf));
-    return `${texts.join('\n\n')}\n`;
+  /** All figures, in pieces of a text: with many routes there are many lines. */
+  async text(slice: TimeSlice): Promise<Buffer[]> {
+    const pieces: Buffer[] = [];
+    for (const figure of [...this.#figures]) {
+      const lines = await linesOf(figure, slice);
+      if (pieces.length > 0) lines.unshift('');
+      for (let at = 0; at < lines.length; at += linesOfPiece) {
+        pieces.push(Buffer.from(`${lines.slice(at, at + linesOfPiece).join('\n')}\n`));
+        if (slice.isOver) await slice.renew();
+      }
+    }
+    return pieces;
   }
 
   close(): void {

@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Sample } from './prometheus.ts';
-import { Histogram, textOf } from './prometheus.ts';
+import { perTurn } from '../../../test/resource/per-turn.ts';
+import { TimeSlice } from '../../runtime/time-slice.ts';
+import type { Figure, Sample } from './prometheus.ts';
+import { Histogram, linesOf } from './prometheus.ts';
+
+const textOf = async (figure: Figure) => (await linesOf(figure, new TimeSlice(() => 0))).join('\n');
 
 test('a gauge: a line for each series, the last of samples with the same labels, texts escaped', async () => {
   const text = await textOf({
@@ -54,4 +58,37 @@ test('a histogram: a series for each set of labels, its buckets with what is at 
     'time_seconds_count{method="GET",status="200"} 3',
   ]);
   assert.equal(lines.length, 2 + 2 * (14 + 2));
+});
+
+test('many samples are written in slices of the event loop, and a series is of one moment', async () => {
+  const times = new Histogram('time_seconds', 'Time', ['route']);
+  for (let route = 0; route < 100; route++) times.observe(0.003, `/r${route}`);
+  const turns = perTurn();
+  const figure: Figure = {
+    ...times,
+    *collect() {
+      for (const sample of times.collect()) {
+        turns.count();
+        yield sample;
+      }
+    },
+  };
+  let looks = 0;
+  // Each look at the clock takes 0.1 ms, so that a slice is over after 50 of them.
+  const slice = new TimeSlice(() => {
+    // Requests go on meanwhile.
+    times.observe(0.1, `/r${looks % 100}`);
+    return looks++ / 10;
+  });
+  const lines = await linesOf(figure, slice);
+  turns.stop();
+  assert.ok(Math.max(...turns.counts) <= 55, `${Math.max(...turns.counts)} samples in a turn`);
+  const numberOf = (name: string, labels: string) =>
+    Number(lines.find((line) => line.startsWith(`time_seconds_${name}{${labels}}`))!.split(' ')[1]);
+  for (let route = 0; route < 100; route++) {
+    const labels = `route="/r${route}"`;
+    const count = numberOf('count', labels);
+    assert.equal(numberOf('bucket', `${labels},le="+Inf"`), count);
+    assert.ok(Math.abs(numberOf('sum', labels) - (0.003 + (count - 1) * 0.1)) < 1e-6, `${labels}: ${count}`);
+  }
 });

@@ -1,14 +1,19 @@
 /** Figures in the text format of Prometheus, version 0.0.4 (https://prometheus.io/docs/instrumenting/exposition_formats). */
 
+import type { TimeSlice } from '../../runtime/time-slice.ts';
+
 export const contentType = 'text/plain; version=0.0.4; charset=utf-8';
 
 /** One value of a figure. */
 export interface Sample {
   /** Follows the name of the figure: `_sum`, `_count` and `_bucket` of a histogram. */
   readonly suffix?: string;
-  readonly labels?: Readonly<Record<string, string | number>>;
+  /** As a record, or as the text of them. */
+  readonly labels?: Labels | string;
   readonly value: number;
 }
+
+type Labels = Readonly<Record<string, string | number>>;
 
 export interface Figure {
   readonly name: string;
@@ -18,17 +23,24 @@ export interface Figure {
   collect(): Iterable<Sample> | Promise<Iterable<Sample>>;
 }
 
-/** A figure with its samples, one a line. Of samples with the same labels the last one counts. */
-export async function textOf({ name, help, type, collect }: Figure): Promise<string> {
-  const values = new Map<string, number>();
-  for (const { suffix = '', labels = {}, value } of await collect()) {
-    const pairs = Object.entries(labels).map(
-      ([key, text]) => `${key}="${escaped(String(text)).replaceAll('"', '\\"')}"`,
-    );
-    values.set(`${name}${suffix}${pairs.length > 0 ? `{${pairs.join(',')}}` : ''}`, value);
+/** A figure with its samples. Of samples with the same labels the last one counts. */
+export async function linesOf({ name, help, type, collect }: Figure, slice: TimeSlice): Promise<string[]> {
+  const lines = [`# HELP ${name} ${escaped(help)}`, `# TYPE ${name} ${type}`];
+  const places = new Map<string, number>();
+  for (const { suffix = '', labels = '', value } of await collect()) {
+    const text = typeof labels === 'string' ? labels : textOf(labels);
+    const series = text === '' ? name + suffix : `${name}${suffix}{${text}}`;
+    const place = places.get(series) ?? lines.length;
+    places.set(series, place);
+    lines[place] = `${series} ${value}`;
+    if (slice.isOver) await slice.renew();
   }
-  const samples = [...values].map(([series, value]) => `\n${series} ${value}`);
-  return `# HELP ${name} ${escaped(help)}\n# TYPE ${name} ${type}${samples.join('')}`;
+  return lines;
+}
+
+function textOf(labels: Labels): string {
+  const pairs = Object.entries(labels).map(([key, text]) => `${key}="${escaped(String(text)).replaceAll('"', '\\"')}"`);
+  return pairs.join(',');
 }
 
 function escaped(text: string): string {
@@ -37,6 +49,8 @@ function escaped(text: string): string {
 
 /** Upper bounds in seconds. */
 const buckets = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
+
+const bounds = [...buckets, '+Inf'].map((le) => textOf({ le }));
 
 interface Series {
   readonly counts: number[];
@@ -52,7 +66,7 @@ export class Histogram implements Figure {
   readonly help: string;
   readonly #labelNames: readonly string[];
   readonly #tree: Tree = new Map();
-  readonly #series: { readonly labels: Record<string, string | number>; readonly series: Series }[] = [];
+  readonly #series: { readonly labels: string; readonly series: Series }[] = [];
 
   constructor(name: string, help: string, labelNames: readonly string[]) {
     this.name = name;
@@ -80,7 +94,8 @@ export class Histogram implements Figure {
     }
     const series = { counts: new Array<number>(buckets.length + 1).fill(0), sum: 0 };
     tree.set(values.at(-1)!, series);
-    this.#series.push({ labels: Object.fromEntries(this.#labelNames.map((name, i) => [name, values[i]!])), series });
+    const labels = textOf(Object.fromEntries(this.#labelNames.map((name, i) => [name, values[i]!])));
+    this.#series.push({ labels, series });
     return series;
   }
 
@@ -88,12 +103,14 @@ export class Histogram implements Figure {
 
   *#samples(): Generator<Sample> {
     for (const { labels, series } of this.#series) {
+      // Of one moment, however long the one who asks takes for its samples.
+      const { sum, counts } = { sum: series.sum, counts: series.counts.slice() };
       let below = 0;
-      for (const [i, le] of [...buckets, '+Inf'].entries()) {
-        below += series.counts[i]!;
-        yield { suffix: '_bucket', labels: { ...labels, le }, value: below };
+      for (const [i, bound] of bounds.entries()) {
+        below += counts[i]!;
+        yield { suffix: '_bucket', labels: `${labels},${bound}`, value: below };
       }
-      yield { suffix: '_sum', labels, value: series.sum };
+      yield { suffix: '_sum', labels, value: sum };
       yield { suffix: '_count', labels, value: below };
     }
   }
