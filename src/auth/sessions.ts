@@ -10,7 +10,7 @@ import type { Caller } from '../resource/access.ts';
 import { system } from '../resource/access.ts';
 import type { ExtensionClient } from '../resource/extension-client.ts';
 import type { Logger } from '../runtime/logger.ts';
-import { TaskQueue } from '../runtime/task-queue.ts';
+import type { TaskQueue } from '../runtime/task-queue.ts';
 import type { Timers } from '../runtime/timers.ts';
 import type { Principal } from './authentication/identity.ts';
 import { authenticatedRole, unauthenticated } from './authentication/identity.ts';
@@ -18,7 +18,7 @@ import type { SessionStatus, StoredToken, Tokens } from './authentication/tokens
 import { digestOf } from './authentication/tokens.ts';
 import type { Rbac } from './authorization/rbac.ts';
 import { PersonalAccessToken } from './models.ts';
-import { OutageLog } from './outage-log.ts';
+import { reportedTasks } from './outage-log.ts';
 
 export interface SessionDependencies {
   readonly rbac: Rbac;
@@ -65,7 +65,6 @@ const codeLife = 600_000;
 /** Sessions and codes of one user at the same time; with one more the oldest ends. */
 const mostPerUser = 100;
 const cleaningInterval = 600_000;
-const retryDelay = 1_000;
 
 const unknownCode: Text = localized('the code is unknown, was used, or is older than ten minutes');
 
@@ -79,18 +78,11 @@ export class Sessions {
   constructor(dependencies: SessionDependencies) {
     this.#dependencies = dependencies;
     this.#label = `console.${dependencies.reservedDomain}/session`;
-    const outage = new OutageLog(dependencies.logger, {
+    const texts = {
       begins: 'Ended sessions cannot be removed at the moment; trying until they can',
       over: 'Ended sessions are removed',
-    });
-    this.#cleaning = new TaskQueue({
-      timers: dependencies.timers,
-      minDelay: retryDelay,
-      maxDelay: cleaningInterval,
-      concurrency: 4,
-      failed: (error, key) => outage.failed(key, error),
-      succeeded: (key) => outage.succeeded(key),
-    });
+    };
+    this.#cleaning = reportedTasks(dependencies, texts, { maxDelay: cleaningInterval, concurrency: 4 });
   }
 
   /** Removes what has ended, from now on. */

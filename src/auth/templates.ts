@@ -5,12 +5,12 @@ import type { SchemeRegistry } from '../model/registry.ts';
 import type { Scheme } from '../model/scheme.ts';
 import type { ExtensionClient } from '../resource/extension-client.ts';
 import type { Logger } from '../runtime/logger.ts';
-import { TaskQueue } from '../runtime/task-queue.ts';
+import type { TaskQueue } from '../runtime/task-queue.ts';
 import type { Timers } from '../runtime/timers.ts';
 import type { RoleKeys } from './authorization/keys.ts';
 import type { Rule } from './authorization/rule.ts';
 import { Role } from './models.ts';
-import { OutageLog } from './outage-log.ts';
+import { reportedTasks } from './outage-log.ts';
 
 export interface TemplateDependencies {
   readonly keys: RoleKeys;
@@ -26,7 +26,6 @@ export type TemplateKind = 'view' | 'manage';
 
 const kinds: readonly TemplateKind[] = ['view', 'manage'];
 const longestName = 253;
-const retryDelay = 1_000;
 
 /** `<plural>-<group with - for .>-<kind>`; `distinct` for a name that is too long or taken: ended by 8 hex digits of SHA-256 of `plural.group`. */
 export function templateName(plural: string, group: string, kind: TemplateKind, distinct = false): string {
@@ -55,17 +54,10 @@ export class Templates {
 
   constructor(dependencies: TemplateDependencies) {
     this.#dependencies = dependencies;
-    const { registry, timers, logger } = dependencies;
-    const outage = new OutageLog(logger, {
+    const { registry } = dependencies;
+    this.#tasks = reportedTasks(dependencies, {
       begins: 'The role templates cannot be stored at the moment; trying until they can',
       over: 'The role templates are stored',
-    });
-    this.#tasks = new TaskQueue({
-      timers,
-      minDelay: retryDelay,
-      maxDelay: retryDelay,
-      failed: (error, model) => outage.failed(model, error, { model }),
-      succeeded: (model) => outage.succeeded(model),
     });
     this.#stopListening = [
       registry.onRegister((scheme) => this.#tasks.add(modelKey(scheme), () => this.#put(scheme))),

@@ -5,12 +5,12 @@
 import { ifFound, KindredError } from '../errors.ts';
 import type { ExtensionClient } from '../resource/extension-client.ts';
 import type { Logger } from '../runtime/logger.ts';
-import { TaskQueue } from '../runtime/task-queue.ts';
+import type { TaskQueue } from '../runtime/task-queue.ts';
 import type { Timers } from '../runtime/timers.ts';
 import type { Tokens } from './authentication/tokens.ts';
 import type { Rbac } from './authorization/rbac.ts';
 import { PersonalAccessToken, RoleBinding } from './models.ts';
-import { OutageLog } from './outage-log.ts';
+import { reportedTasks } from './outage-log.ts';
 
 export interface UserCleanupDependencies {
   readonly rbac: Rbac;
@@ -21,7 +21,6 @@ export interface UserCleanupDependencies {
   readonly logger: Pick<Logger, 'warn'>;
 }
 
-const retryDelay = 1_000;
 const unknownMakers =
   'Some tokens are from before it was kept who made them; revoke those that nobody knows, and make the others anew';
 
@@ -32,17 +31,9 @@ export class UserCleanup {
 
   constructor(dependencies: UserCleanupDependencies) {
     this.#dependencies = dependencies;
-    const { timers, logger } = dependencies;
-    const outage = new OutageLog(logger, {
+    this.#tasks = reportedTasks(dependencies, {
       begins: 'What a deleted user was granted cannot be removed at the moment; trying until it can',
       over: 'What deleted users were granted is removed',
-    });
-    this.#tasks = new TaskQueue({
-      timers,
-      minDelay: retryDelay,
-      maxDelay: retryDelay,
-      failed: (error, key) => outage.failed(key, error),
-      succeeded: (key) => outage.succeeded(key),
     });
   }
 
