@@ -7,7 +7,7 @@ import { patchFor } from './apply.ts';
 import type { ConnectionFlags } from './connection.ts';
 import { connect, withConnection } from './connection.ts';
 import { describe } from './describe.ts';
-import { documents, filesOf, open } from './documents.ts';
+import { eachDocument } from './each-object.ts';
 import type { Io } from './io.ts';
 import { Exit, write } from './io.ts';
 import { mergePatched } from './merge.ts';
@@ -41,20 +41,11 @@ export function diffCommand(io: Io): Command {
       let changes = 0;
       let refused = 0;
       try {
-        for (const file of (await Promise.all(flags.filename.map(filesOf))).flat()) {
-          for await (const { value, place } of documents(open(file, io), file)) {
-            try {
-              const text = await changeOf(client, types, (value ?? {}) as ExtensionObject);
-              if (text !== '') changes++;
-              await write(io.stdout, io.stdout.isTTY && !io.env.NO_COLOR ? coloured(text) : text);
-            } catch (error) {
-              if (!(error instanceof KindredError) || (error.code !== 'Invalid' && error.code !== 'NotFound'))
-                throw error;
-              refused++;
-              io.stderr.write(describe(error, place));
-            }
-          }
-        }
+        refused = await eachDocument(io, flags.filename, async (value) => {
+          const text = await changeOf(client, types, (value ?? {}) as ExtensionObject);
+          if (text !== '') changes++;
+          await write(io.stdout, io.stdout.isTTY && !io.env.NO_COLOR ? coloured(text) : text);
+        });
       } catch (error) {
         if (!(error instanceof KindredError)) throw error;
         io.stderr.write(describe(error));

@@ -4,8 +4,7 @@ import { Option } from 'commander';
 import { KindredError } from '../client/client.ts';
 import { localized } from '../locales/localized.ts';
 import type { ExtensionObject } from '../model/object.ts';
-import { describe } from './describe.ts';
-import { documents, filesOf, open } from './documents.ts';
+import { eachDocument } from './each-object.ts';
 import type { Io } from './io.ts';
 import { UsageError } from './io.ts';
 import type { ResourceType, Types } from './types.ts';
@@ -76,22 +75,13 @@ async function targetsOfFiles(
   paths: readonly string[],
 ): Promise<{ targets: Target[]; refused: number }> {
   const targets = new Targets();
-  let refused = 0;
-  for (const file of (await Promise.all(paths.map(filesOf))).flat()) {
-    for await (const { value, place } of documents(open(file, io), file)) {
-      try {
-        const object = (value ?? {}) as Partial<ExtensionObject>;
-        const type = await types.of(object);
-        const name = object.metadata?.name;
-        if (!name) throw new KindredError('Invalid', unnamed);
-        targets.add(type, name);
-      } catch (error) {
-        if (!(error instanceof KindredError) || (error.code !== 'Invalid' && error.code !== 'NotFound')) throw error;
-        refused++;
-        io.stderr.write(describe(error, place));
-      }
-    }
-  }
+  const refused = await eachDocument(io, paths, async (value) => {
+    const object = (value ?? {}) as Partial<ExtensionObject>;
+    const type = await types.of(object);
+    const name = object.metadata?.name;
+    if (!name) throw new KindredError('Invalid', unnamed);
+    targets.add(type, name);
+  });
   return { targets: targets.all, refused };
 }
 
