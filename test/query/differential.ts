@@ -12,7 +12,8 @@ import type { IndexEntry } from '../../src/model/index-entry.ts';
 import { bind } from '../../src/query/bind.ts';
 import type { QueryResult } from '../../src/query/execute.ts';
 import { execute, runIds } from '../../src/query/execute.ts';
-import { compareEntries, matches } from '../../src/query/match.ts';
+import { matches } from '../../src/query/match.ts';
+import { compareEntries } from './order.ts';
 import type { RandomQuery } from './random.ts';
 import { Random, RandomModel } from './random.ts';
 

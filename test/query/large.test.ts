@@ -4,7 +4,8 @@ import { ModelIndex } from '../../src/indexes/model-index.ts';
 import type { IndexEntry } from '../../src/model/index-entry.ts';
 import { bind } from '../../src/query/bind.ts';
 import { execute, explain } from '../../src/query/execute.ts';
-import { compareEntries, matches } from '../../src/query/match.ts';
+import { matches } from '../../src/query/match.ts';
+import { compareEntries } from './order.ts';
 import { Random, RandomModel } from './random.ts';
 
 /** Sizes at which orders have many leaves, sets are bitmaps and pages are found by counting; the oracle filters and sorts. */
