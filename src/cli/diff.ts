@@ -7,7 +7,7 @@ import { patchFor } from './apply.ts';
 import type { ConnectionFlags } from './connection.ts';
 import { connect, withConnection } from './connection.ts';
 import { describe } from './describe.ts';
-import { eachDocument } from './each-object.ts';
+import { eachDocument } from './documents.ts';
 import type { Io } from './io.ts';
 import { Exit, write } from './io.ts';
 import { mergePatched } from './merge.ts';

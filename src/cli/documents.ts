@@ -5,7 +5,9 @@ import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import type { Node } from 'yaml';
 import { isAlias, isMap, isSeq, LineCounter, parseAllDocuments, visit } from 'yaml';
+import { KindredError } from '../client/client.ts';
 import { aliasLimit, reasonOf } from '../runtime/yaml.ts';
+import { describe } from './describe.ts';
 import { exactIntegers, parseExact } from './exact-json.ts';
 import type { Io } from './io.ts';
 import { UsageError } from './io.ts';
@@ -36,6 +38,30 @@ export async function filesOf(path: string): Promise<string[]> {
 
 export function open(file: string, io: Io): Readable {
   return file === '-' ? io.stdin : createReadStream(file);
+}
+
+/**
+ * Does the same for each document of files and folders. One that is no object of the service is told, and the others go on.
+ * @returns how many were no objects of the service
+ */
+export async function eachDocument(
+  io: Io,
+  paths: readonly string[],
+  work: (value: unknown) => Promise<void>,
+): Promise<number> {
+  let refused = 0;
+  for (const file of (await Promise.all(paths.map(filesOf))).flat()) {
+    for await (const { value, place } of documents(open(file, io), file)) {
+      try {
+        await work(value);
+      } catch (error) {
+        if (!(error instanceof KindredError) || (error.code !== 'Invalid' && error.code !== 'NotFound')) throw error;
+        refused++;
+        io.stderr.write(describe(error, place));
+      }
+    }
+  }
+  return refused;
 }
 
 /** The documents of one input, as they arrive when it is NDJSON. Lists, and lists in `items`, are taken apart. */

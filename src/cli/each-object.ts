@@ -1,6 +1,5 @@
 import { KindredError } from '../client/client.ts';
 import { describe } from './describe.ts';
-import { documents, filesOf, open } from './documents.ts';
 import type { Io } from './io.ts';
 import type { Target } from './targets.ts';
 import type { ResourceType } from './types.ts';
@@ -24,30 +23,6 @@ export async function eachObject(
         if (!(error instanceof KindredError) || error.status >= 500 || error.status === 401) throw error;
         refused++;
         io.stderr.write(describe(error));
-      }
-    }
-  }
-  return refused;
-}
-
-/**
- * Does the same for each document of files and folders. One that is no object of the service is told, and the others go on.
- * @returns how many were no objects of the service
- */
-export async function eachDocument(
-  io: Io,
-  paths: readonly string[],
-  work: (value: unknown) => Promise<void>,
-): Promise<number> {
-  let refused = 0;
-  for (const file of (await Promise.all(paths.map(filesOf))).flat()) {
-    for await (const { value, place } of documents(open(file, io), file)) {
-      try {
-        await work(value);
-      } catch (error) {
-        if (!(error instanceof KindredError) || (error.code !== 'Invalid' && error.code !== 'NotFound')) throw error;
-        refused++;
-        io.stderr.write(describe(error, place));
       }
     }
   }

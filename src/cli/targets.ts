@@ -4,7 +4,7 @@ import { Option } from 'commander';
 import { KindredError } from '../client/client.ts';
 import { localized } from '../locales/localized.ts';
 import type { ExtensionObject } from '../model/object.ts';
-import { eachDocument } from './each-object.ts';
+import { eachDocument } from './documents.ts';
 import type { Io } from './io.ts';
 import { UsageError } from './io.ts';
 import type { ResourceType, Types } from './types.ts';
