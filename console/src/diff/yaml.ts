@@ -12,6 +12,7 @@ import {
   parseDocument,
   stringify,
 } from 'yaml';
+import { isInexact } from '../form/number.ts';
 import { below, ExactNumber, isEqual, isObject, plain, tokensOf } from './pointer.ts';
 
 export interface TextRange {
@@ -181,22 +182,6 @@ function exact(node: unknown, value: unknown): unknown {
     return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, exact(nodes.get(name), member)]));
   }
   return value;
-}
-
-const decimalSyntax = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?$/;
-
-/** True for a number in JSON's syntax that JavaScript reads as another one. */
-export function isInexact(source: string, value = Number(source)): boolean {
-  if (!decimalSyntax.test(source)) return false;
-  return !Number.isFinite(value) || digitsOf(source) !== digitsOf(String(value));
-}
-
-/** The significant digits and the exponent, the same for equal numbers. */
-function digitsOf(source: string): string {
-  const [, sign, whole, fraction = '', exponent = '0'] = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([-+]?\d+))?$/.exec(source)!;
-  const digits = `${whole}${fraction}`.replace(/^0+/, '');
-  const short = digits.replace(/0+$/, '');
-  return short === '' ? '0' : `${sign}${short}e${Number(exponent) - fraction.length + digits.length - short.length}`;
 }
 
 /** What the library prints: numbers as they were typed become what it reads back as such. */

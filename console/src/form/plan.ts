@@ -93,12 +93,13 @@ export const shownOptional = 8;
 
 export class Plan {
   readonly document: SchemaDocument;
-  readonly #language: string;
+  readonly #language: () => string;
   readonly #parts = new Map<string, Part>();
   readonly #chosen = new Map<string, number>();
   readonly #stashes = new Map<string, Stash>();
 
-  constructor(document: SchemaDocument, language: string) {
+  /** @param language of titles and descriptions */
+  constructor(document: SchemaDocument, language: () => string) {
     this.document = document;
     this.#language = language;
   }
@@ -113,6 +114,11 @@ export class Plan {
       inAbsent: false,
       removable: false,
     });
+  }
+
+  /** The part at a pointer, when a form has drawn it. */
+  partAt(pointer: string): Part | undefined {
+    return this.#parts.get(pointer);
   }
 
   field(part: Part, value: unknown): Field {
@@ -403,7 +409,7 @@ export class Plan {
 
   #textOf(schema: SchemaObject, keyword: string, byLanguage: string): string | undefined {
     const texts = schema[byLanguage];
-    const text = isObject(texts) ? (texts[this.#language] ?? schema[keyword] ?? texts.en) : schema[keyword];
+    const text = isObject(texts) ? (texts[this.#language()] ?? schema[keyword] ?? texts.en) : schema[keyword];
     return typeof text === 'string' && text !== '' ? text : undefined;
   }
 }

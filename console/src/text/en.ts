@@ -1,7 +1,9 @@
 /** Every text of the console, and the shape that each other language has to have. `{name}` is filled by `f`. */
 import type { Plural } from './fill.ts';
+import { objectTexts } from './object.en.ts';
 
 export const en = {
+  ...objectTexts,
   frame: {
     skip: 'Skip to content',
     main: 'Main',

@@ -1,6 +1,8 @@
 import type { Catalogue } from './en.ts';
+import { objectTexts } from './object.zh-CN.ts';
 
 export const zhCN: Catalogue = {
+  ...objectTexts,
   frame: {
     skip: '跳到正文',
     main: '主导航',
