@@ -1,6 +1,8 @@
 import { fileURLToPath } from 'node:url';
 import vue from '@vitejs/plugin-vue';
+import type { Plugin } from 'vite';
 import { defineConfig } from 'vite';
+import { zh } from '../src/locales/zh.ts';
 
 /** What the service says too (src/http/console.ts); the dev server needs its own socket and inline styles besides. */
 const contentSecurityPolicy = [
@@ -15,12 +17,32 @@ const contentSecurityPolicy = [
   "frame-ancestors 'none'",
 ].join('; ');
 
+/**
+ * The texts of the service that the page shows come with their Chinese in place, so that its whole catalogue is not loaded:
+ * `localized('…')` becomes what it gives.
+ */
+const texts: Plugin = {
+  name: 'kindred-texts',
+  enforce: 'pre',
+  transform(code, id) {
+    if (!/\/src\/(?:schema|model|client|query|errors)\b.*\.ts$/.test(id) || !code.includes('localized(')) return undefined;
+    const inlined = code
+      .replace(/^import \{ localized \} from .*$/m, '')
+      .replace(/\blocalized\(\s*('(?:[^'\\]|\\.)*'),?\s*\)/g, (_, en: string) => {
+        const text = en.slice(1, -1).replace(/\\(.)/g, '$1');
+        return `(${JSON.stringify({ en: text, zh: zh[text as keyof typeof zh] })})`;
+      });
+    if (/\blocalized\(/.test(inlined)) this.error('localized() of something that is not a text in single quotes');
+    return { code: inlined, map: null };
+  },
+};
+
 const service = { target: process.env.KINDRED_SERVER ?? 'http://127.0.0.1:8090' };
 
 export default defineConfig({
   root: import.meta.dirname,
   base: '/console/',
-  plugins: [vue()],
+  plugins: [texts, vue()],
   resolve: {
     alias: { 'kindred/client': fileURLToPath(new URL('../src/client/client.ts', import.meta.url)) },
   },

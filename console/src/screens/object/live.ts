@@ -1,81 +1,67 @@
-/** The changes of one object as they come, while the page is looked at. */
+/** The changes of one object as they come: what is stored first, then each change. */
 
-import type { Ref } from 'vue';
-import { onScopeDispose, shallowRef, watch } from 'vue';
+import type { WatchEvent } from 'kindred/client';
+import type { ComputedRef } from 'vue';
 import { client } from '../../api/client.ts';
 import { problemOf } from '../../api/errors.ts';
 import type { ModelDetails } from '../../api/models.ts';
 import { clientModelOf } from '../../api/models.ts';
+import { useStream } from '../../api/stream.ts';
 import type { StoredObject } from './save.ts';
-
-/** A page that nobody looks at for so long gives its connection back. */
-const hiddenFor = 30_000;
-const again = 5_000;
 
 export interface ObjectEvent {
   readonly type: 'ADDED' | 'MODIFIED' | 'DELETED';
   readonly object: StoredObject;
   readonly revision: string;
-  /** What was stored before the stream began. */
-  readonly isInitial: boolean;
 }
 
+export interface Follow {
+  readonly model: ModelDetails;
+  readonly name: string;
+  /** From the start of the change log, as far as it is kept; else from what is stored. */
+  readonly past: boolean;
+}
+
+/**
+ * @param of undefined: nothing to follow now
+ * `begin`: with `past`, all events come again; `isCut`: those before what is stored are no longer kept.
+ */
 export function useObjectEvents(
-  model: Ref<ModelDetails | undefined>,
-  name: Ref<string>,
-  onEvent: (event: ObjectEvent) => void,
-) {
-  const isLive = shallowRef(false);
-  let stream: AbortController | undefined;
-  let timer: ReturnType<typeof setTimeout> | undefined;
-
-  function stop(): void {
-    clearTimeout(timer);
-    stream?.abort();
-    stream = undefined;
-    isLive.value = false;
-  }
-
-  async function run(): Promise<void> {
-    stop();
-    const of = model.value;
-    if (!of?.verbs.includes('watch') || document.hidden) return;
-    const own = new AbortController();
-    stream = own;
-    try {
-      const select = { fields: { 'metadata.name': name.value } };
-      const events = client.for(clientModelOf(of)).watch({ select, sendInitial: true, signal: own.signal });
-      for await (const event of events) {
-        isLive.value = true;
-        if (event.type === 'BOOKMARK') continue;
-        onEvent({
-          type: event.type,
-          object: event.object as unknown as StoredObject,
-          revision: String(event.revision),
-          isInitial: event.initial === true,
-        });
+  of: ComputedRef<Follow | undefined>,
+  on: { event(event: ObjectEvent): void; begin?(isCut: boolean): void; poll(): unknown; failed?(error: unknown): void },
+): void {
+  useStream<WatchEvent<unknown> | 'begin' | 'cut'>({
+    open: () => {
+      const follow = of.value;
+      if (!follow?.model.verbs.includes('watch')) return undefined;
+      const { model, name, past } = follow;
+      return async function* (signal: AbortSignal) {
+        const select = { fields: { 'metadata.name': name } };
+        const watch = (from: { since: string } | { sendInitial: true }) =>
+          client.for(clientModelOf(model)).watch({ select, signal, resume: false, ...from });
+        if (past) {
+          try {
+            yield 'begin' as const;
+            yield* watch({ since: '0' });
+            return;
+          } catch (error) {
+            if (problemOf(error).code !== 'Expired') throw error;
+          }
+          // The change log no longer begins with the first write.
+          yield 'cut' as const;
+        }
+        yield* watch({ sendInitial: true });
+      };
+    },
+    apply(events) {
+      for (const event of events) {
+        if (event === 'begin' || event === 'cut') on.begin?.(event === 'cut');
+        else if (event.type !== 'BOOKMARK') {
+          on.event({ type: event.type, object: event.object as StoredObject, revision: event.revision });
+        }
       }
-    } catch (error) {
-      if (own.signal.aborted) return;
-      isLive.value = false;
-      if (['Forbidden', 'Unauthenticated', 'NotFound'].includes(problemOf(error).code)) return;
-      timer = setTimeout(run, again);
-    }
-  }
-
-  function seen(): void {
-    clearTimeout(timer);
-    if (!document.hidden && !stream) void run();
-    else if (document.hidden) timer = setTimeout(stop, hiddenFor);
-  }
-
-  watch([() => model.value && `${model.value.group}/${model.value.plural}`, name], () => void run(), {
-    immediate: true,
+    },
+    poll: on.poll,
+    failed: (error) => on.failed?.(error),
   });
-  document.addEventListener('visibilitychange', seen);
-  onScopeDispose(() => {
-    document.removeEventListener('visibilitychange', seen);
-    stop();
-  });
-  return { isLive, restart: () => void run() };
 }
