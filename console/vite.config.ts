@@ -25,7 +25,8 @@ const texts: Plugin = {
   name: 'kindred-texts',
   enforce: 'pre',
   transform(code, id) {
-    if (!/\/src\/(?:schema|model|client|query|errors)\b.*\.ts$/.test(id) || !code.includes('localized(')) return undefined;
+    if (!/\/src\/(?:schema|model|client|query|errors)\b.*\.ts$/.test(id) || !code.includes('localized('))
+      return undefined;
     const inlined = code
       .replace(/^import \{ localized \} from .*$/m, '')
       .replace(/\blocalized\(\s*('(?:[^'\\]|\\.)*'),?\s*\)/g, (_, en: string) => {

@@ -1,6 +1,6 @@
 /** The service's own validator for the schema of a model, in the browser: what few schemas need is loaded when one does. */
 
-import { SchemaDocument } from '../../../src/schema/document.ts';
+import type { SchemaDocument } from '../../../src/schema/document.ts';
 import type { JsonSchema, SchemaObject } from '../../../src/schema/keywords.ts';
 import type { LinearEngine, Loader } from '../../../src/schema/loader.ts';
 
@@ -14,6 +14,8 @@ class Missing extends Error {
   }
 }
 
+/** Comes beside the model, not before the screen. */
+const validator = import('../../../src/schema/document.ts');
 const metaSchemas = import.meta.glob<SchemaObject>('../../../src/schema/meta-schemas/**/*.json', { import: 'default' });
 const loadedSchemas = new Map<string, SchemaObject>();
 let engine: LinearEngine | undefined;
@@ -37,6 +39,7 @@ const loader: Loader = {
 
 /** @param model for messages */
 export async function openDocument(schema: JsonSchema, model: string): Promise<SchemaDocument> {
+  const { SchemaDocument } = await validator;
   for (;;) {
     try {
       const document = new SchemaDocument(schema, { model, path: '', closed: true, loader });
