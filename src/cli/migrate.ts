@@ -44,10 +44,8 @@ export function migrateCommand(io: Io): Command {
         .finally(interrupt.release);
       progress.stop('Both are equal');
       const { rows, claims, changes, revision, hash } = result;
-      await write(
-        io.stdout,
-        `${rows} objects, ${claims} unique values, ${changes} changes, revision ${revision}, SHA-256 ${hash}\n`,
-      );
+      const uniques = claims > 0 ? `${claims} unique values, ` : '';
+      await write(io.stdout, `${rows} objects, ${uniques}${changes} changes, revision ${revision}, SHA-256 ${hash}\n`);
     });
   return withRetry(command);
 }

@@ -1,13 +1,13 @@
-/** Builds the indexes of a model from what the store has, and makes the store's claims those of today's unique indexes. */
+/** Builds the indexes of a model from what the store has, and makes the claims of a store that keeps them those of today's unique indexes. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { ModelIndex } from '../indexes/model-index.ts';
 import type { IndexEntry } from '../model/index-entry.ts';
 import type { ExtensionObject } from '../model/object.ts';
 import type { Scheme } from '../model/scheme.ts';
 import { TimeSlice } from '../runtime/time-slice.ts';
-import type { Claim, HeldClaim, Store, TextRow } from '../store/store.ts';
+import type { Claim, Claims, HeldClaim, Store, TextRow } from '../store/store.ts';
 import { asBuffer } from './bytes.ts';
-import { claimsOf } from './claims.ts';
+import { claimOf, keepsClaims, uniqueKeysOf } from './claims.ts';
 import { storedEntry } from './entries.ts';
 import type { RegisteredModel } from './registered-model.ts';
 
@@ -44,7 +44,7 @@ export async function buildIndexes(
   const { store, number, model } = options;
   const { scheme, apiVersion } = model;
   const problems = new Map<string, string>();
-  const expected = new ClaimSum();
+  const expected = keepsClaims(store) ? new ClaimSum() : undefined;
   const total = await store.count(number);
   options.onProgress(0, total);
   const index = new ModelIndex(scheme.indexes);
@@ -63,7 +63,9 @@ export async function buildIndexes(
         else if (problem !== undefined) problems.set(row.name, problem);
         else if (object.apiVersion !== apiVersion)
           problems.set(row.name, `stored as ${object.apiVersion}, the model is ${apiVersion}`);
-        for (const claim of claimsOf(model.uniques, scheme.indexes, entry)) expected.add(claim.hash, row.id);
+        if (expected) {
+          for (const key of uniqueKeysOf(model.uniques, scheme.indexes, entry)) expected.add(claimOf(key).hash, row.id);
+        }
         built.push({ entry, id: row.id, revision: row.revision, length: Buffer.byteLength(row.text) });
         if (slice.isOver) await slice.renew();
         if (built.length < batchSize) continue;
@@ -76,7 +78,7 @@ export async function buildIndexes(
   }
 
   await index.build(rows(), { onProgress: (done) => options.onProgress(Math.min(done, total), total) });
-  await mendClaims(options, expected);
+  if (expected && keepsClaims(store)) await mendClaims({ ...options, store }, expected);
   return { index, problems };
 }
 
@@ -119,6 +121,10 @@ class ClaimSum {
   }
 }
 
+interface MendOptions extends BuildOptions {
+  readonly store: Store & Claims;
+}
+
 /** Times that claims are compared again because rows changed meanwhile. */
 const mendings = 10;
 
@@ -127,7 +133,7 @@ const mendings = 10;
  * function since, or when stored data violates it. Of several holders of one value the one that has the claim keeps it.
  * Other replicas may write meanwhile: a claim is touched only as long as its row is the one that was read.
  */
-async function mendClaims(options: BuildOptions, expected: ClaimSum): Promise<void> {
+async function mendClaims(options: MendOptions, expected: ClaimSum): Promise<void> {
   const stored = new ClaimSum();
   for await (const page of claimPages(options)) for (const claim of page) stored.add(claim.hash, claim.id);
   if (stored.equals(expected)) return;
@@ -137,7 +143,7 @@ async function mendClaims(options: BuildOptions, expected: ClaimSum): Promise<vo
 }
 
 /** How many claims were left as they are because their rows had changed. */
-async function mendOnce(options: BuildOptions): Promise<number> {
+async function mendOnce(options: MendOptions): Promise<number> {
   const { store, number, model } = options;
   const { scheme, uniques } = model;
   const revisions = new Map<number, number>();
@@ -150,11 +156,12 @@ async function mendOnce(options: BuildOptions): Promise<number> {
     for (const row of page) {
       revisions.set(row.id, row.revision);
       const { entry } = storedEntry(scheme, parse(row.text) ?? unreadable(scheme, row.name), row.name);
-      for (const { hash, index: name, key } of claimsOf(uniques, scheme.indexes, entry)) {
-        const text = asBuffer(hash).toString('latin1');
+      for (const key of uniqueKeysOf(uniques, scheme.indexes, entry)) {
+        const claim = claimOf(key);
+        const text = asBuffer(claim.hash).toString('latin1');
         const known = wanted.get(text);
         if (known) known.ids.add(row.id);
-        else wanted.set(text, { claim: { hash, index: name, key }, ids: new Set([row.id]) });
+        else wanted.set(text, { claim, ids: new Set([row.id]) });
       }
       if (slice.isOver) await slice.renew();
     }
@@ -188,7 +195,7 @@ async function* claimPages({
   store,
   number,
   newest,
-}: BuildOptions): AsyncGenerator<readonly (Claim & { id: number })[]> {
+}: MendOptions): AsyncGenerator<readonly (Claim & { id: number })[]> {
   for (let after: Uint8Array | undefined; ; ) {
     const page = await store.claims(number, after, claimPortion);
     if (page.length === 0) return;

@@ -8,7 +8,7 @@ import type { ExtensionObject } from '../model/object.ts';
 import type { Scheme } from '../model/scheme.ts';
 import type { Row, Store } from '../store/store.ts';
 import { asBuffer } from './bytes.ts';
-import { claimsOf } from './claims.ts';
+import { claimOf, keepsClaims, uniqueKeysOf } from './claims.ts';
 
 interface CheckedModel {
   readonly group: string;
@@ -38,7 +38,8 @@ const portion = 500;
 
 /**
  * Every stored object against its model: readable, of the right name, kind and version, valid by the schema and the
- * rules of metadata, index functions that give keys; and the unique values that are taken against the objects that have them.
+ * rules of metadata, index functions that give keys; unique values that objects share; and, where the store keeps claims,
+ * those against the objects that have the values.
  */
 export async function checkStore(
   store: Store,
@@ -56,7 +57,7 @@ export async function checkStore(
     const scheme = schemes.find(({ groupVersionKind: gvk }) => gvk.group === group && gvk.kind === kind);
     models.push({ group, kind, objects: counts[i]!, known: scheme !== undefined });
     const report = (name: string, reason: string) => problems.push({ group, kind, name, reason });
-    const claims = new Claims(scheme?.indexes.filter(({ unique }) => unique) ?? []);
+    const uniques = new UniqueValues(scheme?.indexes.filter(({ unique }) => unique) ?? []);
     for (let after = 0; scheme; ) {
       const page = await store.scan(number, after, portion);
       if (page.length === 0) break;
@@ -65,13 +66,13 @@ export async function checkStore(
         if (row.id > row.revision || row.revision > revision)
           report(row.name, `has the revision ${row.revision} of ${revision}`);
         const object = checkObject(scheme, row, report);
-        if (object) claims.expect(scheme, row, object, report);
+        if (object) uniques.expect(scheme, row, object, report);
       }
       done += page.length;
       onProgress(done, total);
       await nextTurn();
     }
-    if (scheme) await claims.compare(store, number, report);
+    if (scheme) await uniques.compare(store, number, report);
     else {
       done += counts[i]!;
       onProgress(done, total);
@@ -106,7 +107,7 @@ function checkObject(scheme: Scheme, row: Row, report: Report): ExtensionObject 
 }
 
 /** The unique values of one model: those that its objects have, beside those that the store says are taken. */
-class Claims {
+class UniqueValues {
   readonly #uniques: readonly IndexDefinition[];
   readonly #expected = new Map<string, { index: string; key: string; holders: { id: number; name: string }[] }>();
 
@@ -117,7 +118,8 @@ class Claims {
   expect(scheme: Scheme, row: Row, object: ExtensionObject, report: Report): void {
     try {
       const entry = entryOf(scheme, object);
-      for (const { hash, index, key } of claimsOf(this.#uniques, scheme.indexes, entry)) {
+      for (const one of uniqueKeysOf(this.#uniques, scheme.indexes, entry)) {
+        const { hash, index, key } = claimOf(one);
         const text = asBuffer(hash).toString('latin1');
         const known = this.#expected.get(text) ?? { index, key, holders: [] };
         known.holders.push({ id: row.id, name: row.name });
@@ -135,6 +137,7 @@ class Claims {
       for (const { name } of holders)
         report(name, `shares the value "${key}" of the unique index "${index}" with another`);
     }
+    if (!keepsClaims(store)) return;
     for (let after: Uint8Array | undefined; ; ) {
       const page = await store.claims(model, after, portion);
       if (page.length === 0) break;

@@ -5,7 +5,9 @@ import { localized } from '../locales/localized.ts';
 import type { GroupVersionKind } from '../model/gvk.ts';
 import type { SchemeRegistry } from '../model/registry.ts';
 import type { Scheme } from '../model/scheme.ts';
+import { retry } from '../runtime/retry.ts';
 import { TurnQueue } from '../runtime/time-slice.ts';
+import { systemTimers } from '../runtime/timers.ts';
 import { CommitQueue } from '../store/commit-queue.ts';
 import type { Store } from '../store/store.ts';
 import { Background } from './background.ts';
@@ -15,6 +17,7 @@ import type { ModelHooks } from './hooks.ts';
 import type { ModelMemory, Problem } from './memory.ts';
 import type { ResourceDependencies, ResourceLimits } from './resource.ts';
 import { ModelResource } from './resource.ts';
+import { WritesUnderWay } from './under-way.ts';
 import type { LivePagesDependencies } from './watch/live-page.ts';
 import { LivePages } from './watch/live-page.ts';
 import { Watches } from './watch/watches.ts';
@@ -29,8 +32,6 @@ export interface ResourceRegistryDependencies {
   readonly limits: ResourceLimits & {
     /** Bytes of hot objects kept in memory. */
     readonly cacheBytes: number;
-    /** Milliseconds until a write is answered even when the database does not. */
-    readonly writeTimeout: number;
     /** Milliseconds between bookmarks on an idle watch, at most. */
     readonly bookmarkInterval: number;
     readonly livePages: LivePagesDependencies['limits'];
@@ -60,6 +61,7 @@ export class ResourceRegistry {
   readonly #resourceDependencies: ResourceDependencies;
   readonly #byScheme = new Map<Scheme, ModelResource>();
   readonly #stopListening: (() => void)[];
+  readonly #stopping = new AbortController();
 
   constructor(dependencies: ResourceRegistryDependencies) {
     this.#dependencies = dependencies;
@@ -79,12 +81,13 @@ export class ResourceRegistry {
       monotonicNow,
       timeout: limits.writeTimeout,
       onCommitted: (batch, time) => this.feed.committed(batch, time),
-      onUnknown: () => this.feed.newest().catch(() => {}),
+      onUnknown: () => this.#learnOutcome(),
     });
     const cache = new ByteCache(limits.cacheBytes);
     this.#resourceDependencies = {
       store,
       queue: this.queue,
+      underWay: new WritesUnderWay(),
       feed: this.feed,
       cache,
       turns: this.turns,
@@ -126,6 +129,7 @@ export class ResourceRegistry {
   async stop(): Promise<void> {
     for (const stop of this.#stopListening) stop();
     this.watches.stop();
+    this.#stopping.abort();
     await this.queue.stop();
     this.feed.stop();
     for (const resource of this.#byScheme.values()) resource.memory.close();
@@ -154,6 +158,16 @@ export class ResourceRegistry {
     this.#byScheme.delete(scheme);
     resource.memory.close();
     this.watches.endUnregistered(resource.model);
+  }
+
+  /** A store that others write to too decides about unique values itself: there the next commit need not wait for this. */
+  async #learnOutcome(): Promise<void> {
+    const { store, logger } = this.#dependencies;
+    if (store.shared) return this.feed.newest().catch(() => {});
+    const failed = (error: unknown) =>
+      logger.error({ err: error }, 'The outcome of writes is not known yet; trying again');
+    const { signal } = this.#stopping;
+    await retry({ timers: systemTimers, minDelay: 10, maxDelay: 1_000, signal, failed }, () => this.feed.newest());
   }
 
   #memoryOf(number: number): ModelMemory | undefined {

@@ -71,7 +71,6 @@ export interface ResourceLimits extends WriteLimits {
 
 export interface ResourceDependencies extends Omit<WriterDependencies, 'memory' | 'reader'> {
   readonly cache: ByteCache;
-  readonly monotonicNow: () => number;
   readonly limits: ResourceLimits;
   readonly logger: {
     info(details: object, message: string): void;
@@ -201,12 +200,14 @@ export class ModelResource {
 
   async #buildOnce(isOver: () => boolean): Promise<void> {
     const { memory } = this;
-    const { store, feed, logger, monotonicNow } = this.#dependencies;
+    const { store, feed, underWay, logger, monotonicNow } = this.#dependencies;
     const { group, kind } = this.scheme.groupVersionKind;
+    // What an earlier registration has under way took unique values of its own indexes.
+    await underWay.ended();
     const number = await store.modelNumber(group, kind);
     if (isOver()) return;
     memory.follow(number, feed.applied);
-    await feed.current();
+    await feed.newest();
     const started = monotonicNow();
     const { index, problems } = await buildIndexes({
       store,

@@ -10,11 +10,14 @@ import { checkMetadata, checkReservedKeys } from '../model/metadata.ts';
 import type { ExtensionObject, Metadata } from '../model/object.ts';
 import type { Scheme } from '../model/scheme.ts';
 import type { TimeSlice, TurnQueue } from '../runtime/time-slice.ts';
+import { endsWithin, systemTimers } from '../runtime/timers.ts';
 import type { CommitQueue } from '../store/commit-queue.ts';
-import type { MaybePromise, Store, WriteResult } from '../store/store.ts';
+import { notReady } from '../store/failure.ts';
+import type { Claim, MaybePromise, Store, WriteResult } from '../store/store.ts';
 import type { Caller } from './access.ts';
 import { asBuffer } from './bytes.ts';
-import { claimOf, claimsOf, haveSameKeys } from './claims.ts';
+import type { UniqueKey } from './claims.ts';
+import { claimOf, haveSameKeys, keepsClaims, shownValue, uniqueKeysOf } from './claims.ts';
 import { lenientEntry, strictEntry } from './entries.ts';
 import { etagOf, matchesEtag } from './etag.ts';
 import type { Feed, ModelWrite } from './feed.ts';
@@ -35,6 +38,7 @@ import { checkExtent, checkMergePatch, JsonPatch, mergePatch } from './patch.ts'
 import { ratchet, ratchetIndexes, warningOf } from './ratchet.ts';
 import type { ObjectReader } from './reader.ts';
 import type { RegisteredModel, Stored } from './registered-model.ts';
+import type { WritesUnderWay } from './under-way.ts';
 
 export interface Answer {
   /** For a write the revision of that change, for a read or a no-op the revision it reflects. */
@@ -59,6 +63,8 @@ export interface WriteLimits {
   /** Bytes of one object. */
   readonly objectBytes: number;
   readonly patch: PatchLimits;
+  /** Milliseconds until a write is answered even when the database does not. */
+  readonly writeTimeout: number;
 }
 
 export interface WriterDependencies {
@@ -66,10 +72,13 @@ export interface WriterDependencies {
   readonly reader: ObjectReader;
   readonly store: Store;
   readonly queue: CommitQueue;
+  readonly underWay: WritesUnderWay;
   readonly feed: Feed;
   readonly turns: TurnQueue;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
+  /** Milliseconds, never going back. */
+  readonly monotonicNow: () => number;
   readonly limits: WriteLimits;
   readonly reservedDomain: string;
 }
@@ -89,6 +98,12 @@ const writeAttempts = 50;
 
 interface Current extends Stored {
   readonly object: ExtensionObject;
+}
+
+/** Unique values that a write takes, and those that it gives up. */
+interface KeyChanges {
+  readonly taken: readonly UniqueKey[];
+  readonly freed: readonly UniqueKey[];
 }
 
 /** What a write makes of the stored object; undefined: it stays as it is. `forced`: stored as it is, valid or not (deletion). */
@@ -155,21 +170,19 @@ export class Writer {
     if (slice.isOver) await slice.renew();
     const entry = strictEntry(this.#scheme, object);
     if (slice.isOver) await slice.renew();
-    const claim = claimsOf(this.#model.uniques, this.#scheme.indexes, entry);
+    const taken = uniqueKeysOf(this.#model.uniques, this.#scheme.indexes, entry);
     const write: ModelWrite = {
       type: 'create',
       model: this.#memory.number,
       name,
       bytes,
-      claim,
       fence: options.fence,
       caller: options.caller,
       memory: this.#memory,
       object,
       entry,
     };
-    options.onHanded?.();
-    const result = await this.#commit(write);
+    const result = await this.#commit(write, { taken, freed: [] }, options, slice);
     if (!result.ok) return undefined;
     return {
       revision: result.revision,
@@ -370,14 +383,13 @@ export class Writer {
     const indexes = ratchetIndexes(before.violations, isLenient ? [] : violations);
     if (indexes.made.length > 0) throw invalid(indexes.made);
     if (slice.isOver) await slice.renew();
-    const claims = await this.#claims(name, before.entry, gone ? undefined : entry, slice);
+    const keys = await this.#keyChanges(before.entry, gone ? undefined : entry, slice);
     const write: ModelWrite = {
       type: gone ? 'delete' : 'update',
       model: this.#memory.number,
       name,
       expected: { id, revision: stored.revision },
       bytes,
-      ...claims,
       fence: options.fence,
       caller: options.caller,
       memory: this.#memory,
@@ -385,7 +397,7 @@ export class Writer {
       entry,
       before: { bytes: stored.bytes, object: stored.object, entry: before.entry },
     };
-    const result = await this.#commit(write);
+    const result = await this.#commit(write, keys, options, slice);
     if (!result.ok) return undefined;
     const warning = warningOf([...kept, ...indexes.kept]);
     return {
@@ -397,34 +409,31 @@ export class Writer {
   }
 
   /** Unique values taken and given up between two entries of one object. */
-  async #claims(
-    name: string,
-    before: IndexEntry,
-    after: IndexEntry | undefined,
-    slice: TimeSlice,
-  ): Promise<Pick<ModelWrite, 'claim' | 'release'>> {
-    if (after && haveSameKeys(this.#model.uniques, this.#scheme.indexes, before, after))
-      return { claim: [], release: [] };
-    const held = claimsOf(this.#model.uniques, this.#scheme.indexes, before);
+  async #keyChanges(before: IndexEntry, after: IndexEntry | undefined, slice: TimeSlice): Promise<KeyChanges> {
+    const { uniques } = this.#model;
+    const { indexes } = this.#scheme;
+    if (after && haveSameKeys(uniques, indexes, before, after)) return { taken: [], freed: [] };
+    const held = uniqueKeysOf(uniques, indexes, before);
     if (slice.isOver) await slice.renew();
-    const wanted = after ? claimsOf(this.#model.uniques, this.#scheme.indexes, after) : [];
+    const wanted = after ? uniqueKeysOf(uniques, indexes, after) : [];
     if (slice.isOver) await slice.renew();
-    const textOf = ({ hash }: { readonly hash: Uint8Array }) => asBuffer(hash).toString('latin1');
-    const [heldTexts, wantedTexts] = [new Set(held.map(textOf)), new Set(wanted.map(textOf))];
-    const release: { hash: Uint8Array; successor: Place | undefined }[] = [];
-    for (const claim of held) {
-      if (wantedTexts.has(textOf(claim))) continue;
-      if (slice.isOver) await slice.renew();
-      const other = this.#memory.index.holders(claim.definition, claim.value).find((one) => one !== name);
-      const successor = other === undefined ? undefined : this.#memory.index.find(other);
-      release.push({ hash: claim.hash, successor });
-    }
-    return { claim: wanted.filter((claim) => !heldTexts.has(textOf(claim))), release };
+    const [heldTexts, wantedTexts] = [held, wanted].map((keys) => new Set(keys.map(({ text }) => text)));
+    return {
+      taken: wanted.filter(({ text }) => !heldTexts!.has(text)),
+      freed: held.filter(({ text }) => !wantedTexts!.has(text)),
+    };
   }
 
   /** Resolves when the change is durable and applied to memory; `ok: false` when another write was quicker. */
-  async #commit(write: ModelWrite): Promise<WriteResult> {
-    const result = await this.#dependencies.queue.commit(write);
+  async #commit(
+    write: ModelWrite,
+    keys: KeyChanges,
+    { onHanded }: WriteOptions,
+    slice: TimeSlice,
+  ): Promise<WriteResult> {
+    const result = await (keepsClaims(this.#dependencies.store)
+      ? this.#commitClaiming(write, keys, slice, onHanded)
+      : this.#commitAlone(write, keys, slice, onHanded));
     if (result.ok) {
       // It is durable whatever happens now: a replica that cannot follow for the moment answers it all the same.
       if (this.#dependencies.feed.applied < result.revision)
@@ -436,7 +445,8 @@ export class Writer {
     }
     if (result.reason === 'claimed') {
       const { index } = result;
-      const value = claimOf(write.claim, index, result.key) ?? result.key;
+      const key = keys.taken.find(({ definition, key }) => definition.name === index && key === result.key);
+      const value = key ? shownValue(key) : result.key;
       throw new KindredError(
         'UniqueViolation',
         texts.claimed,
@@ -445,6 +455,79 @@ export class Writer {
       );
     }
     return result;
+  }
+
+  /** The store decides who has a unique value. */
+  async #commitClaiming(
+    write: ModelWrite,
+    { taken, freed }: KeyChanges,
+    slice: TimeSlice,
+    onHanded?: () => void,
+  ): Promise<WriteResult> {
+    const { index } = this.#memory;
+    const claim: Claim[] = [];
+    for (const key of taken) {
+      claim.push(claimOf(key));
+      if (slice.isOver) await slice.renew();
+    }
+    const release: { hash: Uint8Array; successor: Place | undefined }[] = [];
+    for (const key of freed) {
+      const other = index.holders(key.definition, key.value).find((one) => one !== write.name);
+      release.push({ hash: claimOf(key).hash, successor: other === undefined ? undefined : index.find(other) });
+      if (slice.isOver) await slice.renew();
+    }
+    onHanded?.();
+    return this.#dependencies.queue.commit({ ...write, claim, release } satisfies ModelWrite);
+  }
+
+  /**
+   * The indexes decide who has a unique value. The outcome of a write under way that takes or gives up one of these is
+   * awaited first, and no other begins before this one has ended.
+   */
+  async #commitAlone(
+    write: ModelWrite,
+    { taken, freed }: KeyChanges,
+    slice: TimeSlice,
+    onHanded?: () => void,
+  ): Promise<WriteResult> {
+    const { queue, feed, underWay, limits, monotonicNow } = this.#dependencies;
+    const keys = [...taken, ...freed].map(({ text }) => `${write.model}\0${text}`);
+    const deadline = monotonicNow() + limits.writeTimeout;
+    // Many may have waited for the same one: each looks again right before it begins.
+    for (let other = underWay.with(keys); other; other = underWay.with(keys)) {
+      if (!(await endsWithin(systemTimers, Math.max(deadline - monotonicNow(), 0), other)))
+        throw notReady('the database did not take further writes in time');
+      if (slice.isOver) await slice.renew();
+    }
+    const end = underWay.begin(keys);
+    try {
+      // From here on no indexes are built: that waits for the writes under way.
+      this.#memory.assertReady();
+      const refusal = taken.length > 0 && (await this.#refusal(write, taken, slice));
+      this.#memory.assertReady();
+      if (refusal) {
+        end();
+        return refusal;
+      }
+    } catch (error) {
+      end();
+      throw error;
+    }
+    onHanded?.();
+    return queue.commit(write, (result) => {
+      if (result?.ok && feed.applied < result.revision) void feed.at(result.revision).then(end);
+      else end();
+    });
+  }
+
+  async #refusal(write: ModelWrite, taken: readonly UniqueKey[], slice: TimeSlice): Promise<WriteResult | undefined> {
+    if (write.type === 'create' && this.#memory.index.find(write.name)) return { ok: false, reason: 'exists' };
+    for (const { definition, value, key } of taken) {
+      if (this.#memory.index.holders(definition, value).some((holder) => holder !== write.name))
+        return { ok: false, reason: 'claimed', index: definition.name, key };
+      if (slice.isOver) await slice.renew();
+    }
+    return undefined;
   }
 
   /** @throws NotFound */

@@ -309,4 +309,46 @@ describe('CommitQueue', () => {
     assert.deepEqual(await accepted, { ok: true, id: 1, revision: 1 });
     await new CommitQueue(store, { now: () => 0 }).stop();
   });
+
+  it('tells once that nothing more comes of a write: after the mirror, and not when its caller was answered', async () => {
+    const { store, batches } = manualStore();
+    const time = manualTime();
+    const told: string[] = [];
+    const queue = new CommitQueue(store, {
+      ...time,
+      onCommitted: (batch) => told.push(`mirrored ${batch.map(({ write }) => write.name)}`),
+      onUnknown: async () => void told.push('log read'),
+    });
+    const commit = (name: string) =>
+      queue
+        .commit(write(name), (result) =>
+          told.push(`${name} ${result ? (result.ok ? 'applied' : result.reason) : 'not'}`),
+        )
+        .catch(({ code }) => told.push(`${name} ${code}`));
+    const first = commit('a');
+    await turn();
+    const second = commit('b');
+    time.pass(10_000);
+    await Promise.all([first, second]);
+    assert.deepEqual(told.splice(0), ['b not', 'a UnknownOutcome', 'b NotReady']);
+    batches[0]!.answer();
+    await turn();
+    assert.deepEqual(told.splice(0), ['mirrored a', 'a applied']);
+    const [third, fourth] = [commit('c'), commit('d')];
+    await turn();
+    batches[1]!.answer([
+      { ok: true, id: 2, revision: 2 },
+      { ok: false, reason: 'exists' },
+    ]);
+    await Promise.all([third, fourth]);
+    assert.deepEqual(told.splice(0), ['mirrored c', 'c applied', 'd exists']);
+    const fifth = commit('e');
+    await turn();
+    batches[2]!.fail(unknownOutcome('x'));
+    await fifth;
+    assert.deepEqual(told.splice(0), ['log read', 'e not', 'e UnknownOutcome']);
+    await queue.stop();
+    await commit('f');
+    assert.deepEqual(told, ['f not', 'f NotReady']);
+  });
 });

@@ -46,6 +46,7 @@ interface Waiting {
   readonly deadline: number;
   readonly resolve: (result: WriteResult) => void;
   readonly reject: (error: unknown) => void;
+  readonly settled: (result?: WriteResult) => void;
   answered: boolean;
 }
 
@@ -95,19 +96,25 @@ export class CommitQueue {
   /**
    * Resolves when the write is durable, or was refused for a reason of its own (`ok: false`). Rejects with NotReady
    * and StorageFull (not applied) or UnknownOutcome.
+   * @param settled called once when nothing more comes of the write, which may be long after it was answered: with its
+   * result after `onCommitted`, without one when it failed or was not sent, or after `onUnknown`. Must not throw
    */
-  commit(write: Write): Promise<WriteResult> {
-    if (this.#stopped) return Promise.reject(notReady('the service is stopping'));
+  commit(write: Write, settled: (result?: WriteResult) => void = () => {}): Promise<WriteResult> {
+    if (this.#stopped) {
+      settled();
+      return Promise.reject(notReady('the service is stopping'));
+    }
     const bytes = this.#waitingBytes + write.bytes.byteLength;
     if (
       this.#waiting.length >= this.#options.maxWaiting ||
       (this.#waiting.length > 0 && bytes > this.#options.maxWaitingBytes)
     ) {
+      settled();
       return Promise.reject(tooManyWrites());
     }
     return new Promise((resolve, reject) => {
       const deadline = this.#options.now() + this.#options.timeout;
-      this.#waiting.push({ write, deadline, resolve, reject, answered: false });
+      this.#waiting.push({ write, deadline, resolve, reject, settled, answered: false });
       this.#waitingBytes = bytes;
       this.#cancelTimer ??= this.#options.timers.after(this.#options.timeout, () => this.#expire());
       // Once the I/O that is at hand has been dealt with.
@@ -187,6 +194,7 @@ export class CommitQueue {
     if (committed.length > 0) this.#options.onCommitted?.(committed, time);
     for (let i = 0; i < batch.length; i++) {
       batch[i]!.answered = true;
+      batch[i]!.settled(results[i]!);
       batch[i]!.resolve(results[i]!);
     }
   }
@@ -196,6 +204,7 @@ export class CommitQueue {
     if (unknown) await this.#options.onUnknown?.();
     for (const one of batch) {
       one.answered = true;
+      one.settled();
       one.reject(failure);
     }
   }
@@ -212,6 +221,7 @@ export class CommitQueue {
       this.#waiting = this.#waiting.filter((one) => one.deadline > now);
       for (const one of late) {
         this.#waitingBytes -= one.write.bytes.byteLength;
+        one.settled();
         one.reject(notReady('the database did not take further writes in time'));
       }
     }

@@ -6,17 +6,24 @@
 import type { Claim, HeldClaim, Write, WriteResult } from './store.ts';
 
 /** What the outcome of a write depends on, as the writes before it left it. */
-export interface WriteState {
+export interface RowState {
   row(model: number, name: string): { readonly id: number; readonly revision: number } | undefined;
+  lease(name: string): { readonly token: number; readonly expires: number } | undefined;
+}
+
+/** What it depends on in a store that keeps claims. */
+export interface WriteState extends RowState {
   /** The revision of a row by its id. */
   revisionOf(model: number, id: number): number | undefined;
   /** The id of the row that has taken a value. */
   holderOf(model: number, hash: Uint8Array): number | undefined;
-  lease(name: string): { readonly token: number; readonly expires: number } | undefined;
 }
 
-/** @param revision what the write has when it succeeds */
-export function decide(write: Write, time: number, revision: number, state: WriteState): WriteResult {
+/**
+ * The rule of a store that keeps no claims.
+ * @param revision what the write has when it succeeds
+ */
+export function decideRow(write: Write, time: number, revision: number, state: RowState): WriteResult {
   const { type, model, name, expected, fence } = write;
   if (fence) {
     const lease = state.lease(fence.lease);
@@ -31,16 +38,23 @@ export function decide(write: Write, time: number, revision: number, state: Writ
       return { ok: false, reason: 'changed' };
     }
   }
-  const id = row?.id ?? revision;
+  return { ok: true, id: row?.id ?? revision, revision };
+}
+
+/** @param revision what the write has when it succeeds */
+export function decide(write: Write, time: number, revision: number, state: WriteState): WriteResult {
+  const result = decideRow(write, time, revision, state);
+  if (!result.ok) return result;
+  const { model } = write;
   for (const { hash, index, key } of write.claim ?? []) {
     const holder = state.holderOf(model, hash);
-    if (holder !== undefined && holder !== id) return { ok: false, reason: 'claimed', index, key };
+    if (holder !== undefined && holder !== result.id) return { ok: false, reason: 'claimed', index, key };
   }
   for (const { hash, successor } of write.release ?? []) {
-    if (!successor || state.holderOf(model, hash) !== id) continue;
+    if (!successor || state.holderOf(model, hash) !== result.id) continue;
     if (state.revisionOf(model, successor.id) !== successor.revision) return { ok: false, reason: 'changed' };
   }
-  return { ok: true, id, revision };
+  return result;
 }
 
 interface KnownRow {

@@ -1,9 +1,12 @@
-/** Moves a store from one database to another, byte for byte: revisions, ids, unique values, fencing tokens and the change log stay what they are. */
+/**
+ * Moves a store from one database to another, byte for byte: revisions, ids, fencing tokens and the change log stay what
+ * they are, and so do claims where both stores keep them. Otherwise the first service on the target makes its claims.
+ */
 import type { Hash } from 'node:crypto';
 import { createHash } from 'node:crypto';
 import { openStore } from './open.ts';
 import type { StoreOptions } from './options.ts';
-import type { Change, Claim, LoadPart, MaybePromise, ModelRow, Row, Store } from './store.ts';
+import type { Change, Claim, Claims, LoadPart, MaybePromise, ModelRow, Row, Store } from './store.ts';
 
 export interface MigrateProgress {
   readonly step: 'rows' | 'claims' | 'changes' | 'verify';
@@ -27,6 +30,7 @@ export interface MigrateOptions {
 export interface MigrateResult {
   readonly revision: number;
   readonly rows: number;
+  /** 0 when not both of the stores keep claims. */
   readonly claims: number;
   readonly changes: number;
   /** SHA-256 over everything that was moved, in hexadecimal; the same for both databases. */
@@ -36,7 +40,8 @@ export interface MigrateResult {
 type LoadClaim = Claim & { id: number };
 
 /** What of a store is used here. */
-type Side = Pick<Store, 'revision' | 'oldest' | 'models' | 'count' | 'scan' | 'claims' | 'changes' | 'tokens' | 'load'>;
+type Side = Pick<Store, 'revision' | 'oldest' | 'models' | 'count' | 'scan' | 'changes' | 'tokens' | 'load'> &
+  Pick<Claims, 'claims'>;
 
 /**
  * Copies `from` into `to` and compares both by count and content. No service may use either meanwhile. After an
@@ -48,7 +53,8 @@ export async function migrate(from: string, to: string, options: MigrateOptions 
   try {
     const target = await openStore(to, options.store);
     try {
-      return await copy(patient(source, options), patient(target, options), options);
+      const claiming = source.claims !== undefined && target.claims !== undefined;
+      return await copy(patient(source, claiming, options), patient(target, claiming, options), options);
     } finally {
       await target.close();
     }
@@ -57,8 +63,8 @@ export async function migrate(from: string, to: string, options: MigrateOptions 
   }
 }
 
-/** The store, each call as the options say. */
-function patient(store: Store, { attempt = (call) => call(), signal }: MigrateOptions): Side {
+/** The store, each call as the options say. @param claiming both stores keep claims */
+function patient(store: Store, claiming: boolean, { attempt = (call) => call(), signal }: MigrateOptions): Side {
   const make = <R>(call: () => MaybePromise<R>): Promise<R> =>
     attempt(async () => {
       signal?.throwIfAborted();
@@ -70,7 +76,7 @@ function patient(store: Store, { attempt = (call) => call(), signal }: MigrateOp
     models: () => make(() => store.models()),
     count: (model) => make(() => store.count(model)),
     scan: (model, after, limit) => make(() => store.scan(model, after, limit)),
-    claims: (model, after, limit) => make(() => store.claims(model, after, limit)),
+    claims: (model, after, limit) => (claiming ? make(() => store.claims!(model, after, limit)) : []),
     changes: (since, limit) => make(() => store.changes(since, limit)),
     tokens: () => make(() => store.tokens()),
     load: (part) => make(() => store.load(part)),

@@ -51,11 +51,11 @@ export interface Write {
   readonly expected?: { readonly id: number; readonly revision: number };
   /** Content after the change; with delete the final content, which only the change log keeps. */
   readonly bytes: Uint8Array;
-  /** Values to take for this row; those the row has already are no conflict. */
+  /** With a store that keeps claims: values to take for this row; those the row has already are no conflict. */
   readonly claim?: readonly Claim[];
   /**
-   * Values to give up, before those of `claim` are taken; a value that another row has taken stays with that row.
-   * `successor` is a row that holds the same value already (degraded models) and takes it over; the write fails
+   * With a store that keeps claims: values to give up, before those of `claim` are taken; a value that another row
+   * has taken stays with that row. `successor` is a row that holds the same value already (degraded models) and takes it over; the write fails
    * (`changed`) when that row is another by now.
    */
   readonly release?: readonly { readonly hash: Uint8Array; readonly successor?: Successor }[];
@@ -157,7 +157,7 @@ interface Rows {
   snapshot(): Promise<Snapshot>;
 }
 
-/** Durable changes of rows and their claims. */
+/** Durable changes of rows, and of their claims where the store keeps them. */
 export interface Commits {
   /**
    * One durable transaction; resolves when it would survive a power loss. The k-th successful member has the k-th
@@ -187,7 +187,7 @@ interface ChangeLog {
 }
 
 /** Unique values, taken and given up by commits. */
-interface Claims {
+export interface Claims {
   /** Claims of a model with their rows' ids, by hash, after the given hash, at most `limit`. */
   claims(
     model: number,
@@ -238,8 +238,12 @@ interface Transfer {
 }
 
 /** What each database does; `storeContract` of `kindred/testing` checks it. */
-export interface Store extends Rows, Commits, ChangeLog, Claims, Leases, Transfer {
-  /** True when other processes may write to the same store: reads must then learn the newest revision first. */
+export interface Store extends Rows, Commits, ChangeLog, Partial<Claims>, Leases, Transfer {
+  /**
+   * True when other processes may write to the same store: reads must then learn the newest revision first, and the
+   * store keeps claims. False: the service alone writes, its indexes say who has a unique value, and no claims are
+   * handed to the store.
+   */
   readonly shared: boolean;
 
   /**

@@ -8,7 +8,7 @@ import { describe, it } from 'node:test';
 import { CommitQueue } from '../store/commit-queue.ts';
 import { openStore } from '../store/open.ts';
 import { restore } from '../store/sqlite/backup.ts';
-import type { Change, Claim, Row, Store, Successor, Write, WriteResult } from '../store/store.ts';
+import type { Change, Claim, Claims, Row, Store, Successor, Write, WriteResult } from '../store/store.ts';
 
 /** One empty database, made for one test case. */
 export interface StoreDatabase {
@@ -29,12 +29,17 @@ export interface StoreAdapter {
   create(): Promise<StoreDatabase>;
 }
 
-type Case = (context: {
-  store: Store;
+interface Context<S = Store> {
+  store: S;
   database: StoreDatabase;
   model: number;
-  open: () => Promise<Store>;
-}) => Promise<void>;
+  open: () => Promise<S>;
+}
+
+type Case<S = Store> = (context: Context<S>) => Promise<void>;
+
+/** What several processes write to at the same time. */
+type SharedStore = Store & Claims;
 
 const bytesOf = (text: string): Uint8Array => new TextEncoder().encode(text);
 const textOf = (bytes: Uint8Array): string => new TextDecoder().decode(bytes);
@@ -69,10 +74,10 @@ export function storeContract(adapter: StoreAdapter, options: StoreContractOptio
     for (const [title, run] of Object.entries(durableCases)) {
       it(title, { skip: !durable && 'this database is gone when it is closed' }, () => inDatabase(adapter, run));
     }
-    for (const [title, run] of Object.entries(sharedCases)) {
+    for (const [title, run] of Object.entries({ ...claimCases, ...sharedCases })) {
       it(title, async (t) => {
         await inDatabase(adapter, async (context) => {
-          if (context.store.shared) await run(context);
+          if (context.store.shared) await run(context as Context<SharedStore>);
           else t.skip('one process uses this store at a time');
         });
       });
@@ -230,7 +235,6 @@ const cases: Readonly<Record<string, Case>> = {
     assert.deepEqual(await store.changes(0, 10), []);
     assert.deepEqual(await store.scan(model, 0, 10), []);
     assert.equal(await store.count(model), 0);
-    assert.deepEqual(await store.claims(model, undefined, 10), []);
   },
 
   'a model keeps its number, and no two have the same': async ({ store, model }) => {
@@ -322,21 +326,19 @@ const cases: Readonly<Record<string, Case>> = {
   },
 
   'a member that fails fails alone; the others have consecutive revisions': async ({ store, model }) => {
-    await committed(store, creation(model, 'taken', 'x', claimOf('slug')));
+    await committed(store, creation(model, 'taken'));
     const results = await commit(store, [
       creation(model, 'a'),
       creation(model, 'taken'),
-      creation(model, 'b', 'x', claimOf('free'), claimOf('slug')),
       { type: 'update', model, name: 'nobody', expected: { id: 1, revision: 1 }, bytes: bytesOf('') },
       { type: 'delete', model, name: 'taken', expected: { id: 1, revision: 7 }, bytes: bytesOf('') },
       { type: 'update', model, name: 'taken', expected: { id: 9, revision: 1 }, bytes: bytesOf('') },
       { ...creation(model, 'c'), fence: { lease: 'job', token: 1 } },
-      creation(model, 'd', 'x', claimOf('free')),
+      creation(model, 'd'),
     ]);
     assert.deepEqual(results, [
       { ok: true, id: 2, revision: 2 },
       { ok: false, reason: 'exists' },
-      { ok: false, reason: 'claimed', index: 'spec.slug', key: 'slug' },
       { ok: false, reason: 'missing' },
       { ok: false, reason: 'changed' },
       { ok: false, reason: 'changed' },
@@ -362,28 +364,19 @@ const cases: Readonly<Record<string, Case>> = {
   },
 
   'members see the effects of those before them': async ({ store, model }) => {
-    const { id } = await committed(store, creation(model, 'a', 'one', claimOf('x')));
+    const { id } = await committed(store, creation(model, 'a', 'one'));
     const results = await commit(store, [
-      {
-        type: 'delete',
-        model,
-        name: 'a',
-        expected: { id, revision: 1 },
-        bytes: bytesOf('gone'),
-        release: [releaseOf('x')],
-      },
-      creation(model, 'a', 'new', claimOf('x')),
+      { type: 'delete', model, name: 'a', expected: { id, revision: 1 }, bytes: bytesOf('gone') },
+      creation(model, 'a', 'new'),
       creation(model, 'a'),
-      creation(model, 'b', 'x', claimOf('x')),
       { type: 'update', model, name: 'a', expected: { id: 3, revision: 3 }, bytes: bytesOf('newer') },
-      { type: 'delete', model, name: 'a', bytes: bytesOf('gone again'), release: [releaseOf('x')] },
-      creation(model, 'b', 'last', claimOf('x')),
+      { type: 'delete', model, name: 'a', bytes: bytesOf('gone again') },
+      creation(model, 'b', 'last'),
     ]);
     assert.deepEqual(results, [
       { ok: true, id: 1, revision: 2 },
       { ok: true, id: 3, revision: 3 },
       { ok: false, reason: 'exists' },
-      { ok: false, reason: 'claimed', index: 'spec.slug', key: 'x' },
       { ok: true, id: 3, revision: 4 },
       { ok: true, id: 3, revision: 5 },
       { ok: true, id: 6, revision: 6 },
@@ -406,10 +399,6 @@ const cases: Readonly<Record<string, Case>> = {
         ['create', 'b', 6, 'last', undefined],
       ],
     );
-    assert.deepEqual(
-      (await store.claims(model, undefined, 10)).map((claim) => [claim.key, claim.id]),
-      [['x', 6]],
-    );
   },
 
   'two updates that saw the same row: the first wins, in one batch and in two': async ({ store, model }) => {
@@ -429,161 +418,6 @@ const cases: Readonly<Record<string, Case>> = {
     assert.deepEqual(await commit(store, [{ type: 'delete', model, name: 'a', expected: old, bytes: bytesOf('') }]), [
       { ok: false, reason: 'changed' },
     ]);
-  },
-
-  'a taken name is named before a taken value': async ({ store, model }) => {
-    await committed(store, creation(model, 'a', 'x', claimOf('x')));
-    assert.deepEqual(await commit(store, [creation(model, 'a', 'x', claimOf('x'))]), [{ ok: false, reason: 'exists' }]);
-  },
-
-  'the first taken value in the order of the claims is named': async ({ store, model }) => {
-    await committed(store, creation(model, 'a', 'x', claimOf('1', 'one'), claimOf('2', 'two')));
-    assert.deepEqual(await commit(store, [creation(model, 'b', 'x', claimOf('2', 'two'), claimOf('1', 'one'))]), [
-      { ok: false, reason: 'claimed', index: 'two', key: '2' },
-    ]);
-  },
-
-  'values are taken for one model': async ({ store, model }) => {
-    const other = await store.modelNumber('demo.example.com', 'Author');
-    await committed(store, creation(model, 'a', 'x', claimOf('x')));
-    await committed(store, creation(other, 'a', 'x', claimOf('x')));
-    assert.equal((await store.claims(other, undefined, 10)).length, 1);
-  },
-
-  'a refused write leaves no value taken and none given up': async ({ store, model }) => {
-    const held = await committed(store, creation(model, 'a', 'x', claimOf('mine')));
-    await committed(store, creation(model, 'b', 'x', claimOf('theirs')));
-    const update: Write = {
-      type: 'update',
-      model,
-      name: 'a',
-      expected: held,
-      bytes: bytesOf('y'),
-      release: [releaseOf('mine')],
-      claim: [claimOf('fresh'), claimOf('theirs')],
-    };
-    assert.deepEqual(await commit(store, [update]), [
-      { ok: false, reason: 'claimed', index: 'spec.slug', key: 'theirs' },
-    ]);
-    const claims = await store.claims(model, undefined, 10);
-    assert.deepEqual(claims.map((claim) => [claim.key, claim.id]).toSorted(), [
-      ['mine', 1],
-      ['theirs', 2],
-    ]);
-  },
-
-  'an update may take what its row has already, and give up what it has': async ({ store, model }) => {
-    const held = await committed(store, creation(model, 'a', 'x', claimOf('one'), claimOf('two')));
-    await committed(store, {
-      type: 'update',
-      model,
-      name: 'a',
-      expected: held,
-      bytes: bytesOf('y'),
-      claim: [claimOf('two'), claimOf('three')],
-      release: [releaseOf('one')],
-    });
-    await committed(store, creation(model, 'b', 'x', claimOf('one')));
-    assert.deepEqual((await store.claims(model, undefined, 10)).map((claim) => [claim.key, claim.id]).toSorted(), [
-      ['one', 3],
-      ['three', 1],
-      ['two', 1],
-    ]);
-  },
-
-  'a value that another row has taken is not given up for it': async ({ store, model }) => {
-    await committed(store, creation(model, 'holder', 'x', claimOf('v')));
-    const twin = await committed(store, creation(model, 'twin'));
-    await committed(store, {
-      type: 'update',
-      model,
-      name: 'twin',
-      expected: twin,
-      bytes: bytesOf('y'),
-      release: [releaseOf('v')],
-    });
-    assert.deepEqual(
-      (await store.claims(model, undefined, 10)).map((claim) => claim.id),
-      [1],
-    );
-  },
-
-  'a successor takes the value over; the write fails when it is gone or another by now': async ({ store, model }) => {
-    const holder = await committed(store, creation(model, 'holder', 'x', claimOf('v'), claimOf('w')));
-    const twin = await committed(store, creation(model, 'twin'));
-    const deletion = { type: 'delete', model, name: 'holder', expected: holder, bytes: bytesOf('') } as const;
-    for (const other of [
-      { id: 99, revision: 99 },
-      { ...twin, revision: twin.revision + 1 },
-    ]) {
-      const release = [releaseOf('v', twin), releaseOf('w', other)];
-      assert.deepEqual(await commit(store, [{ ...deletion, release }]), [{ ok: false, reason: 'changed' }]);
-    }
-    await committed(store, { ...deletion, release: [releaseOf('v', twin), releaseOf('w')] });
-    assert.deepEqual(
-      (await store.claims(model, undefined, 10)).map((claim) => [claim.key, claim.id]),
-      [['v', twin.id]],
-    );
-    assert.deepEqual(await commit(store, [creation(model, 'next', 'x', claimOf('v'))]), [
-      { ok: false, reason: 'claimed', index: 'spec.slug', key: 'v' },
-    ]);
-    await committed(store, creation(model, 'other', 'x', claimOf('w')));
-  },
-
-  'claims come by hash, after a hash, at most the limit': async ({ store, model }) => {
-    const keys = Array.from({ length: 25 }, (_, i) => `key-${i}`);
-    await commit(
-      store,
-      keys.map((key) => creation(model, key, 'x', claimOf(key))),
-    );
-    const found: (Claim & { id: number })[] = [];
-    for (;;) {
-      const part = await store.claims(model, found.at(-1)?.hash, 10);
-      if (part.length === 0) break;
-      assert.ok(part.length <= 10);
-      found.push(...part);
-    }
-    assert.deepEqual(
-      found.map((claim) => Buffer.from(claim.hash).toString('hex')),
-      keys.map((key) => Buffer.from(claimOf(key).hash).toString('hex')).toSorted(),
-    );
-    assert.ok(found.every((claim) => claim.index === 'spec.slug' && claim.key === `key-${claim.id - 1}`));
-  },
-
-  'claims are put right only for rows that are as they were read': async ({ store, model }) => {
-    await commit(
-      store,
-      ['a', 'b', 'c', 'd'].map((name) => creation(model, name, 'x', claimOf(name))),
-    );
-    const [changed] = await commit(store, [{ type: 'update', model, name: 'd', bytes: bytesOf('y') }]);
-    assert.ok(changed?.ok);
-    const left = await store.mendClaims(
-      model,
-      [
-        { ...claimOf('new'), id: 3, revision: 3 },
-        { ...claimOf('a'), id: 2, revision: 2 },
-        { ...claimOf('c'), id: 2, revision: 2 },
-        { ...claimOf('late'), id: 4, revision: 4 },
-        { ...claimOf('gone'), id: 9, revision: 9 },
-      ],
-      [
-        { hash: claimOf('b').hash, id: 1, revision: 1 },
-        { hash: claimOf('c').hash, id: 3, revision: 3 },
-        { hash: claimOf('d').hash, id: 4, revision: 4 },
-        { hash: claimOf('a').hash, id: 1, revision: undefined },
-      ],
-    );
-    assert.equal(left, 4);
-    assert.deepEqual((await store.claims(model, undefined, 10)).map((claim) => [claim.key, claim.id]).toSorted(), [
-      ['a', 1],
-      ['b', 2],
-      ['c', 2],
-      ['d', 4],
-      ['new', 3],
-    ]);
-    await commit(store, [{ type: 'delete', model, name: 'b', bytes: bytesOf('x') }]);
-    assert.equal(await store.mendClaims(model, [], [{ hash: claimOf('b').hash, id: 2, revision: undefined }]), 0);
-    assert.ok((await store.claims(model, undefined, 10)).every((claim) => claim.key !== 'b'));
   },
 
   'the change log has every change in order, with the content before and after and the time': async ({
@@ -805,7 +639,7 @@ const cases: Readonly<Record<string, Case>> = {
     ];
     const results = await commit(
       store,
-      names.map((name) => ({ type: 'create', model, name, bytes: bytesOf(name), claim: [claimOf(name)] })),
+      names.map((name) => creation(model, name, name)),
     );
     assert.ok(
       results.every((result) => result.ok),
@@ -813,7 +647,7 @@ const cases: Readonly<Record<string, Case>> = {
     );
     await committed(store, { type: 'create', model, name: 'big', bytes: megabyte });
     await committed(store, { type: 'create', model, name: 'empty', bytes: new Uint8Array() });
-    await committed(store, creation(model, 'nul', 'a\0b', claimOf('k\0\u{10ffff}\n')));
+    await committed(store, creation(model, 'nul', 'a\0b'));
     const rows = await allRows(store, model);
     assert.deepEqual(
       rows.slice(0, names.length).map((row) => [row.name, textOf(row.bytes)]),
@@ -822,8 +656,6 @@ const cases: Readonly<Record<string, Case>> = {
     assert.deepEqual(Buffer.from(rows.find((row) => row.name === 'big')!.bytes), Buffer.from(megabyte));
     assert.equal(rows.find((row) => row.name === 'empty')!.bytes.byteLength, 0);
     assert.equal(textOf(rows.find((row) => row.name === 'nul')!.bytes), 'a\0b');
-    const keys = (await store.claims(model, undefined, 100)).map((claim) => claim.key);
-    assert.deepEqual(keys.toSorted(), [...names, 'k\0\u{10ffff}\n'].toSorted());
     const changes = await allChanges(store);
     assert.deepEqual(
       changes.slice(0, names.length).map((change) => change.name),
@@ -887,10 +719,6 @@ const cases: Readonly<Record<string, Case>> = {
     await writersAgainst([store], model);
   },
 
-  'of many that take the same value at the same time exactly one succeeds': async ({ store, model }) => {
-    await raceFor([store], model);
-  },
-
   'what load put in is read as it is, and the store goes on from there': async ({ store, model }) => {
     await store.load({ models: [{ number: 41, group: 'g', kind: 'K' }] });
     await store.load({
@@ -900,7 +728,6 @@ const cases: Readonly<Record<string, Case>> = {
         { id: 8, revision: 8, name: 'b', bytes: bytesOf('y') },
       ],
     });
-    await store.load({ model, claims: [{ ...claimOf('k'), id: 7 }] });
     const changes: Change[] = [
       { revision: 8, type: 'create', model, id: 8, name: 'b', bytes: bytesOf('y'), time },
       { revision: 9, type: 'update', model, id: 7, name: 'a', bytes: bytesOf('x'), before: bytesOf('w'), time },
@@ -926,10 +753,7 @@ const cases: Readonly<Record<string, Case>> = {
       { id: 7, revision: 9, name: 'a', text: 'x' },
       { id: 8, revision: 8, name: 'b', text: 'y' },
     ]);
-    assert.deepEqual(await commit(store, [creation(model, 'c', 'x', claimOf('k')), creation(model, 'c')]), [
-      { ok: false, reason: 'claimed', index: 'spec.slug', key: 'k' },
-      { ok: true, id: 10, revision: 10 },
-    ]);
+    assert.deepEqual(await committed(store, creation(model, 'c')), { id: 10, revision: 10 });
     assert.notEqual(await store.modelNumber('g', 'L'), 41);
   },
 
@@ -999,7 +823,7 @@ const cases: Readonly<Record<string, Case>> = {
 
 const durableCases: Readonly<Record<string, Case>> = {
   'a store that is opened again has everything': async ({ store, model, open }) => {
-    const a = await committed(store, creation(model, 'a', 'one', claimOf('x')));
+    const a = await committed(store, creation(model, 'a', 'one'));
     await committed(store, { type: 'update', model, name: 'a', expected: a, bytes: bytesOf('two') });
     await committed(store, creation(model, 'b'));
     const lease = await store.acquireLease('job', 'me', 1000, time);
@@ -1017,14 +841,241 @@ const durableCases: Readonly<Record<string, Case>> = {
       (await again.changes(1, 10)).map((change) => change.revision),
       [2, 3],
     );
-    assert.equal((await again.claims(model, undefined, 10)).length, 1);
     assert.equal(await again.acquireLease('job', 'you', 1000, time), undefined);
     assert.equal((await again.acquireLease('job', 'me', 1000, time))?.token, lease?.token);
     assert.deepEqual(await committed(again, creation(model, 'c')), { id: 4, revision: 4 });
   },
 };
 
-const sharedCases: Readonly<Record<string, Case>> = {
+const claimCases: Readonly<Record<string, Case<SharedStore>>> = {
+  'a new store has no claims': async ({ store, model }) => {
+    assert.deepEqual(await store.claims(model, undefined, 10), []);
+  },
+
+  'a member whose value is taken fails alone, and takes no other value': async ({ store, model }) => {
+    await committed(store, creation(model, 'taken', 'x', claimOf('slug')));
+    const results = await commit(store, [
+      creation(model, 'b', 'x', claimOf('free'), claimOf('slug')),
+      creation(model, 'd', 'x', claimOf('free')),
+    ]);
+    assert.deepEqual(results, [
+      { ok: false, reason: 'claimed', index: 'spec.slug', key: 'slug' },
+      { ok: true, id: 2, revision: 2 },
+    ]);
+  },
+
+  'a value is free for the members after the one that gives it up': async ({ store, model }) => {
+    const { id } = await committed(store, creation(model, 'a', 'one', claimOf('x')));
+    const release = [releaseOf('x')];
+    const results = await commit(store, [
+      { type: 'delete', model, name: 'a', expected: { id, revision: 1 }, bytes: bytesOf('gone'), release },
+      creation(model, 'a', 'new', claimOf('x')),
+      creation(model, 'b', 'x', claimOf('x')),
+      { type: 'update', model, name: 'a', expected: { id: 3, revision: 3 }, bytes: bytesOf('newer') },
+      { type: 'delete', model, name: 'a', bytes: bytesOf('gone again'), release },
+      creation(model, 'b', 'last', claimOf('x')),
+    ]);
+    assert.deepEqual(results, [
+      { ok: true, id: 1, revision: 2 },
+      { ok: true, id: 3, revision: 3 },
+      { ok: false, reason: 'claimed', index: 'spec.slug', key: 'x' },
+      { ok: true, id: 3, revision: 4 },
+      { ok: true, id: 3, revision: 5 },
+      { ok: true, id: 6, revision: 6 },
+    ]);
+    assert.deepEqual(
+      (await store.claims(model, undefined, 10)).map((claim) => [claim.key, claim.id]),
+      [['x', 6]],
+    );
+  },
+
+  'a taken name is named before a taken value': async ({ store, model }) => {
+    await committed(store, creation(model, 'a', 'x', claimOf('x')));
+    assert.deepEqual(await commit(store, [creation(model, 'a', 'x', claimOf('x'))]), [{ ok: false, reason: 'exists' }]);
+  },
+
+  'the first taken value in the order of the claims is named': async ({ store, model }) => {
+    await committed(store, creation(model, 'a', 'x', claimOf('1', 'one'), claimOf('2', 'two')));
+    assert.deepEqual(await commit(store, [creation(model, 'b', 'x', claimOf('2', 'two'), claimOf('1', 'one'))]), [
+      { ok: false, reason: 'claimed', index: 'two', key: '2' },
+    ]);
+  },
+
+  'values are taken for one model': async ({ store, model }) => {
+    const other = await store.modelNumber('demo.example.com', 'Author');
+    await committed(store, creation(model, 'a', 'x', claimOf('x')));
+    await committed(store, creation(other, 'a', 'x', claimOf('x')));
+    assert.equal((await store.claims(other, undefined, 10)).length, 1);
+  },
+
+  'a refused write leaves no value taken and none given up': async ({ store, model }) => {
+    const held = await committed(store, creation(model, 'a', 'x', claimOf('mine')));
+    await committed(store, creation(model, 'b', 'x', claimOf('theirs')));
+    const update: Write = {
+      type: 'update',
+      model,
+      name: 'a',
+      expected: held,
+      bytes: bytesOf('y'),
+      release: [releaseOf('mine')],
+      claim: [claimOf('fresh'), claimOf('theirs')],
+    };
+    assert.deepEqual(await commit(store, [update]), [
+      { ok: false, reason: 'claimed', index: 'spec.slug', key: 'theirs' },
+    ]);
+    const claims = await store.claims(model, undefined, 10);
+    assert.deepEqual(claims.map((claim) => [claim.key, claim.id]).toSorted(), [
+      ['mine', 1],
+      ['theirs', 2],
+    ]);
+  },
+
+  'an update may take what its row has already, and give up what it has': async ({ store, model }) => {
+    const held = await committed(store, creation(model, 'a', 'x', claimOf('one'), claimOf('two')));
+    await committed(store, {
+      type: 'update',
+      model,
+      name: 'a',
+      expected: held,
+      bytes: bytesOf('y'),
+      claim: [claimOf('two'), claimOf('three')],
+      release: [releaseOf('one')],
+    });
+    await committed(store, creation(model, 'b', 'x', claimOf('one')));
+    assert.deepEqual((await store.claims(model, undefined, 10)).map((claim) => [claim.key, claim.id]).toSorted(), [
+      ['one', 3],
+      ['three', 1],
+      ['two', 1],
+    ]);
+  },
+
+  'a value that another row has taken is not given up for it': async ({ store, model }) => {
+    await committed(store, creation(model, 'holder', 'x', claimOf('v')));
+    const twin = await committed(store, creation(model, 'twin'));
+    await committed(store, {
+      type: 'update',
+      model,
+      name: 'twin',
+      expected: twin,
+      bytes: bytesOf('y'),
+      release: [releaseOf('v')],
+    });
+    assert.deepEqual(
+      (await store.claims(model, undefined, 10)).map((claim) => claim.id),
+      [1],
+    );
+  },
+
+  'a successor takes the value over; the write fails when it is gone or another by now': async ({ store, model }) => {
+    const holder = await committed(store, creation(model, 'holder', 'x', claimOf('v'), claimOf('w')));
+    const twin = await committed(store, creation(model, 'twin'));
+    const deletion = { type: 'delete', model, name: 'holder', expected: holder, bytes: bytesOf('') } as const;
+    for (const other of [
+      { id: 99, revision: 99 },
+      { ...twin, revision: twin.revision + 1 },
+    ]) {
+      const release = [releaseOf('v', twin), releaseOf('w', other)];
+      assert.deepEqual(await commit(store, [{ ...deletion, release }]), [{ ok: false, reason: 'changed' }]);
+    }
+    await committed(store, { ...deletion, release: [releaseOf('v', twin), releaseOf('w')] });
+    assert.deepEqual(
+      (await store.claims(model, undefined, 10)).map((claim) => [claim.key, claim.id]),
+      [['v', twin.id]],
+    );
+    assert.deepEqual(await commit(store, [creation(model, 'next', 'x', claimOf('v'))]), [
+      { ok: false, reason: 'claimed', index: 'spec.slug', key: 'v' },
+    ]);
+    await committed(store, creation(model, 'other', 'x', claimOf('w')));
+  },
+
+  'claims come by hash, after a hash, at most the limit': async ({ store, model }) => {
+    const keys = Array.from({ length: 25 }, (_, i) => `key-${i}`);
+    await commit(
+      store,
+      keys.map((key) => creation(model, key, 'x', claimOf(key))),
+    );
+    const found: (Claim & { id: number })[] = [];
+    for (;;) {
+      const part = await store.claims(model, found.at(-1)?.hash, 10);
+      if (part.length === 0) break;
+      assert.ok(part.length <= 10);
+      found.push(...part);
+    }
+    assert.deepEqual(
+      found.map((claim) => Buffer.from(claim.hash).toString('hex')),
+      keys.map((key) => Buffer.from(claimOf(key).hash).toString('hex')).toSorted(),
+    );
+    assert.ok(found.every((claim) => claim.index === 'spec.slug' && claim.key === `key-${claim.id - 1}`));
+  },
+
+  'claims are put right only for rows that are as they were read': async ({ store, model }) => {
+    await commit(
+      store,
+      ['a', 'b', 'c', 'd'].map((name) => creation(model, name, 'x', claimOf(name))),
+    );
+    const [changed] = await commit(store, [{ type: 'update', model, name: 'd', bytes: bytesOf('y') }]);
+    assert.ok(changed?.ok);
+    const left = await store.mendClaims(
+      model,
+      [
+        { ...claimOf('new'), id: 3, revision: 3 },
+        { ...claimOf('a'), id: 2, revision: 2 },
+        { ...claimOf('c'), id: 2, revision: 2 },
+        { ...claimOf('late'), id: 4, revision: 4 },
+        { ...claimOf('gone'), id: 9, revision: 9 },
+      ],
+      [
+        { hash: claimOf('b').hash, id: 1, revision: 1 },
+        { hash: claimOf('c').hash, id: 3, revision: 3 },
+        { hash: claimOf('d').hash, id: 4, revision: 4 },
+        { hash: claimOf('a').hash, id: 1, revision: undefined },
+      ],
+    );
+    assert.equal(left, 4);
+    assert.deepEqual((await store.claims(model, undefined, 10)).map((claim) => [claim.key, claim.id]).toSorted(), [
+      ['a', 1],
+      ['b', 2],
+      ['c', 2],
+      ['d', 4],
+      ['new', 3],
+    ]);
+    await commit(store, [{ type: 'delete', model, name: 'b', bytes: bytesOf('x') }]);
+    assert.equal(await store.mendClaims(model, [], [{ hash: claimOf('b').hash, id: 2, revision: undefined }]), 0);
+    assert.ok((await store.claims(model, undefined, 10)).every((claim) => claim.key !== 'b'));
+  },
+
+  'of many that take the same value at the same time exactly one succeeds': async ({ store, model }) => {
+    await raceFor([store], model);
+  },
+
+  'any text can be a value': async ({ store, model }) => {
+    const keys = ['', ' ', 'a', 'A', 'ä', 'a\u0308', "'", '%_\\', 'k\0\u{10ffff}\n', 'x'.repeat(2_000)];
+    await commit(
+      store,
+      keys.map((key, i) => creation(model, `n${i}`, 'x', claimOf(key))),
+    );
+    const found = (await store.claims(model, undefined, 100)).map((claim) => claim.key);
+    assert.deepEqual(found.toSorted(), keys.toSorted());
+  },
+
+  'claims that load put in are taken': async ({ store, model }) => {
+    await store.load({ model, rows: [{ id: 7, revision: 9, name: 'a', bytes: bytesOf('x') }] });
+    await store.load({ model, claims: [{ ...claimOf('k'), id: 7 }] });
+    await store.load({ revision: 9, oldest: 9 });
+    assert.deepEqual(await commit(store, [creation(model, 'c', 'x', claimOf('k')), creation(model, 'c')]), [
+      { ok: false, reason: 'claimed', index: 'spec.slug', key: 'k' },
+      { ok: true, id: 10, revision: 10 },
+    ]);
+  },
+
+  'claims are there when the store is opened again': async ({ store, model, open }) => {
+    await committed(store, creation(model, 'a', 'one', claimOf('x')));
+    await store.close();
+    assert.equal((await (await open()).claims(model, undefined, 10)).length, 1);
+  },
+};
+
+const sharedCases: Readonly<Record<string, Case<SharedStore>>> = {
   'what one acknowledged the other reads at once': async ({ store, model, open }) => {
     const other = await open();
     assert.equal(await other.modelNumber('demo.example.com', 'Article'), model);
@@ -1219,8 +1270,10 @@ async function randomBatches(store: Store, model: number, seed: number): Promise
         name,
         ...(row && random() < 0.5 && { expected: { id: row.id, revision: row.revision } }),
         bytes: bytesOf(`round ${round} ${below(1000)}`),
-        claim: type === 'delete' ? [] : someKeys().map((key) => claimOf(key)),
-        release: type === 'create' ? [] : release,
+        ...(store.shared && {
+          claim: type === 'delete' ? [] : someKeys().map((key) => claimOf(key)),
+          release: type === 'create' ? [] : release,
+        }),
       };
     });
     const results = await commit(store, batch);
@@ -1238,7 +1291,7 @@ async function randomBatches(store: Store, model: number, seed: number): Promise
     note,
   );
   assert.deepEqual(
-    new Map((await store.claims(model, undefined, 100)).map((claim) => [claim.key, claim.id])),
+    new Map((await (store.claims?.(model, undefined, 100) ?? [])).map((claim) => [claim.key, claim.id])),
     plain.claims,
     note,
   );

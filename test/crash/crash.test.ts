@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { openStore } from '../../src/store/open.ts';
-import type { Store } from '../../src/store/store.ts';
+import type { Claims, Store } from '../../src/store/store.ts';
 import { databaseAdapters, mariadbServer, postgresServer } from '../servers.ts';
+import { MapMedium } from '../spec/map-store.ts';
 import { crashRound, Witness } from './crash.ts';
 import type { Line } from './writer.ts';
+import { slugClaim } from './writer.ts';
 
 for (const adapter of databaseAdapters()) {
   describe(`crash on ${adapter.name}`, () => {
@@ -32,15 +33,14 @@ for (const adapter of databaseAdapters()) {
 describe('the comparison after a crash', () => {
   const bytes = (op: string): Uint8Array => Buffer.from(JSON.stringify({ op, slug: op, padding: '' }));
 
-  async function stored(run: (store: Store, said: Line[]) => Promise<void>): Promise<void> {
-    const store = await openStore('sqlite::memory:');
+  async function stored(run: (store: Store & Claims, said: Line[]) => Promise<void>): Promise<void> {
+    const store = (await new MapMedium().open()) as Store & Claims;
     try {
       const model = await store.modelNumber('crash.example.com', 'Thing');
       const said: Line[] = [];
       for (const op of ['a', 'b']) {
         said.push({ say: 'try', op });
         const write = { type: 'create', model, name: op, bytes: bytes(op) } as const;
-        const { slugClaim } = await import('./writer.ts');
         const [result] = await store.commit([{ ...write, claim: [slugClaim(op)] }], 1);
         assert.ok(result?.ok);
         said.push({ say: 'ack', op, id: result.id, revision: result.revision });

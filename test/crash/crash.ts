@@ -4,7 +4,7 @@ import type { ChildProcess } from 'node:child_process';
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { openStore } from '../../src/store/open.ts';
-import type { Row, Store } from '../../src/store/store.ts';
+import type { Claims, Row, Store } from '../../src/store/store.ts';
 import type { DatabaseServer } from '../servers.ts';
 import type { Content, Line } from './writer.ts';
 import { slugClaim } from './writer.ts';
@@ -76,6 +76,16 @@ export class Witness {
       this.#rows,
       'the rows are not what the change log says',
     );
+    if (store.claims) await this.#checkClaims(store as Store & Claims, model);
+    this.tally.acknowledged += acknowledged.size;
+    this.tally.refused += refused.size;
+    this.tally.unansweredApplied += [...applied].filter((op) => !acknowledged.has(op)).length;
+    this.tally.unansweredLost += [...tried].filter(
+      (op) => !applied.has(op) && !acknowledged.has(op) && !refused.has(op),
+    ).length;
+  }
+
+  async #checkClaims(store: Claims, model: number): Promise<void> {
     const claims = await all((last: { hash: Uint8Array } | undefined) => store.claims(model, last?.hash, 500));
     const expected = [...this.#rows.values()].map((row) => {
       const { slug } = JSON.parse(row.text) as Content;
@@ -86,12 +96,6 @@ export class Witness {
       expected.toSorted(),
       'the unique values taken are not those of the rows',
     );
-    this.tally.acknowledged += acknowledged.size;
-    this.tally.refused += refused.size;
-    this.tally.unansweredApplied += [...applied].filter((op) => !acknowledged.has(op)).length;
-    this.tally.unansweredLost += [...tried].filter(
-      (op) => !applied.has(op) && !acknowledged.has(op) && !refused.has(op),
-    ).length;
   }
 }
 

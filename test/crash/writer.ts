@@ -45,6 +45,7 @@ async function main(url: string, round: string): Promise<void> {
   const store = await openStore(url);
   const model = await store.modelNumber('crash.example.com', 'Thing');
   const queue = new CommitQueue(store, { now: Date.now });
+  const keepsClaims = store.claims !== undefined;
   let going = true;
   process.stdin.on('end', () => {
     going = false;
@@ -99,8 +100,10 @@ async function main(url: string, round: string): Promise<void> {
           name,
           ...(row && { expected: { id: row.id, revision: row.revision } }),
           bytes,
-          claim: type === 'delete' ? [] : [slugClaim(content.slug)],
-          release: old ? [{ hash: old.hash }] : [],
+          ...(keepsClaims && {
+            claim: type === 'delete' ? [] : [slugClaim(content.slug)],
+            release: old ? [{ hash: old.hash }] : [],
+          }),
         });
         if (!result.ok) {
           tell({ say: 'not', op, reason: result.reason });

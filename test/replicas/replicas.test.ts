@@ -203,7 +203,7 @@ for (const adapter of databaseAdapters().filter(({ kind }) => kind !== 'sqlite')
         const model = (await store.models()).find(({ kind }) => kind === 'Note')!.number;
         const keys = new Set<string>();
         for (let after: Uint8Array | undefined; ; ) {
-          const page = await store.claims(model, after, 500);
+          const page = await store.claims!(model, after, 500);
           if (page.length === 0) break;
           for (const { key } of page) keys.add(key);
           after = page.at(-1)!.hash;

@@ -182,7 +182,8 @@ for (const adapter of databaseAdapters()) {
       for (const drop of [true, false]) {
         if (!drop && adapter.kind !== 'mariadb') continue;
         await directly(adapter.kind, database.url, {
-          sqlite: "DROP INDEX changes_by_model; UPDATE meta SET value = 1 WHERE key = 'version'",
+          sqlite:
+            "DROP INDEX changes_by_model; CREATE TABLE claims (hash BLOB); UPDATE meta SET value = 1 WHERE key = 'version'",
           postgres: `DROP INDEX kindred_changes_by_model; ${back}`,
           mariadb: `${drop ? 'DROP INDEX kindred_changes_by_model ON kindred_changes; ' : ''}${back}`,
         });

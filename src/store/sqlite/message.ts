@@ -3,21 +3,13 @@
  * buffer that holds all its bytes and is handed over: cloning a list of small buffers would copy the memory pool behind each.
  */
 import { changeTypes } from '../limits.ts';
-import type { Claim, HeldClaim, Lease, LoadPart, Write, WriteResult } from '../store.ts';
+import type { Lease, LoadPart, Write, WriteResult } from '../store.ts';
 import type { SqliteWriter } from './writer.ts';
 
 /** What the writer can be asked for: the request and the response of each operation. */
 export interface Operations {
   commit: { request: { batch: PackedBatch; time: number }; response: readonly WriteResult[] };
   modelNumber: { request: { group: string; kind: string }; response: number };
-  mendClaims: {
-    request: {
-      model: number;
-      add: readonly (Claim & { id: number; revision: number })[];
-      remove: readonly HeldClaim[];
-    };
-    response: number;
-  };
   compact: { request: { keep: number; time: number }; response: number };
   acquireLease: { request: { name: string; holder: string; ttl: number; now: number }; response: Lease | undefined };
   releaseLease: { request: { lease: Lease }; response: undefined };
@@ -49,8 +41,6 @@ export function perform(writer: SqliteWriter, message: Exclude<RequestMessage, {
       return writer.commit(unpackBatch(request.batch), request.time);
     case 'modelNumber':
       return writer.modelNumber(request.group, request.kind);
-    case 'mendClaims':
-      return writer.mendClaims(request.model, request.add, request.remove);
     case 'compact':
       return writer.compact(request.keep, request.time);
     case 'acquireLease':
@@ -79,35 +69,17 @@ export interface PackedBatch {
 }
 
 export function packBatch(writes: readonly Write[]): PackedBatch {
-  let length = 0;
-  for (const write of writes) {
-    length += write.bytes.byteLength;
-    for (const { hash } of write.claim ?? []) length += hash.byteLength;
-    for (const { hash } of write.release ?? []) length += hash.byteLength;
-  }
+  const length = writes.reduce((sum, write) => sum + write.bytes.byteLength, 0);
   const bytes = new Uint8Array(new ArrayBuffer(length));
   const values: (string | number)[] = [writes.length];
   let offset = 0;
-  const put = (part: Uint8Array): void => {
-    bytes.set(part, offset);
-    offset += part.byteLength;
-    values.push(part.byteLength);
-  };
   for (const write of writes) {
     values.push(changeTypes.indexOf(write.type), write.model, write.name);
     values.push(write.expected?.id ?? -1, write.expected?.revision ?? -1);
     values.push(write.fence?.lease ?? '', write.fence?.token ?? -1);
-    put(write.bytes);
-    values.push(write.claim?.length ?? 0);
-    for (const { hash, index, key } of write.claim ?? []) {
-      values.push(index, key);
-      put(hash);
-    }
-    values.push(write.release?.length ?? 0);
-    for (const { hash, successor } of write.release ?? []) {
-      values.push(successor?.id ?? -1, successor?.revision ?? -1);
-      put(hash);
-    }
+    values.push(write.bytes.byteLength);
+    bytes.set(write.bytes, offset);
+    offset += write.bytes.byteLength;
   }
   return { values, bytes };
 }
@@ -117,27 +89,18 @@ export function unpackBatch({ values, bytes }: PackedBatch): Write[] {
   let offset = 0;
   const number = (): number => values[position++] as number;
   const text = (): string => values[position++] as string;
-  const part = (): Uint8Array => {
-    const length = number();
-    offset += length;
-    return bytes.subarray(offset - length, offset);
-  };
-  const list = <T>(element: () => T): T[] => Array.from({ length: number() }, element);
-  return list(() => {
+  return Array.from({ length: number() }, () => {
     const type = changeTypes[number()]!;
     const [model, name, id, revision, lease, token] = [number(), text(), number(), number(), text(), number()];
+    const length = number();
+    offset += length;
     return {
       type,
       model,
       name,
       ...(id >= 0 && { expected: { id, revision } }),
       ...(token >= 0 && { fence: { lease, token } }),
-      bytes: part(),
-      claim: list(() => ({ index: text(), key: text(), hash: part() })),
-      release: list(() => {
-        const successor = { id: number(), revision: number() };
-        return { hash: part(), ...(successor.id >= 0 && { successor }) };
-      }),
+      bytes: bytes.subarray(offset - length, offset),
     };
   });
 }

@@ -2,7 +2,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { expired } from '../failure.ts';
 import { changesBytes, changeTypes } from '../limits.ts';
-import type { Change, ChangesNarrowing, Claim, ModelRow, Row, TextRow, Tokens } from '../store.ts';
+import type { Change, ChangesNarrowing, ModelRow, Row, TextRow, Tokens } from '../store.ts';
 import { firstToken } from './tables.ts';
 
 type ChangeRow = Omit<Change, 'type' | 'before'> & { type: number; before: Uint8Array | null };
@@ -78,14 +78,6 @@ export class SqliteReader {
   models(): ModelRow[] {
     const rows = this.#db.prepare('SELECT number, group_name AS "group", kind FROM models ORDER BY number').all();
     return rows.map((row) => ({ ...row }) as unknown as ModelRow);
-  }
-
-  claims(model: number, after: Uint8Array | undefined, limit: number): (Claim & { id: number })[] {
-    return this.#db
-      .prepare(
-        'SELECT hash, index_name AS "index", key, id FROM claims WHERE model = ? AND hash > ? ORDER BY hash LIMIT ?',
-      )
-      .all(model, after ?? new Uint8Array(), limit) as unknown as (Claim & { id: number })[];
   }
 
   tokens(): Tokens {

@@ -10,8 +10,6 @@ import { notReady } from '../failure.ts';
 import type {
   Change,
   ChangesNarrowing,
-  Claim,
-  HeldClaim,
   Lease,
   LoadPart,
   ModelRow,
@@ -230,19 +228,6 @@ class SqliteStore implements Store {
     return this.#read(() => this.#medium.snapshot());
   }
 
-  claims(model: number, after: Uint8Array | undefined, limit: number): readonly (Claim & { id: number })[] {
-    return this.#read(() => this.#reader.claims(model, after, limit));
-  }
-
-  mendClaims(
-    model: number,
-    add: readonly (Claim & { id: number; revision: number })[],
-    remove: readonly HeldClaim[],
-  ): Promise<number> {
-    const detached = <T extends { readonly hash: Uint8Array }>(claim: T): T => ({ ...claim, hash: alone(claim.hash) });
-    return this.#medium.writer.request('mendClaims', { model, add: add.map(detached), remove: remove.map(detached) });
-  }
-
   changes(since: number, limit: number, narrow?: ChangesNarrowing): readonly Change[] {
     return this.#read(() => this.#reader.changes(since, limit, narrow));
   }
@@ -349,9 +334,4 @@ function guarded<T>(connection: DatabaseSync, body: () => T): T {
     if (errcode === undefined) throw error;
     throw translate({ errcode, message: message ?? '', committing: false });
   }
-}
-
-/** The bytes without the memory pool that they may lie in, so that only they cross to the thread. */
-function alone(bytes: Uint8Array): Uint8Array {
-  return bytes.buffer.byteLength === bytes.byteLength ? bytes : new Uint8Array(bytes);
 }

@@ -28,6 +28,7 @@ const migrations: readonly string[] = [
   CREATE TABLE jumps (target INTEGER PRIMARY KEY, origin INTEGER NOT NULL) STRICT;
   `,
   'CREATE INDEX changes_by_model ON changes (model)',
+  'DROP TABLE claims',
 ];
 
 const oldestSqlite = [3, 51, 3];

@@ -1,9 +1,9 @@
 /** Everything that changes a SQLite store, synchronous: in the worker thread for a file, in the main thread for memory. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import type { WriteState } from '../decide.ts';
-import { decide, planClaimRepair } from '../decide.ts';
+import type { RowState } from '../decide.ts';
+import { decideRow } from '../decide.ts';
 import { changeTypes, compactRows, restoreGap } from '../limits.ts';
-import type { Claim, HeldClaim, Lease, LoadPart, Successor, Write, WriteResult } from '../store.ts';
+import type { Lease, LoadPart, Write, WriteResult } from '../store.ts';
 import { firstToken, readMeta } from './tables.ts';
 
 /** The statement that makes a transaction durable failed: `cause` is SQLite's error. */
@@ -18,17 +18,9 @@ export class SqliteWriter {
   readonly #db: DatabaseSync;
   readonly #statements = new Map<string, StatementSync>();
   /** What is stored, with the changes of the transaction that is open. */
-  readonly #state: WriteState = {
+  readonly #state: RowState = {
     row: (model, name) =>
       this.#sql('SELECT id, revision FROM objects WHERE model = ? AND name = ?').get(model, name) as Head | undefined,
-    revisionOf: (model, id) => {
-      const row = this.#sql('SELECT revision FROM objects WHERE id = ? AND model = ?').get(id, model);
-      return (row as { revision: number } | undefined)?.revision;
-    },
-    holderOf: (model, hash) => {
-      const claim = this.#sql('SELECT id FROM claims WHERE model = ? AND hash = ?').get(model, hash);
-      return (claim as { id: number } | undefined)?.id;
-    },
     lease: (name) =>
       this.#sql('SELECT token, expires FROM leases WHERE name = ?').get(name) as
         | { token: number; expires: number }
@@ -57,19 +49,9 @@ export class SqliteWriter {
   }
 
   #apply(write: Write, time: number): WriteResult {
-    const result = decide(write, time, this.#revision + 1, this.#state);
+    const result = decideRow(write, time, this.#revision + 1, this.#state);
     if (!result.ok) return result;
     const { id, revision } = result;
-    for (const { hash, successor } of write.release ?? []) this.#release(write.model, hash, id, successor);
-    for (const { hash, index, key } of write.claim ?? []) {
-      this.#sql('INSERT INTO claims VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET id = excluded.id').run(
-        write.model,
-        hash,
-        index,
-        key,
-        id,
-      );
-    }
     if (write.type === 'create') {
       this.#sql('INSERT INTO changes VALUES (?, ?, 0, ?, ?, ?, ?, NULL)').run(
         revision,
@@ -101,41 +83,12 @@ export class SqliteWriter {
     return result;
   }
 
-  #release(model: number, hash: Uint8Array, id: number, successor: Successor | undefined): void {
-    if (successor) {
-      this.#sql('UPDATE claims SET id = ? WHERE model = ? AND hash = ? AND id = ?').run(successor.id, model, hash, id);
-      return;
-    }
-    this.#sql('DELETE FROM claims WHERE model = ? AND hash = ? AND id = ?').run(model, hash, id);
-  }
-
   modelNumber(group: string, kind: string): number {
     return this.#transaction(() => {
       this.#sql('INSERT INTO models (group_name, kind) VALUES (?, ?) ON CONFLICT DO NOTHING').run(group, kind);
       const row = this.#sql('SELECT number FROM models WHERE group_name = ? AND kind = ?').get(group, kind);
       return (row as { number: number }).number;
     });
-  }
-
-  mendClaims(
-    model: number,
-    add: readonly (Claim & { id: number; revision: number })[],
-    remove: readonly HeldClaim[],
-  ): number {
-    return this.#transaction(() => {
-      const { droppedClaims, takenClaims, left } = planClaimRepair(model, add, remove, this.#state);
-      for (const { hash } of droppedClaims) {
-        this.#sql('DELETE FROM claims WHERE model = ? AND hash = ?').run(model, hash);
-      }
-      this.#putClaims(model, takenClaims);
-      return left;
-    });
-  }
-
-  #putClaims(model: number, claims: readonly (Claim & { id: number })[]): void {
-    for (const { hash, index, key, id } of claims) {
-      this.#sql('INSERT OR REPLACE INTO claims VALUES (?, ?, ?, ?, ?)').run(model, hash, index, key, id);
-    }
   }
 
   compact(keep: number, time: number): number {
@@ -187,8 +140,6 @@ export class SqliteWriter {
         for (const { id, name, revision, bytes } of part.rows) {
           this.#sql('INSERT OR REPLACE INTO objects VALUES (?, ?, ?, ?, ?)').run(id, part.model, name, revision, bytes);
         }
-      } else if ('claims' in part) {
-        this.#putClaims(part.model, part.claims);
       } else if ('changes' in part) {
         for (const { revision, time, type, model, id, name, bytes, before } of part.changes) {
           this.#sql('INSERT OR REPLACE INTO changes VALUES (?, ?, ?, ?, ?, ?, ?, ?)').run(
@@ -208,7 +159,7 @@ export class SqliteWriter {
         for (const { name, token } of leases) {
           this.#sql("INSERT OR REPLACE INTO leases VALUES (?, '', ?, 0)").run(name, token);
         }
-      } else {
+      } else if ('revision' in part) {
         this.#move(part.revision, part.oldest);
       }
     });
