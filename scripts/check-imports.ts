@@ -21,7 +21,7 @@ export const TABLE: Readonly<Record<string, readonly string[]>> = {
   controller: ['resource', 'query', 'model', 'store', 'runtime'],
   auth: ['schema', 'model', 'resource', 'runtime'],
   'http/server': ['resource', 'type:model', 'runtime'],
-  'http/api': ['http/server', 'auth', 'resource', 'query', 'model', 'type:store', 'runtime'],
+  'http/api': ['http/server', 'auth', 'resource', 'query', 'indexes/field.ts', 'model', 'type:store', 'runtime'],
   'http/custom': ['http/api', 'http/server', 'auth', 'resource', 'query', 'model', 'schema', 'runtime'],
   'http/openapi': ['http/custom', 'http/api', 'http/server', 'resource', 'model', 'schema'],
   http: ['auth', 'resource', 'model', 'type:store', 'runtime', 'http'],

@@ -285,8 +285,9 @@ class RunningService implements Service {
       custom,
       documents,
       authenticate: open ? () => everybody : (request) => auth.authenticate(request as Credentials),
-      canI: (identity, body) => auth.canI(identity, body),
+      canI: (identity, body, renewed) => auth.canI(identity, body, renewed),
       limiter: auth.rateLimiter,
+      console: options.console.enabled,
       ...(!open && {
         signIn: {
           sessions: () => auth.sessions,

@@ -25,8 +25,8 @@ import type { RoleKeys } from './authorization/keys.ts';
 import { roleKeys } from './authorization/keys.ts';
 import type { OwnedResource } from './authorization/rbac.ts';
 import { Rbac } from './authorization/rbac.ts';
-import type { ReviewAnswer } from './authorization/review.ts';
-import { parseReview, review } from './authorization/review.ts';
+import type { ReviewAnswer, ReviewRequest } from './authorization/review.ts';
+import { parseReviews, review } from './authorization/review.ts';
 import { createAdministrator, createBuiltInRoles, needsAdministrator } from './first-start.ts';
 import { builtInHooks } from './model-hooks.ts';
 import { builtInModels, PersonalAccessToken, Role, RoleBinding, User } from './models.ts';
@@ -262,11 +262,29 @@ export class Auth {
     this.#authenticator.remove(plugin);
   }
 
-  /** The answer to `POST /v3/can-i`. @throws Invalid, Forbidden */
-  canI(identity: Identity, body: unknown): ReviewAnswer {
-    const request = parseReview(body);
+  /**
+   * The answer to `POST /v3/can-i`.
+   * @param renewed resolves when there is time for one more question
+   * @throws Invalid, Forbidden
+   */
+  async canI(
+    identity: Identity,
+    body: unknown,
+    renewed: () => Promise<void> | undefined,
+  ): Promise<ReviewAnswer | { answers: readonly ReviewAnswer[] }> {
+    const requests = parseReviews(body);
+    if ('verb' in requests) return this.#review(identity, requests);
+    const answers: ReviewAnswer[] = [];
+    for (const [i, request] of requests.entries()) {
+      await renewed();
+      answers.push(this.#review(identity, request, `/reviews/${i}`));
+    }
+    return { answers };
+  }
+
+  #review(identity: Identity, request: ReviewRequest, at?: string): ReviewAnswer {
     if (this.#dependencies.open) return { allowed: true, reason: 'authentication is off', because: [] };
-    return review(this.authorizer, this.#dependencies.registry, identity, request);
+    return review(this.authorizer, this.#dependencies.registry, identity, request, at);
   }
 
   /** The process begins to stop: models that go from now on keep their role templates. To be called before plugins are stopped. */

@@ -4,6 +4,7 @@
  * and go while the service listens.
  */
 
+import { hash } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Logger } from 'pino';
 import type { Answered } from '../auth/audit.ts';
@@ -20,9 +21,12 @@ import type { TurnQueue } from '../runtime/time-slice.ts';
 import type { MaybePromise } from '../store/store.ts';
 import { authorise } from './api/authorise.ts';
 import { discover } from './api/discovery.ts';
+import type { ModelsDependencies } from './api/models.ts';
+import { describeModel, listModels } from './api/models.ts';
 import type { ResourceTarget, WatchContext } from './api/resources.ts';
 import { ResourceRoutes } from './api/resources.ts';
 import { accessOfPath } from './api/routes.ts';
+import { ConsolePage, isConsolePath } from './console.ts';
 import { serveCustom } from './custom/exchange.ts';
 import { isJson } from './custom/handler.ts';
 import type { CustomMatch, CustomRoutes } from './custom/routes.ts';
@@ -95,7 +99,9 @@ export interface AppDependencies {
   readonly accessLog: Required<AccessLogOptions>;
   readonly watch?: (context: WatchContext) => MaybePromise<void>;
   /** The answer to `POST /v3/can-i` with this body. */
-  readonly canI?: (identity: Identity, body: unknown) => object;
+  readonly canI?: (identity: Identity, body: unknown, renewed: () => Promise<void> | undefined) => Promise<object>;
+  /** Whether the page below `/console/` is served. */
+  readonly console: boolean;
   /** Undefined: authentication is off. */
   readonly signIn?: SignInDependencies;
   /** Throws TooManyRequests. */
@@ -174,6 +180,7 @@ class Handler implements ExchangeObserver {
   readonly #guard: BrowserGuard | undefined;
   readonly #admission: Admission;
   readonly #signIn: SignIn;
+  readonly #console: ConsolePage | undefined;
   readonly #idPrefix: string;
   readonly #makeId = () => this.makeId();
   readonly waiting: WaitingAnswers;
@@ -193,8 +200,14 @@ class Handler implements ExchangeObserver {
     showApiDocuments: (exchange) => exchange.sendJson(200, { groups: this.#dependencies.documents.groups() }),
     showApiDocument: (exchange) => this.#document(exchange),
     showApiPage: serveSwagger,
+    // Where it is served, it is before anything else.
+    showConsole: ({ path }) => {
+      throw noRoute(path);
+    },
     checkLiveness: (exchange) => exchange.sendJson(200, { status: 'ok' }),
     checkReadiness: (exchange) => this.#ready(exchange),
+    showModels: (exchange) => sendHashed(exchange, { models: listModels(this.#models(exchange)) }),
+    showModel: (exchange) => this.#model(exchange),
     showSession: (exchange) => this.#session(exchange),
     beginSession: (exchange) => this.#signIn.begin(exchange),
     endSession: (exchange) => this.#signIn.end(exchange),
@@ -210,6 +223,7 @@ class Handler implements ExchangeObserver {
     const routes = { registry, resources, limits, maxListSize, maxListBytes, authorizer };
     this.#routes = new ResourceRoutes({ ...routes, ...(watch && { watch }) });
     this.#signIn = new SignIn(dependencies.signIn);
+    this.#console = dependencies.console ? new ConsolePage() : undefined;
     this.#log = new AccessLog(dependencies.logger, dependencies.accessLog);
     this.#cors = dependencies.cors && dependencies.cors.length > 0 ? new Cors(dependencies.cors) : undefined;
     this.#guard = dependencies.hosts && new BrowserGuard(dependencies.hosts, this.#cors);
@@ -302,8 +316,9 @@ class Handler implements ExchangeObserver {
     if (request.url!.length > limits.url) throw urlTooLong(limits.url);
     if (query.length > limits.query) throw queryTooLong(limits.query);
     checkProtocol(request);
-    this.#guard?.admit(exchange, isPage);
+    this.#guard?.admit(exchange, (one) => isPage(one, this.#console !== undefined));
     if (this.#cors?.answer(exchange)) return;
+    if (this.#console && isConsolePath(exchange)) return this.#console.serve(exchange);
     const own = fixedRouteAt(path);
     if (own?.begun === 'always') return this.#open(exchange, own);
     if (this.#draining) throw shuttingDown();
@@ -422,6 +437,17 @@ class Handler implements ExchangeObserver {
     throw isModelPath && this.#dependencies.health().status === 'starting' ? starting() : noRoute(path);
   }
 
+  #models(exchange: Exchange): ModelsDependencies {
+    const { registry, resources, authorizer } = this.#dependencies;
+    return { registry, resources, decide: (access) => authorizer.decide(exchange.identity!, access) };
+  }
+
+  #model(exchange: Exchange): void {
+    const found = describeModel(this.#models(exchange), segmentsOf(exchange.path).at(-1)!);
+    if (!found) throw noRoute(exchange.path);
+    sendHashed(exchange, found);
+  }
+
   /** Everybody sees how one signs in, and who they are themselves. */
   async #session(exchange: Exchange): Promise<void> {
     exchange.identity = await this.#whoever(exchange, { verb: 'get', path: '/v3/session' });
@@ -433,7 +459,9 @@ class Handler implements ExchangeObserver {
     const type = exchange.request.headers['content-type'];
     if (!isJson(type)) throw unsupportedType(type, ['application/json'], false);
     const body = parseJson(await readBody(exchange.request, limits), jsonLimits(limits));
-    exchange.sendJson(200, canI!(exchange.identity!, body));
+    const slice = exchange.timeSlice();
+    const renewed = () => (slice.isOver ? slice.renew() : undefined);
+    exchange.sendJson(200, await canI!(exchange.identity!, body, renewed));
   }
 
   async #metrics(exchange: Exchange): Promise<void> {
@@ -482,9 +510,9 @@ class Handler implements ExchangeObserver {
   }
 }
 
-/** The page of the API description and its assets. */
-function isPage({ method, path }: Exchange): boolean {
-  return isSwaggerPath(path) && isRead(method);
+/** Of the API description and its assets, and of the console. */
+function isPage(exchange: Exchange, withConsole: boolean): boolean {
+  return isRead(exchange.method) && (isSwaggerPath(exchange.path) || (withConsole && isConsolePath(exchange)));
 }
 
 /** The route of the service, unless models and custom routes come before it. */
@@ -504,6 +532,12 @@ const readinessTexts = {
 
 function starting(): KindredError {
   return new KindredError('NotReady', readinessTexts.starting);
+}
+
+/** With an entity tag made of the content. */
+function sendHashed(exchange: Exchange, content: object): void {
+  const body = Buffer.from(JSON.stringify(content));
+  exchange.sendTagged(`"${hash('sha256', body, 'base64url').slice(0, 22)}"`, body);
 }
 
 async function serveSwagger(exchange: Exchange): Promise<void> {

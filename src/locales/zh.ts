@@ -51,6 +51,8 @@ export const zh = {
   'must name a role that exists; there is no role "{role}"': '必须是已存在的角色；没有角色 "{role}"',
   '"{name}" belongs to the service itself; choose another name': '"{name}" 由服务自身保留；请使用其他名称',
   // auth/authorization/review.ts
+  'must be a list': '必须是列表',
+  'must have at most {limit} questions; these are {count}': '最多包含 {limit} 个问题；实际为 {count} 个',
   'must be an object': '必须是对象',
   'must be a text': '必须是文本',
   'is unknown; expected one of {known}': '未知成员；可用的有 {known}',

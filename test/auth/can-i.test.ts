@@ -71,3 +71,33 @@ test('permissions: who may list roles and bindings asks about others, for every 
     (await expect(200, send('POST', '/v3/can-i', { verb: 'get', type, user: 'bob' }))).body.allowed;
   assert.deepEqual([await ask('shelves'), await ask('books'), await ask('planets')], [true, false, false]);
 });
+
+test('permissions: can-i answers up to a hundred questions at once, in their order, as one by one', async () => {
+  await using at = await world(Book, Shelf, Rack);
+  const ada = await at.person('ada', ['books-library-example-view']);
+  const ask = (body: unknown) => ada.send('POST', '/v3/can-i', body);
+  const questions = [
+    { verb: 'list', type: 'books' },
+    { verb: 'create', type: 'books' },
+    { verb: 'get', resource: 'books', group: 'library.example', name: 'one' },
+    { verb: 'get', path: '/metrics' },
+    { verb: 'get', type: 'nothing' },
+  ];
+  const alone = await Promise.all(questions.map(async (one) => (await expect(200, ask(one))).body));
+  assert.deepEqual((await expect(200, ask({ reviews: questions }))).body, { answers: alone });
+  assert.deepEqual((await expect(200, ask({ reviews: [] }))).body, { answers: [] });
+  const many = (count: number) => ({ reviews: Array.from({ length: count }, () => questions[0]) });
+  assert.equal((await expect(200, ask(many(100)))).body.answers.length, 100);
+  const pointers = async (body: unknown) =>
+    (await expect(422, ask(body))).body.errors.map((one: { pointer: string }) => one.pointer);
+  assert.deepEqual(await pointers(many(101)), ['/reviews']);
+  assert.deepEqual(await pointers({ reviews: {} }), ['/reviews']);
+  assert.deepEqual(await pointers({ reviews: [], verb: 'get' }), ['/verb']);
+  assert.deepEqual(await pointers({ reviews: [questions[0], { verb: 'get' }, 1] }), ['/reviews/1', '/reviews/2']);
+  const ambiguous = { reviews: [{ verb: 'list', type: 'shelves' }] };
+  assert.deepEqual(
+    (await expect(422, at.admin('POST', '/v3/can-i', ambiguous))).body.errors.map((one: any) => one.pointer),
+    ['/reviews/0/type'],
+  );
+  await expect(403, ask({ reviews: [questions[0], { ...questions[0], user: 'admin' }] }));
+});

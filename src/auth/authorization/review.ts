@@ -1,8 +1,9 @@
 /** `POST /v3/can-i`: whether the caller, or somebody else, may do something, and which rules say so. */
 
 import type { Text, Violation } from '../../errors.ts';
-import { invalid, violation } from '../../errors.ts';
+import { escapeToken, invalid, violation } from '../../errors.ts';
 import { localized } from '../../locales/localized.ts';
+import { isRecord } from '../../model/object.ts';
 import type { SchemeRegistry } from '../../model/registry.ts';
 import type { Scheme } from '../../model/scheme.ts';
 import type { Access, Identity } from '../../resource/access.ts';
@@ -37,34 +38,64 @@ export interface ReviewAnswer {
 const texts = {
   body: localized('must be an object'),
   text: localized('must be a text'),
+  list: localized('must be a list'),
+  tooMany: localized('must have at most {limit} questions; these are {count}'),
   required: localized('is required'),
   unknown: localized('is unknown; expected one of {known}'),
   target: localized('expected exactly one of "type", "resource" and "path"'),
   severalTypes: localized('"{type}" is a plural in several groups: {known}'),
 } satisfies Record<string, Text>;
 
+/** Questions of one request. */
+const mostReviews = 100;
+
 const members = ['verb', 'type', 'group', 'resource', 'name', 'path', 'user'] as const;
 
-/** @throws Invalid */
-export function parseReview(body: unknown): ReviewRequest {
-  if (typeof body !== 'object' || body === null || Array.isArray(body))
-    throw invalid([violation('', 'type', texts.body)]);
-  const found: Violation[] = [];
-  for (const [member, value] of Object.entries(body)) {
-    if (!(members as readonly string[]).includes(member)) {
-      found.push(violation(`/${member}`, 'additionalProperties', texts.unknown, { known: members.join(', ') }));
-    } else if (typeof value !== 'string') found.push(violation(`/${member}`, 'type', texts.text));
-  }
-  const request = body as ReviewRequest;
-  if (request.verb === undefined) found.push(violation('/verb', 'required', texts.required));
-  const targets = [request.type, request.resource, request.path].filter((target) => target !== undefined);
-  if (targets.length !== 1) found.push(violation('', 'oneOf', texts.target));
+/** One question, or `{ reviews: [...] }` with several. @throws Invalid */
+export function parseReviews(body: unknown): ReviewRequest | readonly ReviewRequest[] {
+  const isSeveral = isRecord(body) && Object.hasOwn(body, 'reviews');
+  const found = isSeveral ? mistakesOfAll(body) : mistakesOf(body, '');
   if (found.length > 0) throw invalid(found);
-  return request;
+  return isSeveral ? (body.reviews as ReviewRequest[]) : (body as ReviewRequest);
 }
 
-/** @throws Invalid when several types that the caller may use have the plural, Forbidden when the caller may not ask about others */
-export function review(rbac: Rbac, registry: SchemeRegistry, caller: Identity, request: ReviewRequest): ReviewAnswer {
+function mistakesOfAll({ reviews, ...more }: Record<string, unknown>): Violation[] {
+  const found = Object.keys(more).map((member) =>
+    violation(`/${escapeToken(member)}`, 'additionalProperties', texts.unknown, { known: 'reviews' }),
+  );
+  if (!Array.isArray(reviews)) return [...found, violation('/reviews', 'type', texts.list)];
+  if (reviews.length > mostReviews) {
+    return [...found, violation('/reviews', 'maxItems', texts.tooMany, { limit: mostReviews, count: reviews.length })];
+  }
+  return [...found, ...reviews.flatMap((one: unknown, i) => mistakesOf(one, `/reviews/${i}`))];
+}
+
+function mistakesOf(body: unknown, at: string): Violation[] {
+  if (!isRecord(body)) return [violation(at, 'type', texts.body)];
+  const found: Violation[] = [];
+  for (const [member, value] of Object.entries(body)) {
+    const pointer = `${at}/${escapeToken(member)}`;
+    if (!(members as readonly string[]).includes(member)) {
+      found.push(violation(pointer, 'additionalProperties', texts.unknown, { known: members.join(', ') }));
+    } else if (typeof value !== 'string') found.push(violation(pointer, 'type', texts.text));
+  }
+  if (body.verb === undefined) found.push(violation(`${at}/verb`, 'required', texts.required));
+  const targets = [body.type, body.resource, body.path].filter((target) => target !== undefined);
+  if (targets.length !== 1) found.push(violation(at, 'oneOf', texts.target));
+  return found;
+}
+
+/**
+ * @param at pointer of the question in the body
+ * @throws Invalid when several types that the caller may use have the plural, Forbidden when the caller may not ask about others
+ */
+export function review(
+  rbac: Rbac,
+  registry: SchemeRegistry,
+  caller: Identity,
+  request: ReviewRequest,
+  at = '',
+): ReviewAnswer {
   const isOther = request.user !== undefined && request.user !== caller.name;
   if (isOther) {
     for (const resource of ['roles', 'rolebindings']) {
@@ -73,7 +104,7 @@ export function review(rbac: Rbac, registry: SchemeRegistry, caller: Identity, r
     }
   }
   // Who sees all roles sees the templates of all types.
-  const access = accessOf(registry, request, (scheme, asked) => isOther || mayUse(rbac, caller, scheme, asked));
+  const access = accessOf(registry, request, at, (scheme, asked) => isOther || mayUse(rbac, caller, scheme, asked));
   // The same whether there is such a type or not.
   if (!access) return { allowed: false, reason: `there is no type "${request.type}" that you may use`, because: [] };
   return rbac.explain(isOther ? somebody(rbac, request.user!) : caller, access);
@@ -99,6 +130,7 @@ function mayUse(rbac: Rbac, caller: Identity, { groupVersionKind: { group }, plu
 function accessOf(
   registry: SchemeRegistry,
   request: ReviewRequest,
+  at: string,
   isUsable: (scheme: Scheme, access: Access) => boolean,
 ): Access | undefined {
   const { verb, type, group, resource, name, path } = request;
@@ -121,5 +153,5 @@ function accessOf(
   if (scheme) return accessTo(scheme);
   if (known.length === 0) return undefined;
   const choices = known.map((one) => `${one.plural}.${one.groupVersionKind.group}`).join(', ');
-  throw invalid([violation('/type', 'type', texts.severalTypes, { type, known: choices })]);
+  throw invalid([violation(`${at}/type`, 'type', texts.severalTypes, { type, known: choices })]);
 }

@@ -47,6 +47,7 @@ const accessReview = {
   required: ['verb'],
   additionalProperties: false,
 };
+const severalReviews = closed({ reviews: { type: 'array', items: accessReview, maxItems: 100 } });
 const accessAnswer = {
   type: 'object',
   properties: {
@@ -86,6 +87,49 @@ const sessionState = {
   additionalProperties: false,
 };
 const cookieHeader = 'Set-Cookie.optional';
+
+const flag = { type: 'boolean' };
+const modelMembers = {
+  group: text,
+  version: text,
+  kind: text,
+  singular: text,
+  plural: text,
+  plugin: { type: 'string', description: 'Absent for models of the service itself' },
+  state: { enum: ['building', 'ready', 'degraded'] },
+  progress: { type: 'number', minimum: 0, maximum: 1 },
+  problems: listOf(closed({ name: text, reason: text })),
+  objects: { type: 'integer', minimum: 0, description: 'For callers who may list all of them' },
+  verbs: listOf(text),
+  subresources: closed({ status: flag }),
+};
+const description = {
+  schema: { type: 'object', additionalProperties: true, description: 'The whole object as JSON Schema 2020-12' },
+  indexes: listOf(
+    closed({
+      name: text,
+      keyType: { enum: ['string', 'number', 'boolean', 'bigint', 'date', 'own'] },
+      multi: flag,
+      unique: flag,
+      nullable: flag,
+      order: { enum: ['ASC', 'DESC'] },
+      operators: listOf(text),
+      builtIn: flag,
+    }),
+  ),
+};
+const optionalMembers = ['plugin', 'objects'];
+
+function modelSummary(more: readonly (keyof typeof description)[]): object {
+  const members = { ...modelMembers, ...Object.fromEntries(more.map((name) => [name, description[name]])) };
+  return closed(
+    members,
+    Object.keys(members).filter((name) => !optionalMembers.includes(name)),
+  );
+}
+
+const ifNoneMatch = { $ref: '#/components/parameters/ifNoneMatch' };
+const unchanged = { 304: { description: 'What the client has is the current state', headers: headersOf('ETag') } };
 
 interface ServiceRoute {
   readonly path: string;
@@ -146,15 +190,20 @@ const serviceRoutes = {
   showApiDocument: {
     path: '/v3/api-docs/{group}',
     summary: 'Reads one API description (OpenAPI 3.1)',
-    parameters: [path('group', 'Name of the description'), { $ref: '#/components/parameters/ifNoneMatch' }],
+    parameters: [path('group', 'Name of the description'), ifNoneMatch],
     content: json({ type: 'object', additionalProperties: true }),
-    responses: {
-      304: { description: 'The description that the client has is the current one', headers: headersOf('ETag') },
-    },
+    responses: unchanged,
   },
   showApiPage: {
     path: '/swagger-ui.html',
     summary: 'The page that shows the API descriptions',
+    content: { 'text/html': { schema: text } },
+    open: true,
+    headers: ['Content-Security-Policy', 'Referrer-Policy'],
+  },
+  showConsole: {
+    path: '/console/',
+    summary: 'The console: a page to see and change objects; any path below it that is no file is the page too',
     content: { 'text/html': { schema: text } },
     open: true,
     headers: ['Content-Security-Policy', 'Referrer-Policy'],
@@ -177,8 +226,8 @@ const serviceRoutes = {
     path: '/v3/can-i',
     method: 'post',
     summary: 'Whether the caller may do something, and which rules say so',
-    body: accessReview,
-    content: json(accessAnswer),
+    body: { anyOf: [accessReview, severalReviews] },
+    content: json({ anyOf: [accessAnswer, closed({ answers: listOf(accessAnswer) })] }),
   },
   showSession: {
     path: '/v3/session',
@@ -219,6 +268,20 @@ const serviceRoutes = {
     summary: 'Makes a one-time code with which a browser signs in as the caller',
     status: 201,
     content: json(closed({ code: text, url: text, expiresAt: { type: 'string', format: 'date-time' } })),
+  },
+  showModels: {
+    path: '/v3/models',
+    summary: 'The models whose objects the caller may read',
+    parameters: [ifNoneMatch],
+    content: json(closed({ models: listOf(modelSummary([])) })),
+    responses: unchanged,
+  },
+  showModel: {
+    path: '/v3/models/{type}',
+    summary: 'One model with its schema and indexes',
+    parameters: [path('type', 'The plural in the empty group, else plural.group'), ifNoneMatch],
+    content: json(modelSummary(['schema', 'indexes'])),
+    responses: unchanged,
   },
   showMetrics: {
     path: '/metrics',

@@ -21,6 +21,25 @@ export function preferredType<const T extends string>(accept: string | undefined
   });
 }
 
+/** What an `Accept-Encoding` takes best of what there is, the earlier offer where it takes two as well; `identity` when nothing else. */
+export function preferredEncoding<T extends string>(accept: string | undefined, offers: readonly T[]): T | 'identity' {
+  if (accept === undefined) return 'identity';
+  const qualities = new Map(
+    accept.split(',').map((part) => {
+      const [name = '', ...parameters] = part.split(';').map((text) => text.trim().toLowerCase());
+      return [name, qualityOf(parameters)];
+    }),
+  );
+  let best: T | 'identity' = 'identity';
+  // Not being compressed is taken unless something else is said, but is the last choice.
+  let bestQuality = 0;
+  for (const offer of offers) {
+    const quality = qualities.get(offer) ?? qualities.get('*') ?? 0;
+    if (quality > bestQuality) [best, bestQuality] = [offer, quality];
+  }
+  return (qualities.get('identity') ?? 0) > bestQuality ? 'identity' : best;
+}
+
 /** The language of an `Accept-Language`: Chinese or English, English when it names neither. */
 export function preferredLocale(accept: string | undefined): Locale {
   if (accept === undefined) return 'en';
@@ -38,8 +57,7 @@ function preferred<T extends string>(
 ): T {
   const ranges = header.split(',').map((part) => {
     const [range = '', ...parameters] = part.split(';').map((text) => text.trim().toLowerCase());
-    const quality = parameters.find((text) => text.startsWith('q='));
-    return { range, quality: quality === undefined ? 1 : Number(quality.slice(2)) || 0 };
+    return { range, quality: qualityOf(parameters) };
   });
   let best = offers[0];
   let bestQuality = 0;
@@ -62,4 +80,9 @@ function preferred<T extends string>(
     }
   }
   return best;
+}
+
+function qualityOf(parameters: readonly string[]): number {
+  const quality = parameters.find((text) => text.startsWith('q='));
+  return quality === undefined ? 1 : Number(quality.slice(2)) || 0;
 }

@@ -1,0 +1,146 @@
+/** `/v3/models`, `/v3/models/<type>`: what the registered models are, for those who may read their objects (docs/reference/console.md). */
+import type { Field } from '../../indexes/field.ts';
+import { fieldsOf } from '../../indexes/field.ts';
+import type { KeyCodec } from '../../model/key.ts';
+import type { SchemeRegistry } from '../../model/registry.ts';
+import type { Scheme } from '../../model/scheme.ts';
+import type { Access, Decision } from '../../resource/access.ts';
+import type { Problem } from '../../resource/memory.ts';
+import type { ResourceRegistry } from '../../resource/registry.ts';
+import { routesOf } from './routes.ts';
+
+export interface ModelsDependencies {
+  readonly registry: SchemeRegistry;
+  readonly resources: ResourceRegistry;
+  /** For the caller at hand. */
+  readonly decide: (access: Access) => Decision;
+}
+
+export interface ModelSummary {
+  readonly group: string;
+  readonly version: string;
+  readonly kind: string;
+  readonly singular: string;
+  readonly plural: string;
+  /** Name of the plugin; absent for models of the service itself. */
+  readonly plugin?: string;
+  readonly state: 'building' | 'ready' | 'degraded';
+  /** From 0 to 1. */
+  readonly progress: number;
+  /** Of the objects that the caller may list. */
+  readonly problems: readonly Problem[];
+  /** For callers who may list all of them. */
+  readonly objects?: number;
+  /** What the caller may do, perhaps with some objects only. */
+  readonly verbs: readonly string[];
+  readonly subresources: { readonly status: boolean };
+}
+
+interface IndexDescription {
+  readonly name: string;
+  readonly keyType: KeyCodec['type'];
+  readonly multi: boolean;
+  readonly unique: boolean;
+  readonly nullable: boolean;
+  readonly order: 'ASC' | 'DESC';
+  /** Of selectors, as they are written; `exists` and `absent` for a key alone, without and with `!`. */
+  readonly operators: readonly string[];
+  readonly builtIn: boolean;
+}
+
+export interface ModelDescription extends ModelSummary {
+  readonly schema: object;
+  readonly indexes: readonly IndexDescription[];
+}
+
+/** Those that the caller may get or list, by group and plural. */
+export function listModels(parts: ModelsDependencies): ModelSummary[] {
+  return parts.registry
+    .schemes()
+    .flatMap((scheme) => summaryOf(parts, scheme) ?? [])
+    .sort((a, b) => compare(a.group, b.group) || compare(a.plural, b.plural));
+}
+
+/** @param type the plural alone in the empty group, else `<plural>.<group>`; undefined when the caller may read no such model */
+export function describeModel(parts: ModelsDependencies, type: string): ModelDescription | undefined {
+  const scheme = parts.registry.schemes().find((one) => typeOf(one) === type);
+  const summary = scheme && summaryOf(parts, scheme);
+  return summary && { ...summary, schema: scheme.jsonSchema, indexes: indexesOf(scheme) };
+}
+
+function typeOf({ plural, groupVersionKind: { group } }: Scheme): string {
+  return group === '' ? plural : `${plural}.${group}`;
+}
+
+function summaryOf({ registry, resources, decide }: ModelsDependencies, scheme: Scheme): ModelSummary | undefined {
+  const { groupVersionKind, singular, plural, subresources } = scheme;
+  const { group, version } = groupVersionKind;
+  const may = (verb: string): Decision => decide({ verb, group, resource: plural });
+  const verbs = verbsOf(scheme).filter((verb) => may(verb).allowed);
+  const resource = resources.find(group, version, plural);
+  if (!resource || !(verbs.includes('get') || verbs.includes('list'))) return undefined;
+  const list = may('list');
+  const { state, progress, problems } = resource.memory.state();
+  const plugin = registry.ownerOf(scheme);
+  return {
+    ...groupVersionKind,
+    singular,
+    plural,
+    ...(plugin && { plugin }),
+    state,
+    progress,
+    problems: list.allowed ? problems.filter(({ name }) => list.names?.has(name) ?? true) : [],
+    ...(list.allowed && !list.names && { objects: resource.size }),
+    verbs,
+    subresources,
+  };
+}
+
+function verbsOf(scheme: Scheme): string[] {
+  const routes = routesOf(scheme).filter(({ at }) => at !== 'status');
+  return [...routes.flatMap((route) => ('streamed' in route ? [route.verb, route.streamed] : [route.verb])), 'explain'];
+}
+
+const equality = ['=', '!=', 'in', 'notin'];
+const order = ['>', '>=', '<', '<='];
+const presence = ['exists', 'absent'];
+
+function operatorsOf(type: KeyCodec['type']): string[] {
+  if (type === 'boolean') return ['=', ...presence];
+  return [...equality, ...(type === 'string' ? ['^=', '$=', '*='] : []), ...order, ...presence];
+}
+
+const labels: IndexDescription = {
+  name: 'metadata.labels',
+  keyType: 'string',
+  multi: true,
+  unique: false,
+  nullable: true,
+  order: 'ASC',
+  operators: [...equality, ...presence],
+  builtIn: true,
+};
+
+function indexesOf(scheme: Scheme): IndexDescription[] {
+  const declared = new Map(scheme.indexes.map((one) => [one.name, one]));
+  const described = fieldsOf(scheme.indexes).map((field: Field): IndexDescription => {
+    const { name, codec, multi, unique, order } = field;
+    const own = declared.get(name);
+    const nullable = own ? own.nullable : name === 'metadata.deletionTimestamp';
+    return {
+      name,
+      keyType: codec.type,
+      multi,
+      unique,
+      nullable,
+      order,
+      operators: operatorsOf(codec.type),
+      builtIn: !own,
+    };
+  });
+  return [...described.filter(({ builtIn }) => builtIn), labels, ...described.filter(({ builtIn }) => !builtIn)];
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
