@@ -19,8 +19,10 @@ import { CustomRoutes } from './http/custom/routes.ts';
 import { ApiDocuments } from './http/openapi/documents.ts';
 import type { Readiness } from './http/server/health.ts';
 import { Metrics } from './http/server/metrics.ts';
+import { isReservedGroup } from './model/gvk.ts';
 import type { SchemeManager } from './model/registry.ts';
 import { SchemeRegistry } from './model/registry.ts';
+import type { Scheme } from './model/scheme.ts';
 import type { ResolvedOptions, ServiceOptions } from './options.ts';
 import { resolveOptions } from './options.ts';
 import { PluginHost } from './plugin/host.ts';
@@ -108,28 +110,52 @@ export async function createService(options: ServiceOptions = {}): Promise<Servi
  * meanwhile. The plugins are started on an empty database in memory, which is how their models become known.
  */
 export async function check(
-  options: Pick<
-    ServiceOptions,
-    'database' | 'plugins' | 'pluginFolder' | 'pluginConfig' | 'pluginHost' | 'reservedDomain'
-  >,
+  options: Declaring & Pick<ServiceOptions, 'database'>,
   onProgress?: CheckProgress,
 ): Promise<CheckReport> {
   const { database } = resolveOptions(options);
   if (typeof database === 'string' && database.startsWith('sqlite:') && !existsSync(sqliteFile(database))) {
     throw new Error(`there is no database ${sqliteFile(database)}`);
   }
-  const logger = pino({ level: 'silent' });
-  const declaring = await createService({ ...options, database: 'sqlite::memory:', port: 0, auth: false, logger });
+  return withModels(options, async (schemes) => {
+    const store = await openStore(database);
+    try {
+      return await checkStore(store, schemes, onProgress);
+    } finally {
+      await store.close();
+    }
+  });
+}
+
+/** The models of plugins, without those of the service. The plugins are started on an empty database in memory. */
+export function declaredModels(options: Declaring): Promise<readonly Scheme[]> {
+  const { reservedDomain } = resolveOptions(options);
+  return withModels(options, async (schemes) =>
+    schemes.filter(({ groupVersionKind: { group } }) => !isReservedGroup(group, reservedDomain)),
+  );
+}
+
+type Declaring = Pick<ServiceOptions, 'plugins' | 'pluginFolder' | 'pluginConfig' | 'pluginHost' | 'reservedDomain'>;
+
+/** Starts plugins on an empty database in memory, which is how their models become known. */
+async function withModels<T>(options: Declaring, use: (schemes: readonly Scheme[]) => Promise<T>): Promise<T> {
+  const { plugins, pluginFolder, pluginConfig, pluginHost, reservedDomain } = options;
+  const declaring = await createService({
+    ...(plugins && { plugins }),
+    ...(pluginFolder !== undefined && { pluginFolder }),
+    ...(pluginConfig && { pluginConfig }),
+    ...(pluginHost && { pluginHost }),
+    ...(reservedDomain !== undefined && { reservedDomain }),
+    database: 'sqlite::memory:',
+    port: 0,
+    auth: false,
+    logger: pino({ level: 'silent' }),
+  });
   try {
     await declaring.start();
     const failed = declaring.readiness().plugins.find(({ state }) => state === 'FAILED');
     if (failed) throw new Error(`the plugin ${failed.name} cannot be started: ${failed.message ?? failed.reason}`);
-    const store = await openStore(database);
-    try {
-      return await checkStore(store, declaring.schemeManager.schemes(), onProgress);
-    } finally {
-      await store.close();
-    }
+    return await use(declaring.schemeManager.schemes());
   } finally {
     await declaring.stop();
   }
@@ -137,6 +163,7 @@ export async function check(
 
 export { findPackage } from './plugin/loader.ts';
 export type { CheckReport } from './resource/check.ts';
+export { checkObjects, type ObjectReport, type Offence } from './resource/object-check.ts';
 export { type MigrateProgress, migrate } from './store/migrate.ts';
 export { shownUrl } from './store/shown-url.ts';
 /** Copies of a database: a SQLite file at one moment, and back; from one database into another. */

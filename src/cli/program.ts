@@ -32,6 +32,7 @@ const commands: Readonly<Record<string, () => Promise<(io: Io) => Command>>> = {
   console: async () => (await import('./console.ts')).consoleCommand,
   context: async () => (await import('./context.ts')).contextCommand,
   plugin: async () => (await import('./plugin.ts')).pluginCommand,
+  model: async () => (await import('./model.ts')).modelCommand,
   token: async () => (await import('./token.ts')).tokenCommand,
   auth: async () => (await import('./auth.ts')).authCommand,
   check: async () => (await import('./check.ts')).checkCommand,

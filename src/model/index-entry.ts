@@ -16,6 +16,8 @@ export interface IndexDefinition {
   readonly order: Order;
   /** Takes the plain, frozen JSON object; gives a value (or nothing), with `multi` an iterable of values (or nothing). */
   readonly indexFunc: (object: any) => unknown;
+  /** The declared function, when `indexFunc` is one around it: the text tells whether it changed. */
+  readonly source?: (object: any) => unknown;
 }
 
 /** What the indexes of a model keep of one object. */

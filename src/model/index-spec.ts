@@ -55,6 +55,8 @@ export interface IndexAttribute {
 
 interface IndexFunction extends IndexAttribute {
   readonly indexFunc: (object: any) => unknown;
+  /** What was given to `simpleAttribute` or `multiValueAttribute`. */
+  readonly source: (object: any) => unknown;
 }
 
 /**
@@ -163,6 +165,7 @@ export class IndexSpec implements ValueIndexSpec {
         nullable: true,
         order: spec.order ?? 'ASC',
         indexFunc: attribute.indexFunc,
+        source: attribute.source,
       };
     };
   }
@@ -181,7 +184,11 @@ export class IndexSpec implements ValueIndexSpec {
  * ```
  */
 export function simpleAttribute<T>(_type: ModelType<T>, fn: (object: T) => unknown): IndexAttribute {
-  const attribute: IndexFunction = { multiValue: false, indexFunc: (object: T) => textOf(fn(object)) };
+  const attribute: IndexFunction = {
+    multiValue: false,
+    indexFunc: (object: T) => textOf(fn(object)),
+    source: fn,
+  };
   return attribute;
 }
 
@@ -203,6 +210,7 @@ export function multiValueAttribute<T>(
       const values = fn(object);
       return values === null || values === undefined ? values : Array.from(values, textOf);
     },
+    source: fn,
   };
   return attribute;
 }

@@ -58,6 +58,8 @@ export interface KeyCodec {
   compare(a: unknown, b: unknown): number;
   /** Canonical text: equal for keys that compare as equal, and different for all others. */
   format(key: unknown): string;
+  /** Of a key type of its own: the texts of its functions. */
+  readonly source?: readonly string[];
 }
 
 /** By Unicode code point, which is the order of the UTF-8 bytes; UTF-16 code units differ above U+D7FF. */
@@ -191,5 +193,6 @@ export function codecOf(type: KeyType<any>): KeyCodec {
     parse: (text) => own.parse(text),
     compare: (a, b) => own.compare(a, b),
     format: (key) => own.format(key),
+    source: [own.compare, own.parse, own.format].map(String),
   };
 }

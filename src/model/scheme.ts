@@ -2,6 +2,7 @@
 
 import { localized } from '../locales/localized.ts';
 import { invalidModel } from '../schema/invalid-model.ts';
+import type { JsonSchema } from '../schema/keywords.ts';
 import type { Declaration } from './declaration.ts';
 import { classDeclaration } from './decorators.ts';
 import { modelDeclaration } from './define.ts';
@@ -72,6 +73,16 @@ export class Scheme {
     return new Scheme(declaration, checkIndexes([...declaration.indexSpecs, ...added.all()]));
   }
 
+  /** The schemas as they were declared, each a document of its own. */
+  get documents(): { readonly spec?: JsonSchema; readonly status?: JsonSchema; readonly schema?: JsonSchema } {
+    const { spec, status, fields } = this.#declaration.documents;
+    return {
+      ...(spec && { spec: spec.root }),
+      ...(status && { status: status.root }),
+      ...(fields && { schema: fields.root }),
+    };
+  }
+
   /** Compiled at first use. */
   get validator(): Validator {
     this.#validator ??= createValidator(this.#declaration);
@@ -85,9 +96,11 @@ export class Scheme {
 
   #fingerprint(): string {
     const { gvk, jsonSchema } = this.#declaration;
-    const indexes = this.indexes.map(({ name, codec, multi, unique, nullable, order, indexFunc }) => {
-      return [name, codec.type, multi, unique, nullable, order, indexFunc.toString()];
-    });
+    const indexes = this.indexes.map(
+      ({ name, codec, multi, unique, nullable, order, indexFunc, source = indexFunc }) => {
+        return [name, codec.type, multi, unique, nullable, order, source.toString()];
+      },
+    );
     return JSON.stringify([gvk, jsonSchema, indexes]);
   }
 }

@@ -21,17 +21,17 @@ export function isEqual(a: unknown, b: unknown): boolean {
   return members === 0;
 }
 
-/** The same text for equal values: members in any order, `1` and `1.0` the same. */
+/** JSON, the same text for equal values: members in any order, `1` and `1.0` the same. */
 export function canonicalText(value: unknown): string {
   if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null';
   let text = '';
   if (Array.isArray(value)) {
     for (let i = 0; i < value.length; i++) text += `,${canonicalText(value[i])}`;
-    return `[${text}]`;
+    return `[${text.slice(1)}]`;
   }
   const object = value as Record<string, unknown>;
   for (const name of Object.keys(object).sort()) text += `,${JSON.stringify(name)}:${canonicalText(object[name])}`;
-  return `{${text}}`;
+  return `{${text.slice(1)}}`;
 }
 
 /** Digits that every number has in its shortest decimal: one with so many is no other's. */

@@ -310,6 +310,8 @@ const commands = [
   'diff',
   'edit',
   'wait',
+  'model diff',
+  'model check',
   'api-resources',
   'version',
   'login',

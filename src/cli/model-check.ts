@@ -1,0 +1,92 @@
+import { Command } from 'commander';
+import type { KindredClient } from '../client/client.ts';
+import type { Scheme } from '../model/scheme.ts';
+import type { ObjectReport } from '../service.ts';
+import type { ConnectionFlags } from './connection.ts';
+import { connect, withConnection } from './connection.ts';
+import { countOf } from './count.ts';
+import type { PluginFlags } from './declared.ts';
+import { declaredBy, withPlugins } from './declared.ts';
+import { onInterrupt } from './interrupt.ts';
+import type { Io } from './io.ts';
+import { Exit } from './io.ts';
+import type { Format } from './output.ts';
+import { formatOption, print, valueFormats } from './output.ts';
+import { startProgress } from './progress.ts';
+import { lines, widthsOf } from './table.ts';
+import { Types } from './types.ts';
+
+type Flags = ConnectionFlags & PluginFlags & { output: Format };
+
+/** One model of a plugin beside the objects that the service has of it. */
+interface ModelReport extends ObjectReport {
+  readonly group: string;
+  readonly kind: string;
+  /** False: the service does not serve the model. */
+  readonly served: boolean;
+}
+
+export function modelCheckCommand(io: Io): Command {
+  const command = new Command('check')
+    .description('check every stored object of a running service against the models of plugins; changes nothing')
+    .addOption(formatOption(valueFormats, 'table'))
+    .addHelpText('after', '\nExit code 1 when stored objects would be invalid.')
+    .action(async ({ output, ...flags }: Flags) => {
+      const interrupt = onInterrupt();
+      try {
+        const client = connect(flags, io, { signal: interrupt.stop });
+        const reports = await checkModels(io, client, await declaredBy(flags));
+        await print(io, output, { models: reports }, () => reports.map(reportText).join('\n'));
+        if (reports.some(({ failing }) => failing > 0)) throw new Exit(1);
+      } finally {
+        interrupt.release();
+      }
+    });
+  return withPlugins(withConnection(command, io));
+}
+
+/** Reads what the caller may list. */
+async function checkModels(io: Io, client: KindredClient, schemes: readonly Scheme[]): Promise<ModelReport[]> {
+  const { checkObjects } = await import('../service.ts');
+  const types = await new Types(client).all();
+  const reports: ModelReport[] = [];
+  for (const scheme of schemes) {
+    const { group, kind } = scheme.groupVersionKind;
+    const type = types.find(({ model: { gvk } }) => gvk.group === group && gvk.kind === kind);
+    if (!type) {
+      reports.push({ group, kind, served: false, objects: 0, failing: 0, incomplete: 0, offences: [] });
+      continue;
+    }
+    const total = await client.count(type.model);
+    const progress = startProgress(io, `Checking ${countOf(total, 'object')} of ${kind}`, total);
+    const read = () => client.exportLines(type.model, { sort: ['metadata.name,asc'] });
+    try {
+      const report = await checkObjects(scheme, read, (done) => progress.update(done, `${done} of ${total}`));
+      progress.stop(`Checked ${countOf(report.objects, 'object')} of ${kind}`);
+      reports.push({ group, kind, served: true, ...report });
+    } catch (error) {
+      progress.abort('Stopped');
+      throw error;
+    }
+  }
+  return reports;
+}
+
+/** Offences that a table shows. */
+const shownOffences = 100;
+
+/** A paragraph for people. */
+function reportText({ kind, served, objects, failing, incomplete, offences }: ModelReport): string {
+  if (!served) return `${kind}: the service has no such model\n`;
+  const defaults = incomplete > 0 ? `; ${grouped(incomplete)} get a default with their next write` : '';
+  const rows = offences
+    .slice(0, shownOffences)
+    .map(({ names, pointer, keyword, message }) => ['', names.join(', '), pointer || 'the object', keyword, message]);
+  const more = offences.length > shownOffences ? '  and others\n' : '';
+  const counted = `${grouped(objects)} ${objects === 1 ? 'object' : 'objects'} checked, ${grouped(failing)} would fail`;
+  return `${kind}: ${counted}${defaults}\n${lines(rows, widthsOf(rows))}${more}`;
+}
+
+function grouped(count: number): string {
+  return count.toLocaleString('en');
+}

@@ -1,0 +1,205 @@
+/** What a declaration promises to stored objects and to clients, as data (docs/guide/changing-models.md). */
+import { createHash } from 'node:crypto';
+import type { ChangeClass, SchemaChange } from '../schema/compare.ts';
+import { changeClasses, compareSchemas } from '../schema/compare.ts';
+import { canonicalText } from '../schema/json-value.ts';
+import type { JsonSchema } from '../schema/keywords.ts';
+import { defineModel } from './define.ts';
+import type { IndexDefinition } from './index-entry.ts';
+import { Scheme } from './scheme.ts';
+
+/** Schemas of one version, each a document of its own. */
+interface ContractVersion {
+  readonly spec?: JsonSchema;
+  readonly status?: JsonSchema;
+  /** In place of `spec` and `status`: everything beside `apiVersion`, `kind` and `metadata`. */
+  readonly schema?: JsonSchema;
+  readonly specRequired: boolean;
+}
+
+interface ContractIndex {
+  readonly name: string;
+  readonly keyType: string;
+  readonly multi: boolean;
+  readonly unique: boolean;
+  readonly nullable: boolean;
+  readonly order: string;
+  /** SHA-256 of its text, and of the texts of a key type of its own. */
+  readonly function: string;
+}
+
+/** A declaration as JSON. */
+export interface Contract {
+  readonly group: string;
+  readonly kind: string;
+  readonly singular: string;
+  readonly plural: string;
+  /** The version that index functions and controllers speak. */
+  readonly hub: string;
+  /** The version in which objects are written. */
+  readonly storageVersion: string;
+  readonly versions: Readonly<Record<string, ContractVersion>>;
+  /** By name. */
+  readonly indexes: readonly ContractIndex[];
+  readonly subresources: { readonly status: boolean };
+}
+
+export function contractOf(scheme: Scheme): Contract {
+  const { groupVersionKind: gvk, singular, plural, subresources } = scheme;
+  return {
+    group: gvk.group,
+    kind: gvk.kind,
+    singular,
+    plural,
+    hub: gvk.version,
+    storageVersion: gvk.version,
+    versions: { [gvk.version]: { ...scheme.documents, specRequired: scheme.specRequired } },
+    indexes: scheme.indexes.map(indexOf).sort((a, b) => (a.name < b.name ? -1 : 1)),
+    subresources: { status: subresources.status },
+  };
+}
+
+function indexOf({
+  name,
+  codec,
+  multi,
+  unique,
+  nullable,
+  order,
+  indexFunc,
+  source = indexFunc,
+}: IndexDefinition): ContractIndex {
+  const text = [source.toString(), ...(codec.source ?? [])].join('\n');
+  return { name, keyType: codec.type, multi, unique, nullable, order, function: sha256(text) };
+}
+
+/** The same for contracts that say the same. */
+export function contractHash(contract: Contract): string {
+  return sha256(canonicalText(contract));
+}
+
+function sha256(text: string): string {
+  return createHash('sha256').update(text).digest('hex');
+}
+
+/** The model that a contract describes, without its indexes: their functions are code. Throws `InvalidModel`. */
+export function schemeOfContract({ group, kind, singular, plural, hub, versions, subresources }: Contract): Scheme {
+  const { specRequired, spec, status, schema } = versions[hub]!;
+  const gvk = { group, version: hub, kind, singular, plural };
+  if (schema !== undefined) return Scheme.buildFromType(defineModel({ gvk, subresources, schema: schema as object }));
+  const optional = typeof spec === 'object' && !specRequired ? { ...spec, '~optional': true } : spec;
+  return Scheme.buildFromType(
+    defineModel({
+      gvk,
+      subresources,
+      ...(optional !== undefined && { spec: optional as object }),
+      ...(status !== undefined && { status: status as object }),
+    }),
+  );
+}
+
+export interface ContractChange {
+  /** A version, `index <name>`, a pointer into objects, or `names`. */
+  readonly place: string;
+  readonly what: string;
+  readonly class: ChangeClass;
+}
+
+/** What a class means for stored objects: whether the new declaration accepts them. */
+export const storedMeaning: Readonly<Record<ChangeClass, string>> = {
+  docs: 'yes',
+  widening: 'yes',
+  behaviour: 'yes',
+  index: 'yes',
+  'needs-default': 'after a write',
+  narrowing: 'the data decide',
+  unknown: 'the data decide',
+  breaking: 'the data decide, mostly no',
+};
+
+/** What a class means for clients that know the old declaration. */
+export const clientsMeaning: Readonly<Record<ChangeClass, string>> = {
+  docs: 'yes',
+  widening: 'may meet what they do not know',
+  behaviour: 'get other results',
+  index: 'selectors on it fail while it is built, or for ever',
+  'needs-default': 'yes',
+  narrowing: 'writes may be refused',
+  unknown: 'unknown',
+  breaking: 'no',
+};
+
+/** Every difference of two contracts of one model. */
+export function compareContracts(before: Contract, after: Contract): ContractChange[] {
+  const changes: ContractChange[] = [];
+  const add = (place: string, what: string, of: ChangeClass) => changes.push({ place, what, class: of });
+  for (const name of ['singular', 'plural'] as const) {
+    if (before[name] === after[name]) continue;
+    add('names', `${name} ${before[name]} → ${after[name]}`, name === 'plural' ? 'breaking' : 'behaviour');
+  }
+  for (const version of Object.keys(after.versions)) {
+    if (!(version in before.versions)) add(version, 'new version', 'widening');
+  }
+  for (const version of Object.keys(before.versions)) {
+    if (!(version in after.versions)) add(version, 'no longer served', 'breaking');
+  }
+  const [was, is] = [before.subresources.status, after.subresources.status];
+  if (was !== is) add('status', is ? 'has a route of its own' : 'has no route any more', is ? 'behaviour' : 'breaking');
+  compareVersions(before.versions[before.hub]!, after.versions[after.hub]!, ({ pointer, what, class: of }) =>
+    add(pointer === '' ? 'the object' : pointer, what, of),
+  );
+  compareIndexes(before, after, add);
+  return changes;
+}
+
+function compareVersions(before: ContractVersion, after: ContractVersion, add: (change: SchemaChange) => void): void {
+  for (const member of ['spec', 'status', 'schema'] as const) {
+    const pointer = member === 'schema' ? '' : `/${member}`;
+    const [was, is] = [before[member], after[member]];
+    if (was !== undefined && is !== undefined) for (const one of compareSchemas(was, is, pointer)) add(one);
+    else if (was !== undefined) add({ pointer, what: `${member} removed`, class: 'breaking' });
+    else if (is !== undefined && !(member === 'spec' && after.specRequired))
+      add({ pointer, what: `${member} added`, class: member === 'schema' ? 'unknown' : 'widening' });
+  }
+  if (before.specRequired === after.specRequired) return;
+  if (after.specRequired) add({ pointer: '/spec', what: 'required member added', class: 'narrowing' });
+  else if (after.spec !== undefined) add({ pointer: '/spec', what: 'required → optional', class: 'widening' });
+}
+
+function compareIndexes(
+  before: Contract,
+  after: Contract,
+  add: (place: string, what: string, of: ChangeClass) => void,
+): void {
+  for (const was of before.indexes) {
+    if (!after.indexes.some(({ name }) => name === was.name)) add(`index ${was.name}`, 'removed', 'index');
+  }
+  for (const is of after.indexes) {
+    const place = `index ${is.name}`;
+    const was = before.indexes.find(({ name }) => name === is.name);
+    if (!was) add(place, 'added', 'index');
+    else {
+      if (was.keyType !== is.keyType) add(place, `key type ${was.keyType} → ${is.keyType}`, 'index');
+      if (was.multi !== is.multi) add(place, is.multi ? 'has many values now' : 'has one value now', 'index');
+      if (was.order !== is.order) add(place, `order ${was.order} → ${is.order}`, 'behaviour');
+      if (was.function !== is.function)
+        add(place, 'function changed', is.unique || !is.nullable ? 'narrowing' : 'index');
+    }
+    if (is.unique !== (was?.unique ?? false)) {
+      add(place, is.unique ? 'unique added' : 'unique removed', is.unique ? 'narrowing' : 'widening');
+    }
+    if (is.nullable !== (was?.nullable ?? true)) {
+      add(place, is.nullable ? 'nullable' : 'no longer nullable', is.nullable ? 'widening' : 'narrowing');
+    }
+  }
+}
+
+/** The class that asks the most; undefined without a change. */
+export function strongest(changes: readonly { readonly class: ChangeClass }[]): ChangeClass | undefined {
+  return changeClasses.findLast((one) => changes.some((change) => change.class === one));
+}
+
+/** Whether stored objects may violate the new declaration, so that they have to be looked at. */
+export function needsData(changes: readonly { readonly class: ChangeClass }[]): boolean {
+  return changes.some((change) => !['docs', 'widening', 'behaviour', 'index'].includes(change.class));
+}

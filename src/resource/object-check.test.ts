@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { test } from 'node:test';
+import { defineModel } from '../model/define.ts';
+import { IndexSpecs } from '../model/index-spec.ts';
+import { Scheme } from '../model/scheme.ts';
+import { Type } from '../model/type.ts';
+import { checkObjects, ObjectCheck, SeenKeys } from './object-check.ts';
+
+const gvk = { group: 'demo.example.com', version: 'v1', kind: 'Thing', singular: 'thing', plural: 'things' };
+const scheme = Scheme.buildFromType(
+  defineModel({ gvk, spec: Type.Object({ n: Type.Integer({ maximum: 9 }), key: Type.Optional(Type.String()) }) }),
+  (specs) => specs.add(IndexSpecs.single('spec.key', String).unique()),
+);
+
+const lineOf = (name: string, spec: object): string =>
+  JSON.stringify({ apiVersion: 'demo.example.com/v1', kind: 'Thing', metadata: { name }, spec });
+
+test('keys that were seen are known, however many there are', () => {
+  const hashOf = (i: number) => createHash('sha256').update(String(i)).digest();
+  const seen = new SeenKeys();
+  for (let i = 0; i < 50_000; i++) assert.equal(seen.add(hashOf(i)), false);
+  for (let i = 0; i < 50_000; i += 7) assert.equal(seen.add(hashOf(i)), true);
+  assert.equal(seen.add(hashOf(50_000)), false);
+});
+
+test('objects are counted once, each offence is named, and shared values by all who have them', async () => {
+  const lines = [
+    lineOf('a', { n: 10, key: 'x' }),
+    lineOf('b', { n: 1, key: 'x' }),
+    lineOf('c', { n: 1, key: 'x' }),
+    lineOf('d', { n: 'one', more: 1 }),
+    lineOf('e', { n: 1, key: 'y' }),
+  ];
+  const read = async function* () {
+    yield* lines;
+  };
+  const { objects, failing, offences } = await checkObjects(scheme, read, () => {});
+  assert.deepEqual([objects, failing], [5, 4]);
+  assert.deepEqual(
+    offences.map(({ names, pointer, keyword }) => `${names.join(',')} ${pointer} ${keyword}`),
+    ['a /spec/n maximum', 'd /spec/n type', 'd /spec/more additionalProperties', 'a,b,c spec.key unique'],
+  );
+});
+
+test('what the active model refuses too is no reason to refuse the next one, and the newest state of an object counts', () => {
+  const active = Scheme.buildFromType(
+    defineModel({ gvk, spec: Type.Object({ n: Type.Integer({ maximum: 5 }), key: Type.Optional(Type.String()) }) }),
+  );
+  const check = new ObjectCheck(scheme, { validator: active.validator, keepsIndex: () => true });
+  check.addText(lineOf('known', { n: 10 }));
+  assert.equal(check.failing, 0);
+  const strict = Scheme.buildFromType(defineModel({ gvk, spec: Type.Object({ n: Type.Integer({ minimum: 3 }) }) }));
+  const other = new ObjectCheck(strict, { validator: active.validator, keepsIndex: () => true });
+  other.addText(lineOf('a', { n: 1 }));
+  other.addText(lineOf('b', { n: 1 }));
+  other.addText(lineOf('c', { n: 1 }));
+  other.addText(lineOf('a', { n: 4 }));
+  other.remove('b');
+  assert.deepEqual(
+    other.offences.map(({ names }) => names),
+    [['c']],
+  );
+});

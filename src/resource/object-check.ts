@@ -1,0 +1,212 @@
+/** Stored objects against a model that is to take the place of today's (docs/guide/changing-models.md). */
+import type { Violation } from '../errors.ts';
+import { Violations } from '../errors.ts';
+import type { IndexEntry } from '../model/index-entry.ts';
+import type { ExtensionObject } from '../model/object.ts';
+import type { Scheme } from '../model/scheme.ts';
+import type { Validator } from '../model/validator.ts';
+import { asBuffer } from './bytes.ts';
+import type { KeyClaim } from './claims.ts';
+import { claimsOf } from './claims.ts';
+import { lenientEntry } from './entries.ts';
+
+/** Why stored objects would be invalid. */
+export interface Offence {
+  /** More than one when they share a unique value. */
+  readonly names: readonly string[];
+  /** Of the value; with keyword `unique` the name of the index. */
+  readonly pointer: string;
+  readonly keyword: string;
+  readonly message: string;
+}
+
+/** What the model that is active by now refuses already, which is no reason to refuse the next one. */
+export interface ActiveModel {
+  readonly validator: Validator;
+  /** Whether an index gives objects what it gives them now. */
+  readonly keepsIndex: (name: string) => boolean;
+}
+
+/** Offences that are kept; objects are counted beyond. */
+const keptOffences = 1_000;
+
+export class ObjectCheck {
+  readonly #scheme: Scheme;
+  readonly #active: ActiveModel | undefined;
+  /** By name, what is kept of it. */
+  readonly #invalid = new Map<string, readonly Offence[]>();
+  readonly #shared = new Set<string>();
+  readonly #duplicates: Offence[] = [];
+  #kept = 0;
+  #objects = 0;
+  #incomplete = 0;
+
+  /** @param active undefined: everything that the model refuses counts */
+  constructor(scheme: Scheme, active?: ActiveModel) {
+    this.#scheme = scheme;
+    this.#active = active;
+  }
+
+  get objects(): number {
+    return this.#objects;
+  }
+
+  /** Objects that lack what has a default: the next write of each sets it. */
+  get incomplete(): number {
+    return this.#incomplete;
+  }
+
+  /** Objects that would be invalid. */
+  get failing(): number {
+    return this.#invalid.size + this.#shared.difference(new Set(this.#invalid.keys())).size;
+  }
+
+  /** The first of them. */
+  get offences(): readonly Offence[] {
+    return [...this.#invalid.values()].flat().concat(this.#duplicates);
+  }
+
+  /** The keys of an object, and what is wrong with it. @param text of the object */
+  addText(text: string): IndexEntry {
+    const object = JSON.parse(text) as ExtensionObject;
+    const { name } = object.metadata;
+    const { entry, violations } = lenientEntry(this.#scheme, object, name);
+    this.add(name, object, text, violations);
+    return entry;
+  }
+
+  /** Of an object that was added before, the newer state. @param refused by the indexes */
+  add(name: string, object: ExtensionObject, text: string, refused: readonly Violation[]): void {
+    this.#objects++;
+    this.remove(name);
+    const { validator } = this.#scheme;
+    const found = validator.validate(object).count === 0 ? [] : this.#withDefaults(text);
+    if (found.length === 0 && refused.length === 0) return;
+    const known = this.#active && found.length > 0 ? this.#active.validator.validate(object).listed : [];
+    const isKnown = (one: Violation) =>
+      known.some(({ pointer, keyword }) => pointer === one.pointer && keyword === one.keyword);
+    const offences = [
+      ...found.filter((one) => !isKnown(one)),
+      ...refused.filter(({ params }) => !this.#active?.keepsIndex(String((params as { index?: unknown }).index))),
+    ].map(({ pointer, keyword, message }) => ({ names: [name], pointer, keyword, message }));
+    if (offences.length === 0) return;
+    const kept = this.#kept < keptOffences ? offences : [];
+    this.#kept += kept.length;
+    this.#invalid.set(name, kept);
+  }
+
+  /** The object is gone. */
+  remove(name: string): void {
+    this.#invalid.delete(name);
+  }
+
+  /** Several objects have one key of a unique index. @param key as the index shows it */
+  addDuplicate(index: string, key: string, names: readonly string[]): void {
+    if (this.#active?.keepsIndex(index)) return;
+    for (const name of names) this.#shared.add(name);
+    if (this.#kept >= keptOffences) return;
+    this.#kept++;
+    const message = `${names.length === 2 ? 'both' : `all ${names.length}`} have ${key}`;
+    this.#duplicates.push({ names: names.slice(0, keptNames), pointer: index, keyword: 'unique', message });
+  }
+
+  /** What is wrong after the next write, which sets defaults. */
+  #withDefaults(text: string): readonly Violation[] {
+    const { validator } = this.#scheme;
+    const object = JSON.parse(text) as ExtensionObject;
+    validator.applyDefaults(object);
+    const found = validator.validate(object, new Violations());
+    if (found.count === 0) this.#incomplete++;
+    return found.listed;
+  }
+}
+
+/** Names of one offence that are kept. */
+const keptNames = 10;
+
+/** Texts of keys that came twice, in 8 bytes a key: what comes twice may be a coincidence, so its objects are looked at again. */
+export class SeenKeys {
+  #table = new Uint32Array(2 * 1_024);
+  #count = 0;
+
+  /** True when a hash like this one was added before. @param hash at least 8 bytes, evenly spread */
+  add(hash: Uint8Array): boolean {
+    const view = new DataView(hash.buffer, hash.byteOffset, 8);
+    // 0 is an empty place.
+    const [high, low] = [view.getUint32(0) || 1, view.getUint32(4)];
+    if (2 * this.#count >= this.#table.length / 2) this.#grow();
+    if (this.#put(high, low)) return true;
+    this.#count++;
+    return false;
+  }
+
+  #put(high: number, low: number): boolean {
+    const table = this.#table;
+    const mask = table.length / 2 - 1;
+    for (let at = low & mask; ; at = (at + 1) & mask) {
+      if (table[2 * at] === 0) {
+        table[2 * at] = high;
+        table[2 * at + 1] = low;
+        return false;
+      }
+      if (table[2 * at] === high && table[2 * at + 1] === low) return true;
+    }
+  }
+
+  #grow(): void {
+    const before = this.#table;
+    this.#table = new Uint32Array(2 * before.length);
+    for (let at = 0; at < before.length; at += 2) if (before[at] !== 0) this.#put(before[at]!, before[at + 1]!);
+  }
+}
+
+/** Stored objects of one model, checked against another declaration of it. */
+export interface ObjectReport {
+  readonly objects: number;
+  readonly failing: number;
+  /** Objects that get a default with their next write. */
+  readonly incomplete: number;
+  readonly offences: readonly Offence[];
+}
+
+/**
+ * Checks objects as they are exported. What may share a unique value is read a second time.
+ * @param read every object as one line of JSON
+ */
+export async function checkObjects(
+  scheme: Scheme,
+  read: () => AsyncIterable<string>,
+  onProgress: (objects: number) => void,
+): Promise<ObjectReport> {
+  const uniques = scheme.indexes.filter(({ unique }) => unique);
+  const check = new ObjectCheck(scheme);
+  const seen = new SeenKeys();
+  const suspects = new Map<string, { claim: KeyClaim; names: string[] }>();
+  for await (const line of read()) {
+    const entry = check.addText(line);
+    for (const claim of claimsOf(uniques, scheme.indexes, entry)) {
+      if (seen.add(claim.hash)) suspects.set(textOf(claim), { claim, names: [] });
+    }
+    if (check.objects % progressPortion === 0) onProgress(check.objects);
+  }
+  if (suspects.size > 0) {
+    for await (const line of read()) {
+      const object = JSON.parse(line) as ExtensionObject;
+      const { name } = object.metadata;
+      const { entry } = lenientEntry(scheme, object, name);
+      for (const claim of claimsOf(uniques, scheme.indexes, entry)) suspects.get(textOf(claim))?.names.push(name);
+    }
+  }
+  for (const { claim, names } of suspects.values()) {
+    const { index, key, value } = claim;
+    if (names.length > 1) check.addDuplicate(index, typeof value === 'string' ? JSON.stringify(value) : key, names);
+  }
+  const { objects, failing, incomplete, offences } = check;
+  return { objects, failing, incomplete, offences };
+}
+
+const progressPortion = 1_000;
+
+function textOf({ hash }: KeyClaim): string {
+  return asBuffer(hash).toString('latin1');
+}

@@ -1,0 +1,128 @@
+/** What a new version of a plugin changes in its models, told before it runs. */
+import assert from 'node:assert/strict';
+import { afterEach, test } from 'node:test';
+import { cleanUp, folderOf, harnessOf } from '../plugins/kit.ts';
+import { kindred } from './command.ts';
+
+afterEach(cleanUp);
+
+/** A plugin package whose model `Person` has these members of `spec` and these indexes. */
+function people(spec: string, indexes = ''): string {
+  return folderOf({
+    'package.json': { name: 'people', version: '1.0.0', type: 'module', main: 'index.js' },
+    'index.js': `import { defineModel, definePlugin, Type } from 'kindred';
+export const Person = defineModel({
+  gvk: { group: 'demo.example.com', version: 'v1', kind: 'Person', singular: 'person', plural: 'persons' },
+  spec: Type.Object({ ${spec} }),
+  indexes: (index) => [${indexes}],
+});
+export default definePlugin({ start: ({ schemeManager }) => void schemeManager.register(Person) });
+`,
+  });
+}
+
+const older = () => people('name: Type.String(), email: Type.Optional(Type.String())');
+const email = "email: Type.Optional(Type.String({ format: 'email' }))";
+const unique = "index.single('spec.email', String, (person) => person.spec.email, { unique: true })";
+const newer = () => people(`name: Type.String(), ${email}, team: Type.String({ default: 'none' })`, unique);
+
+test('command-line: model diff tells each change with its class, and fails for those that are asked for', async () => {
+  const [before, after] = [older(), newer()];
+  const { code, stdout, stderr } = await kindred(['model', 'diff', '--plugin', after, '--against', before]);
+  assert.deepEqual([code, stderr], [0, '']);
+  assert.equal(
+    stdout,
+    `demo.example.com Person   changed
+   /spec/email        format added                            narrowing       stored: the data decide; clients: writes may be refused
+   /spec/team         required member added, with a default   needs-default   stored: after a write; clients: yes
+   index spec.email   added                                   index           stored: yes; clients: selectors on it fail while it is built, or for ever
+   index spec.email   unique added                            narrowing       stored: the data decide; clients: writes may be refused
+`,
+  );
+  const exitCode = async (from: string, to: string, failOn: string) =>
+    (await kindred(['model', 'diff', '--plugin', to, '--against', from, '--fail-on', failOn])).code;
+  for (const failOn of ['stored', 'clients', 'any']) {
+    assert.equal(await exitCode(before, after, failOn), 1, failOn);
+    assert.equal(await exitCode(before, before, failOn), 0, failOn);
+  }
+  const described = people("name: Type.String({ description: 'In full' }), email: Type.Optional(Type.String())");
+  assert.equal(await exitCode(before, described, 'any'), 0);
+  const wider = people('name: Type.Optional(Type.String()), email: Type.Optional(Type.String())');
+  assert.equal(await exitCode(before, wider, 'stored'), 0);
+  assert.equal(await exitCode(before, wider, 'clients'), 1);
+  const json = await kindred(['model', 'diff', '--plugin', wider, '--against', before, '-o', 'json']);
+  assert.deepEqual(JSON.parse(json.stdout), {
+    models: [
+      {
+        group: 'demo.example.com',
+        kind: 'Person',
+        state: 'changed',
+        changes: [
+          {
+            place: '/spec/name',
+            what: 'required → optional',
+            class: 'widening',
+            stored: 'yes',
+            clients: 'may meet what they do not know',
+          },
+        ],
+      },
+    ],
+  });
+});
+
+test('command-line: model check names the stored objects that the new model refuses, and changes nothing', async () => {
+  const harness = await harnessOf({ plugins: [older()] });
+  const persons = '/apis/demo.example.com/v1/persons';
+  const specs = {
+    ada: { name: 'Ada', email: 'ada' },
+    bob: { name: 'Bob', email: 'bob@example.com' },
+    eve: { name: 'Eve', email: 'bob@example.com' },
+    max: { name: 'Max' },
+  };
+  for (const [name, spec] of Object.entries(specs))
+    await harness.fetch(persons, { method: 'POST', json: { metadata: { name }, spec } });
+  const after = newer();
+  const call = (...args: string[]) => kindred(['model', 'check', '--server', harness.url, ...args]);
+  const { code, stdout } = await call('--plugin', after);
+  assert.equal(code, 1);
+  assert.equal(
+    stdout,
+    `Person: 4 objects checked, 3 would fail; 3 get a default with their next write
+   ada        /spec/email   format   must be of the format email: ada@example.com
+   bob, eve   spec.email    unique   both have "bob@example.com"
+`,
+  );
+  const json = await call('--plugin', after, '-o', 'json');
+  assert.deepEqual(JSON.parse(json.stdout).models, [
+    {
+      group: 'demo.example.com',
+      kind: 'Person',
+      served: true,
+      objects: 4,
+      failing: 3,
+      incomplete: 3,
+      offences: [
+        {
+          names: ['ada'],
+          pointer: '/spec/email',
+          keyword: 'format',
+          message: 'must be of the format email: ada@example.com',
+        },
+        { names: ['bob', 'eve'], pointer: 'spec.email', keyword: 'unique', message: 'both have "bob@example.com"' },
+      ],
+    },
+  ]);
+  const stored = (await (await harness.fetch(`${persons}/ada`)).json()) as { metadata: { version: number } };
+  assert.equal(stored.metadata.version, 0);
+  assert.equal((await call('--plugin', older())).code, 0);
+});
+
+test('command-line: model check tells of a model that the service does not have, and of a plugin that is not named', async () => {
+  const harness = await harnessOf({ plugins: [] });
+  const { code, stdout } = await kindred(['model', 'check', '--plugin', older(), '--server', harness.url]);
+  assert.deepEqual([code, stdout], [0, 'Person: the service has no such model\n']);
+  const unnamed = await kindred(['model', 'check', '--server', harness.url]);
+  assert.equal(unnamed.code, 2);
+  assert.match(unnamed.stderr, /--plugin/);
+});
