@@ -22,7 +22,7 @@ const routes: RouteRecordRaw[] = [
     component: () => import('./screens/sign-in/SignInScreen.vue'),
     meta: { bare: true, parameters: ['return'] },
   },
-  { path: '/', component: () => import('./screens/overview/OverviewScreen.vue'), meta: { parameters: ['range'] } },
+  { path: '/', component: () => import('./screens/overview/OverviewScreen.vue') },
   {
     path: '/objects/:type',
     component: () => import('./screens/list/ListScreen.vue'),
@@ -48,6 +48,37 @@ const routes: RouteRecordRaw[] = [
     component: () => import('./screens/models/ModelScreen.vue'),
     props: true,
     meta: { parameters: ['tab'] },
+  },
+  {
+    path: '/watch/:type',
+    component: () => import('./screens/watch/WatchScreen.vue'),
+    props: true,
+    meta: { parameters: [...selectors, 'since'] },
+  },
+  { path: '/plugins', component: () => import('./screens/plugins/PluginsScreen.vue') },
+  {
+    path: '/plugins/:name',
+    component: () => import('./screens/plugins/PluginScreen.vue'),
+    props: true,
+    meta: { parameters: ['tab'] },
+  },
+  { path: '/access', redirect: '/access/users' },
+  { path: '/access/users', component: () => import('./screens/access/UsersScreen.vue') },
+  { path: '/access/roles', component: () => import('./screens/access/RolesScreen.vue') },
+  {
+    path: '/access/bindings',
+    component: () => import('./screens/access/BindingsScreen.vue'),
+    meta: { parameters: ['user'] },
+  },
+  {
+    path: '/access/tokens',
+    component: () => import('./screens/access/TokensScreen.vue'),
+    meta: { parameters: ['user'] },
+  },
+  {
+    path: '/access/explain',
+    component: () => import('./screens/access/ExplainScreen.vue'),
+    meta: { parameters: ['user', 'verb', 'type', 'name', 'path'] },
   },
   { path: '/:path(.*)*', component: () => import('./screens/missing/MissingScreen.vue') },
 ];

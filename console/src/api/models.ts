@@ -20,14 +20,14 @@ export interface ModelSummary {
   /** Absent for the service's own. */
   readonly plugin?: string;
   readonly state: 'building' | 'ready' | 'degraded';
-  /** While it is building: from 0 to 1. */
-  readonly progress?: number;
-  readonly problems?: readonly { readonly name?: string; readonly message: string }[];
+  /** From 0 to 1. */
+  readonly progress: number;
+  readonly problems: readonly { readonly name: string; readonly reason: string }[];
   /** Only for who may list all of them. */
   readonly objects?: number;
   /** What the caller may do with at least some objects. */
   readonly verbs: readonly string[];
-  readonly subresources?: readonly string[];
+  readonly subresources: { readonly status: boolean };
   readonly presentation?: {
     readonly title?: Titled;
     readonly description?: Titled;

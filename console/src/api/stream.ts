@@ -18,9 +18,12 @@ const pollEvery = 10_000;
 const firstPause = 500;
 const longestPause = 10_000;
 
+/** `opened` is called when the stream has begun. */
+type Start<E> = (signal: AbortSignal, opened: () => void) => AsyncIterable<E>;
+
 export interface Stream<E> {
-  /** Opens it from the start: its first event is a whole state. Undefined: nothing to follow. */
-  readonly open: (() => ((signal: AbortSignal) => AsyncIterable<E>) | undefined) | undefined;
+  /** Whose first event is a whole state; undefined: there is nothing to follow. */
+  open(): Start<E> | undefined;
   /** The events of a frame, in their order. */
   apply(events: readonly E[]): void;
   /** In the place of a stream. */
@@ -35,7 +38,7 @@ const forGood = ['Forbidden', 'NotFound', 'Unauthenticated', 'InvalidParameter',
 export function useStream<E>(stream: Stream<E>): void {
   const isHidden = useHidden();
   watchEffect((onCleanup) => {
-    const start = stream.open?.();
+    const start = stream.open();
     if (!start) {
       connection.value = 'paused';
       return;
@@ -52,20 +55,19 @@ export function useStream<E>(stream: Stream<E>): void {
   });
 }
 
-async function follow<E>(
-  stream: Stream<E>,
-  start: (signal: AbortSignal) => AsyncIterable<E>,
-  signal: AbortSignal,
-): Promise<void> {
+async function follow<E>(stream: Stream<E>, start: Start<E>, signal: AbortSignal): Promise<void> {
   let pause = firstPause;
   connection.value = 'reconnecting';
+  const opened = () => {
+    if (signal.aborted) return;
+    connection.value = 'live';
+    pause = firstPause;
+  };
   while (!signal.aborted) {
     const gathered = gather<E>((events) => stream.apply(events), signal);
     try {
-      for await (const event of start(signal)) {
+      for await (const event of start(signal, opened)) {
         if (signal.aborted) return;
-        connection.value = 'live';
-        pause = firstPause;
         gathered(event);
       }
     } catch (error) {

@@ -1,0 +1,46 @@
+/** The objects of the service's own models that these screens show. */
+import { useQuery, useQueryClient } from '@tanstack/vue-query';
+import type { ListResult } from 'kindred/client';
+import { client } from '../../api/client.ts';
+import type { ApiObject } from '../../api/object.ts';
+
+export interface User extends ApiObject {
+  readonly spec?: { readonly displayName?: string; readonly email?: string; readonly disabled?: boolean };
+}
+
+export interface Rule {
+  readonly apiGroups?: readonly string[];
+  readonly resources?: readonly string[];
+  readonly resourceNames?: readonly string[];
+  readonly verbs?: readonly string[];
+  readonly nonResourceURLs?: readonly string[];
+}
+
+export interface Role extends ApiObject {
+  readonly rules?: readonly Rule[];
+}
+
+export interface Binding extends ApiObject {
+  readonly roleRef: { readonly name: string };
+  readonly subjects?: readonly { readonly kind: string; readonly name: string }[];
+}
+
+export interface Token extends ApiObject {
+  readonly spec: { readonly user: string; readonly roles?: readonly string[]; readonly expiresAt?: string };
+  readonly status?: { readonly token?: string; readonly lastUsedAt?: string };
+}
+
+const most = '1000';
+
+/** Up to a thousand of them, by name; the list of the model has the others. */
+export function useStored<T extends ApiObject>(plural: string) {
+  const queries = useQueryClient();
+  const key = ['stored', plural];
+  const path = `/api/v1alpha1/${plural}`;
+  const query = useQuery({
+    queryKey: key,
+    queryFn: ({ signal }) =>
+      client.request<ListResult<T>>('GET', path, { query: { size: most, sort: 'metadata.name,asc' }, signal }),
+  });
+  return { path, query, read: () => queries.invalidateQueries({ queryKey: key }) };
+}
