@@ -5,9 +5,8 @@ import type { IndexEntry } from '../model/index-entry.ts';
 import type { ExtensionObject } from '../model/object.ts';
 import type { Scheme } from '../model/scheme.ts';
 import type { Validator } from '../model/validator.ts';
-import { asBuffer } from './bytes.ts';
-import type { KeyClaim } from './claims.ts';
-import { claimsOf } from './claims.ts';
+import type { UniqueKey } from './claims.ts';
+import { claimOf, shownValue, uniqueKeysOf } from './claims.ts';
 import { lenientEntry } from './entries.ts';
 
 /** Why stored objects would be invalid. */
@@ -181,11 +180,11 @@ export async function checkObjects(
   const uniques = scheme.indexes.filter(({ unique }) => unique);
   const check = new ObjectCheck(scheme);
   const seen = new SeenKeys();
-  const suspects = new Map<string, { claim: KeyClaim; names: string[] }>();
+  const suspects = new Map<string, { key: UniqueKey; names: string[] }>();
   for await (const line of read()) {
     const entry = check.addText(line);
-    for (const claim of claimsOf(uniques, scheme.indexes, entry)) {
-      if (seen.add(claim.hash)) suspects.set(textOf(claim), { claim, names: [] });
+    for (const key of uniqueKeysOf(uniques, scheme.indexes, entry)) {
+      if (seen.add(claimOf(key).hash)) suspects.set(key.text, { key, names: [] });
     }
     if (check.objects % progressPortion === 0) onProgress(check.objects);
   }
@@ -194,19 +193,14 @@ export async function checkObjects(
       const object = JSON.parse(line) as ExtensionObject;
       const { name } = object.metadata;
       const { entry } = lenientEntry(scheme, object, name);
-      for (const claim of claimsOf(uniques, scheme.indexes, entry)) suspects.get(textOf(claim))?.names.push(name);
+      for (const { text } of uniqueKeysOf(uniques, scheme.indexes, entry)) suspects.get(text)?.names.push(name);
     }
   }
-  for (const { claim, names } of suspects.values()) {
-    const { index, key, value } = claim;
-    if (names.length > 1) check.addDuplicate(index, typeof value === 'string' ? JSON.stringify(value) : key, names);
+  for (const { key, names } of suspects.values()) {
+    if (names.length > 1) check.addDuplicate(key.definition.name, JSON.stringify(shownValue(key)), names);
   }
   const { objects, failing, incomplete, offences } = check;
   return { objects, failing, incomplete, offences };
 }
 
 const progressPortion = 1_000;
-
-function textOf({ hash }: KeyClaim): string {
-  return asBuffer(hash).toString('latin1');
-}
