@@ -5,7 +5,12 @@ import { parseSync } from 'oxc-parser';
 
 const root = resolve(import.meta.dirname, '..');
 const report = join(root, 'docs/reference/public-api.md');
-const entries = { kindred: 'index', 'kindred/client': 'client/client', 'kindred/testing': 'testing/index' };
+const entries = {
+  kindred: 'index',
+  'kindred/client': 'client/client',
+  'kindred/model': 'model/entry',
+  'kindred/testing': 'testing/index',
+};
 
 /** Every declaration of a file, and where its other names come from. */
 interface Declarations {

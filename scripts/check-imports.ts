@@ -45,7 +45,7 @@ export const TABLE: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** The package's own public names: inside src/ they would be a way around the table. */
-const OWN_NAMES = new Set(['kindred', 'kindred/client', 'kindred/testing']);
+const OWN_NAMES = new Set(['kindred', 'kindred/client', 'kindred/model', 'kindred/testing']);
 
 /** What console/ may import of src/: the client, and what it needs to judge as the service does. */
 const OF_CONSOLE = ['client', 'schema', 'model/names.ts', 'query/selector.ts', 'errors.ts'];

@@ -1,5 +1,5 @@
-import type { ObjectOf } from 'kindred';
-import { defineModel, Type } from 'kindred';
+import type { ObjectOf } from 'kindred/model';
+import { defineModel, Type } from 'kindred/model';
 
 /** GeoNames' codes of populated places, as far as they occur in the data. */
 const featureCodes = [

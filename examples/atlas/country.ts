@@ -1,5 +1,5 @@
-import type { ObjectOf } from 'kindred';
-import { defineModel, Type } from 'kindred';
+import type { ObjectOf } from 'kindred/model';
+import { defineModel, Type } from 'kindred/model';
 
 const code2 = Type.String({ pattern: '^[A-Z]{2}$', description: 'ISO 3166-1 alpha-2', examples: ['FR'] });
 const code3 = Type.String({ pattern: '^[A-Z]{3}$', description: 'ISO 3166-1 alpha-3', examples: ['FRA'] });

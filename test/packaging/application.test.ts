@@ -18,6 +18,8 @@ import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { after, before, test } from 'node:test';
 import { promisify } from 'node:util';
+import { gzipSync } from 'node:zlib';
+import { build } from 'esbuild';
 import { parse } from 'yaml';
 
 const run = promisify(execFile);
@@ -66,6 +68,37 @@ test('packaging: the package as it is packed has its types, its pages and no sou
     files.filter((file) => /(?<!\.d)\.ts$|\.test\./.test(file)),
     [],
   );
+});
+
+test('packaging: a model and the client bundle for browsers, without anything of Node.js or of the service', {
+  skip,
+}, async () => {
+  const source = `import { createClient } from 'kindred/client';
+import { defineModel, Type } from 'kindred/model';
+const Note = defineModel({
+  gvk: { group: 'notes.example.com', version: 'v1', kind: 'Note', singular: 'note', plural: 'notes' },
+  spec: Type.Object({ text: Type.String() }),
+  indexes: (index) => [index.single('spec.text', String, (note) => note.spec.text)],
+});
+export const notes = createClient({ url: 'http://127.0.0.1:8090' }).for(Note);`;
+  const { metafile, outputFiles } = await build({
+    stdin: { contents: source, resolveDir: shop, loader: 'ts' },
+    bundle: true,
+    minify: true,
+    platform: 'browser',
+    format: 'esm',
+    write: false,
+    metafile: true,
+    logLevel: 'silent',
+  });
+  const ofOurs = Object.keys(metafile.inputs).flatMap((name) => /node_modules\/kindred\/(.*)/.exec(name)?.[1] ?? []);
+  assert.deepEqual(ofOurs.filter((name) => !name.startsWith('dist/client/')).sort(), [
+    'dist/errors.js',
+    'dist/model/browser-entry.js',
+    'dist/model/typebox.js',
+    'dist/runtime/backoff.js',
+  ]);
+  assert.ok(gzipSync(outputFiles[0]!.contents).length < 40_000);
 });
 
 test('packaging: an application compiles under strict', { skip }, async () => {
