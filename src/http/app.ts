@@ -13,7 +13,7 @@ import type { RateLimiter } from '../auth/authentication/rate-limit.ts';
 import { KindredError } from '../errors.ts';
 import { localized } from '../locales/localized.ts';
 import type { SchemeRegistry } from '../model/registry.ts';
-import type { Access, Authorizer, Caller, Identity } from '../resource/access.ts';
+import type { Access, Authorizer, Caller, Identity, MayUse } from '../resource/access.ts';
 import type { ExtensionClient } from '../resource/extension-client.ts';
 import type { ResourceRegistry } from '../resource/registry.ts';
 import { http } from '../runtime/node-http.ts';
@@ -477,17 +477,33 @@ class Handler implements ExchangeObserver {
     return this.#dependencies.authorizer.decide(exchange.identity!, access).allowed;
   }
 
-  #document(exchange: Exchange): MaybePromise<void> {
+  /** Which of these the caller may use. A question of many roles takes long, so they are asked in slices. */
+  async #rightsTo(exchange: Exchange, accesses: Iterable<Access>): Promise<MayUse> {
+    const keyOf = (access: Access) =>
+      'path' in access ? `${access.verb} ${access.path}` : `${access.verb} ${access.resource} ${access.group}`;
+    const allowed = new Set<string>();
+    const slice = exchange.timeSlice();
+    for (const access of accesses) {
+      if (this.#mayUse(exchange, access)) allowed.add(keyOf(access));
+      if (slice.isOver) await slice.renew();
+    }
+    return (access) => allowed.has(keyOf(access));
+  }
+
+  async #document(exchange: Exchange): Promise<void> {
     const name = segmentsOf(exchange.path).at(-1)!;
     if (name === '') return this.#own.showApiDocuments(exchange);
-    const mayUse = (access: Access) => this.#mayUse(exchange, access);
-    const document = this.#dependencies.documents.document(name, mayUse);
+    const { documents } = this.#dependencies;
+    const document = documents.document(name, await this.#rightsTo(exchange, documents.accesses(name)));
     if (!document) throw noRoute(exchange.path);
     exchange.sendTagged(document.etag, document.json);
   }
 
-  #discovery(exchange: Exchange): void {
-    const found = discover(this.#dependencies.registry, exchange.path, (access) => this.#mayUse(exchange, access));
+  async #discovery(exchange: Exchange): Promise<void> {
+    const { registry } = this.#dependencies;
+    const accesses: Access[] = [];
+    discover(registry, exchange.path, (access) => accesses.push(access) > 0);
+    const found = discover(registry, exchange.path, await this.#rightsTo(exchange, accesses));
     if (!found) throw noRoute(exchange.path);
     exchange.route = exchange.path;
     exchange.sendJson(200, found);

@@ -70,7 +70,8 @@ export class Layer {
     const one = byVerb.get(access.verb) ?? [];
     const any = byVerb.get('*') ?? [];
     if (isForAll(one)) return one;
-    return isForAll(any) ? any : [...one, ...any.filter(({ rule }) => !rule.verbs.has(access.verb))];
+    if (isForAll(any) || one.length === 0) return any;
+    return any.length === 0 ? one : [...one, ...any.filter(({ rule }) => !rule.verbs.has(access.verb))];
   }
 
   #judgePath(verb: string, path: string): readonly Found[] {
@@ -100,7 +101,7 @@ export class Layer {
           const { isNamed } = rule;
           if (!gives(rule.groups, group) || (isNamed && known.has(rule))) continue;
           if (isNamed) known.add(rule);
-          take(byVerb, { rule, source, isNamed });
+          take(byVerb, rule, source);
         }
       }
     }
@@ -122,10 +123,14 @@ export class Layer {
   }
 }
 
-function take(byVerb: ByVerb, found: Found): void {
-  for (const [verb, known] of byVerb) {
-    if (!found.rule.verbs.has(verb) || isForAll(known)) continue;
-    if (!found.isNamed) known.length = 0;
+function take(byVerb: ByVerb, rule: CompiledRule, source: Source): void {
+  const { verbs, isNamed } = rule;
+  let found: Found | undefined;
+  for (const verb of verbs) {
+    const known = byVerb.get(verb);
+    if (!known || isForAll(known)) continue;
+    if (!isNamed) known.length = 0;
+    found ??= { rule, source, isNamed };
     known.push(found);
   }
 }
@@ -151,7 +156,7 @@ class Answer {
   constructor(access: Access, found: readonly (readonly Found[])[], refusal: string) {
     const isAllowed = found.length > 0 && found.every((rules) => rules.length > 0);
     this.#refused = { allowed: false, reason: refusal };
-    this.#allowed = isAllowed ? { allowed: true, reason: described(found.flat()) } : this.#refused;
+    this.#allowed = isAllowed ? { allowed: true, reason: described(found) } : this.#refused;
     this.#named = isAllowed ? found.filter((rules) => !isForAll(rules)) : [];
     if (this.#named.length === 0) this.#general = this.#allowed;
     // The name of an object to be created may not be known yet, so a rule for names alone cannot allow it (as in Kubernetes).
@@ -297,14 +302,16 @@ function wayTo(source: Source): string[] {
 const shown = { ways: 5, roles: 10 };
 
 /** `role "a" → "b" (RoleBinding "x"); …`. */
-function described(found: readonly Found[]): string {
-  const ways = found.slice(0, shown.ways).map(({ source }) => {
+function described(found: readonly (readonly Found[])[]): string {
+  const first = found.flatMap((rules) => rules.slice(0, shown.ways)).slice(0, shown.ways);
+  const ways = first.map(({ source }) => {
     const roles = wayTo(source).map((role) => `"${role}"`);
     if (roles.length > shown.roles) roles.splice(shown.roles - 1, roles.length - shown.roles, '…');
     const way = `role ${roles.join(' → ')}`;
     return source.binding === undefined ? way : `${way} (RoleBinding "${source.binding}")`;
   });
-  if (found.length > shown.ways) ways.push(`${found.length - shown.ways} more`);
+  const count = found.reduce((sum, rules) => sum + rules.length, 0);
+  if (count > shown.ways) ways.push(`${count - shown.ways} more`);
   return ways.join('; ');
 }
 

@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { SchemeRegistry } from '../../model/registry.ts';
 import type { Scheme } from '../../model/scheme.ts';
-import type { MayUse } from '../../resource/access.ts';
+import type { Access, MayUse } from '../../resource/access.ts';
 import { operationIds } from '../api/routes.ts';
 import type { Audience, CustomRoute, CustomRoutes } from '../custom/routes.ts';
 import { audienceOf } from '../custom/routes.ts';
@@ -110,6 +110,13 @@ export class ApiDocuments {
   /** The five groups, for `{ groups }` at `/v3/api-docs`. */
   groups(): readonly DocumentGroup[] {
     return documentGroups.map(({ name, displayName, url }) => ({ name, displayName, url }));
+  }
+
+  /** What the operations of a group need. */
+  accesses(group: string): Access[] {
+    const found = documentGroups.find((one) => one.name === group);
+    const operations = found ? this.#fragmentsOf(found.audience).flatMap((fragment) => fragment.operations) : [];
+    return operations.flatMap(({ access }) => access ?? []);
   }
 
   /** What is registered now, as far as the caller may use it; undefined for an unknown group. */
