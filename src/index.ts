@@ -16,6 +16,7 @@ export {
 export { type ErrorCode, KindredError, type Text, type Violation } from './errors.ts';
 /** Custom routes. */
 export {
+  type Action,
   type CustomEndpoint,
   type CustomRequest,
   GroupVersion,
@@ -58,6 +59,7 @@ export {
 export type { Key, KeyOf, KeyType } from './model/key.ts';
 export type { Model, ModelType, New, NewOf, ObjectOf } from './model/model-type.ts';
 export { AbstractExtension, type ExtensionObject, type Metadata } from './model/object.ts';
+export type { DisplayText, Presentation } from './model/presentation.ts';
 export type { SchemeManager } from './model/registry.ts';
 export { Scheme } from './model/scheme.ts';
 /**

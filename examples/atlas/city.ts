@@ -25,6 +25,11 @@ const featureCodes = [
 
 export const City = defineModel({
   gvk: { group: 'atlas.example.com', version: 'v1alpha1', kind: 'City', singular: 'city', plural: 'cities' },
+  presentation: {
+    title: { en: 'City', 'zh-CN': '城市' },
+    columns: ['spec.name', 'spec.country', 'spec.population'],
+    summary: 'spec.name',
+  },
   spec: Type.Object({
     geonameId: Type.Integer({ minimum: 1, description: 'Number of the place in GeoNames' }),
     name: Type.String({ minLength: 1, maxLength: 100, examples: ['Paris'] }),

@@ -13,6 +13,11 @@ export const Country = defineModel({
     plural: 'countries',
     subresources: { status: true },
   },
+  presentation: {
+    title: { en: 'Country', 'zh-CN': '国家' },
+    columns: ['spec.name.common', 'spec.region', 'spec.area', 'status.population'],
+    summary: 'spec.name.common',
+  },
   spec: Type.Object({
     name: Type.Object({
       common: Type.String({ minLength: 1, maxLength: 100, examples: ['France'] }),
@@ -45,7 +50,9 @@ export const Country = defineModel({
   status: Type.Object({
     cities: Type.Integer({ minimum: 0 }),
     population: Type.Integer({ minimum: 0, description: 'Of all its cities together' }),
-    largestCity: Type.Optional(Type.String({ description: 'Name of the City object' })),
+    largestCity: Type.Optional(
+      Type.String({ description: 'Name of the City object', 'x-reference': 'cities.atlas.example.com' }),
+    ),
   }),
   indexes: (index) => [
     index.single('spec.code', String, (country) => country.spec.code, { unique: true }),

@@ -10,6 +10,7 @@ export const SavedQuery = defineModel({
     singular: 'savedquery',
     plural: 'savedqueries',
   },
+  presentation: { title: { en: 'Saved query', 'zh-CN': '已保存的查询' }, summary: 'spec.title' },
   spec: Type.Object({
     title: Type.String({ minLength: 1, maxLength: 200 }),
     of: Type.Enum(['cities', 'countries']),

@@ -10,6 +10,11 @@ export const Link = defineModel({
     plural: 'links',
     subresources: { status: true },
   },
+  presentation: {
+    title: { en: 'Link', 'zh-CN': '链接' },
+    columns: ['spec.url', 'status.reachable', 'status.lastCheck'],
+    summary: 'spec.url',
+  },
   spec: Type.Object({
     url: Type.String({ format: 'uri', pattern: '^https?://', maxLength: 2_000, examples: ['https://example.com/'] }),
     interval: Type.Integer({ minimum: 1, default: 3_600, description: 'Seconds between two requests' }),

@@ -27,6 +27,7 @@ import type { ResourceTarget, WatchContext } from './api/resources.ts';
 import { ResourceRoutes } from './api/resources.ts';
 import { accessOfPath } from './api/routes.ts';
 import { ConsolePage, isConsolePath } from './console.ts';
+import { actionsOf } from './custom/actions.ts';
 import { serveCustom } from './custom/exchange.ts';
 import { isJson } from './custom/handler.ts';
 import type { CustomMatch, CustomRoutes } from './custom/routes.ts';
@@ -445,7 +446,9 @@ class Handler implements ExchangeObserver {
   #model(exchange: Exchange): void {
     const found = describeModel(this.#models(exchange), segmentsOf(exchange.path).at(-1)!);
     if (!found) throw noRoute(exchange.path);
-    sendHashed(exchange, found);
+    const mayUse = (access: Access) => this.#dependencies.authorizer.decide(exchange.identity!, access).allowed;
+    const actions = actionsOf(this.#dependencies.custom.all(), found.scheme, mayUse);
+    sendHashed(exchange, { ...found.description, actions });
   }
 
   /** Everybody sees how one signs in, and who they are themselves. */

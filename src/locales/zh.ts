@@ -107,6 +107,10 @@ export const zh = {
   '{method} {path} is mapped to "{name}": only public instance methods can be mapped':
     '{method} {path} 映射到 "{name}"：只能映射公开的实例方法',
   // http/custom/routes.ts
+  'the title of an action, and what it asks before, are texts, or objects of texts by language':
+    '操作的标题及其确认提示必须是文本，或按语言给出文本的对象',
+  'an action is on: "object", with the one parameter {name} in its path, or on: "list", without any':
+    '操作为 on: "object" 时路径中仅有参数 {name}，为 on: "list" 时路径中没有参数',
   'registerEndpoint takes a CustomEndpoint (endpoint() and groupVersion()) or an annotated controller, as class or instance':
     'registerEndpoint 接受 CustomEndpoint（endpoint() 与 groupVersion()）或带注解的控制器（类或实例）',
   'The group "{group}" is reserved for the service itself, as is every group ending in ".{reservedDomain}"':
@@ -298,6 +302,19 @@ export const zh = {
     '标签值最多 {limit} 个字符，实际为 {length} 个',
   'a label value is empty or consists of letters, digits, "-", "_" and ".", with a letter or digit at both ends; got "{value}"':
     '标签值可为空，或由字母、数字、"-"、"_" 和 "." 组成，且首尾为字母或数字；实际为 "{value}"',
+  // model/presentation.ts
+  '{model}: "presentation" must be an object with members of {members}; got {value}':
+    '{model}："presentation" 必须是对象，其字段为 {members}；实际为 {value}',
+  '{model}: "presentation" knows no member "{name}"; it knows {members}':
+    '{model}："presentation" 没有字段 "{name}"；可用字段为 {members}',
+  '{model}: "presentation.{name}" must be a text, or an object of texts by language such as { en: "Book" }; got {value}':
+    '{model}："presentation.{name}" 必须是文本，或按语言给出文本的对象，例如 { en: "Book" }；实际为 {value}',
+  '{model}: "presentation.columns" must be a list of at most {limit} paths; got {value}':
+    '{model}："presentation.columns" 必须是最多 {limit} 个路径的列表；实际为 {value}',
+  '{model}: "presentation.{name}" must be a text; got {value}':
+    '{model}："presentation.{name}" 必须是文本；实际为 {value}',
+  '{model}: "presentation.{name}" names "{path}", which is neither an index nor a member of the schema':
+    '{model}："presentation.{name}" 指向 "{path}"，它既不是索引，也不是 schema 中的字段',
   // model/registry.ts
   'The group "{group}" is reserved: the empty group, "{domain}" and every group ending in ".{domain}" belong to the service itself':
     '组 "{group}" 已被保留：空组、"{domain}" 以及以 ".{domain}" 结尾的组仅供服务自身使用',
@@ -548,6 +565,9 @@ export const zh = {
   'is too large: its repetitions written out have more than {reason} parts: {pattern}':
     '过大：展开重复后超过 {reason} 个部分：{pattern}',
   // schema/read.ts
+  'true or false': 'true 或 false',
+  'a type: plural.group, or the plural alone in the empty group': '类型：plural.group，空组时仅为复数名',
+  'an object of texts by language, such as { "en": "Title" }': '按语言给出文本的对象，例如 { "en": "Title" }',
   'a schema: an object, true or false': '模式：对象、true 或 false',
   'is nested more than {limit} deep, or contains itself': '嵌套超过 {limit} 层，或包含自身',
   'is not a keyword of JSON Schema 2020-12 or OpenAPI that the service can enforce':
@@ -558,7 +578,6 @@ export const zh = {
   'a JSON value': ' JSON 值',
   'a list': '列表',
   'an object': '对象',
-  'true or false': ' true 或 false',
   'a number': '数字',
   'a number greater than 0': '大于 0 的数字',
   'an integer, 0 or more': '大于或等于 0 的整数',

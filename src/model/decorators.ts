@@ -24,8 +24,16 @@ export interface SchemaAttributes {
   additionalProperties?: boolean | SchemaType;
   /** `REQUIRED`: the field must be there. Fields are optional otherwise; only `spec` is required unless `NOT_REQUIRED`. */
   requiredMode?: 'REQUIRED' | 'NOT_REQUIRED' | 'AUTO';
+  title?: string;
   description?: string;
   example?: unknown;
+  /** Title and description by language. */
+  'x-titles'?: Readonly<Record<string, string>>;
+  'x-descriptions'?: Readonly<Record<string, string>>;
+  /** Type of the object whose name the value is: its plural, with `.<group>` unless that is empty. */
+  'x-reference'?: string;
+  /** A text of several lines. */
+  'x-multiline'?: boolean;
   /** Set on writes when the field is absent. */
   default?: unknown;
   nullable?: boolean;
@@ -160,7 +168,7 @@ function documentOf(attributes: SchemaAttributes, where: string, mistakes: Mista
 const typeNames: readonly unknown[] = ['string', 'integer', 'number', 'boolean', 'array', 'object'];
 
 const plainKeywords = [
-  ['description', 'example', 'default', 'format'],
+  ['title', 'description', 'example', 'default', 'format', 'x-titles', 'x-descriptions', 'x-reference', 'x-multiline'],
   ['minLength', 'maxLength', 'pattern'],
   ['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf'],
   ['minItems', 'maxItems', 'uniqueItems'],

@@ -14,6 +14,7 @@ import type { HasDefault, InputOf } from './input.ts';
 import type { Key } from './key.ts';
 import type { Model } from './model-type.ts';
 import type { Metadata } from './object.ts';
+import type { Presentation } from './presentation.ts';
 
 /** Members that every object has. */
 interface ObjectBase {
@@ -78,6 +79,8 @@ interface CommonDeclaration<T, S> {
   gvk: GVKAttributes;
   /** The same as `subresources` in `gvk`. */
   subresources?: { status?: boolean };
+  /** The same as `presentation` in `gvk`. */
+  presentation?: Presentation;
   /** Typed by the model; `register`'s callback adds to them. */
   indexes?: (index: IndexFactory<T>) => readonly S[];
 }
@@ -137,10 +140,14 @@ export function defineModel<
 export function defineModel(declaration: ModelDeclaration): Model<any> {
   const mistakes = new Mistakes();
   checkMembers(declaration, mistakes);
-  const { gvk, spec, status, schema, subresources, indexes } = declaration;
+  const { gvk, spec, status, schema, subresources, presentation, indexes } = declaration;
   const declared = declare({
     mistakes,
-    gvk: subresources === undefined ? gvk : { ...gvk, subresources },
+    gvk: {
+      ...gvk,
+      ...(subresources !== undefined && { subresources }),
+      ...(presentation !== undefined && { presentation }),
+    },
     spec,
     status,
     schema,
@@ -171,7 +178,7 @@ export function modelDeclaration(type: unknown): Declaration | undefined {
     : undefined;
 }
 
-const members = ['gvk', 'spec', 'status', 'schema', 'subresources', 'indexes'];
+const members = ['gvk', 'spec', 'status', 'schema', 'subresources', 'presentation', 'indexes'];
 
 function checkMembers(declaration: ModelDeclaration, mistakes: Mistakes): void {
   if (typeof declaration !== 'object' || declaration === null) {

@@ -4,6 +4,7 @@ import type { Text } from '../errors.ts';
 import { localized } from '../locales/localized.ts';
 import { invalidModel, Mistakes } from '../schema/invalid-model.ts';
 import { isSubdomain } from './names.ts';
+import type { Presentation } from './presentation.ts';
 
 /** Which model an object is of. */
 export interface GroupVersionKind {
@@ -23,6 +24,8 @@ export interface GVKAttributes extends GroupVersionKind {
   plural: string;
   /** `status: true` gives the model the routes `/{name}/status`; the main routes then leave `status` alone. */
   subresources?: { status?: boolean };
+  /** How people see the model. */
+  presentation?: Presentation;
 }
 
 const versionSyntax = /^v[1-9]\d*(?:(?:alpha|beta)[1-9]\d*)?$/;
@@ -63,8 +66,8 @@ export function checkGvk(attributes: GVKAttributes): GVKAttributes {
   for (const name of attributeNames) mistakes.in(() => checkAttribute(name, attributes[name]));
   const subresources = mistakes.in(() => checkSubresources(attributes.subresources));
   mistakes.throw();
-  const { group, version, kind, singular, plural } = attributes;
-  return { group, version, kind, singular, plural, subresources };
+  const { group, version, kind, singular, plural, presentation } = attributes;
+  return { group, version, kind, singular, plural, subresources, ...(presentation !== undefined && { presentation }) };
 }
 
 const rules: Readonly<Record<(typeof attributeNames)[number], { holds(value: string): boolean; text: Text }>> = {

@@ -7,10 +7,12 @@ import type { Declaration } from './declaration.ts';
 import { classDeclaration } from './decorators.ts';
 import { modelDeclaration } from './define.ts';
 import type { GroupVersionKind } from './gvk.ts';
-import { apiVersionOf } from './gvk.ts';
+import { apiVersionOf, describeGvk } from './gvk.ts';
 import type { IndexDefinition } from './index-entry.ts';
 import { checkIndexes, IndexSpecs } from './index-spec.ts';
 import type { ModelType } from './model-type.ts';
+import type { Presentation } from './presentation.ts';
+import { checkPresentation } from './presentation.ts';
 import type { Validator } from './validator.ts';
 import { createValidator } from './validator.ts';
 
@@ -32,6 +34,8 @@ export class Scheme {
   /** Declared indexes, in order; the built-in ones are not among them. */
   readonly indexes: readonly IndexDefinition[];
   readonly subresources: { readonly status: boolean };
+  /** How people see the model. */
+  readonly presentation: Presentation | undefined;
   /** True when an object must have a `spec`. */
   readonly specRequired: boolean;
   /** `<group>/<version>`, or the version alone in the empty group. */
@@ -42,13 +46,15 @@ export class Scheme {
   #validator: Validator | undefined;
 
   constructor(declaration: Declaration, indexes: readonly IndexDefinition[]) {
-    const { group, version, kind, singular, plural, subresources } = declaration.gvk;
+    const { group, version, kind, singular, plural, subresources, presentation } = declaration.gvk;
     this.groupVersionKind = Object.freeze({ group, version, kind });
     this.singular = singular;
     this.plural = plural;
     this.jsonSchema = declaration.jsonSchema;
     this.indexes = Object.freeze(indexes);
     this.subresources = Object.freeze({ status: subresources?.status === true });
+    const model = describeGvk(declaration.gvk);
+    this.presentation = checkPresentation(presentation, { model, jsonSchema: declaration.jsonSchema, indexes });
     this.specRequired = declaration.specRequired;
     this.apiVersion = apiVersionOf(declaration.gvk);
     this.warnings = declaration.warnings;

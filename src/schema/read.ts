@@ -25,6 +25,19 @@ export interface SchemaSource {
   readonly warnings: string[];
 }
 
+/** Of annotations that people's forms are made of; others with `x-` may say anything. */
+function checkAnnotation(keyword: string, value: unknown, expect: (expected: Text) => never): void {
+  if (keyword === 'x-multiline') {
+    if (typeof value !== 'boolean') expect(localized('true or false'));
+  } else if (keyword === 'x-reference') {
+    const isType = typeof value === 'string' && /^[a-z][a-z0-9-]*(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/.test(value);
+    if (!isType) expect(localized('a type: plural.group, or the plural alone in the empty group'));
+  } else if (keyword === 'x-titles' || keyword === 'x-descriptions') {
+    const isTexts = isObject(value) && Object.values(value).every((text) => typeof text === 'string');
+    if (!isTexts) expect(localized('an object of texts by language, such as { "en": "Title" }'));
+  }
+}
+
 type Out = Record<string, unknown>;
 type Rule = (value: unknown, path: string, reader: SchemaReader) => unknown;
 
@@ -90,6 +103,7 @@ class SchemaReader {
       const at = `${path}/${escapeToken(keyword)}`;
       if (keyword.startsWith('x-')) {
         out[keyword] = this.json(given, at);
+        this.#mistakes.in(() => checkAnnotation(keyword, given, (expected) => this.expect(at, expected, given)));
         continue;
       }
       this.#mistakes.in(() => {

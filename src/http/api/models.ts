@@ -2,6 +2,7 @@
 import type { Field } from '../../indexes/field.ts';
 import { fieldsOf } from '../../indexes/field.ts';
 import type { KeyCodec } from '../../model/key.ts';
+import type { Presentation } from '../../model/presentation.ts';
 import type { SchemeRegistry } from '../../model/registry.ts';
 import type { Scheme } from '../../model/scheme.ts';
 import type { Access, Decision } from '../../resource/access.ts';
@@ -34,6 +35,7 @@ export interface ModelSummary {
   /** What the caller may do, perhaps with some objects only. */
   readonly verbs: readonly string[];
   readonly subresources: { readonly status: boolean };
+  readonly presentation?: Presentation;
 }
 
 interface IndexDescription {
@@ -62,10 +64,13 @@ export function listModels(parts: ModelsDependencies): ModelSummary[] {
 }
 
 /** @param type the plural alone in the empty group, else `<plural>.<group>`; undefined when the caller may read no such model */
-export function describeModel(parts: ModelsDependencies, type: string): ModelDescription | undefined {
+export function describeModel(
+  parts: ModelsDependencies,
+  type: string,
+): { readonly scheme: Scheme; readonly description: ModelDescription } | undefined {
   const scheme = parts.registry.schemes().find((one) => typeOf(one) === type);
   const summary = scheme && summaryOf(parts, scheme);
-  return summary && { ...summary, schema: scheme.jsonSchema, indexes: indexesOf(scheme) };
+  return summary && { scheme, description: { ...summary, schema: scheme.jsonSchema, indexes: indexesOf(scheme) } };
 }
 
 function typeOf({ plural, groupVersionKind: { group } }: Scheme): string {
@@ -73,7 +78,7 @@ function typeOf({ plural, groupVersionKind: { group } }: Scheme): string {
 }
 
 function summaryOf({ registry, resources, decide }: ModelsDependencies, scheme: Scheme): ModelSummary | undefined {
-  const { groupVersionKind, singular, plural, subresources } = scheme;
+  const { groupVersionKind, singular, plural, subresources, presentation } = scheme;
   const { group, version } = groupVersionKind;
   const may = (verb: string): Decision => decide({ verb, group, resource: plural });
   const verbs = verbsOf(scheme).filter((verb) => may(verb).allowed);
@@ -93,6 +98,7 @@ function summaryOf({ registry, resources, decide }: ModelsDependencies, scheme: 
     ...(list.allowed && !list.names && { objects: resource.size }),
     verbs,
     subresources,
+    ...(presentation && { presentation }),
   };
 }
 

@@ -9,6 +9,7 @@ import { KindredError } from '../../errors.ts';
 import { localized } from '../../locales/localized.ts';
 import { isVersion } from '../../model/gvk.ts';
 import type { ModelType } from '../../model/model-type.ts';
+import type { DisplayText } from '../../model/presentation.ts';
 import type { Identity } from '../../resource/access.ts';
 import type { ExtensionClient } from '../../resource/extension-client.ts';
 
@@ -70,7 +71,18 @@ export interface OperationDescription {
   readonly tags: string[];
   readonly parameters: Parameter[];
   body?: { readonly schema: object; readonly description?: string; readonly required: boolean };
+  action?: Action;
   readonly responses: { readonly status: number; readonly schema: object | ModelType; readonly description?: string }[];
+}
+
+/** A route that people call by a button. */
+export interface Action {
+  /** A text, or one for each language. */
+  title: DisplayText;
+  /** Beside one object, or above the list of them. */
+  on: 'object' | 'list';
+  /** What is asked before. */
+  confirm?: DisplayText;
 }
 
 /** One route of an endpoint; `path` without the prefix. */
@@ -171,6 +183,15 @@ export class OperationBuilder {
    */
   requestBody(schema: object, options: { description?: string; required?: boolean } = {}): this {
     this.operation.body = { schema, required: options.required ?? true, description: options.description };
+    return this;
+  }
+
+  /**
+   * Makes the route a button of the console, which runs it as the caller, with a form made of the schema of its body. The path
+   * tells the model: `/cities/{name}/check` of `console.api.atlas.example.com` is beside each City of `atlas.example.com`.
+   */
+  action(action: Action): this {
+    this.operation.action = action;
     return this;
   }
 

@@ -4,11 +4,12 @@ import findMyWay from 'find-my-way';
 import { KindredError } from '../../errors.ts';
 import { localized } from '../../locales/localized.ts';
 import { isVersion } from '../../model/gvk.ts';
+import { isDisplayText } from '../../model/presentation.ts';
 import type { SchemeRegistry } from '../../model/registry.ts';
 import type { Scheme } from '../../model/scheme.ts';
 import type { Access } from '../../resource/access.ts';
 import { accessOf, operationIds } from '../api/routes.ts';
-import type { CustomEndpoint, CustomMethod, Handler, OperationDescription, Route } from './declaration.ts';
+import type { Action, CustomEndpoint, CustomMethod, Handler, OperationDescription, Route } from './declaration.ts';
 import { customMethods, GroupVersion } from './declaration.ts';
 import { controllerOf } from './mapping.ts';
 import type { RouteChecks } from './schema.ts';
@@ -332,10 +333,28 @@ function resolve({ owner, group, version, prefix }: Place, route: Route): Custom
       id: operation.operationId,
     });
   }
+  if (operation.action) checkAction(operation.action, names, wrong);
   const checks = compileChecks(`${route.method} ${path}`, operation);
   const { verb, resource } = accessOf(route.method, segments.slice(1));
   const access = { verb, group, resource };
   return { owner, method: route.method, group, version, path, handler: route.handler, operation, checks, access };
+}
+
+function checkAction(
+  { title, on, confirm }: Action,
+  names: readonly string[],
+  wrong: (text: { en: string; zh: string }) => never,
+): void {
+  if (!isDisplayText(title) || !(confirm === undefined || isDisplayText(confirm))) {
+    wrong(localized('the title of an action, and what it asks before, are texts, or objects of texts by language'));
+  }
+  const [first, ...more] = names;
+  const isFitting = on === 'list' ? first === undefined : on === 'object' && first === 'name' && more.length === 0;
+  if (!isFitting) {
+    wrong(
+      localized('an action is on: "object", with the one parameter {name} in its path, or on: "list", without any'),
+    );
+  }
 }
 
 function lookUp(router: Router, method: CustomMethod, path: string): CustomMatch | undefined {

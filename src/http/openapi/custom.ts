@@ -77,6 +77,7 @@ export function describeRoute(
     tags,
     summary: operation.description ? firstSentence(operation.description) : operationId,
     ...(operation.description && { description: operation.description }),
+    ...(operation.action && { 'x-action': operation.action }),
     parameters: parametersOf(route, where, schemas, operationId),
     ...(body && {
       requestBody: {

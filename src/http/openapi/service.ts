@@ -102,6 +102,7 @@ const modelMembers = {
   objects: { type: 'integer', minimum: 0, description: 'For callers who may list all of them' },
   verbs: listOf(text),
   subresources: closed({ status: flag }),
+  presentation: { type: 'object', additionalProperties: true },
 };
 const description = {
   schema: { type: 'object', additionalProperties: true, description: 'The whole object as JSON Schema 2020-12' },
@@ -118,10 +119,24 @@ const description = {
     }),
   ),
 };
-const optionalMembers = ['plugin', 'objects'];
+const displayText = { anyOf: [text, { type: 'object', additionalProperties: text }] };
+const actions = listOf(
+  closed(
+    {
+      title: displayText,
+      on: { enum: ['object', 'list'] },
+      confirm: displayText,
+      method: text,
+      path: text,
+      body: { type: 'object', additionalProperties: true, description: 'JSON Schema of the body' },
+    },
+    ['title', 'on', 'method', 'path'],
+  ),
+);
+const optionalMembers = ['plugin', 'objects', 'presentation'];
 
-function modelSummary(more: readonly (keyof typeof description)[]): object {
-  const members = { ...modelMembers, ...Object.fromEntries(more.map((name) => [name, description[name]])) };
+function modelSummary(more: object = {}): object {
+  const members = { ...modelMembers, ...more };
   return closed(
     members,
     Object.keys(members).filter((name) => !optionalMembers.includes(name)),
@@ -273,14 +288,14 @@ const serviceRoutes = {
     path: '/v3/models',
     summary: 'The models whose objects the caller may read',
     parameters: [ifNoneMatch],
-    content: json(closed({ models: listOf(modelSummary([])) })),
+    content: json(closed({ models: listOf(modelSummary()) })),
     responses: unchanged,
   },
   showModel: {
     path: '/v3/models/{type}',
     summary: 'One model with its schema and indexes',
     parameters: [path('type', 'The plural in the empty group, else plural.group'), ifNoneMatch],
-    content: json(modelSummary(['schema', 'indexes'])),
+    content: json(modelSummary({ ...description, actions })),
     responses: unchanged,
   },
   showMetrics: {
