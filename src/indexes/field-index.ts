@@ -8,7 +8,7 @@ import { grown, none } from './arrays.ts';
 import type { Column, Keys } from './column.ts';
 import { BooleanColumn, ExtremeKeys, NumberColumn, ValueColumn } from './column.ts';
 import type { Field } from './field.ts';
-import { compareNames, Order } from './order.ts';
+import { Order } from './order.ts';
 import type { Scratch } from './scratch.ts';
 import { SlotSet } from './slot-set.ts';
 import type { Steps } from './sort.ts';
@@ -21,8 +21,6 @@ export interface IndexDependencies {
   /** Name by slot. */
   readonly names: string[];
   readonly scratch: Scratch;
-  /** All slots by name. */
-  byName(): Order;
 }
 
 export abstract class FieldIndex {
@@ -66,8 +64,8 @@ export abstract class FieldIndex {
   /** Bulk: as `insert`, without the order. */
   abstract append(slot: number, keys: readonly unknown[]): void;
 
-  /** Bulk: makes the order of everything appended, given all slots by name. */
-  abstract finish(byName: Uint32Array): Steps;
+  /** Bulk: makes the order of everything appended. */
+  abstract finish(): Steps;
 
   /** Ranks in `order` of the first item in the range of keys and of the first behind it. */
   rankRange(
@@ -98,18 +96,6 @@ export abstract class FieldIndex {
   /** The postings of a key, if they are kept. */
   keptPostings(key: unknown): SlotSet | undefined {
     return this.#postings.size > 0 ? this.#postings.get(this.#identity(key)) : undefined;
-  }
-
-  /** The objects without a key, by name. */
-  protected slotsWithoutKeyByName(): Uint32Array {
-    const byName = this.dependencies.byName();
-    const slots = new Uint32Array(this.withoutKey.count);
-    let count = 0;
-    for (let place = 0; count < slots.length; place++) {
-      const leaf = byName.leaf(place);
-      for (let i = 0; i < leaf.length; i++) if (this.withoutKey.has(leaf[i]!)) slots[count++] = leaf[i]!;
-    }
-    return slots;
   }
 
   #read(id: unknown, low: number, high: number, limit: number): SlotSet {
@@ -150,7 +136,7 @@ export abstract class FieldIndex {
       const item = this.order.at(rank);
       names.push(this.dependencies.names[this.slotOfItem ? this.slotOfItem[item]! : item]!);
     }
-    return names;
+    return names.sort(compareNames);
   }
 
   /** A key in the form in which equal ones are the same for a `Map`. */
@@ -219,6 +205,22 @@ function markRanks(
   });
 }
 
+function slotsOf(set: SlotSet): Uint32Array {
+  const slots = new Uint32Array(set.count);
+  let at = 0;
+  set.forEachChunk((chunk, count) => {
+    slots.set(chunk.subarray(0, count), at);
+    at += count;
+  });
+  return slots;
+}
+
+/** Names are ASCII, for which the order of UTF-16 units is that of code points. */
+function compareNames(a: string, b: string): number {
+  if (a === b) return 0;
+  return a < b ? -1 : 1;
+}
+
 function columnOf(field: Field, values?: unknown[]): Column {
   switch (field.codec.type) {
     case 'number':
@@ -244,7 +246,7 @@ export class SingleIndex extends FieldIndex {
   constructor(field: Field, dependencies: IndexDependencies, values?: unknown[]) {
     const column = columnOf(field, values);
     super(field, column, dependencies);
-    this.order = new Order(column, values ? { names: dependencies.names } : dependencies);
+    this.order = new Order(column);
   }
 
   get firstWithKey(): number {
@@ -288,7 +290,7 @@ export class SingleIndex extends FieldIndex {
     if (!this.#hasAllSlots && this.withoutKey.count > 0) {
       const { order } = this;
       const sorted = new Uint32Array(this.withoutKey.count + order.size);
-      sorted.set(this.slotsWithoutKeyByName());
+      sorted.set(slotsOf(this.withoutKey));
       for (let place = 0, rank = this.withoutKey.count; place < order.leaves; place++) {
         sorted.set(order.leaf(place), rank);
         rank += order.leaf(place).length;
@@ -308,18 +310,14 @@ export class SingleIndex extends FieldIndex {
     this.column.set(slot, keys[0]);
   }
 
-  *finish(byName: Uint32Array): Steps {
+  *finish(): Steps {
     const { column } = this;
-    const items = byName.slice();
-    let count = byName.length;
-    if (this.withoutKey.count > 0) {
-      count = 0;
-      for (let i = 0; i < byName.length; i++) {
-        if (column.has(byName[i]!)) items[count++] = byName[i]!;
-        if (i % 8192 === 0) yield;
-      }
+    const items = new Uint32Array(this.dependencies.names.length);
+    let count = 0;
+    for (let slot = 0; slot < items.length; slot++) {
+      if (column.has(slot)) items[count++] = slot;
+      if (slot % 8192 === 0) yield;
     }
-    yield;
     yield* this.sortItems(items, count);
     this.order.fill(items, count);
   }
@@ -341,13 +339,7 @@ export class MultiIndex extends FieldIndex {
   constructor(field: Field, dependencies: IndexDependencies) {
     const column = columnOf(field);
     super(field, column, dependencies);
-    const self = this;
-    this.order = new Order(column, {
-      ...dependencies,
-      get slotOfItem() {
-        return self.slotOfItem;
-      },
-    });
+    this.order = new Order(column);
     this.#smallest = new ExtremeKeys(column);
     this.#largest = new ExtremeKeys(column);
   }
@@ -427,21 +419,30 @@ export class MultiIndex extends FieldIndex {
     return descending ? this.#largest : this.#smallest;
   }
 
-  /** All slots by their smallest or largest key: those without a key by name, then the slots of the items with that key. */
+  /** All slots by their smallest or largest key: those without a key, then the slots of the items with that key. */
   #sortedBy(keys: ExtremeKeys): Order {
-    const { slotOfItem, order } = this;
+    const { slotOfItem, order, column } = this;
     const { itemOfSlot } = keys;
-    const sorted = new Uint32Array(this.dependencies.byName().size);
-    sorted.set(this.slotsWithoutKeyByName());
+    const sorted = new Uint32Array(this.withoutKey.count + order.size);
+    sorted.set(slotsOf(this.withoutKey));
     let count = this.withoutKey.count;
-    for (let place = 0; place < order.leaves; place++) {
-      const leaf = order.leaf(place);
-      for (let i = 0; i < leaf.length; i++) {
-        const slot = slotOfItem[leaf[i]!]!;
-        if (itemOfSlot[slot] === leaf[i]) sorted[count++] = slot;
+    let start = count;
+    let last = none;
+    order.spans(0, order.size, (items, from, to) => {
+      for (let at = from; at < to; at++) {
+        const item = items[at]!;
+        const slot = slotOfItem[item]!;
+        if (itemOfSlot[slot] !== item) continue;
+        if (last !== none && column.compare(last, item) !== 0) {
+          sorted.subarray(start, count).sort();
+          start = count;
+        }
+        last = item;
+        sorted[count++] = slot;
       }
-    }
-    const result = new Order(keys, this.dependencies);
+    });
+    sorted.subarray(start, count).sort();
+    const result = new Order(keys);
     result.fill(sorted, count);
     return result;
   }
@@ -465,17 +466,13 @@ export class MultiIndex extends FieldIndex {
     if (first === none) this.withoutKey.add(slot);
   }
 
-  *finish(byName: Uint32Array): Steps {
+  *finish(): Steps {
     const items = new Uint32Array(this.#used);
-    const nextItem = this.#nextItem;
-    const firsts = this.#smallest.itemOfSlot;
-    let count = 0;
-    for (let i = 0; i < byName.length; i++) {
-      for (let item = firsts[byName[i]!]!; item !== none; item = nextItem[item]!) items[count++] = item;
-      if (i % 8192 === 0) yield;
+    for (let item = 0; item < items.length; item++) {
+      items[item] = item;
+      if (item % 8192 === 0) yield;
     }
-    yield;
-    yield* this.sortItems(items, count);
-    this.order.fill(items, count);
+    yield* this.sortItems(items, items.length);
+    this.order.fill(items, items.length);
   }
 }

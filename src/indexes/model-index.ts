@@ -58,7 +58,7 @@ export class ModelIndex {
 
   constructor(definitions: readonly IndexDefinition[]) {
     this.definitions = definitions;
-    const dependencies = { names: this.names, scratch: this.scratch, byName: () => this.fields[nameField]!.order };
+    const dependencies = { names: this.names, scratch: this.scratch };
     this.fields = fieldsOf(definitions).map((field, number) =>
       field.multi
         ? new MultiIndex(field, dependencies)
@@ -110,8 +110,7 @@ export class ModelIndex {
     if (slot === none) return undefined;
     this.#table.remove(slot);
     this.labels.set(slot, undefined);
-    // The name last: the other orders look at the names of what they hold.
-    for (let field = this.fields.length - 1; field >= 0; field--) this.fields[field]!.remove(slot);
+    for (const field of this.fields) field.remove(slot);
     this.names[slot] = '';
     this.ids[slot] = 0;
     this.#free.push(slot);
@@ -140,7 +139,7 @@ export class ModelIndex {
     return this.fields[firstDeclared + this.definitions.indexOf(definition)]!.holders(key);
   }
 
-  /** Names of the objects with a deletion timestamp. */
+  /** Names of the objects with a deletion timestamp, the one deleted first first. */
   deletingNames(): readonly string[] {
     const { order, firstWithKey } = this.fields[deletedField]!;
     return Array.from({ length: order.size - firstWithKey }, (_, i) => this.names[order.at(firstWithKey + i)]!);
@@ -198,15 +197,6 @@ export class ModelIndex {
 
   *#finish(): Steps {
     yield* this.#table.addAll();
-    const slots = Uint32Array.from({ length: this.names.length }, (_, slot) => slot);
-    const byName = this.fields[nameField]!;
-    yield* byName.finish(slots);
-    const { order } = byName;
-    for (let rank = 0, place = 0; place < order.leaves; place++) {
-      const leaf = order.leaf(place);
-      slots.set(leaf, rank);
-      rank += leaf.length;
-    }
-    for (const field of this.fields) if (field !== byName) yield* field.finish(slots);
+    for (const field of this.fields) yield* field.finish();
   }
 }

@@ -1,11 +1,11 @@
 /**
- * All items of a field by key, those of one key by name: a list in leaves of at most 512, with the number of items before each leaf,
- * so that the item at any rank, the rank of any key and an insertion cost a few steps in a list of millions.
+ * All items of a field by key, those of one key by item: a list in leaves of at most 512, with the number of items before each leaf,
+ * so that the item at any rank, the rank of any key and an insertion cost a few steps in a list of millions. Items are numbers, so
+ * that a search among equal keys reads nothing but the list; names put them in order when a page is made (`query/page/pager.ts`).
  */
 import { compareText } from '../model/key.ts';
 import { grown, none } from './arrays.ts';
 import type { Column, Keys } from './column.ts';
-import type { ItemNames } from './short-keys.ts';
 import { commonPrefix, lowerBound, ShortKeys, upperBound } from './short-keys.ts';
 
 export const leafSize = 512;
@@ -16,16 +16,8 @@ const mergeLimit = 320;
 /** Fill at which a shrinking leaf looks for a neighbour to join. */
 const mergeChecks = new Set([128, 64, 32, 16, 8, 4, 2, 1, 0]);
 
-export interface Names extends ItemNames {
-  /** All slots by name, where there is such an order; it holds a slot before any other order does. */
-  byName?(): Order;
-}
-
-/** Names are ASCII, for which the order of UTF-16 units is that of code points. */
-export function compareNames(a: string, b: string): number {
-  if (a === b) return 0;
-  return a < b ? -1 : 1;
-}
+/** Full leaves are divided between two keys only where each part keeps at least this many items. */
+const leastPart = 64;
 
 export class Order {
   size = 0;
@@ -39,13 +31,12 @@ export class Order {
   previous = none;
   next = none;
   readonly keys: Keys;
-  readonly #names: Names;
   /**
-   * Key and name of the first item of each leaf, so that a search goes through little memory. A removal leaves them: the leaf
+   * Key and number of the first item of each leaf, so that a search goes through little memory. A removal leaves them: the leaf
    * before ends below them still.
    */
   readonly #separators: Column;
-  readonly #separatorNames: string[] = [];
+  #separatorItems = new Uint32Array(1);
   /** Numbers for these keys by place of the directory, of texts behind what all but the first leaf's have in common. */
   #separatorNumbers = new Float64Array(1);
   #separatorPrefix = '';
@@ -61,32 +52,11 @@ export class Order {
   #used = 0;
   #free: number[] = [];
 
-  constructor(keys: Keys, names: Names) {
+  constructor(keys: Keys) {
     this.keys = keys;
-    this.#names = names;
     this.#separators = keys.emptyLike();
-    this.#shortKeys = new ShortKeys(keys, names, leafSize);
+    this.#shortKeys = new ShortKeys(keys, leafSize);
     this.#shortKeys.grow(1);
-  }
-
-  #slotOf(item: number): number {
-    const { slotOfItem } = this.#names;
-    return slotOfItem ? slotOfItem[item]! : item;
-  }
-
-  #nameOf(item: number): string {
-    return this.#names.names[this.#slotOf(item)]!;
-  }
-
-  /** Two slots by name: by their places in the order of names, which only for neighbours are the same. */
-  #compareNames(a: number, b: number): number {
-    const { names, byName } = this.#names;
-    if (byName) {
-      const order = byName();
-      const difference = order.placeOf(a) - order.placeOf(b);
-      if (difference !== 0) return difference;
-    }
-    return compareNames(names[a]!, names[b]!);
   }
 
   /** Gives the key. */
@@ -94,7 +64,7 @@ export class Order {
     const item = this.items[leaf * leafSize]!;
     const key = this.keys.get(item);
     this.#separators.set(leaf, key);
-    this.#separatorNames[leaf] = this.#nameOf(item);
+    this.#separatorItems[leaf] = item;
     return key;
   }
 
@@ -217,8 +187,9 @@ export class Order {
     }
     const place = low - 1;
     const leaf = directory[place]!;
-    let [from, to] = this.#rangeOfShortKey(leaf, key, undefined, orEqual);
-    while (from < to) {
+    let [from, to, equal] = this.#rangeOfShortKey(leaf, key);
+    if (equal && orEqual) from = to;
+    while (from < to && !equal) {
       const middle = (from + to) >>> 1;
       if (keys.compareTo(items[middle]!, key) < limit) from = middle + 1;
       else to = middle;
@@ -226,21 +197,21 @@ export class Order {
     return this.starts[place]! + from - leaf * leafSize;
   }
 
-  /** Where in the items those of a leaf begin and end that have the short key of this one: behind all smaller, before all larger. */
-  #rangeOfShortKey(
-    leaf: number,
-    key: unknown,
-    name: string | undefined,
-    orEqual: boolean,
-  ): readonly [from: number, to: number] {
+  /**
+   * Where in the items those of a leaf begin and end that have the short key of this one: behind all smaller, before all larger.
+   * With `equal`, all of them have this key, and no others.
+   */
+  #rangeOfShortKey(leaf: number, key: unknown): readonly [from: number, to: number, equal: boolean] {
     const count = this.counts[leaf]!;
     const base = leaf * leafSize;
     const end = base + count;
-    if (!this.#shortKeys.ensure(leaf, this.items, count)) return [base, end];
-    const { values } = this.#shortKeys;
-    const short = this.#shortKeys.shortKeyOf(leaf, key, name, orEqual);
+    const shortKeys = this.#shortKeys;
+    if (!shortKeys.ensure(leaf, this.items, count)) return [base, end, false];
+    const { values } = shortKeys;
+    const short = shortKeys.shortKeyOf(leaf, key);
     const from = lowerBound(values, base, end, short);
-    return [from, from < end && values[from] === short ? upperBound(values, from, end, short) : from];
+    const to = from < end && values[from] === short ? upperBound(values, from, end, short) : from;
+    return [from, to, shortKeys.isExact(leaf, short)];
   }
 
   /** Ranks of the first item with the key of this one and of the first behind them. */
@@ -249,56 +220,55 @@ export class Order {
     return [this.rankOf(key, false), this.rankOf(key, true)];
   }
 
-  /** Rank behind everything up to this key and name, whether they are there or not. */
-  rankAfter(key: unknown, name: string): number {
+  /** Rank behind everything up to this key and item, whether they are there or not. */
+  rankAfter(key: unknown, item: number): number {
     if (this.size === 0) return 0;
-    const place = this.#placeFor(key, name, 1);
-    const leaf = this.directory[place]!;
-    let [from, to] = this.#rangeOfShortKey(leaf, key, name, true);
-    while (from < to) {
-      const middle = (from + to) >>> 1;
-      const item = this.items[middle]!;
-      if ((this.keys.compareTo(item, key) || compareNames(this.#nameOf(item), name)) < 1) from = middle + 1;
-      else to = middle;
-    }
-    return this.starts[place]! + from - leaf * leafSize;
+    const place = this.#placeFor(key, item);
+    return this.starts[place]! + this.#indexFor(place, key, item);
   }
 
-  /** The last leaf whose first item compares with a key and name as less than `limit`, or the first leaf. */
-  #placeFor(key: unknown, name: string, limit: 0 | 1): number {
+  /** The last leaf whose separator is not behind this key and item, or the first leaf. */
+  #placeFor(key: unknown, item: number): number {
     const { directory } = this;
     const separators = this.#separators;
-    const separatorNames = this.#separatorNames;
+    const items = this.#separatorItems;
     let [low, high] = this.#placesOfNumber(key);
+    const isOneKey =
+      high - low > 2 &&
+      separators.compareTo(directory[low]!, key) === 0 &&
+      separators.compareTo(directory[high - 1]!, key) === 0;
     while (low < high) {
       const middle = (low + high) >>> 1;
       const leaf = directory[middle]!;
-      if ((separators.compareTo(leaf, key) || compareNames(separatorNames[leaf]!, name)) < limit) low = middle + 1;
+      const difference = isOneKey ? 0 : separators.compareTo(leaf, key);
+      if (difference < 0 || (difference === 0 && items[leaf]! <= item)) low = middle + 1;
       else high = middle;
     }
     return low - 1;
   }
 
-  /** Number of items in a leaf before a new one. */
-  #indexFor(place: number, item: number, key: unknown, name: string): number {
+  /** Number of items in a leaf up to this key and item. */
+  #indexFor(place: number, key: unknown, item: number): number {
     const { keys, items } = this;
     const leaf = this.directory[place]!;
-    const slot = this.#slotOf(item);
-    const isLess = (other: number) => (keys.compareTo(other, key) || this.#compareNames(this.#slotOf(other), slot)) < 0;
-    let [low, high] = this.#rangeOfShortKey(leaf, key, name, false);
-    // Keys that only grow (times of creation) come behind all others.
-    if (place + 1 === this.leaves && low < high && isLess(items[high - 1]!)) low = high;
+    let [low, high, equal] = this.#rangeOfShortKey(leaf, key);
+    const isBefore = (other: number): boolean => {
+      const difference = equal ? 0 : keys.compareTo(other, key);
+      return difference < 0 || (difference === 0 && other <= item);
+    };
+    // Numbers that only grow, of new objects or times of creation, come behind all others.
+    if ((equal || place + 1 === this.leaves) && low < high && isBefore(items[high - 1]!)) low = high;
     while (low < high) {
       const middle = (low + high) >>> 1;
-      if (isLess(items[middle]!)) low = middle + 1;
+      if (isBefore(items[middle]!)) low = middle + 1;
       else high = middle;
     }
     return low - leaf * leafSize;
   }
 
-  /** By key, then by name. */
+  /** By key, then by item. */
   compare(a: number, b: number): number {
-    return this.keys.compare(a, b) || this.#compareNames(this.#slotOf(a), this.#slotOf(b));
+    return this.keys.compare(a, b) || a - b;
   }
 
   insert(item: number): void {
@@ -306,19 +276,17 @@ export class Order {
     this.size++;
     if (this.leaves === 0) this.#openLeaf(0);
     const key = this.keys.get(item);
-    const name = this.#nameOf(item);
-    const place = this.#placeFor(key, name, 0);
-    this.#insertAt(place, this.#indexFor(place, item, key, name), item, key, name);
+    const place = this.#placeFor(key, item);
+    this.#insertAt(place, this.#indexFor(place, key, item), item, key);
   }
 
-  #insertAt(place: number, at: number, item: number, key: unknown, name: string): void {
+  #insertAt(place: number, at: number, item: number, key: unknown): void {
     const full = this.counts[this.directory[place]!]! === leafSize;
     if (full) {
       this.#openLeaf(place + 1);
-      // Keys that only grow (times of creation) leave full leaves behind.
-      const kept = at === leafSize && place + 2 === this.leaves ? leafSize : leafSize / 2;
+      const kept = this.#cutFor(place, at, item);
       this.#moveTail(place, place + 1, kept);
-      if (at > kept || (at === kept && kept === leafSize)) return this.#insertAt(place + 1, at - kept, item, key, name);
+      if (at > kept || (at === kept && kept === leafSize)) return this.#insertAt(place + 1, at - kept, item, key);
     }
     const leaf = this.directory[place]!;
     const base = leaf * leafSize;
@@ -331,11 +299,22 @@ export class Order {
     if (at === 0) this.#setSeparator(place);
     if (place + 1 < this.#validStarts) this.#validStarts = place + 1;
     const shortKeys = this.#shortKeys;
-    shortKeys.insert(leaf, base + at, base + count, key, name);
+    shortKeys.insert(leaf, base + at, base + count, key);
     if (at === 0) this.previous = place > 0 ? this.#last(place - 1) : none;
     else this.previous = shortKeys.knownDistinct(leaf, base + at - 1) ? none : items[base + at - 1]!;
     if (at === count) this.next = place + 1 < this.leaves ? this.#first(place + 1) : none;
     else this.next = shortKeys.knownDistinct(leaf, base + at) ? none : items[base + at + 1]!;
+  }
+
+  /** How many items a full leaf keeps, when a new one comes behind the first `at`. */
+  #cutFor(place: number, at: number, item: number): number {
+    // The next ones come behind it, where keys or the items of one key only grow: full leaves are left behind.
+    if (at === leafSize) return leafSize;
+    if (at < leastPart || at > leafSize - leastPart) return leafSize / 2;
+    const { items, keys } = this;
+    const before = this.directory[place]! * leafSize + at - 1;
+    const isEndOfKey = keys.compare(items[before]!, item) === 0 && keys.compare(items[before + 1]!, item) !== 0;
+    return isEndOfKey ? at : leafSize / 2;
   }
 
   #first(place: number): number {
@@ -403,6 +382,7 @@ export class Order {
     this.items = grown(this.items, (leaf + 1) * leafSize);
     this.counts = grown(this.counts, leaf + 1);
     this.#places = grown(this.#places, leaf + 1);
+    this.#separatorItems = grown(this.#separatorItems, leaf + 1);
     this.#shortKeys.grow(leaf + 1);
     if (leaf === 0x10000 && this.#leafOf instanceof Uint16Array) this.#leafOf = Uint32Array.from(this.#leafOf);
     this.directory = grown(this.directory, this.leaves + 1);
@@ -457,6 +437,7 @@ export class Order {
     this.#validPlaces = 0;
     this.#separatorNumbers = new Float64Array(Math.max(1, leaves));
     this.#separatorPrefix = '';
+    this.#separatorItems = new Uint32Array(Math.max(1, leaves));
     this.#shortKeys.grow(leaves);
     for (let leaf = 0; leaf < leaves; leaf++) {
       const from = leaf * bulkFill;

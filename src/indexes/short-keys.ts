@@ -2,20 +2,13 @@
  * *Short keys* of the items of an order: 16 bits each, side by side, so that a search in a leaf stays in a few lines of cache.
  * A smaller item never has a larger short key; only items with the same one have to be compared. (PostgreSQL has the same idea:
  * abbreviated keys.) In each leaf they spread over what the leaf held when they were made: over the numbers between its first and
- * its last key, or, where a leaf has few different keys, for each of these over the names. Texts, names too, count from where the
- * first and the last of them differ.
+ * its last key, of texts from where these differ. A leaf with few different keys has a table of them instead; there the short key
+ * is the place in the table, and tells one key from all others.
  */
 import { compareText } from '../model/key.ts';
 import { grown } from './arrays.ts';
 import type { Column, Keys } from './column.ts';
 import { textNumber } from './column.ts';
-
-/** The name of the object an item belongs to. */
-export interface ItemNames {
-  readonly names: readonly string[];
-  /** Slot by item; absent when items are slots. */
-  readonly slotOfItem?: Uint32Array | undefined;
-}
 
 const largestShortKey = 0xffff;
 /** Up to so many different keys of a leaf are kept in a table. */
@@ -34,7 +27,6 @@ export class ShortKeys {
   /** By place in the items of the order. */
   values = new Uint16Array(0);
   readonly #keys: Keys;
-  readonly #names: ItemNames;
   readonly #leafSize: number;
   /** By leaf: the number that stands for 0, and steps for each unit above it; 0 where all numbers are the same. */
   #bases = new Float64Array(1);
@@ -50,9 +42,8 @@ export class ShortKeys {
   /** These keys: `maxDistinct` places for each leaf. */
   readonly #keyTable: Column;
 
-  constructor(keys: Keys, names: ItemNames, leafSize: number) {
+  constructor(keys: Keys, leafSize: number) {
     this.#keys = keys;
-    this.#names = names;
     this.#leafSize = leafSize;
     this.#keyTable = keys.emptyLike();
   }
@@ -79,9 +70,11 @@ export class ShortKeys {
   split(leaf: number, other: number, kept: number, moved: number): void {
     const from = leaf * this.#leafSize + kept;
     this.values.copyWithin(other * this.#leafSize, from, from + moved);
-    if (moved === 0) this.discard(leaf);
-    else if (this.#searchesLeft[leaf] !== 0 || ++this.#splits[leaf]! === maxSplits) this.#searchesLeft[leaf] = 1;
     const distinct = this.#distinct[leaf]!;
+    const isTable = this.#searchesLeft[leaf] === 0 && distinct > 0;
+    if (moved === 0 && !isTable) this.discard(leaf);
+    else if (moved === 0) this.#splits[leaf] = 0;
+    else if (this.#searchesLeft[leaf] !== 0 || ++this.#splits[leaf]! === maxSplits) this.#searchesLeft[leaf] = 1;
     this.#distinct[other] = distinct;
     this.#searchesLeft[other] = this.#searchesLeft[leaf]!;
     this.#splits[other] = this.#splits[leaf]!;
@@ -100,15 +93,15 @@ export class ShortKeys {
     this.#splits[leaf] = 0;
     const from = leaf * this.#leafSize;
     const to = from + count;
-    const starts = this.#runsOf(items, from, to);
+    const starts = this.#equalRangesOf(items, from, to);
     this.#distinct[leaf] = starts.length;
-    if (starts.length > 0) this.#makeByName(leaf, items, starts, to);
+    if (starts.length > 0) this.#makeByTable(leaf, items, starts, to);
     else this.#makeByKey(leaf, items, from, to);
     return true;
   }
 
-  /** Where runs of one key begin; empty when these are not few. */
-  #runsOf(items: Uint32Array, from: number, to: number): number[] {
+  /** Where equal ranges begin; empty when these are not few. */
+  #equalRangesOf(items: Uint32Array, from: number, to: number): number[] {
     const starts = [from];
     for (let i = from + 1; i < to; i++) {
       if (this.#keys.compare(items[i - 1]!, items[i]!) === 0) continue;
@@ -127,33 +120,18 @@ export class ShortKeys {
     for (let i = from; i < to; i++) this.values[i] = this.#scaled(leaf, keys.number(items[i]!, skipped));
   }
 
-  #makeByName(leaf: number, items: Uint32Array, starts: readonly number[], to: number): void {
-    let least = this.#nameOf(items[starts[0]!]!);
-    let largest = least;
-    for (let run = 0; run < starts.length; run++) {
-      this.#keyTable.set(leaf * maxDistinct + run, this.#keys.get(items[starts[run]!]!));
-      const first = this.#nameOf(items[starts[run]!]!);
-      const last = this.#nameOf(items[(starts[run + 1] ?? to) - 1]!);
-      if (first < least) least = first;
-      if (last > largest) largest = last;
-    }
-    const skipped = this.#setPrefix(leaf, least, largest);
-    this.#setScale(leaf, textNumber(least, skipped), textNumber(largest, skipped));
-    const width = Math.floor((largestShortKey + 1) / starts.length);
-    for (let run = 0; run < starts.length; run++) {
-      const end = starts[run + 1] ?? to;
-      for (let i = starts[run]!; i < end; i++) {
-        const short = this.#scaled(leaf, textNumber(this.#nameOf(items[i]!), skipped));
-        this.values[i] = run * width + ((short * width) >>> 16);
-      }
+  #makeByTable(leaf: number, items: Uint32Array, starts: readonly number[], to: number): void {
+    for (let i = 0; i < starts.length; i++) {
+      this.#keyTable.set(leaf * maxDistinct + i, this.#keys.get(items[starts[i]!]!));
+      this.values.fill(atTable(i), starts[i]!, starts[i + 1] ?? to);
     }
   }
 
   /** Adds that of a new item at a place; those up to `end` move on. */
-  insert(leaf: number, at: number, end: number, key: unknown, name: string): void {
+  insert(leaf: number, at: number, end: number, key: unknown): void {
     if (this.#searchesLeft[leaf] !== 0) return;
     this.values.copyWithin(at + 1, at, end);
-    this.values[at] = this.shortKeyOf(leaf, key, name, false);
+    this.values[at] = this.shortKeyOf(leaf, key);
   }
 
   /** Takes out that at a place; those up to `end` move back. */
@@ -163,31 +141,23 @@ export class ShortKeys {
 
   /** True when the items at this place and the next are known to have different keys. */
   knownDistinct(leaf: number, at: number): boolean {
-    return this.#searchesLeft[leaf] === 0 && this.#distinct[leaf] === 0 && this.values[at] !== this.values[at + 1];
+    return this.#searchesLeft[leaf] === 0 && this.values[at] !== this.values[at + 1];
   }
 
-  /**
-   * @param name of the object; undefined where only keys are compared
-   * @returns the short key of `key` in this leaf. Entries behind it are greater; with `orEqual` false, none of them is smaller.
-   */
-  shortKeyOf(leaf: number, key: unknown, name: string | undefined, orEqual: boolean): number {
+  /** True when all items of a leaf with this short key have the same key. */
+  isExact(leaf: number, short: number): boolean {
+    return this.#distinct[leaf]! > 0 && (short & 1) === 1;
+  }
+
+  /** The short key of `key` in this leaf. Items before those that have it are smaller, items behind them greater. */
+  shortKeyOf(leaf: number, key: unknown): number {
     const distinct = this.#distinct[leaf]!;
     if (distinct === 0) return this.#scaledText(leaf, key, this.#keys.isText);
-    const width = Math.floor((largestShortKey + 1) / distinct);
-    const known = this.#keyTable;
-    for (let run = 0; run < distinct; run++) {
-      const difference = known.compareTo(leaf * maxDistinct + run, key);
-      if (difference < 0) continue;
-      if (difference > 0) return run * width;
-      if (name === undefined) return Math.min((run + Number(orEqual)) * width, largestShortKey);
-      return run * width + ((this.#scaledText(leaf, name, true) * width) >>> 16);
+    for (let i = 0; i < distinct; i++) {
+      const difference = this.#keyTable.compareTo(leaf * maxDistinct + i, key);
+      if (difference >= 0) return difference === 0 ? atTable(i) : atTable(i) - 1;
     }
-    return largestShortKey;
-  }
-
-  #nameOf(item: number): string {
-    const { names, slotOfItem } = this.#names;
-    return names[slotOfItem ? slotOfItem[item]! : item]!;
+    return atTable(distinct) - 1;
   }
 
   /** Gives its length. */
@@ -216,6 +186,11 @@ export class ShortKeys {
     // No number (no key, or an infinite one) is no step.
     return steps >= largestShortKey ? largestShortKey : steps > 0 ? Math.trunc(steps) : 0;
   }
+}
+
+/** Short key of the key at a place of a leaf's table; those between two of them are for keys that came later. */
+function atTable(place: number): number {
+  return 2 * place + 1;
 }
 
 /** What both begin with. */

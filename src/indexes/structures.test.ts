@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import type { KeyCodec } from '../model/key.ts';
 import { codecOf, compareText } from '../model/key.ts';
 import { none } from './arrays.ts';
 import { NumberColumn, ValueColumn } from './column.ts';
@@ -123,16 +122,14 @@ test('an order behaves like a sorted array through splits, merges and bulk fills
 
 function checkOrder(isText: boolean, keys: number, keyFor: (n: number) => unknown): void {
   const column = isText ? new ValueColumn(codecOf(String).compare, true) : new NumberColumn();
-  const names: string[] = [];
-  const byName = new Order(new ValueColumn(compareText as KeyCodec['compare'], true, names), { names });
-  const order = new Order(column, { names, byName: () => byName });
+  const order = new Order(column);
   let live: number[] = [];
   let state = keys;
   const random = (n: number) => {
     state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
     return Math.floor((state / 2 ** 32) * n);
   };
-  const compare = (a: number, b: number) => column.compare(a, b) || compareText(names[a]!, names[b]!);
+  const compare = (a: number, b: number) => column.compare(a, b) || a - b;
   const check = () => {
     const sorted = live.toSorted(compare);
     assert.equal(order.size, sorted.length);
@@ -146,7 +143,7 @@ function checkOrder(isText: boolean, keys: number, keyFor: (n: number) => unknow
       if (key === undefined) continue;
       assert.equal(order.rankOf(key, false), low);
       assert.equal(order.rankOf(key, true), high);
-      assert.equal(order.rankAfter(key, names[item]!), rank + 1);
+      assert.equal(order.rankAfter(key, item), rank + 1);
       const other = keyFor(random(keys * 2)) as string & number;
       const before = sorted.filter((one) => column.compareTo(one, other) < 0).length;
       assert.equal(order.rankOf(other, false), before);
@@ -154,7 +151,6 @@ function checkOrder(isText: boolean, keys: number, keyFor: (n: number) => unknow
     }
   };
   const add = (item: number) => {
-    names[item] = `n${random(1e9)}-${item}`;
     column.set(item, random(10) === 0 ? undefined : keyFor(random(keys)));
   };
   for (let item = 0; item < 3000; item++) {
@@ -162,17 +158,12 @@ function checkOrder(isText: boolean, keys: number, keyFor: (n: number) => unknow
     live.push(item);
   }
   const sorted = Uint32Array.from(live).sort(compare);
-  byName.fill(
-    Uint32Array.from(live).sort((a, b) => compareText(names[a]!, names[b]!)),
-    live.length,
-  );
   order.fill(sorted, sorted.length);
   check();
   const known = new Set(live.map((item) => column.get(item)));
   for (let item = 3000; item < 6000; item++) {
     add(item);
     live.push(item);
-    byName.insert(item);
     order.insert(item);
     const found = [order.previous, order.next].some((one) => one !== none && column.compare(one, item) === 0);
     assert.equal(found, known.has(column.get(item)));
@@ -184,7 +175,6 @@ function checkOrder(isText: boolean, keys: number, keyFor: (n: number) => unknow
     const left = new Set(live);
     for (const item of gone) {
       order.remove(item);
-      byName.remove(item);
       left.delete(item);
     }
     live = [...left];
@@ -193,7 +183,6 @@ function checkOrder(isText: boolean, keys: number, keyFor: (n: number) => unknow
   for (let item = 0; item < 2000; item++) {
     add(item);
     live.push(item);
-    byName.insert(item);
     order.insert(item);
   }
   check();

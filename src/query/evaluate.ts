@@ -73,6 +73,12 @@ export class Evaluation {
     return words;
   }
 
+  /** Gives back bits before `release`. */
+  giveBack(words: Uint32Array<ArrayBuffer>): void {
+    this.#borrowed.splice(this.#borrowed.indexOf(words), 1);
+    this.#index.scratch.release(words);
+  }
+
   evaluate(bound: Bound, names?: ReadonlySet<string>): Matches {
     const conjuncts: Conjunct[] = [];
     if (!this.#flatten(bound, false, conjuncts)) return this.#matches(nothing, false);

@@ -140,18 +140,18 @@ function evaluate(
   const evaluation = new Evaluation(index, work, prepared);
   try {
     const matches = evaluation.evaluate(where, query.names);
-    const pager = new Pager(index, evaluation, work);
-    const slots = pager.page(
-      matches,
-      sort,
-      query.offset,
-      query.limit,
-      rankRangeOfMatches(index, where, sort, query, matches),
-    );
     const { uses } = evaluation;
     const { count: total } = matches;
+    let strategy: Strategy = 'none';
+    let slots: readonly number[] = [];
+    if (query.limit > 0 && query.offset < total) {
+      const range = rankRangeOfMatches(index, where, sort, query, matches);
+      const pager = new Pager(index, evaluation, work, matches, sort, range);
+      slots = pager.page(query.offset, query.limit);
+      strategy = pager.strategy;
+    }
     const plan = () =>
-      planOf(index, sort, pager.strategy, uses, work.touched, total, limits.now() - started, query.names?.size);
+      planOf(index, sort, strategy, uses, work.touched, total, limits.now() - started, query.names?.size);
     return { total, slots, plan };
   } finally {
     evaluation.release();
@@ -256,11 +256,11 @@ class SlicedQuery {
     const observer = index.observe();
     try {
       const matches = evaluation.evaluate(this.#where, this.#query.names);
-      const ranks = rankRangeOfMatches(index, this.#where, this.#sort, this.#query, matches);
+      const range = rankRangeOfMatches(index, this.#where, this.#sort, this.#query, matches);
       const ids = new Float64Array(matches.count);
+      const pager = new Pager(index, evaluation, this.#work, matches, this.#sort, range);
       for (let at = 0; at < ids.length; ) {
-        const pager = new Pager(index, evaluation, this.#work);
-        for (const slot of pager.page(matches, this.#sort, at, idsAtOnce, ranks)) ids[at++] = index.ids[slot]!;
+        for (const slot of pager.page(at, idsAtOnce)) ids[at++] = index.ids[slot]!;
         if (at < ids.length && this.#work.sliceIsOver) await this.#letOthers();
         if (observer.touched.size > 0) throw new Error('an index changed while its ids were put in order');
       }
@@ -312,11 +312,10 @@ class SlicedQuery {
         if (low === high || !this.#work.sliceIsOver) continue;
         const item = field.order.at(low - 1);
         const key = field.column.get(item);
-        const name = index.names[field.slotOfItem ? field.slotOfItem[item]! : item]!;
         await this.#letOthers();
-        // The order has changed: go on behind the last key and name that were seen.
+        // The order has changed: go on behind the last key and item that were seen.
         [, high] = rankRangeOf(field, range);
-        low = field.order.rankAfter(key, name);
+        low = field.order.rankAfter(key, item);
         words = grown(words, (index.limit >>> 5) + 1);
       }
       if (this.#work.sliceIsOver) await this.#letOthers();

@@ -224,7 +224,7 @@ class Round {
       const found = rebuilt.find(name);
       assert.deepEqual([found?.id, found?.revision], [id, revision]);
     }
-    assert.deepEqual(rebuilt.deletingNames(), this.#index.deletingNames());
+    assert.deepEqual(rebuilt.deletingNames().toSorted(), this.#index.deletingNames().toSorted());
   }
 
   #about(query: RandomQuery, page?: number, size?: number): string {

@@ -1,5 +1,4 @@
 /** Matches anywhere in an order: walked to, or counted along it leaf by leaf. */
-import type { Keys } from '../../indexes/column.ts';
 import type { Order } from '../../indexes/order.ts';
 import { leafSize } from '../../indexes/order.ts';
 import type { SlotSet } from '../../indexes/slot-set.ts';
@@ -20,6 +19,7 @@ export class Scattered implements RankedMatches {
   readonly #matches: Matches;
   readonly #evaluation: Evaluation;
   readonly #work: Work;
+  #borrowed: Uint32Array<ArrayBuffer> | undefined;
   /** Objects for each match, on average. */
   readonly #gap: number;
   /** Where the walk is: `#found` matches have a lower rank than `#rank`. */
@@ -35,14 +35,22 @@ export class Scattered implements RankedMatches {
     this.#work = work;
     this.count = matches.count;
     this.#gap = order.size / matches.count;
-    this.bits = matches.lazy ? undefined : bitsOf(matches.set(), evaluation);
+    this.bits = matches.lazy ? undefined : this.#bitsOf(matches.set());
     this.absent = matches.negated ? 1 : 0;
     const { bits, absent } = this;
     this.has = bits ? (slot) => bitOf(bits, slot) !== absent : (slot) => matches.has(slot);
   }
 
-  get keys(): Keys {
-    return this.#order.keys;
+  /** Gives back what was borrowed. */
+  release(): void {
+    if (this.#borrowed) this.#evaluation.giveBack(this.#borrowed);
+    this.#borrowed = undefined;
+  }
+
+  #bitsOf({ words, slots, count }: SlotSet): Uint32Array {
+    if (words) return words;
+    this.#borrowed ??= markedBits(this.#evaluation.bits(), slots, count);
+    return this.#borrowed;
   }
 
   get counted(): boolean {
@@ -60,6 +68,7 @@ export class Scattered implements RankedMatches {
   }
 
   countLeaves(): void {
+    if (this.#starts) return;
     const order = this.#order;
     const starts = new Uint32Array(order.leaves + 1);
     const { leafOf, places } = order.tables;
@@ -80,7 +89,7 @@ export class Scattered implements RankedMatches {
   }
 
   /**
-   * The matches, ascending, in the leaves that hold `take` of them from the `first` on, and in those into which their runs reach;
+   * The matches, ascending by key, in the leaves that hold `take` of them from the `first` on, and in those into which their equal ranges reach;
    * undefined when these are more than `most`.
    */
   window(first: number, take: number, most: number): { slots: number[]; before: number } | undefined {
@@ -107,7 +116,7 @@ export class Scattered implements RankedMatches {
     const { items, counts, directory } = order;
     const { absent } = this;
     // Once matches are counted, their set is made.
-    const bits = this.bits ?? bitsOf(this.#matches.set(), this.#evaluation);
+    const bits = this.bits ?? this.#bitsOf(this.#matches.set());
     for (let place = from; place <= to; place++) {
       if (starts[place + 1] === starts[place]) continue;
       const base = directory[place]! * leafSize;
@@ -216,9 +225,7 @@ export class Scattered implements RankedMatches {
   }
 }
 
-function bitsOf({ words, slots, count }: SlotSet, evaluation: Evaluation): Uint32Array {
-  if (words) return words;
-  const bits = evaluation.bits();
+function markedBits(bits: Uint32Array<ArrayBuffer>, slots: Uint32Array, count: number): Uint32Array<ArrayBuffer> {
   for (let i = 0; i < count; i++) bits[slots[i]! >>> 5]! |= 1 << (slots[i]! & 31);
   return bits;
 }
