@@ -85,6 +85,11 @@ export class Exchange {
     this.id = typeof given === 'string' && wellFormedId.test(given) ? given : makeId();
   }
 
+  /** The service stops. */
+  get closing(): boolean {
+    return this.#observer.closing;
+  }
+
   /** For work on this request that takes long. */
   timeSlice(): TimeSlice {
     return this.#observer.turns.slice();
@@ -247,7 +252,7 @@ export class Exchange {
   #head(status: number, headers: HeaderList): void {
     headers.push('X-Request-Id', this.id, 'X-Content-Type-Options', 'nosniff');
     for (const text of this.extra) headers.push(text);
-    if (this.#observer.closing && !hasHeader(headers, 'connection')) headers.push('Connection', 'close');
+    if (this.closing && !hasHeader(headers, 'connection')) headers.push('Connection', 'close');
     this.response.writeHead(status, headers);
   }
 }
