@@ -18,7 +18,7 @@ import { ResourceRoutes } from './api/resources.ts';
 import { accessOfPath } from './api/routes.ts';
 import { ConsolePage, isConsolePath } from './console.ts';
 import { serveCustom } from './custom/exchange.ts';
-import type { CustomMatch, CustomRoutes } from './custom/routes.ts';
+import type { CustomMatch } from './custom/routes.ts';
 import type { OwnRoutes } from './openapi/service.ts';
 import { ownRoutesAt } from './openapi/service.ts';
 import { isSwaggerPath } from './openapi/swagger.ts';
@@ -42,7 +42,6 @@ import type { ServiceRoutesDependencies } from './service-routes.ts';
 import { ServiceRoutes, starting } from './service-routes.ts';
 
 export interface AppDependencies extends ServiceRoutesDependencies {
-  readonly custom: CustomRoutes;
   /** A client that acts as the caller, for custom routes. */
   readonly clientOf: (caller: Caller) => ExtensionClient;
   readonly logger: Logger;

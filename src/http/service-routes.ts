@@ -15,6 +15,7 @@ import type { ModelsDependencies } from './api/models.ts';
 import { describeModel, listModels } from './api/models.ts';
 import { actionsOf } from './custom/actions.ts';
 import { isJson } from './custom/handler.ts';
+import type { CustomRoutes } from './custom/routes.ts';
 import type { ApiDocuments } from './openapi/documents.ts';
 import type { OwnRoutes, ServiceOperation } from './openapi/service.ts';
 import { ownRoutesAt } from './openapi/service.ts';
@@ -35,6 +36,8 @@ import { SignIn } from './session.ts';
 
 export interface ServiceRoutesDependencies {
   readonly registry: SchemeRegistry;
+  readonly resources: ResourceRegistry;
+  readonly custom: CustomRoutes;
   readonly documents: ApiDocuments;
   /**
    * Who sends this; undefined without credentials. Throws (or rejects with) Unauthenticated for bad ones.
@@ -53,7 +56,6 @@ export interface ServiceRoutesDependencies {
   readonly limiter?: RateLimiter;
   /** Told of every answer to a caller who is known and whose access is, for the audit log. */
   readonly answered?: (answer: Answered) => void;
-  readonly resources: ResourceRegistry;
 }
 
 export class ServiceRoutes {
