@@ -33,11 +33,10 @@ const contentSecurityPolicy = [
   'trusted-types vue',
 ].join('; ');
 
-/** All off; writing to the clipboard is none of them, because buttons copy. */
+/** All off that a browser knows without a warning; writing to the clipboard is none of them, because buttons copy. */
 const permissionsPolicy = [
   'accelerometer',
   'autoplay',
-  'bluetooth',
   'browsing-topics',
   'camera',
   'clipboard-read',
@@ -60,7 +59,6 @@ const permissionsPolicy = [
   'serial',
   'storage-access',
   'usb',
-  'web-share',
   'window-management',
   'xr-spatial-tracking',
 ]

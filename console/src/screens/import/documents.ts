@@ -138,7 +138,7 @@ async function storedOf({ model, object }: ImportRow, signal: AbortSignal): Prom
 function wantedOf({ object, model }: ImportRow, stored: unknown): unknown {
   let wanted = object;
   const decided = ['/metadata/version', '/metadata/creationTimestamp', '/metadata/deletionTimestamp'];
-  if (model?.subresources?.includes('status')) decided.push('/status');
+  if (model?.subresources.status) decided.push('/status');
   for (const pointer of decided) wanted = withValue(wanted, pointer, valueAt(stored, pointer));
   return wanted;
 }

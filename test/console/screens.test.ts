@@ -1,0 +1,62 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { bookOf, booksPath, findings, picture, withConsole } from './browser.ts';
+
+const type = 'books.library.example.com';
+
+/** Each screen with its heading in both languages. */
+const screens = [
+  { path: '/', en: 'Overview', zh: '概览' },
+  { path: '/models', en: 'Models', zh: '模型' },
+  { path: `/models/${type}`, en: 'Book', zh: 'Book' },
+  { path: `/models/${type}?tab=indexes`, en: 'Book', zh: 'Book' },
+  { path: `/models/${type}?tab=requests`, en: 'Book', zh: 'Book' },
+  { path: `/models/${type}?tab=access`, en: 'Book', zh: 'Book' },
+  { path: `/objects/${type}`, en: 'Book', zh: 'Book' },
+  { path: `/objects/${type}?explain=on&fieldSelector=spec.year%3E%3D1800&sort=spec.year`, en: 'Book', zh: 'Book' },
+  { path: `/objects/${type}?fieldSelector=spec.year%3D1999`, en: 'Book', zh: 'Book' },
+  { path: '/objects/configmaps', en: 'ConfigMap', zh: 'ConfigMap' },
+  { path: '/objects/nothing.example.com', en: 'nothing.example.com', zh: 'nothing.example.com' },
+  { path: `/watch/${type}`, en: 'Watch Book', zh: '监听 Book' },
+  { path: '/plugins', en: 'Plugins', zh: '插件' },
+  { path: '/plugins/library', en: 'library', zh: 'library' },
+  { path: '/access/users', en: 'Users', zh: '用户' },
+  { path: '/access/roles', en: 'Roles', zh: '角色' },
+  { path: '/access/bindings', en: 'Bindings', zh: '绑定' },
+  { path: '/access/tokens', en: 'Tokens', zh: '令牌' },
+  { path: '/access/explain?verb=get&type=users', en: 'Explain access', zh: '解释权限' },
+  { path: '/no/such/page', en: 'Kindred', zh: 'Kindred' },
+];
+
+/** Each language, theme and width once: what is found in one of them is rarely a matter of two. */
+const looks = [
+  { language: 'en-US', theme: 'light', width: 1280 },
+  { language: 'zh-CN', theme: 'dark', width: 320 },
+] as const;
+
+for (const look of looks) {
+  const { language, theme, width } = look;
+  test(`console: every screen in ${language}, ${theme}, ${width} px wide: no finding of axe, nothing refused, nothing too wide`, async (context) => {
+    await withConsole(context, async ({ tab, admin, url }) => {
+      for (const [name, title, year] of [
+        ['emma', 'Emma', 1815],
+        ['ulysses', 'Ulysses', 1922],
+      ] as const) {
+        await admin('POST', booksPath, bookOf(name, title, year));
+      }
+      const page = await tab('/console/', look);
+      for (const { path, en, zh } of screens) {
+        await page.goto(`${url}/console${path}`);
+        const heading = page.getByRole('heading', { level: 1 });
+        await heading.getByText(language === 'en-US' ? en : zh, { exact: true }).waitFor();
+        assert.equal(await heading.count(), 1, path);
+        await page.waitForFunction("!document.querySelector('[aria-busy=true]')");
+        await picture(page, `${path.replace(/\W+/g, '-')}${language}-${theme}-${width}`);
+        assert.deepEqual(await findings(page), [], `${path} has findings`);
+        const wide = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth');
+        assert.ok(wide <= 0, `${path} is ${wide} px too wide`);
+        assert.equal(await page.evaluate('document.documentElement.lang'), language === 'en-US' ? 'en' : 'zh-CN');
+      }
+    });
+  });
+}
