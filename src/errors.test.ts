@@ -22,7 +22,7 @@ test('errors: the number of violations is a sentence', () => {
   assert.match(String(two.problem('zh').detail), /共 2 处问题，第一处位于 "\/spec\/a"：为必填项$/);
 });
 
-test('errors: the first violation is told in a plain Error as it is, braces in it included', () => {
+test('errors: the message of a plain Error has the first violation unchanged, with its braces', () => {
   const one = violation('/spec/a', 'index', { en: 'the index "a" gave {count}', zh: '索引 "a" 给出 {count}' });
   assert.match(invalid([one]).message, /"\/spec\/a": the index "a" gave \{count\}$/);
 });
@@ -93,7 +93,7 @@ test('errors: the message is in the language that is asked for', () => {
   assert.match(invalid(found(1_000)).message, /: 1000\+ violations, /);
 });
 
-test('limits: a pointer of more than 1,000 characters leads to what the place is in', () => {
+test('limits: a pointer of more than 1,000 characters is cut to an enclosing place', () => {
   const token = 'x'.repeat(300);
   const within = `/${token}/${token}/${token}`;
   assert.equal(violation(`${within}/${'y'.repeat(1_000 - within.length - 1)}`, 'type', text).pointer.length, 1_000);
@@ -126,7 +126,7 @@ test('limits: a value of more than 500 characters is shown by its beginning, as 
   }
 });
 
-test('what a developer did wrong is told in full', () => {
+test('a mistake of a developer is reported in full', () => {
   const long = 'x'.repeat(2_000);
   assert.ok(new KindredError('InvalidModel', text, { value: long }).message.includes(long));
   assert.ok(!new KindredError('BadRequest', text, { value: long }).message.includes(long));

@@ -44,7 +44,7 @@ for (const [name, options, message] of wrong) {
   });
 }
 
-test('command-line: every mistake of the option auth is told', () => {
+test('command-line: every mistake of the option auth is reported', () => {
   const options = { audits: {}, audit: { reads: 'no' }, administratorToken: 1 };
   assert.throws(
     () => checkAuthOptions(options),

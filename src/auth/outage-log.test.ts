@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { KindredError } from '../errors.ts';
 import { OutageLog } from './outage-log.ts';
 
-test('an outage is told once when it begins, once for each further kind of failure, and once when all of it is over', () => {
+test('an outage is logged once when it begins, once for each further kind of failure, and once when it is over', () => {
   const told: string[] = [];
   const log = {
     warn: (details: { err?: Error; what?: string }, message: string) => told.push(`${message} ${details.what ?? ''}`),

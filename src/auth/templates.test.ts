@@ -17,7 +17,7 @@ const modelOf = (kind: string) => {
   });
 };
 
-test('a database that is away while role templates are to be stored is told once, and once when they are stored', async () => {
+test('a database that is unavailable for role templates is logged once, and once when they are stored', async () => {
   const registry = new SchemeRegistry({ reservedDomain: 'platform.run', warn: () => undefined });
   registry.register(modelOf('Book'), undefined, 'library');
   const clock = new FakeClock();

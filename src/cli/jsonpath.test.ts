@@ -125,7 +125,7 @@ const wrong: { template: string; message: RegExp }[] = [
   { template: '', message: /./ },
 ];
 for (const { template, message } of wrong) {
-  test(`JSONPath: a template that cannot be read is told - ${template}`, () => {
+  test(`JSONPath: a template that cannot be parsed is an error - ${template}`, () => {
     assert.throws(
       () => new Template(template),
       (error: Error) => error instanceof UsageError && message.test(error.message),

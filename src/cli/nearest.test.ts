@@ -15,7 +15,7 @@ const cases: [string, string | undefined][] = [
   ['', undefined],
 ];
 for (const [typed, meant] of cases) {
-  test(`command-line: a mistyped name is told the one it is close to, and no other - ${typed}`, () => {
+  test(`command-line: the error for a mistyped name suggests the nearest one, and no other - ${typed}`, () => {
     assert.equal(nearest(typed, known), meant);
   });
 }

@@ -17,7 +17,7 @@ function terminal(columns?: number) {
 
 const bar = (full: number) => '█'.repeat(full) + '░'.repeat(40 - full);
 
-test('a bar on a terminal is one line that is drawn again, and gives way to the last text', () => {
+test('a progress bar is one line that is redrawn, and the last text replaces it', () => {
   const { stderr, shown } = terminal(80);
   let now = 0;
   const progress = startProgress({ stderr }, 'Copying', 200, () => now);

@@ -107,14 +107,14 @@ for (const { name, text, message } of wrong) {
   });
 }
 
-test('command-line: what is just enough is taken', async () => {
+test('command-line: the smallest allowed values are accepted', async () => {
   const { values } = await resolveSettings({
     file: config('workers: 1\nquery: { timeout: 1 }\ncache: { maxBytes: 0 }\nchangeLog: { maxAge: 0 }'),
   });
   assert.deepEqual(values, { workers: 1, 'query.timeout': 1, 'cache.maxBytes': 0, 'changeLog.maxAge': 0 });
 });
 
-test('command-line: all mistakes are told at once, each with the place where it was made', async () => {
+test('command-line: all mistakes are reported at once, each with its place', async () => {
   const file = config('bogus: 1\nport: x\nlist: { maxSize: y, min: 1 }\nhost: ""');
   const given = {
     flags: { workers: '0' },

@@ -279,7 +279,7 @@ for (const { name, scripts, stored, objects = three, options = quick, expected, 
   });
 }
 
-test('api: what may be its own and was changed since is told as that', async () => {
+test("api: an object that may be the import's own and was changed since is reported as such", async () => {
   const { client } = service([{ cutAfter: 0, after: (store) => touch(store, 'b', { spec: { n: 78 } }) }]);
   const results = await Array.fromAsync(client.import(Thing, three, quick));
   assert.match(results[1]!.ok ? '' : results[1]!.error.message, /this import may have created it/);

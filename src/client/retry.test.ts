@@ -213,7 +213,7 @@ test('a stopped patience throws the failure, in a wait and at the next one', asy
   await assert.rejects(patience.wait(error, 1), error);
 });
 
-test('errors: what was certainly not applied', () => {
+test('errors: which requests were certainly not applied', () => {
   const codes = [
     'NotReady',
     'TooManyRequests',

@@ -145,7 +145,7 @@ test('watch: an initial list that breaks is listed again, and only the differenc
   ]);
 });
 
-test('watch: an object that was deleted and made again while the list broke off is told again', async () => {
+test('watch: an object that was deleted and created again while the list was interrupted is sent again', async () => {
   const initial = (name: string, creationTimestamp: string, revision: number, version = 0) => ({
     type: 'ADDED',
     revision,

@@ -628,7 +628,7 @@ describe('leader lease', () => {
     await two.controller.stop(10);
   });
 
-  it('a store of one process: what a killed process held is taken at once', async () => {
+  it('a store of one process: the lease of a killed process is taken at once', async () => {
     const leases = new Leases(false);
     const clock = new FakeClock();
     const made: Fence[] = [];

@@ -110,7 +110,7 @@ test('the smallest form that the browser takes is sent, each with a tag of its o
   assert.equal((await get('/console/assets/re-2.wasm', { 'accept-encoding': 'br' })).body, 'bytes');
 });
 
-test('what the browser has is not sent again', async (t) => {
+test('a file that the browser has is not sent again', async (t) => {
   const { get } = pageOf(t, files);
   const { headers } = await get('/console/', { 'accept-encoding': 'br' });
   const again = await get('/console/', { 'accept-encoding': 'br', 'if-none-match': headers.etag! });
@@ -146,7 +146,7 @@ test('the address without a slash, and that of the service, lead to the page', a
   assert.deepEqual([(await get('/')).status, (await get('/')).headers.location], [302, '/console/']);
 });
 
-test('what is not built is a 404 with a text, until it is', async (t) => {
+test('files that are not built are a 404 with a text, until they are', async (t) => {
   const { get, build } = pageOf(t, undefined);
   const sent = await get('/console/');
   assert.equal(sent.status, 404);

@@ -230,7 +230,7 @@ test('what leaves stored objects alone never refuses what was accepted, in 1,000
   assert(accepted > 5_000, `${accepted} objects were accepted`);
 });
 
-test('a change is told at its place, in words', () => {
+test('a change is described with its place', () => {
   const before = object({ email: string, old: string, role: { enum: ['a', 'b'] } });
   const after = object({ email: { ...string, format: 'email' }, 'new~/': string, role: { enum: ['a', 'c'] } });
   assert.deepEqual(

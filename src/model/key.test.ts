@@ -77,7 +77,7 @@ test('declaration: texts are ordered by code point, not by UTF-16 unit', () => {
   assert.deepEqual(long.toReversed().sort(compare), long);
 });
 
-test('lists: texts are ordered by code points, however long what they have in common', () => {
+test('lists: texts are ordered by code points, however long their common prefix', () => {
   const byPoints = (a: string, b: string): number => {
     const [x, y] = [Array.from(a, (one) => one.codePointAt(0)!), Array.from(b, (one) => one.codePointAt(0)!)];
     const at = x.findIndex((point, i) => point !== y[i]);

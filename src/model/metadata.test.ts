@@ -142,7 +142,7 @@ test('objects: reserved keys that are stored pass unchanged and may be removed, 
   ]);
 });
 
-test('objects: exempt reserved keys are everybody’s', () => {
+test('objects: exempt reserved keys are open to all callers', () => {
   const exempt = {
     'platform.run/do-not-overwrite': 'true',
     'rbac.platform.run/dependencies': 'x',

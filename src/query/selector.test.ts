@@ -179,7 +179,7 @@ test('any text is parsed or refused with a term and a column', () => {
   );
 });
 
-test('errors: what a malformed term should be is said in the language of the request, `expected` in English', () => {
+test('errors: the detail for a malformed term is in the language of the request, `expected` in English', () => {
   for (const [text, expected, zh] of [
     ['a=b c', /^a label value: /, /应为标签值：/],
     ['a in ()', /^at least one value$/, /应为至少一个值/],

@@ -16,7 +16,7 @@ function timed(width = 2) {
   };
 }
 
-test('pieces give what they give, or fail as they fail', async () => {
+test('run resolves or rejects as its piece does', async () => {
   const { background } = timed();
   assert.equal(await background.run('ada', () => 1), 1);
   assert.equal(await background.run('ada', async () => 2), 2);
@@ -50,7 +50,7 @@ test('all pieces together hold the event loop for one slice in a turn', async ()
   assert.ok(turns.counts.length <= 22, 'a slice is used');
 });
 
-test('a piece is told when to come to its end, also one that waited for the store meanwhile', async () => {
+test('isOver says when a piece should end, also one that waited for the store', async () => {
   const { background, pass } = timed();
   const looks: boolean[] = [];
   await background.run('ada', async () => {
@@ -82,7 +82,7 @@ test('no more pieces than the width are under way', async () => {
   assert.equal(most, 2);
 });
 
-test('who asks for little does not wait for who asks for much', async () => {
+test('one with few pieces does not wait for one with many', async () => {
   const { background, pass } = timed(1);
   const order: string[] = [];
   const ask = (who: string, count: number) =>

@@ -19,7 +19,7 @@ test('an object is found in its slot, until another is put there or it is taken 
   assert.equal(shelf.get(3) ?? shelf.bytes(3), undefined);
 });
 
-test('what was used stays when room is made, what was not goes, the oldest first', () => {
+test('eviction keeps entries that were used and removes the others, oldest first', () => {
   // 16 segments of 4,096 bytes, 8 objects in each.
   const shelf = new ByteCache(65_536).objectCache();
   for (let slot = 0; slot < 128; slot++) shelf.set(slot, object(slot));
@@ -29,7 +29,7 @@ test('what was used stays when room is made, what was not goes, the oldest first
   assert.deepEqual(gone, [1, 2, 4, 5, 6, 7, 8, 10, 11, 12, 13, 14, 15]);
 });
 
-test('use counts once: what was not asked for since goes the next time', () => {
+test('use counts once: an entry that was not used since the last eviction is removed by the next', () => {
   const shelf = new ByteCache(65_536).objectCache();
   shelf.set(0, object(0));
   assert(shelf.get(0));
@@ -38,7 +38,7 @@ test('use counts once: what was not asked for since goes the next time', () => {
   assert.equal(shelf.get(0), undefined);
 });
 
-test('what is changed again and again takes no room from the others, nor much room itself', () => {
+test('an entry that is changed repeatedly takes no room from the others, nor much itself', () => {
   const cache = new ByteCache(2 ** 20);
   const shelf = cache.objectCache();
   for (let slot = 0; slot < 500; slot++) shelf.set(slot, object(slot));
@@ -48,7 +48,7 @@ test('what is changed again and again takes no room from the others, nor much ro
   assert(cache.bytes < 2.5 * 500 * 512 + 2 * 65_536, `${cache.bytes} bytes for 500 objects`);
 });
 
-test('a view stays what it was, whatever becomes of the cache', () => {
+test('a view keeps its bytes, whatever happens to the cache', () => {
   const shelf = new ByteCache(65_536).objectCache();
   shelf.set(0, object(0));
   const view = shelf.bytes(0)!;
@@ -56,7 +56,7 @@ test('a view stays what it was, whatever becomes of the cache', () => {
   assert.deepEqual(view, bytesOf(0, 480));
 });
 
-test('an object larger than the cache is not kept, nor what it replaces', () => {
+test('an object larger than the cache is not kept, nor the entry that it replaces', () => {
   const shelf = new ByteCache(1_000).objectCache();
   shelf.set(0, object(1, 100));
   shelf.set(0, object(2, 2_000));
@@ -69,7 +69,7 @@ test('a cache of no bytes keeps nothing', () => {
   assert.equal(shelf.get(0), undefined);
 });
 
-test('over any changes what is found is what was put last, and never more is in use than allowed', () => {
+test('after any changes an entry is the one that was put last, and the size limit holds', () => {
   const change = fc.record({
     shelf: fc.nat(1),
     slot: fc.nat(30),

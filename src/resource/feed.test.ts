@@ -182,7 +182,7 @@ describe('what other processes write', () => {
     feed.stop();
   });
 
-  test('is noticed by a heartbeat when nobody was told', async () => {
+  test('is noticed by a heartbeat without a notification', async () => {
     const { feed, foreign, creation, memory, clock } = await replica();
     await feed.start();
     await foreign([creation('a')], false);

@@ -177,7 +177,7 @@ describe('JSON Patch (RFC 6902)', () => {
       assert.throws(() => apply(patch), { code: 'PayloadTooLarge', operation: patch.length - 1 });
   });
 
-  it('api: what is copied is another value than what it was copied from', () => {
+  it('api: a copied value is independent of its source', () => {
     const copied = apply([
       { op: 'copy', from: '/spec/deep', path: '/spec/copy' },
       { op: 'add', path: '/spec/copy/list/-', value: 4 },

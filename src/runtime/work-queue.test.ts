@@ -196,7 +196,7 @@ describe('many that wait', () => {
 });
 
 describe('back-off', () => {
-  it('controllers: doubles from minDelay to maxDelay and begins anew after success', () => {
+  it('controllers: doubles from minDelay to maxDelay and restarts after success', () => {
     const backoff = new Backoff({ minDelay: 5, maxDelay: 1_000_000 });
     const delays = Array.from({ length: 20 }, () => backoff.next('a'));
     assert.deepEqual(delays.slice(0, 5), [5, 10, 20, 40, 80]);

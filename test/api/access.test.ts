@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import type { Request } from './harness.ts';
 import { check, notes, person, persons, withApi } from './harness.ts';
 
-describe('who is asked before what is there', () => {
+describe('permissions are checked before existence', () => {
   const api = withApi({ auth: {} });
   const withToken = (request: Request): Request => ({
     ...request,

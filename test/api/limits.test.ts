@@ -338,7 +338,7 @@ describe('slow clients', () => {
 describe('limits are options', () => {
   const api = withApi({ http: { body: 200, depth: 3, members: 6, url: 100, query: 50 }, list: { maxSize: 7 } });
 
-  test('each changes what is refused', async () => {
+  test('each changes which request is refused', async () => {
     assert.equal((await api.send({ path: `${persons}?size=7` })).status, 200);
     assert.equal((await api.send({ path: `${persons}?size=8` })).status, 400);
     assert.equal((await api.send({ path: notes, body: note('n', 200) })).status, 201);

@@ -111,7 +111,7 @@ test('an entity tag spares what the client has', async () => {
   assert.notEqual((await get('/v3/models')).headers.get('etag'), before);
 });
 
-test('what is none is not found', async () => {
+test('a path that is no route is not found', async () => {
   for (const type of ['persons', 'nothing.example.com', 'users.', '']) {
     assert.equal((await get(`/v3/models/${type}`)).status, 404, type);
   }

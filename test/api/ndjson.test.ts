@@ -163,7 +163,7 @@ describe('bulk POST: refused lines', () => {
     assert.deepEqual(statuses(answers), Array(bulkRefusals).fill('Invalid'));
   });
 
-  test('after so many it ends with a line that says so, and nothing behind is done', async () => {
+  test('after that many refused lines the response ends with a line that says so, and later lines are not processed', async () => {
     const lines = Array.from({ length: 10_000 }, (_, i) => (i < 5 ? person(`before-${i}`) : wrong(i)));
     lines[5 + bulkRefusals] = person('not-read');
     const answers = await bulk(api, lines);
@@ -177,7 +177,7 @@ describe('bulk POST: refused lines', () => {
     assert.equal((await api.send({ path: `${persons}/not-read` })).status, 404);
   });
 
-  test('names that are taken do not count: who was cut off sends all of it again', async () => {
+  test('names that are taken do not count as refused, so an interrupted import can be sent again whole', async () => {
     const taken = Array.from({ length: 3 * bulkRefusals }, () => person('behind'));
     const answers = await bulk(api, [...taken, person('last', { name: 'last of all' })]);
     assert.deepEqual(statuses(answers), [...taken.map(() => 'AlreadyExists'), 201]);

@@ -219,7 +219,7 @@ describe('answers that nobody reads in time', () => {
     });
   }
 
-  test('limits: who goes on reading, slowly, gets all of it', async () => {
+  test('limits: a client that keeps reading slowly gets the whole response', async () => {
     const started = performance.now();
     const response = await api.fetch({ path: pageOf(large) });
     const expected = Number(response.headers.get('content-length'));

@@ -57,7 +57,7 @@ describe('signing in', () => {
     assert.equal((await send('POST', users, { metadata: { name: 'ada' } })).status, 201);
   });
 
-  test('anybody may ask who they are, and nobody is told as nobody', async () => {
+  test('every caller may ask who they are, also without credentials', async () => {
     await using at = await live();
     const nobody = { authentication: true, signIn: { token: true, issuers: [] } };
     assert.deepEqual((await at.anonymous('GET', path)).body, nobody);

@@ -254,7 +254,7 @@ for (const { name, change, message } of refusals) {
   });
 }
 
-test('edit tells a conflict, and keeps what was typed', async () => {
+test('edit reports a conflict, and keeps the typed text', async () => {
   const script = join(folder, 'slow.mjs');
   writeFileSync(
     script,

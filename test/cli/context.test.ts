@@ -170,7 +170,7 @@ test('a file of contexts that others may read is taken from them', async () => {
 });
 
 for (const text of ['a: [', 'contexts: 7', 'contexts: [{ name: a }]', 'currentContext: 7', 'contexts: [null]']) {
-  test(`a file of contexts that is wrong is told - ${text}`, async () => {
+  test(`a malformed file of contexts is an error - ${text}`, async () => {
     mkdirSync(join(file, '..'), { recursive: true });
     writeFileSync(file, text, { mode: 0o600 });
     const { code, stderr } = await call('get', 'users');

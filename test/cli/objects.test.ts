@@ -264,7 +264,7 @@ test('command-line: several types follow each other, with names that say of whic
   await harness.client.delete(Lid, 'z');
 });
 
-test('command-line: what is not there is told, and the others are printed', async () => {
+test('command-line: missing objects are reported, and the others are printed', async () => {
   const { code, stdout, stderr } = await call('get', 'box', 'a', 'x', 'b');
   assert.equal(code, 1);
   assert.match(stdout, /\na .*\nb /);
@@ -302,7 +302,7 @@ test('command-line: get and delete take the objects of a file', async () => {
   assert.equal((await call('delete', '-f', path, '--ignore-not-found')).code, 0);
 });
 
-test('command-line: documents of a file that are no objects are told with their place, and the others are done', async () => {
+test('command-line: documents that are no objects are reported with their place, and the others are processed', async () => {
   const path = file('mixed.yaml', `kind: Box\n---\n${twoBoxes('a')}---\napiVersion: ${shop}/v1\nkind: Box\n`);
   const { code, stdout, stderr } = await call('delete', '-f', path);
   assert.deepEqual([code, stdout], [1, `boxes.${shop}/a deleted\n`]);

@@ -277,7 +277,7 @@ export default definePlugin({
   return plugin;
 }
 
-test('command-line: a Node.js that is too old is told so in one sentence', async () => {
+test('command-line: a Node.js that is too old gets an error of one sentence', async () => {
   const old =
     'data:text/javascript,Object.defineProperty(process,"versions",{value:{...process.versions,node:"22.12.0"}})';
   const command = start(['--version'], {}, ['--import', old]);

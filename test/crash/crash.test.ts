@@ -51,7 +51,7 @@ describe('the comparison after a crash', () => {
     }
   }
 
-  it('accepts what was acknowledged', () => stored((store, said) => new Witness().check(store, said)));
+  it('accepts every acknowledged write', () => stored((store, said) => new Witness().check(store, said)));
 
   it('finds an acknowledged write that is not there', () =>
     stored(async (store, said) => {

@@ -110,7 +110,7 @@ const cases: { name: string; declare: () => unknown; says: RegExp[] }[] = [
 ];
 
 for (const { name, declare, says } of cases) {
-  test(`declaration: every mistake is told at once - ${name}`, () => {
+  test(`declaration: all mistakes are reported at once - ${name}`, () => {
     const { en, zh } = mistakesOf(declare);
     const [head, ...parts] = en.split(/(?:; )?\(\d+\) /);
     assert.equal(head, `${says.length} mistakes: `, en);
@@ -119,7 +119,7 @@ for (const { name, declare, says } of cases) {
   });
 }
 
-test('declaration: one mistake is told as it is', () => {
+test('declaration: a single mistake is the whole message', () => {
   assert.match(
     mistakesOf(() => defineModel({ gvk: { ...gvk, kind: 'thing' }, spec: {} })).en,
     /^The GVK attribute "kind"/,

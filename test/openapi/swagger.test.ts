@@ -181,7 +181,7 @@ test('the page of the API fits a telephone', async (context) => {
   });
 });
 
-test('what the page offers to create has a name alone in its metadata', async (context) => {
+test('the example of an object to create has only a name in its metadata', async (context) => {
   await open(context, { auth: false }, async ({ page }) => {
     await page.locator('#select').selectOption({ label: 'Extension API V1alpha1' });
     await page.locator('.opblock-tag', { hasText: 'PersonV1alpha1' }).click();

@@ -74,7 +74,7 @@ export default definePlugin({ start() {} });
     assert.match((status as PluginStatus).message!, /not registered|is stopped/);
   });
 
-  it('plugins: an error outside of every call into a plugin is told by its stack', async () => {
+  it('plugins: an error outside every call into a plugin is attributed by its stack', async () => {
     service.stdin!.write('by-stack');
     const status = await until(async () => {
       const now = await statusOf('by-stack');

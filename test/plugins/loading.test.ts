@@ -114,7 +114,7 @@ describe('code that cannot be loaded', () => {
     });
   }
 
-  it('of two plugins that are loaded at once each is told its own file', async () => {
+  it('of two plugins that are loaded at once, each error names its own file', async () => {
     const [one, two] = ['one', 'two'].map((name) =>
       folderOf({
         'package.json': packageOf(name),

@@ -391,7 +391,7 @@ describe('ModelIndex', () => {
     assert.deepEqual([index.limit, index.size], [1, 1], 'the slot is used again');
   });
 
-  test('unique values that several objects have are told, until they are repaired', async () => {
+  test('unique values that several objects have are reported until they are repaired', async () => {
     const entries = ['a', 'b', 'c'].map((name) =>
       entry(name, { keys: [[name === 'c' ? 'other' : 'same'], [], [], []] }),
     );

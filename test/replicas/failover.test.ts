@@ -196,7 +196,7 @@ for (const adapter of databaseAdapters().filter(({ kind }) => kind !== 'sqlite')
       await assertTruth({ replicas }, ['before'], ['phantom']);
     });
 
-    it('they forget it when its revision is given to another write; what it took is free', async () => {
+    it('they forget a write whose revision is given to another write; its unique values are free', async () => {
       const { replicas, lost, proxy, told } = await afterLoss();
       proxy.heal();
       const real = await until(async () => {

@@ -69,7 +69,7 @@ test('queries: unique is exact - who wants a value of a write under way waits, a
   });
 });
 
-test('queries: unique is exact - who wants a value that a write under way takes or gives up is told by its outcome', async () => {
+test('queries: unique is exact - a write that wants a value of a write under way waits for its outcome', async () => {
   const { held, service, create } = await opened();
   await stopped(service, async () => {
     const hold = held.hold('commit', { before: true });

@@ -198,7 +198,7 @@ for (const adapter of databaseAdapters()) {
 }
 
 describe('restore', () => {
-  it('refuses what is no backup, what is not there, and places it cannot restore into', async () => {
+  it('refuses files that are no backup, missing files, and places it cannot restore into', async () => {
     const text = join(folder, 'text');
     writeFileSync(text, 'no database'.repeat(200));
     await assert.rejects(restore(text, `sqlite:${join(folder, 'r.db')}`), /is no backup of this service/);

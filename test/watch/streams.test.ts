@@ -681,7 +681,7 @@ describe('live pages', () => {
     });
   }
 
-  test('watch: live pages that ask the same are told the same, whoever reads slowly', async (t) => {
+  test('watch: equal live pages get the same events, whichever client reads slowly', async (t) => {
     const watched = await open(t);
     const query = '&page=1&size=50&sort=metadata.name';
     const streams = [await watched.watch(query), await watched.watch(query, { sse: true }), await watched.watch(query)];

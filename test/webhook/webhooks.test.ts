@@ -312,7 +312,7 @@ test('without its Secret nothing is sent; it is once the Secret is there', async
   assert.ok(isSigned(received!, key) && isSigned(received!, Buffer.from('old')), 'both keys sign');
 });
 
-test('a webhook begins with its own creation, ends with its deletion, and anew under the same name with nothing of before', async (t) => {
+test('a webhook begins with its creation and ends with its deletion; a new one of the same name keeps nothing of the old', async (t) => {
   const shop = await open(t);
   await shop.secret();
   await shop.step('before', 0);
@@ -395,7 +395,7 @@ test('a specification that cannot work is refused with every reason', async (t) 
   assert.equal((await shop.hook({ resources: [] })).status, 422);
 });
 
-test('nobody makes a webhook for what they may not see', async (t) => {
+test('a webhook on objects that its author may not see is refused', async (t) => {
   const shop = await open(t, { auth: {} });
   await shop.secret();
   const post = (path: string, body: unknown) => shop.send('POST', `/api/v1alpha1${path}`, body);
@@ -421,7 +421,7 @@ test('nobody makes a webhook for what they may not see', async (t) => {
 });
 
 const shared = databaseAdapters().find(({ kind }) => kind === 'postgres');
-test('controllers: of two replicas one delivers; when it goes the other goes on where it was', {
+test('controllers: of two replicas one delivers; when it stops, the other continues from there', {
   skip: !shared && 'no PostgreSQL here',
 }, async (t) => {
   const database = await shared!.create();

@@ -62,7 +62,7 @@ const cases: readonly { name: string; rules: Rule[]; gives: Rule[]; cuts: RegExp
   },
 ];
 for (const { name, rules, gives, cuts } of cases) {
-  test(`permissions: of a stored role counts what is within the bounds: ${name}`, () => {
+  test(`permissions: of a stored role that exceeds the limits, the part within them counts: ${name}`, () => {
     const record = stored(rules);
     assert.deepEqual(
       record.rules.rules.map(({ rule }) => rule),

@@ -65,7 +65,7 @@ test('many streams are written to in slices, and those that have something new m
   assert.equal(Math.max(...turns.counts), sliceLength);
 });
 
-test('what was sent is not kept', async () => {
+test('events that were sent are not kept', async () => {
   const queue = new BurstQueue<'sse' | 'ndjson'>(() => 0);
   const empty = queue.empty('sse');
   assert.equal(queue.empty('sse'), empty);

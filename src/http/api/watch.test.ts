@@ -188,7 +188,7 @@ test('the frame of a change is made once for all streams of a format, for each t
   await until(() => text() === data('ADDED') + data('MODIFIED') + data('ADDED'));
 });
 
-test('watch: what is sent in one turn is written at its end, in one piece', async () => {
+test('watch: events of one turn of the event loop are written together at its end', async () => {
   const { sink, response, text } = await open();
   const pieces: string[] = [];
   response.on('data', (piece: string) => pieces.push(piece));
@@ -215,7 +215,7 @@ test('watch: a client is behind, and in the end full, by what waits for the end 
   assert.deepEqual([sink.isBehind, sink.isFull], [false, false]);
 });
 
-test('watch: the end comes behind what was sent in the same turn', async () => {
+test('watch: the end of a stream follows the events of the same turn', async () => {
   const { sink, text } = await open();
   sink.event(event(8));
   sink.event(event(9));

@@ -173,7 +173,7 @@ for (const { name, schema, components, valid, invalid } of cases) {
   });
 }
 
-test('api-description: defaults of what clients send are told in the description', () => {
+test('api-description: the description has the defaults of members that clients send', () => {
   const schema = {
     type: 'object',
     properties: { a: { type: 'integer', default: 3, description: 'How many' }, default: { default: 'x' } },

@@ -28,7 +28,7 @@ test('a figure without samples has its head alone', async () => {
   assert.equal(text, '# HELP none Nothing\n# TYPE none counter');
 });
 
-test('a histogram: a series for each set of labels, its buckets with what is at most as large', async () => {
+test('a histogram has a series for each set of labels, and cumulative buckets', async () => {
   const times = new Histogram('time_seconds', 'Time', ['method', 'status']);
   // At a bound, between two, and above all.
   for (const seconds of [0.001, 0.003, 11]) times.observe(seconds, 'GET', 200);

@@ -103,7 +103,7 @@ describe('a large body', () => {
   });
 });
 
-test('what is taken already is not waited for', async () => {
+test('bytes that the client has taken are not waited for', async () => {
   await drained({ destroyed: false, writableNeedDrain: false } as never, 1);
   await drained({ destroyed: true, writableNeedDrain: true } as never, 1);
 });

@@ -42,7 +42,7 @@ describe('bytes that wait for clients', () => {
     assert.equal(waiting.bytes, 10, 'what has ended is not followed');
   });
 
-  test('leave room for so many more, and one answer alone may have more than all', () => {
+  test('waiting responses leave room for more, and a single response may exceed the limit', () => {
     const waiting = new WaitingAnswers(limits);
     waiting.assertRoom(5_000);
     const { response, state } = answer(400);
@@ -54,7 +54,7 @@ describe('bytes that wait for clients', () => {
     assert.throws(() => waiting.assertRoom(), isRefused);
   });
 
-  test('are a quarter of all for one client, and what is left is for the others', () => {
+  test('one client may have a quarter of the room, and the rest is for the others', () => {
     const waiting = new WaitingAnswers(limits);
     waiting.assertRoom(900, 'ada');
     const { response, state } = answer(100);

@@ -180,7 +180,7 @@ it('a change that comes between the snapshot and the first look at the page is n
   assert.deepEqual(client.events, ['SNAPSHOT 1: ', 'WINDOW 2 of 1: +0 a 2']);
 });
 
-it('those who ask for the same have one page: it is read once for all, and they are told the same', async () => {
+it('equal requests share one page: it is read once, and all get the same events', async () => {
   const model = new Model();
   const pages = pagesOf(model);
   const clients = Array.from({ length: 5 }, () => new Client());
@@ -203,7 +203,7 @@ it('those who ask for the same have one page: it is read once for all, and they 
   for (const client of clients) assert.equal(client.contents[0], clients[0]!.contents[0]);
 });
 
-it('a client that has not taken what it was sent holds up no other, and then gets all that came meanwhile in one event', async () => {
+it('a slow client delays no other, and then gets all later changes in one event', async () => {
   const model = new Model();
   const pages = pagesOf(model);
   const [slow, quick] = [new Client(), new Client()];
@@ -263,7 +263,7 @@ it('a client is not told before it has taken its snapshot', async () => {
   assert.deepEqual(client.events, ['SNAPSHOT 1: ', 'WINDOW 2 of 1: +0 a 2']);
 });
 
-it('watch: a bookmark tells what was read, and comes while changes that are not seen go on', async () => {
+it('watch: a bookmark has the revision read so far, and comes while only invisible changes happen', async () => {
   const model = new Model();
   const client = new Client();
   await openPage(pagesOf(model), model, client);
@@ -314,7 +314,7 @@ it('a page waits for the database, and ends with any other failure', async () =>
   assert.deepEqual(again.events, ['SNAPSHOT 3: a 3']);
 });
 
-it('a model that is gone ends the page of whoever starts one', async () => {
+it('a page on a model that is gone ends', async () => {
   const model = new Model();
   const client = new Client();
   const watches = {
@@ -352,7 +352,7 @@ it('rows are bounded, of all pages and of those of one identity, and given back 
   assert.equal(pages.rows, 1_000);
 });
 
-it('who closes is told no more, and with the last of its readers a page goes', async () => {
+it('a closed reader gets no more events, and the last reader closes the page', async () => {
   const model = new Model();
   const pages = pagesOf(model);
   const [one, two] = [new Client(), new Client()];

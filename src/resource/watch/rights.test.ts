@@ -78,7 +78,7 @@ for (const verb of ['list', 'watch'] as const) {
   });
 }
 
-test('watch: nobody is told any more once a watch is over', () => {
+test('watch: a watch that is over sends no more events', () => {
   const rights = new Rights(yes(), yes());
   const { ended, stop } = follow(rights);
   stop();

@@ -194,7 +194,7 @@ test('watch: a client that is too far behind goes on by a replay: nothing is los
   assert.deepEqual(quick.changes, added(1, 1_528));
 });
 
-test('watch: changes that come in the turn in which a replay ends are told once', async () => {
+test('watch: changes in the turn in which a replay ends are sent once', async () => {
   const { watch, write } = await world();
   for (let early = 0; early < 12; early++) {
     const client = new Client();
@@ -452,7 +452,7 @@ test('watch: a revision that is not there yet, or no longer, is Expired', async 
   assert.deepEqual(newest.changes, added(31, 31));
 });
 
-test('watch: what another replica wrote may be gone on from at once', async () => {
+test('watch: a revision that another replica wrote can be resumed from at once', async () => {
   const { watch, medium, held } = await world();
   const bytes = Buffer.from('{"name":"n1"}');
   const number = await held.store.modelNumber('demo.example.com', 'Thing');

@@ -49,7 +49,7 @@ describe('certainly', () => {
     assert.equal(client.listenerCount('notice'), 0);
   });
 
-  it('a commit with a warning is not, whatever else is told', async () => {
+  it('a commit with a warning is not, whatever other notices there are', async () => {
     const client = new Client();
     const cases = [[warning], [warning, notice], [notice, warning], [{ ...warning, code: '57P01' }]];
     for (const told of cases) await assert.rejects(commit(client, ...told), /canceling wait for synchronous/);
