@@ -6,6 +6,7 @@
 import { onScopeDispose, shallowRef, watchEffect } from 'vue';
 import { isOnline } from './client.ts';
 import { problemOf } from './errors.ts';
+import { session } from './session.ts';
 
 export type Connection = 'live' | 'polling' | 'paused' | 'reconnecting' | 'offline';
 
@@ -38,6 +39,8 @@ const forGood = ['Forbidden', 'NotFound', 'Unauthenticated', 'InvalidParameter',
 export function useStream<E>(stream: Stream<E>): void {
   const isHidden = useHidden();
   watchEffect((onCleanup) => {
+    // Who signs in again goes on.
+    void session.value;
     const start = stream.open();
     if (!start) {
       connection.value = 'paused';

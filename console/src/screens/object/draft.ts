@@ -186,8 +186,11 @@ export function useDraft({ document, readOnly, key }: DraftOptions) {
       byPointer,
       set,
       leave(pointer: string) {
-        left.value.add(pointer);
-        check();
+        // Not at once: what is shown moves what is below it, and the click that left the field would miss.
+        setTimeout(() => {
+          left.value.add(pointer);
+          check();
+        }, rest);
       },
       refuse(pointer: string, message: string | undefined) {
         if (refused.value.get(pointer) === message) return;

@@ -35,10 +35,15 @@ export function useObjectEvents(
       const follow = of.value;
       if (!follow?.model.verbs.includes('watch')) return undefined;
       const { model, name, past } = follow;
-      return async function* (signal: AbortSignal) {
+      return async function* (signal: AbortSignal, opened: () => void) {
         const select = { fields: { 'metadata.name': name } };
-        const watch = (from: { since: string } | { sendInitial: true }) =>
-          client.for(clientModelOf(model)).watch({ select, signal, resume: false, ...from });
+        const watch = async function* (from: { since: string } | { sendInitial: true }) {
+          const events = client.for(clientModelOf(model)).watch({ select, signal, resume: false, ...from });
+          for await (const event of events) {
+            opened();
+            yield event;
+          }
+        };
         if (past) {
           try {
             yield 'begin' as const;
