@@ -139,11 +139,9 @@ export async function withConsole(context: TestContext, use: (opened: Console) =
     locale: 'en-US',
   });
   browser.setDefaultTimeout(10_000);
-  await browser.addInitScript(() => {
-    addEventListener('securitypolicyviolation', (event) => {
-      console.error(`CSP: ${event.violatedDirective} ${event.blockedURI} ${event.sourceFile}:${event.lineNumber}`);
-    });
-  });
+  await browser.addInitScript(`addEventListener('securitypolicyviolation', (event) => {
+    console.error('CSP: ' + event.violatedDirective + ' ' + event.blockedURI + ' ' + event.sourceFile + ':' + event.lineNumber);
+  });`);
   const watched = new WeakSet<Page>();
   const watch = (page: Page) => {
     if (watched.has(page)) return;
@@ -155,7 +153,8 @@ export async function withConsole(context: TestContext, use: (opened: Console) =
     });
     page.on('pageerror', (error) => complaints.push(String(error.stack ?? error)));
     page.on('request', (request) => {
-      if (!/^(?:data|blob):/.test(request.url()) && !request.url().startsWith(url)) complaints.push(`asked for ${request.url()}`);
+      if (!/^(?:data|blob):/.test(request.url()) && !request.url().startsWith(url))
+        complaints.push(`asked for ${request.url()}`);
     });
   };
   const opened: Console = {
