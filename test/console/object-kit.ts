@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict';
 import { existsSync, mkdirSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
@@ -13,6 +12,7 @@ import type { Service } from '../../src/service.ts';
 import { createService } from '../../src/service.ts';
 
 const executablePath = '/usr/bin/chromium';
+const built = join(import.meta.dirname, '../../dist/console/manifest.json');
 const flags = [
   '--no-sandbox',
   '--disable-gpu',
@@ -117,6 +117,7 @@ export async function withConsole(context: TestContext, use: (opened: Console) =
     context.skip(`NO BROWSER: ${executablePath} is missing (Debian: apt-get install chromium)`);
     return;
   }
+  assert.ok(existsSync(built), 'the console is not built: npm run build');
   const folder = await mkdtemp(join(tmpdir(), 'kindred-console-'));
   complaints.length = 0;
   let port = 0;
@@ -209,27 +210,4 @@ export async function withConsole(context: TestContext, use: (opened: Console) =
     await service!.stop();
     await rm(folder, { recursive: true, force: true });
   }
-}
-
-const axeSource = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
-
-/** No serious or critical finding of axe. */
-export async function checkAccessibility(page: Page, where: string): Promise<void> {
-  const { readFile } = await import('node:fs/promises');
-  const source = await readFile(axeSource, 'utf8');
-  // Run in a world of its own, which the page's content security policy does not bind.
-  const client = await page.context().newCDPSession(page);
-  const { frameTree } = await client.send('Page.getFrameTree');
-  const { executionContextId } = await client.send('Page.createIsolatedWorld', { frameId: frameTree.frame.id });
-  await client.send('Runtime.evaluate', { contextId: executionContextId, expression: `${source};0` });
-  const { result } = await client.send('Runtime.evaluate', {
-    contextId: executionContextId,
-    awaitPromise: true,
-    returnByValue: true,
-    expression: `axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) => violations
-      .filter(({ impact }) => impact === 'serious' || impact === 'critical')
-      .map(({ id, nodes }) => id + ': ' + nodes.map((node) => node.html.slice(0, 160)).join(' | ')))`,
-  });
-  await client.detach();
-  assert.deepEqual(result.value, [], where);
 }

@@ -1,11 +1,17 @@
 /** The objects of a text: YAML documents, JSON, or one JSON object a line; and what would become of each. */
 
+import { KindredError } from 'kindred/client';
+import type { SchemaDocument } from '../../../../src/schema/document.ts';
+import type { JsonSchema } from '../../../../src/schema/keywords.ts';
 import { client } from '../../api/client.ts';
 import { problemOf } from '../../api/errors.ts';
-import type { ModelSummary } from '../../api/models.ts';
-import { pathOf } from '../../api/models.ts';
+import type { ModelDetails, ModelSummary } from '../../api/models.ts';
+import { pathOf, typeOf } from '../../api/models.ts';
 import { isEqual, isObject, valueAt, withValue } from '../../diff/pointer.ts';
 import { yamlDocuments } from '../../diff/yaml.ts';
+import { openDocument } from '../../form/document.ts';
+import { problemsOf } from '../../form/errors.ts';
+import { language } from '../../text/index.ts';
 
 export type Outcome = 'new' | 'changed' | 'same' | 'refused' | 'created' | 'updated' | 'failed' | 'stopped';
 
@@ -87,13 +93,39 @@ export async function check(row: ImportRow, signal: AbortSignal): Promise<Import
     const stored = await storedOf(row, signal);
     const wanted = wantedOf(row, stored);
     if (stored !== undefined && isEqual(stored, wanted)) return { ...row, stored, outcome: 'same' };
-    await write(row, wanted, stored !== undefined, { dryRun: 'true' }, signal);
+    await tryWrite(row, wanted, stored !== undefined, signal);
     return { ...row, ...(stored !== undefined && { stored }), outcome: stored === undefined ? 'new' : 'changed' };
   } catch (error) {
     if (signal.aborted) throw error;
     const { code, detail } = problemOf(error);
     return { ...row, outcome: 'refused', code, detail };
   }
+}
+
+/** Asks the service; one that does not know `dryRun` leaves it to the schema. */
+async function tryWrite(row: ImportRow, wanted: unknown, exists: boolean, signal: AbortSignal): Promise<void> {
+  try {
+    await write(row, wanted, exists, { dryRun: 'true' }, signal);
+  } catch (error) {
+    const { code, parameter } = problemOf(error);
+    if (code !== 'InvalidParameter' || parameter !== 'dryRun') throw error;
+    const found = problemsOf(await documentOf(row.model!), wanted, language.value);
+    if (found.length === 0) return;
+    throw new KindredError('Invalid', found.map(({ field, message }) => `${field} ${message}`).join('; '));
+  }
+}
+
+const documents = new Map<string, Promise<SchemaDocument>>();
+
+function documentOf(model: ModelSummary): Promise<SchemaDocument> {
+  const type = typeOf(model);
+  const known =
+    documents.get(type) ??
+    client
+      .request<ModelDetails>('GET', `/v3/models/${encodeURIComponent(type)}`)
+      .then(({ schema, kind }) => openDocument(schema as JsonSchema, kind));
+  documents.set(type, known);
+  return known;
 }
 
 export async function send(row: ImportRow, signal: AbortSignal): Promise<ImportRow> {
