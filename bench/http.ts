@@ -4,11 +4,30 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { article, collection, deepListPaths, listPaths, nameOf, scattered } from './articles.ts';
 import type { Delay, Memory, Usage } from './meter.ts';
-import type { Load, LoadResult, Request } from './process-load.ts';
+import type { Flood, FloodResult, Load, LoadResult, Request } from './process-load.ts';
 import { Remote } from './remote.ts';
 
 export const works = ['GET', 'LIST', 'LIST2', 'CREATE', 'UPDATE'] as const;
 export type Work = (typeof works)[number];
+
+interface Variant {
+  readonly work: Work;
+  /** Default 32. */
+  readonly connections?: number;
+  /** UPDATEs a second beside it, over connections of their own. */
+  readonly updates?: number;
+}
+
+/** The same works under other conditions. */
+export const variants = {
+  'CREATE, 8 connections': { work: 'CREATE', connections: 8 },
+  'CREATE, 128 connections': { work: 'CREATE', connections: 128 },
+  'UPDATE, 8 connections': { work: 'UPDATE', connections: 8 },
+  'UPDATE, 128 connections': { work: 'UPDATE', connections: 128 },
+  'LIST, 100 UPDATEs a second beside': { work: 'LIST', updates: 100 },
+  'LIST2, 100 UPDATEs a second beside': { work: 'LIST2', updates: 100 },
+} as const satisfies Record<string, Variant>;
+export type VariantName = keyof typeof variants;
 
 /** One turn of one work: the service, and the limit right before it. */
 export interface Turn {
@@ -22,6 +41,8 @@ export interface Turn {
 export interface HttpResult {
   readonly objects: number;
   readonly turns: Readonly<Record<Work, readonly Turn[]>>;
+  /** Those that were measured. */
+  readonly variants: Readonly<Partial<Record<VariantName, readonly Turn[]>>>;
   /** Of the service, under reads and writes at the same time, and of the limit under the same number of connections. */
   readonly mixed: readonly { readonly delay: Delay; readonly limitDelay: Delay; readonly rate: number }[];
   /** One request of NDJSON with a tenth of the objects, at least 10,000: acknowledged a second, and the event loop meanwhile. */
@@ -45,6 +66,8 @@ export interface HttpOptions {
   /** Seconds of one turn. */
   readonly seconds: number;
   readonly works?: readonly Work[];
+  /** Default none. */
+  readonly variants?: readonly VariantName[];
   /** Flags of the Node.js that runs the service, for profiles. */
   readonly flags?: readonly string[];
 }
@@ -53,9 +76,11 @@ export async function measureHttp(options: HttpOptions): Promise<HttpResult> {
   const results: HttpResult[] = [];
   for (let start = 0; start < options.starts; start++) results.push(await measureStarted(options));
   const turns = works.map((work) => [work, results.flatMap((result) => result.turns[work])] as const);
+  const names = options.variants ?? [];
   return {
     objects: options.objects,
     turns: Object.fromEntries(turns) as Record<Work, Turn[]>,
+    variants: Object.fromEntries(names.map((name) => [name, results.flatMap((result) => result.variants[name] ?? [])])),
     mixed: results.flatMap(({ mixed }) => mixed),
     bulk: results.flatMap(({ bulk }) => bulk),
     filled: results.flatMap(({ filled }) => filled),
@@ -103,27 +128,37 @@ async function measureStarted(options: HttpOptions): Promise<HttpResult> {
     };
 
     const turns = Object.fromEntries(works.map((work) => [work, [] as Turn[]])) as Record<Work, Turn[]>;
+    const measure = async ({ work, connections = 32, updates = 0 }: Variant, duration: number): Promise<Turn> => {
+      await prepare(work);
+      if (updates > 0) await prepare('UPDATE');
+      // The limit of a write is a GET of one object: what the runtime does for a request that changes nothing.
+      const read = work in reads ? work : 'GET';
+      const answer = await fetch(url + reads[read]![0]!.path);
+      await limit.ask('prepare', { bytes: new Uint8Array(await answer.arrayBuffer()) });
+      const bare = await turn(limit, load, { url: limitUrl, duration, connections, list: read });
+      const flood: Flood = { url, duration, connections: 8, list: 'UPDATE', arrivals: updates };
+      const beside = updates > 0 ? load.ask<FloodResult>('flood', flood) : undefined;
+      const own = await turn(service, load, { url, duration, connections, list: work });
+      const wanted = work === 'CREATE' ? '201' : '200';
+      const statuses = Object.keys(own.result.statuses).filter((status) => status !== wanted);
+      if (beside) statuses.push(...Object.keys((await beside).statuses).filter((status) => status !== '200'));
+      if (statuses.length > 0) throw new Error(`${work} was answered with ${statuses.join()}`);
+      if (work === 'CREATE') {
+        await service.ask('remove', { from: created, to: created + own.result.answered + connections * 2 });
+        created += enough;
+      }
+      return { service: own.result, limit: bare.result, serviceCpu: own.cpu, limitCpu: bare.cpu };
+    };
+    const others = Object.fromEntries((options.variants ?? []).map((name) => [name, [] as Turn[]]));
     // The first round is for the compiler.
     for (let round = -1; round < rounds; round++) {
+      const duration = round < 0 ? Math.min(1, seconds) : seconds;
       for (const work of options.works ?? works) {
-        await prepare(work);
-        // The limit of a write is a GET of one object: what the runtime does for a request that changes nothing.
-        const read = work in reads ? work : 'GET';
-        const answer = await fetch(url + reads[read]![0]!.path);
-        await limit.ask('prepare', { bytes: new Uint8Array(await answer.arrayBuffer()) });
-        const duration = round < 0 ? Math.min(1, seconds) : seconds;
-        const bare = await turn(limit, load, { url: limitUrl, duration, list: read });
-        const own = await turn(service, load, { url, duration, list: work });
-        const wanted = work === 'CREATE' ? '201' : '200';
-        if (Object.keys(own.result.statuses).some((status) => status !== wanted))
-          throw new Error(`${work} was answered with ${JSON.stringify(own.result.statuses)}`);
-        if (round >= 0)
-          turns[work].push({ service: own.result, limit: bare.result, serviceCpu: own.cpu, limitCpu: bare.cpu });
-        if (work === 'CREATE') {
-          await service.ask('remove', { from: created, to: created + own.result.answered + 64 });
-          created += enough;
-        }
+        const measured = await measure({ work }, duration);
+        if (round >= 0) turns[work].push(measured);
       }
+      if (round < 0) continue;
+      for (const name of options.variants ?? []) others[name]!.push(await measure(variants[name], duration));
     }
     const mixed = await measureMixed({ service, limit, load }, { url, limitUrl, seconds: seconds * 3 }, async () => {
       await prepare('CREATE');
@@ -145,7 +180,17 @@ async function measureStarted(options: HttpOptions): Promise<HttpResult> {
     await service.end();
     const start: number[] = [];
     for (let round = 0; round < Math.min(rounds, 2); round++) start.push(await measureStart(database));
-    return { objects, turns, mixed: [mixed], bulk, filled: [filled], memory: [memory], storeLimit, start };
+    return {
+      objects,
+      turns,
+      variants: others,
+      mixed: [mixed],
+      bulk,
+      filled: [filled],
+      memory: [memory],
+      storeLimit,
+      start,
+    };
   } finally {
     await Promise.all([service, limit, load].map((process) => process.end()));
     rmSync(folder, { recursive: true, force: true });

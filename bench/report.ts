@@ -1,7 +1,7 @@
 /** The goals and what was measured of them. */
 import type { Figure } from './figures.ts';
 import { figure, shown } from './figures.ts';
-import type { HttpResult, Work } from './http.ts';
+import type { HttpResult, VariantName, Work } from './http.ts';
 import { works } from './http.ts';
 import type { Idle } from './idle.ts';
 
@@ -22,6 +22,11 @@ export interface Row {
 }
 
 const ratios: Readonly<Record<Work, number>> = { GET: 0.7, LIST: 0.45, LIST2: 0.4, CREATE: 0.2, UPDATE: 0.15 };
+
+const variantGoals: Readonly<Partial<Record<VariantName, number>>> = {
+  'LIST, 100 UPDATEs a second beside': 0.6,
+  'LIST2, 100 UPDATEs a second beside': 0.4,
+};
 
 const mebibytes = (bytes: readonly number[]): string => `${shown(figure(bytes.map((one) => one / 2 ** 20)), 0)} MiB`;
 
@@ -117,7 +122,17 @@ interface QueryFigure {
   readonly goal?: readonly [p50: number, p99: number];
 }
 
-function httpRows({ objects, turns, mixed, bulk, filled, memory, start, storeLimit }: HttpResult): Row[] {
+function httpRows({
+  objects,
+  turns,
+  variants = {},
+  mixed,
+  bulk,
+  filled,
+  memory,
+  start,
+  storeLimit,
+}: HttpResult): Row[] {
   const of = `${objects.toLocaleString('en')} objects`;
   const bare = figure(turns.GET.map(({ limit }) => limit.rate));
   const rows: Row[] = [{ what: `node:http alone, ${of}: answers to GET a second`, goal: '', measured: shown(bare, 0) }];
@@ -127,6 +142,17 @@ function httpRows({ objects, turns, mixed, bulk, filled, memory, start, storeLim
     const rate = figure(turns[work].map(({ service }) => service.rate));
     const more = `; of processor time ${shown(cpu, 2)}; ${shown(rate, 0)} a second`;
     rows.push(atLeast(`${work}, ${of}: ratio to node:http`, ratios[work], ratio, 2, more));
+  }
+  for (const [name, measured] of Object.entries(variants) as [VariantName, HttpResult['turns'][Work]][]) {
+    const ratio = figure(measured.map(({ service, limit }) => service.rate / limit.rate));
+    const p99 = shown(figure(measured.map(({ service }) => service.p99)), 1);
+    const rate = shown(figure(measured.map(({ service }) => service.rate)), 0);
+    const what = `${name}, ${of}: ratio to node:http`;
+    const more = `; ${rate} a second, p99 ${p99} ms`;
+    const goal = variantGoals[name];
+    rows.push(
+      goal === undefined ? { what, goal: '', measured: shown(ratio, 2) + more } : atLeast(what, goal, ratio, 2, more),
+    );
   }
   const writes = [...turns.CREATE, ...turns.UPDATE].map(({ service }) => service.p99);
   rows.push(atMost(`writes, ${of}: p99`, 10, figure(writes), 1, 'ms'));

@@ -14,8 +14,8 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { barChart } from './chart.ts';
 import { figure } from './figures.ts';
-import type { HttpResult } from './http.ts';
-import { measureHttp, works } from './http.ts';
+import type { HttpResult, VariantName } from './http.ts';
+import { measureHttp, variants, works } from './http.ts';
 import type { Idle } from './idle.ts';
 import { measureIdle } from './idle.ts';
 import { measureOverload, printed } from './overload.ts';
@@ -72,7 +72,8 @@ async function everything(): Promise<void> {
   const http: HttpResult[] = [];
   for (const objects of sizes) {
     progress(`over HTTP, ${objects} objects`);
-    http.push(await measureHttp({ objects, starts, rounds, seconds }));
+    const all = Object.keys(variants) as VariantName[];
+    http.push(await measureHttp({ objects, starts, rounds, seconds, variants: all }));
   }
   progress('start and rest');
   const idle: Idle[] = [];
