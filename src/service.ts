@@ -392,7 +392,7 @@ class RunningService implements Service {
     await Promise.all(this.#resources.all().map((resource) => resource.ready));
     await this.#webhooks.start();
     const administratorToken = await this.#auth.bootstrap();
-    await this.#auth.settled();
+    await this.#auth.tried();
     if (this.#stopping) throw new Error('the service was stopped during its start');
     this.#status = 'ready';
     if (listenWhenReady) await listen();

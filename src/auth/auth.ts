@@ -236,10 +236,13 @@ export class Auth {
     return token;
   }
 
-  /** Resolves when the role templates of all registered models are stored, and deleted users' grants are gone. */
-  async settled(): Promise<void> {
-    await this.#templates?.settled();
-    await this.#userCleanup?.settled();
+  /**
+   * Resolves when the role templates of all registered models are stored, and deleted users' grants are gone; what cannot be
+   * done at the moment is tried again later, and keeps no service from starting.
+   */
+  async tried(): Promise<void> {
+    await this.#templates?.tried();
+    await this.#userCleanup?.tried();
   }
 
   /** The plugin's pre-declared objects, all of them: the plugin may do everything with these. An empty list takes that away. */

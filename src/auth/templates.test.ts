@@ -48,7 +48,7 @@ test('a database that is unavailable for role templates is logged once, and once
   assert.deepEqual(told, ['The role templates cannot be stored at the moment; trying until they can']);
   isAway = false;
   await clock.advance(1_000);
-  await templates.settled();
+  await templates.tried();
   assert.equal(stored.size, 4);
   assert.deepEqual(told.slice(1), ['The role templates are stored']);
   await templates.stop();

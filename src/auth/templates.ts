@@ -66,9 +66,9 @@ export class Templates {
     for (const scheme of registry.schemes()) this.#tasks.add(modelKey(scheme), () => this.#put(scheme));
   }
 
-  /** Resolves when the templates of every model registered so far are stored. */
-  settled(): Promise<void> {
-    return this.#tasks.settled();
+  /** Resolves when the templates of every model registered so far are stored; what failed is tried again. */
+  tried(): Promise<void> {
+    return this.#tasks.tried();
   }
 
   /** From now on models go because the process ends: their templates stay. */

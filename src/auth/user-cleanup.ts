@@ -82,9 +82,9 @@ export class UserCleanup {
     if (unknown.length > 0) logger.warn({ count: unknown.length, tokens: unknown.slice(0, 20) }, unknownMakers);
   }
 
-  /** Resolves when nothing is left to do. */
-  settled(): Promise<void> {
-    return this.#tasks.settled();
+  /** Resolves when everything was tried; what failed is tried again. */
+  tried(): Promise<void> {
+    return this.#tasks.tried();
   }
 
   stop(): Promise<void> {

@@ -420,6 +420,53 @@ describe('an export', () => {
     feed.stop();
   });
 
+  test('a write of a process that has the store alone is not over before reads show it, however long an export holds it back', async () => {
+    const { feed, own, held, clock } = await replica({ shared: false });
+    await feed.start();
+    const released = Promise.withResolvers<void>();
+    const exported = feed.hold(
+      () => held.store.snapshot(),
+      () => released.promise,
+    );
+    await settled();
+    feed.committed(await own(['n1']), 1);
+    let isShown = false;
+    const shown = feed.shown(1).then(() => {
+      isShown = true;
+    });
+    await clock.advance(10_000);
+    await settled();
+    assert.deepEqual([isShown, feed.applied], [false, 0]);
+    released.resolve();
+    await Promise.all([exported, shown]);
+    assert.equal(feed.applied, 1);
+    feed.stop();
+  });
+
+  test('a write on a shared store is over after 2 s although an export holds it back: reads wait for it themselves', async () => {
+    const { feed, own, held, clock } = await replica();
+    await feed.start();
+    const released = Promise.withResolvers<void>();
+    const exported = feed.hold(
+      () => held.store.snapshot(),
+      () => released.promise,
+    );
+    await settled();
+    feed.committed(await own(['n1']), 1);
+    const shown = feed.shown(1);
+    await settled();
+    await clock.advance(1_800);
+    await shown;
+    assert.equal(feed.applied, 0);
+    const read = assert.rejects(feed.current()!, { code: 'NotReady' });
+    await settled();
+    await clock.advance(1_800);
+    await read;
+    released.resolve();
+    await exported;
+    feed.stop();
+  });
+
   test('waits until the memory has the revision of its snapshot', async () => {
     const { feed, foreign, creation, memory, held } = await replica();
     await feed.start();

@@ -181,6 +181,15 @@ export class Feed {
     return this.#inTime(this.at(revision));
   }
 
+  /**
+   * After a write of this process: resolves when reads of this process show it. On a shared store they wait for what is
+   * newest themselves, so that the write is answered within 2 s also while the log is away.
+   */
+  async shown(revision: number): Promise<void> {
+    if (this.#dependencies.store.shared) await this.reach(revision).catch(() => {});
+    else await this.at(revision);
+  }
+
   /** Resolves when the memory reflects this revision. */
   at(revision: number): Promise<void> {
     if (this.#applied >= revision && this.#isRecognised) return Promise.resolve();

@@ -435,9 +435,8 @@ export class Writer {
       ? this.#commitClaiming(write, keys, slice, onHanded)
       : this.#commitAlone(write, keys, slice, onHanded));
     if (result.ok) {
-      // It is durable whatever happens now: a replica that cannot follow for the moment answers it all the same.
-      if (this.#dependencies.feed.applied < result.revision)
-        await this.#dependencies.feed.reach(result.revision).catch(() => {});
+      const { feed } = this.#dependencies;
+      if (feed.applied < result.revision) await feed.shown(result.revision);
       return result;
     }
     if (result.reason === 'fenced') {

@@ -45,6 +45,27 @@ describe('task queue', () => {
     assert.deepEqual(take(), ['a2', 'a succeeded']);
   });
 
+  it('has tried its tasks when each ran once, although one goes on failing', async () => {
+    const { clock, queue, broken, gate, task, take } = make();
+    broken.add('a');
+    const running = gate('b1');
+    queue.add('a', task('a', 'a1'));
+    queue.add('b', task('b', 'b1'));
+    queue.add('c', task('c', 'c1'), 1_000);
+    let isTried = false;
+    const tried = queue.tried().then(() => {
+      isTried = true;
+    });
+    await clock.advance(250);
+    assert.equal(isTried, false);
+    running.resolve();
+    await clock.advance(0);
+    assert.equal(isTried, true);
+    assert.ok(take().includes('a failed 2: broken'));
+    await queue.stop();
+    await tried;
+  });
+
   it('is settled after a retry that ran longer than the wait before it', async () => {
     const { clock, queue, broken, gate, task, take } = make();
     broken.add('a');

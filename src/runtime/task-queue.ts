@@ -49,6 +49,11 @@ export class TaskQueue {
     while (!this.#stopped && this.#isBusy(key)) await new Promise<void>((resolve) => this.#waiters.push(resolve));
   }
 
+  /** Resolves when each task that is due was tried; what failed may still wait for its next attempt. */
+  async tried(): Promise<void> {
+    while (!this.#stopped && this.#isUntried) await new Promise<void>((resolve) => this.#waiters.push(resolve));
+  }
+
   /** Resolves when what runs has ended; nothing more begins. */
   async stop(): Promise<void> {
     this.#stopped = true;
@@ -64,6 +69,12 @@ export class TaskQueue {
       (one) =>
         this.#running.has(one) || this.#backoff.failures(one) > 0 || (this.#tasks.get(one)?.due ?? Infinity) <= now,
     );
+  }
+
+  get #isUntried(): boolean {
+    const now = this.#options.timers.now();
+    const due = [...this.#tasks].filter(([, task]) => task.due <= now).map(([key]) => key);
+    return [...this.#running.keys(), ...due].some((key) => this.#backoff.failures(key) === 0);
   }
 
   #work(): void {

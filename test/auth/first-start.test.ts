@@ -3,11 +3,14 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { pino } from 'pino';
+import { templateName } from '../../src/auth/templates.ts';
 import type { ServiceOptions } from '../../src/options.ts';
 import { createService } from '../../src/service.ts';
 import { databaseAdapters } from '../servers.ts';
 import type { Send } from './live.ts';
-import { expect, sender } from './live.ts';
+import { expect, live, sender } from './live.ts';
+import { Book } from './models.ts';
 
 const core = '/api/v1alpha1';
 
@@ -78,6 +81,25 @@ test('permissions: what a first start that died left half done is completed by t
     // As far as the built-in roles: nobody has got a token yet.
     await (await createService({ database, port: 0 })).stop();
     assert.ok(await start({ database }, (send) => expect(200, send('GET', `${core}/users`))));
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+});
+
+test('permissions: what cannot be stored for now, such as a template whose names are taken, keeps no service from starting', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'kindred-taken-'));
+  const database = `sqlite:${join(folder, 'kindred.db')}`;
+  try {
+    {
+      await using world = await live({ database });
+      for (const distinct of [false, true]) {
+        const metadata = { name: templateName('books', 'library.example', 'view', distinct) };
+        await expect(201, world.admin('POST', '/api/v1alpha1/roles', { metadata, rules: [] }));
+      }
+    }
+    const logger = pino({ level: 'silent' });
+    await using world = await live({ database, logger }, (service) => service.schemeManager.register(Book));
+    assert.equal((await world.anonymous('GET', '/readyz')).status, 200);
   } finally {
     await rm(folder, { recursive: true });
   }
