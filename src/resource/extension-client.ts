@@ -41,7 +41,11 @@ export interface ExtensionClient {
   get<T = ExtensionObject>(type: ModelType<T>, name: string): Promise<T>;
   /** As `get`, undefined when there is no such object. */
   fetch<T>(type: ModelType<T>, name: string): Promise<T | undefined>;
-  /** Default: page 1 of 20, newest first. */
+  /**
+   * Default: page 1 of 20, newest first. Over HTTP the size and the bytes of a page are limited (`list.maxSize`,
+   * `list.maxBytes`). Inside the service they are not: its callers are trusted, and the whole page is parsed in memory at
+   * once. Use `listAll` for more than a few thousand objects.
+   */
   list<T>(type: ModelType<T>, options?: ListOptions, page?: PageRequest): Promise<ListResult<T>>;
   /** Every match at one revision, streamed. */
   listAll<T>(type: ModelType<T>, options?: ListOptions, sort?: Sort): AsyncIterable<T>;
