@@ -84,6 +84,9 @@ export const zh = {
     'registerController 接受 Reconciler：具有 setupWith(builder) 与 reconcile(request) 的对象',
   'setupWith of a reconciler must return what builder.build() gives':
     'Reconciler 的 setupWith 必须返回 builder.build() 的结果',
+  // http/api/resources.ts
+  '"dryRun" is true or false, given once, not "{value}"':
+    '"dryRun" 只能是 true 或 false，且只能出现一次，不能是 "{value}"',
   // http/api/watch.ts
   '"{parameter}" is a revision, a decimal number, not "{value}"': '"{parameter}" 应为十进制修订号，而不是 "{value}"',
   '"sendInitial" is true or false, not "{value}"': '"sendInitial" 应为 true 或 false，而不是 "{value}"',

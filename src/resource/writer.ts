@@ -55,6 +55,8 @@ export interface WriteOptions {
   readonly ifMatch?: readonly string[] | '*';
   /** Called when the write is handed to the store: what is begun then comes after it. */
   readonly onHanded?: () => void;
+  /** Everything but the commit: what would be stored is answered, and nothing is. */
+  readonly dryRun?: boolean;
   /** The write fails unless this lease is held. */
   readonly fence?: { readonly lease: string; readonly token: number };
 }
@@ -154,6 +156,8 @@ export class Writer {
       await this.#validate(candidate, violations, slice);
       const made = (await this.#model.hooks?.prepareWrite?.(candidate, undefined, options.caller)) ?? candidate;
       const answer = await this.#insert(made, options, slice);
+      // A token that is not stored is not told either.
+      if (answer && options.dryRun) return { ...answer, stored: this.#model.view(answer.stored, 'get') };
       if (answer) return { ...answer, stored: this.#model.view(answer.stored, 'created', made) };
       if (!generate || attempt === writeAttempts)
         throw new KindredError('AlreadyExists', texts.exists, { kind: this.#model.kind, name });
@@ -428,12 +432,15 @@ export class Writer {
   async #commit(
     write: ModelWrite,
     keys: KeyChanges,
-    { onHanded }: WriteOptions,
+    { onHanded, dryRun }: WriteOptions,
     slice: TimeSlice,
   ): Promise<WriteResult> {
-    const result = await (keepsClaims(this.#dependencies.store)
-      ? this.#commitClaiming(write, keys, slice, onHanded)
-      : this.#commitAlone(write, keys, slice, onHanded));
+    if (dryRun) onHanded?.();
+    const result = await (dryRun
+      ? this.#rehearse(write, keys, slice)
+      : keepsClaims(this.#dependencies.store)
+        ? this.#commitClaiming(write, keys, slice, onHanded)
+        : this.#commitAlone(write, keys, slice, onHanded));
     if (result.ok) {
       const { feed } = this.#dependencies;
       if (feed.applied < result.revision) await feed.shown(result.revision);
@@ -454,6 +461,16 @@ export class Writer {
       );
     }
     return result;
+  }
+
+  /** As a commit would end, by what the indexes know: unique values are looked up, and not taken. */
+  async #rehearse(write: ModelWrite, { taken }: KeyChanges, slice: TimeSlice): Promise<WriteResult> {
+    const { feed } = this.#dependencies;
+    const behind = feed.current();
+    if (behind) await behind;
+    this.#memory.assertReady();
+    const refusal = await this.#refusal(write, taken, slice);
+    return refusal ?? { ok: true, id: write.expected?.id ?? 0, revision: feed.applied };
   }
 
   /** The store decides who has a unique value. */

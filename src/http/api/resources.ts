@@ -1,5 +1,7 @@
 /** The generated routes of every registered model (docs/reference/api.md and lists.md). */
 import { LRUCache } from 'lru-cache';
+import { KindredError } from '../../errors.ts';
+import { localized } from '../../locales/localized.ts';
 import type { SchemeRegistry } from '../../model/registry.ts';
 import type { ListParameters } from '../../query/list-parameters.ts';
 import { parseListParameters } from '../../query/list-parameters.ts';
@@ -168,20 +170,21 @@ export class ResourceRoutes {
     this.#dependencies.registry.assertOpen(model.resource.scheme);
     if (at === 'status' && !model.hasStatus) throw noRoute(exchange.path);
     if (!verb) throw methodNotAllowed(method, exchange.path, [...verbs[at].keys()]);
-    if (exchange.query !== '') refuseParameters(exchange.query);
     if (verb === 'get') {
+      if (exchange.query !== '') refuseParameters(exchange.query);
       return andThen(model.resource.get(name!), (found) => sendRead(exchange, model.resource, found));
     }
+    const dryRun = exchange.query !== '' && isDryRun(exchange.query);
     model.resource.assertReady();
     switch (verb) {
       case 'create':
-        return this.#create(exchange, model);
+        return this.#create(exchange, model, dryRun);
       case 'update':
-        return this.#update(exchange, model, name!, at === 'status');
+        return this.#update(exchange, model, name!, { status: at === 'status', dryRun });
       case 'patch':
-        return this.#patch(exchange, model, name!, at === 'status');
+        return this.#patch(exchange, model, name!, { status: at === 'status', dryRun });
       case 'delete':
-        return this.#delete(exchange, model, name!);
+        return this.#delete(exchange, model, name!, dryRun);
       default:
         return verb satisfies never;
     }
@@ -305,7 +308,7 @@ export class ResourceRoutes {
 
   // ── writes ─────────────────────────────────────────────────────────────────────────────────────────────
 
-  async #create(exchange: Exchange, model: ModelRoutes): Promise<void> {
+  async #create(exchange: Exchange, model: ModelRoutes, dryRun: boolean): Promise<void> {
     const type = this.#bodyType(exchange, [json, ndjson]);
     const { resource } = model;
     if (type === ndjson) {
@@ -313,34 +316,38 @@ export class ResourceRoutes {
       const create = (line: Buffer, onHanded: () => void) => {
         // A right that is withdrawn while the lines come in counts at once.
         authorise(this.#dependencies.authorizer, exchange, access);
-        const options = { caller: exchange.caller, onHanded };
+        const options = { caller: exchange.caller, onHanded, dryRun };
         return andThen(this.#parse(line), (object) => resource.create(object, options));
       };
+      if (dryRun) exchange.extra.push(...dryRunHeader);
       const { limits, resources } = this.#dependencies;
       return bulkCreate(exchange, resources.feed.applied, { create, limits, gate: this.#gate });
     }
-    const answer = await resource.create(await this.#body(exchange), { caller: exchange.caller });
+    const answer = await resource.create(await this.#body(exchange), { caller: exchange.caller, dryRun });
+    if (dryRun) return this.#sendWritten(exchange, model, 201, answer, dryRun);
     const location = `${model.templates.collection}/${encodeURIComponent(answer.stored.name)}`;
-    this.#sendWritten(exchange, model, 201, answer, ['Location', location]);
+    this.#sendWritten(exchange, model, 201, answer, dryRun, ['Location', location]);
   }
 
-  async #update(exchange: Exchange, model: ModelRoutes, name: string, status: boolean): Promise<void> {
+  async #update(exchange: Exchange, model: ModelRoutes, name: string, how: HowWritten): Promise<void> {
     this.#bodyType(exchange, [json]);
-    const options = { ...writeOptions(exchange), status };
-    this.#sendWritten(exchange, model, 200, await model.resource.update(name, await this.#body(exchange), options));
+    const options = { ...writeOptions(exchange), ...how };
+    const answer = await model.resource.update(name, await this.#body(exchange), options);
+    this.#sendWritten(exchange, model, 200, answer, how.dryRun);
   }
 
-  async #patch(exchange: Exchange, model: ModelRoutes, name: string, status: boolean): Promise<void> {
+  async #patch(exchange: Exchange, model: ModelRoutes, name: string, how: HowWritten): Promise<void> {
     const type = this.#bodyType(exchange, [mergePatch, jsonPatch], true);
     const kind = type === jsonPatch ? 'json' : 'merge';
-    const options = { ...writeOptions(exchange), status, kind } as const;
+    const options = { ...writeOptions(exchange), ...how, kind } as const;
     const patch = await this.#body(exchange);
     checkPatch(model.resource, name, patch, this.#mayGet(exchange, model));
-    this.#sendWritten(exchange, model, 200, await model.resource.patch(name, patch, options));
+    this.#sendWritten(exchange, model, 200, await model.resource.patch(name, patch, options), how.dryRun);
   }
 
-  async #delete(exchange: Exchange, model: ModelRoutes, name: string): Promise<void> {
-    this.#sendWritten(exchange, model, 200, await model.resource.delete(name, writeOptions(exchange)));
+  async #delete(exchange: Exchange, model: ModelRoutes, name: string, dryRun: boolean): Promise<void> {
+    const answer = await model.resource.delete(name, { ...writeOptions(exchange), dryRun });
+    this.#sendWritten(exchange, model, 200, answer, dryRun);
   }
 
   #mayGet(exchange: Exchange, { group, plural }: ModelRoutes): (name: string) => boolean {
@@ -348,10 +355,20 @@ export class ResourceRoutes {
     return (name) => authorizer.decide(exchange.identity!, { verb: 'get', group, resource: plural, name }).allowed;
   }
 
-  #sendWritten(exchange: Exchange, model: ModelRoutes, status: number, answer: Answer, headers: string[] = []): void {
+  #sendWritten(
+    exchange: Exchange,
+    model: ModelRoutes,
+    status: number,
+    answer: Answer,
+    dryRun: boolean,
+    headers: string[] = [],
+  ): void {
     const { resource } = model;
     const { bytes } = answered(resource, answer.stored, this.#mayGet(exchange, model));
-    headers.push('Content-Type', json, 'ETag', etagOf(answer.stored), 'Kindred-Revision', String(answer.revision));
+    headers.push('Content-Type', json, 'Kindred-Revision', String(answer.revision));
+    // What is not stored has no state that a later request could name.
+    if (dryRun) headers.push(...dryRunHeader);
+    else headers.push('ETag', etagOf(answer.stored));
     if (answer.warning !== undefined) headers.push('Kindred-Warning', answer.warning);
     if (resource.isConfidential) headers.push(...unkept);
     exchange.send(status, headers, bytes);
@@ -406,6 +423,27 @@ function writeOptions(exchange: Exchange) {
   const ifMatch = exchange.request.headers['if-match'];
   return { caller: exchange.caller, ...(ifMatch !== undefined && { ifMatch: parseEtags(ifMatch) }) };
 }
+
+interface HowWritten {
+  /** The status alone, by the sub-resource. */
+  readonly status: boolean;
+  readonly dryRun: boolean;
+}
+
+/** @throws KindredError InvalidParameter */
+function isDryRun(query: string): boolean {
+  const values: string[] = [];
+  for (const [name, value] of new URLSearchParams(query)) {
+    if (name !== 'dryRun') throw unknownParameter(name, ['dryRun']);
+    values.push(value);
+  }
+  const [value = 'false', ...more] = values;
+  if ((value === 'true' || value === 'false') && more.length === 0) return value === 'true';
+  throw new KindredError('InvalidParameter', dryRunText, { value: values.join(', ') }, { parameter: 'dryRun' });
+}
+
+const dryRunHeader = ['Kindred-Dry-Run', 'true'];
+const dryRunText = localized('"dryRun" is true or false, given once, not "{value}"');
 
 function refuseParameters(query: string): void {
   for (const pair of query.split('&')) if (pair !== '') throw unknownParameter(pair.split('=')[0]!, []);

@@ -169,7 +169,7 @@ function describe(scheme: Scheme, name: string): Record<RouteName, object> {
   const input = componentRef(`${name}.input`);
   const revised = (...names: readonly string[]): object => headersOf('Kindred-Revision', ...names);
   const ok = { description: 'The object as it is stored', headers: revised('ETag', 'Cache-Control'), content: object };
-  const updated = { ...ok, headers: revised('ETag', 'Cache-Control', 'Kindred-Warning') };
+  const updated = { ...ok, headers: revised('ETag', 'Cache-Control', 'Kindred-Warning', 'Kindred-Dry-Run') };
   const summary = (text: string): string => `${text} of the model ${scheme.groupVersionKind.kind}`;
   const written = errors(...anywhere, 409, 412, 413, 415, 422, 504, 507);
   const named = [parameter('name'), ...commonParameters];
@@ -186,13 +186,13 @@ function describe(scheme: Scheme, name: string): Record<RouteName, object> {
   const update = (text: string) => ({
     summary: summary(text),
     description: 'With metadata.version the current version must be that one. What changes nothing writes nothing.',
-    parameters: [...named, parameter('ifMatch')],
+    parameters: [...named, parameter('dryRun'), parameter('ifMatch')],
     requestBody: { required: true, content: { 'application/json': { schema: input } } },
     responses: { 200: updated, ...written },
   });
   const patch = (text: string) => ({
     summary: summary(text),
-    parameters: [...named, parameter('ifMatch')],
+    parameters: [...named, parameter('dryRun'), parameter('ifMatch')],
     requestBody: {
       required: true,
       content: {
@@ -232,7 +232,7 @@ function describe(scheme: Scheme, name: string): Record<RouteName, object> {
     'collection create': {
       summary: summary('Creates an object'),
       description: `With application/x-ndjson many, one a line, answered line by line in order; each succeeds or fails by itself.${status ? ' A status is dropped.' : ''}`,
-      parameters: commonParameters,
+      parameters: [parameter('dryRun'), ...commonParameters],
       requestBody: {
         required: true,
         content: {
@@ -242,7 +242,7 @@ function describe(scheme: Scheme, name: string): Record<RouteName, object> {
       responses: {
         201: {
           description: 'The created object',
-          headers: revised('ETag', 'Location', 'Cache-Control'),
+          headers: revised('ETag', 'Location', 'Cache-Control', 'Kindred-Dry-Run'),
           content: object,
         },
         ...errors(...anywhere, 409, 413, 415, 422, 504, 507),
@@ -252,7 +252,7 @@ function describe(scheme: Scheme, name: string): Record<RouteName, object> {
         responses: {
           200: {
             description: 'One line for each line of the body',
-            headers: revised(),
+            headers: revised('Kindred-Dry-Run'),
             'x-streams': { [ndjson]: { item: componentRef('BulkResult').$ref } },
           },
         },
@@ -268,8 +268,11 @@ function describe(scheme: Scheme, name: string): Record<RouteName, object> {
       summary: summary('Deletes one object'),
       description:
         'The answer shows it with deletionTimestamp. With finalizers it stays until the last of them is removed.',
-      parameters: [...named, parameter('ifMatch')],
-      responses: { 200: ok, ...errors(...anywhere, 409, 412, 504, 507) },
+      parameters: [...named, parameter('dryRun'), parameter('ifMatch')],
+      responses: {
+        200: { ...ok, headers: revised('ETag', 'Cache-Control', 'Kindred-Dry-Run') },
+        ...errors(...anywhere, 409, 412, 504, 507),
+      },
     },
   };
 }
