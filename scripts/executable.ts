@@ -38,7 +38,8 @@ try {
       mainFormat: 'module',
       output,
       disableExperimentalSEAWarning: true,
-      // Arguments are the command's; Node.js itself is told by NODE_OPTIONS.
+      execArgv: ['--max-semi-space-size=8'],
+      // Arguments are the command's; Node.js itself is told more by NODE_OPTIONS.
       execArgvExtension: 'env',
       assets: { ...assets, build },
     }),

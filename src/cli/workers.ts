@@ -1,5 +1,6 @@
 import type { Worker } from 'node:cluster';
 import cluster from 'node:cluster';
+import { isSea } from 'node:sea';
 import type { Io } from './io.ts';
 import { Exit, write } from './io.ts';
 
@@ -31,7 +32,12 @@ const stopLimit = 9_700;
  * The others, and those that replace a worker that ended, take the port when they are ready.
  */
 export async function serveWithWorkers(io: Io, workers: number): Promise<void> {
-  cluster.setupPrimary({ exec: process.argv[1]!, args: [...process.argv.slice(2), '--workers', '1'] });
+  cluster.setupPrimary({
+    exec: process.argv[1]!,
+    args: [...process.argv.slice(2), '--workers', '1'],
+    // The single executable has its flags for Node.js in itself, and would take these for arguments of the command.
+    execArgv: isSea() ? [] : process.execArgv,
+  });
   let stopping = false;
   const stopped = new Promise<void>((resolve) => {
     const stop = (signal: NodeJS.Signals) => {
