@@ -61,6 +61,8 @@ export interface Service {
 
 /** That it was ever taken tells that there was a start with authentication: the store keeps this, and nobody can delete it. */
 const firstStartLease = 'first-start';
+/** Bytes of list pages that are kept while their model is unchanged, at most as many as of objects. */
+const keptPageBytes = 8 * 2 ** 20;
 
 /** Who everybody is without authentication. */
 const everybody: Identity = { name: 'system:unauthenticated', roles: ['super-role'] };
@@ -337,6 +339,7 @@ class RunningService implements Service {
       limits: options.http,
       maxListSize: list.maxSize,
       maxListBytes: list.maxBytes,
+      keptPageBytes: Math.min(keptPageBytes, cache.maxBytes),
       cors: options.cors,
       ...(open && { hosts: [options.host, ...options.hosts] }),
       accessLog: options.accessLog,

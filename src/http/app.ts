@@ -52,6 +52,8 @@ export interface AppDependencies extends ServiceRoutesDependencies {
   readonly maxListSize: number;
   /** Bytes that the objects of a page may have together (option `list.maxBytes`). */
   readonly maxListBytes: number;
+  /** Bytes of list pages that are kept while their model is unchanged. */
+  readonly keptPageBytes: number;
   /** Origins that browsers may call from, `*` for all; none: no CORS. */
   readonly cors?: readonly string[];
   /** Without authentication: names besides those of the own machine by which the service may be called, `*` for any. */
@@ -145,9 +147,9 @@ class Handler implements ExchangeObserver {
 
   constructor(dependencies: AppDependencies) {
     this.#dependencies = dependencies;
-    const { registry, resources, authorizer, limits, maxListSize, maxListBytes, watch } = dependencies;
+    const { registry, resources, authorizer, limits, maxListSize, maxListBytes, keptPageBytes, watch } = dependencies;
     this.waiting = new WaitingAnswers(limits);
-    const routes = { registry, resources, limits, maxListSize, maxListBytes, authorizer };
+    const routes = { registry, resources, limits, maxListSize, maxListBytes, keptPageBytes, authorizer };
     this.#routes = new ResourceRoutes({ ...routes, ...(watch && { watch }) });
     this.#console = dependencies.console ? new ConsolePage() : undefined;
     this.#log = new AccessLog(dependencies.logger, dependencies.accessLog);

@@ -30,6 +30,7 @@ export class ModelMemory {
   #index: ModelIndex;
   #number = -1;
   #followedSince = Number.POSITIVE_INFINITY;
+  #changes = 0;
   #isReady = false;
   #isClosed = false;
   #building: BuildProgress = { done: 0, objects: 0 };
@@ -56,6 +57,11 @@ export class ModelMemory {
   /** Changes after this revision belong to this registration; earlier ones were made before the model was registered (again). */
   get followedSince(): number {
     return this.#followedSince;
+  }
+
+  /** Grows with every change of what the memory has of the model. */
+  get changes(): number {
+    return this.#changes;
   }
 
   /** The model is no longer registered, or was registered again. */
@@ -104,6 +110,7 @@ export class ModelMemory {
 
   /** The build is complete. */
   open(index: ModelIndex, problems: Map<string, string>): void {
+    this.#changes++;
     this.#index = index;
     this.#problems = problems;
     for (const change of this.#backlog ?? []) {
@@ -116,6 +123,7 @@ export class ModelMemory {
 
   /** Everything is forgotten; another build follows. */
   reset(): void {
+    this.#changes++;
     this.#isReady = false;
     this.cache.clear();
     this.#index = new ModelIndex(this.model.scheme.indexes);
@@ -136,6 +144,7 @@ export class ModelMemory {
   }
 
   #apply(change: AppliedChange): void {
+    this.#changes++;
     if (change.type === 'delete') {
       const slot = this.#index.remove(change.name);
       if (slot !== undefined) this.cache.delete(slot);

@@ -149,6 +149,14 @@ export class ModelResource {
     return this.model.hooks?.show !== undefined;
   }
 
+  /**
+   * Grows with every change of an object. While it is the same, a list has the same objects with the same bytes. Undefined where
+   * nobody is to keep what is shown, and on a store to which other processes write.
+   */
+  get changes(): number | undefined {
+    return this.isConfidential || this.#dependencies.store.shared ? undefined : this.memory.changes;
+  }
+
   /** What selectors and sorts can name. */
   get fieldNames(): readonly string[] {
     return fieldNames(this.scheme.indexes);

@@ -43,6 +43,7 @@ import { authorise } from './authorise.ts';
 import { bulkCreate } from './bulk.ts';
 import { Envelope } from './envelope.ts';
 import { exportObjects } from './export.ts';
+import { PageCache } from './page-cache.ts';
 import type { Place } from './routes.ts';
 import { collectionPath, places, verbOf, verbs } from './routes.ts';
 
@@ -63,6 +64,8 @@ export interface ResourceRoutesDependencies {
   readonly maxListSize: number;
   /** Bytes that the objects of a page may have together (option `list.maxBytes`). */
   readonly maxListBytes: number;
+  /** Bytes of list pages that are kept while their model is unchanged. */
+  readonly keptPageBytes: number;
   readonly authorizer: Authorizer;
   readonly watch?: (context: WatchContext) => MaybePromise<void>;
 }
@@ -103,12 +106,14 @@ export class ResourceRoutes {
   readonly #jsonLimits: JsonLimits;
   readonly #byBase = new Map<string, ModelRoutes>();
   readonly #buffers = new BufferPool(pageBuffers.size, pageBuffers.most);
+  readonly #pages: PageCache;
   readonly #gate: LineGate;
   readonly #stopListening: (() => void)[];
 
   constructor(dependencies: ResourceRoutesDependencies) {
     this.#dependencies = dependencies;
     this.#jsonLimits = jsonLimits(dependencies.limits);
+    this.#pages = new PageCache(dependencies.keptPageBytes);
     const lines = Math.max(lineGateLimits.lines, dependencies.limits.bulkConcurrency);
     this.#gate = new LineGate({ ...lineGateLimits, lines }, dependencies.resources.queue);
     const forget = (): void => this.#byBase.clear();
@@ -275,6 +280,9 @@ export class ResourceRoutes {
       };
       return exportObjects(exchange, resource, selection, assertAllowed, this.#dependencies.limits);
     }
+    const changes = names || exchange.query.length > keptListLength ? undefined : resource.changes;
+    const kept = changes === undefined ? undefined : this.#pages.get(parameters, changes);
+    if (kept) return exchange.send(200, pageHeaders(this.#dependencies.resources.feed.applied), kept);
     let hold: Hold | undefined;
     const reserve = (bytes: number): void => {
       if (bytes <= sliceSize) return;
@@ -282,16 +290,32 @@ export class ResourceRoutes {
       hold.ask(bytes);
     };
     const listed = resource.list({ ...request, maxBytes: this.#dependencies.maxListBytes, reserve });
-    return andThen(listed, (result) => this.#sendPage(exchange, page, size, result, hold));
+    return andThen(listed, (result) => {
+      const isCurrent = changes !== undefined && resource.changes === changes;
+      const keep = isCurrent && this.#pages.isRepeated(parameters, changes);
+      this.#sendPage(exchange, parameters, result, hold, keep ? changes : undefined);
+    });
   }
 
-  #sendPage(exchange: Exchange, page: number, size: number, result: Page, hold: Hold | undefined): void {
-    const headers = ['Content-Type', json, 'Kindred-Revision', String(result.revision)];
-    const envelope = new Envelope(page, size, result);
+  /** @param changes with these the page is kept */
+  #sendPage(
+    exchange: Exchange,
+    parameters: ListParameters,
+    result: Page,
+    hold: Hold | undefined,
+    changes: number | undefined,
+  ): void {
+    const headers = pageHeaders(result.revision);
+    const envelope = new Envelope(parameters.page, parameters.size, result);
     if (envelope.length > sliceSize) {
       const pieces = envelope.isLarge ? envelope.pieces() : [envelope.write(Buffer.allocUnsafeSlow(envelope.length))];
       exchange.sendLarge(200, headers, envelope.length, pieces, hold);
       return;
+    }
+    if (changes !== undefined) {
+      const body = envelope.write(Buffer.allocUnsafeSlow(envelope.length));
+      this.#pages.keep(parameters, changes, body);
+      return exchange.send(200, headers, body);
     }
     const buffer = this.#buffers.take(envelope.length);
     exchange.send(200, headers, envelope.write(buffer), () => this.#buffers.give(buffer));
@@ -399,6 +423,10 @@ export class ResourceRoutes {
     if (type === undefined) throw unsupportedType(headers['content-type'], types, patch);
     return type;
   }
+}
+
+function pageHeaders(revision: number): string[] {
+  return ['Content-Type', json, 'Kindred-Revision', String(revision)];
 }
 
 function target(model: ModelRoutes, name: string, sub: string | undefined): ResourceTarget | undefined {
