@@ -337,6 +337,32 @@ test('console: documents are checked and imported, each with what became of it',
     assert.equal((await stored(console, 'persuasion')).spec.title, 'Persuasion');
   }));
 
+test('console: values of a secret are hidden until they are asked for, and are in no draft and no review', (context) =>
+  withConsole(context, async (console) => {
+    const secret = { metadata: { name: 'door' }, stringData: { pin: 'very-secret' } };
+    assert.equal((await console.fetch('/api/v1alpha1/secrets', { method: 'POST', body: secret })).status, 201);
+    const stored = Buffer.from('very-secret').toString('base64');
+    const page = await console.open('/objects/secrets/door');
+    const value = page.getByLabel('data value 1', { exact: true });
+    assert.equal(await value.getAttribute('type'), 'password');
+    await page.getByRole('button', { name: 'Reveal data value 1' }).click();
+    assert.equal(await value.inputValue(), stored);
+    await page.getByRole('tab', { name: 'YAML' }).click();
+    await page.getByRole('button', { name: 'Reveal YAML' }).waitFor();
+    assert.equal((await page.content()).includes(stored), false);
+    await page.getByRole('tab', { name: 'Form' }).click();
+    await value.fill('b3RoZXI=');
+    await button(page, 'Save').click();
+    const review = page.getByRole('dialog', { name: 'Review changes' });
+    await review.getByRole('row', { name: '/data/pin •••••• ••••••' }).waitFor();
+    assert.equal(
+      await page.evaluate("Object.keys(sessionStorage).filter((key) => key.startsWith('kindred-draft')).length"),
+      0,
+    );
+    await review.getByRole('button', { name: 'Save changes' }).click();
+    await review.waitFor({ state: 'detached' });
+  }));
+
 test('console: a form of 300 fields and 80 kinds takes less than 16 ms for a key', (context) =>
   withConsole(context, async (console) => {
     const page = await console.open('/create/wides.library.example.com');

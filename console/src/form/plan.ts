@@ -94,14 +94,19 @@ export const shownOptional = 8;
 export class Plan {
   readonly document: SchemaDocument;
   readonly #language: () => string;
+  readonly #isSecret: boolean;
   readonly #parts = new Map<string, Part>();
   readonly #chosen = new Map<string, number>();
   readonly #stashes = new Map<string, Stash>();
 
-  /** @param language of titles and descriptions */
-  constructor(document: SchemaDocument, language: () => string) {
+  /**
+   * @param language of titles and descriptions
+   * @param isSecret every text is hidden until it is asked for
+   */
+  constructor(document: SchemaDocument, language: () => string, isSecret = false) {
     this.document = document;
     this.#language = language;
+    this.#isSecret = isSecret;
   }
 
   /** The object as a whole. */
@@ -266,7 +271,7 @@ export class Plan {
           kind: 'text',
           lines: isLong(facts, value) ? 'many' : 'one',
           format: facts.format,
-          secret: facts.format === 'password' || facts.describing.writeOnly === true,
+          secret: this.#isSecret || facts.format === 'password' || facts.describing.writeOnly === true,
         };
       case 'integer':
       case 'number':

@@ -33,13 +33,15 @@ interface Kept {
 export interface DraftOptions {
   readonly document: ComputedRef<SchemaDocument | undefined>;
   readonly readOnly: ComputedRef<boolean>;
+  /** Its texts are hidden until they are asked for. */
+  readonly isSecret?: () => boolean;
   /** Where it is kept in this tab; undefined: nowhere. */
   readonly key: ComputedRef<string | undefined>;
 }
 
 export type Draft = ReturnType<typeof useDraft>;
 
-export function useDraft({ document, readOnly, key }: DraftOptions) {
+export function useDraft({ document, readOnly, isSecret, key }: DraftOptions) {
   const base = shallowRef<unknown>();
   const value = shallowRef<unknown>();
   /** Of the editors, while it is no value. */
@@ -55,7 +57,7 @@ export function useDraft({ document, readOnly, key }: DraftOptions) {
   const answered = shallowRef<readonly FieldProblem[]>([]);
   const isRestored = ref(false);
 
-  const plan = computed(() => document.value && new Plan(document.value, () => language.value));
+  const plan = computed(() => document.value && new Plan(document.value, () => language.value, isSecret?.()));
   const isChanged = computed(() => textProblems.value.length > 0 || !isEqual(base.value, value.value));
 
   const problems = computed(() => {

@@ -96,7 +96,13 @@ export function answeredProblems(problem: Problem, taken: string): FieldProblem[
   return errors.map(({ pointer, field, message }) => ({ pointer, field, message, isCertain: true }));
 }
 
+/** The service's own model of secrets: its values are hidden until they are asked for. */
+export function isSecret({ group, kind }: Pick<ModelDetails, 'group' | 'kind'>): boolean {
+  return group === '' && kind === 'Secret';
+}
+
 /** Secrets are never kept outside of the page. */
-export function holdsSecrets({ kind, schema }: ModelDetails): boolean {
-  return kind === 'Secret' || /"format":"password"|"writeOnly":true/.test(JSON.stringify(schema));
+export function holdsSecrets(model: ModelDetails): boolean {
+  const { schema } = model;
+  return isSecret(model) || /"format":"password"|"writeOnly":true/.test(JSON.stringify(schema));
 }
