@@ -43,7 +43,7 @@ export {
   defineModel,
   type ModelDeclaration,
 } from './model/define.ts';
-export type { GroupVersionKind, GVKAttributes } from './model/gvk.ts';
+export type { Evolution, GroupVersionKind, GVKAttributes } from './model/gvk.ts';
 /** Indexes. */
 export {
   type IndexAttribute,

@@ -26,6 +26,7 @@ import type { Scheme } from './model/scheme.ts';
 import type { ResolvedOptions, ServiceOptions } from './options.ts';
 import { resolveOptions } from './options.ts';
 import { PluginHost } from './plugin/host.ts';
+import { ModelStates } from './plugin/model-states.ts';
 import type { CodePlugin } from './plugin/source.ts';
 import { readSource } from './plugin/source.ts';
 import type { Caller, Identity } from './resource/access.ts';
@@ -222,6 +223,7 @@ class RunningService implements Service {
     });
     for (const model of auth.models) registry.register(model, undefined, '');
     const authorizer = open ? allowAll : auth.authorizer;
+    const modelStates = new ModelStates({ registry, reservedDomain, logger });
     const resources = new ResourceRegistry({
       store,
       registry,
@@ -244,8 +246,10 @@ class RunningService implements Service {
       },
       reservedDomain,
       logger,
+      admissions: modelStates,
       hooks: new Map([...auth.hooks, ...webhookHooksByModel(reservedDomain, authorizer, auth.authors)]),
     });
+    modelStates.use(resources);
     const clientOf = (caller: Caller, fence?: () => Fence | undefined) =>
       createLocalClient({ resources, registry, authorizer, caller, fence });
     const client = createLocalClient({ resources, registry, authorizer, caller: system, unchecked: true });
@@ -283,6 +287,7 @@ class RunningService implements Service {
       {
         registry,
         resources,
+        modelStates,
         custom,
         store,
         client,
@@ -426,11 +431,14 @@ class RunningService implements Service {
   }
 
   readiness(): Readiness {
-    const isAway = this.#status === 'ready' && !this.#resources.feed.reachable;
+    const plugins = this.#plugins.states();
+    // With several replicas, the others go on with what is active: this one takes no part before it can.
+    const isHeldBack = this.#store.shared && plugins.some(({ reason }) => reason === 'IncompatibleModel');
+    const isAway = this.#status === 'ready' && (isHeldBack || !this.#resources.feed.reachable);
     return {
       status: isAway ? 'unavailable' : this.#status,
       models: this.#resources.state(),
-      plugins: this.#plugins.states(),
+      plugins,
     };
   }
 

@@ -19,7 +19,7 @@ import { Types } from './types.ts';
 type Flags = ConnectionFlags & PluginFlags & { output: Format };
 
 /** One model of a plugin beside the objects that the service has of it. */
-interface ModelReport extends ObjectReport {
+export interface ModelReport extends ObjectReport {
   readonly group: string;
   readonly kind: string;
   /** False: the service does not serve the model. */
@@ -46,7 +46,7 @@ export function modelCheckCommand(io: Io): Command {
 }
 
 /** Reads what the caller may list. */
-async function checkModels(io: Io, client: KindredClient, schemes: readonly Scheme[]): Promise<ModelReport[]> {
+export async function checkModels(io: Io, client: KindredClient, schemes: readonly Scheme[]): Promise<ModelReport[]> {
   const { checkObjects } = await import('../service.ts');
   const types = await new Types(client).all();
   const reports: ModelReport[] = [];

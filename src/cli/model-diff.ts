@@ -1,15 +1,18 @@
 import { Command, Option } from 'commander';
 import type { Contract, ContractChange } from '../model/contract.ts';
 import { clientsMeaning, compareContracts, contractOf, storedMeaning } from '../model/contract.ts';
+import type { ConnectionFlags } from './connection.ts';
+import { connect, withConnection } from './connection.ts';
 import type { PluginFlags } from './declared.ts';
 import { declaredBy, withPlugins } from './declared.ts';
 import type { Io } from './io.ts';
 import { Exit } from './io.ts';
+import { activeContracts } from './model-states.ts';
 import type { Format } from './output.ts';
 import { formatOption, print, valueFormats } from './output.ts';
 import { lines, widthsOf } from './table.ts';
 
-interface Flags extends PluginFlags {
+interface Flags extends ConnectionFlags, PluginFlags {
   against: string[];
   failOn?: FailOn;
   output: Format;
@@ -18,7 +21,7 @@ interface Flags extends PluginFlags {
 type FailOn = 'stored' | 'clients' | 'any';
 
 /** The changes of one model, as they are printed. */
-interface ModelDiff {
+export interface ModelDiff {
   readonly group: string;
   readonly kind: string;
   readonly state: 'new' | 'removed' | 'changed' | 'unchanged';
@@ -27,19 +30,23 @@ interface ModelDiff {
 
 export function modelDiffCommand(io: Io): Command {
   const command = new Command('diff')
-    .description('compare the models of plugins with those of their earlier versions')
-    .requiredOption('--against <path>', 'the earlier version of a plugin; repeatable', collect, [])
+    .description(
+      'compare the models of plugins with those that are active in a service, or with their earlier versions',
+    )
+    .option('--against <path>', 'the earlier version of a plugin, instead of a service; repeatable', collect, [])
     .addOption(failOnOption())
     .addOption(formatOption(valueFormats, 'table'))
     .addHelpText('after', '\nExit code 1 when --fail-on finds a change of its kind.')
     .action(async ({ against, failOn, output, ...flags }: Flags) => {
       const after = (await declaredBy(flags)).map(contractOf);
-      const before = (await declaredBy({ ...flags, plugin: against })).map(contractOf);
-      const diffs = diffModels(before, after);
+      const diffs =
+        against.length > 0
+          ? diffModels((await declaredBy({ ...flags, plugin: against })).map(contractOf), after)
+          : diffModels(await activeContracts(connect(flags, io), after), after);
       await print(io, output, { models: diffs }, () => diffs.map(diffText).join('\n'));
       if (failOn && diffs.some((diff) => fails(diff, failOn))) throw new Exit(1);
     });
-  return withPlugins(command);
+  return withPlugins(withConnection(command, io));
 }
 
 function collect(value: string, before: readonly string[]): string[] {
@@ -59,7 +66,7 @@ function fails({ state, changes }: ModelDiff, failOn: FailOn): boolean {
 }
 
 /** Every model of either side, those of `after` first. */
-function diffModels(before: readonly Contract[], after: readonly Contract[]): ModelDiff[] {
+export function diffModels(before: readonly Contract[], after: readonly Contract[]): ModelDiff[] {
   const isSame = (a: Contract, b: Contract) => a.group === b.group && a.kind === b.kind;
   const diffs = after.map((contract): ModelDiff => {
     const { group, kind } = contract;

@@ -2,10 +2,14 @@ import { Command } from 'commander';
 import type { Io } from './io.ts';
 import { modelCheckCommand } from './model-check.ts';
 import { modelDiffCommand } from './model-diff.ts';
+import { modelPlanCommand } from './model-plan.ts';
+import { modelStatusCommand } from './model-status.ts';
 
 export function modelCommand(io: Io): Command {
   return new Command('model')
-    .description('what a new version of a plugin changes in its models, and what that means for stored objects')
+    .description('the models that are active, and what a new version of a plugin means for stored objects and clients')
     .addCommand(modelDiffCommand(io))
-    .addCommand(modelCheckCommand(io));
+    .addCommand(modelCheckCommand(io))
+    .addCommand(modelPlanCommand(io))
+    .addCommand(modelStatusCommand(io));
 }

@@ -249,6 +249,10 @@ export const zh = {
     '缺少 GVK 属性 "{name}"：group、version、kind、singular 和 plural 都是必需的字符串',
   'The GVK attribute "plural" must not be one of {taken}; got "{value}"':
     'GVK 属性 "plural" 不能是 {taken} 之一；实际为 "{value}"',
+  '"evolution" must be {"onInvalid": "refuse"} or {"onInvalid": "degrade"}; got {value}':
+    '"evolution" 必须为 {"onInvalid": "refuse"} 或 {"onInvalid": "degrade"}；实际为 {value}',
+  '{kind}: {failing} of {objects} stored {objectCount|object|objects} would become invalid ({samples}): repair them, add a conversion, or start with evolution.onInvalid: degrade':
+    '{kind}：已存储的 {objects} 个对象中有 {failing} 个将变为无效（{samples}）：请修复它们、添加转换，或以 evolution.onInvalid: degrade 启动',
   '"subresources" must be {"status": true} or {"status": false}; got {value}':
     '"subresources" 必须为 {"status": true} 或 {"status": false}；实际为 {value}',
   // model/index-spec.ts

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import type { ChangeClass, SchemaChange } from '../schema/compare.ts';
 import { changeClasses, compareSchemas } from '../schema/compare.ts';
-import { canonicalText } from '../schema/json-value.ts';
+import { canonicalText, isEqual } from '../schema/json-value.ts';
 import type { JsonSchema } from '../schema/keywords.ts';
 import { defineModel } from './define.ts';
 import type { IndexDefinition } from './index-entry.ts';
@@ -202,4 +202,11 @@ export function strongest(changes: readonly { readonly class: ChangeClass }[]): 
 /** Whether stored objects may violate the new declaration, so that they have to be looked at. */
 export function needsData(changes: readonly { readonly class: ChangeClass }[]): boolean {
   return changes.some((change) => !['docs', 'widening', 'behaviour', 'index'].includes(change.class));
+}
+
+/** Whether an index gives stored objects what it gave before. */
+export function keepsIndex(before: Contract, after: Contract, name: string): boolean {
+  const of = ({ indexes }: Contract) => indexes.find((one) => one.name === name);
+  const was = of(before);
+  return was !== undefined && isEqual(was, of(after));
 }

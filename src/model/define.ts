@@ -7,7 +7,7 @@ import type { StandardTypes } from '../schema/standard-schema.ts';
 import { takesNothing } from '../schema/standard-schema.ts';
 import type { Declaration } from './declaration.ts';
 import { declare } from './declaration.ts';
-import type { GVKAttributes } from './gvk.ts';
+import type { Evolution, GVKAttributes } from './gvk.ts';
 import type { IndexFactory, ValueIndexSpec } from './index-spec.ts';
 import { indexFactory } from './index-spec.ts';
 import type { HasDefault, InputOf } from './input.ts';
@@ -81,6 +81,8 @@ interface CommonDeclaration<T, S> {
   subresources?: { status?: boolean };
   /** The same as `presentation` in `gvk`. */
   presentation?: Presentation;
+  /** The same as `evolution` in `gvk`. */
+  evolution?: Evolution;
   /** Typed by the model; `register`'s callback adds to them. */
   indexes?: (index: IndexFactory<T>) => readonly S[];
 }
@@ -140,13 +142,14 @@ export function defineModel<
 export function defineModel(declaration: ModelDeclaration): Model<any> {
   const mistakes = new Mistakes();
   checkMembers(declaration, mistakes);
-  const { gvk, spec, status, schema, subresources, presentation, indexes } = declaration;
+  const { gvk, spec, status, schema, subresources, presentation, evolution, indexes } = declaration;
   const declared = declare({
     mistakes,
     gvk: {
       ...gvk,
       ...(subresources !== undefined && { subresources }),
       ...(presentation !== undefined && { presentation }),
+      ...(evolution !== undefined && { evolution }),
     },
     spec,
     status,
@@ -178,7 +181,7 @@ export function modelDeclaration(type: unknown): Declaration | undefined {
     : undefined;
 }
 
-const members = ['gvk', 'spec', 'status', 'schema', 'subresources', 'presentation', 'indexes'];
+const members = ['gvk', 'spec', 'status', 'schema', 'subresources', 'presentation', 'evolution', 'indexes'];
 
 function checkMembers(declaration: ModelDeclaration, mistakes: Mistakes): void {
   if (typeof declaration !== 'object' || declaration === null) {

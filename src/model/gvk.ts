@@ -26,6 +26,14 @@ export interface GVKAttributes extends GroupVersionKind {
   subresources?: { status?: boolean };
   /** How people see the model. */
   presentation?: Presentation;
+  /** What becomes of the plugin when stored objects would be invalid by this declaration. */
+  evolution?: Evolution;
+}
+
+/** How a model takes the place of its earlier declaration. */
+export interface Evolution {
+  /** `refuse` (default): the plugin does not start. `degrade`: it starts, and the objects are listed as degraded. */
+  onInvalid?: 'refuse' | 'degrade';
 }
 
 const versionSyntax = /^v[1-9]\d*(?:(?:alpha|beta)[1-9]\d*)?$/;
@@ -65,9 +73,19 @@ export function checkGvk(attributes: GVKAttributes): GVKAttributes {
   const mistakes = new Mistakes();
   for (const name of attributeNames) mistakes.in(() => checkAttribute(name, attributes[name]));
   const subresources = mistakes.in(() => checkSubresources(attributes.subresources));
+  const evolution = mistakes.in(() => checkEvolution(attributes.evolution));
   mistakes.throw();
   const { group, version, kind, singular, plural, presentation } = attributes;
-  return { group, version, kind, singular, plural, subresources, ...(presentation !== undefined && { presentation }) };
+  return {
+    group,
+    version,
+    kind,
+    singular,
+    plural,
+    subresources,
+    ...(presentation !== undefined && { presentation }),
+    ...(evolution && { evolution }),
+  };
 }
 
 const rules: Readonly<Record<(typeof attributeNames)[number], { holds(value: string): boolean; text: Text }>> = {
@@ -125,4 +143,17 @@ function checkSubresources(subresources: unknown): { status: boolean } {
     });
   }
   return { status: status === true };
+}
+
+function checkEvolution(evolution: unknown): Evolution | undefined {
+  if (evolution === undefined) return undefined;
+  const isRecord = typeof evolution === 'object' && evolution !== null;
+  const onInvalid = isRecord ? (evolution as Evolution).onInvalid : null;
+  const known = isRecord && Object.keys(evolution).every((name) => name === 'onInvalid');
+  if (!known || !(onInvalid === undefined || onInvalid === 'refuse' || onInvalid === 'degrade')) {
+    invalidModel(localized('"evolution" must be {"onInvalid": "refuse"} or {"onInvalid": "degrade"}; got {value}'), {
+      value: evolution,
+    });
+  }
+  return onInvalid && { onInvalid };
 }

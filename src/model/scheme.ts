@@ -36,6 +36,8 @@ export class Scheme {
   readonly subresources: { readonly status: boolean };
   /** How people see the model. */
   readonly presentation: Presentation | undefined;
+  /** What becomes of the plugin when stored objects would be invalid by this declaration. */
+  readonly onInvalid: 'refuse' | 'degrade';
   /** True when an object must have a `spec`. */
   readonly specRequired: boolean;
   /** `<group>/<version>`, or the version alone in the empty group. */
@@ -55,6 +57,7 @@ export class Scheme {
     this.subresources = Object.freeze({ status: subresources?.status === true });
     const model = describeGvk(declaration.gvk);
     this.presentation = checkPresentation(presentation, { model, jsonSchema: declaration.jsonSchema, indexes });
+    this.onInvalid = declaration.gvk.evolution?.onInvalid ?? 'refuse';
     this.specRequired = declaration.specRequired;
     this.apiVersion = apiVersionOf(declaration.gvk);
     this.warnings = declaration.warnings;

@@ -20,6 +20,10 @@ export class Starting {
     this.#plugins.delete(plugin);
   }
 
+  has(plugin: string): boolean {
+    return this.#plugins.has(plugin);
+  }
+
   get none(): boolean {
     return this.#plugins.size === 0;
   }

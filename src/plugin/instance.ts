@@ -42,6 +42,8 @@ interface Rights {
 export interface PluginDependencies {
   readonly registry: SchemeRegistry;
   readonly resources: ResourceRegistry;
+  /** Makes declarations active that are checked. */
+  readonly modelStates: { activate(schemes: readonly Scheme[]): Promise<void> };
   readonly custom: CustomRoutes;
   readonly store: LeaseStore;
   /** Acts as the service. */
@@ -143,7 +145,7 @@ export class PluginInstance {
    * @param lead resolves when it is known whether this replica applies the pre-declared objects: with its fence when it does
    */
   async start(lead: () => Promise<Fence | 'done elsewhere' | undefined>): Promise<void> {
-    const { custom, registry, resources } = this.#dependencies;
+    const { custom, registry, resources, modelStates } = this.#dependencies;
     const unlessEnding = <T>(work: Promise<T>) => Promise.race([work, this.#ending.promise]);
     try {
       registry.starting.begin(this.#name, () => this.#progress());
@@ -151,6 +153,7 @@ export class PluginInstance {
       await unlessEnding(this.#callStart());
       await unlessEnding(Promise.all(this.#schemes().map((scheme) => resources.model(scheme).ready)));
       this.#nameDegraded();
+      await unlessEnding(modelStates.activate(this.#schemes()));
       this.#dependencies.rights.declare(this.#name, this.#declaredObjects());
       const led = await unlessEnding(lead());
       if (led !== 'done elsewhere') {

@@ -6,6 +6,7 @@ import type { ExtensionObject } from '../model/object.ts';
 import type { Scheme } from '../model/scheme.ts';
 import { TimeSlice } from '../runtime/time-slice.ts';
 import type { Claim, Claims, HeldClaim, Store, TextRow } from '../store/store.ts';
+import type { Admission } from './admission.ts';
 import { asBuffer } from './bytes.ts';
 import { claimOf, keepsClaims, uniqueKeysOf } from './claims.ts';
 import { storedEntry } from './entries.ts';
@@ -19,6 +20,8 @@ interface BuildOptions {
   readonly model: RegisteredModel;
   /** Nobody waits for the result any more. */
   readonly isOver: () => boolean;
+  /** Of a model whose declaration changed. */
+  readonly admission?: Admission | undefined;
   /** Objects that are read, and all there are to read. */
   readonly onProgress: (done: number, total: number) => void;
 }
@@ -41,7 +44,7 @@ const monotonicNow = () => performance.now();
 export async function buildIndexes(
   options: BuildOptions,
 ): Promise<{ index: ModelIndex; problems: Map<string, string> }> {
-  const { store, number, model } = options;
+  const { store, number, model, admission } = options;
   const { scheme, apiVersion } = model;
   const problems = new Map<string, string>();
   const expected = keepsClaims(store) ? new ClaimSum() : undefined;
@@ -58,7 +61,8 @@ export async function buildIndexes(
       const slice = new TimeSlice(monotonicNow, sliceLength);
       for (const row of page) {
         const object = parse(row.text);
-        const { entry, problem } = storedEntry(scheme, object ?? unreadable(scheme, row.name), row.name);
+        const { entry, violations, problem } = storedEntry(scheme, object ?? unreadable(scheme, row.name), row.name);
+        if (object && admission) admission.check.add(row.name, object, row.text, violations);
         if (!object) problems.set(row.name, 'the stored object is not valid JSON');
         else if (problem !== undefined) problems.set(row.name, problem);
         else if (object.apiVersion !== apiVersion)
@@ -78,6 +82,10 @@ export async function buildIndexes(
   }
 
   await index.build(rows(), { onProgress: (done) => options.onProgress(Math.min(done, total), total) });
+  // Before the claims are touched: a declaration that is refused changes nothing.
+  for (const [name, problem] of (await admission?.decide(index)) ?? []) {
+    if (!problems.has(name)) problems.set(name, problem);
+  }
   if (expected && keepsClaims(store)) await mendClaims({ ...options, store }, expected);
   return { index, problems };
 }

@@ -36,13 +36,13 @@ export function storedEntry(
   scheme: Scheme,
   object: ExtensionObject,
   name: string,
-): { entry: IndexEntry; problem?: string } {
+): { entry: IndexEntry; violations: readonly Violation[]; problem?: string } {
   try {
     const { entry, violations } = lenientEntry(scheme, object, name);
-    if (violations.length === 0) return { entry };
-    return { entry, problem: violations.map((one) => one.message).join('; ') };
+    if (violations.length === 0) return { entry, violations };
+    return { entry, violations, problem: violations.map((one) => one.message).join('; ') };
   } catch (error) {
-    return { entry: entryWithGaps(scheme, object, name), problem: String(error) };
+    return { entry: entryWithGaps(scheme, object, name), violations: nothing, problem: String(error) };
   }
 }
 

@@ -136,6 +136,11 @@ export class ModelMemory {
     this.cache.clear();
   }
 
+  /** Changes since the build began, which may be in what it read. */
+  get backlog(): readonly AppliedChange[] {
+    return this.#backlog ?? [];
+  }
+
   /** Called by the feed, in revision order. */
   apply(change: AppliedChange): void {
     if (this.#isClosed) return;

@@ -58,7 +58,7 @@ test('what the active model refuses too is no reason to refuse the next one, and
   other.addText(lineOf('a', { n: 4 }));
   other.remove('b');
   assert.deepEqual(
-    other.offences.map(({ names }) => names),
+    other.offences().map(({ names }) => names),
     [['c']],
   );
 });

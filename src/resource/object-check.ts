@@ -26,16 +26,23 @@ export interface ActiveModel {
   readonly keepsIndex: (name: string) => boolean;
 }
 
+interface Invalid {
+  /** The active model accepts it. */
+  readonly isNew: boolean;
+  readonly offences: readonly Offence[];
+}
+
 /** Offences that are kept; objects are counted beyond. */
 const keptOffences = 1_000;
 
 export class ObjectCheck {
   readonly #scheme: Scheme;
   readonly #active: ActiveModel | undefined;
-  /** By name, what is kept of it. */
-  readonly #invalid = new Map<string, readonly Offence[]>();
-  readonly #shared = new Set<string>();
-  readonly #duplicates: Offence[] = [];
+  /** By name. */
+  readonly #invalid = new Map<string, Invalid>();
+  /** Names of those that share a value, by whether the active model lets them. */
+  readonly #shared = { known: new Set<string>(), added: new Set<string>() };
+  readonly #duplicates: (Offence & { readonly isNew: boolean })[] = [];
   #kept = 0;
   #objects = 0;
   #incomplete = 0;
@@ -55,14 +62,23 @@ export class ObjectCheck {
     return this.#incomplete;
   }
 
-  /** Objects that would be invalid. */
+  /** Objects that would become invalid. */
   get failing(): number {
-    return this.#invalid.size + this.#shared.difference(new Set(this.#invalid.keys())).size;
+    const names = new Set(this.#shared.added);
+    for (const [name, { isNew }] of this.#invalid) if (isNew) names.add(name);
+    return names.size;
   }
 
-  /** The first of them. */
-  get offences(): readonly Offence[] {
-    return [...this.#invalid.values()].flat().concat(this.#duplicates);
+  /** Objects that the model refuses, those that the active one refuses too among them. */
+  get invalid(): number {
+    return this.#shared.added.union(this.#shared.known).union(this.#invalid).size;
+  }
+
+  /** The first of them. @param isNew only of objects that would become invalid */
+  offences(isNew = false): Offence[] {
+    const objects = [...this.#invalid.values()].filter((one) => one.isNew || !isNew);
+    const shared = this.#duplicates.filter((one) => one.isNew || !isNew);
+    return [...objects.flatMap(({ offences }) => offences), ...shared.map(({ isNew: _isNew, ...offence }) => offence)];
   }
 
   /** The keys of an object, and what is wrong with it. @param text of the object */
@@ -74,7 +90,14 @@ export class ObjectCheck {
     return entry;
   }
 
-  /** Of an object that was added before, the newer state. @param refused by the indexes */
+  /** The newer state of an object that may have been added before. */
+  replace(text: string): void {
+    const before = this.#objects;
+    this.addText(text);
+    this.#objects = before;
+  }
+
+  /** @param refused by the indexes */
   add(name: string, object: ExtensionObject, text: string, refused: readonly Violation[]): void {
     this.#objects++;
     this.remove(name);
@@ -84,14 +107,18 @@ export class ObjectCheck {
     const known = this.#active && found.length > 0 ? this.#active.validator.validate(object).listed : [];
     const isKnown = (one: Violation) =>
       known.some(({ pointer, keyword }) => pointer === one.pointer && keyword === one.keyword);
-    const offences = [
-      ...found.filter((one) => !isKnown(one)),
-      ...refused.filter(({ params }) => !this.#active?.keepsIndex(String((params as { index?: unknown }).index))),
-    ].map(({ pointer, keyword, message }) => ({ names: [name], pointer, keyword, message }));
-    if (offences.length === 0) return;
-    const kept = this.#kept < keptOffences ? offences : [];
-    this.#kept += kept.length;
-    this.#invalid.set(name, kept);
+    const isNew =
+      !found.every(isKnown) ||
+      !refused.every(({ params }) => this.#active?.keepsIndex(String((params as { index?: unknown }).index)));
+    const all = [...found, ...refused].map(({ pointer, keyword, message }) => ({
+      names: [name],
+      pointer,
+      keyword,
+      message,
+    }));
+    const offences = this.#kept < keptOffences ? all : [];
+    this.#kept += offences.length;
+    this.#invalid.set(name, { isNew, offences });
   }
 
   /** The object is gone. */
@@ -101,12 +128,12 @@ export class ObjectCheck {
 
   /** Several objects have one key of a unique index. @param key as the index shows it */
   addDuplicate(index: string, key: string, names: readonly string[]): void {
-    if (this.#active?.keepsIndex(index)) return;
-    for (const name of names) this.#shared.add(name);
+    const isNew = !this.#active?.keepsIndex(index);
+    for (const name of names) this.#shared[isNew ? 'added' : 'known'].add(name);
     if (this.#kept >= keptOffences) return;
     this.#kept++;
     const message = `${names.length === 2 ? 'both' : `all ${names.length}`} have ${key}`;
-    this.#duplicates.push({ names: names.slice(0, keptNames), pointer: index, keyword: 'unique', message });
+    this.#duplicates.push({ names: names.slice(0, keptNames), pointer: index, keyword: 'unique', message, isNew });
   }
 
   /** What is wrong after the next write, which sets defaults. */
@@ -199,8 +226,8 @@ export async function checkObjects(
   for (const { key, names } of suspects.values()) {
     if (names.length > 1) check.addDuplicate(key.definition.name, JSON.stringify(shownValue(key)), names);
   }
-  const { objects, failing, incomplete, offences } = check;
-  return { objects, failing, incomplete, offences };
+  const { objects, failing, incomplete } = check;
+  return { objects, failing, incomplete, offences: check.offences() };
 }
 
 const progressPortion = 1_000;

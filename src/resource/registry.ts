@@ -10,6 +10,7 @@ import { TurnQueue } from '../runtime/time-slice.ts';
 import { systemTimers } from '../runtime/timers.ts';
 import { CommitQueue } from '../store/commit-queue.ts';
 import type { Store } from '../store/store.ts';
+import type { Admissions } from './admission.ts';
 import { Background } from './background.ts';
 import { ByteCache } from './byte-cache.ts';
 import { Feed } from './feed.ts';
@@ -36,6 +37,8 @@ export interface ResourceRegistryDependencies {
     readonly bookmarkInterval: number;
     readonly livePages: LivePagesDependencies['limits'];
   };
+  /** Undefined: every declaration is taken as it is. */
+  readonly admissions?: Admissions;
   readonly reservedDomain: string;
   readonly logger: ResourceDependencies['logger'];
   /** Of built-in models, by `<kind>.<group>`. */
@@ -65,7 +68,7 @@ export class ResourceRegistry {
 
   constructor(dependencies: ResourceRegistryDependencies) {
     this.#dependencies = dependencies;
-    const { store, registry, now, monotonicNow, limits, reservedDomain, logger } = dependencies;
+    const { store, registry, now, monotonicNow, limits, admissions, reservedDomain, logger } = dependencies;
     this.turns = new TurnQueue(monotonicNow);
     this.feed = new Feed({ store, monotonicNow, logger, memoryOf: (number) => this.#memoryOf(number) });
     const background = new Background({ width: 2, now: monotonicNow });
@@ -94,6 +97,7 @@ export class ResourceRegistry {
       now,
       monotonicNow,
       limits,
+      admissions,
       reservedDomain,
       logger,
     };

@@ -11,6 +11,7 @@ import type { Condition, Query, SortTerm } from '../query/query.ts';
 import { retry } from '../runtime/retry.ts';
 import { systemTimers } from '../runtime/timers.ts';
 import type { MaybePromise, Snapshot } from '../store/store.ts';
+import type { Admissions } from './admission.ts';
 import { buildIndexes } from './builder.ts';
 import type { ByteCache } from './byte-cache.ts';
 import { asBuffer, ownBytes } from './bytes.ts';
@@ -71,6 +72,8 @@ export interface ResourceLimits extends WriteLimits {
 
 export interface ResourceDependencies extends Omit<WriterDependencies, 'memory' | 'reader'> {
   readonly cache: ByteCache;
+  /** Undefined: every declaration is taken as it is. */
+  readonly admissions: Admissions | undefined;
   readonly limits: ResourceLimits;
   readonly logger: {
     info(details: object, message: string): void;
@@ -208,11 +211,13 @@ export class ModelResource {
 
   async #buildOnce(isOver: () => boolean): Promise<void> {
     const { memory } = this;
-    const { store, feed, underWay, logger, monotonicNow } = this.#dependencies;
+    const { store, feed, underWay, admissions, logger, monotonicNow } = this.#dependencies;
     const { group, kind } = this.scheme.groupVersionKind;
     // What an earlier registration has under way took unique values of its own indexes.
     await underWay.ended();
     const number = await store.modelNumber(group, kind);
+    if (isOver()) return;
+    const admission = await admissions?.of(this.scheme, memory);
     if (isOver()) return;
     memory.follow(number, feed.applied);
     await feed.newest();
@@ -223,10 +228,12 @@ export class ModelResource {
       newest: feed.applied,
       model: this.model,
       isOver,
+      admission,
       onProgress: (done, objects) => memory.progress({ done, objects }),
     });
     if (isOver()) return;
     memory.open(index, problems);
+    admissions?.opened(this.scheme);
     const ms = Math.round(monotonicNow() - started);
     logger.info({ group, kind, objects: index.size, ms }, 'Indexes built');
     if (problems.size > 0)

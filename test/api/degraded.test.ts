@@ -11,6 +11,7 @@ const gvk = { group: 'depot.example.com', version: 'v1', kind: 'Crate', singular
 const First = defineModel({ gvk, spec: Type.Object({ label: Type.Optional(Type.String()) }) });
 const Second = defineModel({
   gvk: { ...gvk, version: 'v2' },
+  evolution: { onInvalid: 'degrade' },
   spec: Type.Object({ label: Type.String() }),
 });
 const Third = defineModel({

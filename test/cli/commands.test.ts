@@ -312,6 +312,8 @@ const commands = [
   'wait',
   'model diff',
   'model check',
+  'model plan',
+  'model status',
   'api-resources',
   'version',
   'login',

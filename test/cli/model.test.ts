@@ -1,6 +1,9 @@
 /** What a new version of a plugin changes in its models, told before it runs. */
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterEach, test } from 'node:test';
+import { parse } from 'yaml';
 import { cleanUp, folderOf, harnessOf } from '../plugins/kit.ts';
 import { kindred } from './command.ts';
 
@@ -113,6 +116,23 @@ test('command-line: model check names the stored objects that the new model refu
       ],
     },
   ]);
+  const diff = await kindred(['model', 'diff', '--plugin', after, '--server', harness.url, '--fail-on', 'stored']);
+  assert.equal(diff.code, 1);
+  assert.match(diff.stdout, /^demo\.example\.com Person {3}changed\n {3}\/spec\/email +format added +narrowing/);
+  const plan = await kindred(['model', 'plan', '--plugin', after, '--server', harness.url]);
+  assert.equal(plan.code, 0, plan.stderr);
+  const { models } = parse(plan.stdout) as { models: { failing: number; steps: { step: string }[] }[] };
+  assert.equal(models[0]!.failing, 3);
+  assert.deepEqual(
+    models[0]!.steps.map(({ step }) => step),
+    ['repair', 'default', 'index'],
+  );
+  const file = join(folderOf({}), 'plan.yaml');
+  assert.deepEqual(
+    (await kindred(['model', 'plan', '--plugin', after, '--server', harness.url, '-o', file])).stdout,
+    '',
+  );
+  assert.equal(readFileSync(file, 'utf8'), plan.stdout);
   const stored = (await (await harness.fetch(`${persons}/ada`)).json()) as { metadata: { version: number } };
   assert.equal(stored.metadata.version, 0);
   assert.equal((await call('--plugin', older())).code, 0);

@@ -387,7 +387,9 @@ describe('pre-declared objects', () => {
 import { Book } from './book.js';
 export default definePlugin({ start: ({ schemeManager }) => void schemeManager.register(Book) });
 `,
-        'book.js': bookSource.replace('minLength: 1', `minLength: ${minLength}`),
+        'book.js': bookSource
+          .replace('minLength: 1', `minLength: ${minLength}`)
+          .replace('defineModel({', "defineModel({ evolution: { onInvalid: 'degrade' },"),
       });
     const shelf = folderOf({
       'package.json': {
