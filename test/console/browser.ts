@@ -38,9 +38,9 @@ export const Book = defineModel({
     tags: Type.Optional(Type.Array(Type.String())),
   }),
   indexes: (index) => [
-    index.single('spec.title', String),
-    index.single('spec.year', Number),
-    index.single('spec.published', Boolean),
+    index.single('spec.title', String, (book) => book.spec.title),
+    index.single('spec.year', Number, (book) => book.spec.year),
+    index.single('spec.published', Boolean, (book) => book.spec.published),
   ],
 });
 

@@ -116,7 +116,7 @@ interface Closing {
   close(): void;
 }
 
-interface StreamParts extends WatchRouteDependencies {
+interface StreamDependencies extends WatchRouteDependencies {
   readonly frames: Frames;
   readonly bursts: BurstQueue<Format>;
 }
@@ -125,7 +125,7 @@ interface StreamParts extends WatchRouteDependencies {
 class EventStream implements Sink {
   readonly #exchange: Exchange;
   readonly #format: Format;
-  readonly #parts: StreamParts;
+  readonly #dependencies: StreamDependencies;
   #atClose: Closing[] = [];
   #isClosed = false;
   /** Revision of the last event. */
@@ -140,14 +140,14 @@ class EventStream implements Sink {
   /** While somebody waits for that. */
   #drained: PromiseWithResolvers<void> | undefined;
 
-  constructor(exchange: Exchange, format: Format, parts: StreamParts) {
+  constructor(exchange: Exchange, format: Format, dependencies: StreamDependencies) {
     this.#exchange = exchange;
     this.#format = format;
-    this.#parts = parts;
+    this.#dependencies = dependencies;
   }
 
   event(event: WatchEvent): void {
-    this.#add(this.#parts.frames.of(event, this.#format), event.revision);
+    this.#add(this.#dependencies.frames.of(event, this.#format), event.revision);
   }
 
   /** First of a live page. */
@@ -162,7 +162,7 @@ class EventStream implements Sink {
   }
 
   window(revision: number, content: WindowContent): void {
-    this.#add(this.#parts.frames.ofWindow(revision, content, this.#format), revision);
+    this.#add(this.#dependencies.frames.ofWindow(revision, content, this.#format), revision);
   }
 
   /** Sends the head; false when there is no body to send, or nobody to send it to. */
@@ -194,10 +194,10 @@ class EventStream implements Sink {
     if (this.#isClosed) return;
     this.#delivered = revision;
     const bursts = this.#bursts;
-    if (bursts.length === 0) this.#parts.bursts.add(this);
+    if (bursts.length === 0) this.#dependencies.bursts.add(this);
     const last = bursts.at(-1);
     if (last?.hasRoomFor(frame)) bursts[bursts.length - 1] = last.with(frame);
-    else bursts.push(this.#parts.bursts.empty(this.#format).with(frame));
+    else bursts.push(this.#dependencies.bursts.empty(this.#format).with(frame));
     this.#burstBytes += frame.length;
   }
 
@@ -232,7 +232,7 @@ class EventStream implements Sink {
   }
 
   get isFull(): boolean {
-    const { maxBufferBytes } = this.#parts;
+    const { maxBufferBytes } = this.#dependencies;
     if (this.#isClosed || this.#untaken + this.#burstBytes < maxBufferBytes) return false;
     return this.#exchange.response.writableLength + this.#burstBytes >= maxBufferBytes;
   }
@@ -247,7 +247,7 @@ class EventStream implements Sink {
   #awaitDrain(): void {
     if (this.#stall) return;
     const { response } = this.#exchange;
-    const { stallTimeout } = this.#parts;
+    const { stallTimeout } = this.#dependencies;
     const stalled = () => {
       this.end(new KindredError('SlowConsumer', texts.stalled, { seconds: stallTimeout / 1_000 }));
     };
@@ -272,7 +272,7 @@ class EventStream implements Sink {
     response.end(frameOf(this.#format, 'ERROR', body, undefined));
     const cut = () => response.destroy();
     let timer = setTimeout(cut, known.code === 'ShuttingDown' ? farewell.stopping : farewell.usual).unref();
-    const forget = this.#parts.watches.onStop(() => {
+    const forget = this.#dependencies.watches.onStop(() => {
       clearTimeout(timer);
       timer = setTimeout(cut, farewell.stopping).unref();
     });
