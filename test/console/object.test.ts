@@ -363,6 +363,32 @@ test('console: values of a secret are hidden until they are asked for, and are i
     await review.waitFor({ state: 'detached' });
   }));
 
+test('console: who may only read sees a read-only form and no action that would be refused', (context) =>
+  withConsole(context, async (console) => {
+    await store(console);
+    const core = '/api/v1alpha1';
+    const rules = [{ apiGroups: ['library.example.com'], resources: ['*'], verbs: ['get', 'list', 'watch'] }];
+    const create = async (plural: string, body: object) => {
+      const { status, body: created } = await console.fetch(`${core}/${plural}`, { method: 'POST', body });
+      assert.equal(status, 201);
+      return created;
+    };
+    await create('roles', { metadata: { name: 'reader' }, rules });
+    await create('users', { metadata: { name: 'rita' }, spec: {} });
+    const bound = { roleRef: { kind: 'Role', name: 'reader' }, subjects: [{ kind: 'User', name: 'rita' }] };
+    await create('rolebindings', { metadata: { name: 'rita' }, ...bound });
+    const { status } = await create('personalaccesstokens', { metadata: { name: 'rita' }, spec: { user: 'rita' } });
+    const page = await console.browser.newPage();
+    await page.goto(`${console.url}/console/sign-in?return=${path}`);
+    await page.getByLabel('Token').fill(status.token);
+    await page.keyboard.press('Enter');
+    await page.getByText('You may not change this object: the form is read-only.').waitFor();
+    assert.notEqual(await field(page, 'title').getAttribute('readonly'), null);
+    assert.equal(await page.getByRole('checkbox', { name: 'published' }).isDisabled(), true);
+    assert.equal(await page.getByRole('button', { name: /^(Save|Delete…|Add )/ }).count(), 0);
+    assert.equal(await page.getByRole('link', { name: 'Duplicate' }).count(), 0);
+  }));
+
 test('console: a form of 300 fields and 80 kinds takes less than 16 ms for a key', (context) =>
   withConsole(context, async (console) => {
     const page = await console.open('/create/wides.library.example.com');
