@@ -13,4 +13,7 @@ import { startLanguage } from './text/index.ts';
 startLook();
 await startLanguage();
 await startSession();
-createApp(App).use(router).use(VueQueryPlugin, { queryClient }).mount('#app');
+const app = createApp(App).use(router).use(VueQueryPlugin, { queryClient });
+// Which screen it is decides whether the frame is around it, and the frame asks the service.
+await router.isReady();
+app.mount('#app');

@@ -41,10 +41,12 @@ export async function signOut(): Promise<void> {
   location.assign('/console/sign-in');
 }
 
-/** At the start: uses a one-time code of the address, which is taken out of it first, and asks who is signed in. */
+/** The one-time code of the address, taken out of it before the router, which imports this file, reads the address. */
+const code = /^#code=([\w-]+)$/.exec(location.hash)?.[1];
+if (code) history.replaceState(null, '', location.pathname + location.search);
+
+/** At the start: uses the one-time code, and asks who is signed in. */
 export async function startSession(): Promise<void> {
-  const code = /^#code=([\w-]+)$/.exec(location.hash)?.[1];
-  if (code) history.replaceState(null, '', location.pathname + location.search);
   try {
     if (code) await signIn({ code });
     else await readSession();

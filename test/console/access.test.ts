@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { findings, withConsole } from './browser.ts';
+
+test('console: a new token is shown once and works until it is revoked', async (context) => {
+  await withConsole(context, async ({ tab, as, admin }) => {
+    const page = await tab('/console/access/tokens');
+    await page.getByRole('button', { name: 'New token' }).click();
+    const dialog = page.getByRole('dialog', { name: 'New token' });
+    await dialog.getByRole('textbox', { name: 'User' }).fill('admin');
+    await dialog.getByRole('listbox', { name: 'Roles' }).selectOption('super-role');
+    assert.deepEqual(await findings(page), []);
+    await dialog.getByRole('button', { name: 'Create' }).click();
+    const created = page.getByRole('dialog', { name: 'Token created' });
+    const token = await created.getByRole('textbox', { name: 'Token' }).inputValue();
+    assert.equal((await as(token)('GET', '/api/v1alpha1/users')).status, 200);
+    await created.getByRole('button', { name: 'Done' }).click();
+    await created.waitFor({ state: 'detached' });
+    assert.ok(!(await page.content()).includes(token));
+
+    const { body } = await admin('GET', '/api/v1alpha1/personalaccesstokens');
+    const { name } = body.items.find((one: any) => one.spec.roles?.length).metadata;
+    await page
+      .getByRole('table', { name: 'Tokens' })
+      .getByRole('button', { name: `Revoke ${name}` })
+      .click();
+    const revoking = page.getByRole('dialog', { name: `Revoke ${name}?` });
+    await revoking.getByRole('button', { name: 'Revoke', exact: true }).click();
+    await revoking.waitFor({ state: 'detached' });
+    assert.equal((await as(token)('GET', '/api/v1alpha1/users')).status, 401);
+  });
+});
+
+test('console: the explainer names role and binding, or what would be needed', async (context) => {
+  await withConsole(context, async ({ tab, person }) => {
+    await person('rita', ['books-library-example-com-view']);
+    const page = await tab('/console/access/explain');
+    await page.getByRole('textbox', { name: 'User' }).fill('rita');
+    await page.getByRole('textbox', { name: 'Type' }).fill('books.library.example.com');
+    await page.getByRole('combobox', { name: 'Verb' }).selectOption('list');
+    await page.getByRole('button', { name: 'Explain' }).click();
+    const answer = page.getByRole('region', { name: 'Answer' });
+    await answer.getByText('Allowed', { exact: true }).waitFor();
+    await answer.getByRole('link', { name: 'books-library-example-com-view' }).first().waitFor();
+    await page.getByRole('combobox', { name: 'Verb' }).selectOption('delete');
+    await page.getByRole('button', { name: 'Explain' }).click();
+    await answer.getByText('Not allowed', { exact: true }).waitFor();
+    await answer.getByText('"delete"').waitFor();
+  });
+});
+
+test('console: a plugin is disabled after a question, and enabled again', async (context) => {
+  await withConsole(context, async ({ tab }) => {
+    const page = await tab('/console/plugins');
+    const row = page.getByRole('table', { name: 'Plugins' }).getByRole('row').filter({ hasText: 'library' });
+    await row.getByText('STARTED', { exact: true }).waitFor();
+    await row.getByRole('switch', { name: 'Enable library' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Disable library?' });
+    await dialog.getByText('Book').waitFor();
+    assert.deepEqual(await findings(page), []);
+    await dialog.getByRole('button', { name: 'Disable' }).click();
+    await row.getByText('STOPPED', { exact: true }).waitFor();
+    await row.getByRole('switch', { name: 'Enable library' }).click();
+    await row.getByText('STARTED', { exact: true }).waitFor();
+  });
+});

@@ -1,0 +1,213 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Page } from 'playwright-core';
+import type { Console } from './browser.ts';
+import { bookOf, booksList, booksPath, findings, withConsole } from './browser.ts';
+
+async function shelve({ admin }: Console, count: number): Promise<void> {
+  const lines = Array.from({ length: count }, (_, at) => {
+    return JSON.stringify(bookOf(`book-${String(at).padStart(4, '0')}`, `Title ${at}`, 1800 + (at % 200)));
+  });
+  const { status } = await admin('POST', booksPath, lines.join('\n'), { 'content-type': 'application/x-ndjson' });
+  assert.equal(status, 200);
+}
+
+const names = (page: Page) =>
+  page
+    .getByRole('rowheader')
+    .getByRole('link')
+    .allTextContents()
+    .then((texts) => texts.map((text) => text.trim()));
+const rowOf = (page: Page, name: string) =>
+  page.getByRole('row').filter({ has: page.getByRole('link', { name, exact: true }) });
+const until = (page: Page, text: string) =>
+  page.getByRole('status', { name: 'Total' }).getByText(text, { exact: true }).waitFor();
+
+test('console: a list is filtered, sorted and paged by the service, and its address says how', async (context) => {
+  await withConsole(context, async (at) => {
+    await shelve(at, 120);
+    const page = await at.tab(`${booksList}?sort=metadata.name,asc`);
+    await until(page, '120 objects');
+    const grid = page.getByRole('grid', { name: 'Objects' });
+    assert.equal(await grid.getAttribute('aria-rowcount'), '121');
+    assert.equal((await names(page)).length, 50);
+
+    // A filter that the parser refuses stays in its field; nothing is asked for.
+    const selector = page.getByRole('textbox', { name: 'Field selector' });
+    await selector.fill('spec.year>>1900');
+    await selector.press('Enter');
+    await page.getByText('malformed at column').waitFor();
+    assert.equal(await selector.getAttribute('aria-invalid'), 'true');
+    await until(page, '120 objects');
+
+    await selector.fill('spec.year>=1915');
+    await selector.press('Enter');
+    await until(page, '5 objects');
+    assert.equal(new URL(page.url()).searchParams.get('fieldSelector'), 'spec.year>=1915');
+
+    // The other form of the same filter.
+    await page.getByRole('button', { name: 'Add filter' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Add filter' });
+    await dialog.getByRole('combobox', { name: 'Field' }).selectOption('spec.title');
+    await dialog.getByRole('combobox', { name: 'Operator' }).selectOption('^=');
+    await dialog.getByLabel('Value').fill('Title 11');
+    assert.deepEqual(await findings(page), []);
+    await dialog.getByRole('button', { name: 'Apply' }).click();
+    await page.getByRole('list', { name: 'Filters' }).getByText('spec.title^=Title 11').waitFor();
+    assert.equal(await selector.inputValue(), 'spec.year>=1915,spec.title^=Title 11');
+    await page.getByRole('button', { name: 'Remove filter spec.year>=1915' }).click();
+    await until(page, '11 objects');
+    await page.goBack();
+    await until(page, '5 objects');
+    await page.getByRole('button', { name: 'Clear filters' }).click();
+    await until(page, '120 objects');
+
+    const year = grid.getByRole('columnheader', { name: 'spec.year' });
+    await year.getByRole('button').click();
+    await page.waitForURL(/sort=spec.year,asc|sort=spec.year%2Casc/);
+    assert.equal(await year.getAttribute('aria-sort'), 'ascending');
+    await page.getByRole('link', { name: 'book-0000' }).waitFor();
+    await year.getByRole('button').click();
+    await page.getByRole('link', { name: 'book-0119' }).waitFor();
+    assert.equal(await year.getAttribute('aria-sort'), 'descending');
+
+    const pages = page.getByRole('navigation', { name: 'Pages' });
+    await pages.getByRole('button', { name: 'Last page' }).click();
+    await page.getByRole('link', { name: 'book-0000' }).waitFor();
+    assert.equal(await page.getByRole('row').nth(1).getAttribute('aria-rowindex'), '102');
+    await pages.getByRole('textbox', { name: 'Page' }).fill('2');
+    await pages.getByRole('textbox', { name: 'Page' }).press('Enter');
+    await page.getByRole('link', { name: 'book-0069' }).waitFor();
+    await page.getByRole('combobox', { name: 'Rows per page' }).selectOption('100');
+    await page.getByRole('link', { name: 'book-0020', exact: true }).waitFor();
+    assert.equal((await names(page)).length, 100);
+  });
+});
+
+test('console: changes of others are on the page at once, and nothing moves under the focus', async (context) => {
+  await withConsole(context, async (at) => {
+    for (const [name, title, year] of [
+      ['b', 'B', 1901],
+      ['c', 'C', 1902],
+    ] as const) {
+      await at.admin('POST', booksPath, bookOf(name, title, year));
+    }
+    const page = await at.tab(`${booksList}?sort=metadata.name,asc`);
+    await page.getByRole('status', { name: 'Connection' }).getByText('Live').waitFor();
+    await at.admin('POST', booksPath, bookOf('a', 'A', 1900));
+    await until(page, '3 objects');
+    assert.deepEqual(await names(page), ['a', 'b', 'c']);
+    assert.equal(await rowOf(page, 'a').getAttribute('data-changed'), '');
+
+    await page.getByRole('link', { name: 'c', exact: true }).focus();
+    await at.admin('DELETE', `${booksPath}/a`);
+    await at.admin('PUT', `${booksPath}/b`, bookOf('b', 'B, again', 1901));
+    await page.getByRole('button', { name: 'Apply 1 change' }).waitFor();
+    await rowOf(page, 'b').getByText('B, again').waitFor();
+    await until(page, '2 objects');
+    assert.deepEqual(await names(page), ['a', 'b', 'c']);
+    await page.keyboard.press('u');
+    await page.getByRole('link', { name: 'a', exact: true }).waitFor({ state: 'detached' });
+    assert.deepEqual(await names(page), ['b', 'c']);
+
+    await page.getByRole('button', { name: 'Live' }).click();
+    await page.getByRole('status', { name: 'Connection' }).getByText('Paused').waitFor();
+  });
+});
+
+test('console: by keyboard alone rows are selected, labelled and deleted, each with its result', async (context) => {
+  await withConsole(context, async (at) => {
+    await shelve(at, 6);
+    const page = await at.tab(`${booksList}?sort=metadata.name,asc`);
+    await until(page, '6 objects');
+    await page.getByRole('link', { name: 'book-0001' }).focus();
+    await page.keyboard.press('Space');
+    await page.keyboard.press('Shift+ArrowDown');
+    await page.keyboard.press('Shift+ArrowDown');
+    const selection = page.getByRole('region', { name: 'Selection' });
+    await selection.getByText('3 selected').waitFor();
+
+    await selection.getByRole('button', { name: 'Set labels…' }).click();
+    const labels = page.getByRole('dialog', { name: 'Set labels' });
+    await labels.getByLabel('Key').fill('tier');
+    await labels.getByLabel('Value').fill('gold');
+    await page.keyboard.press('Control+Enter');
+    const results = page.getByRole('dialog', { name: 'Results' });
+    await results.getByText('3 done, 0 failed').waitFor();
+    assert.deepEqual(await findings(page), []);
+    await results.getByRole('button', { name: 'Close' }).last().click();
+    const labelled = page.getByRole('textbox', { name: 'Label selector' });
+    await labelled.fill('tier=gold');
+    await labelled.press('Enter');
+    await until(page, '3 objects');
+
+    await page.getByRole('link', { name: 'book-0001' }).focus();
+    await page.keyboard.press('Control+a');
+    await selection.getByRole('button', { name: 'Delete…' }).click();
+    await page
+      .getByRole('dialog', { name: 'Delete 3 objects' })
+      .getByRole('button', { name: 'Delete', exact: true })
+      .click();
+    await results.getByText('3 done, 0 failed').waitFor();
+    await results.getByRole('button', { name: 'Close' }).last().click();
+    await page.getByText('No object matches').waitFor();
+    assert.equal((await at.admin('GET', booksPath)).body.total, 3);
+  });
+});
+
+test('console: all matches are exported, deleted and counted, whatever the page shows', async (context) => {
+  await withConsole(context, async (at) => {
+    await shelve(at, 130);
+    const page = await at.tab(`${booksList}?fieldSelector=spec.year%3C1810&size=20&columns=spec.title`);
+    await until(page, '10 objects');
+    await at.admin('POST', booksPath, bookOf('formula', '=1+1', 1801));
+    await until(page, '11 objects');
+    await page.getByRole('button', { name: 'Export' }).click();
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('menuitem', { name: 'CSV' }).click(),
+    ]);
+    const chunks: Buffer[] = [];
+    for await (const chunk of await download.createReadStream()) chunks.push(chunk as Buffer);
+    const lines = Buffer.concat(chunks).toString().trimEnd().split('\r\n');
+    assert.equal(lines.length, 12);
+    assert.equal(lines[0], 'metadata.name,spec.title');
+    assert.ok(lines.includes("formula,'=1+1"));
+
+    await page.getByRole('textbox', { name: 'Field selector' }).fill('');
+    await page.getByRole('textbox', { name: 'Field selector' }).press('Enter');
+    await until(page, '131 objects');
+    await page.getByRole('checkbox', { name: 'Select all on this page' }).check();
+    await page.getByRole('button', { name: 'Select all 131 that match' }).click();
+    await page.getByRole('region', { name: 'Selection' }).getByRole('button', { name: 'Delete…' }).click();
+    await page
+      .getByRole('dialog', { name: 'Delete 131 objects' })
+      .getByRole('button', { name: 'Delete', exact: true })
+      .click();
+    await page.getByRole('dialog', { name: 'Results' }).getByText('131 done, 0 failed').waitFor();
+    assert.equal((await at.admin('GET', booksPath)).body.total, 0);
+  });
+});
+
+test('console: a reader sees no action that they may not take', async (context) => {
+  await withConsole(context, async (at) => {
+    await at.admin('POST', booksPath, bookOf('emma', 'Emma', 1815));
+    const { token } = await at.person('rita', ['books-library-example-com-view']);
+    const page = await at.tab(booksList, { as: token });
+    await page.getByRole('link', { name: 'emma' }).waitFor();
+    assert.equal(await page.getByRole('link', { name: 'New' }).count(), 0);
+    await page.getByRole('checkbox', { name: 'Select emma' }).check();
+    const selection = page.getByRole('region', { name: 'Selection' });
+    await selection.getByRole('button', { name: 'Export…' }).waitFor();
+    for (const name of ['Delete…', 'Set labels…'])
+      assert.equal(await selection.getByRole('button', { name }).count(), 0);
+    const navigation = page.getByRole('navigation', { name: 'Main' });
+    assert.equal(await navigation.getByRole('link', { name: 'Secret' }).count(), 0);
+    await page.goto(`${at.url}/console/plugins`);
+    await page.getByRole('heading', { level: 2, name: 'Not allowed' }).waitFor();
+    assert.match(
+      (await page.getByRole('link', { name: 'Why?' }).getAttribute('href'))!,
+      /^\/console\/access\/explain\?verb=list/,
+    );
+  });
+});
