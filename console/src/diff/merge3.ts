@@ -2,10 +2,10 @@
 
 import { below, isEqual, isObject } from './pointer.ts';
 
-export type Side = 'mine' | 'theirs';
+type Side = 'mine' | 'theirs';
 
 /** What both sides changed, differently. Absent: `undefined`. */
-export interface Conflict {
+interface Conflict {
   readonly pointer: string;
   readonly base: unknown;
   readonly mine: unknown;

@@ -58,11 +58,6 @@ export function below(pointer: string, token: string | number): string {
   return `${pointer}/${escapeToken(String(token))}`;
 }
 
-/** The pointer of what a value is in; of the root, the root. */
-export function parentOf(pointer: string): string {
-  return pointer.slice(0, Math.max(0, pointer.lastIndexOf('/')));
-}
-
 /** True for the value itself and for what is in it. */
 export function isWithin(pointer: string, container: string): boolean {
   return pointer === container || pointer.startsWith(`${container}/`);

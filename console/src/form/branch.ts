@@ -8,7 +8,7 @@ import type { Facts } from './facts.ts';
 import { factsOf, isOfType } from './facts.ts';
 
 /** What a branch says of an object, its references and `allOf` followed. */
-export function factsOfBranch(document: SchemaDocument, branch: JsonSchema): Facts {
+function factsOfBranch(document: SchemaDocument, branch: JsonSchema): Facts {
   const known = branchFacts.get(document) ?? new Map<JsonSchema, Facts>();
   branchFacts.set(document, known);
   const facts = known.get(branch) ?? factsOf(document, [branch], undefined, () => -1);

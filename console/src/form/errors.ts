@@ -27,7 +27,7 @@ export function problemsOf(document: SchemaDocument | undefined, object: unknown
   return found.listed.map((one) => fieldProblem({ ...one, message: violationText(one)[locale] }, false));
 }
 
-export function fieldProblem({ pointer, field, message }: Violation, isCertain: boolean): FieldProblem {
+function fieldProblem({ pointer, field, message }: Violation, isCertain: boolean): FieldProblem {
   return { pointer, field, message, isCertain };
 }
 

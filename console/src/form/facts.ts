@@ -8,7 +8,7 @@ import type { JsonSchema, SchemaObject } from '../../../src/schema/keywords.ts';
 import { isSchema } from '../../../src/schema/keywords.ts';
 import { ExactNumber, isEqual, isObject, plain } from '../diff/pointer.ts';
 
-export interface Alternatives {
+interface Alternatives {
   readonly branches: readonly JsonSchema[];
   /** -1: none yet. */
   readonly chosen: number;

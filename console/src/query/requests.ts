@@ -10,7 +10,7 @@ export interface Sample {
 const shell = (text: string) => (/^[\w./:@=-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
 const token = '-H "Authorization: Bearer $KINDRED_TOKEN"';
 
-export function curl(
+function curl(
   method: string,
   path: string,
   query = new URLSearchParams(),
@@ -27,7 +27,7 @@ export function curl(
 }
 
 /** `kindred/client` with the model known by its names. */
-export function typescript({ group, version, kind, singular, plural }: ModelSummary, call: string): string {
+function typescript({ group, version, kind, singular, plural }: ModelSummary, call: string): string {
   const names = JSON.stringify({ group, version, kind, singular, plural })
     .replaceAll(/"(\w+)":/g, ' $1: ')
     .replaceAll('"', "'");

@@ -4,10 +4,6 @@ import { language } from './index.ts';
 export const formatNumber = (value: number, digits = 3): string =>
   value.toLocaleString(language.value, { maximumFractionDigits: digits });
 
-/** The exact time, in the reader's zone. */
-export const formatTime = (time: string | number | Date): string =>
-  new Date(time).toLocaleString(language.value, { dateStyle: 'medium', timeStyle: 'medium' });
-
 const units = [
   ['year', 31_557_600],
   ['month', 2_629_800],

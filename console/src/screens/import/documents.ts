@@ -13,7 +13,7 @@ import { openDocument } from '../../form/document.ts';
 import { problemsOf } from '../../form/errors.ts';
 import { language } from '../../text/index.ts';
 
-export type Outcome = 'new' | 'changed' | 'same' | 'refused' | 'created' | 'updated' | 'failed' | 'stopped';
+type Outcome = 'new' | 'changed' | 'same' | 'refused' | 'created' | 'updated' | 'failed' | 'stopped';
 
 export interface ImportRow {
   readonly key: string;

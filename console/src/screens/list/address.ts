@@ -54,7 +54,7 @@ export function useAddress() {
   return { address, parameters, go };
 }
 
-export function selectors(given: { fieldSelector: string; labelSelector: string }): URLSearchParams {
+function selectors(given: { fieldSelector: string; labelSelector: string }): URLSearchParams {
   return new URLSearchParams(Object.entries(given).filter(([, text]) => text !== ''));
 }
 

@@ -10,7 +10,7 @@ import type { ApiObject } from '../../api/object.ts';
 const markFor = 5_000;
 
 /** The page after an event. */
-export function applied(page: readonly ApiObject[], event: PageEvent): readonly ApiObject[] {
+function applied(page: readonly ApiObject[], event: PageEvent): readonly ApiObject[] {
   if (event.type === 'SNAPSHOT') return event.object.items;
   if (event.type !== 'WINDOW') return page;
   const { removed, inserted, updated } = event.object;
