@@ -10,13 +10,7 @@ export interface Sample {
 const shell = (text: string) => (/^[\w./:@=-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
 const token = '-H "Authorization: Bearer $KINDRED_TOKEN"';
 
-function curl(
-  method: string,
-  path: string,
-  query = new URLSearchParams(),
-  body?: object,
-  type?: string,
-): string {
+function curl(method: string, path: string, query = new URLSearchParams(), body?: object, type?: string): string {
   const parameters = query.toString();
   const url = `${location.origin}${path}${parameters ? `?${parameters}` : ''}`;
   const sent =
