@@ -487,6 +487,26 @@ describe('an export', () => {
     feed.stop();
   });
 
+  for (const turns of [0, 1, 2, 3, 4]) {
+    test(`that ends after ${turns} turns, while the log is being applied, leaves no change out`, async () => {
+      const { feed, foreign, creation, memory, takes } = await replica();
+      await feed.start();
+      // One change in a turn.
+      takes(50);
+      const exported = feed.hold(
+        async () => ({ revision: 1 }),
+        async () => {
+          for (let i = 0; i < turns; i++) await nextTurn();
+        },
+      );
+      await foreign(numbered(6).map((_, i) => creation(`n${i + 1}`)));
+      await exported;
+      await feed.at(6);
+      assert.deepEqual(memory, numbered(6));
+      feed.stop();
+    });
+  }
+
   test('that fails, when it is opened or later, holds nothing back afterwards', async () => {
     const { feed, foreign, creation, memory, clock } = await replica();
     await feed.start();

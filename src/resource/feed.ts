@@ -351,8 +351,9 @@ export class Feed {
       const slice = new TimeSlice(this.#dependencies.monotonicNow);
       for (const change of changes) {
         if (slice.isOver) await slice.renew();
-        // What was read may be of the server before.
-        if (!this.#isRecognised || this.#stopped) return true;
+        // What was read may be of the server before. What a held revision keeps back is read again: it may be let go before the
+        // next change of this portion, which must not come first.
+        if (!this.#isRecognised || this.#stopped || change.revision > this.#ceiling) return true;
         this.#applyForeign(change);
       }
       return changes.length > 0;
@@ -384,7 +385,7 @@ export class Feed {
   }
 
   #applyForeign(change: Change): void {
-    if (change.revision <= this.#applied || change.revision > this.#ceiling) return;
+    if (change.revision <= this.#applied) return;
     const own = this.#own.get(change.revision);
     this.#own.delete(change.revision);
     this.#applyChange(change, own?.write);
