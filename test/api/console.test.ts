@@ -34,7 +34,7 @@ test('the page is for everybody, with its headers, whether it is built or not', 
 
 test('switched off, there is no console', async () => {
   await using at = await live({ console: { enabled: false } });
-  assert.equal((await get(at, '/console/', html)).status, 404);
+  assert.equal((await get(at, '/console/', html)).status, 401);
   assert.equal((await get(at, '/console/x', html)).status, 401);
   assert.equal((await get(at, '/', html)).status, 401);
 });

@@ -143,6 +143,7 @@ test('every snippet in TypeScript is checked by the compiler under strict', asyn
         Object.entries({
           kindred: 'index.ts',
           'kindred/client': 'client/client.ts',
+          'kindred/model': 'model/entry.ts',
           'kindred/testing': 'testing/index.ts',
         }).map(([name, file]) => [name, [join(root, 'src', file)]]),
       ),

@@ -273,6 +273,7 @@ test('api-description: statuses, error bodies, headers, parameters, description 
     'ETag',
     'Location',
     'Cache-Control',
+    'Kindred-Dry-Run',
   ]);
   const error = document.components.responses.Error422;
   assert.deepEqual(error.content['application/problem+json'].schema, { $ref: '#/components/schemas/Problem' });

@@ -21,7 +21,9 @@ it('objects: an object on which an index function throws today can lose its fina
     const finalizers = ['finalizers.example.com/a', 'finalizers.example.com/b'];
     await client.create(Task, { metadata: { name: 'one', finalizers }, spec: { title: 'One' } });
     throws = true;
-    await assert.rejects(client.patch(Task, 'one', { spec: { title: 'Two' } }), { code: 'Invalid' });
+    await assert.rejects(client.create(Task, { metadata: { name: 'two' }, spec: { title: 'Two' } }), {
+      code: 'Invalid',
+    });
     const after = await client.patch(Task, 'one', { metadata: { finalizers: [finalizers[0]] } });
     assert.deepEqual([after.metadata.finalizers, after.metadata.version], [[finalizers[0]], 1]);
     await client.delete(Task, 'one');

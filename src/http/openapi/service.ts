@@ -217,8 +217,8 @@ const serviceRoutes = {
     headers: ['Content-Security-Policy', 'Referrer-Policy'],
   },
   showConsole: {
-    path: '/console/',
-    summary: 'The console: a page to see and change objects; any path below it that is no file is the page too',
+    path: '/console/index.html',
+    summary: 'The console: a page to see and change objects; any path below /console/ that is no file is the page too',
     content: { 'text/html': { schema: text } },
     open: true,
     headers: ['Content-Security-Policy', 'Referrer-Policy'],
