@@ -55,14 +55,14 @@ async function flush(): Promise<void> {
   }
 }
 
-/** Undefined until it is known; false when the question fails. */
+/** Undefined until it is known, false when the first question fails; while the service is away, what it said last holds. */
 export function useCan(review: MaybeRefOrGetter<Review>) {
   const asked = useQuery({
     queryKey: computed(() => ['can', toValue(review)]),
     queryFn: () => canI(toValue(review)),
     staleTime: 30_000,
   });
-  return computed(() => (asked.isError.value ? false : asked.data.value?.allowed));
+  return computed(() => asked.data.value?.allowed ?? (asked.isError.value ? false : undefined));
 }
 
 /** After a refusal: what the caller may do has changed. */

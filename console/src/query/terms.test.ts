@@ -28,6 +28,7 @@ test('console: chips and text are the same filter, both ways, and the parser of 
           assert.ok(parsed.includes(JSON.stringify(value)), `${value} is lost in ${selector}`);
       }
     }),
+    { numRuns: 2_000, examples: [[[{ operator: '=', values: ['='] }]], [[{ operator: '>', values: ['=1'] }]]] },
   );
 });
 

@@ -45,7 +45,7 @@ export function termOf(field: string, operator: Operator, values: readonly strin
 
 /** In quotes when the parser would read it as something else. */
 function quoted(value: string): string {
-  const isPlain = value !== '' && value === value.trim() && !/[,()"\\]/.test(value);
+  const isPlain = value !== '' && value === value.trim() && !/^[=!<>^$*]|[,()"\\]/.test(value);
   return isPlain ? value : `"${value.replace(/["\\]/g, '\\$&')}"`;
 }
 
