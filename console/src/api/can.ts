@@ -55,7 +55,7 @@ async function flush(): Promise<void> {
   }
 }
 
-/** Undefined until it is known, false when the first question fails; while the service is away, what it said last holds. */
+/** Undefined until it is known. False when the first request fails. While the service is away, the last answer stays. */
 export function useCan(review: MaybeRefOrGetter<Review>) {
   const asked = useQuery({
     queryKey: computed(() => ['can', toValue(review)]),

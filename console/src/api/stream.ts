@@ -35,7 +35,7 @@ export interface Stream<E> {
 
 const forGood = ['Forbidden', 'NotFound', 'Unauthenticated', 'InvalidParameter', 'InvalidSelector', 'QueryLimit'];
 
-/** Follows as long as the component is there; anew when what `open` reads changes. */
+/** Follows the stream while the component is mounted, and starts again when what `open` reads changes. */
 export function useStream<E>(stream: Stream<E>): void {
   const isHidden = useHidden();
   watchEffect((onCleanup) => {

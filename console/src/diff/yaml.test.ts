@@ -49,7 +49,7 @@ test('yaml: an unchanged value leaves the text as it is', () => {
   assert.equal(new YamlText(strange).withValue({ a: 1, b: [1, 2] }), strange);
 });
 
-test('yaml: what cannot be changed in place is printed anew', () => {
+test('yaml: a value that cannot be changed in place is printed again', () => {
   const aliases = 'a: &x { v: 1 }\nb: *x\n';
   assert.deepEqual(new YamlText(new YamlText(aliases).withValue({ a: { v: 1 }, b: { v: 2 } })).value, {
     a: { v: 1 },

@@ -237,7 +237,7 @@ const shapes = {
   },
 };
 
-test('plan: kinds are told apart by their constants, called by title or constant, and the value says which it is', () => {
+test('plan: constants distinguish the kinds, a title or a constant names them, and the value selects one', () => {
   const plan = planOf(shapes);
   const [part] = membersOf(plan.field(plan.root, {}).control);
   assert.deepEqual(plan.field(part!, undefined).kinds, [{ names: ['circle', 'A box'], chosen: -1, nth: 0 }]);

@@ -32,7 +32,7 @@ test('console: chips and text are the same filter, both ways, and the parser of 
   );
 });
 
-test('console: a mistake is told in the language of the reader, with its column', async () => {
+test('console: a mistake is reported in the language of the reader, with its column', async () => {
   assert.equal((await mistakeIn('a=1,,b=2', 'field', 'en'))?.column, 5);
   assert.match((await mistakeIn('a=(1', 'field', 'zh'))!.message, /[一-鿿]/);
   assert.equal(await mistakeIn('tier in (gold, silver),!old', 'label', 'en'), undefined);

@@ -56,20 +56,20 @@ export interface ModelDescription extends ModelSummary {
 }
 
 /** Those that the caller may get or list, by group and plural. */
-export function listModels(parts: ModelsDependencies): ModelSummary[] {
-  return parts.registry
+export function listModels(dependencies: ModelsDependencies): ModelSummary[] {
+  return dependencies.registry
     .schemes()
-    .flatMap((scheme) => summaryOf(parts, scheme) ?? [])
+    .flatMap((scheme) => summaryOf(dependencies, scheme) ?? [])
     .sort((a, b) => compare(a.group, b.group) || compare(a.plural, b.plural));
 }
 
 /** @param type the plural alone in the empty group, else `<plural>.<group>`; undefined when the caller may read no such model */
 export function describeModel(
-  parts: ModelsDependencies,
+  dependencies: ModelsDependencies,
   type: string,
 ): { readonly scheme: Scheme; readonly description: ModelDescription } | undefined {
-  const scheme = parts.registry.schemes().find((one) => typeOf(one) === type);
-  const summary = scheme && summaryOf(parts, scheme);
+  const scheme = dependencies.registry.schemes().find((one) => typeOf(one) === type);
+  const summary = scheme && summaryOf(dependencies, scheme);
   return summary && { scheme, description: { ...summary, schema: scheme.jsonSchema, indexes: indexesOf(scheme) } };
 }
 

@@ -142,7 +142,7 @@ export async function send(row: ImportRow, signal: AbortSignal): Promise<ImportR
   }
 }
 
-/** All rows, a few at a time; each is told of when it is done. */
+/** Runs all rows, a few at a time, and reports each when it is done. */
 export async function each(
   rows: readonly ImportRow[],
   act: (row: ImportRow) => Promise<ImportRow>,

@@ -144,7 +144,7 @@ export function useDraft({ document, readOnly, isSecret, key }: DraftOptions) {
     answered.value = stillWrong;
   }
 
-  /** Starts anew from a stored object, or from what was kept in this tab. */
+  /** Starts again from a stored object, or from the draft that this tab kept. */
   function start(stored: unknown, initial = stored): void {
     base.value = stored;
     value.value = initial;
