@@ -28,7 +28,7 @@ test('errors: the message of a plain Error has the first violation unchanged, wi
 });
 
 test('an error may have one text for all languages', () => {
-  const error = new KindredError('NotFound', 'No teapot {name}', { name: 'brown' });
+  const error = new KindredError('NotFound', 'No teapot {name}', { params: { name: 'brown' } });
   assert.equal(error.message, 'No teapot brown');
   assert.equal(error.problem('zh').detail, 'No teapot brown');
   assert.equal(new KindredError('NotFound', 'No {teapot}').message, 'No {teapot}');
@@ -128,6 +128,6 @@ test('limits: a value of more than 500 characters is shown by its beginning, as 
 
 test('a mistake of a developer is reported in full', () => {
   const long = 'x'.repeat(2_000);
-  assert.ok(new KindredError('InvalidModel', text, { value: long }).message.includes(long));
-  assert.ok(!new KindredError('BadRequest', text, { value: long }).message.includes(long));
+  assert.ok(new KindredError('InvalidModel', text, { params: { value: long } }).message.includes(long));
+  assert.ok(!new KindredError('BadRequest', text, { params: { value: long } }).message.includes(long));
 });

@@ -175,6 +175,8 @@ export function unescapeToken(token: string): string {
 
 /** What an error carries besides its text: members of the problem document, and what is not part of that. */
 interface ErrorDetails extends ProblemMembers {
+  /** What stands for `{name}` in the text. */
+  params?: Parameters;
   cause?: unknown;
   /** Store revision that the answer reflects, for the header `Kindred-Revision`. */
   revision?: number;
@@ -191,7 +193,7 @@ export interface KindredError extends Readonly<ProblemMembers> {}
  *
  * @example
  * ```ts
- * throw new KindredError('NotFound', 'There is no shelf "{shelf}"', { shelf: 'poetry' });
+ * throw new KindredError('NotFound', 'There is no shelf "{shelf}"', { params: { shelf: 'poetry' } });
  * ```
  */
 // biome-ignore lint/suspicious/noUnsafeDeclarationMerging: the constructor assigns the members, and not every error has all.
@@ -208,17 +210,10 @@ export class KindredError extends Error {
 
   /**
    * @param text in every language, or one text for all of them
-   * @param params what stands for `{name}` in it
-   * @param more may stand in `details` too
+   * @param details parameters of the text, members of the problem document, the cause and what the answer's head carries
    */
-  constructor(
-    code: ErrorCode,
-    text: Text | string,
-    params: Parameters = {},
-    details: ErrorDetails = {},
-    more: Pick<ErrorDetails, 'cause' | 'revision' | 'headers'> = {},
-  ) {
-    const { cause, revision, headers, ...members } = { ...details, ...more };
+  constructor(code: ErrorCode, text: Text | string, details: ErrorDetails = {}) {
+    const { params = {}, cause, revision, headers, ...members } = details;
     const texts = typeof text === 'string' ? { en: text, zh: text } : text;
     // What a developer or an operator did is told in full.
     const shown = errorCodes[code].status < 500 ? shortened(params) : params;
@@ -355,7 +350,7 @@ export function invalid(errors: readonly Violation[] | Violations, text = invali
     ...(first && violationText(first)),
   };
   const members = { errors: listed, ...(count > listed.length && { omitted: count - listed.length }) };
-  return new KindredError('Invalid', text, params, members);
+  return new KindredError('Invalid', text, { params, ...members });
 }
 
 function violationsOf(errors: readonly Violation[]): Violations {

@@ -85,8 +85,10 @@ export class Types {
     );
     if (found) return found;
     throw new KindredError('NotFound', localized('The service has no model {kind} ({apiVersion})'), {
-      kind,
-      apiVersion,
+      params: {
+        kind,
+        apiVersion,
+      },
     });
   }
 
@@ -151,7 +153,7 @@ export class Types {
     if (found.length > 1) {
       throw new UsageError(`"${text}" is in several groups: ${found.map(({ label }) => label).join(', ')}`);
     }
-    throw new KindredError('NotFound', unknownText, { text, ...(await this.#others(text)) });
+    throw new KindredError('NotFound', unknownText, { params: { text, ...(await this.#others(text)) } });
   }
 
   /** What could have been meant, and what there is: discovery shows a caller what the caller may use. */

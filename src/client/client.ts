@@ -305,7 +305,10 @@ class HttpClient implements KindredClient {
 
   #differs(type: ModelType, name: string, current: number, version: number): KindredError {
     const { kind } = gvkOf(type);
-    return new KindredError('VersionConflict', differs, { kind, name, current, version }, { currentVersion: current });
+    return new KindredError('VersionConflict', differs, {
+      params: { kind, name, current, version },
+      currentVersion: current,
+    });
   }
 }
 
@@ -333,7 +336,8 @@ function listPath(type: ModelType): string {
 
 function objectPath(type: ModelType, name: string): string {
   // In a URL these are no names: they lead to other paths.
-  if (['', '.', '..'].includes(name)) throw new KindredError('NotFound', absent, { kind: gvkOf(type).kind, name });
+  if (['', '.', '..'].includes(name))
+    throw new KindredError('NotFound', absent, { params: { kind: gvkOf(type).kind, name } });
   return `${listPath(type)}/${encodeURIComponent(name)}`;
 }
 

@@ -137,13 +137,10 @@ export class Connection {
       if (error instanceof KindredError) throw error;
       // A write may have been applied when the connection broke after the request left.
       const sent = isWrite && !neverConnected(error);
-      throw new KindredError(
-        sent ? 'UnknownOutcome' : 'NotReady',
-        sent ? broken : unreachable,
-        { url: this.url, reason: reasonOf(error) },
-        {},
-        { cause: error },
-      );
+      throw new KindredError(sent ? 'UnknownOutcome' : 'NotReady', sent ? broken : unreachable, {
+        params: { url: this.url, reason: reasonOf(error) },
+        cause: error,
+      });
     } finally {
       silence.end();
     }
@@ -193,13 +190,10 @@ export class Connection {
 
   /** The error for a body that ended early. */
   broken(error: unknown, written = false): KindredError {
-    return new KindredError(
-      written ? 'UnknownOutcome' : 'NotReady',
-      broken,
-      { url: this.url, reason: reasonOf(error) },
-      {},
-      { cause: error },
-    );
+    return new KindredError(written ? 'UnknownOutcome' : 'NotReady', broken, {
+      params: { url: this.url, reason: reasonOf(error) },
+      cause: error,
+    });
   }
 }
 
@@ -214,9 +208,7 @@ export function errorFrom(
   return new KindredError(
     known(code) ? code : fallback,
     { en: text, zh: text },
-    {},
-    members as ProblemMembers,
-    headers && { headers },
+    { ...(members as ProblemMembers), ...(headers && { headers }) },
   );
 }
 
@@ -234,13 +226,10 @@ async function errorOf(response: Response, url: string, isWrite: boolean): Promi
 function notOurs(response: Response, url: string, isWrite: boolean): KindredError {
   const type = response.headers.get('content-type') ?? 'no content type';
   const headers = waitOf(response);
-  return new KindredError(
-    foreignCode(response, isWrite),
-    unexpected,
-    { url, status: response.status, type },
-    {},
-    headers && { headers },
-  );
+  return new KindredError(foreignCode(response, isWrite), unexpected, {
+    params: { url, status: response.status, type },
+    ...(headers && { headers }),
+  });
 }
 
 function waitOf(response: Response): Readonly<Record<string, string>> | undefined {

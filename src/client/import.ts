@@ -156,7 +156,7 @@ class Line {
     if (!this.unsure || error.code === 'UnknownOutcome') return this.refuse(error);
     const { name } = this;
     const text = name === undefined ? texts.lost : texts.gone;
-    this.refuse(new KindredError('UnknownOutcome', text, { name, reason: error.message }, { cause: error }));
+    this.refuse(new KindredError('UnknownOutcome', text, { params: { name, reason: error.message }, cause: error }));
   }
 }
 
@@ -254,7 +254,7 @@ class Bulk {
     if (error.code === 'UnknownOutcome') {
       line.unsure = true;
       if (line.isRepeatable) return error;
-      line.giveUp(new KindredError('UnknownOutcome', texts.lost, { reason: error.message }, { cause: error }));
+      line.giveUp(new KindredError('UnknownOutcome', texts.lost, { params: { reason: error.message }, cause: error }));
     } else if (line.unsure && error.code === 'AlreadyExists') taken.push(line);
     else if (saysNotStored.has(error.status)) line.refuse(error);
     else line.giveUp(error);
@@ -294,7 +294,7 @@ class Bulk {
       } else {
         const isChanged = (found.metadata?.version ?? 0) > 0;
         const exists: Text = isChanged ? texts.changed : { en: 'There is a "{name}" already', zh: '"{name}" 已存在' };
-        line.refuse(new KindredError('AlreadyExists', exists, { name }));
+        line.refuse(new KindredError('AlreadyExists', exists, { params: { name } }));
       }
     }
     return failure;

@@ -176,7 +176,7 @@ function addTerms(condition: Condition, negated: boolean, fields: string[], labe
       fields.push(`${data.field}${textOperators[data.op]}${quoted(data.text)}`);
       return;
   }
-  throw new KindredError('InvalidSelector', notSelectable, { op: negated ? `not(${data.op})` : data.op });
+  throw new KindredError('InvalidSelector', notSelectable, { params: { op: negated ? `not(${data.op})` : data.op } });
 }
 
 const textOperators = { startsWith: '^=', endsWith: '$=', contains: '*=' } as const;

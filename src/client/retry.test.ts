@@ -176,14 +176,14 @@ test('waits double up to the longest one, with jitter, on top of what the servic
     [100, 200, 400, 800, 1_000, 1_000],
   );
   assert.equal(waitAfter(1, { ...options, random: () => 0 }), 50);
-  const error = new KindredError('NotReady', { en: '', zh: '' }, {}, { headers: { 'Retry-After': '3' } });
+  const error = new KindredError('NotReady', { en: '', zh: '' }, { headers: { 'Retry-After': '3' } });
   assert.equal(waitAfter(1, options, error), 3_100);
 });
 
 test('Retry-After is seconds or a date', () => {
   const now = Date.parse('2026-01-01T00:00:00Z');
   const after = (text: string) =>
-    retryAfterOf(new KindredError('NotReady', { en: '', zh: '' }, {}, { headers: { 'retry-after': text } }), now);
+    retryAfterOf(new KindredError('NotReady', { en: '', zh: '' }, { headers: { 'retry-after': text } }), now);
   assert.deepEqual(
     ['0', '7', 'Thu, 01 Jan 2026 00:00:05 GMT', 'Wed, 31 Dec 2025 00:00:00 GMT', 'soon'].map(after),
     [0, 7_000, 5_000, 0, 0],

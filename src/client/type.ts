@@ -19,6 +19,6 @@ export function gvkOf(type: ModelType): GVKAttributes {
     Record<symbol, GVKAttributes>
   >;
   const gvk = declared?.gvk ?? declared?.[metadataKey]?.[gvkKey];
-  if (!gvk) throw new KindredError('InvalidModel', notAModel, { value: String(declared?.name ?? type) });
+  if (!gvk) throw new KindredError('InvalidModel', notAModel, { params: { value: String(declared?.name ?? type) } });
   return gvk;
 }

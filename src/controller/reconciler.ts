@@ -43,7 +43,7 @@ export class Result {
   /** Called again after so many milliseconds, without a number after the next delay of the back-off. Throws `InvalidPlugin` for a negative number. */
   static requeue(afterMs?: number): Result {
     if (afterMs !== undefined && !(Number.isFinite(afterMs) && afterMs >= 0)) {
-      throw new KindredError('InvalidPlugin', delayText, { value: String(afterMs) });
+      throw new KindredError('InvalidPlugin', delayText, { params: { value: String(afterMs) } });
     }
     return new Result(true, afterMs);
   }
@@ -146,7 +146,7 @@ export class ControllerBuilder<T = any> {
   /** For metrics, logs and the lease; unique in a plugin. Default: the model's plural. */
   name(name: string): this {
     if (typeof name !== 'string' || !isName(name))
-      throw new KindredError('InvalidPlugin', texts.name, { value: String(name) });
+      throw new KindredError('InvalidPlugin', texts.name, { params: { value: String(name) } });
     this.#name = name;
     return this;
   }
@@ -165,7 +165,8 @@ export class ControllerBuilder<T = any> {
 
   /** How many names are worked on at once; default 1. */
   workerCount(n: number): this {
-    if (!Number.isInteger(n) || n < 1) throw new KindredError('InvalidPlugin', texts.workers, { value: String(n) });
+    if (!Number.isInteger(n) || n < 1)
+      throw new KindredError('InvalidPlugin', texts.workers, { params: { value: String(n) } });
     this.#workerCount = n;
     return this;
   }
@@ -213,7 +214,7 @@ export class ControllerBuilder<T = any> {
     if (this.#type === undefined) throw new KindredError('InvalidPlugin', texts.noModel);
     const minDelay = this.#minDelay ?? Math.min(5, this.#maxDelay);
     if (minDelay > this.#maxDelay) {
-      throw new KindredError('InvalidPlugin', texts.delays, { minDelay, maxDelay: this.#maxDelay });
+      throw new KindredError('InvalidPlugin', texts.delays, { params: { minDelay, maxDelay: this.#maxDelay } });
     }
     const spec: ControllerSpec = {
       name: this.#name ?? '',
@@ -235,12 +236,12 @@ export class ControllerBuilder<T = any> {
 
 function milliseconds(member: string, value: number): number {
   if (Number.isFinite(value) && value > 0) return value;
-  throw new KindredError('InvalidPlugin', texts.milliseconds, { member, value: String(value) });
+  throw new KindredError('InvalidPlugin', texts.milliseconds, { params: { member, value: String(value) } });
 }
 
 function fn<F>(member: string, value: F): F {
   if (typeof value === 'function') return value;
-  throw new KindredError('InvalidPlugin', texts.method, { member });
+  throw new KindredError('InvalidPlugin', texts.method, { params: { member } });
 }
 
 const noReconciler = localized(

@@ -219,7 +219,7 @@ export class ServiceRoutes {
       exchange.sendJson(200, { status, ...details });
       return;
     }
-    exchange.fail(new KindredError('NotReady', readinessTexts[status], {}, details));
+    exchange.fail(new KindredError('NotReady', readinessTexts[status], details));
   }
 }
 

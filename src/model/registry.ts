@@ -193,5 +193,5 @@ export class SchemeRegistry {
 }
 
 function notRegistered(model: string): never {
-  throw new KindredError('NotFound', localized('{model} is not registered'), { model });
+  throw new KindredError('NotFound', localized('{model} is not registered'), { params: { model } });
 }

@@ -32,12 +32,11 @@ export class Starting {
   assertDone(plugin: string): void {
     const progress = this.#plugins.get(plugin)?.();
     if (progress === undefined) return;
-    throw new KindredError(
-      'NotReady',
-      text,
-      { plugin },
-      { progress, plugins: [{ name: plugin, state: 'STARTING' }] },
-      { headers: { 'Retry-After': '1' } },
-    );
+    throw new KindredError('NotReady', text, {
+      params: { plugin },
+      progress,
+      plugins: [{ name: plugin, state: 'STARTING' }],
+      headers: { 'Retry-After': '1' },
+    });
   }
 }

@@ -228,7 +228,7 @@ export class PluginHost {
   /** Stops the plugin, loads its code anew and starts it, if it is enabled; resolves when that is done. */
   async reload(name: string): Promise<void> {
     const plugin = this.#plugins.get(name);
-    if (!plugin) throw new KindredError('NotFound', texts.unknown, { name });
+    if (!plugin) throw new KindredError('NotFound', texts.unknown, { params: { name } });
     plugin.work = plugin.work.then(async () => {
       if (plugin.instance) await this.#stopPlugin(plugin);
     });

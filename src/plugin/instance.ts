@@ -198,7 +198,7 @@ export class PluginInstance {
     await this.#stopControllers(milliseconds / 2);
     await this.#callStop(milliseconds / 2);
     this.#alive = false;
-    this.#ending.reject(new KindredError('InvalidPlugin', texts.ended, { plugin: this.#name }));
+    this.#ending.reject(new KindredError('InvalidPlugin', texts.ended, { params: { plugin: this.#name } }));
     this.#stopListening();
     this.#dependencies.authenticators.remove(this.#name);
   }
@@ -373,7 +373,7 @@ export class PluginInstance {
   }
 
   #assertAlive(): void {
-    if (!this.#alive) throw new KindredError('InvalidPlugin', texts.ended, { plugin: this.#name });
+    if (!this.#alive) throw new KindredError('InvalidPlugin', texts.ended, { params: { plugin: this.#name } });
   }
 
   #registerController(reconciler: Reconciler): void {
@@ -382,7 +382,7 @@ export class PluginInstance {
     const plural = this.#dependencies.registry.schemeOf(spec.type).plural;
     const isTaken = (name: string) => this.#controllers.some((one) => one.spec.name === name);
     if (spec.named && isTaken(spec.name))
-      throw new KindredError('InvalidPlugin', texts.controllerTwice, { name: spec.name });
+      throw new KindredError('InvalidPlugin', texts.controllerTwice, { params: { name: spec.name } });
     let name = spec.named ? spec.name : plural;
     for (let n = 2; !spec.named && isTaken(name); n += 1) name = `${plural}-${n}`;
     const registered: Registered = {

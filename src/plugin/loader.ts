@@ -59,7 +59,7 @@ export function findPackage(source: string, base: string): string {
     if (dirname(at) === at) break;
   }
   if (existsSync(folder)) return realpathSync(folder);
-  throw new KindredError('InvalidPlugin', texts.noPackage, { source });
+  throw new KindredError('InvalidPlugin', texts.noPackage, { params: { source } });
 }
 
 type Transform = (source: string, file: string) => string;
@@ -134,7 +134,7 @@ export class PluginLoader {
       return found;
     } catch (cause) {
       const reason = (cause as Error).message.split('\n')[0];
-      throw new KindredError('InvalidPlugin', texts.noEntry, { folder, reason }, { cause });
+      throw new KindredError('InvalidPlugin', texts.noEntry, { params: { folder, reason }, cause });
     }
   }
 

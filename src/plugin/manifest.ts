@@ -49,13 +49,16 @@ export async function readManifest(folder: string): Promise<Manifest> {
   } catch (cause) {
     const reason =
       (cause as NodeJS.ErrnoException).code === 'ENOENT' ? 'there is no such file' : (cause as Error).message;
-    throw new KindredError('InvalidPlugin', texts.unreadable, { file, reason }, { cause });
+    throw new KindredError('InvalidPlugin', texts.unreadable, { params: { file, reason }, cause });
   }
   let content: unknown;
   try {
     content = JSON.parse(text);
   } catch (cause) {
-    throw new KindredError('InvalidPlugin', texts.notJson, { file, reason: (cause as Error).message }, { cause });
+    throw new KindredError('InvalidPlugin', texts.notJson, {
+      params: { file, reason: (cause as Error).message },
+      cause,
+    });
   }
   return parseManifest(content, file);
 }
@@ -63,7 +66,7 @@ export async function readManifest(folder: string): Promise<Manifest> {
 /** @throws InvalidPlugin naming the member */
 export function parseManifest(content: unknown, file: string): Manifest {
   const refuse = (member: string, expected: string): never => {
-    throw new KindredError('InvalidPlugin', texts.type, { file, member, expected });
+    throw new KindredError('InvalidPlugin', texts.type, { params: { file, member, expected } });
   };
   if (!isRecord(content)) return refuse('', 'an object');
   const packageName = typeof content.name === 'string' && content.name !== '' ? content.name : refuse('name', 'a text');
@@ -74,7 +77,7 @@ export function parseManifest(content: unknown, file: string): Manifest {
   if (own.name !== undefined && typeof own.name !== 'string') return refuse('kindred.name', 'a text');
   const name = own.name ?? nameFromPackage(packageName);
   if (name.length > nameLimit || !isName(name))
-    throw new KindredError('InvalidPlugin', texts.pluginName, { file, value: name });
+    throw new KindredError('InvalidPlugin', texts.pluginName, { params: { file, value: name } });
   const displayName = own.displayName ?? name;
   if (typeof displayName !== 'string') return refuse('kindred.displayName', 'a text');
   const enabled = own.enabled ?? true;
@@ -115,7 +118,7 @@ export function nameFromPackage(packageName: string): string {
 /** @throws InvalidPlugin when the plugin was made for another version of the service */
 export function checkEngine(manifest: Manifest, version: string): void {
   if (manifest.engine === undefined || satisfies(version, manifest.engine)) return;
-  throw new KindredError('InvalidPlugin', texts.engine, { range: manifest.engine, version });
+  throw new KindredError('InvalidPlugin', texts.engine, { params: { range: manifest.engine, version } });
 }
 
 /** Pre-releases count as the versions they lead to. */

@@ -103,7 +103,8 @@ const notAPlugin = localized(
 export function instantiate(exported: unknown, context: PluginContext): { start(): unknown; stop(): unknown } {
   // A CommonJS package that was compiled from ES modules has its default export one level down.
   const candidate = isPlugin(exported) ? exported : (exported as { default?: unknown } | undefined)?.default;
-  if (!isPlugin(candidate)) throw new KindredError('InvalidPlugin', notAPlugin, { value: described(exported) });
+  if (!isPlugin(candidate))
+    throw new KindredError('InvalidPlugin', notAPlugin, { params: { value: described(exported) } });
   if (typeof candidate !== 'function') {
     const { start, stop } = candidate as unknown as PluginFunctions;
     return { start: () => start(context), stop: () => stop?.(context) };

@@ -106,7 +106,7 @@ function refuse({ file }: { readonly file: string }, line: number, text: Text, p
     en: `${file}:${line}: ${formatText(text, params, 'en')}`,
     zh: `${file}:${line}：${formatText(text, params, 'zh')}`,
   };
-  throw new KindredError('InvalidPlugin', at, {}, { line });
+  throw new KindredError('InvalidPlugin', at, { line });
 }
 
 /** @throws InvalidPlugin with file, line and reason */

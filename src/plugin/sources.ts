@@ -24,7 +24,7 @@ export async function findSources(
 ): Promise<(string | CodePlugin)[]> {
   if (folder === undefined) return [...named];
   const names = await readdir(resolve(base, folder)).catch((cause: Error) => {
-    throw new KindredError('InvalidPlugin', noFolder, { folder, reason: cause.message }, { cause });
+    throw new KindredError('InvalidPlugin', noFolder, { params: { folder, reason: cause.message }, cause });
   });
   const paths = names.sort().map((name) => join(resolve(base, folder), name));
   return [...named, ...paths.filter((path) => existsSync(join(path, 'package.json')))];

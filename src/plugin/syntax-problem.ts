@@ -34,7 +34,7 @@ export function syntaxProblem(error: unknown, { file, dev, transforms }: Compila
   const { message, stack = '' } = error as Error;
   const reason = message.split('\n')[0]!;
   const refused = (text: Text, params: { place: string; reason: string }) =>
-    new KindredError('InvalidPlugin', text, params, { cause: error });
+    new KindredError('InvalidPlugin', text, { params, cause: error });
   const place = placeIn(stack);
   const isCompiled = stack.includes('compileSourceTextModule');
   // Code of the plugin may throw one too, of JSON.parse for example.
@@ -54,7 +54,7 @@ export function transformProblem(error: unknown, file: string): unknown {
   const [first] = (error as { errors?: { text: string; location?: { line: number } | null }[] }).errors ?? [];
   if (!first) return error;
   const place = first.location ? `${file}:${first.location.line}` : file;
-  return new KindredError('InvalidPlugin', texts.syntax, { place, reason: first.text }, { cause: error });
+  return new KindredError('InvalidPlugin', texts.syntax, { params: { place, reason: first.text }, cause: error });
 }
 
 /** `file:line` in front of the stack, where Node.js says it. */

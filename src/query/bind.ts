@@ -70,7 +70,7 @@ export function bind(condition: Condition, definitions: readonly IndexDefinition
 
   function bound(condition: Condition, depth: number): Bound {
     if (depth > maxDepth || --left < 0)
-      throw new KindredError('InvalidSelector', texts.size, { maxConditions, maxDepth });
+      throw new KindredError('InvalidSelector', texts.size, { params: { maxConditions, maxDepth } });
     const data = dataOf(condition);
     switch (data.op) {
       case 'all':
@@ -130,7 +130,7 @@ export function bind(condition: Condition, definitions: readonly IndexDefinition
       }
       default: {
         const { op } = condition;
-        throw new KindredError('InvalidSelector', texts.unknown, { op });
+        throw new KindredError('InvalidSelector', texts.unknown, { params: { op } });
       }
     }
   }
@@ -141,7 +141,7 @@ export function bind(condition: Condition, definitions: readonly IndexDefinition
     const allowed = fieldNames(definitions);
     const list = allowed.join(', ');
     const members = { ...source, expected: `one of ${list}`, allowed };
-    throw new KindredError('InvalidSelector', texts.field, { field: name, allowed: list }, members);
+    throw new KindredError('InvalidSelector', texts.field, { params: { field: name, allowed: list }, ...members });
   }
 
   return bound(condition, 0);
@@ -163,13 +163,13 @@ function keyOf(codec: KeyCodec, value: unknown, field: string, source: Source | 
     const problem = messageOf(error);
     if (source)
       throw invalidTerm(source, { en: problem.replace(/^expected /, ''), zh: keyNames[codec.type] ?? problem });
-    throw new KindredError('InvalidSelector', texts.value, { field, problem }, {}, { cause: error });
+    throw new KindredError('InvalidSelector', texts.value, { params: { field, problem }, cause: error });
   }
 }
 
 function notText(field: string, codec: KeyCodec, source: Source | undefined): never {
   const members = { ...source, expected: 'an index of strings' };
-  throw new KindredError('InvalidSelector', texts.text, { field, type: codec.type }, members);
+  throw new KindredError('InvalidSelector', texts.text, { params: { field, type: codec.type }, ...members });
 }
 
 function single(key: unknown): KeyRange {
@@ -232,7 +232,7 @@ export function numberSort(terms: readonly SortTerm[], definitions: readonly Ind
       const allowed = fieldNames(definitions);
       const params = { field: name, allowed: allowed.join(', ') };
       const text = isUnknown ? texts.sortField : texts.sortTwice;
-      throw new KindredError('InvalidParameter', text, params, { parameter: 'sort', allowed });
+      throw new KindredError('InvalidParameter', text, { params, parameter: 'sort', allowed });
     }
     const order = direction ?? (fieldAt(definitions, field).order === 'DESC' ? 'desc' : 'asc');
     keys.push({ field, descending: order === 'desc' });

@@ -53,7 +53,7 @@ const texts = {
 } satisfies Record<string, Text>;
 
 function refuse(text: Text, parameter: string, params: Parameters = {}, members: ProblemMembers = {}): never {
-  throw new KindredError('InvalidParameter', text, { parameter, ...params }, { parameter, ...members });
+  throw new KindredError('InvalidParameter', text, { params: { parameter, ...params }, parameter, ...members });
 }
 
 /**

@@ -123,7 +123,7 @@ export class PageRequest {
   static of(page: number, size: number, sort: Sort | string = []): PageRequest {
     for (const [parameter, value] of Object.entries({ page, size })) {
       if (!Number.isSafeInteger(value) || value < 1)
-        throw new KindredError('InvalidParameter', notWhole, { parameter, value }, { parameter });
+        throw new KindredError('InvalidParameter', notWhole, { params: { parameter, value }, parameter });
     }
     return new PageRequest(page, size, typeof sort === 'string' ? [sort] : sort);
   }

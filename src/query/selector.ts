@@ -41,7 +41,7 @@ export function invalidTerm(source: Source, expected: Text): KindredError {
     en: malformed.en.replace('{expected}', () => expected.en),
     zh: malformed.zh.replace('{expected}', () => expected.zh),
   };
-  return new KindredError('InvalidSelector', text, { term, column }, { term, column, expected: expected.en });
+  return new KindredError('InvalidSelector', text, { params: { term, column }, term, column, expected: expected.en });
 }
 
 /** The same in every language. */

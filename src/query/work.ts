@@ -69,12 +69,9 @@ export class Work {
   }
 
   fail(): never {
-    throw new KindredError(
-      'QueryLimit',
-      text,
-      { limit: this.#limits.timeLimit },
-      {},
-      { headers: { 'retry-after': '1' } },
-    );
+    throw new KindredError('QueryLimit', text, {
+      params: { limit: this.#limits.timeLimit },
+      headers: { 'retry-after': '1' },
+    });
   }
 }

@@ -69,7 +69,7 @@ export function createLocalClient(dependencies: LocalClientDependencies): Extens
       name: name ? ` "${name}"` : '',
       reason: decision.reason,
     };
-    throw new KindredError('Forbidden', forbidden, params);
+    throw new KindredError('Forbidden', forbidden, { params });
   }
 
   const mayGet =
@@ -193,7 +193,7 @@ export function createLocalClient(dependencies: LocalClientDependencies): Extens
       const names = seenNames(listed, watched);
       const { since } = options;
       if (since !== undefined && !/^\d+$/.test(since)) {
-        throw new KindredError('InvalidParameter', invalidRevision, { value: since }, { parameter: 'since' });
+        throw new KindredError('InvalidParameter', invalidRevision, { params: { value: since }, parameter: 'since' });
       }
       const sink = new QueueSink();
       const watch = await resources.watches.open(
@@ -322,7 +322,7 @@ function plain(object: unknown): unknown {
     return JSON.parse(JSON.stringify(object) ?? 'null');
   } catch (cause) {
     const params = { reason: messageOf(cause) };
-    throw new KindredError('Invalid', notJson, params, { errors: [violation('', 'type', notJson, params)] }, { cause });
+    throw new KindredError('Invalid', notJson, { params, errors: [violation('', 'type', notJson, params)], cause });
   }
 }
 

@@ -285,7 +285,7 @@ export class Feed {
   async #inTime<T>(work: Promise<T>): Promise<T> {
     const { promise: late, reject } = Promise.withResolvers<never>();
     const cancel = this.#timers.after(currentTimeout, () => {
-      reject(new KindredError('NotReady', behind, {}, {}, { headers: { 'retry-after': '1' } }));
+      reject(new KindredError('NotReady', behind, { headers: { 'retry-after': '1' } }));
     });
     try {
       return await Promise.race([work, late]);

@@ -33,7 +33,8 @@ export function checkPatch(
 ): void {
   if (!resource.hidesValues || !Array.isArray(patch)) return;
   const operation = patch.findIndex(readsValue);
-  if (operation >= 0 && !mayGet(name)) throw new KindredError('Forbidden', reads, { operation, name }, { operation });
+  if (operation >= 0 && !mayGet(name))
+    throw new KindredError('Forbidden', reads, { params: { operation, name }, operation });
 }
 
 /** What is no operation is refused later, for what it is. */

@@ -31,7 +31,7 @@ export interface Incoming {
  */
 export function incoming(body: unknown, apiVersion: string, kind: string): Incoming {
   if (!isObject(body))
-    throw new KindredError('Invalid', texts.notAnObject, {}, { errors: [violation('', 'type', texts.notAnObject)] });
+    throw new KindredError('Invalid', texts.notAnObject, { errors: [violation('', 'type', texts.notAnObject)] });
   const violations = new Violations();
   for (const [member, expected] of [
     ['apiVersion', apiVersion],
@@ -116,7 +116,8 @@ export function checkDeleting(stored: ExtensionObject, next: ExtensionObject): v
     if (member === 'status' || member === 'metadata' || member === 'apiVersion') continue;
     if (!isEqual(stored[member], next[member])) what ??= member;
   }
-  if (what !== undefined) throw new KindredError('Deleting', texts.deleting, { name: stored.metadata.name, what });
+  if (what !== undefined)
+    throw new KindredError('Deleting', texts.deleting, { params: { name: stored.metadata.name, what } });
 }
 
 /** True when nothing but finalizers went: such an update needs no valid object. */

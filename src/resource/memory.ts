@@ -82,11 +82,11 @@ export class ModelMemory {
   assertReady(): void {
     if (this.#isReady) return;
     const { kind } = this.model;
-    if (this.#isClosed) throw new KindredError('NotFound', texts.unregistered, { kind });
+    if (this.#isClosed) throw new KindredError('NotFound', texts.unregistered, { params: { kind } });
     const progress = this.#progress;
     const percent = Math.floor(progress * 100);
     const headers = { 'retry-after': '1' };
-    throw new KindredError('NotReady', texts.building, { kind, percent }, { progress }, { headers });
+    throw new KindredError('NotReady', texts.building, { params: { kind, percent }, progress, headers });
   }
 
   state(): { state: 'building' | 'ready' | 'degraded'; progress: number; problems: Problem[] } {

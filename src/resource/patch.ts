@@ -50,7 +50,7 @@ export function checkExtent(object: object, { members: maxMembers, containers: m
   let containers = 0;
   const count = (value: object): void => {
     if (++containers > maxContainers) {
-      throw new KindredError('PayloadTooLarge', texts.containers, { limit: maxContainers });
+      throw new KindredError('PayloadTooLarge', texts.containers, { params: { limit: maxContainers } });
     }
     if (Array.isArray(value)) {
       for (let i = 0; i < value.length; i++) {
@@ -60,7 +60,8 @@ export function checkExtent(object: object, { members: maxMembers, containers: m
       return;
     }
     for (const name in value) {
-      if (++members > maxMembers) throw new KindredError('PayloadTooLarge', texts.members, { limit: maxMembers });
+      if (++members > maxMembers)
+        throw new KindredError('PayloadTooLarge', texts.members, { params: { limit: maxMembers } });
       const member = (value as Record<string, unknown>)[name];
       if (typeof member === 'object' && member !== null) count(member);
     }
@@ -82,12 +83,9 @@ export function mergePatch(target: unknown, patch: unknown): unknown {
 /** @throws Invalid when the patch is no object */
 export function checkMergePatch(patch: unknown): asserts patch is Record<string, unknown> {
   if (isObject(patch)) return;
-  throw new KindredError(
-    'Invalid',
-    texts.mergeNotAnObject,
-    {},
-    { errors: [violation('', 'type', texts.mergeNotAnObject)] },
-  );
+  throw new KindredError('Invalid', texts.mergeNotAnObject, {
+    errors: [violation('', 'type', texts.mergeNotAnObject)],
+  });
 }
 
 const operationNames = new Set(['add', 'remove', 'replace', 'move', 'copy', 'test']);
@@ -102,7 +100,7 @@ interface Operation {
 
 function checkOperation(operation: unknown, index: number): void {
   const refuse = (text: (typeof texts)['badPointer'], params: object): never => {
-    throw new KindredError('BadRequest', text, { index, ...params }, { operation: index });
+    throw new KindredError('BadRequest', text, { params: { index, ...params }, operation: index });
   };
   if (!isObject(operation)) return refuse(texts.notAnOperation, {});
   const { op, path, from } = operation;
@@ -131,7 +129,7 @@ export class JsonPatch {
     if (!Array.isArray(patch)) throw new KindredError('BadRequest', texts.notAList);
     if (patch.length > limits.operations) {
       const counts = { limit: limits.operations, count: patch.length };
-      throw new KindredError('BadRequest', texts.tooMany, counts, { operation: limits.operations });
+      throw new KindredError('BadRequest', texts.tooMany, { params: counts, operation: limits.operations });
     }
     patch.forEach(checkOperation);
     this.#operations = patch as Operation[];
@@ -184,12 +182,10 @@ export class JsonPatch {
   #test(path: string, value: unknown): void {
     const found = this.#find(path);
     if (found && isEqual(found.value, value)) return;
-    throw new KindredError(
-      'PatchTestFailed',
-      texts.testFailed,
-      { index: this.#index, path },
-      { operation: this.#index },
-    );
+    throw new KindredError('PatchTestFailed', texts.testFailed, {
+      params: { index: this.#index, path },
+      operation: this.#index,
+    });
   }
 
   /** A copy of a value that the object is to take, charged to the growth that one patch may cause. */
@@ -198,7 +194,7 @@ export class JsonPatch {
     this.#growth -= Buffer.byteLength(text);
     if (this.#growth < 0) {
       const { growth: limit } = this.#limits;
-      throw new KindredError('PayloadTooLarge', texts.grows, { limit }, { operation: this.#index });
+      throw new KindredError('PayloadTooLarge', texts.grows, { params: { limit }, operation: this.#index });
     }
     return JSON.parse(text) as unknown;
   }
@@ -207,7 +203,7 @@ export class JsonPatch {
     this.#work -= count;
     if (this.#work >= 0) return;
     const params = { index: this.#index, limit: workLimit };
-    throw new KindredError('PayloadTooLarge', texts.work, params, { operation: this.#index });
+    throw new KindredError('PayloadTooLarge', texts.work, { params, operation: this.#index });
   }
 
   #checkDepth(path: string, value: unknown): void {
@@ -215,7 +211,7 @@ export class JsonPatch {
     if (tokensOf(path).length + this.#depthOf(value) <= depth) return;
     const params = { index: this.#index, limit: depth, path };
     const errors = [violation(path, 'depth', texts.deep, params)];
-    throw new KindredError('Invalid', texts.deep, params, { operation: this.#index, errors });
+    throw new KindredError('Invalid', texts.deep, { params, operation: this.#index, errors });
   }
 
   #add(path: string, value: unknown): void {
@@ -256,7 +252,7 @@ export class JsonPatch {
   #remove(path: string): void {
     if (path === '') {
       const errors = [violation('', 'path', texts.root, { index: this.#index })];
-      throw new KindredError('Invalid', texts.root, { index: this.#index }, { operation: this.#index, errors });
+      throw new KindredError('Invalid', texts.root, { params: { index: this.#index }, operation: this.#index, errors });
     }
     this.#require(path);
     const { parent, token } = this.#parent(path);
@@ -301,13 +297,13 @@ export class JsonPatch {
   #arrayIndex(token: string, path: string): number {
     if (/^(?:0|[1-9]\d*)$/.test(token)) return Number(token);
     const members = { operation: this.#index };
-    throw new KindredError('BadRequest', texts.badIndex, { index: this.#index, token, path }, members);
+    throw new KindredError('BadRequest', texts.badIndex, { params: { index: this.#index, token, path }, ...members });
   }
 
   #absent(path: string): never {
     const params = { index: this.#index, path };
     const errors = [violation(path, 'path', texts.missing, params)];
-    throw new KindredError('Invalid', texts.missing, params, { operation: this.#index, errors });
+    throw new KindredError('Invalid', texts.missing, { params, operation: this.#index, errors });
   }
 }
 

@@ -105,7 +105,7 @@ export class ObjectReader {
     if (monotonicNow() - since < limits.queryTimeout) return since;
     const { group, kind } = this.#memory.model.scheme.groupVersionKind;
     logger.error({ group, kind, applied: this.#feed.applied, seen }, 'What is stored differs from the indexes');
-    throw new KindredError('NotReady', texts.differs, { kind });
+    throw new KindredError('NotReady', texts.differs, { params: { kind } });
   }
 
   #readRow(
@@ -132,6 +132,6 @@ export class ObjectReader {
 
   #absent(name: string): KindredError {
     const { kind } = this.#memory.model;
-    return new KindredError('NotFound', texts.absent, { kind, name }, {}, { revision: this.#feed.applied });
+    return new KindredError('NotFound', texts.absent, { params: { kind, name }, revision: this.#feed.applied });
   }
 }

@@ -113,7 +113,7 @@ export class ResourceRegistry {
     const resource = this.#byScheme.get(scheme);
     if (resource) return resource;
     const { group, version, kind } = scheme.groupVersionKind;
-    throw new KindredError('NotFound', notRegistered, { kind, version: `${group}/${version}` });
+    throw new KindredError('NotFound', notRegistered, { params: { kind, version: `${group}/${version}` } });
   }
 
   find(group: string, version: string, plural: string): ModelResource | undefined {

@@ -344,7 +344,7 @@ export class ModelResource {
     const { lengths } = this.memory.index;
     let bytes = 0;
     for (let i = 0; i < slots.length; i++) bytes += lengths[slots[i]!]!;
-    if (bytes > limit) throw new KindredError('QueryLimit', tooLarge, { bytes, limit }, { parameter: 'size' });
+    if (bytes > limit) throw new KindredError('QueryLimit', tooLarge, { params: { bytes, limit }, parameter: 'size' });
     reserve?.(bytes);
     return bytes;
   }

@@ -160,7 +160,7 @@ export class Writer {
       if (answer && options.dryRun) return { ...answer, stored: this.#model.view(answer.stored, 'get') };
       if (answer) return { ...answer, stored: this.#model.view(answer.stored, 'created', made) };
       if (!generate || attempt === writeAttempts)
-        throw new KindredError('AlreadyExists', texts.exists, { kind: this.#model.kind, name });
+        throw new KindredError('AlreadyExists', texts.exists, { params: { kind: this.#model.kind, name } });
     }
   }
 
@@ -338,7 +338,7 @@ export class Writer {
         if (attempt > 0) await this.#dependencies.feed.newest();
         const stored = await this.#current(name);
         if (options.ifMatch && !matchesEtag(options.ifMatch, etagOf(stored), 'strong')) {
-          throw new KindredError('PreconditionFailed', texts.ifMatch, { name });
+          throw new KindredError('PreconditionFailed', texts.ifMatch, { params: { name } });
         }
         if (slice.isOver) await slice.renew();
         const computed = await compute(stored, slice);
@@ -357,7 +357,7 @@ export class Writer {
         const answer = await this.#store(stored, admitted, options, slice);
         if (answer) return { ...answer, stored: this.#model.view(answer.stored, 'get') };
       }
-      throw new KindredError('NotReady', texts.contended, { name }, {}, { headers: { 'retry-after': '1' } });
+      throw new KindredError('NotReady', texts.contended, { params: { name }, headers: { 'retry-after': '1' } });
     } finally {
       release();
     }
@@ -447,18 +447,17 @@ export class Writer {
       return result;
     }
     if (result.reason === 'fenced') {
-      throw new KindredError('NotReady', texts.fenced, { lease: write.fence?.lease ?? '' });
+      throw new KindredError('NotReady', texts.fenced, { params: { lease: write.fence?.lease ?? '' } });
     }
     if (result.reason === 'claimed') {
       const { index } = result;
       const key = keys.taken.find(({ definition, key }) => definition.name === index && key === result.key);
       const value = key ? shownValue(key) : result.key;
-      throw new KindredError(
-        'UniqueViolation',
-        texts.claimed,
-        { kind: this.#model.kind, index, value },
-        { index, value },
-      );
+      throw new KindredError('UniqueViolation', texts.claimed, {
+        params: { kind: this.#model.kind, index, value },
+        index,
+        value,
+      });
     }
     return result;
   }
@@ -577,7 +576,10 @@ export class Writer {
 
   #conflict(name: string, given: number, stored: ExtensionObject): KindredError {
     const current = stored.metadata.version ?? 0;
-    return new KindredError('VersionConflict', texts.version, { name, given, current }, { currentVersion: current });
+    return new KindredError('VersionConflict', texts.version, {
+      params: { name, given, current },
+      currentVersion: current,
+    });
   }
 
   #checkMetadata(client: Metadata, stored: Metadata | undefined, caller: Caller, found: Violations): void {
@@ -594,7 +596,8 @@ export class Writer {
     const bytes = asBuffer(encoder.encode(JSON.stringify(object)));
     const limit = this.#dependencies.limits.objectBytes;
     const { length: size } = bytes;
-    if (size > limit && size > before) throw new KindredError('PayloadTooLarge', texts.large, { size, limit });
+    if (size > limit && size > before)
+      throw new KindredError('PayloadTooLarge', texts.large, { params: { size, limit } });
     return bytes;
   }
 

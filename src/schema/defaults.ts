@@ -109,7 +109,7 @@ export class DefaultBudget {
     this.#bytes += text.length;
     const { members, growth } = this.#limits;
     if (this.#members <= members && this.#bytes <= growth) return;
-    throw new KindredError('PayloadTooLarge', tooMany, { members, growth });
+    throw new KindredError('PayloadTooLarge', tooMany, { params: { members, growth } });
   }
 }
 

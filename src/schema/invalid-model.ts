@@ -6,7 +6,7 @@ import { localized } from '../locales/localized.ts';
 
 /** Throws KindredError `InvalidModel`. */
 export function invalidModel(text: Text, params: Readonly<Record<string, unknown>> = {}): never {
-  throw new KindredError('InvalidModel', text, params);
+  throw new KindredError('InvalidModel', text, { params });
 }
 
 /** More are not looked for: a schema that contains itself has no end of them. */
@@ -21,7 +21,7 @@ class SeveralMistakes extends KindredError {
   constructor(mistakes: readonly KindredError[]) {
     const list = (locale: 'en' | 'zh') =>
       mistakes.map((one, i) => `(${i + 1}) ${String(one.problem(locale).detail)}`).join('; ');
-    super('InvalidModel', several, { count: mistakes.length, en: list('en'), zh: list('zh') });
+    super('InvalidModel', several, { params: { count: mistakes.length, en: list('en'), zh: list('zh') } });
     this.mistakes = mistakes;
   }
 }

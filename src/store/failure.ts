@@ -16,25 +16,25 @@ const retrySoon = { headers: { 'Retry-After': '1' } };
 
 /** 503: certainly not applied. */
 export function notReady(reason: string, cause?: unknown): KindredError {
-  return new KindredError('NotReady', awayText, { reason }, {}, { cause, ...retrySoon });
+  return new KindredError('NotReady', awayText, { params: { reason }, cause, ...retrySoon });
 }
 
 /** 507: not applied, and there is no room. */
 export function storageFull(reason: string, cause?: unknown): KindredError {
-  return new KindredError('StorageFull', fullText, { reason }, {}, { cause });
+  return new KindredError('StorageFull', fullText, { params: { reason }, cause });
 }
 
 /** 504: applied or not; the change log tells. */
 export function unknownOutcome(reason: string, cause?: unknown): KindredError {
-  return new KindredError('UnknownOutcome', unknownText, { reason }, {}, { cause });
+  return new KindredError('UnknownOutcome', unknownText, { params: { reason }, cause });
 }
 
 /** 410: something after `since` is gone from the change log. */
 export function expired(since: number, oldest: number): KindredError {
-  return new KindredError('Expired', expiredText, { since, oldest });
+  return new KindredError('Expired', expiredText, { params: { since, oldest } });
 }
 
 /** 503: the queue of writes is at its bound. */
 export function tooManyWrites(): KindredError {
-  return new KindredError('NotReady', busyText, {}, {}, retrySoon);
+  return new KindredError('NotReady', busyText, retrySoon);
 }

@@ -85,7 +85,7 @@ function* neededFor(resources: readonly string[], secretName: string): Generator
 }
 
 function refused(text: Text, { name }: Identity, { verb, resource, reason }: MissingRight): KindredError {
-  return new KindredError('Forbidden', text, { identity: name, verb, resource, reason });
+  return new KindredError('Forbidden', text, { params: { identity: name, verb, resource, reason } });
 }
 
 function violationsOf({ url, labelSelector }: WebhookSpec): Violation[] {

@@ -235,7 +235,7 @@ describe('what goes wrong inside', () => {
     const { KindredError } = await import('../../src/errors.ts');
     t.mock.method(ModelResource.prototype, 'delete', async () => {
       const cause = new Error('connection to 10.0.0.7 lost');
-      throw new KindredError('UnknownOutcome', { en: 'unknown', zh: '未知' }, {}, {}, { cause });
+      throw new KindredError('UnknownOutcome', { en: 'unknown', zh: '未知' }, { cause });
     });
     const reply = await api.send({ method: 'DELETE', path: `${persons}/ada`, headers: { 'x-request-id': 'broken-2' } });
     check(reply, { status: 504, body: { code: 'UnknownOutcome' } });
@@ -264,9 +264,7 @@ describe('what goes wrong inside', () => {
       throw new KindredError(
         'NotReady',
         { en: 'building', zh: '构建中' },
-        {},
-        { progress: 0.25 },
-        { headers: { 'retry-after': '1' } },
+        { progress: 0.25, headers: { 'retry-after': '1' } },
       );
     });
     const requests: Request[] = [

@@ -406,7 +406,7 @@ test('messages of violations exist in English and Chinese and name what would be
     spec: 'C',
   }).listed;
   assert.equal(violation?.message, 'must be one of "A", "B"');
-  const error = new KindredError('Invalid', { en: 'x', zh: 'x' }, {}, { errors: [violation!] });
+  const error = new KindredError('Invalid', { en: 'x', zh: 'x' }, { errors: [violation!] });
   assert.deepEqual((error.problem('zh').errors as { message: string }[])[0]?.message, '必须为以下值之一："A", "B"');
 });
 

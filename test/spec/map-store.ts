@@ -197,7 +197,7 @@ class MapStore implements Store {
         en: 'Changes after {since} are gone, up to {oldest}',
         zh: '{since} 之后的变更已不再保留，直至 {oldest}',
       };
-      throw new KindredError('Expired', text, { since, oldest });
+      throw new KindredError('Expired', text, { params: { since, oldest } });
     }
     let bytes = 0;
     return changes

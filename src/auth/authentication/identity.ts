@@ -75,12 +75,12 @@ export function unauthenticated(reason: Text, kind?: 'invalid_token' | 'invalid_
     zh: `该请求需要有效的 Bearer 令牌：${reason.zh}`,
   };
   const challenge = kind === undefined ? 'Bearer' : `Bearer error="${kind}"`;
-  return new KindredError('Unauthenticated', text, {}, { headers: { 'WWW-Authenticate': challenge } });
+  return new KindredError('Unauthenticated', text, { headers: { 'WWW-Authenticate': challenge } });
 }
 
 const forbiddenText: Text = localized('"{who}" may not do this: {reason}');
 
 /** 403 with the reason. */
 export function forbidden(identity: Identity, reason: string): KindredError {
-  return new KindredError('Forbidden', forbiddenText, { who: identity.name, reason });
+  return new KindredError('Forbidden', forbiddenText, { params: { who: identity.name, reason } });
 }

@@ -211,13 +211,11 @@ class Issuer {
   }
 
   #unreachable(cause: unknown): KindredError {
-    return new KindredError(
-      'NotReady',
-      issuerText,
-      { issuer: this.#options.url },
-      {},
-      { cause, headers: { 'Retry-After': '5' } },
-    );
+    return new KindredError('NotReady', issuerText, {
+      params: { issuer: this.#options.url },
+      cause,
+      headers: { 'Retry-After': '5' },
+    });
   }
 
   #keySet(): Promise<Keys> {

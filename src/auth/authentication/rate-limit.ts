@@ -95,12 +95,9 @@ export class RateLimiter {
       return;
     }
     const seconds = Math.max(1, Math.ceil((1 - level.tokens) / perSecond));
-    throw new KindredError(
-      'TooManyRequests',
-      tooMany,
-      { what, seconds },
-      {},
-      { headers: { 'Retry-After': String(seconds) } },
-    );
+    throw new KindredError('TooManyRequests', tooMany, {
+      params: { what, seconds },
+      headers: { 'Retry-After': String(seconds) },
+    });
   }
 }

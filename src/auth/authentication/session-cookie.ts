@@ -70,14 +70,14 @@ export class SessionCookie {
     const origin = headers.origin;
     const isOwn =
       site === undefined ? origin === undefined || this.#isOwn(String(origin), authority) : site === 'same-origin';
-    if (!isOwn) throw new KindredError('Forbidden', texts.origin, { origin: String(origin ?? site) });
+    if (!isOwn) throw new KindredError('Forbidden', texts.origin, { params: { origin: String(origin ?? site) } });
   }
 
   /** @throws Forbidden when the cookie would go over the network in plain text */
   assertPrivate(authority: string | undefined): void {
     if (this.#public?.protocol === 'https:' || this.#options.insecure) return;
     const host = this.#public?.hostname ?? (authority ?? '').replace(/:\d*$/, '').toLowerCase();
-    if (!loopbackNames.has(host)) throw new KindredError('Forbidden', texts.insecure, { host });
+    if (!loopbackNames.has(host)) throw new KindredError('Forbidden', texts.insecure, { params: { host } });
   }
 
   /** Of `Set-Cookie`. @param seconds until the session ends */

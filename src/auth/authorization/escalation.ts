@@ -182,7 +182,7 @@ function isWithin(some: readonly string[], all: readonly string[]): boolean {
 }
 
 function refused(text: Text, caller: Caller, params: Record<string, string> = {}): KindredError {
-  return new KindredError('Forbidden', text, { who: caller.identity.name, ...params });
+  return new KindredError('Forbidden', text, { params: { who: caller.identity.name, ...params } });
 }
 
 function grantsOfBinding(object: ExtensionObject): { role: string; subjects: string[] } {

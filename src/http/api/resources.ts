@@ -467,7 +467,7 @@ function isDryRun(query: string): boolean {
   }
   const [value = 'false', ...more] = values;
   if ((value === 'true' || value === 'false') && more.length === 0) return value === 'true';
-  throw new KindredError('InvalidParameter', dryRunText, { value: values.join(', ') }, { parameter: 'dryRun' });
+  throw new KindredError('InvalidParameter', dryRunText, { params: { value: values.join(', ') }, parameter: 'dryRun' });
 }
 
 const dryRunHeader = ['Kindred-Dry-Run', 'true'];

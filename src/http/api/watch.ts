@@ -81,7 +81,7 @@ function readPosition({ exchange, parameters }: WatchContext): { since: number |
   const { others } = parameters;
   const initial = single(others, 'sendInitial') ?? 'false';
   if (initial !== 'true' && initial !== 'false') {
-    throw new KindredError('InvalidParameter', texts.flag, { value: initial }, { parameter: 'sendInitial' });
+    throw new KindredError('InvalidParameter', texts.flag, { params: { value: initial }, parameter: 'sendInitial' });
   }
   const sendInitial = initial === 'true';
   const since = revisionOf('since', single(others, 'since'));
@@ -106,7 +106,7 @@ function single(others: ReadonlyMap<string, readonly string[]>, parameter: strin
 function revisionOf(parameter: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   if (!/^\d+$/.test(text)) {
-    throw new KindredError('InvalidParameter', texts.revision, { parameter, value: text }, { parameter });
+    throw new KindredError('InvalidParameter', texts.revision, { params: { parameter, value: text }, parameter });
   }
   // Beyond what a number holds exactly it is greater than any revision, which is all that counts.
   return Number(text);
@@ -249,7 +249,7 @@ class EventStream implements Sink {
     const { response } = this.#exchange;
     const { stallTimeout } = this.#dependencies;
     const stalled = () => {
-      this.end(new KindredError('SlowConsumer', texts.stalled, { seconds: stallTimeout / 1_000 }));
+      this.end(new KindredError('SlowConsumer', texts.stalled, { params: { seconds: stallTimeout / 1_000 } }));
     };
     const end = () => {
       this.#stall = undefined;

@@ -133,7 +133,7 @@ export class GroupVersion {
         localized(
           '"{text}" is not a group version: write <group>/<version>, for example "api.demo.example.com/v1alpha1"',
         ),
-        { text },
+        { params: { text } },
       );
     }
     return new GroupVersion(group, version);

@@ -141,7 +141,7 @@ async function bodyOf(route: CustomRoute, call: CustomCall, limits: JsonLimits |
     throw new KindredError(
       'UnsupportedMediaType',
       localized('The body of this route is JSON (application/json), not {type}'),
-      { type },
+      { params: { type } },
     );
   }
   const { 'content-length': length, 'transfer-encoding': encoding } = call.headers;

@@ -59,7 +59,7 @@ function mapping(method: CustomMethod): (path: string, options?: MappingOptions)
         throw new KindredError(
           'InvalidPlugin',
           localized('{method} {path} is mapped to "{name}": only public instance methods can be mapped'),
-          { method, path, name: String(context.name) },
+          { params: { method, path, name: String(context.name) } },
         );
       }
       if (!Object.hasOwn(target, mappingBrand)) Object.defineProperty(target, mappingBrand, { value: [] });

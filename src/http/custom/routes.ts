@@ -230,7 +230,7 @@ export class CustomRoutes {
         localized(
           'The group "{group}" is reserved for the service itself, as is every group ending in ".{reservedDomain}"',
         ),
-        { group, reservedDomain },
+        { params: { group, reservedDomain } },
       );
     }
     return { owner, group, version, prefix: `/apis/${group}/${version}` };
@@ -299,7 +299,11 @@ function resolve({ owner, group, version, prefix }: Place, route: Route): Custom
   const wrong = (text: { en: string; zh: string }, params: Record<string, unknown> = {}): never => {
     const { en, zh } = text;
     const where = `${route.method} ${route.path.startsWith('/') ? path : `"${route.path}"`}${by(owner)}`;
-    throw new KindredError('InvalidPlugin', { en: `{where}: ${en}`, zh: `{where}：${zh}` }, { where, ...params });
+    throw new KindredError(
+      'InvalidPlugin',
+      { en: `{where}: ${en}`, zh: `{where}：${zh}` },
+      { params: { where, ...params } },
+    );
   };
   const own = route.path.split('/').slice(1);
   if (!route.path.startsWith('/') || own.length === 0 || !own.every((one) => segmentSyntax.test(one))) {
@@ -392,7 +396,7 @@ function belongsTo(scheme: Scheme, route: { readonly path: string }): boolean {
 }
 
 function clash(one: string, other: string): KindredError {
-  return new KindredError('InvalidPlugin', localized('{one} clashes with {other}'), { one, other });
+  return new KindredError('InvalidPlugin', localized('{one} clashes with {other}'), { params: { one, other } });
 }
 
 function by(owner: string): string {

@@ -82,7 +82,7 @@ function compile(where: string, what: string, schema: object): SchemaDocument {
     });
   } catch (error) {
     if (!(error instanceof KindredError)) throw error;
-    throw new KindredError('InvalidPlugin', localized('{reason}'), { reason: error.message }, {}, { cause: error });
+    throw new KindredError('InvalidPlugin', localized('{reason}'), { params: { reason: error.message }, cause: error });
   }
 }
 
@@ -175,8 +175,7 @@ function compileParameter(where: string, parameter: Parameter): (request: Reques
     throw new KindredError(
       'InvalidParameter',
       { en: `The ${place.en} {parameter} ${reason.en}`, zh: `${place.zh} {parameter} ${reason.zh}` },
-      { parameter: parameter.name },
-      { parameter: parameter.name },
+      { params: { parameter: parameter.name }, parameter: parameter.name },
     );
   };
   return (request) => {

@@ -43,11 +43,11 @@ export class BrowserGuard {
     const { origin, 'sec-fetch-site': site } = request.headers;
     if (authority !== undefined && !this.#isOwn(authority)) {
       const allowed = [...this.#hosts].join(', ');
-      throw new KindredError('Forbidden', texts.host, { host: authority, allowed });
+      throw new KindredError('Forbidden', texts.host, { params: { host: authority, allowed } });
     }
     if (origin !== undefined) {
       if (isSameOrigin(origin, authority) || this.#cors?.allows(origin)) return;
-      throw new KindredError('Forbidden', texts.origin, { origin });
+      throw new KindredError('Forbidden', texts.origin, { params: { origin } });
     }
     // `same-site` is another port of the own machine, whose pages are somebody else's too; `none` is the user.
     if (site === undefined || site === 'same-origin' || site === 'none') return;

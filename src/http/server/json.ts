@@ -89,7 +89,7 @@ function* reading(bytes: Buffer, limits: JsonLimits = {}): Generator<undefined, 
   yield;
   if (members === suspicious || cause || (members > 1 && members !== countMembers(value))) {
     new Diagnosis(text, within).run();
-    if (cause) throw new KindredError('BadRequest', localized('Malformed JSON'), {}, {}, { cause });
+    if (cause) throw new KindredError('BadRequest', localized('Malformed JSON'), { cause });
     yield;
     value = JSON.parse(text);
   }
@@ -406,7 +406,11 @@ function refused(
   }
   const place = { position: Buffer.byteLength(before), line, column };
   const { expected } = params as { expected?: string };
-  return new KindredError('BadRequest', text, { ...place, ...params }, { ...place, ...(expected && { expected }) });
+  return new KindredError('BadRequest', text, {
+    params: { ...place, ...params },
+    ...place,
+    ...(expected && { expected }),
+  });
 }
 
 /** The first byte at which the bytes differ from their repaired text: in the first invalid sequence. */

@@ -21,7 +21,7 @@ const internal: Text = localized(
 /** What the caller is told: a KindredError itself, anything else as InternalError without its text. */
 export function asKindredError(error: unknown): KindredError {
   if (error instanceof KindredError) return error;
-  return new KindredError('InternalError', internal, {}, {}, { cause: error });
+  return new KindredError('InternalError', internal, { cause: error });
 }
 
 /** The members of a problem document, in the order of docs/reference/errors.md. */
@@ -45,19 +45,16 @@ export function problemBytes(error: KindredError, context: ProblemContext): Buff
 }
 
 export function noRoute(path: string): KindredError {
-  return new KindredError('NotFound', localized('No route matches {path}'), { path });
+  return new KindredError('NotFound', localized('No route matches {path}'), { params: { path } });
 }
 
 /** 405 with `Allow`. */
 export function methodNotAllowed(method: string, path: string, allow: readonly string[]): KindredError {
   const allowed = allow.join(', ');
-  return new KindredError(
-    'MethodNotAllowed',
-    localized('{path} does not support {method}; it supports {allowed}'),
-    { method, path, allowed },
-    {},
-    { headers: { Allow: allowed } },
-  );
+  return new KindredError('MethodNotAllowed', localized('{path} does not support {method}; it supports {allowed}'), {
+    params: { method, path, allowed },
+    headers: { Allow: allowed },
+  });
 }
 
 /** 400 for a query parameter that the route does not know; `allowed` are those that it knows. */
@@ -66,7 +63,11 @@ export function unknownParameter(parameter: string, allowed: readonly string[]):
     allowed.length === 0
       ? localized('Unknown parameter "{parameter}": this request has no parameters')
       : localized('Unknown parameter "{parameter}": this request takes {allowed}');
-  return new KindredError('InvalidParameter', text, { parameter, allowed: allowed.join(', ') }, { parameter, allowed });
+  return new KindredError('InvalidParameter', text, {
+    params: { parameter, allowed: allowed.join(', ') },
+    parameter,
+    allowed,
+  });
 }
 
 /** 415; on PATCH with `Accept-Patch`. */
@@ -76,9 +77,10 @@ export function unsupportedType(given: string | undefined, allowed: readonly str
     given === undefined
       ? localized('The request has no Content-Type; expected {allowed}')
       : localized('The Content-Type {given} is not supported here; expected {allowed} (in UTF-8)'),
-    { given, allowed: allowed.join(', ') },
-    {},
-    { headers: patch ? { 'Accept-Patch': allowed.join(', ') } : { Accept: allowed.join(', ') } },
+    {
+      params: { given, allowed: allowed.join(', ') },
+      headers: patch ? { 'Accept-Patch': allowed.join(', ') } : { Accept: allowed.join(', ') },
+    },
   );
 }
 
@@ -86,18 +88,18 @@ export function unsupportedEncoding(given: string): KindredError {
   return new KindredError(
     'UnsupportedMediaType',
     localized('The Content-Encoding {given} is not supported; send the body without one'),
-    { given },
-    {},
-    { headers: { 'Accept-Encoding': 'identity' } },
+    { params: { given }, headers: { 'Accept-Encoding': 'identity' } },
   );
 }
 
 export function bodyTooLarge(limit: number): KindredError {
-  return new KindredError('PayloadTooLarge', localized('The request body is larger than {limit} bytes'), { limit });
+  return new KindredError('PayloadTooLarge', localized('The request body is larger than {limit} bytes'), {
+    params: { limit },
+  });
 }
 
 export function lineTooLarge(limit: number): KindredError {
-  return new KindredError('PayloadTooLarge', localized('The line is larger than {limit} bytes'), { limit });
+  return new KindredError('PayloadTooLarge', localized('The line is larger than {limit} bytes'), { params: { limit } });
 }
 
 /** 400: the last line of a bulk answer that ends before its body does. */
@@ -105,21 +107,24 @@ export function tooManyRefused(count: number): KindredError {
   return new KindredError(
     'BadRequest',
     localized('The request ends here: {count} lines were refused. This line and the lines after it were not processed'),
-    { count },
-    { unread: true },
+    { params: { count }, unread: true },
   );
 }
 
 export function urlTooLong(limit: number): KindredError {
-  return new KindredError('UriTooLong', localized('The URL is longer than {limit} bytes'), { limit });
+  return new KindredError('UriTooLong', localized('The URL is longer than {limit} bytes'), { params: { limit } });
 }
 
 export function queryTooLong(limit: number): KindredError {
-  return new KindredError('UriTooLong', localized('The query string is longer than {limit} bytes'), { limit });
+  return new KindredError('UriTooLong', localized('The query string is longer than {limit} bytes'), {
+    params: { limit },
+  });
 }
 
 export function headersTooLarge(limit: number): KindredError {
-  return new KindredError('HeadersTooLarge', localized('The request headers are larger than {limit} bytes'), { limit });
+  return new KindredError('HeadersTooLarge', localized('The request headers are larger than {limit} bytes'), {
+    params: { limit },
+  });
 }
 
 export function badPath(path: string): KindredError {
@@ -128,7 +133,7 @@ export function badPath(path: string): KindredError {
     localized(
       'The path {path} is not percent-encoded correctly: every % is followed by two hexadecimal digits of UTF-8 bytes',
     ),
-    { path },
+    { params: { path } },
   );
 }
 
@@ -137,33 +142,29 @@ export function noHost(): KindredError {
 }
 
 export function severalHeaders(name: string): KindredError {
-  return new KindredError('BadRequest', localized('The request has more than one {name} header'), { name });
+  return new KindredError('BadRequest', localized('The request has more than one {name} header'), { params: { name } });
 }
 
 /** The connection ends with it: what else comes there follows other rules. */
 export function unsupportedVersion(version: string): KindredError {
-  return new KindredError(
-    'BadRequest',
-    localized('HTTP/{version} is not supported; use HTTP/1.1'),
-    { version },
-    {},
-    { headers: { Connection: 'close' } },
-  );
+  return new KindredError('BadRequest', localized('HTTP/{version} is not supported; use HTTP/1.1'), {
+    params: { version },
+    headers: { Connection: 'close' },
+  });
 }
 
 export function malformedRequest(reason: string): KindredError {
-  return new KindredError('BadRequest', localized('The request is not well-formed HTTP: {reason}'), { reason });
+  return new KindredError('BadRequest', localized('The request is not well-formed HTTP: {reason}'), {
+    params: { reason },
+  });
 }
 
 /** 408: the client was too slow. */
 export function requestTimeout(milliseconds: number): KindredError {
-  return new KindredError(
-    'RequestTimeout',
-    localized('The request did not arrive within {seconds} s'),
-    { seconds: milliseconds / 1000 },
-    {},
-    { headers: { Connection: 'close' } },
-  );
+  return new KindredError('RequestTimeout', localized('The request did not arrive within {seconds} s'), {
+    params: { seconds: milliseconds / 1000 },
+    headers: { Connection: 'close' },
+  });
 }
 
 /** 403 in the middle of an export, which breaks off. */
@@ -177,21 +178,15 @@ export function clientGone(): KindredError {
 }
 
 export function shuttingDown(): KindredError {
-  return new KindredError(
-    'NotReady',
-    localized('The service is shutting down; nothing was done'),
-    {},
-    {},
-    { headers: { 'Retry-After': '5', Connection: 'close' } },
-  );
+  return new KindredError('NotReady', localized('The service is shutting down; nothing was done'), {
+    headers: { 'Retry-After': '5', Connection: 'close' },
+  });
 }
 
 /** 503: there is more to do than can be done. One for all, since making an error costs more than the rest of a refusal. */
 export const overloaded = new KindredError(
   'NotReady',
   localized('The service is overloaded; the request was not executed. Retry after one second, with back-off'),
-  {},
-  {},
   { headers: { 'Retry-After': '1' } },
 );
 
@@ -211,16 +206,14 @@ export function onlyWithWatch(parameter: string): KindredError {
     parameter === 'watch'
       ? localized('"watch" is given once, as true or false')
       : localized('"{parameter}" is for requests with watch=true');
-  return new KindredError('InvalidParameter', text, { parameter }, { parameter });
+  return new KindredError('InvalidParameter', text, { params: { parameter }, parameter });
 }
 
 export function conflictingParameters(parameter: string, other: string): KindredError {
-  return new KindredError(
-    'InvalidParameter',
-    localized('"{parameter}" cannot be given together with "{other}"'),
-    { parameter, other },
-    { parameter },
-  );
+  return new KindredError('InvalidParameter', localized('"{parameter}" cannot be given together with "{other}"'), {
+    params: { parameter, other },
+    parameter,
+  });
 }
 
 /** 400: an export has no pages. */
@@ -230,7 +223,6 @@ export function notForExport(parameter: 'page' | 'size'): KindredError {
     localized(
       '"{parameter}" is not for application/x-ndjson, which answers every match; leave it out, or accept application/json',
     ),
-    { parameter },
-    { parameter },
+    { params: { parameter }, parameter },
   );
 }

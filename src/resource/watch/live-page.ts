@@ -332,5 +332,5 @@ function keyOf({ where, sort, names, page, size }: ListRequest): string {
 }
 
 function tooMany(text: Text, params: Parameters): KindredError {
-  return new KindredError('QueryLimit', text, params, {}, { headers: { 'retry-after': '1' } });
+  return new KindredError('QueryLimit', text, { params, headers: { 'retry-after': '1' } });
 }

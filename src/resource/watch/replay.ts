@@ -75,7 +75,7 @@ export class Replays {
     };
     await this.#patiently(watch, send, (error) => {
       // What is left can only be had at another revision.
-      if (isSent) throw new KindredError('Expired', texts.unlisted, {}, {}, { cause: error });
+      if (isSent) throw new KindredError('Expired', texts.unlisted, { cause: error });
     });
   }
 

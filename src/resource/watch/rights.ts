@@ -32,7 +32,7 @@ export function followRights(
     const listed = authorizer.decide(identity, list);
     const watched = authorizer.decide(identity, watch);
     if (listed.allowed && watched.allowed && sameNames(seenNames(listed, watched), names)) return;
-    end(new KindredError('Forbidden', changed, { identity: identity.name }));
+    end(new KindredError('Forbidden', changed, { params: { identity: identity.name } }));
   };
   const stop = authorizer.onChange(look);
   // Rights may have changed since the caller asked.

@@ -131,7 +131,7 @@ export class Watches implements WatchSource {
   }
 
   endUnregistered(model: RegisteredModel): void {
-    this.endAll(new KindredError('NotFound', texts.unregistered, { kind: model.kind }), model);
+    this.endAll(new KindredError('NotFound', texts.unregistered, { params: { kind: model.kind } }), model);
   }
 
   stop(): void {
@@ -150,7 +150,8 @@ export class Watches implements WatchSource {
   async #checkSince(since: number): Promise<void> {
     const { feed } = this.#dependencies;
     if (since > feed.applied) await feed.newest();
-    if (since > feed.applied) throw new KindredError('Expired', texts.future, { since, newest: feed.applied });
+    if (since > feed.applied)
+      throw new KindredError('Expired', texts.future, { params: { since, newest: feed.applied } });
     // The store decides what is kept, whatever is still in memory.
     if (since < feed.applied) await feed.changes(since, 1);
   }
@@ -242,5 +243,5 @@ export class Watches implements WatchSource {
 /** How a watch ends that cannot go on. */
 function asEnd(error: unknown): KindredError {
   if (error instanceof KindredError) return error;
-  return new KindredError('InternalError', texts.failed, {}, {}, { cause: error });
+  return new KindredError('InternalError', texts.failed, { cause: error });
 }
