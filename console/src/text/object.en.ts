@@ -60,7 +60,6 @@ export const objectTexts = {
     line: 'Line {line}: {message}',
     omitted: { one: 'and 1 more', other: 'and {n} more' },
     object: 'object',
-    taken: 'is taken: another object has the same value',
     seeOther: 'Open {name}',
   },
   object: {
@@ -172,6 +171,7 @@ export const objectTexts = {
     create: 'Create',
     done: '{name} was created.',
     orGenerate: 'Give a name, or a beginning to which the service adds eight characters.',
+    notStored: 'The service did not say whether it was created. It was not: create it again.',
     copyOf: 'A copy of {name}, without its version, times and owner.',
   },
   imports: {

@@ -64,7 +64,6 @@ export const objectTexts: Pick<
     line: '第 {line} 行：{message}',
     omitted: { other: '以及另外 {n} 个' },
     object: '对象',
-    taken: '已被占用：另一个对象具有相同的值',
     seeOther: '打开 {name}',
   },
   object: {
@@ -176,6 +175,7 @@ export const objectTexts: Pick<
     create: '创建',
     done: '{name} 已创建。',
     orGenerate: '请给出名称，或给出开头，由服务追加八个字符。',
+    notStored: '服务未说明是否已创建。实际未创建：请再次创建。',
     copyOf: '{name} 的副本，不含版本、时间和所属者。',
   },
   imports: {

@@ -1,12 +1,14 @@
 /** Writes of one object, and what the answers mean for the draft. */
 
+import type { ListResult } from 'kindred/client';
 import { client } from '../../api/client.ts';
 import type { Problem } from '../../api/errors.ts';
 import type { ModelDetails } from '../../api/models.ts';
-import { pathOf } from '../../api/models.ts';
+import { pathOf, typeOf } from '../../api/models.ts';
 import { changesBetween } from '../../diff/diff.ts';
 import { isEqual, valueAt, withValue } from '../../diff/pointer.ts';
 import type { FieldProblem } from '../../form/errors.ts';
+import { termOf } from '../../query/terms.ts';
 
 export interface StoredObject {
   readonly apiVersion: string;
@@ -83,17 +85,32 @@ export function copyOf(object: StoredObject): unknown {
   };
 }
 
-/** What the service found wrong, at the fields that it is about. */
-export function answeredProblems(problem: Problem, taken: string): FieldProblem[] {
-  const { errors = [], index, detail, code } = problem;
+/** What the service found wrong, at the fields that it is about; with a link to the object that has the name or the value. */
+export async function answeredProblems(
+  model: ModelDetails,
+  problem: Problem,
+  object: unknown,
+): Promise<FieldProblem[]> {
+  const { errors = [], index, value, detail, code } = problem;
+  const linkTo = (name: string) => ({ other: `/objects/${typeOf(model)}/${encodeURIComponent(name)}` });
   if (code === 'UniqueViolation' && typeof index === 'string') {
     const pointer = `/${index.replaceAll('.', '/')}`;
-    return [{ pointer, field: index, message: detail || taken, isCertain: true }];
+    const other = await holderOf(model, index, value);
+    return [{ pointer, field: index, message: detail, isCertain: true, ...(other !== undefined && linkTo(other)) }];
   }
   if (code === 'AlreadyExists') {
-    return [{ pointer: '/metadata/name', field: 'metadata.name', message: detail, isCertain: true }];
+    const name = valueAt(object, '/metadata/name');
+    const other = typeof name === 'string' && linkTo(name);
+    return [{ pointer: '/metadata/name', field: 'metadata.name', message: detail, isCertain: true, ...other }];
   }
   return errors.map(({ pointer, field, message }) => ({ pointer, field, message, isCertain: true }));
+}
+
+/** The name of the object that has a value of a unique index; undefined where the caller may not list it. */
+async function holderOf(model: ModelDetails, index: string, value: unknown): Promise<string | undefined> {
+  const query = { size: '1', fieldSelector: termOf(index, '=', [String(value)]) };
+  const page = await client.request<ListResult<StoredObject>>('GET', pathOf(model), { query }).catch(() => undefined);
+  return page?.items[0]?.metadata.name;
 }
 
 /** The service's own model of secrets: its values are hidden until they are asked for. */

@@ -1,0 +1,111 @@
+/** What the screens of a stored and of a new object share: the model, its draft, and what a refusal means for both. */
+
+import type { ComputedRef } from 'vue';
+import { computed, onScopeDispose, ref, shallowRef, useTemplateRef, watch } from 'vue';
+import type { SchemaDocument } from '../../../../src/schema/document.ts';
+import type { JsonSchema } from '../../../../src/schema/keywords.ts';
+import { useForgetRights } from '../../api/can.ts';
+import { problemOf } from '../../api/errors.ts';
+import { useModel } from '../../api/models.ts';
+import { isEqual } from '../../diff/pointer.ts';
+import { openDocument } from '../../form/document.ts';
+import { notify } from '../../parts/notices.ts';
+import { t } from '../../text/index.ts';
+import { useDraft } from './draft.ts';
+import { answeredProblems, holdsSecrets, isSecret } from './save.ts';
+
+export interface EditingOptions {
+  readonly type: () => string;
+  /** What the draft is kept under in this tab. */
+  readonly key: () => string;
+  readonly readOnly: ComputedRef<boolean>;
+  /** Of Ctrl+S. */
+  save(): unknown;
+}
+
+export function useEditing({ type, key, readOnly, save }: EditingOptions) {
+  const query = useModel(type);
+  const model = computed(() => query.data.value);
+  const document_ = shallowRef<SchemaDocument>();
+  const failure = shallowRef<unknown>();
+  const forgetRights = useForgetRights();
+
+  watch(
+    () => model.value?.schema,
+    async (schema, before) => {
+      if (schema === undefined || isEqual(schema, before)) return;
+      try {
+        document_.value = await openDocument(schema as JsonSchema, model.value!.kind);
+      } catch (error) {
+        failure.value = error;
+      }
+    },
+    { immediate: true },
+  );
+
+  const masked = computed(() => model.value !== undefined && isSecret(model.value));
+  const draft = useDraft({
+    document: computed(() => document_.value),
+    readOnly,
+    isSecret: () => masked.value,
+    key: computed(() => (model.value && !holdsSecrets(model.value) ? key() : undefined)),
+  });
+
+  const view = useTemplateRef<{ goToFirstProblem(): Promise<void> }>('draftTabs');
+  const goToFirstProblem = () => view.value?.goToFirstProblem();
+
+  /** Seconds until the service wants to be asked again. */
+  const wait = ref(0);
+  let ticking: ReturnType<typeof setInterval> | undefined;
+  function waitFor(seconds: number): void {
+    clearInterval(ticking);
+    wait.value = Math.ceil(seconds);
+    ticking = setInterval(() => {
+      if (--wait.value <= 0) clearInterval(ticking);
+    }, 1_000);
+  }
+
+  function onKey(event: KeyboardEvent): void {
+    if (!(event.ctrlKey || event.metaKey) || event.key !== 's') return;
+    event.preventDefault();
+    save();
+  }
+  addEventListener('keydown', onKey);
+  onScopeDispose(() => {
+    clearInterval(ticking);
+    removeEventListener('keydown', onKey);
+  });
+
+  return {
+    query,
+    model,
+    document: document_,
+    draft,
+    masked,
+    failure,
+    wait,
+    hasStatus: computed(() => model.value?.subresources.status ?? false),
+    goToFirstProblem,
+    /** True when the draft may be sent; else what is wrong is shown. */
+    isReady(): boolean {
+      failure.value = undefined;
+      if (draft.tryAll()) return true;
+      void goToFirstProblem();
+      return false;
+    },
+    /** True when what the service refused is about fields, and shown there. */
+    async refused(error: unknown): Promise<boolean> {
+      const problem = problemOf(error);
+      draft.answered.value = await answeredProblems(model.value!, problem, draft.value.value);
+      if (draft.answered.value.length > 0) return true;
+      if (problem.code === 'Unauthenticated') {
+        notify(t.value.object.signInAgain, 'failed');
+        return false;
+      }
+      if (problem.code === 'Forbidden') forgetRights();
+      if (problem.code === 'TooManyRequests' || problem.code === 'NotReady') waitFor(problem.retryAfter ?? 1);
+      failure.value = error;
+      return false;
+    },
+  };
+}
