@@ -20,6 +20,7 @@ export const errorCodes = {
   Forbidden: { status: 403, title: { en: 'Not allowed', zh: '没有权限' } },
   NotFound: { status: 404, title: { en: 'Not found', zh: '未找到' } },
   MethodNotAllowed: { status: 405, title: { en: 'Method not allowed', zh: '不支持该方法' } },
+  NotAcceptable: { status: 406, title: { en: 'Not acceptable', zh: '无法以所要求的格式回答' } },
   RequestTimeout: { status: 408, title: { en: 'Request timed out', zh: '请求超时' } },
   AlreadyExists: { status: 409, title: { en: 'Already exists', zh: '已存在' } },
   VersionConflict: { status: 409, title: { en: 'Version conflict', zh: '版本冲突' } },

@@ -67,6 +67,19 @@ export interface ServiceOptions {
     /** The address at which people see the service, such as `https://kindred.example.com`, behind a proxy that ends TLS. Default: where it listens. */
     publicUrl?: string;
   };
+  /** The service in the form of the Kubernetes API. */
+  kube?: {
+    /** Whether it is served. Default true. */
+    enabled?: boolean;
+    /** Path below which it is served: lower-case segments. Default `/kube`. */
+    path?: string;
+    /** Bytes of a request body there. Default 3 MiB. */
+    maxBodyBytes?: number;
+    /** Members of all objects of a request body together. Default 200,000. */
+    maxMembers?: number;
+    /** Milliseconds for which the pages of a list, read by `continue`, show one moment. Default 5 min. */
+    continueTtl?: number;
+  };
   changeLog?: {
     /** Changes that are kept at least. Default 100,000. */
     maxCount?: number;
@@ -126,6 +139,7 @@ export function resolveOptions(options: ServiceOptions) {
   checkNames(options);
   const resolved = withDefaults(options);
   checkPublicUrl(resolved.console.publicUrl);
+  checkKubePath(resolved.kube.path);
   return resolved;
 }
 
@@ -165,6 +179,14 @@ function withDefaults(options: ServiceOptions) {
       publicUrl: undefined as string | undefined,
       ...options.console,
     },
+    kube: {
+      enabled: true,
+      path: '/kube',
+      maxBodyBytes: 3 * mebibyte,
+      maxMembers: 200_000,
+      continueTtl: 300 * second,
+      ...options.kube,
+    },
     changeLog: { maxCount: 100_000, maxAge: 3_600 * second, ...options.changeLog },
     write: { timeout: 10 * second, ...options.write },
     cache: { maxBytes: Math.max(40 * mebibyte, Math.floor(usableMemory() / 256)), ...options.cache },
@@ -189,6 +211,13 @@ function checkPublicUrl(text: string | undefined): void {
   throw new TypeError(
     `the option "console.publicUrl" needs an address such as https://kindred.example.com, not "${text}"`,
   );
+}
+
+/** One client writes the whole path in lower case. */
+function checkKubePath(path: string): void {
+  const isOwn = /^(?:\/[a-z0-9][a-z0-9._-]*)+$/.test(path);
+  if (isOwn && !/^\/(?:apis?|v3|swagger-ui|console|livez|readyz|metrics)(?:\/|$)/.test(path)) return;
+  throw new TypeError(`the option "kube.path" needs a lower-case path of its own such as /kube, not "${path}"`);
 }
 
 /** Files that the process may open; undefined where the system does not say so in a file. */

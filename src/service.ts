@@ -19,6 +19,7 @@ import { CustomRoutes } from './http/custom/routes.ts';
 import { ApiDocuments } from './http/openapi/documents.ts';
 import type { Readiness } from './http/server/health.ts';
 import { Metrics } from './http/server/metrics.ts';
+import { Kube } from './kube/kube.ts';
 import { isReservedGroup } from './model/gvk.ts';
 import type { SchemeManager } from './model/registry.ts';
 import { SchemeRegistry } from './model/registry.ts';
@@ -322,6 +323,17 @@ class RunningService implements Service {
       canI: (identity, body, renewed) => auth.canI(identity, body, renewed),
       limiter: auth.rateLimiter,
       console: options.console.enabled,
+      kube: options.kube.enabled
+        ? new Kube({
+            prefix: options.kube.path,
+            version,
+            registry,
+            resources,
+            authorizer,
+            reservedDomain,
+            health: () => this.readiness(),
+          })
+        : undefined,
       ...(!open && {
         signIn: {
           sessions: () => auth.sessions,

@@ -26,6 +26,7 @@ interface Flags {
   workers?: string;
   insecureNoAuth?: boolean;
   dev?: boolean;
+  kube: boolean;
   config?: string;
   set?: string[];
 }
@@ -45,13 +46,18 @@ export function serveCommand(io: Io): Command {
     .option('--workers <number>', `${settings.workers.help}; not with SQLite (default: ${defaultOf('workers')})`)
     .option('--insecure-no-auth', settings.insecureNoAuth.help)
     .option('--dev', settings.dev.help)
+    .option('--no-kube', 'do not serve Kubernetes clients')
     .option('--config <file>', 'YAML or JSON file of settings, also KINDRED_CONFIG')
     .addOption(repeatable('--set <name=value>', 'any setting below; repeatable'))
     .addHelpText('after', settingsHelp)
-    .action(async ({ config, set, plugins, ...flags }: Flags) => {
+    .action(async ({ config, set, plugins, kube, ...flags }: Flags) => {
       const file = config ?? (io.env.KINDRED_CONFIG || undefined);
       const resolved = await resolveSettings({
-        flags: { ...flags, ...(plugins !== undefined && { pluginsDir: plugins }) },
+        flags: {
+          ...flags,
+          ...(plugins !== undefined && { pluginsDir: plugins }),
+          ...(!kube && { 'kube.enabled': false }),
+        },
         ...(set && { assignments: set }),
         env: io.env,
         ...(file !== undefined && { file }),

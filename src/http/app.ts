@@ -7,6 +7,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Logger } from 'pino';
 import { anonymous, forbidden, isAnonymous } from '../auth/authentication/identity.ts';
+import type { Kube, KubeMatch } from '../kube/kube.ts';
 import type { Caller, Identity } from '../resource/access.ts';
 import type { ExtensionClient } from '../resource/extension-client.ts';
 import { http } from '../runtime/node-http.ts';
@@ -62,6 +63,8 @@ export interface AppDependencies extends ServiceRoutesDependencies {
   readonly watch?: (context: WatchContext) => MaybePromise<void>;
   /** Whether the page below `/console/` is served. */
   readonly console: boolean;
+  /** What answers Kubernetes clients. */
+  readonly kube?: Kube | undefined;
 }
 
 export interface App {
@@ -124,6 +127,7 @@ type Match =
   | { readonly kind: 'custom'; readonly match: CustomMatch }
   | { readonly kind: 'method'; readonly allow: readonly string[] }
   | { readonly kind: 'own'; readonly route: OwnRoutes }
+  | { readonly kind: 'kube'; readonly match: KubeMatch }
   | undefined;
 
 class Handler implements ExchangeObserver {
@@ -242,12 +246,14 @@ class Handler implements ExchangeObserver {
   #receive(exchange: Exchange): MaybePromise<void> {
     const { request, path, query } = exchange;
     const { limits } = this.#dependencies;
+    const isKube = this.#dependencies.kube?.owns(exchange);
     if (request.url!.length > limits.url) throw urlTooLong(limits.url);
     if (query.length > limits.query) throw queryTooLong(limits.query);
     checkProtocol(request);
     this.#guard?.admit(exchange, (one) => isPage(one, this.#console !== undefined));
     if (this.#cors?.answer(exchange)) return;
     if (this.#console && isConsolePath(exchange)) return this.#console.serve(exchange);
+    if (isKube && this.#dependencies.kube!.isOpen(exchange)) return this.#dependencies.kube!.serve(exchange);
     const own = fixedRouteAt(path);
     if (own?.begun === 'always') return this.#service.serve(exchange, own);
     if (this.#draining) throw shuttingDown();
@@ -282,7 +288,7 @@ class Handler implements ExchangeObserver {
     exchange.access =
       match?.kind === 'resource'
         ? this.#routes.access(method, match.target)
-        : match?.kind === 'custom'
+        : match?.kind === 'custom' || match?.kind === 'kube'
           ? match.match.access
           : { verb: method.toLowerCase(), path };
     return error;
@@ -297,6 +303,7 @@ class Handler implements ExchangeObserver {
 
   #match(exchange: Exchange): Match {
     const { method, path } = exchange;
+    if (exchange.errorForm) return { kind: 'kube', match: this.#dependencies.kube!.match(exchange) };
     const target = this.#routes.find(path);
     if (target && target.name !== '-') return { kind: 'resource', target };
     const custom = this.#dependencies.custom.find(method, path);
@@ -315,6 +322,7 @@ class Handler implements ExchangeObserver {
       exchange.route = this.#routes.template(match.target);
       return this.#routes.serve(exchange, match.target);
     }
+    if (match?.kind === 'kube') return this.#dependencies.kube!.serve(exchange, match.match);
     const { method, path } = exchange;
     const { authorizer } = this.#dependencies;
     if (match?.kind === 'custom') {

@@ -20,9 +20,10 @@ export function headersOf(...names: readonly string[]): Record<string, object> {
 
 export const parameter = (name: string) => ref('parameters', name);
 
-const codes = (Object.keys(errorCodes) as ErrorCode[]).filter(
-  (code) => code !== 'InvalidModel' && code !== 'InvalidPlugin',
-);
+/** No answer of the routes that are described here has these. */
+const elsewhere: readonly ErrorCode[] = ['InvalidModel', 'InvalidPlugin', 'NotAcceptable'];
+
+const codes = (Object.keys(errorCodes) as ErrorCode[]).filter((code) => !elsewhere.includes(code));
 
 /** These end a watch: they are in its stream, no answer has them. */
 const inStreams: readonly ErrorCode[] = ['SlowConsumer', 'ShuttingDown'];

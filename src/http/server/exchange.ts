@@ -36,6 +36,13 @@ export interface ExchangeObserver {
 /** Header names and values in turn, as `writeHead` takes them. */
 export type HeaderList = string[];
 
+/** How the failure of an exchange is told. */
+export interface ErrorAnswer {
+  readonly status: number;
+  readonly headers: HeaderList;
+  readonly body: Buffer;
+}
+
 export const json = 'application/json';
 export const ndjson = 'application/x-ndjson';
 const problemJson = 'application/problem+json';
@@ -62,6 +69,8 @@ export class Exchange {
   access: Access | undefined;
   /** Of the error that was the answer. */
   code: ErrorCode | undefined;
+  /** Undefined: a failure is told by a problem document. */
+  errorForm: ((error: KindredError) => ErrorAnswer) | undefined;
   /** Headers of every answer, such as those of CORS. */
   readonly extra: HeaderList = [];
   readonly #observer: ExchangeObserver;
@@ -190,7 +199,7 @@ export class Exchange {
     this.response.flushHeaders();
   }
 
-  /** A problem document; after the head was sent the connection is reset instead, so that nobody takes a part for the whole. */
+  /** An error; after the head was sent the connection is reset instead, so that nobody takes a part for the whole. */
   fail(error: unknown): void {
     const known = asKindredError(error);
     this.code = known.code;
@@ -200,13 +209,13 @@ export class Exchange {
       this.finish(this.response.headersSent ? this.response.statusCode : 499);
       return;
     }
-    this.#sendProblem(known);
+    this.#sendError(known);
   }
 
-  /** A problem document for a request that was not begun, and the observer is not told. */
+  /** An error for a request that was not begun, and the observer is not told. */
   refuse(error: KindredError): void {
     this.#finished = true;
-    this.#sendProblem(error);
+    this.#sendError(error);
     this.#dropRest();
   }
 
@@ -237,7 +246,11 @@ export class Exchange {
     if (!this.request.complete && hasBody(this.request)) dropRest(this.request);
   }
 
-  #sendProblem(error: KindredError): void {
+  #sendError(error: KindredError): void {
+    if (this.errorForm) {
+      const { status, headers, body } = this.errorForm(error);
+      return this.send(status, headers, body);
+    }
     const headers: HeaderList = ['Content-Type', problemJson, 'Content-Language', this.locale];
     for (const [name, value] of Object.entries(error.headers ?? {})) headers.push(name, value);
     if (error.status === 503 && !hasHeader(headers, 'retry-after')) headers.push('Retry-After', '1');

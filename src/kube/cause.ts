@@ -1,0 +1,132 @@
+/** One violation of a schema in the words of Kubernetes. */
+import type { Violation } from '../errors.ts';
+import { unescapeToken } from '../errors.ts';
+
+/** One reason of a Status, for people and for programs. */
+export interface Cause {
+  readonly reason: string;
+  readonly message: string;
+  readonly field?: string;
+}
+
+/** Characters of a value that a message shows. */
+const shownLength = 200;
+
+/** Member names that stand in a path without brackets. */
+const plainName = /^[A-Za-z_][A-Za-z0-9_-]*$/;
+
+/** `spec.ports[0].name` of a pointer; keys of maps as `metadata.labels[a/b]`. */
+export function fieldPath(pointer: string): string {
+  let path = '';
+  let parent = '';
+  for (const token of pointer.split('/').slice(1).map(unescapeToken)) {
+    const inMap = parent === 'metadata.labels' || parent === 'metadata.annotations';
+    if (/^\d+$/.test(token) || inMap || !plainName.test(token)) path += `[${token}]`;
+    else path += path === '' ? token : `.${token}`;
+    parent = path;
+  }
+  return path;
+}
+
+/** @param object where the value of the violation is looked for */
+export function causeOf({ pointer, keyword, message, params }: Violation, object: unknown): Cause {
+  const field = fieldPath(pointer);
+  const found = valueAt(object, pointer);
+  const told = messageOf(keyword, field, (params ?? {}) as Record<string, unknown>, found);
+  const cause = told ?? { reason: 'FieldValueInvalid', message: `Invalid value: ${shown(found)}: ${message}` };
+  return { ...cause, ...(field !== '' && { field }) };
+}
+
+function messageOf(
+  keyword: string,
+  field: string,
+  { limit, type, pattern, allowed, expected, format, count }: Record<string, unknown>,
+  value: unknown,
+): Omit<Cause, 'field'> | undefined {
+  const invalid = (text: string): Omit<Cause, 'field'> => ({
+    reason: 'FieldValueInvalid',
+    message: `Invalid value: ${shown(value)}: ${field} in body ${text}`,
+  });
+  switch (keyword) {
+    case 'required':
+      return { reason: 'FieldValueRequired', message: 'Required value' };
+    case 'type': {
+      const got = JSON.stringify(typeOf(value));
+      const wanted = String(type ?? expected);
+      const message = `Invalid value: ${got}: ${field} in body must be of type ${wanted}: ${got}`;
+      return { reason: 'FieldValueTypeInvalid', message };
+    }
+    case 'enum':
+    case 'const': {
+      const values = String(allowed ?? expected);
+      return {
+        reason: 'FieldValueNotSupported',
+        message: `Unsupported value: ${shown(value)}: supported values: ${values}`,
+      };
+    }
+    case 'pattern':
+      return pattern === undefined ? undefined : invalid(`should match '${pattern}'`);
+    case 'format':
+      return invalid(`must be of type ${format}: ${shown(value)}`);
+    case 'minimum':
+      return invalid(`should be greater than or equal to ${limit}`);
+    case 'maximum':
+      return invalid(`should be less than or equal to ${limit}`);
+    case 'exclusiveMinimum':
+      return invalid(`should be greater than ${limit}`);
+    case 'exclusiveMaximum':
+      return invalid(`should be less than ${limit}`);
+    case 'multipleOf':
+      return invalid(`should be a multiple of ${limit}`);
+    case 'minLength':
+      return invalid(`should be at least ${limit ?? 1} chars long`);
+    case 'minItems':
+      return invalid(`should have at least ${limit} items`);
+    case 'minProperties':
+      return invalid(`should have at least ${limit} properties`);
+    case 'maxLength':
+      return { reason: 'FieldValueTooLong', message: `Too long: may not be more than ${limit} bytes` };
+    case 'maxItems':
+    case 'maxProperties': {
+      const message = `Too many: ${count}: must have at most ${limit} items`;
+      return { reason: 'FieldValueTooMany', message };
+    }
+    case 'uniqueItems':
+      return { reason: 'FieldValueDuplicate', message: `Duplicate value: ${shown(value)}` };
+    case 'anyOf':
+      return invalid('must validate at least one schema (anyOf)');
+    case 'oneOf':
+      return invalid('must validate one and only one schema (oneOf)');
+    case 'not':
+      return invalid('must not validate the schema (not)');
+    case 'reserved':
+      return { reason: 'FieldValueForbidden', message: 'Forbidden: the key is reserved' };
+    default:
+      return undefined;
+  }
+}
+
+function typeOf(value: unknown): string {
+  if (value === null || value === undefined) return 'null';
+  if (Array.isArray(value)) return 'array';
+  if (typeof value === 'number') return Number.isInteger(value) ? 'integer' : 'number';
+  return typeof value;
+}
+
+/** Of an object or list only what it is. */
+function shown(value: unknown): string {
+  if (typeof value === 'object' && value !== null) return JSON.stringify(typeOf(value));
+  const text = typeof value === 'string' ? value : (value ?? null);
+  return JSON.stringify(
+    typeof text === 'string' && text.length > shownLength ? `${text.slice(0, shownLength).toWellFormed()}…` : text,
+  );
+}
+
+function valueAt(object: unknown, pointer: string): unknown {
+  let value = object;
+  for (const token of pointer.split('/').slice(1).map(unescapeToken)) {
+    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, token)) return undefined;
+    value = (value as Record<string, unknown>)[token];
+  }
+  return value;
+}

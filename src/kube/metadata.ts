@@ -1,0 +1,98 @@
+/** Stored objects as Kubernetes shows them: the same but for `apiVersion` and `metadata`, which begin the bytes of every object. */
+import type { Metadata } from '../model/object.ts';
+import type { Stored } from '../resource/registered-model.ts';
+import type { KubeModel } from './models.ts';
+
+/** As Kubernetes orders its members. */
+interface ShownMetadata {
+  readonly name: string;
+  readonly generateName?: string;
+  readonly resourceVersion: string;
+  readonly creationTimestamp?: string;
+  readonly deletionTimestamp?: string;
+  readonly deletionGracePeriodSeconds?: number;
+  readonly labels?: Record<string, string>;
+  readonly annotations?: Record<string, string>;
+  readonly finalizers?: string[];
+}
+
+/** An object cut in two: what the façade rewrites, and the bytes behind it, which begin with `,` or `}`. */
+interface Cut {
+  readonly metadata: Metadata;
+  readonly rest: Buffer;
+}
+
+const quote = 0x22;
+const backslash = 0x5c;
+
+/** @param revision of the last change, where it is not that of the stored: of a deletion its own */
+function shownMetadata(metadata: Metadata, { revision }: Pick<Stored, 'revision'>): ShownMetadata {
+  const { name, generateName, creationTimestamp, deletionTimestamp, labels, annotations, finalizers } = metadata;
+  return {
+    name,
+    ...(generateName !== undefined && { generateName }),
+    resourceVersion: String(revision),
+    ...(creationTimestamp !== undefined && { creationTimestamp: toSeconds(creationTimestamp) }),
+    ...(deletionTimestamp !== undefined && {
+      deletionTimestamp: toSeconds(deletionTimestamp),
+      deletionGracePeriodSeconds: 0,
+    }),
+    ...(labels && { labels }),
+    ...(annotations && { annotations }),
+    ...(finalizers && { finalizers }),
+  };
+}
+
+/** `2026-01-02T03:04:05.678Z` without milliseconds. */
+function toSeconds(timestamp: string): string {
+  return `${timestamp.slice(0, 19)}Z`;
+}
+
+/** The bytes of an object as they are shown. */
+export function shownBytes({ apiVersion, kind }: KubeModel, stored: Stored): Buffer {
+  const { metadata, rest } = cut(stored.bytes);
+  const shown = JSON.stringify(shownMetadata(metadata, stored));
+  const head = `{"apiVersion":"${apiVersion}","kind":"${kind}","metadata":${shown}`;
+  const headLength = Buffer.byteLength(head);
+  const bytes = Buffer.allocUnsafe(headLength + rest.length);
+  bytes.write(head, 'utf8');
+  rest.copy(bytes, headLength);
+  return bytes;
+}
+
+/** Only the metadata is parsed where the bytes have the order in which the service writes them. */
+function cut(bytes: Buffer): Cut {
+  const start = metadataStart(bytes);
+  if (start !== undefined) {
+    const end = endOfObject(bytes, start);
+    return { metadata: JSON.parse(bytes.toString('utf8', start, end)), rest: bytes.subarray(end) };
+  }
+  const { apiVersion: _apiVersion, kind: _kind, metadata, ...members } = JSON.parse(bytes.toString());
+  const rest = JSON.stringify(members);
+  return { metadata, rest: Buffer.from(rest === '{}' ? '}' : `,${rest.slice(1)}`) };
+}
+
+const beginnings = ['{"apiVersion":"', '","kind":"', '","metadata":{'].map((text) => Buffer.from(text));
+
+/** Where the value of `metadata` begins; undefined when the object does not begin with apiVersion, kind and metadata. */
+function metadataStart(bytes: Buffer): number | undefined {
+  let at = 0;
+  for (const [i, text] of beginnings.entries()) {
+    if (i > 0) at = bytes.indexOf(quote, at);
+    if (at < 0 || bytes.compare(text, 0, text.length, at, at + text.length) !== 0) return undefined;
+    at += text.length;
+  }
+  return at - 1;
+}
+
+/** Behind the closing brace of the object that begins at `start`. */
+function endOfObject(bytes: Buffer, start: number): number {
+  let depth = 0;
+  for (let at = start; ; at++) {
+    const byte = bytes[at];
+    if (byte === quote) {
+      for (at++; bytes[at] !== quote; at++) if (bytes[at] === backslash) at++;
+    } else if (byte === 0x7b) depth++;
+    else if (byte === 0x7d && --depth === 0) return at + 1;
+  }
+}

@@ -1,0 +1,47 @@
+/** What a request for resources is about: a model, and the place below it. */
+import type { Access } from '../resource/access.ts';
+import type { KubeModel, KubeModels } from './models.ts';
+import type { ResourcePath } from './path.ts';
+
+export interface ResourceTarget {
+  readonly model: KubeModel;
+  /** Undefined for the collection. */
+  readonly name: string | undefined;
+  readonly namespace: string | undefined;
+  readonly sub: 'status' | 'scale' | undefined;
+  /** By the verb of the method; a list that watches asks for `watch`. */
+  readonly access: Access;
+}
+
+const objectVerbs: Readonly<Record<string, string>> = {
+  GET: 'get',
+  HEAD: 'get',
+  PUT: 'update',
+  PATCH: 'patch',
+  DELETE: 'delete',
+};
+const collectionVerbs: Readonly<Record<string, string>> = {
+  GET: 'list',
+  HEAD: 'list',
+  POST: 'create',
+  DELETE: 'deletecollection',
+};
+
+/** Undefined when there is no such place. */
+export function targetOf(models: KubeModels, method: string, path: ResourcePath): ResourceTarget | undefined {
+  const { group, version, namespace, plural, name, sub } = path;
+  const model = models.find(group, version, plural);
+  if (!model || (sub !== undefined && !hasSub(model, sub))) return undefined;
+  const verbs = name === undefined ? collectionVerbs : objectVerbs;
+  const access = {
+    verb: verbs[method] ?? method.toLowerCase(),
+    group: model.storedGroup,
+    resource: sub === undefined ? plural : `${plural}/${sub}`,
+    ...(name !== undefined && { name }),
+  };
+  return { model, name, namespace, sub, access };
+}
+
+function hasSub({ scheme }: KubeModel, sub: string): sub is 'status' | 'scale' {
+  return sub === 'status' && scheme.subresources.status;
+}
