@@ -6,7 +6,7 @@ export class PluginStartError extends KindredError {
   readonly reason: string;
 
   constructor(reason: string, text: Text, params: Parameters) {
-    super('InvalidPlugin', text, params);
+    super('InvalidPlugin', text, { params });
     this.reason = reason;
   }
 }
