@@ -37,8 +37,9 @@ export {
   PostMapping,
   PutMapping,
 } from './http/custom/mapping.ts';
-export { GVK, Schema, type SchemaAttributes } from './model/decorators.ts';
 /** Models: both forms of declaration, and what they give. */
+export type { Column, ModelAttributes, Naming, Scale, Scope, Subresources } from './model/attributes.ts';
+export { GVK, Schema, type SchemaAttributes } from './model/decorators.ts';
 export {
   defineModel,
   type ModelDeclaration,
@@ -58,7 +59,13 @@ export {
 } from './model/index-spec.ts';
 export type { Key, KeyOf, KeyType } from './model/key.ts';
 export type { Model, ModelType, New, NewOf, ObjectOf } from './model/model-type.ts';
-export { AbstractExtension, type ExtensionObject, type Metadata } from './model/object.ts';
+export {
+  AbstractExtension,
+  type ExtensionObject,
+  type ManagedFieldsEntry,
+  type Metadata,
+  type OwnerReference,
+} from './model/object.ts';
 export type { DisplayText, Presentation } from './model/presentation.ts';
 export type { SchemeManager } from './model/registry.ts';
 export { Scheme } from './model/scheme.ts';

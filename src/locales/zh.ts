@@ -253,8 +253,38 @@ export const zh = {
     '"evolution" 必须为 {"onInvalid": "refuse"} 或 {"onInvalid": "degrade"}；实际为 {value}',
   '{kind}: {failing} of {objects} stored {objectCount|object|objects} would become invalid ({samples}): repair them, add a conversion, or start with evolution.onInvalid: degrade':
     '{kind}：已存储的 {objects} 个对象中有 {failing} 个将变为无效（{samples}）：请修复它们、添加转换，或以 evolution.onInvalid: degrade 启动',
-  '"subresources" must be {"status": true} or {"status": false}; got {value}':
-    '"subresources" 必须为 {"status": true} 或 {"status": false}；实际为 {value}',
+  '"scope" must be "Cluster" or "Namespaced"; got {value}': '"scope" 必须为 "Cluster" 或 "Namespaced"；实际为 {value}',
+  '"naming" must be "strict" or "kubernetes"; got {value}': '"naming" 必须为 "strict" 或 "kubernetes"；实际为 {value}',
+  '"{name}" must be a list of at most {limit} names of lower-case letters, digits and "-", each once, that start with a letter and have at most 63 characters; got {value}':
+    '"{name}" 必须为最多 {limit} 个名称的列表，各名称互不相同，由小写字母、数字和 "-" 组成，以字母开头，最多 63 个字符；实际为 {value}',
+  '"columns" must be a list of at most {limit} columns; got {value}':
+    '"columns" 必须为最多 {limit} 列的列表；实际为 {value}',
+  '"columns" must have for each column a name of its own, a type ({types}), a path, and perhaps a priority (an integer from 0), a description and a format; got {value}':
+    '"columns" 的每一列必须有互不相同的名称、类型（{types}）和路径，可以有 priority（从 0 起的整数）、description 和 format；实际为 {value}',
+  'The path of the column "{name}" must be a JSONPath such as .spec.replicas or .status.conditions[?(@.type=="Ready")].status; got "{value}"':
+    '列 "{name}" 的路径必须为 JSONPath，例如 .spec.replicas 或 .status.conditions[?(@.type=="Ready")].status；实际为 "{value}"',
+  '"subresources" knows the members status (true or false) and scale; got {value}':
+    '"subresources" 只有成员 status（true 或 false）和 scale；实际为 {value}',
+  '"subresources.scale" needs specReplicasPath below .spec and statusReplicasPath below .status, such as .spec.replicas and .status.replicas, and may have labelSelectorPath below either; got {value}':
+    '"subresources.scale" 需要 .spec 之下的 specReplicasPath 和 .status 之下的 statusReplicasPath，例如 .spec.replicas 和 .status.replicas，可以有两者之一之下的 labelSelectorPath；实际为 {value}',
+  'The short name "{name}" is taken in the group "{group}", by {other}':
+    '短名称 "{name}" 在组 "{group}" 中已被 {other} 占用',
+  'must be the start of a name: lower-case letters, digits, "-" and ".", with a letter or digit at the start and at both sides of each ".", and at most {limit} characters, so that 8 more can follow; got "{value}"':
+    '必须为名称的开头：由小写字母、数字、"-" 和 "." 组成，开头及每个 "." 两侧为字母或数字，最多 {limit} 个字符，以便再接 8 个字符；实际为 "{value}"',
+  'must consist of lower-case letters, digits, "-" and ".", and start and end with a letter or digit, as each part between dots; got "{value}"':
+    '必须由小写字母、数字、"-" 和 "." 组成，开头和结尾以及点之间的每一部分的开头和结尾都为字母或数字；实际为 "{value}"',
+  'is required: every object of this model belongs to a namespace': '为必填项：该模型的每个对象都属于一个命名空间',
+  'an object has at most {limit} owners, these are {count}': '一个对象最多有 {limit} 个属主，这里有 {count} 个',
+  'is not a field of an owner reference; its fields are {allowed}': '不是属主引用的字段；其字段为 {allowed}',
+  'at most one owner controls the object': '最多一个属主控制该对象',
+  'must equal the namespace in the path, "{expected}"; a namespace never changes':
+    '必须与路径中的命名空间 "{expected}" 相同；命名空间不能更改',
+  'there is no {kind} ({apiVersion}) "{name}": give the uid of an owner that is gone':
+    '没有名为 "{name}" 的 {kind}（{apiVersion}）：若属主已不存在，请给出其 uid',
+  'The object "{name}" was changed: its revision is {current}, not {given}':
+    '对象 "{name}" 已被更改：其修订号为 {current}，而不是 {given}',
+  'The object "{name}" is another one: its uid is {current}, not {given}':
+    '对象 "{name}" 已是另一个对象：其 uid 为 {current}，而不是 {given}',
   // model/index-spec.ts
   'The index "{name}" needs an indexFunc made by simpleAttribute or multiValueAttribute':
     '索引 "{name}" 需要由 simpleAttribute 或 multiValueAttribute 生成的 indexFunc',

@@ -42,10 +42,14 @@ export interface Contract {
   /** By name. */
   readonly indexes: readonly ContractIndex[];
   readonly subresources: { readonly status: boolean };
+  /** Absent: cluster-scoped. */
+  readonly scope?: 'Namespaced';
+  /** Absent: strict. */
+  readonly naming?: 'kubernetes';
 }
 
 export function contractOf(scheme: Scheme): Contract {
-  const { groupVersionKind: gvk, singular, plural, subresources } = scheme;
+  const { groupVersionKind: gvk, singular, plural, subresources, scope, naming } = scheme;
   return {
     group: gvk.group,
     kind: gvk.kind,
@@ -56,6 +60,8 @@ export function contractOf(scheme: Scheme): Contract {
     versions: { [gvk.version]: { ...scheme.documents, specRequired: scheme.specRequired } },
     indexes: scheme.indexes.map(indexOf).sort((a, b) => (a.name < b.name ? -1 : 1)),
     subresources: { status: subresources.status },
+    ...(scope !== 'Cluster' && { scope }),
+    ...(naming !== 'strict' && { naming }),
   };
 }
 
@@ -83,15 +89,16 @@ function sha256(text: string): string {
 }
 
 /** The model that a contract describes, without its indexes: their functions are code. Throws `InvalidModel`. */
-export function schemeOfContract({ group, kind, singular, plural, hub, versions, subresources }: Contract): Scheme {
+export function schemeOfContract(contract: Contract): Scheme {
+  const { group, kind, singular, plural, hub, versions, subresources, scope, naming } = contract;
   const { specRequired, spec, status, schema } = versions[hub]!;
-  const gvk = { group, version: hub, kind, singular, plural };
-  if (schema !== undefined) return Scheme.buildFromType(defineModel({ gvk, subresources, schema: schema as object }));
+  const names = { group, version: hub, kind, singular, plural };
+  const gvk = { ...names, subresources, ...(scope && { scope }), ...(naming && { naming }) };
+  if (schema !== undefined) return Scheme.buildFromType(defineModel({ gvk, schema: schema as object }));
   const optional = typeof spec === 'object' && !specRequired ? { ...spec, '~optional': true } : spec;
   return Scheme.buildFromType(
     defineModel({
       gvk,
-      subresources,
       ...(optional !== undefined && { spec: optional as object }),
       ...(status !== undefined && { status: status as object }),
     }),
@@ -142,6 +149,17 @@ export function compareContracts(before: Contract, after: Contract): ContractCha
   }
   for (const version of Object.keys(before.versions)) {
     if (!(version in after.versions)) add(version, 'no longer served', 'breaking');
+  }
+  if (before.scope !== after.scope) {
+    const [was, is] = [before, after].map(({ scope }) => (scope ? 'namespaced' : 'cluster-scoped'));
+    add('scope', `${was} → ${is}`, 'breaking');
+  }
+  if (before.naming !== after.naming) {
+    add(
+      'naming',
+      after.naming ? 'strict → kubernetes' : 'kubernetes → strict',
+      after.naming ? 'widening' : 'narrowing',
+    );
   }
   const [was, is] = [before.subresources.status, after.subresources.status];
   if (was !== is) add('status', is ? 'has a route of its own' : 'has no route any more', is ? 'behaviour' : 'breaking');

@@ -16,7 +16,7 @@ import { apiVersionOf, checkGvk, describeGvk } from './gvk.ts';
 import type { IndexDefinition } from './index-entry.ts';
 import type { ValueIndexSpec } from './index-spec.ts';
 import { checkIndexes } from './index-spec.ts';
-import { metadataSchema } from './metadata.ts';
+import { metadataSchema, namespacedMetadataSchema } from './metadata.ts';
 
 interface Documents {
   readonly spec?: SchemaDocument;
@@ -133,7 +133,7 @@ function wholeSchema(gvk: GVKAttributes, { spec, status, fields }: Documents, sp
   const base = {
     apiVersion: { type: 'string', const: apiVersionOf(gvk), description: 'Group and version of the model' },
     kind: { type: 'string', const: gvk.kind, description: 'Kind of the model' },
-    metadata: metadataSchema,
+    metadata: gvk.scope === 'Namespaced' ? namespacedMetadataSchema : metadataSchema,
   };
   const required = ['apiVersion', 'kind', 'metadata'];
   if (!fields) {

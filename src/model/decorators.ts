@@ -6,7 +6,7 @@ import type { Declaration } from './declaration.ts';
 import { declare } from './declaration.ts';
 import type { GVKAttributes } from './gvk.ts';
 import { apiVersionOf } from './gvk.ts';
-import { metadataSchema } from './metadata.ts';
+import { metadataSchema, namespacedMetadataSchema } from './metadata.ts';
 import type { AbstractExtension } from './object.ts';
 import { isExtensionClass } from './object.ts';
 
@@ -249,7 +249,7 @@ class ClassConverter {
       const gvk = attributesOf(type);
       properties.apiVersion = gvk ? { type: 'string', const: apiVersionOf(gvk) } : { type: 'string' };
       properties.kind = gvk ? { type: 'string', const: gvk.kind } : { type: 'string' };
-      properties.metadata = metadataSchema;
+      properties.metadata = gvk?.scope === 'Namespaced' ? namespacedMetadataSchema : metadataSchema;
     }
     for (const [name, attributes] of metadata?.[fieldsKey] ?? []) {
       if (except.includes(name)) {

@@ -5,6 +5,7 @@ import { localized } from '../locales/localized.ts';
 import { invalidModel, Mistakes } from '../schema/invalid-model.ts';
 import type { StandardTypes } from '../schema/standard-schema.ts';
 import { takesNothing } from '../schema/standard-schema.ts';
+import type { ModelAttributes } from './attributes.ts';
 import type { Declaration } from './declaration.ts';
 import { declare } from './declaration.ts';
 import type { Evolution, GVKAttributes } from './gvk.ts';
@@ -75,10 +76,9 @@ export type NewFieldsObject<Fields> = Flat<NewBase & SentOf<Fields>>;
 type KeysOf<S extends ValueIndexSpec> = { readonly [One in S as One['name']]?: FilterKey<One> };
 type FilterKey<S> = S extends { readonly $key?: infer K } ? K : Key;
 
-interface CommonDeclaration<T, S> {
+/** The attributes may stand in `gvk` too. */
+interface CommonDeclaration<T, S> extends ModelAttributes {
   gvk: GVKAttributes;
-  /** The same as `subresources` in `gvk`. */
-  subresources?: { status?: boolean };
   /** The same as `presentation` in `gvk`. */
   presentation?: Presentation;
   /** The same as `evolution` in `gvk`. */
@@ -142,15 +142,10 @@ export function defineModel<
 export function defineModel(declaration: ModelDeclaration): Model<any> {
   const mistakes = new Mistakes();
   checkMembers(declaration, mistakes);
-  const { gvk, spec, status, schema, subresources, presentation, evolution, indexes } = declaration;
+  const { gvk, spec, status, schema, indexes, ...attributes } = declaration;
   const declared = declare({
     mistakes,
-    gvk: {
-      ...gvk,
-      ...(subresources !== undefined && { subresources }),
-      ...(presentation !== undefined && { presentation }),
-      ...(evolution !== undefined && { evolution }),
-    },
+    gvk: { ...gvk, ...defined(attributes) },
     spec,
     status,
     schema,
@@ -160,6 +155,11 @@ export function defineModel(declaration: ModelDeclaration): Model<any> {
   const model = { gvk: declared.gvk, schema: declared.jsonSchema };
   Object.defineProperty(model, declarationKey, { value: declared });
   return Object.freeze(model);
+}
+
+/** A member that is undefined is as one that is not there. */
+function defined<T extends object>(members: T): Partial<T> {
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as Partial<T>;
 }
 
 function declaredIndexes(indexes: ModelDeclaration['indexes']): readonly ValueIndexSpec[] {
@@ -181,7 +181,21 @@ export function modelDeclaration(type: unknown): Declaration | undefined {
     : undefined;
 }
 
-const members = ['gvk', 'spec', 'status', 'schema', 'subresources', 'presentation', 'evolution', 'indexes'];
+const members = [
+  'gvk',
+  'spec',
+  'status',
+  'schema',
+  'scope',
+  'naming',
+  'shortNames',
+  'categories',
+  'columns',
+  'subresources',
+  'presentation',
+  'evolution',
+  'indexes',
+];
 
 function checkMembers(declaration: ModelDeclaration, mistakes: Mistakes): void {
   if (typeof declaration !== 'object' || declaration === null) {

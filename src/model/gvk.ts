@@ -3,6 +3,8 @@
 import type { Text } from '../errors.ts';
 import { localized } from '../locales/localized.ts';
 import { invalidModel, Mistakes } from '../schema/invalid-model.ts';
+import type { ModelAttributes } from './attributes.ts';
+import { checkAttributes } from './attributes.ts';
 import { isSubdomain } from './names.ts';
 import type { Presentation } from './presentation.ts';
 
@@ -17,13 +19,11 @@ export interface GroupVersionKind {
 }
 
 /** What a model is called. */
-export interface GVKAttributes extends GroupVersionKind {
+export interface GVKAttributes extends GroupVersionKind, ModelAttributes {
   /** Singular name of the resource: `[a-z][a-z0-9-]*`, at most 63 characters. */
   singular: string;
   /** Plural name, used in paths; the same rule, and not `namespaces`, `proxy` or `watch`. */
   plural: string;
-  /** `status: true` gives the model the routes `/{name}/status`; the main routes then leave `status` alone. */
-  subresources?: { status?: boolean };
   /** How people see the model. */
   presentation?: Presentation;
   /** What becomes of the plugin when stored objects would be invalid by this declaration. */
@@ -72,7 +72,9 @@ export function checkGvk(attributes: GVKAttributes): GVKAttributes {
   }
   const mistakes = new Mistakes();
   for (const name of attributeNames) mistakes.in(() => checkAttribute(name, attributes[name]));
-  const subresources = mistakes.in(() => checkSubresources(attributes.subresources));
+  // Of the service itself: the registry lets nobody else have it.
+  if (attributes.kind !== 'Namespace') mistakes.in(() => checkPlural(attributes.plural));
+  const further = mistakes.in(() => checkAttributes(attributes));
   const evolution = mistakes.in(() => checkEvolution(attributes.evolution));
   mistakes.throw();
   const { group, version, kind, singular, plural, presentation } = attributes;
@@ -82,7 +84,7 @@ export function checkGvk(attributes: GVKAttributes): GVKAttributes {
     kind,
     singular,
     plural,
-    subresources,
+    ...further,
     ...(presentation !== undefined && { presentation }),
     ...(evolution && { evolution }),
   };
@@ -124,25 +126,15 @@ function checkAttribute(name: (typeof attributeNames)[number], value: unknown): 
   }
   const { holds, text } = rules[name];
   if (!holds(value)) invalidModel(text, { name, value });
-  if (name === 'plural' && takenPlurals.includes(value)) {
-    invalidModel(localized('The GVK attribute "plural" must not be one of {taken}; got "{value}"'), {
-      taken: takenPlurals.join(', '),
-      value,
-    });
-  }
 }
 
-function checkSubresources(subresources: unknown): { status: boolean } {
-  if (subresources === undefined) return { status: false };
-  const isRecord = typeof subresources === 'object' && subresources !== null;
-  const status = isRecord ? (subresources as { status?: unknown }).status : undefined;
-  const known = isRecord && Object.keys(subresources).every((name) => name === 'status');
-  if (!known || (status !== undefined && typeof status !== 'boolean')) {
-    invalidModel(localized('"subresources" must be {"status": true} or {"status": false}; got {value}'), {
-      value: subresources,
-    });
-  }
-  return { status: status === true };
+/** Throws `InvalidModel` for a plural that means something else in paths. */
+export function checkPlural(value: string): void {
+  if (!takenPlurals.includes(value)) return;
+  invalidModel(localized('The GVK attribute "plural" must not be one of {taken}; got "{value}"'), {
+    taken: takenPlurals.join(', '),
+    value,
+  });
 }
 
 function checkEvolution(evolution: unknown): Evolution | undefined {

@@ -22,6 +22,7 @@ export interface IndexDefinition {
 
 /** What the indexes of a model keep of one object. */
 export interface IndexEntry {
+  /** The full name. */
   readonly name: string;
   /** `metadata.creationTimestamp`, milliseconds since the epoch. */
   readonly created: number;

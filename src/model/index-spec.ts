@@ -13,6 +13,7 @@ import { builtInIndexes } from './index-entry.ts';
 import type { FilterValue, KeyCodec, KeyOf, KeyType } from './key.ts';
 import { codecOf, parseInstant } from './key.ts';
 import type { ModelType } from './model-type.ts';
+import { fullNameOf } from './names.ts';
 import type { ExtensionObject } from './object.ts';
 
 /** Values that one object may give to one multi-value index. */
@@ -393,7 +394,7 @@ export function entryOf(scheme: { readonly indexes: readonly IndexDefinition[] }
   }
   if (violations) throw invalid(violations);
   return {
-    name: metadata.name,
+    name: fullNameOf(metadata),
     created: metadata.creationTimestamp === undefined ? 0 : instant(metadata.creationTimestamp),
     deleted: metadata.deletionTimestamp ? instant(metadata.deletionTimestamp) : null,
     labels: metadata.labels ?? noLabels,

@@ -1,12 +1,13 @@
 /**
- * Naming rules (specification, "Naming rules"; docs/reference/declaration.md and objects.md). A *name* names an object, a *key* a label or
- * an annotation (`<prefix>/<name part>`), a *label value* is what a label holds.
+ * Naming rules (specification, "Naming rules"; docs/reference/declaration.md and objects.md). A *name* names an object, a *full name*
+ * has its namespace in front, a *key* is that of a label or an annotation (`<prefix>/<name part>`), a *label value* what a label holds.
  */
 
 import type { Text } from '../errors.ts';
 import { localized } from '../locales/localized.ts';
 
 export const nameLimit = 253;
+export const namespaceLimit = 63;
 const namePartLimit = 63;
 const labelValueLimit = 63;
 
@@ -52,6 +53,9 @@ const nameTooLong: Text = localized('is {length} characters long, at most {limit
 const nameMalformed: Text = localized(
   'must consist of lower-case letters, digits and "-", and start and end with a letter or digit; got "{value}"',
 );
+const subdomainMalformed: Text = localized(
+  'must consist of lower-case letters, digits, "-" and ".", and start and end with a letter or digit, as each part between dots; got "{value}"',
+);
 const prefixTooLong: Text = localized('the prefix of the key is {length} characters long, at most {limit} are allowed');
 const prefixMalformed: Text = localized(
   'the prefix of the key "{value}" must be a DNS sub-domain, such as "demo.example.com"',
@@ -71,6 +75,29 @@ const valueMalformed: Text = localized(
 export function nameProblem(text: string): NamingProblem | undefined {
   if (text.length > nameLimit) return { keyword: 'maxLength', text: nameTooLong, limit: nameLimit };
   return nameSyntax.test(text) ? undefined : { keyword: 'pattern', text: nameMalformed };
+}
+
+/** The same where names may have dots. */
+export function subdomainProblem(text: string): NamingProblem | undefined {
+  if (text.length > nameLimit) return { keyword: 'maxLength', text: nameTooLong, limit: nameLimit };
+  return isSubdomain(text) ? undefined : { keyword: 'pattern', text: subdomainMalformed };
+}
+
+/** Which rule a namespace breaks, a DNS label; undefined when it is well-formed. */
+export function namespaceProblem(text: string): NamingProblem | undefined {
+  if (text.length > namespaceLimit) return { keyword: 'maxLength', text: nameTooLong, limit: namespaceLimit };
+  return nameSyntax.test(text) ? undefined : { keyword: 'pattern', text: nameMalformed };
+}
+
+/** By what the store and the indexes know an object: `<namespace>/<name>`, or the name alone. A name holds no `/`. */
+export function fullNameOf({ namespace, name }: { readonly namespace?: string; readonly name: string }): string {
+  return namespace === undefined ? name : `${namespace}/${name}`;
+}
+
+/** The parts of a full name. */
+export function partsOf(fullName: string): { readonly namespace?: string; readonly name: string } {
+  const slash = fullName.indexOf('/');
+  return slash < 0 ? { name: fullName } : { namespace: fullName.slice(0, slash), name: fullName.slice(slash + 1) };
 }
 
 /** Which rule the key of a label or an annotation breaks; undefined when it is well-formed. */

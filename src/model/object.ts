@@ -4,6 +4,8 @@
 export interface Metadata {
   /** Unique in the model: at most 253 characters of `a-z`, `0-9` and `-`, a letter or digit at both ends. Never changes. */
   name: string;
+  /** Of the objects of a namespaced model: what it is unique in. Never changes. */
+  namespace?: string;
   /** On creation in place of `name`: the service appends 8 characters to it. */
   generateName?: string;
   /** RFC 3339 UTC with milliseconds. */
@@ -12,10 +14,42 @@ export interface Metadata {
   deletionTimestamp?: string;
   /** Counts the changes, from 0; the service sets it. An update that names it must name the current one. */
   version?: number;
+  /** Counts the changes of what is wanted, from 1, which is left out; the service sets it. */
+  generation?: number;
   /** While there are any, a deleted object stays, with `deletionTimestamp`. */
   finalizers?: string[];
   labels?: Record<string, string>;
   annotations?: Record<string, string>;
+  /** The objects that this one exists for: it goes when none of them is left. */
+  ownerReferences?: OwnerReference[];
+  /** Which fields which manager has set; the service keeps it. */
+  managedFields?: ManagedFieldsEntry[];
+}
+
+/** An object of the same namespace, or one that belongs to none. */
+export interface OwnerReference {
+  apiVersion: string;
+  kind: string;
+  name: string;
+  /** Left out on the way in: that of the object which has the name now. */
+  uid?: string;
+  /** At most one of an object's owners controls it. */
+  controller?: boolean;
+  /** A foreground deletion of the owner waits for this object. */
+  blockOwnerDeletion?: boolean;
+}
+
+/** Fields as one manager has set them by one kind of operation. */
+export interface ManagedFieldsEntry {
+  manager?: string;
+  operation?: 'Apply' | 'Update';
+  apiVersion?: string;
+  /** RFC 3339 UTC, whole seconds. */
+  time?: string;
+  fieldsType?: 'FieldsV1';
+  fieldsV1?: object;
+  /** Of writes to a sub-resource. */
+  subresource?: string;
 }
 
 /** Any object as plain JSON. */

@@ -4,7 +4,6 @@ import type { Text } from '../errors.ts';
 import { localized } from '../locales/localized.ts';
 import { invalidModel, Mistakes } from '../schema/invalid-model.ts';
 import { builtInIndexes } from './index-entry.ts';
-import { metadataSchema } from './metadata.ts';
 import { isRecord } from './object.ts';
 
 /** A text, or one for each language: `{ en: 'Book', 'zh-CN': '图书' }`. */
@@ -112,7 +111,7 @@ function isTexts(value: unknown): boolean {
 
 /** Whether an object of the schema can have something there. */
 function hasPath(schema: object, path: string): boolean {
-  const root = { ...schema, properties: { ...(schema as SchemaNode).properties, metadata: metadataSchema } };
+  const root = schema as SchemaNode;
   const reached = (nodes: readonly unknown[], name: string): unknown[] =>
     nodes.flatMap((node) => below(root, node, name));
   const [first = '', ...rest] = path.split('.');

@@ -4,7 +4,7 @@ import { KindredError } from '../errors.ts';
 import { localized } from '../locales/localized.ts';
 import { invalidModel } from '../schema/invalid-model.ts';
 import type { GroupVersionKind } from './gvk.ts';
-import { apiVersionOf, describeGvk, isReservedGroup } from './gvk.ts';
+import { apiVersionOf, checkPlural, describeGvk, isReservedGroup } from './gvk.ts';
 import type { IndexSpecs } from './index-spec.ts';
 import type { ModelType } from './model-type.ts';
 import { Scheme } from './scheme.ts';
@@ -66,6 +66,7 @@ export class SchemeRegistry {
         { group: gvk.group, domain: this.#reservedDomain },
       );
     }
+    if (owner !== '') checkPlural(plural);
     const sameKind = this.#byKind.get(`${gvk.group}/${gvk.kind}`);
     if (sameKind) return this.#again(sameKind, scheme, type, owner);
     const samePlural = this.#byPlural.get(`${gvk.group}/${plural}`);
@@ -76,6 +77,7 @@ export class SchemeRegistry {
         other: describeGvk(samePlural.scheme.groupVersionKind),
       });
     }
+    this.#checkShortNames(scheme);
     const entry: Entry = { scheme, owner };
     this.#byKind.set(`${gvk.group}/${gvk.kind}`, entry);
     this.#byPlural.set(`${gvk.group}/${plural}`, entry);
@@ -84,6 +86,22 @@ export class SchemeRegistry {
     for (const warning of scheme.warnings) this.#warn(warning);
     for (const listener of this.#registered) listener(scheme, owner);
     return scheme;
+  }
+
+  /** A name on the command line leads to one model of the group. */
+  #checkShortNames(scheme: Scheme): void {
+    const { group } = scheme.groupVersionKind;
+    for (const other of this.#schemes) {
+      if (other.groupVersionKind.group !== group) continue;
+      const taken = new Set([other.plural, other.singular, ...other.shortNames]);
+      const name = scheme.shortNames.find((one) => taken.has(one)) ?? clash(other.shortNames, scheme);
+      if (name === undefined) continue;
+      invalidModel(localized('The short name "{name}" is taken in the group "{group}", by {other}'), {
+        name,
+        group,
+        other: describeGvk(other.groupVersionKind),
+      });
+    }
   }
 
   #again(there: Entry, scheme: Scheme, type: ModelType, owner: string): Scheme {
@@ -190,6 +208,11 @@ export class SchemeRegistry {
       get: (gvk) => this.get(gvk),
     };
   }
+}
+
+/** The first short name that is a name of the model. */
+function clash(shortNames: readonly string[], { plural, singular }: Scheme): string | undefined {
+  return shortNames.find((name) => name === plural || name === singular);
 }
 
 function notRegistered(model: string): never {

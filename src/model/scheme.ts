@@ -3,7 +3,9 @@
 import { localized } from '../locales/localized.ts';
 import { invalidModel } from '../schema/invalid-model.ts';
 import type { JsonSchema } from '../schema/keywords.ts';
+import type { Column, Naming, Scale, Scope } from './attributes.ts';
 import type { Declaration } from './declaration.ts';
+import { deepFreeze } from './declaration.ts';
 import { classDeclaration } from './decorators.ts';
 import { modelDeclaration } from './define.ts';
 import type { GroupVersionKind } from './gvk.ts';
@@ -33,7 +35,16 @@ export class Scheme {
   readonly jsonSchema: object;
   /** Declared indexes, in order; the built-in ones are not among them. */
   readonly indexes: readonly IndexDefinition[];
-  readonly subresources: { readonly status: boolean };
+  readonly subresources: { readonly status: boolean; readonly scale?: Readonly<Scale> };
+  readonly scope: Scope;
+  /** The rules of its metadata. */
+  readonly naming: Naming;
+  /** Names that stand for the model on the command line. */
+  readonly shortNames: readonly string[];
+  /** Groups of models that are asked for together. */
+  readonly categories: readonly string[];
+  /** What clients print of each object; undefined: not declared. */
+  readonly columns: readonly Readonly<Column>[] | undefined;
   /** How people see the model. */
   readonly presentation: Presentation | undefined;
   /** What becomes of the plugin when stored objects would be invalid by this declaration. */
@@ -48,13 +59,20 @@ export class Scheme {
   #validator: Validator | undefined;
 
   constructor(declaration: Declaration, indexes: readonly IndexDefinition[]) {
-    const { group, version, kind, singular, plural, subresources, presentation } = declaration.gvk;
+    const { group, version, kind, singular, plural, presentation } = declaration.gvk;
+    const { scope = 'Cluster', naming = 'strict', shortNames = [], categories = [], columns } = declaration.gvk;
+    const { status = false, scale } = declaration.gvk.subresources ?? {};
     this.groupVersionKind = Object.freeze({ group, version, kind });
     this.singular = singular;
     this.plural = plural;
     this.jsonSchema = declaration.jsonSchema;
     this.indexes = Object.freeze(indexes);
-    this.subresources = Object.freeze({ status: subresources?.status === true });
+    this.subresources = deepFreeze({ status, ...(scale && { scale }) });
+    this.scope = scope;
+    this.naming = naming;
+    this.shortNames = deepFreeze(shortNames);
+    this.categories = deepFreeze(categories);
+    this.columns = deepFreeze(columns);
     const model = describeGvk(declaration.gvk);
     this.presentation = checkPresentation(presentation, { model, jsonSchema: declaration.jsonSchema, indexes });
     this.onInvalid = declaration.gvk.evolution?.onInvalid ?? 'refuse';
@@ -80,6 +98,11 @@ export class Scheme {
     const added = new IndexSpecs();
     indexes(added);
     return new Scheme(declaration, checkIndexes([...declaration.indexSpecs, ...added.all()]));
+  }
+
+  /** Every object belongs to a namespace. */
+  get isNamespaced(): boolean {
+    return this.scope === 'Namespaced';
   }
 
   /** The schemas as they were declared, each a document of its own. */

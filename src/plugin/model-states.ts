@@ -238,7 +238,7 @@ export class ModelStates implements Admissions {
         }
         const status = next(stored.status ?? ({} as Status));
         if (!status) return;
-        await resource.update(name, { ...stored, status }, { caller: system, status: true });
+        await resource.update(name, { ...stored, status }, { caller: system, subresource: 'status' });
         return;
       } catch (error) {
         const isOvertaken =

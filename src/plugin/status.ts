@@ -55,7 +55,7 @@ export class PluginObjects {
     }
     const { status: before } = stored;
     if (before?.state === status.state && before.reason === status.reason && before.message === status.message) return;
-    await this.resource.update(name, { ...stored, metadata: { name }, status }, { ...options, status: true });
+    await this.resource.update(name, { ...stored, metadata: { name }, status }, { ...options, subresource: 'status' });
   }
 
   /** Objects of plugins that are not installed say so, unless another replica has them. */
@@ -66,7 +66,11 @@ export class PluginObjects {
       for await (const { metadata, status } of client.listAll(this.model)) {
         if (isInstalled(metadata.name) || status?.reason === 'NotInstalled') continue;
         const absent = { state: 'STOPPED', reason: 'NotInstalled', message: 'There is no plugin of this name' };
-        await this.resource.patch(metadata.name, { status: absent }, { caller: system, kind: 'merge', status: true });
+        await this.resource.patch(
+          metadata.name,
+          { status: absent },
+          { caller: system, kind: 'merge', subresource: 'status' },
+        );
       }
     } catch (err) {
       logger.warn({ err }, 'Objects of plugins that are not installed could not be marked');

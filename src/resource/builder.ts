@@ -2,6 +2,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { ModelIndex } from '../indexes/model-index.ts';
 import type { IndexEntry } from '../model/index-entry.ts';
+import { partsOf } from '../model/names.ts';
 import type { ExtensionObject } from '../model/object.ts';
 import type { Scheme } from '../model/scheme.ts';
 import { TimeSlice } from '../runtime/time-slice.ts';
@@ -111,7 +112,7 @@ function parse(text: string): ExtensionObject | undefined {
 }
 
 function unreadable(scheme: Scheme, name: string): ExtensionObject {
-  return { apiVersion: '', kind: scheme.groupVersionKind.kind, metadata: { name } };
+  return { apiVersion: '', kind: scheme.groupVersionKind.kind, metadata: partsOf(name) };
 }
 
 /** The claims of a model in one number that does not depend on their order. */

@@ -4,6 +4,7 @@ import { KindredError } from '../errors.ts';
 import type { IndexDefinition } from '../model/index-entry.ts';
 import { entryOf } from '../model/index-spec.ts';
 import { checkMetadata } from '../model/metadata.ts';
+import { fullNameOf } from '../model/names.ts';
 import type { ExtensionObject } from '../model/object.ts';
 import type { Scheme } from '../model/scheme.ts';
 import type { Row, Store } from '../store/store.ts';
@@ -91,8 +92,9 @@ function checkObject(scheme: Scheme, row: Row, report: Report): ExtensionObject 
     report(row.name, 'is not valid JSON');
     return undefined;
   }
-  if (typeof object !== 'object' || object?.metadata?.name !== row.name) {
-    report(row.name, `holds an object of another name: ${JSON.stringify(object?.metadata?.name)}`);
+  const fullName = object?.metadata && fullNameOf(object.metadata);
+  if (!object || fullName !== row.name) {
+    report(row.name, `holds an object of another name: ${JSON.stringify(fullName)}`);
     return undefined;
   }
   const { apiVersion, kind } = object;
@@ -100,7 +102,7 @@ function checkObject(scheme: Scheme, row: Row, report: Report): ExtensionObject 
     report(row.name, `is ${kind} (${apiVersion}), the model is ${scheme.groupVersionKind.kind} (${scheme.apiVersion})`);
     return undefined;
   }
-  for (const { pointer, message } of scheme.validator.validate(object, checkMetadata(object.metadata)).listed) {
+  for (const { pointer, message } of scheme.validator.validate(object, checkMetadata(object.metadata, scheme)).listed) {
     report(row.name, `${pointer || 'the object'} ${message}`);
   }
   return object;

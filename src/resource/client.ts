@@ -165,7 +165,10 @@ export function createLocalClient(dependencies: LocalClientDependencies): Extens
       const name = nameOf(object) ?? '';
       const hasRoute = registry.schemeOf(type).subresources.status;
       const { resource } = await open(type, 'update', name, hasRoute ? 'status' : undefined);
-      return written<T>(resource, await resource.update(name, plain(object), { ...writeOptions(), status: true }));
+      return written<T>(
+        resource,
+        await resource.update(name, plain(object), { ...writeOptions(), subresource: 'status' }),
+      );
     },
 
     async patch<T>(

@@ -5,6 +5,7 @@
 
 import { KindredError, Violations, violation } from '../errors.ts';
 import { localized } from '../locales/localized.ts';
+import { partsOf } from '../model/names.ts';
 import type { ExtensionObject, Metadata } from '../model/object.ts';
 import { isEqual } from '../schema/json-value.ts';
 
@@ -12,6 +13,7 @@ const texts = {
   notAnObject: localized('expected a JSON object'),
   metadataNotAnObject: localized('metadata: expected an object'),
   otherType: localized('expected "{expected}", got {value}'),
+  otherNamespace: localized('must equal the namespace in the path, "{expected}"; a namespace never changes'),
   otherName: localized('must equal the name in the path, "{expected}"; a name never changes'),
   deleting: localized(
     'The object "{name}" is being deleted: finalizers can be removed, status, labels and annotations can change, but not {what}',
@@ -58,16 +60,21 @@ function withoutNulls(members: Record<string, unknown>): Record<string, unknown>
 
 /** Metadata in its one order, with the members that the service owns. Absent sets and maps stay absent. */
 function stamped(client: Metadata, owned: Omit<Metadata, 'finalizers' | 'labels' | 'annotations'>): Metadata {
-  const { name, generateName, creationTimestamp, version, deletionTimestamp } = owned;
+  const { name, namespace, generateName, creationTimestamp, version, generation, deletionTimestamp } = owned;
+  const { managedFields } = owned;
   return {
     name,
+    ...(namespace !== undefined && { namespace }),
     ...(generateName !== undefined && { generateName }),
     creationTimestamp,
     version,
+    ...(generation !== undefined && { generation }),
     ...(deletionTimestamp !== undefined && { deletionTimestamp }),
     ...(client.finalizers?.length && { finalizers: [...new Set(client.finalizers)] }),
     ...(hasMembers(client.labels) && { labels: client.labels }),
     ...(hasMembers(client.annotations) && { annotations: client.annotations }),
+    ...(client.ownerReferences?.length && { ownerReferences: client.ownerReferences }),
+    ...(managedFields?.length && { managedFields }),
   };
 }
 
@@ -78,12 +85,13 @@ function hasMembers(map: Record<string, string> | undefined): boolean {
 /** Metadata of a new object: version 0, whatever the client says of version and timestamps is ignored. */
 export function createdMetadata(client: Metadata, name: string, now: number): Metadata {
   const creationTimestamp = new Date(now).toISOString();
-  return stamped(client, { name, generateName: client.generateName, creationTimestamp, version: 0 });
+  const { namespace, generateName } = client;
+  return stamped(client, { name, namespace, generateName, creationTimestamp, version: 0 });
 }
 
 /**
- * Metadata of an update: name, generateName and timestamps are carried over, the version is the stored one. Finalizers
- * are a set: the same ones in another order are no change.
+ * Metadata of an update: name, namespace, generateName, timestamps, generation and managedFields are carried over, the version
+ * is the stored one. Finalizers are a set: the same ones in another order are no change.
  */
 export function updatedMetadata(client: Metadata, stored: Metadata): Metadata {
   const finalizers = new Set(client.finalizers);
@@ -91,10 +99,46 @@ export function updatedMetadata(client: Metadata, stored: Metadata): Metadata {
   return stamped(isSame ? { ...client, finalizers: stored.finalizers } : client, stored);
 }
 
-/** Adds a name in the body that is not the path's. */
-export function checkName(metadata: Metadata, name: string, violations: Violations): void {
-  if (metadata.name === undefined || metadata.name === name) return;
-  violations.add('/metadata/name', 'const', texts.otherName, { expected: name });
+/** Metadata with the numbers of a change. */
+export function numbered(metadata: Metadata, version: number, generation: number | undefined): Metadata {
+  if (generation === metadata.generation) return { ...metadata, version };
+  return stamped(metadata, { ...metadata, version, generation });
+}
+
+/**
+ * The generation that follows: one more when something else than metadata changed, or a status without routes of its own, and
+ * when the deletion is declared. The version of the model is not the object's own.
+ */
+export function nextGeneration(
+  stored: ExtensionObject,
+  next: ExtensionObject,
+  hasStatusRoutes: boolean,
+): number | undefined {
+  const { generation, deletionTimestamp } = stored.metadata;
+  const isMarked = deletionTimestamp !== next.metadata.deletionTimestamp;
+  return isMarked || !hasSameContent(stored, next, hasStatusRoutes) ? (generation ?? 1) + 1 : generation;
+}
+
+function hasSameContent(stored: ExtensionObject, next: ExtensionObject, hasStatusRoutes: boolean): boolean {
+  for (const member of new Set([...Object.keys(stored), ...Object.keys(next)])) {
+    if (member === 'metadata' || member === 'apiVersion' || (member === 'status' && hasStatusRoutes)) continue;
+    if (!isEqual(stored[member], next[member])) return false;
+  }
+  return true;
+}
+
+/** Adds a name or a namespace in the body that is not the path's. */
+export function checkName(metadata: Metadata, fullName: string, violations: Violations): void {
+  const { namespace, name } = partsOf(fullName);
+  if (metadata.name !== undefined && metadata.name !== name)
+    violations.add('/metadata/name', 'const', texts.otherName, { expected: name });
+  checkNamespace(metadata, namespace, violations);
+}
+
+/** Adds a namespace in the body that is not the path's. */
+export function checkNamespace(metadata: Metadata, namespace: string | undefined, violations: Violations): void {
+  if (namespace === undefined || !metadata.namespace || metadata.namespace === namespace) return;
+  violations.add('/metadata/namespace', 'const', texts.otherNamespace, { expected: namespace });
 }
 
 /** Equal content: what a write would store is what is stored. Members in another order are the same content. */

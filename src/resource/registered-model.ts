@@ -1,9 +1,11 @@
 /** A model as it is registered: its scheme and hooks, and with them how the bytes of its objects are read and shown. */
 import type { IndexDefinition, IndexEntry } from '../model/index-entry.ts';
-import type { ExtensionObject } from '../model/object.ts';
+import { partsOf } from '../model/names.ts';
+import type { ExtensionObject, Metadata } from '../model/object.ts';
 import type { Scheme } from '../model/scheme.ts';
 import { storedEntry } from './entries.ts';
 import type { ModelHooks, Projection } from './hooks.ts';
+import { uidOf } from './uid.ts';
 
 /** An object as it is stored and sent. */
 export interface Stored {
@@ -11,6 +13,7 @@ export interface Stored {
   readonly id: number;
   /** Revision of its last change. */
   readonly revision: number;
+  /** The full name, `<namespace>/<name>` in a namespaced model. */
   readonly name: string;
   /** JSON, UTF-8. */
   readonly bytes: Buffer;
@@ -38,8 +41,14 @@ export class RegisteredModel {
       return JSON.parse(bytes.toString()) as ExtensionObject;
     } catch {
       const { apiVersion, kind } = this;
-      return { apiVersion, kind, metadata: { name, version: 0 } };
+      return { apiVersion, kind, metadata: { ...partsOf(name), version: 0 } };
     }
+  }
+
+  /** Identity of a stored object, another one once its name was used again. */
+  uidOf({ id, name }: Pick<Stored, 'id' | 'name'>, { creationTimestamp }: Metadata): string {
+    const { group, kind } = this.scheme.groupVersionKind;
+    return uidOf({ group, kind, fullName: name, creationTimestamp, id });
   }
 
   /** The entry of a stored object; where an index function fails on it, that index has no value for it. */

@@ -1,8 +1,10 @@
 /** All models' objects: one `ModelResource` for each registered model, the feed and the commit queue behind them. */
 
-import { KindredError } from '../errors.ts';
+import { ifFound, KindredError } from '../errors.ts';
 import { localized } from '../locales/localized.ts';
 import type { GroupVersionKind } from '../model/gvk.ts';
+import { fullNameOf } from '../model/names.ts';
+import type { OwnerReference } from '../model/object.ts';
 import type { SchemeRegistry } from '../model/registry.ts';
 import type { Scheme } from '../model/scheme.ts';
 import { retry } from '../runtime/retry.ts';
@@ -99,6 +101,7 @@ export class ResourceRegistry {
       limits,
       admissions,
       reservedDomain,
+      owners: { uidOf: (reference, namespace) => this.#ownerUid(reference, namespace) },
       logger,
     };
     this.#stopListening = [
@@ -172,6 +175,16 @@ export class ResourceRegistry {
       logger.error({ err: error }, 'The outcome of writes is not known yet; trying again');
     const { signal } = this.#stopping;
     await retry({ timers: systemTimers, minDelay: 10, maxDelay: 1_000, signal, failed }, () => this.feed.newest());
+  }
+
+  async #ownerUid({ apiVersion, kind, name }: OwnerReference, namespace: string | undefined) {
+    const slash = apiVersion.indexOf('/');
+    const gvk = { group: apiVersion.slice(0, Math.max(slash, 0)), version: apiVersion.slice(slash + 1), kind };
+    const scheme = this.#dependencies.registry.fetch(gvk);
+    if (!scheme || (scheme.isNamespaced && namespace === undefined)) return undefined;
+    const resource = this.model(scheme);
+    const found = await ifFound(() => resource.get(fullNameOf({ name, ...(scheme.isNamespaced && { namespace }) })));
+    return found && resource.model.uidOf(found.stored, resource.model.parse(found.stored.bytes, name).metadata);
   }
 
   #memoryOf(number: number): ModelMemory | undefined {

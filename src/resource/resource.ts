@@ -484,24 +484,23 @@ export class ModelResource {
 
   // ── writes ─────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** @throws Invalid, AlreadyExists, UniqueViolation, NotReady, StorageFull, UnknownOutcome */
-  async create(body: unknown, options: WriteOptions): Promise<Answer> {
+  /**
+   * @param options with the namespace of the path, which the object need not repeat
+   * @throws Invalid, AlreadyExists, UniqueViolation, NotReady, StorageFull, UnknownOutcome
+   */
+  async create(body: unknown, options: WriteOptions & { namespace?: string }): Promise<Answer> {
     this.assertReady();
     return this.#writer.create(body, options);
   }
 
-  /** Full replace; with `status` the status alone (the sub-resource). @throws as `create`, NotFound, VersionConflict, PreconditionFailed, Deleting */
-  update(name: string, body: unknown, options: WriteOptions & { status?: boolean }): Promise<Answer> {
+  /** Full replace, or of the status alone (the sub-resource). @throws as `create`, NotFound, VersionConflict, PreconditionFailed, Deleting */
+  update(name: string, body: unknown, options: WriteOptions): Promise<Answer> {
     this.assertReady();
     return this.#writer.update(name, body, options);
   }
 
   /** @throws as `update`, and PatchTestFailed, BadRequest (malformed patch) */
-  patch(
-    name: string,
-    patch: unknown,
-    options: WriteOptions & { kind: 'merge' | 'json'; status?: boolean },
-  ): Promise<Answer> {
+  patch(name: string, patch: unknown, options: WriteOptions & { kind: 'merge' | 'json' }): Promise<Answer> {
     this.assertReady();
     return this.#writer.patch(name, patch, options);
   }

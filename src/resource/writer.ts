@@ -7,6 +7,7 @@ import type { Place } from '../indexes/model-index.ts';
 import { localized } from '../locales/localized.ts';
 import type { IndexEntry } from '../model/index-entry.ts';
 import { checkMetadata, checkReservedKeys } from '../model/metadata.ts';
+import { fullNameOf, partsOf } from '../model/names.ts';
 import type { ExtensionObject, Metadata } from '../model/object.ts';
 import type { Scheme } from '../model/scheme.ts';
 import type { TimeSlice, TurnQueue } from '../runtime/time-slice.ts';
@@ -24,15 +25,20 @@ import type { Feed, ModelWrite } from './feed.ts';
 import {
   checkDeleting,
   checkName,
+  checkNamespace,
   createdMetadata,
   incoming,
   isObject,
   isReclaimable,
+  nextGeneration,
+  numbered,
   onlyFinalizersWent,
   sameContent,
   updatedMetadata,
 } from './lifecycle.ts';
 import type { ModelMemory } from './memory.ts';
+import type { Owners } from './owners.ts';
+import { identified } from './owners.ts';
 import type { PatchLimits } from './patch.ts';
 import { checkExtent, checkMergePatch, JsonPatch, mergePatch } from './patch.ts';
 import { ratchet, ratchetIndexes, warningOf } from './ratchet.ts';
@@ -57,6 +63,16 @@ export interface WriteOptions {
   readonly onHanded?: () => void;
   /** Everything but the commit: what would be stored is answered, and nothing is. */
   readonly dryRun?: boolean;
+  /** The stored object must be this one, in this state. */
+  readonly expect?: {
+    /** Of its last change. */
+    readonly revision?: number | undefined;
+    readonly uid?: string | undefined;
+  };
+  /** Who sets the fields, for `metadata.managedFields`. */
+  readonly manager?: string;
+  /** `status`: the status alone is written. `scale`: the object is, by its number of replicas. */
+  readonly subresource?: 'status' | 'scale';
   /** The write fails unless this lease is held. */
   readonly fence?: { readonly lease: string; readonly token: number };
 }
@@ -83,12 +99,16 @@ export interface WriterDependencies {
   readonly monotonicNow: () => number;
   readonly limits: WriteLimits;
   readonly reservedDomain: string;
+  /** Finds the owners that `metadata.ownerReferences` names. */
+  readonly owners: Owners;
 }
 
 const texts = {
   exists: localized('There is a {kind} "{name}" already'),
   claimed: localized('Another {kind} already has the value {value} in the unique index "{index}"'),
   version: localized('The version in the request is {given}, the current version of "{name}" is {current}'),
+  expectedRevision: localized('The object "{name}" was changed: its revision is {current}, not {given}'),
+  expectedUid: localized('The object "{name}" is another one: its uid is {current}, not {given}'),
   ifMatch: localized('The ETag of "{name}" does not match If-Match'),
   contended: localized('The object "{name}" is changing too quickly'),
   large: localized('The object would have {size} bytes; at most {limit} are allowed'),
@@ -139,11 +159,17 @@ export class Writer {
   }
 
   /** @throws Invalid, AlreadyExists, UniqueViolation, NotReady, StorageFull, UnknownOutcome */
-  async create(body: unknown, options: WriteOptions): Promise<Answer> {
+  async create(body: unknown, options: WriteOptions & { namespace?: string }): Promise<Answer> {
     const { object, violations } = incoming(body, this.#model.apiVersion, this.#model.kind);
     const client = object.metadata;
+    if (options.namespace !== undefined) {
+      checkNamespace(client, options.namespace, violations);
+      client.namespace = options.namespace;
+    }
     this.#dropPluginName(client, options.caller);
     this.#checkMetadata(client, undefined, options.caller, violations);
+    const identified = this.#identifyOwners(client, violations);
+    if (identified) await identified;
     const generate = (client.name === undefined || client.name === '') && client.generateName !== undefined;
     const slice = this.#dependencies.turns.slice();
     this.#scheme.validator.applyDefaults(object, this.#dependencies.limits.patch);
@@ -166,7 +192,7 @@ export class Writer {
 
   /** Undefined when the name is taken. */
   async #insert(object: ExtensionObject, options: WriteOptions, slice: TimeSlice): Promise<Answer | undefined> {
-    const name = object.metadata.name;
+    const name = fullNameOf(object.metadata);
     if (this.#memory.index.find(name) && !this.#dependencies.store.shared) return undefined;
     if (slice.isOver) await slice.renew();
     // Before the object is frozen, which takes it off the quick way of `JSON.stringify`.
@@ -195,8 +221,8 @@ export class Writer {
     };
   }
 
-  /** Full replace; with `status` the status alone (the sub-resource). */
-  update(name: string, body: unknown, options: WriteOptions & { status?: boolean }): Promise<Answer> {
+  /** Full replace, or of the status alone (the sub-resource). */
+  update(name: string, body: unknown, options: WriteOptions): Promise<Answer> {
     const { object, violations } = incoming(body, this.#model.apiVersion, this.#model.kind);
     checkName(object.metadata, name, violations);
     return this.#mutate(name, options, (stored) => {
@@ -206,11 +232,7 @@ export class Writer {
   }
 
   /** @throws as `update`, and PatchTestFailed, BadRequest (malformed patch) */
-  patch(
-    name: string,
-    patch: unknown,
-    options: WriteOptions & { kind: 'merge' | 'json'; status?: boolean },
-  ): Promise<Answer> {
+  patch(name: string, patch: unknown, options: WriteOptions & { kind: 'merge' | 'json' }): Promise<Answer> {
     if (options.kind === 'merge') checkMergePatch(patch);
     const limits = this.#dependencies.limits.patch;
     return this.#mutate(name, options, async (stored, slice) => {
@@ -260,19 +282,24 @@ export class Writer {
     stored: Current,
     object: ExtensionObject,
     violations: Violations,
-    options: WriteOptions & { status?: boolean },
-  ): Change {
-    const { caller } = options;
-    if (options.status) {
+    { caller, subresource }: WriteOptions,
+  ): MaybePromise<Change> {
+    if (subresource === 'status') {
       violations.refuse();
       const holder: ExtensionObject = { ...stored.object, spec: undefined, status: object.status };
       if (object.status !== undefined) this.#scheme.validator.applyDefaults(holder, this.#dependencies.limits.patch);
       const { status: _status, ...rest } = stored.object;
       return { next: holder.status === undefined ? rest : { ...rest, status: holder.status } };
     }
-    const client: Metadata = { ...object.metadata };
-    this.#checkMetadata({ ...client, name: stored.name }, stored.object.metadata, caller, violations);
+    const client: Metadata = { ...object.metadata, ...partsOf(stored.name) };
+    this.#checkMetadata(client, stored.object.metadata, caller, violations);
     this.#keepPluginName(client, stored.object.metadata, caller);
+    const put = () => this.#put(stored, object, client, violations);
+    const identified = this.#identifyOwners(client, violations);
+    return identified ? identified.then(put) : put();
+  }
+
+  #put(stored: Current, object: ExtensionObject, client: Metadata, violations: Violations): Change {
     const metadata = violations.count > 0 ? stored.object.metadata : updatedMetadata(client, stored.object.metadata);
     const next: ExtensionObject = { ...object, metadata };
     this.#scheme.validator.applyDefaults(next, this.#dependencies.limits.patch);
@@ -340,6 +367,7 @@ export class Writer {
         if (options.ifMatch && !matchesEtag(options.ifMatch, etagOf(stored), 'strong')) {
           throw new KindredError('PreconditionFailed', texts.ifMatch, { params: { name } });
         }
+        this.#checkExpected(stored, options);
         if (slice.isOver) await slice.renew();
         const computed = await compute(stored, slice);
         if (slice.isOver) await slice.renew();
@@ -371,7 +399,9 @@ export class Writer {
     slice: TimeSlice,
   ): Promise<Answer | undefined> {
     const { name, id } = stored;
-    const metadata = { ...next.metadata, version: (stored.object.metadata.version ?? 0) + 1 };
+    const generation = nextGeneration(stored.object, next, this.#scheme.subresources.status);
+    if (slice.isOver) await slice.renew();
+    const metadata = numbered(next.metadata, (stored.object.metadata.version ?? 0) + 1, generation);
     const object = { ...next, metadata };
     if (slice.isOver) await slice.renew();
     // A deletion is never refused for the size of the object.
@@ -568,6 +598,29 @@ export class Writer {
     };
   }
 
+  /** Sets the uids of owners in place; undefined when none is left out. */
+  #identifyOwners(client: Metadata, violations: Violations): Promise<void> | undefined {
+    if (!client.ownerReferences || violations.count > 0) return undefined;
+    if (client.ownerReferences.every(({ uid }) => uid)) return undefined;
+    return identified(client, this.#dependencies.owners, violations).then((owners) => {
+      client.ownerReferences = owners;
+    });
+  }
+
+  #checkExpected({ name, id, revision, object }: Current, { expect }: WriteOptions): void {
+    if (!expect) return;
+    const currentVersion = object.metadata.version ?? 0;
+    if (expect.revision !== undefined && expect.revision !== revision) {
+      const params = { name, given: expect.revision, current: revision };
+      throw new KindredError('VersionConflict', texts.expectedRevision, { params, currentVersion });
+    }
+    const uid = expect.uid === undefined ? undefined : this.#model.uidOf({ name, id }, object.metadata);
+    if (expect.uid !== uid) {
+      const params = { name, given: expect.uid, current: uid };
+      throw new KindredError('VersionConflict', texts.expectedUid, { params, currentVersion });
+    }
+  }
+
   #checkVersion(client: Metadata, stored: Current): void {
     if (typeof client.version !== 'number' || !Number.isInteger(client.version)) return;
     if (client.version !== stored.object.metadata.version)
@@ -583,8 +636,8 @@ export class Writer {
   }
 
   #checkMetadata(client: Metadata, stored: Metadata | undefined, caller: Caller, found: Violations): void {
-    checkMetadata(client, {}, found);
-    checkReservedKeys(client, stored, caller.origin, this.#dependencies.reservedDomain, found);
+    checkMetadata(client, this.#scheme, found);
+    checkReservedKeys(client, stored, caller.origin, this.#dependencies.reservedDomain, found, this.#scheme.naming);
   }
 
   /**

@@ -134,6 +134,7 @@ describe('pre-declared objects', () => {
     assert.deepEqual(metadata, {
       ...before.metadata,
       version: 2,
+      generation: 3,
       finalizers: ['demo.example.com/hold'],
       labels: { [label]: 'library' },
       annotations: { 'library.example.com/shelf': '1' },

@@ -62,7 +62,7 @@ export const withoutSpec: New<Person> = { metadata: { name: 'ada' } };
 // @ts-expect-error metadata is required
 export const withoutMetadata: New<Person> = { spec: created.spec };
 // @ts-expect-error an unknown field of metadata
-export const withNamespace: New<Person> = { metadata: { namespace: 'x' }, spec: created.spec };
+export const withTenant: New<Person> = { metadata: { tenant: 'x' }, spec: created.spec };
 
 // An optional spec.
 const Loose = defineModel({ gvk, spec: Type.Optional(Type.Object({ a: Type.String() })) });

@@ -1,6 +1,7 @@
 /** `/v3/models`, `/v3/models/<type>`: what the registered models are, for those who may read their objects (docs/reference/console.md). */
 import type { Field } from '../../indexes/field.ts';
 import { fieldsOf } from '../../indexes/field.ts';
+import type { Column, Scale } from '../../model/attributes.ts';
 import type { KeyCodec } from '../../model/key.ts';
 import type { Presentation } from '../../model/presentation.ts';
 import type { SchemeRegistry } from '../../model/registry.ts';
@@ -34,7 +35,14 @@ export interface ModelSummary {
   readonly objects?: number;
   /** What the caller may do, perhaps with some objects only. */
   readonly verbs: readonly string[];
-  readonly subresources: { readonly status: boolean };
+  readonly subresources: { readonly status: boolean; readonly scale?: Readonly<Scale> };
+  /** Absent: its objects belong to no namespace. */
+  readonly scope?: 'Namespaced';
+  /** Absent: strict. */
+  readonly naming?: 'kubernetes';
+  readonly shortNames?: readonly string[];
+  readonly categories?: readonly string[];
+  readonly columns?: readonly Readonly<Column>[];
   readonly presentation?: Presentation;
 }
 
@@ -78,7 +86,8 @@ function typeOf({ plural, groupVersionKind: { group } }: Scheme): string {
 }
 
 function summaryOf({ registry, resources, decide }: ModelsDependencies, scheme: Scheme): ModelSummary | undefined {
-  const { groupVersionKind, singular, plural, subresources, presentation } = scheme;
+  const { groupVersionKind, singular, plural, subresources, scope, naming, presentation } = scheme;
+  const { shortNames, categories, columns } = scheme;
   const { group, version } = groupVersionKind;
   const may = (verb: string): Decision => decide({ verb, group, resource: plural });
   const verbs = verbsOf(scheme).filter((verb) => may(verb).allowed);
@@ -98,6 +107,11 @@ function summaryOf({ registry, resources, decide }: ModelsDependencies, scheme: 
     ...(list.allowed && !list.names && { objects: resource.size }),
     verbs,
     subresources,
+    ...(scope !== 'Cluster' && { scope }),
+    ...(naming !== 'strict' && { naming }),
+    ...(shortNames.length > 0 && { shortNames }),
+    ...(categories.length > 0 && { categories }),
+    ...(columns && { columns }),
     ...(presentation && { presentation }),
   };
 }

@@ -185,9 +185,9 @@ export class ResourceRoutes {
       case 'create':
         return this.#create(exchange, model, dryRun);
       case 'update':
-        return this.#update(exchange, model, name!, { status: at === 'status', dryRun });
+        return this.#update(exchange, model, name!, howWritten(at, dryRun));
       case 'patch':
-        return this.#patch(exchange, model, name!, { status: at === 'status', dryRun });
+        return this.#patch(exchange, model, name!, howWritten(at, dryRun));
       case 'delete':
         return this.#delete(exchange, model, name!, dryRun);
       default:
@@ -453,9 +453,12 @@ function writeOptions(exchange: Exchange) {
 }
 
 interface HowWritten {
-  /** The status alone, by the sub-resource. */
-  readonly status: boolean;
+  readonly subresource?: 'status';
   readonly dryRun: boolean;
+}
+
+function howWritten(at: Place, dryRun: boolean): HowWritten {
+  return at === 'status' ? { subresource: 'status', dryRun } : { dryRun };
 }
 
 /** @throws KindredError InvalidParameter */

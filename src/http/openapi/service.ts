@@ -101,7 +101,33 @@ const modelMembers = {
   problems: listOf(closed({ name: text, reason: text })),
   objects: { type: 'integer', minimum: 0, description: 'For callers who may list all of them' },
   verbs: listOf(text),
-  subresources: closed({ status: flag }),
+  subresources: closed(
+    {
+      status: flag,
+      scale: closed({ specReplicasPath: text, statusReplicasPath: text, labelSelectorPath: text }, [
+        'specReplicasPath',
+        'statusReplicasPath',
+      ]),
+    },
+    ['status'],
+  ),
+  scope: { const: 'Namespaced', description: 'Absent: its objects belong to no namespace' },
+  naming: { const: 'kubernetes', description: 'Absent: the strict rules' },
+  shortNames: listOf(text),
+  categories: listOf(text),
+  columns: listOf(
+    closed(
+      {
+        name: text,
+        type: { enum: ['string', 'integer', 'number', 'boolean', 'date'] },
+        path: text,
+        priority: { type: 'integer', minimum: 0 },
+        description: text,
+        format: text,
+      },
+      ['name', 'type', 'path'],
+    ),
+  ),
   presentation: { type: 'object', additionalProperties: true },
 };
 const description = {
@@ -133,7 +159,7 @@ const actions = listOf(
     ['title', 'on', 'method', 'path'],
   ),
 );
-const optionalMembers = ['plugin', 'objects', 'presentation'];
+const optionalMembers = ['plugin', 'objects', 'scope', 'naming', 'shortNames', 'categories', 'columns', 'presentation'];
 
 function modelSummary(more: object = {}): object {
   const members = { ...modelMembers, ...more };

@@ -1,0 +1,199 @@
+/** What the callers inside the service may ask of a write. */
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { defineModel } from '../model/define.ts';
+import type { ExtensionObject } from '../model/object.ts';
+import { SchemeRegistry } from '../model/registry.ts';
+import { Type } from '../model/type.ts';
+import { openStore } from '../store/open.ts';
+import { system } from './access.ts';
+import { ResourceRegistry } from './registry.ts';
+import type { ModelResource } from './resource.ts';
+import type { Answer, WriteOptions } from './writer.ts';
+
+const Widget = defineModel({
+  gvk: { group: 'bar.example.com', version: 'v1', kind: 'Widget', singular: 'widget', plural: 'widgets' },
+  spec: Type.Object({ replicas: Type.Integer() }),
+  status: Type.Object({ ready: Type.Integer() }),
+  subresources: { status: true },
+});
+
+const stops: (() => Promise<void>)[] = [];
+after(async () => {
+  for (const stop of stops) await stop();
+});
+
+async function widgets(): Promise<ModelResource> {
+  const store = await openStore('sqlite::memory:');
+  const registry = new SchemeRegistry({ reservedDomain: 'platform.run', warn: () => {} });
+  const scheme = registry.register(Widget, undefined, 'bar');
+  const resources = new ResourceRegistry({
+    store,
+    registry,
+    now: () => Date.parse('2026-01-02T03:04:05.678Z'),
+    monotonicNow: () => performance.now(),
+    limits: {
+      queryTimeout: 5_000,
+      objectBytes: 2 ** 20,
+      patch: { operations: 100, growth: 2 ** 20, depth: 64, members: 1_000, containers: 1_000 },
+      cacheBytes: 2 ** 20,
+      writeTimeout: 5_000,
+      bookmarkInterval: 15_000,
+      livePages: { rows: 100, rowsPerIdentity: 100 },
+    },
+    reservedDomain: 'platform.run',
+    logger: { info: () => {}, warn: () => {}, error: () => {} },
+    hooks: new Map(),
+  });
+  stops.push(async () => {
+    await resources.stop();
+    await store.close();
+  });
+  const resource = resources.model(scheme);
+  await resource.ready;
+  return resource;
+}
+
+const objectOf = ({ stored }: Answer) => JSON.parse(stored.bytes.toString()) as ExtensionObject;
+const uidOf = (resource: ModelResource, answer: Answer) =>
+  resource.model.uidOf(answer.stored, objectOf(answer).metadata);
+
+test('a write expects the revision and the uid of the stored object', async () => {
+  const resource = await widgets();
+  const made = await resource.create({ metadata: { name: 'a' }, spec: { replicas: 1 } }, { caller: system });
+  const uid = uidOf(resource, made);
+  const merge = (replicas: number, expect: WriteOptions['expect']) =>
+    resource.patch('a', { spec: { replicas } }, { caller: system, kind: 'merge', expect });
+  const changed = await merge(2, { revision: made.revision, uid });
+  assert.equal(uidOf(resource, changed), uid);
+  await assert.rejects(merge(3, { revision: made.revision }), { code: 'VersionConflict', currentVersion: 1 });
+  await assert.rejects(merge(3, { uid: uid.replace(/.$/, (last) => (last === '0' ? '1' : '0')) }), {
+    code: 'VersionConflict',
+  });
+  // What would change nothing is refused all the same.
+  await assert.rejects(merge(2, { revision: made.revision }), { code: 'VersionConflict' });
+  for (const write of [
+    () => resource.update('a', objectOf(made), { caller: system, expect: { revision: made.revision } }),
+    () => resource.delete('a', { caller: system, expect: { revision: made.revision } }),
+    () => resource.delete('a', { caller: system, expect: { uid: 'another' }, dryRun: true }),
+  ]) {
+    await assert.rejects(write, { code: 'VersionConflict' });
+  }
+  assert.equal((await resource.get('a')).stored.revision, changed.revision);
+  await resource.delete('a', { caller: system, expect: { revision: changed.revision, uid } });
+  const again = await resource.create({ metadata: { name: 'a' }, spec: { replicas: 2 } }, { caller: system });
+  assert.notEqual(uidOf(resource, again), uid);
+  await assert.rejects(resource.delete('a', { caller: system, expect: { uid } }), { code: 'VersionConflict' });
+});
+
+test('one of several writes that expect the same revision is made', async () => {
+  const resource = await widgets();
+  const { revision } = await resource.create({ metadata: { name: 'a' }, spec: { replicas: 0 } }, { caller: system });
+  const writes = Array.from({ length: 5 }, (_, i) =>
+    resource.patch('a', { spec: { replicas: i + 1 } }, { caller: system, kind: 'merge', expect: { revision } }),
+  );
+  const outcomes = await Promise.allSettled(writes);
+  assert.deepEqual(outcomes.map(({ status }) => status).sort(), ['fulfilled', ...Array(4).fill('rejected')]);
+});
+
+test('the generation grows with what is wanted, and with the declaration of the deletion', async () => {
+  const resource = await widgets();
+  const options = { caller: system };
+  const made = await resource.create(
+    { metadata: { name: 'a', generation: 7, finalizers: ['x/y'] }, spec: { replicas: 1 } },
+    options,
+  );
+  const generations: (number | undefined)[] = [];
+  const note = (answer: Answer) => generations.push(objectOf(answer).metadata.generation);
+  note(made);
+  const patched = (patch: object) => resource.patch('a', patch, { ...options, kind: 'merge' }).then(note);
+  await patched({ metadata: { labels: { a: 'b' } } });
+  note(
+    await resource.update(
+      'a',
+      { metadata: { name: 'a' }, status: { ready: 1 } },
+      { ...options, subresource: 'status' },
+    ),
+  );
+  await patched({ spec: { replicas: 2 } });
+  await patched({ spec: { replicas: 2 }, metadata: { generation: 9 } });
+  await patched({ spec: { replicas: 3 }, metadata: { annotations: { a: 'b' } } });
+  note(await resource.delete('a', options));
+  note(await resource.delete('a', options));
+  await patched({ metadata: { finalizers: null } });
+  assert.deepEqual(generations, [undefined, undefined, undefined, 2, 2, 3, 4, 4, 4]);
+});
+
+test('the members of metadata keep their one order', async () => {
+  const resource = await widgets();
+  await resource.create({ metadata: { name: 'a', labels: { a: 'b' } }, spec: { replicas: 1 } }, { caller: system });
+  const changed = await resource.patch('a', { spec: { replicas: 2 } }, { caller: system, kind: 'merge' });
+  assert.equal(
+    JSON.stringify(objectOf(changed).metadata),
+    '{"name":"a","creationTimestamp":"2026-01-02T03:04:05.678Z","version":1,"generation":2,"labels":{"a":"b"}}',
+  );
+});
+
+test('an owner without a uid is the object that has the name now', async () => {
+  const resource = await widgets();
+  const options = { caller: system };
+  const owner = await resource.create({ metadata: { name: 'owner' }, spec: { replicas: 1 } }, options);
+  const uid = uidOf(resource, owner);
+  const reference = { apiVersion: 'bar.example.com/v1', kind: 'Widget', name: 'owner' };
+  const withOwners = (ownerReferences: unknown) => ({
+    metadata: { name: 'owned', ownerReferences },
+    spec: { replicas: 1 },
+  });
+  const made = await resource.create(withOwners([{ ...reference, controller: true }]), options);
+  assert.deepEqual(objectOf(made).metadata.ownerReferences, [{ ...reference, uid, controller: true }]);
+  // With a uid it may be gone.
+  const gone = [
+    { ...reference, name: 'gone', uid: 'of-old' },
+    { ...reference, uid: '' },
+  ];
+  const changed = await resource.update('owned', withOwners(gone), options);
+  assert.deepEqual(
+    objectOf(changed).metadata.ownerReferences?.map((one) => one.uid),
+    ['of-old', uid],
+  );
+  assert.equal(objectOf(changed).metadata.generation, undefined);
+  for (const [owners, pointer, keyword] of [
+    [[reference, { ...reference, name: 'absent' }], '/metadata/ownerReferences/1', 'reference'],
+    [[{ ...reference, kind: 'Absent' }], '/metadata/ownerReferences/0', 'reference'],
+    [[{ ...reference, apiVersion: 'v1' }], '/metadata/ownerReferences/0', 'reference'],
+    [[{ ...reference, name: '' }], '/metadata/ownerReferences/0/name', 'required'],
+    [[{ ...reference, other: 1 }], '/metadata/ownerReferences/0/other', 'additionalProperties'],
+    [[{ ...reference, controller: 'yes' }], '/metadata/ownerReferences/0/controller', 'type'],
+    [
+      [
+        { ...reference, controller: true },
+        { ...reference, controller: true },
+      ],
+      '/metadata/ownerReferences/1/controller',
+      'const',
+    ],
+    ['owner', '/metadata/ownerReferences', 'type'],
+    [Array(1_001).fill(reference), '/metadata/ownerReferences', 'maxItems'],
+  ] as const) {
+    const refused = (error: { code: string; errors: { pointer: string; keyword: string }[] }) => {
+      assert.equal(error.code, 'Invalid');
+      assert.deepEqual(
+        error.errors.map((one) => [one.pointer, one.keyword]),
+        [[pointer, keyword]],
+      );
+      return true;
+    };
+    await assert.rejects(resource.update('owned', withOwners(owners), options), refused);
+  }
+  const cleared = await resource.patch('owned', { metadata: { ownerReferences: null } }, { ...options, kind: 'merge' });
+  assert.equal(objectOf(cleared).metadata.ownerReferences, undefined);
+});
+
+test('managed fields that a client sends change nothing', async () => {
+  const resource = await widgets();
+  const metadata = { name: 'a', managedFields: [{ manager: 'me', operation: 'Update' }] };
+  const made = await resource.create({ metadata, spec: { replicas: 1 } }, { caller: system });
+  assert.equal(objectOf(made).metadata.managedFields, undefined);
+  const same = await resource.update('a', { metadata, spec: { replicas: 1 } }, { caller: system });
+  assert.equal(same.changed, false);
+});
