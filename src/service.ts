@@ -12,6 +12,7 @@ import type { Credentials } from './auth/authentication/credentials.ts';
 import { pluginIdentity } from './auth/authentication/identity.ts';
 import { checkAuthOptions } from './auth/options.ts';
 import type { Fence } from './controller/lease.ts';
+import { createAuditRoute } from './http/api/audit.ts';
 import { createWatchRoute } from './http/api/watch.ts';
 import type { App } from './http/app.ts';
 import { createApp } from './http/app.ts';
@@ -346,6 +347,15 @@ class RunningService implements Service {
         },
       }),
       ...(auth.audit.enabled && { answered: (answer: Answered) => auth.audit.answered(answer) }),
+      audit: createAuditRoute({
+        log: auth.audit,
+        authorizer,
+        onStop: (callback) => resources.watches.onStop(callback),
+        maxBufferBytes: watch.maxBufferBytes,
+        stallTimeout: watch.stallTimeout,
+        bookmarkInterval: watch.bookmarkInterval,
+        monotonicNow,
+      }),
       authorizer,
       clientOf,
       health: () => this.readiness(),

@@ -1,7 +1,9 @@
 /**
- * The audit log: one JSON line for each committed change of this process, whoever made it, and for each request that was
- * refused or failed, or that signed somebody in or out. A line is made of the members below and of nothing else: no body, no query, no header ever reaches it.
+ * The audit log: one entry for each committed change of this process, whoever made it, and for each request that was
+ * refused or failed, or that signed somebody in or out. It is made of the members below and of nothing else: no body, no
+ * query, no header ever reaches it. Entries are lines of a file, and the newest are kept in memory for `/v3/audit`.
  */
+import { randomUUID } from 'node:crypto';
 import type { WriteStream } from 'node:fs';
 import { createWriteStream } from 'node:fs';
 import type { Access, Caller, Identity } from '../resource/access.ts';
@@ -34,6 +36,51 @@ export interface AuditOptions {
   readonly file?: string;
   /** Reads (get, list, watch) too. Default false: writes and refusals. */
   readonly reads?: boolean;
+  /** Newest entries of this process that are kept in memory for `/v3/audit`, whether there is a file or not. Default 10,000. */
+  readonly keep?: number;
+}
+
+type AuditOutcome = (typeof auditOutcomes)[number];
+export const auditOutcomes = ['done', 'refused', 'failed'] as const;
+
+/** As it stands in the file. */
+interface AuditLine {
+  /** RFC 3339. */
+  readonly time: string;
+  readonly requestId?: string | undefined;
+  readonly identity: string;
+  readonly origin: Caller['origin'];
+  readonly plugin?: string | undefined;
+  /** Which of a user's tokens: the start of its digest, which says nothing about the token. */
+  readonly credential?: string | undefined;
+  readonly address?: string | undefined;
+  readonly verb: string;
+  /** Of no resource. */
+  readonly path?: string | undefined;
+  readonly group?: string | undefined;
+  readonly resource?: string | undefined;
+  readonly name?: string | undefined;
+  readonly outcome: AuditOutcome;
+  readonly status?: number | undefined;
+  readonly code?: string | undefined;
+  readonly before?: number | undefined;
+  readonly after?: number | undefined;
+  readonly revision?: number | undefined;
+}
+
+export interface KeptEntry extends AuditLine {
+  /** `<process>-<number>`, in order for one process. */
+  readonly id: string;
+}
+
+/** Each compared as a whole; one that is left out lets everything through. */
+export interface AuditFilter {
+  readonly identity?: string | undefined;
+  /** `plural` or `plural.group`, or a path of no resource. */
+  readonly type?: string | undefined;
+  readonly name?: string | undefined;
+  readonly verb?: string | undefined;
+  readonly outcome?: AuditOutcome | undefined;
 }
 
 /** An answer over HTTP. What was changed is told by the feed, with versions; this is for refusals, failures and reads. */
@@ -47,16 +94,30 @@ export interface Answered {
 }
 
 const reads = new Set(['get', 'list', 'watch', 'explain']);
+const defaultKeep = 10_000;
+/** Entries that can be kept at most: all of them are looked through at once. */
+export const mostKept = 100_000;
+/** Characters of a path or a name that are kept: a caller may send long ones. */
+const keptCharacters = 512;
 
 export class AuditLog {
   readonly #reads: boolean;
   readonly #now: () => number;
   readonly #stream: WriteStream | NodeJS.WriteStream | undefined;
+  /** Newest entries that are kept in memory. */
+  readonly keep: number;
+  readonly #prefix: string;
+  /** The entry of number n is at n modulo `keep`. */
+  readonly #kept: KeptEntry[] = [];
+  #made = 0;
+  readonly #followers = new Set<(entry: KeptEntry) => void>();
   #failed: Error | undefined;
 
   constructor(options: AuditOptions, now: () => number) {
     this.#reads = options.reads ?? false;
     this.#now = now;
+    this.keep = options.keep ?? defaultKeep;
+    this.#prefix = randomUUID().slice(0, 8);
     if (options.file === '-') this.#stream = process.stdout;
     else if (options.file !== undefined) this.#stream = createWriteStream(options.file, { flags: 'a', mode: 0o600 });
     this.#stream?.on('error', (error: Error) => {
@@ -70,7 +131,42 @@ export class AuditLog {
   }
 
   get enabled(): boolean {
-    return this.#stream !== undefined;
+    return this.#stream !== undefined || this.keep > 0;
+  }
+
+  /** The entries that are kept, newest first. */
+  *newest(filter: AuditFilter): Generator<KeptEntry> {
+    for (let n = this.#made - 1; n >= this.oldest; n--) {
+      const entry = this.at(n);
+      if (matches(entry, filter)) yield entry;
+    }
+  }
+
+  /** Number of the oldest entry that is kept. */
+  get oldest(): number {
+    return Math.max(0, this.#made - this.keep);
+  }
+
+  /** Number of the next entry. */
+  get end(): number {
+    return this.#made;
+  }
+
+  /** The entry of a number from `oldest` up to `end`. */
+  at(n: number): KeptEntry {
+    return this.#kept[n % this.keep]!;
+  }
+
+  /** Of the entry with this id; undefined for one of another process. */
+  numberOf(id: string): number | undefined {
+    const [prefix, digits = ''] = id.split('-');
+    return prefix === this.#prefix && /^\d{1,15}$/.test(digits) ? Number(digits) : undefined;
+  }
+
+  /** Told of each entry from now on. @returns stops it */
+  follow(told: (entry: KeptEntry) => void): () => void {
+    this.#followers.add(told);
+    return () => this.#followers.delete(told);
   }
 
   answered(answer: Answered): void {
@@ -81,7 +177,7 @@ export class AuditLog {
   /** A change that was committed by this process. */
   changed(change: AppliedChange): void {
     const { caller, model, name, revision, type } = change;
-    if (!this.#stream || !caller) return;
+    if (!this.enabled || !caller) return;
     const { metadata } = change.object();
     const before = change.objectBefore()?.metadata;
     const marked = metadata.deletionTimestamp !== undefined && before?.deletionTimestamp === undefined;
@@ -104,9 +200,23 @@ export class AuditLog {
   }
 
   record(entry: AuditEntry): void {
-    if (!this.#stream) return;
+    if (!this.enabled) return;
     if (!this.#reads && reads.has(entry.access.verb) && (entry.status ?? 200) < 400) return;
-    this.#stream.write(`${JSON.stringify(auditLine(entry, this.#now()))}\n`);
+    const line = auditLine(entry, this.#now());
+    this.#stream?.write(`${JSON.stringify(line)}\n`);
+    if (this.keep > 0) this.#keepInMemory(line);
+  }
+
+  #keepInMemory(line: AuditLine): void {
+    const n = this.#made++;
+    const entry: KeptEntry = {
+      id: `${this.#prefix}-${n}`,
+      ...line,
+      path: shortened(line.path),
+      name: shortened(line.name),
+    };
+    this.#kept[n % this.keep] = entry;
+    for (const follower of this.#followers) follower(entry);
   }
 
   /** Resolves when all is written. */
@@ -124,8 +234,31 @@ function isSignIn(access: Access): boolean {
   return 'path' in access && access.path.startsWith('/v3/session') && access.verb !== 'get';
 }
 
+export function matches(entry: KeptEntry, { identity, type, name, verb, outcome }: AuditFilter): boolean {
+  return (
+    (identity === undefined || entry.identity === identity) &&
+    (name === undefined || entry.name === name) &&
+    (verb === undefined || entry.verb === verb) &&
+    (outcome === undefined || entry.outcome === outcome) &&
+    (type === undefined || typeOf(entry) === type)
+  );
+}
+
+/** A sub-resource is of the type of its objects. */
+function typeOf({ path, group, resource = '' }: KeptEntry): string {
+  if (path !== undefined) return path;
+  const plural = resource.split('/', 1)[0]!;
+  return group ? `${plural}.${group}` : plural;
+}
+
+function shortened(text: string | undefined): string | undefined {
+  return text === undefined || text.length <= keptCharacters
+    ? text
+    : `${text.slice(0, keptCharacters).toWellFormed()}…`;
+}
+
 /** @param time milliseconds since the epoch */
-function auditLine(entry: AuditEntry, time: number): Record<string, unknown> {
+function auditLine(entry: AuditEntry, time: number): AuditLine {
   const { identity, access, status = 200 } = entry;
   const principal = isPrincipal(identity) ? identity : undefined;
   return {
@@ -134,7 +267,6 @@ function auditLine(entry: AuditEntry, time: number): Record<string, unknown> {
     identity: identity.name,
     origin: entry.origin,
     plugin: entry.plugin,
-    // Which of a user's tokens: the start of its digest, which says nothing about the token.
     credential: principal?.credential?.slice(0, 8),
     address: entry.address,
     verb: access.verb,

@@ -5,6 +5,7 @@ import { SchemaDocument } from '../schema/document.ts';
 import { nodeLoader } from '../schema/node-loader.ts';
 import { normalizeSchema } from '../schema/read.ts';
 import type { AuditOptions } from './audit.ts';
+import { mostKept } from './audit.ts';
 import type { IssuerOptions } from './authentication/jwt.ts';
 import type { RateLimitOptions } from './authentication/rate-limit.ts';
 
@@ -66,7 +67,14 @@ const schema = Type.Object(
       ),
     ),
     audit: Type.Optional(
-      Type.Object({ file: Type.Optional(Type.String({ minLength: 1 })), reads: Type.Optional(Type.Boolean()) }, closed),
+      Type.Object(
+        {
+          file: Type.Optional(Type.String({ minLength: 1 })),
+          reads: Type.Optional(Type.Boolean()),
+          keep: Type.Optional(Type.Integer({ minimum: 0, maximum: mostKept })),
+        },
+        closed,
+      ),
     ),
     administratorToken: Type.Optional(Type.Boolean()),
   },

@@ -88,7 +88,7 @@ ${lines.join('\n')}
         claims: { user: preferred_username, roles: groups }
         userPrefix: "sso:"
     rateLimit: { perIdentity: { perSecond: 500, burst: 2000 }, perAddress: false }
-    audit: { file: ./audit.ndjson, reads: false }
+    audit: { file: ./audit.ndjson, reads: false, keep: 10000 }
 "cors" is a list, with commas in a flag and a variable: https://console.example.com,https://app.example.com; * is every origin.
 `;
 }

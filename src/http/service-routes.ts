@@ -1,4 +1,4 @@
-/** The service's own routes: discovery, models, API descriptions, health, sessions, permissions, metrics. */
+/** The service's own routes: discovery, models, API descriptions, health, sessions, permissions, the audit log, metrics. */
 import { hash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { Answered } from '../auth/audit.ts';
@@ -52,6 +52,7 @@ export interface ServiceRoutesDependencies {
   readonly canI?: (identity: Identity, body: unknown, renewed: () => Promise<void> | undefined) => Promise<object>;
   /** Undefined: authentication is off. */
   readonly signIn?: SignInDependencies;
+  readonly audit: (exchange: Exchange) => void;
   /** Throws TooManyRequests. */
   readonly limiter?: RateLimiter;
   /** Told of every answer to a caller who is known and whose access is, for the audit log. */
@@ -83,6 +84,7 @@ export class ServiceRoutes {
     endSession: (exchange) => this.#signIn.end(exchange),
     makeSessionCode: (exchange) => this.#signIn.makeCode(exchange),
     explainAccess: (exchange) => this.#canI(exchange),
+    showAudit: (exchange) => this.#dependencies.audit(exchange),
     showMetrics: (exchange) => this.#metrics(exchange),
   };
 

@@ -84,13 +84,16 @@ export const zh = {
     'registerController 接受 Reconciler：具有 setupWith(builder) 与 reconcile(request) 的对象',
   'setupWith of a reconciler must return what builder.build() gives':
     'Reconciler 的 setupWith 必须返回 builder.build() 的结果',
+  // http/api/audit.ts
+  'Entries are made faster than the client reads them; watch again': '条目产生的速度超过客户端的读取速度；请重新监听',
+  // http/api/event-stream.ts
+  'The client has read nothing for {seconds} s': '客户端在 {seconds} 秒内未读取任何等待发送的数据',
   // http/api/resources.ts
   '"dryRun" is true or false, given once, not "{value}"':
     '"dryRun" 只能是 true 或 false，且只能出现一次，不能是 "{value}"',
   // http/api/watch.ts
   '"{parameter}" is a revision, a decimal number, not "{value}"': '"{parameter}" 应为十进制修订号，而不是 "{value}"',
   '"sendInitial" is true or false, not "{value}"': '"sendInitial" 应为 true 或 false，而不是 "{value}"',
-  'The client has read nothing for {seconds} s': '客户端在 {seconds} 秒内未读取任何等待发送的数据',
   // http/app.ts
   'no token was sent': '请求中没有令牌',
   'The service is starting': '服务正在启动',
@@ -440,6 +443,11 @@ export const zh = {
   'The sort names the field "{field}" twice; the indexes are {allowed}':
     '排序中字段 "{field}" 出现两次；可用的索引有 {allowed}',
   // query/list-parameters.ts
+  '"sort" is <field>, <field>,asc or <field>,desc, not "{value}"':
+    '"sort" 的形式为 <字段>、<字段>,asc 或 <字段>,desc，而不是 "{value}"',
+  '"sort" is <field>, <field>,asc or <field>,desc, not "{value}"; the fields are the indexes {allowed}':
+    '"sort" 的形式为 <字段>、<字段>,asc 或 <字段>,desc，而不是 "{value}"；字段为索引 {allowed}',
+  // query/parameters.ts
   'There is no query parameter "{parameter}" here; there are {allowed}':
     '此处没有查询参数 "{parameter}"；可用的有 {allowed}',
   'The query parameter "{parameter}" is given twice': '查询参数 "{parameter}" 重复给出',
@@ -447,10 +455,7 @@ export const zh = {
   '"{parameter}" is a whole number from 1 to {most}, not "{value}"':
     '"{parameter}" 应为 1 到 {most} 的整数，而不是 "{value}"',
   '"{parameter}" is true or false, not "{value}"': '"{parameter}" 应为 true 或 false，而不是 "{value}"',
-  '"sort" is <field>, <field>,asc or <field>,desc, not "{value}"':
-    '"sort" 的形式为 <字段>、<字段>,asc 或 <字段>,desc，而不是 "{value}"',
-  '"sort" is <field>, <field>,asc or <field>,desc, not "{value}"; the fields are the indexes {allowed}':
-    '"sort" 的形式为 <字段>、<字段>,asc 或 <字段>,desc，而不是 "{value}"；字段为索引 {allowed}',
+  '"{parameter}" is one of {allowed}, not "{value}"': '"{parameter}" 应为 {allowed} 之一，而不是 "{value}"',
   // query/query.ts
   '"{parameter}" is a whole number from 1, not {value}': '"{parameter}" 应为不小于 1 的整数，而不是 {value}',
   // query/selector.ts

@@ -1,10 +1,10 @@
 /** The query string of a list request (specification, "List query parameters"; docs/reference/lists.md): text in, data out. */
 
-import type { Parameters, ProblemMembers, Text } from '../errors.ts';
-import { KindredError } from '../errors.ts';
+import type { Text } from '../errors.ts';
 import { localized } from '../locales/localized.ts';
 import type { Condition } from './condition.ts';
 import { Queries } from './condition.ts';
+import { flag, readParameters, refuse, wholeNumber } from './parameters.ts';
 import type { Sort, SortTerm } from './query.ts';
 import type { SelectorLimits } from './selector.ts';
 import { defaultSelectorLimits, parseFieldSelector, parseLabelSelector } from './selector.ts';
@@ -41,20 +41,11 @@ const defaultSize = 20;
 const defaultMaxSize = 1000;
 
 const texts = {
-  unknown: localized('There is no query parameter "{parameter}" here; there are {allowed}'),
-  twice: localized('The query parameter "{parameter}" is given twice'),
-  encoding: localized('The query parameter "{parameter}" is not percent-encoded UTF-8'),
-  whole: localized('"{parameter}" is a whole number from 1 to {most}, not "{value}"'),
-  flag: localized('"{parameter}" is true or false, not "{value}"'),
   sort: localized('"sort" is <field>, <field>,asc or <field>,desc, not "{value}"'),
   sortAmong: localized(
     '"sort" is <field>, <field>,asc or <field>,desc, not "{value}"; the fields are the indexes {allowed}',
   ),
 } satisfies Record<string, Text>;
-
-function refuse(text: Text, parameter: string, params: Parameters = {}, members: ProblemMembers = {}): never {
-  throw new KindredError('InvalidParameter', text, { params: { parameter, ...params }, parameter, ...members });
-}
 
 /**
  * @param query the text behind the question mark, or its decoded pairs
@@ -65,13 +56,7 @@ export function parseListParameters(
   options: ListParameterOptions = {},
 ): ListParameters {
   const known: readonly string[] = [...own, ...(options.also ?? watching)];
-  const given = new Map<string, string[]>();
-  for (const [name, value] of typeof query === 'string' ? decode(query) : query) {
-    if (!known.includes(name)) refuse(texts.unknown, name, { allowed: known.join(', ') }, { allowed: known });
-    const values = given.get(name);
-    if (values) values.push(value);
-    else given.set(name, [value]);
-  }
+  const given = readParameters(query, known);
   const page = wholeNumber(given, 'page', Number.MAX_SAFE_INTEGER) ?? 1;
   const size = wholeNumber(given, 'size', options.maxSize ?? defaultMaxSize);
   const limits = options.limits ?? defaultSelectorLimits;
@@ -89,50 +74,6 @@ export function parseListParameters(
     explain: flag(given, 'explain'),
     others: new Map([...given].filter(([name]) => !(own as readonly string[]).includes(name))),
   };
-}
-
-/** Pairs of an `application/x-www-form-urlencoded` text, `+` as a space; a malformed escape is refused. */
-function* decode(query: string): Generator<[string, string]> {
-  for (const pair of query.split('&')) {
-    if (pair === '') continue;
-    const split = pair.indexOf('=');
-    const name = split < 0 ? pair : pair.slice(0, split);
-    yield [decodePart(name, name), split < 0 ? '' : decodePart(pair.slice(split + 1), name)];
-  }
-}
-
-function decodePart(text: string, parameter: string): string {
-  const spaced = text.includes('+') ? text.replaceAll('+', ' ') : text;
-  if (!spaced.includes('%')) return spaced;
-  try {
-    return decodeURIComponent(spaced);
-  } catch {
-    return refuse(texts.encoding, parameter);
-  }
-}
-
-function once(given: ReadonlyMap<string, readonly string[]>, parameter: string): string | undefined {
-  const values = given.get(parameter);
-  if (values && values.length > 1) refuse(texts.twice, parameter);
-  return values?.[0];
-}
-
-function wholeNumber(
-  given: ReadonlyMap<string, readonly string[]>,
-  parameter: string,
-  most: number,
-): number | undefined {
-  const text = once(given, parameter);
-  if (text === undefined) return undefined;
-  const value = /^\d{1,16}$/.test(text) ? Number(text) : 0;
-  if (value < 1 || value > most) refuse(texts.whole, parameter, { value: text, most });
-  return value;
-}
-
-function flag(given: ReadonlyMap<string, readonly string[]>, parameter: string): boolean {
-  const text = once(given, parameter) ?? 'false';
-  if (text !== 'true' && text !== 'false') refuse(texts.flag, parameter, { value: text });
-  return text === 'true';
 }
 
 function parseSortTerm(text: string, indexes: readonly string[] | undefined): SortTerm {

@@ -10,21 +10,17 @@ import type { LivePageSink, LivePages, WindowContent } from '../../resource/watc
 import { followRights } from '../../resource/watch/rights.ts';
 import type { Watches } from '../../resource/watch/watches.ts';
 import type { Exchange } from '../server/exchange.ts';
-import { ndjson } from '../server/exchange.ts';
-import { asKindredError, conflictingParameters } from '../server/problem.ts';
-import type { Burst } from './bursts.ts';
+import { conflictingParameters } from '../server/problem.ts';
 import { BurstQueue } from './bursts.ts';
 import { Envelope } from './envelope.ts';
+import type { EventStreamDependencies, Format } from './event-stream.ts';
+import { aroundFrame, EventStream, formatFor, frameOf } from './event-stream.ts';
 import type { WatchContext } from './resources.ts';
 
-export interface WatchRouteDependencies {
+export interface WatchRouteDependencies extends Omit<EventStreamDependencies, 'bursts' | 'onStop'> {
   readonly watches: Watches;
   readonly livePages: LivePages;
   readonly authorizer: Authorizer;
-  /** Bytes that may wait for a client before it goes on at its own pace (option `watch.maxBufferBytes`). */
-  readonly maxBufferBytes: number;
-  /** Milliseconds for which a client may take nothing of what waits for it (option `watch.stallTimeout`). */
-  readonly stallTimeout: number;
   /** Bytes that the objects of a live page may have together (option `list.maxBytes`). */
   readonly maxListBytes: number;
   /** Milliseconds, never going back. */
@@ -34,23 +30,17 @@ export interface WatchRouteDependencies {
 const texts = {
   revision: localized('"{parameter}" is a revision, a decimal number, not "{value}"'),
   flag: localized('"sendInitial" is true or false, not "{value}"'),
-  stalled: localized('The client has read nothing for {seconds} s'),
 };
 
-const eventStream = 'text/event-stream';
-/** Milliseconds that a client has to take the last event of its stream; the second when the service stops. */
-const farewell = { usual: 20_000, stopping: 4_000 };
-
-type Format = 'sse' | 'ndjson';
-
 export function createWatchRoute(parts: WatchRouteDependencies): (context: WatchContext) => Promise<void> {
-  const streams = { ...parts, frames: new Frames(), bursts: new BurstQueue<Format>(parts.monotonicNow) };
+  const bursts = new BurstQueue<Format>(parts.monotonicNow);
+  const onStop = (callback: () => void) => parts.watches.onStop(callback);
+  const streams = { ...parts, frames: new Frames(), bursts, onStop };
   return async (context) => {
     const { exchange, resource, parameters, names } = context;
     const { where, sort } = parameters;
-    const format: Format = acceptsEvents(exchange.request.headers.accept) ? 'sse' : 'ndjson';
     const { since, sendInitial } = readPosition(context);
-    const stream = new EventStream(exchange, format, streams);
+    const stream = new WatchStream(exchange, formatFor(exchange), streams);
 
     const identity = exchange.identity!.name;
     if (parameters.paged) {
@@ -69,11 +59,6 @@ export function createWatchRoute(parts: WatchRouteDependencies): (context: Watch
     const watcher = { authorizer: parts.authorizer, identity: exchange.identity!, resource, names };
     stream.onClose({ close: followRights(watcher, (error) => stream.end(error)) });
   };
-}
-
-/** Whether server-sent events are asked for by name; whoever takes anything gets NDJSON. */
-function acceptsEvents(accept: string | undefined): boolean {
-  return accept !== undefined && /(?:^|,)\s*text\/event-stream\s*(?:$|,|;(?!\s*q=0(?:\.0*)?\s*(?:$|,)))/i.test(accept);
 }
 
 /** Where the watch begins: `Last-Event-ID`, which a browser sends when it connects again, wins over the query. */
@@ -112,195 +97,42 @@ function revisionOf(parameter: string, text: string | undefined): number | undef
   return Number(text);
 }
 
-interface Closing {
-  close(): void;
-}
-
-interface StreamDependencies extends WatchRouteDependencies {
+interface StreamDependencies extends WatchRouteDependencies, EventStreamDependencies {
   readonly frames: Frames;
-  readonly bursts: BurstQueue<Format>;
 }
 
-/** The answer of a watch: frames are written at the end of the turn, and do not wait without end. */
-class EventStream implements Sink {
-  readonly #exchange: Exchange;
-  readonly #format: Format;
-  readonly #dependencies: StreamDependencies;
-  #atClose: Closing[] = [];
-  #isClosed = false;
-  /** Revision of the last event. */
-  #delivered = 0;
-  /** What is written at the end of the turn; frames go into the last one. */
-  #bursts: Burst[] = [];
-  #burstBytes = 0;
-  /** Bytes that the client had not taken when something was written last: no more wait now. */
-  #untaken = 0;
-  /** While the client has to take what was written. */
-  #stall: { end(): void } | undefined;
-  /** While somebody waits for that. */
-  #drained: PromiseWithResolvers<void> | undefined;
+class WatchStream extends EventStream implements Sink {
+  readonly #frames: Frames;
 
   constructor(exchange: Exchange, format: Format, dependencies: StreamDependencies) {
-    this.#exchange = exchange;
-    this.#format = format;
-    this.#dependencies = dependencies;
+    super(exchange, format, dependencies);
+    this.#frames = dependencies.frames;
   }
 
   event(event: WatchEvent): void {
-    this.#add(this.#dependencies.frames.of(event, this.#format), event.revision);
+    this.add(this.#frames.of(event, this.format), event.revision);
   }
 
   /** First of a live page. */
   snapshot(revision: number, envelope: Envelope): void {
-    if (this.#isClosed) return;
-    const [start, end] = aroundFrame(this.#format, 'SNAPSHOT', revision);
+    const [start, end] = aroundFrame(this.format, 'SNAPSHOT', revision);
     const pieces = [start, startOf('SNAPSHOT', revision), ...envelope.pieces(), objectEnd, end];
     // Copying those of a large page would hold the event loop; there is no need to, they are in memory of their own.
-    if (!envelope.isLarge) return this.#add(Buffer.concat(pieces), revision);
-    this.#delivered = revision;
-    this.#write(pieces);
+    if (envelope.isLarge) this.addLarge(pieces, revision);
+    else this.add(Buffer.concat(pieces), revision);
   }
 
   window(revision: number, content: WindowContent): void {
-    this.#add(this.#dependencies.frames.ofWindow(revision, content, this.#format), revision);
-  }
-
-  /** Sends the head; false when there is no body to send, or nobody to send it to. */
-  open(revision: number): boolean {
-    this.#delivered = revision;
-    const { response, isHead } = this.#exchange;
-    if (response.destroyed) {
-      this.#exchange.finish(499);
-      return false;
-    }
-    const type = this.#format === 'sse' ? eventStream : ndjson;
-    const headers = ['Content-Type', type, 'Cache-Control', 'no-store, no-transform', 'X-Accel-Buffering', 'no'];
-    headers.push('Kindred-Revision', String(revision));
-    if (!isHead) response.once('close', () => this.#close());
-    this.#exchange.open(200, headers);
-    if (!isHead) return true;
-    response.end();
-    this.#exchange.finish(200);
-    return false;
-  }
-
-  /** Closed once the stream has ended, for whatever reason. */
-  onClose(closing: Closing): void {
-    if (this.#isClosed) closing.close();
-    else this.#atClose.push(closing);
-  }
-
-  #add(frame: Buffer, revision: number): void {
-    if (this.#isClosed) return;
-    this.#delivered = revision;
-    const bursts = this.#bursts;
-    if (bursts.length === 0) this.#dependencies.bursts.add(this);
-    const last = bursts.at(-1);
-    if (last?.hasRoomFor(frame)) bursts[bursts.length - 1] = last.with(frame);
-    else bursts.push(this.#dependencies.bursts.empty(this.#format).with(frame));
-    this.#burstBytes += frame.length;
-  }
-
-  flush(): void {
-    if (this.#bursts.length > 0) this.#write([]);
-  }
-
-  /** @param pieces what comes after that which waits */
-  #write(pieces: readonly Buffer[]): void {
-    const { response } = this.#exchange;
-    const bursts = this.#bursts;
-    this.#bursts = [];
-    this.#burstBytes = 0;
-    const isInPieces = bursts.length + pieces.length > 1;
-    if (isInPieces) response.cork();
-    for (const burst of bursts) response.write(burst.bytes);
-    for (const piece of pieces) response.write(piece);
-    if (isInPieces) response.uncork();
-    this.#untaken = response.writableLength;
-    if (response.writableNeedDrain) this.#awaitDrain();
-    else this.#wasDrained();
-  }
-
-  #wasDrained(): void {
-    this.#drained?.resolve();
-    this.#drained = undefined;
-  }
-
-  get isBehind(): boolean {
-    const { response } = this.#exchange;
-    return !this.#isClosed && (response.writableNeedDrain || this.#burstBytes >= response.writableHighWaterMark);
-  }
-
-  get isFull(): boolean {
-    const { maxBufferBytes } = this.#dependencies;
-    if (this.#isClosed || this.#untaken + this.#burstBytes < maxBufferBytes) return false;
-    return this.#exchange.response.writableLength + this.#burstBytes >= maxBufferBytes;
-  }
-
-  async drained(): Promise<void> {
-    if (!this.isBehind) return;
-    this.#drained ??= Promise.withResolvers();
-    await this.#drained.promise;
-  }
-
-  /** Ends the stream when its client takes nothing for too long of what waits for it. */
-  #awaitDrain(): void {
-    if (this.#stall) return;
-    const { response } = this.#exchange;
-    const { stallTimeout } = this.#dependencies;
-    const stalled = () => {
-      this.end(new KindredError('SlowConsumer', texts.stalled, { params: { seconds: stallTimeout / 1_000 } }));
-    };
-    const end = () => {
-      this.#stall = undefined;
-      response.setTimeout(0).off('timeout', stalled).off('drain', end);
-      this.#wasDrained();
-    };
-    this.#stall = { end };
-    // While something is being written, a socket times out when not one byte of it was taken for so long.
-    response.setTimeout(stallTimeout, stalled).on('drain', end);
-  }
-
-  /** The last event, then the end. */
-  end(error: unknown): void {
-    if (this.#isClosed) return;
-    const known = asKindredError(error);
-    const problem = this.#exchange.problem(known);
-    const body = Buffer.from(JSON.stringify({ type: 'ERROR', error: problem, revision: this.#delivered }));
-    const { response } = this.#exchange;
-    this.flush();
-    response.end(frameOf(this.#format, 'ERROR', body, undefined));
-    const cut = () => response.destroy();
-    let timer = setTimeout(cut, known.code === 'ShuttingDown' ? farewell.stopping : farewell.usual).unref();
-    const forget = this.#dependencies.watches.onStop(() => {
-      clearTimeout(timer);
-      timer = setTimeout(cut, farewell.stopping).unref();
-    });
-    response.once('close', () => {
-      clearTimeout(timer);
-      forget();
-    });
-    this.#close();
-  }
-
-  #close(): void {
-    if (this.#isClosed) return;
-    this.#isClosed = true;
-    this.#bursts = [];
-    this.#stall?.end();
-    this.#wasDrained();
-    for (const closing of this.#atClose) closing.close();
-    this.#atClose = [];
-    this.#exchange.finish(200);
+    this.add(this.#frames.ofWindow(revision, content, this.format), revision);
   }
 }
 
 /** Live pages: SNAPSHOT, then WINDOW events. */
 class LivePage implements LivePageSink {
-  readonly #stream: EventStream;
+  readonly #stream: WatchStream;
   readonly #page: { readonly page: number; readonly size: number };
 
-  constructor(stream: EventStream, page: { readonly page: number; readonly size: number }) {
+  constructor(stream: WatchStream, page: { readonly page: number; readonly size: number }) {
     this.#stream = stream;
     this.#page = page;
   }
@@ -375,21 +207,7 @@ class Frames {
   }
 }
 
-const newLine = Buffer.from('\n');
-const blankLine = Buffer.from('\n\n');
 const objectEnd = Buffer.from('}');
-const nothing = Buffer.alloc(0);
-
-function frameOf(format: Format, type: string, json: Buffer, id: number | undefined): Buffer {
-  const [start, end] = aroundFrame(format, type, id);
-  return Buffer.concat([start, json, end]);
-}
-
-/** What stands before and after the JSON of an event. */
-function aroundFrame(format: Format, type: string, id: number | undefined): readonly [Buffer, Buffer] {
-  if (format === 'ndjson') return [nothing, newLine];
-  return [Buffer.from(`event: ${type}\n${id === undefined ? '' : `id: ${id}\n`}data: `), blankLine];
-}
 
 function eventJson(type: string, revision: number, object: Buffer, initial?: true): Buffer {
   return Buffer.concat([startOf(type, revision, initial), object, objectEnd]);

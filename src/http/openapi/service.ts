@@ -1,7 +1,10 @@
 /** The service's own routes: discovery, the API description, health (docs/reference/api-description.md and command-line.md). */
+import { mostEntries } from '../api/audit.ts';
 import type { Fragment } from './model.ts';
 import { closed } from './model.ts';
-import { anywhere, commonParameters, errors, headersOf } from './shared.ts';
+import type { JsonSchema } from './schema.ts';
+import { componentRef } from './schema.ts';
+import { anywhere, commonParameters, errors, headersOf, query } from './shared.ts';
 import { isSwaggerPath } from './swagger.ts';
 
 const text = { type: 'string' };
@@ -87,6 +90,38 @@ const sessionState = {
   additionalProperties: false,
 };
 const cookieHeader = 'Set-Cookie.optional';
+
+const whole = { type: 'integer', minimum: 0 };
+const auditMembers = {
+  id: { type: 'string', description: 'In order for one process: `<process>-<number>`' },
+  time: { type: 'string', format: 'date-time' },
+  requestId: text,
+  identity: { type: 'string', description: 'Whose rights were used' },
+  origin: text,
+  plugin: { type: 'string', description: 'With origin plugin' },
+  credential: { type: 'string', description: 'Which token: the start of its digest' },
+  address: text,
+  verb: text,
+  path: { type: 'string', description: 'Of no resource' },
+  group: text,
+  resource: text,
+  name: text,
+  outcome: { enum: ['done', 'refused', 'failed'] },
+  status: { type: 'integer', description: 'Of the response; none for a committed change' },
+  code: { type: 'string', description: 'Of the error' },
+  before: { ...whole, description: 'metadata.version before the change' },
+  after: { ...whole, description: 'metadata.version after the change' },
+  revision: whole,
+};
+const auditEntry = closed(auditMembers, ['id', 'time', 'identity', 'origin', 'verb', 'outcome']);
+const auditEvent = closed(
+  {
+    type: { enum: ['ENTRY', 'BOOKMARK', 'ERROR'] },
+    entry: componentRef('Service.auditEntry'),
+    error: componentRef('Problem'),
+  },
+  ['type'],
+);
 
 const flag = { type: 'boolean' };
 const modelMembers = {
@@ -190,6 +225,8 @@ interface ServiceRoute {
   readonly begun?: 'unqueued' | 'always';
   /** Further headers of that answer. */
   readonly headers?: readonly string[];
+  /** Schema of the events with `watch=true`. */
+  readonly streamed?: { readonly $ref: string };
   /** Further answers. */
   readonly responses?: Readonly<Record<string, object>>;
 }
@@ -324,6 +361,23 @@ const serviceRoutes = {
     content: json(modelSummary({ ...description, actions })),
     responses: unchanged,
   },
+  showAudit: {
+    path: '/v3/audit',
+    summary: 'The newest entries of the audit log of this process, newest first',
+    parameters: [
+      query('limit', { type: 'integer', minimum: 1, maximum: mostEntries, default: 100 }, 'Entries at most'),
+      query('identity', text, 'Only of this caller'),
+      query('type', text, 'Only about this type (plural or plural.group), or this path of no resource'),
+      query('name', text, 'Only about objects of this name'),
+      query('verb', text, 'Only with this verb'),
+      query('outcome', { enum: ['done', 'refused', 'failed'] }, 'Only with this outcome'),
+      query('watch', flag, 'These entries, oldest first, then those to come: server-sent events or NDJSON'),
+      { name: 'Last-Event-ID', in: 'header', description: 'With watch: only entries after this id', schema: text },
+    ],
+    content: json(closed({ entries: listOf(componentRef('Service.auditEntry')), keep: whole })),
+    headers: ['X-Accel-Buffering'],
+    streamed: componentRef('Service.auditEvent'),
+  },
   showMetrics: {
     path: '/metrics',
     summary: 'Measurements in the format of Prometheus',
@@ -393,11 +447,23 @@ export function describeService(): Fragment {
           description: 'Success',
           headers: headersOf(...headers, ...(route.headers ?? [])),
           ...(route.content && { content: route.content }),
+          ...(route.streamed && { 'x-streams': streamsOf(route.streamed) }),
         },
         ...errors(...anywhere, ...(route.body ? [413, 415, 422] : [])),
         ...route.responses,
       },
     }),
   }));
-  return { operations, schemas: new Map(), tags: ['Service'] };
+  const schemas = new Map(Object.entries(components).map(([name, schema]) => [name, JSON.stringify(schema)]));
+  return { operations, schemas, tags: ['Service'] };
+}
+
+/** No kind has a name with a dot. */
+const components: Readonly<Record<string, JsonSchema>> = {
+  'Service.auditEntry': auditEntry,
+  'Service.auditEvent': auditEvent,
+};
+
+function streamsOf({ $ref }: { readonly $ref: string }): object {
+  return { 'application/x-ndjson': { event: $ref }, 'text/event-stream': { event: $ref } };
 }

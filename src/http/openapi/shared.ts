@@ -229,7 +229,7 @@ const headers: Record<string, object> = {
   'X-Content-Type-Options': { schema: { type: 'string', const: 'nosniff' }, required: true },
 };
 
-const query = (name: string, schema: object, description: string): object => ({
+export const query = (name: string, schema: object, description: string): object => ({
   name,
   in: 'query',
   description,
