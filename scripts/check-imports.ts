@@ -35,6 +35,7 @@ export const TABLE: Readonly<Record<string, readonly string[]>> = {
     'type:store',
     'runtime',
     'http/api',
+    'http/openapi',
     'http/server',
     'type:controller',
   ],

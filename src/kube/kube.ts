@@ -10,6 +10,8 @@ import { segmentsOf } from '../http/server/path.ts';
 import { localized } from '../locales/localized.ts';
 import type { Access } from '../resource/access.ts';
 import type { MaybePromise } from '../store/store.ts';
+import type { DescribeDependencies } from './describe.ts';
+import { describingRoutes } from './describe.ts';
 import type { ModelsDependencies } from './models.ts';
 import { KubeModels } from './models.ts';
 import type { ObjectsDependencies } from './objects.ts';
@@ -23,10 +25,11 @@ import { failureAnswer, noResource, notAllowed } from './status.ts';
 import type { ResourceTarget } from './target.ts';
 import { targetOf } from './target.ts';
 
-export interface KubeDependencies extends ModelsDependencies, ServiceDependencies, ObjectsDependencies {
-  /** Path of the façade, such as `/kube`. */
-  readonly prefix: string;
-}
+export interface KubeDependencies
+  extends ModelsDependencies,
+    ServiceDependencies,
+    ObjectsDependencies,
+    DescribeDependencies {}
 
 /** What a request was matched with. */
 export interface KubeMatch {
@@ -49,7 +52,7 @@ export class Kube {
     this.#below = `${dependencies.prefix}/`;
     this.#models = new KubeModels(dependencies);
     this.#objects = new KubeObjects(dependencies);
-    const routes: FacadeRoute[] = [...serviceRoutes(dependencies)];
+    const routes: FacadeRoute[] = [...serviceRoutes(dependencies), ...describingRoutes(dependencies, this.#models)];
     this.#routes = new FacadeRoutes(routes);
   }
 

@@ -75,7 +75,7 @@ function formOfRange({ type, parameters }: MediaRange): Form | undefined {
 }
 
 /** 406. */
-function notAcceptable(types: readonly string[]): KindredError {
+export function notAcceptable(types: readonly string[]): KindredError {
   const text = `only the following media types are accepted: ${types.join(', ')}`;
   return new KindredError('NotAcceptable', text);
 }

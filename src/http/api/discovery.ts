@@ -87,9 +87,10 @@ function resources(scheme: Scheme, mayUse: MayUse): ApiResource[] {
   return [...found.values()].filter((one) => one.verbs.length > 0);
 }
 
-/** As Kubernetes orders versions: v2, v1, v2beta1, v1beta2, v1alpha1. */
-function byPriority(a: string, b: string): number {
-  const [x, y] = [a, b].map((text) => /^v(\d+)(?:(alpha|beta)(\d+))?$/.exec(text)!);
+/** As Kubernetes orders versions: v2, v1, v2beta1, v1beta2, v1alpha1, and behind these what has another form, by its letters. */
+export function byPriority(a: string, b: string): number {
+  const [x, y] = [a, b].map((text) => /^v(\d+)(?:(alpha|beta)(\d+))?$/.exec(text));
+  if (!x || !y) return x ? -1 : y ? 1 : a < b ? -1 : 1;
   const stability = (parts: RegExpExecArray): number => ['alpha', 'beta', undefined].indexOf(parts[2]);
-  return stability(y!) - stability(x!) || Number(y![1]) - Number(x![1]) || Number(y![3] ?? 0) - Number(x![3] ?? 0);
+  return stability(y) - stability(x) || Number(y[1]) - Number(x[1]) || Number(y[3] ?? 0) - Number(x[3] ?? 0);
 }

@@ -1,0 +1,53 @@
+/** What discovery and OpenAPI tell of a model. */
+import type { KubeModel } from './models.ts';
+
+/** A model at one of the versions that it is served at. */
+export interface ShownModel {
+  /** `''` for the core group of Kubernetes. */
+  readonly group: string;
+  readonly version: string;
+  readonly kind: string;
+  readonly listKind: string;
+  readonly singular: string;
+  readonly plural: string;
+  readonly namespaced: boolean;
+  readonly shortNames: readonly string[];
+  readonly categories: readonly string[];
+  readonly subresources: { readonly status: boolean; readonly scale: boolean };
+  readonly verbs: readonly string[];
+  /** The whole object as JSON Schema; `apiVersion`, `kind` and `metadata` in it are the model's own. */
+  readonly schema: object;
+}
+
+const verbs = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'] as const;
+export const subresourceVerbs = ['get', 'patch', 'update'] as const;
+
+/** Where the resources of a group and version are, below the prefix. */
+export function rootOf({ group, version }: Pick<ShownModel, 'group' | 'version'>): string {
+  return `${group === '' ? '/api' : `/apis/${group}`}/${version}`;
+}
+
+const shown = new WeakMap<KubeModel, ShownModel>();
+
+/** The same object for the same model: what is made of it is kept with it. */
+export function shownModel(model: KubeModel): ShownModel {
+  const known = shown.get(model);
+  if (known) return known;
+  const { group, version, kind, plural, scheme } = model;
+  const made: ShownModel = {
+    group,
+    version,
+    kind,
+    listKind: `${kind}List`,
+    singular: scheme.singular,
+    plural,
+    namespaced: false,
+    shortNames: [],
+    categories: [],
+    subresources: { status: scheme.subresources.status, scale: false },
+    verbs,
+    schema: scheme.jsonSchema,
+  };
+  shown.set(model, made);
+  return made;
+}
