@@ -3,6 +3,7 @@ import { nextTick } from 'vue';
 import type { RouteRecordRaw } from 'vue-router';
 import { createRouter, createWebHistory } from 'vue-router';
 import { isSignedIn } from './api/session.ts';
+import { rememberPlaces, returnToPlace } from './parts/places.ts';
 import { rememberRoute } from './parts/recent.ts';
 
 declare module 'vue-router' {
@@ -86,7 +87,6 @@ const routes: RouteRecordRaw[] = [
 export const router = createRouter({
   history: createWebHistory('/console/'),
   routes,
-  scrollBehavior: (_to, _from, saved) => saved ?? false,
 });
 
 router.beforeEach((to) => {
@@ -98,9 +98,13 @@ router.afterEach((to, _from, failure) => {
   if (!failure) rememberRoute(to);
 });
 
-// The heading of the new screen says where the reader is; the first screen leaves the focus where the browser put it.
+rememberPlaces(router);
+
+// Who comes back is led to where they were. Else the heading of the new screen says where the reader is; the first screen
+// leaves the focus where the browser put it.
 router.afterEach(async (to, from, failure) => {
-  if (failure || from.matched.length === 0 || to.path === from.path) return;
+  if (failure || from.matched.length === 0) return;
   await nextTick();
+  if (returnToPlace() || to.path === from.path) return;
   document.querySelector<HTMLElement>('main h1')?.focus();
 });

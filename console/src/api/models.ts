@@ -49,9 +49,23 @@ export interface IndexInfo {
   readonly builtIn: boolean;
 }
 
+/** A route of a plugin that is a button here. */
+export interface ModelAction {
+  readonly title: Titled;
+  readonly on: 'object' | 'list';
+  /** Asked before. */
+  readonly confirm?: Titled;
+  readonly method: string;
+  /** With `{name}` where that of the object stands. */
+  readonly path: string;
+  /** The schema of its body. */
+  readonly body?: JsonSchema;
+}
+
 export interface ModelDetails extends ModelSummary {
   readonly schema: JsonSchema;
   readonly indexes: readonly IndexInfo[];
+  readonly actions: readonly ModelAction[];
 }
 
 /** `cities.atlas.example.com`: how a model is named in addresses. */
@@ -92,11 +106,14 @@ export function groupsOf(models: readonly ModelSummary[]): { name: string; model
     .sort((a, b) => Number(a.name === '') - Number(b.name === '') || a.name.localeCompare(b.name));
 }
 
+const whileBuilding = 1_000;
+
 const modelsQuery = {
   queryKey: ['models'],
   queryFn: ({ signal }: { signal: AbortSignal }) =>
     client.request<{ models: ModelSummary[] }>('GET', '/v3/models', { signal }).then(({ models }) => models),
-  refetchInterval: 30_000,
+  refetchInterval: ({ state }: { state: { data: ModelSummary[] | undefined } }) =>
+    state.data?.some((model) => model.state === 'building') ? whileBuilding : 30_000,
 } as const;
 
 export function useModels() {
@@ -111,5 +128,6 @@ export function useModel(type: MaybeRefOrGetter<string>) {
       client.request<ModelDetails>('GET', `/v3/models/${encodeURIComponent(toValue(type))}`, { signal }),
     enabled: computed(() => toValue(type) !== ''),
     staleTime: 10_000,
+    refetchInterval: ({ state }) => (state.data?.state === 'building' ? whileBuilding : false),
   });
 }

@@ -12,9 +12,17 @@ export interface Plugin extends ApiObject {
 }
 
 const refreshEvery = 5_000;
+/** While a plugin starts or stops. */
+const soon = 500;
 const most = '1000';
 
 export const isEnabled = ({ spec }: Plugin): boolean => spec.enabled !== false;
+
+/** What it is told to be, or has failed to become. */
+function isSettled(plugin: Plugin): boolean {
+  const state = plugin.status?.state;
+  return state === 'FAILED' || state === (isEnabled(plugin) ? 'STARTED' : 'STOPPED');
+}
 
 export function usePlugins() {
   const models = useModels();
@@ -30,7 +38,7 @@ export function usePlugins() {
       return list.items;
     },
     enabled: mayList,
-    refetchInterval: refreshEvery,
+    refetchInterval: ({ state }) => (state.data?.every(isSettled) === false ? soon : refreshEvery),
   });
   return { models, model, mayList, query };
 }

@@ -3,13 +3,22 @@ import { QueryClient } from '@tanstack/vue-query';
 import { problemOf } from './errors.ts';
 
 const attempts = 5;
+const longestPause = 8;
 
-/** Reads that the service puts off are asked again when it says so; nothing else is. */
+/** Milliseconds until a read is asked again: as the service says, else longer each time. */
+export function pauseBefore(count: number, error: unknown): number {
+  return (problemOf(error).retryAfter ?? Math.min(longestPause, 2 ** count)) * 1_000;
+}
+
+/** Reads that the service puts off are asked again when it says so, and as often as indexes are being built; nothing else is. */
 export const queryClient = new QueryClient({
   defaultOptions: {
     queries: {
-      retry: (count, error) => count < attempts && ['NotReady', 'TooManyRequests'].includes(problemOf(error).code),
-      retryDelay: (count, error) => (problemOf(error).retryAfter ?? Math.min(8, 2 ** count)) * 1_000,
+      retry(count, error) {
+        const { code } = problemOf(error);
+        return code === 'NotReady' || (code === 'TooManyRequests' && count < attempts);
+      },
+      retryDelay: (count, error) => pauseBefore(count, error),
       networkMode: 'always',
       gcTime: 300_000,
     },

@@ -57,6 +57,30 @@ export function listRequests(model: ModelSummary, path: string, query: URLSearch
   ];
 }
 
+/** One object, read. */
+export function objectRequests(model: ModelSummary, name: string): Sample[] {
+  return [
+    { name: 'curl', code: curl('GET', `${pathOf(model)}/${name}`) },
+    { name: 'TypeScript', code: typescript(model, `const object = await client.get(${model.kind}, '${name}');`) },
+    { name: 'kindred', code: `kindred get ${typeOf(model)} ${name} -o yaml` },
+  ];
+}
+
+/** A read of the service's own. */
+export function serviceRequests(path: string, query = new URLSearchParams()): Sample[] {
+  const options = query.size > 0 ? `, { query: ${JSON.stringify(Object.fromEntries(query))} }` : '';
+  const lines = [
+    "import { createClient } from 'kindred/client';",
+    '',
+    `const client = createClient({ url: '${location.origin}', token: process.env.KINDRED_TOKEN });`,
+    `const answer = await client.request('GET', '${path}'${options});`,
+  ];
+  return [
+    { name: 'curl', code: curl('GET', path, query) },
+    { name: 'TypeScript', code: lines.join('\n') },
+  ];
+}
+
 export interface OperationSamples {
   readonly operation: 'list' | 'get' | 'watch' | 'create' | 'update' | 'patch' | 'delete';
   readonly verb: string;
@@ -97,11 +121,7 @@ export function modelRequests(model: ModelSummary): OperationSamples[] {
     {
       operation: 'get',
       verb: 'get',
-      samples: all(
-        curl('GET', one),
-        `const object = await client.get(${model.kind}, 'NAME');`,
-        `kindred get ${type} NAME -o yaml`,
-      ),
+      samples: objectRequests(model, 'NAME'),
     },
     {
       operation: 'watch',

@@ -170,6 +170,9 @@ export const en = {
     filterAdvice:
       'The condition on “{index}” matches many objects. An index with fewer matches, or a narrower value, would help.',
   },
+  actions: {
+    done: '{title}: done.',
+  },
   requests: {
     show: 'Show request',
   },

@@ -165,6 +165,9 @@ export const zhCN: Catalogue = {
     walkAdvice: '如果在有索引的字段上添加匹配较少的条件，可以省去大部分行的访问。',
     filterAdvice: '“{index}” 上的条件匹配了许多对象。使用匹配更少的索引或更窄的值会更快。',
   },
+  actions: {
+    done: '{title}：已完成。',
+  },
   requests: {
     show: '查看请求',
   },
