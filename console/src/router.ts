@@ -81,6 +81,11 @@ const routes: RouteRecordRaw[] = [
     component: () => import('./screens/access/ExplainScreen.vue'),
     meta: { parameters: ['user', 'verb', 'type', 'name', 'path'] },
   },
+  {
+    path: '/audit',
+    component: () => import('./screens/audit/AuditScreen.vue'),
+    meta: { parameters: ['identity', 'type', 'name', 'verb', 'outcome'] },
+  },
   { path: '/:path(.*)*', component: () => import('./screens/missing/MissingScreen.vue') },
 ];
 

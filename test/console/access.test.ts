@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { findings, withConsole } from './browser.ts';
+import { bookOf, booksPath, findings, withConsole } from './browser.ts';
 
 test('console: a new token is shown once and works until it is revoked', async (context) => {
   await withConsole(context, async ({ tab, as, admin }) => {
@@ -62,5 +62,45 @@ test('console: a plugin is disabled after a question, and enabled again', async 
     await row.getByText('STOPPED', { exact: true }).waitFor();
     await row.getByRole('switch', { name: 'Enable library' }).click();
     await row.getByText('STARTED', { exact: true }).waitFor();
+  });
+});
+
+test('console: the audit log is followed, filtered, paused, and for who may read it only', async (context) => {
+  await withConsole(context, async ({ tab, admin, person }) => {
+    await admin('POST', booksPath, bookOf('emma', 'Emma', 1815));
+    const { token, send } = await person('rita', ['books-library-example-com-view']);
+    assert.equal((await send('DELETE', `${booksPath}/emma`)).status, 403);
+    const page = await tab('/console/audit');
+    await page.getByRole('heading', { level: 1, name: 'Audit log' }).waitFor();
+    const table = page.getByRole('table', { name: 'Audit log' });
+    const refused = table.getByRole('row').filter({ hasText: 'rita' }).filter({ hasText: 'refused' });
+    await refused.getByText('Forbidden').waitFor();
+    assert.deepEqual(await findings(page), []);
+
+    await page.getByRole('combobox', { name: 'Verb' }).selectOption('create');
+    await page.getByRole('textbox', { name: 'Type' }).fill('books.library.example.com');
+    await page.getByRole('button', { name: 'Apply' }).click();
+    await refused.waitFor({ state: 'detached' });
+    assert.equal(new URL(page.url()).search, '?type=books.library.example.com&verb=create');
+    await table.getByRole('link', { name: 'books.library.example.com/emma' }).waitFor();
+
+    await page.getByRole('status', { name: 'Connection' }).getByText('Live').waitFor();
+    await page.getByRole('button', { name: 'Pause' }).click();
+    await admin('POST', booksPath, bookOf('ulysses', 'Ulysses', 1922));
+    await page.getByText('1 entry came while the log is paused.').waitFor();
+    assert.equal(await table.getByRole('link', { name: /ulysses/ }).count(), 0);
+    await page.getByRole('button', { name: 'Resume' }).click();
+    await table.getByRole('link', { name: 'books.library.example.com/ulysses' }).click();
+    await page.getByRole('heading', { level: 1, name: 'ulysses' }).waitFor();
+
+    const other = await tab('/console/audit', { as: token });
+    await other.getByRole('heading', { level: 2, name: 'Not allowed' }).waitFor();
+    assert.equal(
+      await other.getByRole('link', { name: 'Why?' }).getAttribute('href'),
+      '/console/access/explain?verb=get&path=/v3/audit',
+    );
+    await other.goto(new URL('/console/', other.url()).href);
+    await other.getByRole('heading', { level: 2, name: 'Needs attention' }).waitFor();
+    assert.equal(await other.getByRole('heading', { level: 2, name: 'Recent changes' }).count(), 0);
   });
 });

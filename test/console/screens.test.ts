@@ -25,6 +25,7 @@ const screens = [
   { path: '/access/bindings', en: 'Bindings', zh: '绑定' },
   { path: '/access/tokens', en: 'Tokens', zh: '令牌' },
   { path: '/access/explain?verb=get&type=users', en: 'Explain access', zh: '解释权限' },
+  { path: '/audit', en: 'Audit log', zh: '审计日志' },
   { path: '/no/such/page', en: 'Kindred', zh: 'Kindred' },
 ];
 

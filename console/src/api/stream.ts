@@ -91,7 +91,15 @@ async function poll<E>(stream: Stream<E>, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     connection.value = isOnline.value ? 'polling' : 'offline';
     await sleep(pollEvery, signal);
-    if (!signal.aborted) await stream.poll();
+    if (signal.aborted) return;
+    try {
+      await stream.poll();
+    } catch (error) {
+      if (!forGood.includes(problemOf(error).code)) continue;
+      stream.failed(error);
+      connection.value = 'paused';
+      return;
+    }
   }
 }
 
