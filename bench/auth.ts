@@ -50,7 +50,7 @@ for (const roles of [10, 1_000, 10_000]) {
     1,
   );
   const authenticator = new Authenticator({
-    cookie: new SessionCookie({ insecure: false }),
+    cookie: new SessionCookie({ scheme: 'http', insecure: false }),
     tokens,
     jwt: new JwtAuthenticator([], Date.now, () => false),
     current: () => undefined,

@@ -6,6 +6,7 @@ import type { AuthOptions } from './auth/options.ts';
 import type { AccessLogOptions } from './http/server/access-log.ts';
 import type { HttpLimits } from './http/server/limits.ts';
 import { httpLimits } from './http/server/limits.ts';
+import type { TlsFiles } from './http/server/tls.ts';
 import type { PluginSource } from './plugin/source.ts';
 import type { Timers } from './runtime/timers.ts';
 import { systemTimers } from './runtime/timers.ts';
@@ -120,6 +121,8 @@ export interface ServiceOptions {
    * `host`, without a port; `*` for any. Requests for another name are refused. Default none.
    */
   hosts?: readonly string[];
+  /** Files in PEM with which the service listens over https; read again when they change. Default plain http. */
+  tls?: TlsFiles;
   accessLog?: AccessLogOptions;
   /** Accept a database whose settings can lose acknowledged writes. Default false. */
   allowUnsafeDurability?: boolean;
@@ -139,6 +142,7 @@ export function resolveOptions(options: ServiceOptions) {
   checkNames(options);
   const resolved = withDefaults(options);
   checkPublicUrl(resolved.console.publicUrl);
+  checkTls(resolved.tls);
   checkKubePath(resolved.kube.path);
   return resolved;
 }
@@ -197,6 +201,7 @@ function withDefaults(options: ServiceOptions) {
     http: httpLimits(options.http, openFiles()),
     cors: options.cors ?? [],
     hosts: options.hosts ?? [],
+    tls: { cert: undefined as string | undefined, key: undefined as string | undefined, ...options.tls },
     accessLog: { ...accessLevels, ...options.accessLog },
     allowUnsafeDurability: options.allowUnsafeDurability ?? false,
     logger: options.logger,
@@ -218,6 +223,12 @@ function checkKubePath(path: string): void {
   const isOwn = /^(?:\/[a-z0-9][a-z0-9._-]*)+$/.test(path);
   if (isOwn && !/^\/(?:apis?|v3|swagger-ui|console|livez|readyz|metrics)(?:\/|$)/.test(path)) return;
   throw new TypeError(`the option "kube.path" needs a lower-case path of its own such as /kube, not "${path}"`);
+}
+
+function checkTls({ cert, key }: Partial<TlsFiles>): void {
+  if ((cert === undefined) === (key === undefined)) return;
+  const [given, missing] = cert === undefined ? ['key', 'cert'] : ['cert', 'key'];
+  throw new TypeError(`the option "tls.${given}" needs "tls.${missing}" beside it`);
 }
 
 /** Files that the process may open; undefined where the system does not say so in a file. */

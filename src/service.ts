@@ -20,6 +20,7 @@ import { CustomRoutes } from './http/custom/routes.ts';
 import { ApiDocuments } from './http/openapi/documents.ts';
 import type { Readiness } from './http/server/health.ts';
 import { Metrics } from './http/server/metrics.ts';
+import { Certificate } from './http/server/tls.ts';
 import { Kube } from './kube/kube.ts';
 import { isReservedGroup } from './model/gvk.ts';
 import type { SchemeManager } from './model/registry.ts';
@@ -87,6 +88,8 @@ export async function createService(options: ServiceOptions = {}): Promise<Servi
   const resolved = resolveOptions(options);
   // Before a database is made: a start that cannot succeed leaves nothing behind.
   checkAuthOptions(resolved.auth || {});
+  const { cert, key } = resolved.tls;
+  const certificate = cert !== undefined && key !== undefined ? new Certificate({ cert, key }) : undefined;
   const sources = resolved.plugins.map((source, i) => readSource(source, `plugins[${i}]`));
   const logger =
     resolved.logger ??
@@ -100,7 +103,7 @@ export async function createService(options: ServiceOptions = {}): Promise<Servi
   });
   let service: RunningService | undefined;
   try {
-    service = new RunningService({ ...resolved, sources }, store, logger);
+    service = new RunningService({ ...resolved, sources, certificate }, store, logger);
     await service.open();
     return service;
   } catch (error) {
@@ -180,6 +183,7 @@ const version: string = (
 
 interface ServiceSettings extends ResolvedOptions {
   readonly sources: readonly (string | CodePlugin)[];
+  readonly certificate: Certificate | undefined;
 }
 
 class RunningService implements Service {
@@ -216,6 +220,7 @@ class RunningService implements Service {
       options: options.auth || {},
       open,
       console: options.console,
+      scheme: options.certificate ? 'https' : 'http',
       reservedDomain,
       registry,
       now,
@@ -362,6 +367,8 @@ class RunningService implements Service {
       metrics: this.#metrics,
       logger,
       clock: { now, monotonicNow },
+      timers: options.timers,
+      certificate: options.certificate,
       random: Math.random,
       limits: options.http,
       maxListSize: list.maxSize,

@@ -45,6 +45,8 @@ export interface AuthDependencies {
     readonly insecureCookie: boolean;
     readonly publicUrl?: string | undefined;
   };
+  /** How the service listens. */
+  readonly scheme: 'http' | 'https';
   /** Authentication is off: no administrator is made, and nothing is refused at writes. Default false. */
   readonly open?: boolean;
   readonly reservedDomain: string;
@@ -132,7 +134,7 @@ export class Auth {
     this.#tokens = new Tokens(() => this.authorizer, now);
     const current = (): Promise<void> | undefined => this.#runtime?.feed.current();
     const { publicUrl, insecureCookie } = dependencies.console;
-    this.cookie = new SessionCookie({ publicUrl, insecure: insecureCookie });
+    this.cookie = new SessionCookie({ publicUrl, scheme: dependencies.scheme, insecure: insecureCookie });
     this.#authenticator = new Authenticator({
       cookie: this.cookie,
       tokens: this.#tokens,

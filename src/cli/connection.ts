@@ -61,7 +61,7 @@ interface Endpoint {
 }
 
 /** Flags win, then the context that is named, the environment, and the current context. */
-function endpointOf(flags: ConnectionFlags, io: Io): Endpoint {
+export function endpointOf(flags: ConnectionFlags, io: Io): Endpoint {
   const isNamed = flags.context !== undefined;
   const env = isNamed ? {} : { server: io.env.KINDRED_SERVER || undefined, token: io.env.KINDRED_TOKEN };
   const [server, token] = [flags.server ?? env.server, flags.token ?? env.token];

@@ -25,9 +25,11 @@ export function consoleCommand(io: Io): Command {
 }
 
 /** A link for whoever the token belongs to, at a service that listens at this address of its own machine. */
-export function consoleLink(url: string, token: string): Promise<string> {
+export async function consoleLink(url: string, token: string): Promise<string> {
   // Where all addresses are listened on, a browser goes to that of the own machine.
-  const address = url.replace(/^http:\/\/(0\.0\.0\.0|\[::\])/, 'http://127.0.0.1');
+  const address = url.replace(/^(https?):\/\/(0\.0\.0\.0|\[::\])/, '$1://127.0.0.1');
+  // The certificate is for the name that people use, not for this address: nobody is asked for a link that signs in.
+  if (address.startsWith('https:')) return `${address}/console/`;
   return linkOf(createClient({ url: address, token }), address);
 }
 

@@ -31,6 +31,7 @@ const commands: Readonly<Record<string, () => Promise<(io: Io) => Command>>> = {
   logout: async () => (await import('./login.ts')).logoutCommand,
   console: async () => (await import('./console.ts')).consoleCommand,
   context: async () => (await import('./context.ts')).contextCommand,
+  kubeconfig: async () => (await import('./kubeconfig.ts')).kubeconfigCommand,
   plugin: async () => (await import('./plugin.ts')).pluginCommand,
   model: async () => (await import('./model.ts')).modelCommand,
   token: async () => (await import('./token.ts')).tokenCommand,

@@ -24,6 +24,8 @@ interface Flags {
   host?: string;
   port?: string;
   workers?: string;
+  tlsCert?: string;
+  tlsKey?: string;
   insecureNoAuth?: boolean;
   dev?: boolean;
   kube: boolean;
@@ -44,19 +46,23 @@ export function serveCommand(io: Io): Command {
     .option('--host <address>', flag('host'))
     .option('--port <number>', flag('port'))
     .option('--workers <number>', `${settings.workers.help}; not with SQLite (default: ${defaultOf('workers')})`)
+    .option('--tls-cert <file>', settings['tls.cert'].help)
+    .option('--tls-key <file>', settings['tls.key'].help)
     .option('--insecure-no-auth', settings.insecureNoAuth.help)
     .option('--dev', settings.dev.help)
     .option('--no-kube', 'do not serve Kubernetes clients')
     .option('--config <file>', 'YAML or JSON file of settings, also KINDRED_CONFIG')
     .addOption(repeatable('--set <name=value>', 'any setting below; repeatable'))
     .addHelpText('after', settingsHelp)
-    .action(async ({ config, set, plugins, kube, ...flags }: Flags) => {
+    .action(async ({ config, set, plugins, kube, tlsCert, tlsKey, ...flags }: Flags) => {
       const file = config ?? (io.env.KINDRED_CONFIG || undefined);
       const resolved = await resolveSettings({
         flags: {
           ...flags,
           ...(plugins !== undefined && { pluginsDir: plugins }),
           ...(!kube && { 'kube.enabled': false }),
+          ...(tlsCert !== undefined && { 'tls.cert': tlsCert }),
+          ...(tlsKey !== undefined && { 'tls.key': tlsKey }),
         },
         ...(set && { assignments: set }),
         env: io.env,

@@ -49,6 +49,8 @@ export const settings = {
   reservedDomain: s('text', 'the domain of the service itself'),
   auth: s('any', 'token issuers, rate limits, audit log; see below'),
   cors: s('texts', 'origins that may call from a browser; see below'),
+  'tls.cert': s('text', 'PEM file of the certificate to listen with over https; read again when it changes'),
+  'tls.key': s('text', 'PEM file of its key'),
   hosts: s('texts', 'with --insecure-no-auth, names besides localhost by which the service may be called'),
   'log.level': s('level', 'trace, debug, info, warn, error or silent', 'info'),
   'list.maxSize': s('positive', 'largest page'),
@@ -179,7 +181,7 @@ export function variableOf(name: SettingName): string {
 
 function flagOf(name: SettingName): string {
   if (name === 'pluginsDir') return '--plugins';
-  return `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+  return `--${name.replace('.', '-').replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 }
 
 /** The dotted names below `log`, `list` … as one nested object. */

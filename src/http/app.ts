@@ -5,13 +5,15 @@
  */
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Server as TlsServer } from 'node:https';
 import type { Logger } from 'pino';
 import { anonymous, forbidden, isAnonymous } from '../auth/authentication/identity.ts';
 import type { Kube, KubeMatch } from '../kube/kube.ts';
 import type { Caller, Identity } from '../resource/access.ts';
 import type { ExtensionClient } from '../resource/extension-client.ts';
-import { http } from '../runtime/node-http.ts';
+import { http, https } from '../runtime/node-http.ts';
 import type { TurnQueue } from '../runtime/time-slice.ts';
+import type { Timers } from '../runtime/timers.ts';
 import type { MaybePromise } from '../store/store.ts';
 import { authorise } from './api/authorise.ts';
 import type { ResourceTarget, WatchContext } from './api/resources.ts';
@@ -38,6 +40,7 @@ import { clientErrorHandler, listen, refuseConnect, stop } from './server/listen
 import { segmentsOf } from './server/path.ts';
 import { methodNotAllowed, noRoute, overloaded, queryTooLong, shuttingDown, urlTooLong } from './server/problem.ts';
 import { checkProtocol } from './server/protocol.ts';
+import type { Certificate } from './server/tls.ts';
 import { WaitingAnswers } from './server/waiting-answers.ts';
 import type { ServiceRoutesDependencies } from './service-routes.ts';
 import { ServiceRoutes, starting } from './service-routes.ts';
@@ -47,6 +50,7 @@ export interface AppDependencies extends ServiceRoutesDependencies {
   readonly clientOf: (caller: Caller) => ExtensionClient;
   readonly logger: Logger;
   readonly clock: { now(): number; monotonicNow(): number };
+  readonly timers: Pick<Timers, 'after'>;
   /** A number from 0 (included) to 1 (excluded): the prefix of made request ids. */
   readonly random: () => number;
   /** Largest `size` of a page (option `list.maxSize`). */
@@ -63,6 +67,8 @@ export interface AppDependencies extends ServiceRoutesDependencies {
   readonly watch?: (context: WatchContext) => MaybePromise<void>;
   /** Whether the page below `/console/` is served. */
   readonly console: boolean;
+  /** Of the listening socket; without one it speaks plain http. */
+  readonly certificate?: Certificate | undefined;
   /** What answers Kubernetes clients. */
   readonly kube?: Kube | undefined;
 }
@@ -87,7 +93,11 @@ export function createApp(dependencies: AppDependencies): App {
     connectionsCheckingInterval: Math.min(2_000, limits.headersTimeout),
     requireHostHeader: false,
   };
-  const server = http.createServer(options, handler.handle);
+  const { certificate, timers, logger } = dependencies;
+  const server = certificate
+    ? https().createServer({ ...options, ...certificate.pair, handshakeTimeout: limits.headersTimeout }, handler.handle)
+    : http.createServer(options, handler.handle);
+  const stopFollowing = certificate?.follow((pair) => (server as TlsServer).setSecureContext(pair), timers, logger);
   const connection = {
     limits,
     now: () => dependencies.clock.now(),
@@ -98,7 +108,7 @@ export function createApp(dependencies: AppDependencies): App {
     server,
     limits,
     () => dependencies.clock.monotonicNow(),
-    (refused, address) => dependencies.logger.warn({ refused, address }, 'Too many connections: new ones are closed'),
+    (refused, address) => logger.warn({ refused, address }, 'Too many connections: new ones are closed'),
   );
   dependencies.metrics.gauge('kindred_connections', 'Open connections', () => [{ value: connections.open }]);
   dependencies.metrics.counter(
@@ -111,11 +121,12 @@ export function createApp(dependencies: AppDependencies): App {
   server.maxHeadersCount = 0;
   refuseConnect(server, connection);
   return {
-    listen: (address) => listen(server, address),
+    listen: (address) => listen(server, address, certificate ? 'https' : 'http'),
     drain: () => handler.drain(),
     stop: async () => {
       handler.drain();
-      await stop(server, limits.stopTimeout);
+      stopFollowing?.();
+      await stop(server, limits.stopTimeout, () => connections.closeAll());
       handler.close();
     },
   };

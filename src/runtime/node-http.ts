@@ -4,5 +4,6 @@
  */
 export const http = process.getBuiltinModule('node:http');
 
-/** Loaded at the first call: without a receiver over TLS nothing needs it. */
+/** Loaded at the first call: where nothing speaks TLS, nothing needs them. */
 export const https = () => process.getBuiltinModule('node:https');
+export const tls = () => process.getBuiltinModule('node:tls');

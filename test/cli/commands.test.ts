@@ -319,6 +319,7 @@ const commands = [
   'login',
   'logout',
   'console',
+  'kubeconfig',
   'context list',
   'context use',
   'context delete',

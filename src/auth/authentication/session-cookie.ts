@@ -12,6 +12,8 @@ import type { Credentials } from './credentials.ts';
 export interface SessionCookieOptions {
   /** Address at which people see the service, such as `https://kindred.example.com`; behind a proxy that ends TLS. */
   readonly publicUrl?: string | undefined;
+  /** How the service itself listens. */
+  readonly scheme: 'http' | 'https';
   /** Over plain http on other machines too. */
   readonly insecure: boolean;
 }
@@ -37,15 +39,16 @@ const loopbackNames = new Set(['localhost', '127.0.0.1', '[::1]']);
 export class SessionCookie {
   readonly #options: SessionCookieOptions;
   readonly #public: URL | undefined;
+  readonly #isSecure: boolean;
   readonly #name: string;
   readonly #attributes: string;
 
   constructor(options: SessionCookieOptions) {
     this.#options = options;
     this.#public = options.publicUrl === undefined ? undefined : new URL(options.publicUrl);
-    const isSecure = this.#public?.protocol === 'https:';
-    this.#name = isSecure ? '__Host-kindred' : 'kindred-session';
-    this.#attributes = `; Path=/; HttpOnly; SameSite=Strict${isSecure ? '; Secure' : ''}`;
+    this.#isSecure = (this.#public?.protocol ?? `${options.scheme}:`) === 'https:';
+    this.#name = this.#isSecure ? '__Host-kindred' : 'kindred-session';
+    this.#attributes = `; Path=/; HttpOnly; SameSite=Strict${this.#isSecure ? '; Secure' : ''}`;
   }
 
   /**
@@ -75,7 +78,7 @@ export class SessionCookie {
 
   /** @throws Forbidden when the cookie would go over the network in plain text */
   assertPrivate(authority: string | undefined): void {
-    if (this.#public?.protocol === 'https:' || this.#options.insecure) return;
+    if (this.#isSecure || this.#options.insecure) return;
     const host = this.#public?.hostname ?? (authority ?? '').replace(/:\d*$/, '').toLowerCase();
     if (!loopbackNames.has(host)) throw new KindredError('Forbidden', texts.insecure, { params: { host } });
   }
@@ -92,7 +95,7 @@ export class SessionCookie {
 
   /** Address that people see, without a slash at its end. */
   base(authority: string | undefined, otherwise: string): string {
-    return this.#public?.origin ?? (authority === undefined ? otherwise : `http://${authority}`);
+    return this.#public?.origin ?? (authority === undefined ? otherwise : `${this.#options.scheme}://${authority}`);
   }
 
   /** A name that stands there twice may have been planted, by a page of another port or of a sub-domain: none of them counts. */

@@ -58,6 +58,10 @@ export class Connections {
     return this.#places.size;
   }
 
+  closeAll(): void {
+    for (const socket of this.#places.keys()) socket.destroy();
+  }
+
   /** Closes the oldest connection on which nothing was sent yet. False: there is none. */
   #makeRoom(): boolean {
     for (const socket of this.#silent) {

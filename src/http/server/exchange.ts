@@ -230,7 +230,9 @@ export class Exchange {
   reset(): void {
     // A response behind others of its connection has no socket of its own yet.
     const { socket } = this.request;
-    if ('resetAndDestroy' in socket && !socket.destroyed) socket.resetAndDestroy();
+    // Over TLS there is no reset, and what ends without its last chunk is incomplete all the same.
+    if ('encrypted' in socket) socket.destroy();
+    else if ('resetAndDestroy' in socket && !socket.destroyed) socket.resetAndDestroy();
     else this.response.destroy();
   }
 

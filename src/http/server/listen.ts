@@ -22,21 +22,28 @@ export interface Address {
 }
 
 /** Rejects with the system's error when the address cannot be used. */
-export async function listen(server: Server, { host, port }: Address): Promise<{ url: string }> {
+export async function listen(
+  server: Server,
+  { host, port }: Address,
+  scheme: 'http' | 'https',
+): Promise<{ url: string }> {
   server.listen({ host, port });
   await once(server, 'listening');
   const address = server.address() as AddressInfo;
   const name = host.includes(':') ? `[${host}]` : host;
-  return { url: `http://${name}:${address.port}` };
+  return { url: `${scheme}://${name}:${address.port}` };
 }
 
 /** Milliseconds between looks for connections that became idle during a stop. */
 const idleCheck = 50;
 
-/** Stops accepting, lets requests under way finish for at most `timeout` milliseconds, then closes what is left. */
-export async function stop(server: Server, timeout: number): Promise<void> {
+/**
+ * Stops accepting, lets requests under way finish for at most `timeout` milliseconds, then closes what is left.
+ * @param closeAll closes every connection, those too on which no request can begin yet
+ */
+export async function stop(server: Server, timeout: number, closeAll: () => void): Promise<void> {
   const idle = setInterval(() => server.closeIdleConnections(), idleCheck);
-  const end = setTimeout(() => server.closeAllConnections(), timeout);
+  const end = setTimeout(closeAll, timeout);
   // A server that never listened is closed already, which `close` calls an error.
   await new Promise<void>((resolve) => server.close(() => resolve()));
   clearInterval(idle);
