@@ -8,6 +8,7 @@ import type { HttpLimits } from './http/server/limits.ts';
 import { httpLimits } from './http/server/limits.ts';
 import type { TlsFiles } from './http/server/tls.ts';
 import type { PluginSource } from './plugin/source.ts';
+import { shownUrl } from './runtime/shown-url.ts';
 import type { Timers } from './runtime/timers.ts';
 import { systemTimers } from './runtime/timers.ts';
 import type { StoreOpener } from './store/options.ts';
@@ -128,6 +129,20 @@ export interface ServiceOptions {
   allowUnsafeDurability?: boolean;
   /** Where the service writes its log. Default: warnings and errors to stderr. */
   logger?: Logger;
+  /** Where options were given, by name (`list.maxSize`), for `/v3/options`. Default: `code` for every one that is given. */
+  optionSources?: Readonly<Record<string, OptionSource>>;
+}
+
+type OptionSource = 'default' | 'code' | 'flag' | 'environment' | 'file';
+
+/** One option as it is shown to operators. */
+export interface ShownOption {
+  /** `list.maxSize` */
+  readonly name: string;
+  /** Without secrets; undefined: there is none. */
+  readonly value: unknown;
+  readonly source: OptionSource;
+  readonly default: unknown;
 }
 
 const accessLevels: Required<AccessLogOptions> = { success: 'debug', refusal: 'info', failure: 'error' };
@@ -205,7 +220,40 @@ function withDefaults(options: ServiceOptions) {
     accessLog: { ...accessLevels, ...options.accessLog },
     allowUnsafeDurability: options.allowUnsafeDurability ?? false,
     logger: options.logger,
+    optionSources: options.optionSources ?? {},
   };
+}
+
+/** Parts of the program rather than settings, and what `/v3/plugins/<name>` shows. */
+const unlisted = ['timers', 'logger', 'optionSources', 'pluginConfig'];
+
+/** Every option with its value, where that comes from, and its default. */
+export function listOptions(options: ServiceOptions): ShownOption[] {
+  const values = new Map(flat(withDefaults(options)));
+  const given = new Map(flat(options));
+  const defaults = new Map(flat(withDefaults({})));
+  return [...values].map(([name, value]) => {
+    const isGiven = given.get(name) !== undefined;
+    const source = isGiven ? (options.optionSources?.[name] ?? 'code') : 'default';
+    return { name, value: shownOption(name, value), source, default: shownOption(name, defaults.get(name)) };
+  });
+}
+
+/** `auth` is one option: most of it has no default here. */
+function flat(options: object): [string, unknown][] {
+  return Object.entries(options).flatMap(([name, value]): [string, unknown][] => {
+    if (unlisted.includes(name)) return [];
+    if (name === 'auth' || !isGroup(value)) return [[name, value]];
+    return Object.entries(value).map(([member, one]) => [`${name}.${member}`, one]);
+  });
+}
+
+function shownOption(name: string, value: unknown): unknown {
+  if (name === 'plugins')
+    return (value as readonly PluginSource[]).map((one) => (typeof one === 'string' ? one : one.name));
+  if (name !== 'auth')
+    return typeof value === 'string' ? shownUrl(value) : typeof value === 'function' ? '(code)' : value;
+  return value;
 }
 
 function checkPublicUrl(text: string | undefined): void {
@@ -257,7 +305,7 @@ const otherNames: Readonly<Record<string, string>> = {
 };
 
 /** With members that are no options of ours, or that are checked elsewhere. */
-const unchecked = ['auth', 'pluginConfig', 'timers'];
+const unchecked = ['auth', 'pluginConfig', 'timers', 'optionSources'];
 
 /** A name that is not known could be a typing error that opens a door. */
 function checkNames(options: ServiceOptions): void {

@@ -27,7 +27,7 @@ import type { SchemeManager } from './model/registry.ts';
 import { SchemeRegistry } from './model/registry.ts';
 import type { Scheme } from './model/scheme.ts';
 import type { ResolvedOptions, ServiceOptions } from './options.ts';
-import { resolveOptions } from './options.ts';
+import { listOptions, resolveOptions } from './options.ts';
 import { PluginHost } from './plugin/host.ts';
 import { ModelStates } from './plugin/model-states.ts';
 import type { CodePlugin } from './plugin/source.ts';
@@ -103,7 +103,7 @@ export async function createService(options: ServiceOptions = {}): Promise<Servi
   });
   let service: RunningService | undefined;
   try {
-    service = new RunningService({ ...resolved, sources, certificate }, store, logger);
+    service = new RunningService({ ...resolved, given: options, sources, certificate }, store, logger);
     await service.open();
     return service;
   } catch (error) {
@@ -172,8 +172,8 @@ async function withModels<T>(options: Declaring, use: (schemes: readonly Scheme[
 export { findPackage } from './plugin/loader.ts';
 export type { CheckReport } from './resource/check.ts';
 export { checkObjects, type ObjectReport, type Offence } from './resource/object-check.ts';
+export { shownUrl } from './runtime/shown-url.ts';
 export { type MigrateProgress, migrate } from './store/migrate.ts';
-export { shownUrl } from './store/shown-url.ts';
 /** Copies of a database: a SQLite file at one moment, and back; from one database into another. */
 export { afterRestore, backup, restore } from './store/sqlite/backup.ts';
 
@@ -182,6 +182,8 @@ const version: string = (
 ).version;
 
 interface ServiceSettings extends ResolvedOptions {
+  /** As they were handed in. */
+  readonly given: ServiceOptions;
   readonly sources: readonly (string | CodePlugin)[];
   readonly certificate: Certificate | undefined;
 }
@@ -352,6 +354,11 @@ class RunningService implements Service {
         },
       }),
       ...(auth.audit.enabled && { answered: (answer: Answered) => auth.audit.answered(answer) }),
+      operator: {
+        options: () => listOptions(options.given),
+        about: () => this.#about(),
+        plugin: (name) => this.#plugins.describe(name),
+      },
       audit: createAuditRoute({
         log: auth.audit,
         authorizer,
@@ -468,6 +475,21 @@ class RunningService implements Service {
       status: isAway ? 'unavailable' : this.#status,
       models: this.#resources.state(),
       plugins,
+    };
+  }
+
+  #about(): object {
+    return {
+      version,
+      node: process.version,
+      platform: `${process.platform} ${process.arch}`,
+      replica: this.#replica,
+      uptime: Math.floor(process.uptime()),
+      authentication: this.#options.auth !== false,
+      database: this.#store.describe(),
+      shared: this.#store.shared,
+      revision: this.#resources.feed.applied,
+      readiness: this.readiness(),
     };
   }
 

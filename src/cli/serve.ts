@@ -115,12 +115,25 @@ async function serve(io: Io, resolved: Resolved): Promise<void> {
   else await serveHere(io, { host, port }, optionsOf(resolved), String(values['log.level'] ?? 'info'));
 }
 
-function optionsOf({ values, pluginConfigs }: Resolved): ServiceOptions {
+/** Settings whose options have other names. */
+const optionNames: Readonly<Record<string, string>> = {
+  plugin: 'plugins',
+  pluginsDir: 'pluginFolder',
+  insecureNoAuth: 'auth',
+  dev: 'pluginHost.dev',
+  'plugins.startTimeout': 'pluginHost.startTimeout',
+  'plugins.stopTimeout': 'pluginHost.stopTimeout',
+};
+
+function optionsOf({ values, sources, pluginConfigs }: Resolved): ServiceOptions {
   const { plugin, pluginsDir, workers, insecureNoAuth, dev, log, plugins, ...rest } = nested(values);
   return {
     ...rest,
     ...(plugin !== undefined && { plugins: plugin }),
     ...(pluginsDir !== undefined && { pluginFolder: pluginsDir }),
+    optionSources: Object.fromEntries(
+      Object.entries(sources).map(([name, source]) => [optionNames[name] ?? name, source]),
+    ),
     pluginConfig: pluginConfigs,
     pluginHost: { ...(plugins as object | undefined), ...(dev !== undefined && { dev: dev as boolean }) },
     ...(insecureNoAuth === true && { auth: false }),

@@ -115,6 +115,8 @@ export type SettingValues = { [name in SettingName]?: unknown };
 
 export interface Resolved {
   readonly values: SettingValues;
+  /** Where each of them was given. */
+  readonly sources: Readonly<Partial<Record<SettingName, 'flag' | 'environment' | 'file'>>>;
   /** `plugins.<name>` of the config file. */
   readonly pluginConfigs: Readonly<Record<string, unknown>>;
 }
@@ -149,6 +151,7 @@ export async function resolveSettings({ flags = {}, assignments = [], env = {}, 
     file === undefined ? { values: {} as SettingValues, pluginConfigs: {} } : await readConfig(file, mistakes);
   const assigned = assignedBy(assignments, mistakes);
   const merged: SettingValues = {};
+  const sources: Partial<Record<SettingName, 'flag' | 'environment' | 'file'>> = {};
   for (const name of Object.keys(settings) as SettingName[]) {
     const variable = variableOf(name);
     const fromEnv = env[variable];
@@ -163,11 +166,12 @@ export async function resolveSettings({ flags = {}, assignments = [], env = {}, 
     const [place, value] = given;
     if (value === undefined) continue;
     const checked = check(name, value);
+    sources[name] = place.startsWith('--') ? 'flag' : place === variable ? 'environment' : 'file';
     if ('value' in checked) merged[name] = checked.value;
     else mistakes.push(`${place} needs ${checked.expected}`);
   }
   if (mistakes.length > 0) throw new UsageError(mistakes);
-  return { values: merged, pluginConfigs };
+  return { values: merged, sources, pluginConfigs };
 }
 
 /** `list.maxSize` as `KINDRED_LIST_MAX_SIZE`; `pluginsDir` has the flag's name. */
@@ -277,7 +281,7 @@ function check(name: SettingName, value: unknown): Checked {
   }
 }
 
-async function readConfig(file: string, mistakes: string[]): Promise<Resolved> {
+async function readConfig(file: string, mistakes: string[]): Promise<Omit<Resolved, 'sources'>> {
   const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
     throw new UsageError(
       `the config file ${file} cannot be read: ${error.code === 'ENOENT' ? 'there is no such file' : error.message}`,

@@ -34,6 +34,14 @@ import { sliceSize } from './server/slices.ts';
 import type { SignInDependencies } from './session.ts';
 import { SignIn } from './session.ts';
 
+/** What the service tells those who operate it, without secrets. */
+interface OperatorView {
+  readonly options: () => readonly object[];
+  readonly about: () => object;
+  /** Undefined when there is no plugin of this name. */
+  readonly plugin: (name: string) => object | undefined;
+}
+
 export interface ServiceRoutesDependencies {
   readonly registry: SchemeRegistry;
   readonly resources: ResourceRegistry;
@@ -53,6 +61,7 @@ export interface ServiceRoutesDependencies {
   /** Undefined: authentication is off. */
   readonly signIn?: SignInDependencies;
   readonly audit: (exchange: Exchange) => void;
+  readonly operator: OperatorView;
   /** Throws TooManyRequests. */
   readonly limiter?: RateLimiter;
   /** Told of every answer to a caller who is known and whose access is, for the audit log. */
@@ -85,6 +94,9 @@ export class ServiceRoutes {
     makeSessionCode: (exchange) => this.#signIn.makeCode(exchange),
     explainAccess: (exchange) => this.#canI(exchange),
     showAudit: (exchange) => this.#dependencies.audit(exchange),
+    showOptions: (exchange) => exchange.sendJson(200, { options: this.#dependencies.operator.options() }),
+    showAbout: (exchange) => exchange.sendJson(200, this.#dependencies.operator.about()),
+    showPlugin: (exchange) => this.#plugin(exchange),
     showMetrics: (exchange) => this.#metrics(exchange),
   };
 
@@ -145,6 +157,12 @@ export class ServiceRoutes {
     const mayUse = (access: Access) => this.#dependencies.authorizer.decide(exchange.identity!, access).allowed;
     const actions = actionsOf(this.#dependencies.custom.all(), found.scheme, mayUse);
     sendHashed(exchange, { ...found.description, actions });
+  }
+
+  #plugin(exchange: Exchange): void {
+    const found = this.#dependencies.operator.plugin(segmentsOf(exchange.path).at(-1)!);
+    if (!found) throw noRoute(exchange.path);
+    exchange.sendJson(200, found);
   }
 
   /** Everybody sees how one signs in, and who they are themselves. */

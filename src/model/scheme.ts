@@ -136,3 +136,11 @@ export class Scheme {
     return JSON.stringify([gvk, jsonSchema, indexes]);
   }
 }
+
+/** A model as people name it: `plural.group`, the plural alone in the empty group. */
+export function typeNameOf({
+  plural,
+  groupVersionKind: { group },
+}: Pick<Scheme, 'plural' | 'groupVersionKind'>): string {
+  return group === '' ? plural : `${plural}.${group}`;
+}

@@ -10,13 +10,17 @@ import type { Fence } from '../controller/lease.ts';
 import type { Text } from '../errors.ts';
 import { KindredError, messageOf } from '../errors.ts';
 import { localized } from '../locales/localized.ts';
+import { typeNameOf } from '../model/scheme.ts';
+import type { Logger } from '../runtime/logger.ts';
+import { withoutSecrets } from '../runtime/redact.ts';
 import { endsWithin, pause } from '../runtime/timers.ts';
 import { dependenciesOf, dependentsOf, notStarted } from './dependencies.ts';
 import type { PluginScope } from './faults.ts';
 import { watchFaults } from './faults.ts';
-import type { InstanceOptions, PluginDependencies } from './instance.ts';
+import type { DeclaredObject, InstanceOptions, PluginDependencies } from './instance.ts';
 import { PluginInstance } from './instance.ts';
 import { PluginLoader } from './loader.ts';
+import { PluginLog } from './log.ts';
 import type { Manifest } from './manifest.ts';
 import { checkEngine } from './manifest.ts';
 import type { PluginObject, PluginState } from './model.ts';
@@ -50,6 +54,28 @@ export interface PluginSummary {
   readonly message?: string;
 }
 
+/** One plugin with all that this process knows of it, for `/v3/plugins/<name>`. */
+export interface PluginDescription extends PluginSummary {
+  readonly displayName?: string;
+  readonly version?: string;
+  /** The folder or package that it came from; `code` when the program has handed it in. */
+  readonly place: string;
+  readonly enabled: boolean;
+  readonly dependencies: readonly { readonly name: string; readonly range: string; readonly state?: PluginState }[];
+  /** Plugins that depend on it. */
+  readonly dependents: readonly string[];
+  /** `plural.group`. */
+  readonly models: readonly string[];
+  readonly routes: readonly { readonly method: string; readonly path: string; readonly description?: string }[];
+  /** That it brings along. */
+  readonly objects: readonly DeclaredObject[];
+  readonly controllers: readonly object[];
+  /** Without secrets. */
+  readonly config?: unknown;
+  /** Oldest first. */
+  readonly log: readonly object[];
+}
+
 const texts = {
   twice: localized('The plugin at {second} has the name "{name}" of the one at {first}, and is not loaded'),
   loadTimeout: localized('Its modules did not load within {limit} ms'),
@@ -66,6 +92,10 @@ class Installed {
   readonly package: PluginPackage;
   readonly status: PluginStatus;
   readonly lease: PluginLease;
+  /** With what its earlier lives have logged. */
+  readonly log: PluginLog;
+  /** With the lines of the service about it. */
+  readonly logger: Logger;
   enabled: boolean;
   /** While it runs. */
   instance: PluginInstance | undefined;
@@ -87,6 +117,8 @@ class Installed {
       if (fence) this.status.touch();
     });
     const now = () => dependencies.timers.now();
+    this.log = new PluginLog(now);
+    this.logger = this.log.around(dependencies.logger);
     this.status = new PluginStatus(plugin, { objects, now, lease: this.lease, isEnabled: () => this.enabled });
   }
 
@@ -220,6 +252,41 @@ export class PluginHost {
     return [...this.#all.map(({ name, status }) => ({ name, ...status.shown })), ...this.#duplicates];
   }
 
+  /** One plugin as this process knows it; undefined when there is none of this name. */
+  describe(name: string): PluginDescription | undefined {
+    const plugin = this.#plugins.get(name);
+    if (!plugin) return undefined;
+    const { registry, custom } = this.#dependencies;
+    const { manifest, instance, status, log } = plugin;
+    const { displayName, version, dependencies = {} } = manifest ?? {};
+    const config = withoutSecrets(this.#options.config[name]);
+    return {
+      name,
+      ...(displayName !== undefined && { displayName }),
+      ...(version !== undefined && { version }),
+      place: plugin.package.place,
+      enabled: plugin.enabled,
+      ...status.shown,
+      dependencies: Object.entries(dependencies).map(([other, range]) => {
+        const state = this.#plugins.get(other)?.status.state;
+        return { name: other, range, ...(state && { state }) };
+      }),
+      dependents: dependentsOf(name, this.#plugins).map((other) => other.name),
+      models: registry.schemes().flatMap((scheme) => (registry.ownerOf(scheme) === name ? [typeNameOf(scheme)] : [])),
+      routes: custom.all().flatMap(({ owner, method, path, operation }) => {
+        const { description } = operation;
+        return owner === name ? [{ method, path, ...(description !== undefined && { description }) }] : [];
+      }),
+      objects: instance?.declared() ?? [],
+      controllers: (instance?.controllers() ?? []).map(({ lastError, ...controller }) => ({
+        ...controller,
+        ...(lastError && { lastError: { ...lastError, time: new Date(lastError.time).toISOString() } }),
+      })),
+      ...(config !== undefined && { config }),
+      log: log.lines.map((line) => ({ ...line, time: new Date(line.time).toISOString() })),
+    };
+  }
+
   /** Of the controllers that run in this process. */
   controllers(): ControllerStatus[] {
     return this.#all.flatMap(({ instance }) => instance?.controllers() ?? []);
@@ -241,7 +308,7 @@ export class PluginHost {
   report(name: string, reason: string, error: unknown): void {
     const plugin = this.#plugins.get(name);
     if (!plugin) return;
-    this.#dependencies.logger.error({ err: error, plugin: name, reason }, 'Error in a plugin');
+    plugin.logger.error({ err: error, plugin: name, reason }, 'Error in a plugin');
     plugin.status.report(reason, { reason, message: messageOf(error) });
   }
 
@@ -308,8 +375,8 @@ export class PluginHost {
   }
 
   async #startPlugin(plugin: Installed): Promise<void> {
-    const { logger, store } = this.#dependencies;
-    const { name, status } = plugin;
+    const { store } = this.#dependencies;
+    const { name, status, logger } = plugin;
     status.forgetTroubles();
     const clash = this.#duplicates.find((one) => one.name === name);
     if (clash) status.report('name', { reason: clash.reason, message: clash.message });
@@ -365,6 +432,7 @@ export class PluginHost {
     }
     return new PluginInstance({
       ...this.#dependencies,
+      logger: plugin.logger,
       manifest,
       exported,
       declared,
@@ -416,7 +484,7 @@ export class PluginHost {
     plugin.instance = undefined;
     status.forgetTroubles();
     status.set('STOPPED', trouble);
-    this.#dependencies.logger.info({ plugin: plugin.name, ...trouble }, 'Plugin stopped');
+    plugin.logger.info({ plugin: plugin.name, ...trouble }, 'Plugin stopped');
   }
 
   /** Of a plugin that is switched off, what it had declared: a process died in the middle of its stop, or it was switched off while none ran. */

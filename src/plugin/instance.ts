@@ -13,6 +13,7 @@ import type { CustomRoutes } from '../http/custom/routes.ts';
 import { localized } from '../locales/localized.ts';
 import type { SchemeManager, SchemeRegistry } from '../model/registry.ts';
 import type { Scheme } from '../model/scheme.ts';
+import { typeNameOf } from '../model/scheme.ts';
 import type { ExtensionClient } from '../resource/extension-client.ts';
 import type { ResourceRegistry } from '../resource/registry.ts';
 import type { Logger } from '../runtime/logger.ts';
@@ -66,6 +67,18 @@ export interface InstanceOptions {
   readonly leaseTimes?: Partial<LeaseTimes>;
   /** Names this process among the replicas. */
   readonly replica: string;
+}
+
+/** An object that the plugin brings along. */
+export interface DeclaredObject {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly name: string;
+  /** `plural.group`; absent while there is no such model. */
+  readonly type?: string;
+  /** Below the package's root. */
+  readonly file: string;
+  readonly line: number;
 }
 
 export interface Trouble {
@@ -211,6 +224,14 @@ export class PluginInstance {
   /** Changes went past unseen. */
   resync(): void {
     for (const { running } of this.#controllers) running?.resync();
+  }
+
+  /** What it pre-declares. */
+  declared(): DeclaredObject[] {
+    return this.#dependencies.declared.map(({ apiVersion, kind, name, file, line }) => {
+      const scheme = this.#schemeOf(apiVersion, kind);
+      return { apiVersion, kind, name, ...(scheme && { type: typeNameOf(scheme) }), file, line };
+    });
   }
 
   controllers(): ControllerStatus[] {
@@ -366,10 +387,14 @@ export class PluginInstance {
 
   #declaredObjects(): { group: string; resource: string; name: string }[] {
     return this.#dependencies.declared.flatMap(({ apiVersion, kind, name }) => {
-      const [version, group = ''] = apiVersion.split('/').reverse() as [string, string | undefined];
-      const scheme = this.#dependencies.registry.fetch({ group, version, kind });
-      return scheme ? [{ group, resource: scheme.plural, name }] : [];
+      const scheme = this.#schemeOf(apiVersion, kind);
+      return scheme ? [{ group: scheme.groupVersionKind.group, resource: scheme.plural, name }] : [];
     });
+  }
+
+  #schemeOf(apiVersion: string, kind: string): Scheme | undefined {
+    const [version, group = ''] = apiVersion.split('/').reverse() as [string, string | undefined];
+    return this.#dependencies.registry.fetch({ group, version, kind });
   }
 
   #assertAlive(): void {

@@ -5,6 +5,7 @@
  * delivery that is left, and from there a later run goes on: a receiver may get a change again, never miss one.
  */
 import { KindredError } from '../errors.ts';
+import { typeNameOf } from '../model/scheme.ts';
 import type { Bound } from '../query/bind.ts';
 import { bind } from '../query/bind.ts';
 import { parseLabelSelector } from '../query/selector.ts';
@@ -18,7 +19,6 @@ import type { Timers } from '../runtime/timers.ts';
 import { WorkQueue } from '../runtime/work-queue.ts';
 import { AddressNotAllowed } from './address.ts';
 import type { WebhookCondition, WebhookEvent, WebhookObject, WebhookSpec, WebhookStatus } from './model.ts';
-import { resourceOf } from './model.ts';
 import type { Sender } from './send.ts';
 import { Refused } from './send.ts';
 import { signatureOf } from './signature.ts';
@@ -230,7 +230,7 @@ export class WebhookRun {
   }
 
   #take(change: AppliedChange): void {
-    const resource = resourceOf(change.model.scheme);
+    const resource = typeNameOf(change.model.scheme);
     if (!this.#spec.resources.includes(resource) || this.#dependencies.isSilent(change)) return;
     const type = eventTypeOf(this.#bound, change);
     if (!type || (this.#spec.events && !this.#spec.events.includes(type))) return;

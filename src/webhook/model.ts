@@ -3,7 +3,6 @@
 import { defineModel } from '../model/define.ts';
 import type { Model } from '../model/model-type.ts';
 import type { Metadata } from '../model/object.ts';
-import type { Scheme } from '../model/scheme.ts';
 import { Type } from '../model/type.ts';
 import type { Author } from '../resource/access.ts';
 
@@ -46,11 +45,6 @@ export interface WebhookObject {
 
 export function webhookGroup(reservedDomain: string): string {
   return `webhook.${reservedDomain}`;
-}
-
-/** A model as `spec.resources` names it. */
-export function resourceOf({ plural, groupVersionKind: { group } }: Scheme): string {
-  return group === '' ? plural : `${plural}.${group}`;
 }
 
 const moment = (description: string) => Type.Optional(Type.String({ format: 'date-time', description }));

@@ -4,6 +4,7 @@ import { Leader } from '../controller/lease.ts';
 import { ifFound } from '../errors.ts';
 import type { Model } from '../model/model-type.ts';
 import type { SchemeRegistry } from '../model/registry.ts';
+import { typeNameOf } from '../model/scheme.ts';
 import type { Author, Authorizer, Authors } from '../resource/access.ts';
 import type { AppliedChange } from '../resource/change.ts';
 import type { ExtensionClient } from '../resource/extension-client.ts';
@@ -18,7 +19,7 @@ import { missingRight, webhookHooks } from './behaviour.ts';
 import type { WebhookRunOptions } from './delivery-loop.ts';
 import { KeyMissing, WebhookRun } from './delivery-loop.ts';
 import type { WebhookObject, WebhookSpec, WebhookStatus } from './model.ts';
-import { resourceOf, webhookGroup, webhookModel } from './model.ts';
+import { webhookGroup, webhookModel } from './model.ts';
 import { Sender } from './send.ts';
 import { keyOf } from './signature.ts';
 
@@ -273,7 +274,7 @@ class LeaderTerm {
       feed: resources.feed,
       sender: this.#sender,
       keys: (secret) => this.#keys(secret),
-      known: () => new Set(registry.schemes().map(resourceOf)),
+      known: () => new Set(registry.schemes().map(typeNameOf)),
       isSilent: (change) => this.#isSilent(change),
       save: (saved) => this.#save(name, saved),
       timers,

@@ -6,6 +6,7 @@ import type { KeyCodec } from '../../model/key.ts';
 import type { Presentation } from '../../model/presentation.ts';
 import type { SchemeRegistry } from '../../model/registry.ts';
 import type { Scheme } from '../../model/scheme.ts';
+import { typeNameOf } from '../../model/scheme.ts';
 import type { Access, Decision } from '../../resource/access.ts';
 import type { Problem } from '../../resource/memory.ts';
 import type { ResourceRegistry } from '../../resource/registry.ts';
@@ -76,13 +77,9 @@ export function describeModel(
   dependencies: ModelsDependencies,
   type: string,
 ): { readonly scheme: Scheme; readonly description: ModelDescription } | undefined {
-  const scheme = dependencies.registry.schemes().find((one) => typeOf(one) === type);
+  const scheme = dependencies.registry.schemes().find((one) => typeNameOf(one) === type);
   const summary = scheme && summaryOf(dependencies, scheme);
   return summary && { scheme, description: { ...summary, schema: scheme.jsonSchema, indexes: indexesOf(scheme) } };
-}
-
-function typeOf({ plural, groupVersionKind: { group } }: Scheme): string {
-  return group === '' ? plural : `${plural}.${group}`;
 }
 
 function summaryOf({ registry, resources, decide }: ModelsDependencies, scheme: Scheme): ModelSummary | undefined {

@@ -180,6 +180,80 @@ const description = {
     }),
   ),
 };
+const source = { enum: ['default', 'code', 'flag', 'environment', 'file'] };
+const about = closed({
+  version: text,
+  node: text,
+  platform: text,
+  replica: { type: 'string', description: 'Names the process among the replicas' },
+  uptime: { ...whole, description: 'Seconds' },
+  authentication: flag,
+  database: { type: 'object', additionalProperties: { type: ['string', 'number'] } },
+  shared: { type: 'boolean', description: 'Several processes may serve the database' },
+  revision: whole,
+  readiness,
+});
+const time = { type: 'string', format: 'date-time' };
+const controller = closed(
+  {
+    id: text,
+    leading: { type: 'boolean', description: 'It runs in this process' },
+    queueDepth: { ...whole, description: 'Names that wait for a worker' },
+    delayed: { ...whole, description: 'Names that wait for their time' },
+    running: whole,
+    calls: { type: 'object', additionalProperties: whole },
+    retries: whole,
+    lastError: closed({ name: text, message: text, time }),
+  },
+  ['id', 'leading', 'queueDepth', 'delayed', 'running', 'calls', 'retries'],
+);
+const plugin = closed(
+  {
+    name: text,
+    displayName: text,
+    version: text,
+    place: { type: 'string', description: 'Where it was loaded from; `code` for one that the program has handed in' },
+    enabled: flag,
+    state: text,
+    reason: text,
+    message: text,
+    dependencies: listOf(closed({ name: text, range: text, state: text }, ['name', 'range'])),
+    dependents: listOf(text),
+    models: listOf(text),
+    routes: listOf(closed({ method: text, path: text, description: text }, ['method', 'path'])),
+    objects: listOf(
+      closed({ apiVersion: text, kind: text, name: text, type: text, file: text, line: whole }, [
+        'apiVersion',
+        'kind',
+        'name',
+        'file',
+        'line',
+      ]),
+    ),
+    controllers: listOf(controller),
+    config: { description: 'Without secrets' },
+    log: listOf(
+      closed({ time, level: { enum: ['debug', 'info', 'warn', 'error'] }, message: text, error: text }, [
+        'time',
+        'level',
+        'message',
+      ]),
+    ),
+  },
+  [
+    'name',
+    'place',
+    'enabled',
+    'state',
+    'dependencies',
+    'dependents',
+    'models',
+    'routes',
+    'objects',
+    'controllers',
+    'log',
+  ],
+);
 const displayText = { anyOf: [text, { type: 'object', additionalProperties: text }] };
 const actions = listOf(
   closed(
@@ -377,6 +451,24 @@ const serviceRoutes = {
     content: json(closed({ entries: listOf(componentRef('Service.auditEntry')), keep: whole })),
     headers: ['X-Accel-Buffering'],
     streamed: componentRef('Service.auditEvent'),
+  },
+  showOptions: {
+    path: '/v3/options',
+    summary: 'Every option of this process: its value without secrets, where it comes from, its default',
+    content: json(
+      closed({ options: listOf(closed({ name: text, value: {}, source, default: {} }, ['name', 'source'])) }),
+    ),
+  },
+  showAbout: {
+    path: '/v3/about',
+    summary: 'The version, the process, the database and what runs',
+    content: json(about),
+  },
+  showPlugin: {
+    path: '/v3/plugins/{name}',
+    summary: 'One plugin as this process knows it, with its configuration without secrets and its newest log lines',
+    parameters: [path('name', 'Name of the plugin')],
+    content: json(plugin),
   },
   showMetrics: {
     path: '/metrics',

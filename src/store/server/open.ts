@@ -1,6 +1,7 @@
 /** Opens a store on a database server: the settings are checked, and the tables brought to the newest version. */
+
+import { shownUrl } from '../../runtime/shown-url.ts';
 import type { StoreOptions } from '../options.ts';
-import { shownUrl } from '../shown-url.ts';
 import type { Store } from '../store.ts';
 import type { Dialect, Query, Tables } from './dialect.ts';
 import { SqlServerStore } from './store.ts';
