@@ -233,6 +233,13 @@ class RunningService implements Service {
     for (const model of auth.models) registry.register(model, undefined, '');
     const authorizer = open ? allowAll : auth.authorizer;
     const modelStates = new ModelStates({ registry, reservedDomain, logger });
+    const patchLimits = {
+      operations: patch.maxOperations,
+      growth: patch.maxGrowth,
+      depth: options.http.depth,
+      members: options.http.members,
+      containers: options.http.containers,
+    };
     const resources = new ResourceRegistry({
       store,
       registry,
@@ -241,13 +248,7 @@ class RunningService implements Service {
       limits: {
         queryTimeout: query.timeout,
         objectBytes: options.http.body + patch.maxGrowth,
-        patch: {
-          operations: patch.maxOperations,
-          growth: patch.maxGrowth,
-          depth: options.http.depth,
-          members: options.http.members,
-          containers: options.http.containers,
-        },
+        patch: patchLimits,
         cacheBytes: cache.maxBytes,
         writeTimeout: write.timeout,
         bookmarkInterval: watch.bookmarkInterval,
@@ -340,6 +341,17 @@ class RunningService implements Service {
             authorizer,
             reservedDomain,
             health: () => this.readiness(),
+            feed: resources.feed,
+            turns: resources.turns,
+            watches: resources.watches,
+            limits: { ...options.http, body: options.kube.maxBodyBytes, members: options.kube.maxMembers },
+            patchLimits: { ...patchLimits, members: options.kube.maxMembers },
+            continueTtl: options.kube.continueTtl,
+            maxBufferBytes: watch.maxBufferBytes,
+            stallTimeout: watch.stallTimeout,
+            now,
+            monotonicNow,
+            random: Math.random,
           })
         : undefined,
       ...(!open && {

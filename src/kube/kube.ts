@@ -9,27 +9,38 @@ import type { ErrorAnswer, Exchange } from '../http/server/exchange.ts';
 import { segmentsOf } from '../http/server/path.ts';
 import { localized } from '../locales/localized.ts';
 import type { Access } from '../resource/access.ts';
+import { PastStates } from '../resource/past-states.ts';
 import type { MaybePromise } from '../store/store.ts';
 import type { DescribeDependencies } from './describe.ts';
 import { describingRoutes } from './describe.ts';
+import type { ListsDependencies } from './lists.ts';
+import { KubeLists } from './lists.ts';
 import type { ModelsDependencies } from './models.ts';
 import { KubeModels } from './models.ts';
 import type { ObjectsDependencies } from './objects.ts';
 import { KubeObjects } from './objects.ts';
+import { flag } from './parameters.ts';
 import { resourcePath } from './path.ts';
 import type { FacadeRoute, RouteMatch } from './routes.ts';
 import { FacadeRoutes } from './routes.ts';
 import type { ServiceDependencies } from './service.ts';
 import { serviceRoutes } from './service.ts';
-import { failureAnswer, noResource, notAllowed } from './status.ts';
+import { failureAnswer, forbidden, noResource, notAllowed } from './status.ts';
 import type { ResourceTarget } from './target.ts';
 import { targetOf } from './target.ts';
+import type { WatchDependencies } from './watch.ts';
+import { KubeWatches } from './watch.ts';
 
 export interface KubeDependencies
   extends ModelsDependencies,
     ServiceDependencies,
+    Omit<ListsDependencies, 'past' | 'objects'>,
     ObjectsDependencies,
-    DescribeDependencies {}
+    WatchDependencies,
+    DescribeDependencies {
+  /** Milliseconds for which the pages of a list show one moment (option `kube.continueTtl`). */
+  readonly continueTtl: number;
+}
 
 /** What a request was matched with. */
 export interface KubeMatch {
@@ -41,17 +52,24 @@ export interface KubeMatch {
 const texts = { token: localized('no token was sent') };
 
 export class Kube {
+  readonly #dependencies: KubeDependencies;
   readonly #prefix: string;
   readonly #below: string;
   readonly #models: KubeModels;
   readonly #objects: KubeObjects;
+  readonly #lists: KubeLists;
+  readonly #watches: KubeWatches;
   readonly #routes: FacadeRoutes;
 
   constructor(dependencies: KubeDependencies) {
+    this.#dependencies = dependencies;
     this.#prefix = dependencies.prefix;
     this.#below = `${dependencies.prefix}/`;
     this.#models = new KubeModels(dependencies);
+    const past = new PastStates(dependencies, dependencies.continueTtl);
     this.#objects = new KubeObjects(dependencies);
+    this.#lists = new KubeLists({ ...dependencies, past, objects: this.#objects });
+    this.#watches = new KubeWatches(dependencies);
     const routes: FacadeRoute[] = [...serviceRoutes(dependencies), ...describingRoutes(dependencies, this.#models)];
     this.#routes = new FacadeRoutes(routes);
   }
@@ -96,8 +114,54 @@ export class Kube {
     const { group, plural, kind } = model;
     exchange.route = `${this.#prefix}/${group}/${plural}`;
     exchange.errorForm = (error) => failureAnswer(error, { group, plural, kind, name });
-    return this.#objects.serve(exchange, at);
+    return name === undefined ? this.#collection(exchange, at) : this.#object(exchange, at);
   }
+
+  #object(exchange: Exchange, target: ResourceTarget): MaybePromise<void> {
+    this.#authorise(exchange, target, target.access.verb);
+    const allow = target.sub === undefined ? ['GET', 'PUT', 'PATCH', 'DELETE'] : ['GET', 'PUT', 'PATCH'];
+    assertMethod(exchange, allow);
+    return this.#objects.serve(exchange, target);
+  }
+
+  #collection(exchange: Exchange, target: ResourceTarget): MaybePromise<void> {
+    const { verb } = target.access;
+    if (verb === 'list') {
+      const isWatch = exchange.query.includes('watch') && flag(new URLSearchParams(exchange.query), 'watch') === true;
+      const names = this.#authorise(exchange, target, isWatch ? 'watch' : 'list');
+      return isWatch ? this.#watches.watch(exchange, target, names) : this.#lists.list(exchange, target, names);
+    }
+    const isOfAll = target.model.scheme.isNamespaced && target.namespace === undefined;
+    const allow = isOfAll ? ['GET'] : ['GET', 'POST', 'DELETE'];
+    if (verb === 'deletecollection') {
+      const listed = this.#authorise(exchange, target, 'list');
+      const deleted = this.#authorise(exchange, target, 'delete');
+      exchange.access = target.access;
+      assertMethod(exchange, allow);
+      const names = listed && deleted ? listed.intersection(deleted) : (listed ?? deleted);
+      return this.#lists.deleteCollection(exchange, target, names);
+    }
+    this.#authorise(exchange, target, verb);
+    assertMethod(exchange, allow);
+    return this.#objects.create(exchange, target);
+  }
+
+  /** Names of the objects that alone are allowed. @throws KindredError Unauthenticated, Forbidden, NotReady */
+  #authorise(exchange: Exchange, target: ResourceTarget, verb: string): ReadonlySet<string> | undefined {
+    const { authorizer, registry } = this.#dependencies;
+    const access = { ...target.access, verb };
+    const identity = exchange.identity!;
+    exchange.access = access;
+    const decision = authorizer.decide(identity, access);
+    if (!decision.allowed)
+      throw isAnonymous(identity) ? unauthenticated(texts.token) : forbidden(identity, target, access);
+    registry.assertOpen(target.model.scheme);
+    return decision.names;
+  }
+}
+
+function assertMethod({ method }: Exchange, allow: readonly string[]): void {
+  if (!allow.includes(method === 'HEAD' ? 'GET' : method)) throw notAllowed(allow);
 }
 
 function told(error: KindredError): ErrorAnswer {

@@ -1,19 +1,25 @@
 /** Stored objects as Kubernetes shows them: the same but for `apiVersion` and `metadata`, which begin the bytes of every object. */
-import type { Metadata } from '../model/object.ts';
+import type { ManagedFieldsEntry, Metadata, OwnerReference } from '../model/object.ts';
 import type { Stored } from '../resource/registered-model.ts';
 import type { KubeModel } from './models.ts';
+import type { Form } from './negotiate.ts';
 
 /** As Kubernetes orders its members. */
 interface ShownMetadata {
   readonly name: string;
   readonly generateName?: string;
+  readonly namespace?: string;
+  readonly uid: string;
   readonly resourceVersion: string;
+  readonly generation: number;
   readonly creationTimestamp?: string;
   readonly deletionTimestamp?: string;
   readonly deletionGracePeriodSeconds?: number;
   readonly labels?: Record<string, string>;
   readonly annotations?: Record<string, string>;
-  readonly finalizers?: string[];
+  readonly ownerReferences?: readonly OwnerReference[];
+  readonly finalizers?: readonly string[];
+  readonly managedFields?: readonly ManagedFieldsEntry[];
 }
 
 /** An object cut in two: what the façade rewrites, and the bytes behind it, which begin with `,` or `}`. */
@@ -25,13 +31,16 @@ interface Cut {
 const quote = 0x22;
 const backslash = 0x5c;
 
-/** @param revision of the last change, where it is not that of the stored: of a deletion its own */
-function shownMetadata(metadata: Metadata, { revision }: Pick<Stored, 'revision'>): ShownMetadata {
-  const { name, generateName, creationTimestamp, deletionTimestamp, labels, annotations, finalizers } = metadata;
+export function shownMetadata({ resource }: KubeModel, stored: Stored, metadata: Metadata): ShownMetadata {
+  const { name, namespace, generateName, generation = 1, creationTimestamp, deletionTimestamp } = metadata;
+  const { labels, annotations, ownerReferences, finalizers, managedFields } = metadata;
   return {
     name,
     ...(generateName !== undefined && { generateName }),
-    resourceVersion: String(revision),
+    ...(namespace !== undefined && { namespace }),
+    uid: resource.model.uidOf(stored, metadata),
+    resourceVersion: String(stored.revision),
+    generation,
     ...(creationTimestamp !== undefined && { creationTimestamp: toSeconds(creationTimestamp) }),
     ...(deletionTimestamp !== undefined && {
       deletionTimestamp: toSeconds(deletionTimestamp),
@@ -39,7 +48,9 @@ function shownMetadata(metadata: Metadata, { revision }: Pick<Stored, 'revision'
     }),
     ...(labels && { labels }),
     ...(annotations && { annotations }),
+    ...(ownerReferences && { ownerReferences }),
     ...(finalizers && { finalizers }),
+    ...(managedFields && { managedFields }),
   };
 }
 
@@ -49,10 +60,10 @@ function toSeconds(timestamp: string): string {
 }
 
 /** The bytes of an object as they are shown. */
-export function shownBytes({ apiVersion, kind }: KubeModel, stored: Stored): Buffer {
+export function shownBytes(model: KubeModel, stored: Stored): Buffer {
   const { metadata, rest } = cut(stored.bytes);
-  const shown = JSON.stringify(shownMetadata(metadata, stored));
-  const head = `{"apiVersion":"${apiVersion}","kind":"${kind}","metadata":${shown}`;
+  const shown = JSON.stringify(shownMetadata(model, stored, metadata));
+  const head = `{"apiVersion":"${model.apiVersion}","kind":"${model.kind}","metadata":${shown}`;
   const headLength = Buffer.byteLength(head);
   const bytes = Buffer.allocUnsafe(headLength + rest.length);
   bytes.write(head, 'utf8');
@@ -60,8 +71,14 @@ export function shownBytes({ apiVersion, kind }: KubeModel, stored: Stored): Buf
   return bytes;
 }
 
+/** An object's metadata alone. */
+export function partialText(model: KubeModel, stored: Stored, { version }: Pick<Form, 'version'>): string {
+  const metadata = JSON.stringify(shownMetadata(model, stored, cut(stored.bytes).metadata));
+  return `{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/${version}","metadata":${metadata}}`;
+}
+
 /** Only the metadata is parsed where the bytes have the order in which the service writes them. */
-function cut(bytes: Buffer): Cut {
+export function cut(bytes: Buffer): Cut {
   const start = metadataStart(bytes);
   if (start !== undefined) {
     const end = endOfObject(bytes, start);
@@ -79,7 +96,8 @@ function metadataStart(bytes: Buffer): number | undefined {
   let at = 0;
   for (const [i, text] of beginnings.entries()) {
     if (i > 0) at = bytes.indexOf(quote, at);
-    if (at < 0 || bytes.compare(text, 0, text.length, at, at + text.length) !== 0) return undefined;
+    if (at < 0 || at + text.length > bytes.length) return undefined;
+    if (bytes.compare(text, 0, text.length, at, at + text.length) !== 0) return undefined;
     at += text.length;
   }
   return at - 1;

@@ -1,5 +1,6 @@
 /** The forms in which a Kubernetes client takes its answer: the media types of an `Accept` with their parameters. */
 import { KindredError } from '../errors.ts';
+import { mediaType } from '../http/server/negotiate.ts';
 
 /** One offer of an `Accept`. */
 export interface MediaRange {
@@ -78,4 +79,10 @@ function formOfRange({ type, parameters }: MediaRange): Form | undefined {
 export function notAcceptable(types: readonly string[]): KindredError {
   const text = `only the following media types are accepted: ${types.join(', ')}`;
   return new KindredError('NotAcceptable', text);
+}
+
+/** 415. */
+export function unsupportedMediaType(given: string | undefined, types: readonly string[]): KindredError {
+  const text = `the body of the request was in an unknown format${given === undefined ? '' : ` (${mediaType(given)})`} - accepted media types include: ${types.join(', ')}`;
+  return new KindredError('UnsupportedMediaType', text);
 }

@@ -1,16 +1,57 @@
 /** Reads and writes of one object. */
-import { authorise } from '../http/api/authorise.ts';
+
+import { KindredError } from '../errors.ts';
 import type { Exchange } from '../http/server/exchange.ts';
-import { json } from '../http/server/exchange.ts';
+import { sliceSize } from '../http/server/slices.ts';
+import type { SchemeRegistry } from '../model/registry.ts';
 import type { Authorizer } from '../resource/access.ts';
+import { answered, checkPatch } from '../resource/hidden.ts';
+import type { PatchLimits } from '../resource/patch.ts';
+import { checkExtent, checkMergePatch, JsonPatch, mergePatch } from '../resource/patch.ts';
+import type { Stored } from '../resource/registered-model.ts';
+import type { Answer, WriteOptions } from '../resource/writer.ts';
 import { andThen } from '../runtime/and-then.ts';
 import type { MaybePromise } from '../store/store.ts';
-import { shownBytes } from './metadata.ts';
-import { noResource } from './status.ts';
+import type { Body, BodyDependencies } from './body.ts';
+import { bodyType, objectTypes, readValue } from './body.ts';
+import type { DeleteOptions } from './delete.ts';
+import { deleteOptions } from './delete.ts';
+import { encoded, objectBytes } from './form.ts';
+import type { Inbound } from './inbound.ts';
+import { inbound } from './inbound.ts';
+import { cut, shownBytes } from './metadata.ts';
+import type { Form } from './negotiate.ts';
+import { formOf } from './negotiate.ts';
+import type { WriteParameters } from './parameters.ts';
+import { writeParameters } from './parameters.ts';
+import { scaleBytes, scaledObject } from './scale.ts';
+import { badRequest, failureAnswer, invalidFields, success } from './status.ts';
+import { includeObject } from './table.ts';
 import type { ResourceTarget } from './target.ts';
+import { fullName } from './target.ts';
 
-export interface ObjectsDependencies {
+export interface ObjectsDependencies extends BodyDependencies {
   readonly authorizer: Authorizer;
+  readonly registry: SchemeRegistry;
+  readonly patchLimits: PatchLimits;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+}
+
+const mergePatchType = 'application/merge-patch+json';
+const jsonPatchType = 'application/json-patch+json';
+/** In the order in which clients read them. */
+const patchTypes: readonly string[] = [jsonPatchType, mergePatchType];
+
+/** Tries of a patch that other writers keep overtaking. */
+const patchAttempts = 20;
+
+/** One request, and what is known of it from its head. */
+interface Call {
+  readonly exchange: Exchange;
+  readonly target: ResourceTarget;
+  readonly form: Form;
+  readonly query: URLSearchParams;
 }
 
 export class KubeObjects {
@@ -20,11 +61,191 @@ export class KubeObjects {
     this.#dependencies = dependencies;
   }
 
-  serve(exchange: Exchange, { model, name, access }: ResourceTarget): MaybePromise<void> {
-    authorise(this.#dependencies.authorizer, exchange, access);
-    if (name === undefined) throw noResource();
-    return andThen(model.resource.get(name), ({ stored }) => {
-      exchange.send(200, ['Content-Type', json], shownBytes(model, stored));
-    });
+  /** An object and its sub-resources. @param target authorised */
+  serve(exchange: Exchange, target: ResourceTarget): MaybePromise<void> {
+    const form = formOf(exchange.request.headers.accept);
+    const call = { exchange, target, form, query: new URLSearchParams(exchange.query) };
+    switch (exchange.method) {
+      case 'PUT':
+        return this.#update(call);
+      case 'PATCH':
+        return this.#patch(call);
+      case 'DELETE':
+        return this.#delete(call);
+      default:
+        return andThen(target.model.resource.get(fullName(target)), ({ stored }) => this.#send(call, 200, stored));
+    }
   }
+
+  /** POST on a collection. */
+  async create(exchange: Exchange, target: ResourceTarget): Promise<void> {
+    const form = formOf(exchange.request.headers.accept);
+    const call = { exchange, target, form, query: new URLSearchParams(exchange.query) };
+    const { model, namespace } = target;
+    const parameters = parametersOf(call);
+    const body = await this.#body(call);
+    const { object, resourceVersion, warnings } = await this.#inbound(call, body, parameters);
+    if (resourceVersion !== undefined) throw badRequest('resourceVersion should not be set on objects to be created');
+    const { name } = object.metadata as { name?: string };
+    about(call, object, name);
+    const options = { ...this.#options(call, parameters), ...(namespace !== undefined && { namespace }) };
+    this.#sendWritten(call, 201, await model.resource.create(object, options), warnings);
+  }
+
+  async #update(call: Call): Promise<void> {
+    const { target } = call;
+    const { model, sub } = target;
+    const parameters = parametersOf(call);
+    const body = await this.#body(call);
+    if (sub === 'scale') return this.#putScale(call, body, parameters);
+    const sent = await this.#inbound(call, body, parameters);
+    about(call, sent.object, target.name);
+    if (sent.resourceVersion === undefined) throw mustBeSpecified();
+    const options = { ...this.#options(call, parameters), expect: expectation(sent) };
+    const answer = await model.resource.update(fullName(target), sent.object, options);
+    this.#sendWritten(call, 200, answer, sent.warnings);
+  }
+
+  async #patch(call: Call): Promise<void> {
+    const { exchange, target } = call;
+    const parameters = parametersOf(call);
+    const type = bodyType(exchange, patchTypes);
+    const body = await readValue(exchange, type, this.#dependencies);
+    if (!body) throw badRequest('the body of a patch is missing');
+    const { model } = target;
+    const name = fullName(target);
+    if (type === mergePatchType) checkMergePatch(body.value);
+    else checkPatch(model.resource, name, body.value, (one) => this.#mayGet(call, one));
+    for (let attempt = 1; ; attempt++) {
+      const { stored } = await model.resource.get(name);
+      const value = await this.#patched(call, type, body.value, stored);
+      const sent = await this.#patchedObject(call, { value, duplicates: body.duplicates }, parameters, stored);
+      about(call, sent.object, target.name);
+      const expect = expectation({ ...sent, resourceVersion: sent.resourceVersion ?? stored.revision });
+      try {
+        const options = { ...this.#options(call, parameters), expect };
+        const answer = await model.resource.update(name, sent.object, options);
+        return this.#sendWritten(call, 200, answer, sent.warnings);
+      } catch (error) {
+        // Somebody else was quicker, and the client said nothing of the state that it patches.
+        const isOvertaken = error instanceof KindredError && error.code === 'VersionConflict';
+        if (!isOvertaken || expect.revision !== stored.revision || attempt === patchAttempts) throw error;
+      }
+    }
+  }
+
+  /** What clients see of the object, patched. */
+  async #patched({ exchange, target }: Call, type: string, patch: unknown, stored: Stored): Promise<unknown> {
+    const { patchLimits } = this.#dependencies;
+    const { model, sub } = target;
+    const slice = exchange.timeSlice();
+    const base = JSON.parse((sub === 'scale' ? scaleBytes(model, stored) : shownBytes(model, stored)).toString());
+    if (slice.isOver) await slice.renew();
+    if (type === mergePatchType) return mergePatch(base, patch);
+    const patching = new JsonPatch(base, patch, patchLimits);
+    while (patching.step()) if (slice.isOver) await slice.renew();
+    return patching.result;
+  }
+
+  async #patchedObject(call: Call, body: Body, parameters: WriteParameters, stored: Stored) {
+    if (typeof body.value === 'object' && body.value !== null) checkExtent(body.value, this.#dependencies.patchLimits);
+    if (call.target.sub !== 'scale') return this.#inbound(call, body, parameters);
+    return { ...scaledObject(call.target.model, stored, body.value), warnings: [] };
+  }
+
+  async #putScale(call: Call, { value }: Body, parameters: WriteParameters): Promise<void> {
+    const { model } = call.target;
+    const name = fullName(call.target);
+    const { stored } = await model.resource.get(name);
+    const sent = scaledObject(model, stored, value);
+    const expect = expectation({ ...sent, resourceVersion: sent.resourceVersion ?? stored.revision });
+    const answer = await model.resource.update(name, sent.object, { ...this.#options(call, parameters), expect });
+    this.#sendWritten(call, 200, answer, []);
+  }
+
+  async #delete(call: Call): Promise<void> {
+    const { exchange, target, query } = call;
+    const options = await deleteOptions(exchange, query, this.#dependencies);
+    const answer = await this.remove(exchange, target, fullName(target), options);
+    const { metadata } = cut(answer.stored.bytes);
+    if (metadata.deletionTimestamp === undefined || metadata.finalizers?.length) {
+      return this.#sendWritten(call, 200, answer, []);
+    }
+    const { model, name } = target;
+    const uid = model.resource.model.uidOf(answer.stored, metadata);
+    const { group, plural } = model;
+    this.#sendBytes(call, 200, Buffer.from(JSON.stringify(success({ name: name!, group, kind: plural, uid }))));
+  }
+
+  /** Deletes one object. @param name the full one */
+  remove(exchange: Exchange, { model }: ResourceTarget, name: string, options: DeleteOptions): Promise<Answer> {
+    const { dryRun, expect } = options;
+    return model.resource.delete(name, { caller: exchange.caller, dryRun, ...(expect && { expect }) });
+  }
+
+  async #body({ exchange }: Call): Promise<Body> {
+    const body = await readValue(exchange, bodyType(exchange, objectTypes), this.#dependencies);
+    if (!body) throw badRequest('the body of the request is missing');
+    return body;
+  }
+
+  #inbound({ exchange, target }: Call, body: Body, { fieldValidation }: WriteParameters) {
+    return inbound(body, target, fieldValidation, exchange.timeSlice());
+  }
+
+  #options({ exchange, target: { sub } }: Call, { dryRun, manager }: WriteParameters): WriteOptions {
+    return { caller: exchange.caller, dryRun, manager, ...(sub && { subresource: sub }) };
+  }
+
+  #mayGet({ exchange, target: { model } }: Call, name: string): boolean {
+    const access = { verb: 'get', group: model.storedGroup, resource: model.plural, name };
+    return this.#dependencies.authorizer.decide(exchange.identity!, access).allowed;
+  }
+
+  #sendWritten(call: Call, status: number, { stored, warning }: Answer, warnings: readonly string[]): void {
+    const { resource } = call.target.model;
+    const shown = answered(resource, stored, (name) => this.#mayGet(call, name));
+    this.#send(call, status, shown, warning === undefined ? warnings : [...warnings, warning]);
+  }
+
+  #send(call: Call, status: number, stored: Stored, warnings: readonly string[] = []): void {
+    const { exchange, target, form, query } = call;
+    const { model, sub } = target;
+    if (stored.bytes.length > sliceSize) exchange.assertRoom(stored.bytes.length);
+    const shown = { form, includeObject: includeObject(query), now: this.#dependencies.now() };
+    const bytes = sub === 'scale' ? scaleBytes(model, stored) : objectBytes(model, stored, shown);
+    this.#sendBytes(call, status, bytes, warnings);
+  }
+
+  #sendBytes({ exchange, target, form }: Call, status: number, bytes: Buffer, warnings: readonly string[] = []): void {
+    const headers = ['Content-Type', form.type];
+    for (const text of warnings) headers.push('Warning', `299 - ${quotedHeader(text)}`);
+    if (target.model.resource.isConfidential) headers.push('Cache-Control', 'no-store');
+    exchange.send(status, headers, encoded(bytes, form));
+  }
+}
+
+/** What clients ask for may be refused with the object that they sent. */
+function about({ exchange, target: { model } }: Call, object: unknown, name: string | undefined): void {
+  const { group, plural, kind } = model;
+  exchange.errorForm = (error) => failureAnswer(error, { group, plural, kind, name, object });
+}
+
+function parametersOf({ exchange, query }: Call): WriteParameters {
+  return writeParameters(query, exchange.request.headers['user-agent']);
+}
+
+function expectation({ resourceVersion, uid }: Pick<Inbound, 'resourceVersion' | 'uid'>) {
+  return { revision: resourceVersion, uid };
+}
+
+function mustBeSpecified(): KindredError {
+  const message = 'Invalid value: 0: must be specified for an update';
+  return invalidFields([{ reason: 'FieldValueInvalid', message, field: 'metadata.resourceVersion' }]);
+}
+
+/** A text in quotation marks, in the characters that a header can have. */
+function quotedHeader(text: string): string {
+  const visible = text.replace(/[^\x20-\x7e]/g, '?');
+  return `"${visible.replace(/[\\"]/g, '\\$&')}"`;
 }

@@ -6,11 +6,15 @@ import type { ErrorCode, Violation } from '../errors.ts';
 import { KindredError } from '../errors.ts';
 import type { ErrorAnswer, HeaderList } from '../http/server/exchange.ts';
 import { json } from '../http/server/exchange.ts';
+import type { Access, Identity } from '../resource/access.ts';
 import type { Cause } from './cause.ts';
 import { causeOf } from './cause.ts';
 import { qualified } from './path.ts';
+import type { ResourceTarget } from './target.ts';
 
-interface StatusDetails {
+type ResourceAccess = Extract<Access, { resource: string }>;
+
+export interface StatusDetails {
   readonly name?: string;
   readonly group?: string;
   /** The plural, with `Invalid` the kind. */
@@ -20,7 +24,7 @@ interface StatusDetails {
   readonly retryAfterSeconds?: number;
 }
 
-interface Status {
+export interface Status {
   readonly kind: 'Status';
   readonly apiVersion: 'v1';
   readonly metadata: { readonly continue?: string };
@@ -59,6 +63,10 @@ export class StatusError extends KindredError {
   }
 }
 
+export function badRequest(message: string): StatusError {
+  return new StatusError('BadRequest', message);
+}
+
 /** 404 for a path that leads to nothing. */
 export function noResource(): StatusError {
   return new StatusError('NotFound', 'the server could not find the requested resource', { details: {} });
@@ -70,6 +78,22 @@ export function notAllowed(allow: readonly string[]): StatusError {
     details: {},
     headers: { Allow: allow.join(', ') },
   });
+}
+
+/** 403. */
+export function forbidden({ name: user }: Identity, target: ResourceTarget, access: ResourceAccess): StatusError {
+  const { model, name, namespace } = target;
+  const { group, plural } = model;
+  const where = namespace === undefined ? 'at the cluster scope' : `in the namespace ${JSON.stringify(namespace)}`;
+  const what = `${qualified(plural, group)}${name === undefined ? '' : ` ${JSON.stringify(name)}`} is forbidden`;
+  const message = `${what}: User ${JSON.stringify(user)} cannot ${access.verb} resource ${JSON.stringify(access.resource)} in API group ${JSON.stringify(group)} ${where}`;
+  const details = { ...(name !== undefined && { name }), group, kind: plural };
+  return new StatusError('Forbidden', message, { details });
+}
+
+/** 422 with these causes; the message names the object. */
+export function invalidFields(causes: readonly Cause[]): StatusError {
+  return new StatusError('Invalid', causes.map(({ message }) => message).join(', '), { details: { causes } });
 }
 
 /** Code and reason of an error; clients know these alone. */
@@ -109,7 +133,7 @@ const answers: Readonly<Record<ErrorCode, readonly [number, string]>> = {
 
 const conflictText = 'the object has been modified; please apply your changes to the latest version and try again';
 
-function failure(error: KindredError, subject?: Subject): Status & { readonly code: number } {
+export function failure(error: KindredError, subject?: Subject): Status & { readonly code: number } {
   const [code, reason] = answers[error.code];
   const { members } = error as Partial<StatusError>;
   const retryAfter = retryAfterOf(error, code);
@@ -197,4 +221,9 @@ function causesOf(error: KindredError, { object }: Subject): readonly Cause[] {
   }
   if (!errors || errors.length === 0) return [{ reason: 'FieldValueInvalid', message: error.message }];
   return errors.map((one) => causeOf(one, object));
+}
+
+/** Of what was done, where there is no object to answer. */
+export function success(details: StatusDetails): Status {
+  return { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', details };
 }

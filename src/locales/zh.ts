@@ -660,4 +660,5 @@ export const zh = {
   '"{identity}" may {verb} {resource} only as long as the credential lasts, and a webhook goes on without it: bind a role with this right to the name':
     '"{identity}" 对 {resource} 执行 {verb} 的权限仅随凭据有效，而 Webhook 会在此后继续运行：请将含该权限的角色绑定到该名称',
   'is an unknown member': '不是已知的字段',
+  'The state at revision {revision} is not kept any more': '修订号 {revision} 处的状态已不再保留',
 } as const satisfies Record<string, string>;

@@ -27,6 +27,8 @@ export class AppliedChange {
   readonly before: Buffer | undefined;
   /** Who made it; undefined for what another replica wrote. */
   readonly caller: Caller | undefined;
+  /** Revision of the object before it; undefined where the memory does not know. */
+  previous: number | undefined;
   #object: ExtensionObject | undefined;
   #objectBefore: ExtensionObject | undefined;
   #entry: IndexEntry | undefined;

@@ -136,7 +136,7 @@ export function createLocalClient(dependencies: LocalClientDependencies): Extens
       };
       const { objects, close } = await resource.export(selection);
       try {
-        for await (const portion of objects) for (const bytes of portion) yield parse<T>(bytes);
+        for await (const portion of objects) for (const { bytes } of portion) yield parse<T>(bytes);
       } finally {
         await close();
       }

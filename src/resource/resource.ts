@@ -19,6 +19,7 @@ import type { ModelHooks } from './hooks.ts';
 import { ModelMemory } from './memory.ts';
 import type { Missing, ReadObject } from './reader.ts';
 import { ObjectReader } from './reader.ts';
+import type { Stored } from './registered-model.ts';
 import { RegisteredModel } from './registered-model.ts';
 import type { Outline } from './watch/window-change.ts';
 import type { Answer, WriteLimits, WriteOptions, WriterDependencies } from './writer.ts';
@@ -45,7 +46,7 @@ export interface Export {
   readonly revision: number;
   readonly total: number;
   /** In portions. */
-  readonly objects: AsyncGenerator<readonly Buffer[]>;
+  readonly objects: AsyncGenerator<readonly Stored[]>;
   /** Gives the snapshot back, whether all, some or none of the objects were read. */
   close(): Promise<void>;
 }
@@ -466,7 +467,7 @@ export class ModelResource {
     }
   }
 
-  async *#portions(snapshot: Snapshot, ids: Float64Array): AsyncGenerator<readonly Buffer[]> {
+  async *#portions(snapshot: Snapshot, ids: Float64Array): AsyncGenerator<readonly Stored[]> {
     // A store that answers at once would let a reader who never waits keep the event loop to himself.
     const slice = this.#dependencies.turns.slice();
     for (let at = 0, count = exportPortion.first; at < ids.length; ) {
@@ -475,7 +476,7 @@ export class ModelResource {
       const rows = await snapshot.get(this.memory.number, wanted);
       if (rows.length !== wanted.length)
         throw new Error(`snapshot of ${this.kind}: ${wanted.length - rows.length} rows missing`);
-      yield rows.map((row) => this.model.listView(asBuffer(row.bytes)));
+      yield rows.map((row) => ({ ...row, bytes: this.model.listView(asBuffer(row.bytes)) }));
       at += wanted.length;
       const bytes = rows.reduce((sum, row) => sum + row.bytes.byteLength, 0) / rows.length;
       count = Math.max(1, Math.min(exportPortion.most, Math.floor(exportPortion.bytes / bytes)));

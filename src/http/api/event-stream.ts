@@ -1,16 +1,16 @@
-/** The answer of a watch, as server-sent events or NDJSON, to a client that may be slow. */
+/** The answer of a watch, to a client that may be slow: a stream of frames, and of those the server-sent events and NDJSON. */
 
 import { KindredError } from '../../errors.ts';
 import { localized } from '../../locales/localized.ts';
-import type { Exchange } from '../server/exchange.ts';
+import type { Exchange, HeaderList } from '../server/exchange.ts';
 import { ndjson } from '../server/exchange.ts';
 import { asKindredError } from '../server/problem.ts';
 import type { Burst, BurstQueue } from './bursts.ts';
 
 export type Format = 'sse' | 'ndjson';
 
-export interface EventStreamDependencies {
-  readonly bursts: BurstQueue<Format>;
+export interface StreamDependencies<F extends string> {
+  readonly bursts: BurstQueue<F>;
   /** Bytes that may wait for a client before it goes on at its own pace (option `watch.maxBufferBytes`). */
   readonly maxBufferBytes: number;
   /** Milliseconds for which a client may take nothing of what waits for it (option `watch.stallTimeout`). */
@@ -18,6 +18,8 @@ export interface EventStreamDependencies {
   /** Called back when the service stops. */
   readonly onStop: (callback: () => void) => () => void;
 }
+
+export type EventStreamDependencies = StreamDependencies<Format>;
 
 interface Closing {
   close(): void;
@@ -38,10 +40,11 @@ export function formatFor({ request }: Exchange): Format {
 }
 
 /** Frames are written at the end of the turn, and do not wait without end. */
-export class EventStream {
-  readonly #exchange: Exchange;
-  readonly format: Format;
-  readonly #dependencies: EventStreamDependencies;
+export abstract class FrameStream<F extends string> {
+  readonly exchange: Exchange;
+  /** Streams of one format share what is written to them. */
+  readonly format: F;
+  readonly #dependencies: StreamDependencies<F>;
   #atClose: Closing[] = [];
   #isClosed = false;
   /** Revision of the last event; none where events have none. */
@@ -56,28 +59,31 @@ export class EventStream {
   /** While somebody waits for that. */
   #drained: PromiseWithResolvers<void> | undefined;
 
-  constructor(exchange: Exchange, format: Format, dependencies: EventStreamDependencies) {
-    this.#exchange = exchange;
+  constructor(exchange: Exchange, format: F, dependencies: StreamDependencies<F>) {
+    this.exchange = exchange;
     this.format = format;
     this.#dependencies = dependencies;
   }
 
+  /** Headers of the answer. */
+  abstract headers(revision: number | undefined): HeaderList;
+
+  /** What ends a stream that cannot go on. @param delivered revision of the last event */
+  abstract lastFrame(error: KindredError, delivered: number | undefined): Buffer | undefined;
+
   /** Sends the head; false when there is no body to send, or nobody to send it to. */
   open(revision?: number): boolean {
     this.#delivered = revision;
-    const { response, isHead } = this.#exchange;
+    const { response, isHead } = this.exchange;
     if (response.destroyed) {
-      this.#exchange.finish(499);
+      this.exchange.finish(499);
       return false;
     }
-    const type = this.format === 'sse' ? eventStream : ndjson;
-    const headers = ['Content-Type', type, 'Cache-Control', 'no-store, no-transform', 'X-Accel-Buffering', 'no'];
-    if (revision !== undefined) headers.push('Kindred-Revision', String(revision));
     if (!isHead) response.once('close', () => this.#close());
-    this.#exchange.open(200, headers);
+    this.exchange.open(200, this.headers(revision));
     if (!isHead) return true;
     response.end();
-    this.#exchange.finish(200);
+    this.exchange.finish(200);
     return false;
   }
 
@@ -111,7 +117,7 @@ export class EventStream {
 
   /** @param pieces what comes after that which waits */
   #write(pieces: readonly Buffer[]): void {
-    const { response } = this.#exchange;
+    const { response } = this.exchange;
     const bursts = this.#bursts;
     this.#bursts = [];
     this.#burstBytes = 0;
@@ -135,14 +141,14 @@ export class EventStream {
   }
 
   get isBehind(): boolean {
-    const { response } = this.#exchange;
+    const { response } = this.exchange;
     return !this.#isClosed && (response.writableNeedDrain || this.#burstBytes >= response.writableHighWaterMark);
   }
 
   get isFull(): boolean {
     const { maxBufferBytes } = this.#dependencies;
     if (this.#isClosed || this.#untaken + this.#burstBytes < maxBufferBytes) return false;
-    return this.#exchange.response.writableLength + this.#burstBytes >= maxBufferBytes;
+    return this.exchange.response.writableLength + this.#burstBytes >= maxBufferBytes;
   }
 
   async drained(): Promise<void> {
@@ -154,7 +160,7 @@ export class EventStream {
   /** Ends the stream when its client takes nothing for too long of what waits for it. */
   #awaitDrain(): void {
     if (this.#stall) return;
-    const { response } = this.#exchange;
+    const { response } = this.exchange;
     const { stallTimeout } = this.#dependencies;
     const stalled = () => {
       this.end(new KindredError('SlowConsumer', stalledText, { params: { seconds: stallTimeout / 1_000 } }));
@@ -173,11 +179,9 @@ export class EventStream {
   end(error: unknown): void {
     if (this.#isClosed) return;
     const known = asKindredError(error);
-    const problem = this.#exchange.problem(known);
-    const body = Buffer.from(JSON.stringify({ type: 'ERROR', error: problem, revision: this.#delivered }));
-    const { response } = this.#exchange;
+    const { response } = this.exchange;
     this.flush();
-    response.end(frameOf(this.format, 'ERROR', body, undefined));
+    response.end(this.lastFrame(known, this.#delivered));
     const cut = () => response.destroy();
     let timer = setTimeout(cut, known.code === 'ShuttingDown' ? farewell.stopping : farewell.usual).unref();
     const forget = this.#dependencies.onStop(() => {
@@ -191,6 +195,14 @@ export class EventStream {
     this.#close();
   }
 
+  /** The end, without a last event. */
+  close(): void {
+    if (this.#isClosed) return;
+    this.flush();
+    this.exchange.response.end();
+    this.#close();
+  }
+
   #close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
@@ -199,7 +211,21 @@ export class EventStream {
     this.#wasDrained();
     for (const closing of this.#atClose) closing.close();
     this.#atClose = [];
-    this.#exchange.finish(200);
+    this.exchange.finish(200);
+  }
+}
+
+export class EventStream extends FrameStream<Format> {
+  override headers(revision: number | undefined): HeaderList {
+    const type = this.format === 'sse' ? eventStream : ndjson;
+    const headers = ['Content-Type', type, 'Cache-Control', 'no-store, no-transform', 'X-Accel-Buffering', 'no'];
+    if (revision !== undefined) headers.push('Kindred-Revision', String(revision));
+    return headers;
+  }
+
+  override lastFrame(error: KindredError, revision: number | undefined): Buffer {
+    const body = { type: 'ERROR', error: this.exchange.problem(error), revision };
+    return frameOf(this.format, 'ERROR', Buffer.from(JSON.stringify(body)), undefined);
   }
 }
 

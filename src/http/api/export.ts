@@ -1,4 +1,5 @@
 /** A list as NDJSON: every match, one object a line, in the order of the list (docs/reference/api.md). */
+import type { Stored } from '../../resource/registered-model.ts';
 import type { ModelResource, Selection } from '../../resource/resource.ts';
 import type { Exchange } from '../server/exchange.ts';
 import { ndjson } from '../server/exchange.ts';
@@ -44,9 +45,9 @@ export async function exportObjects(
   exchange.finish(response.destroyed ? 499 : 200);
 }
 
-function* linesOf(objects: readonly Buffer[]): Generator<Buffer> {
-  for (const object of objects) {
-    yield object;
+function* linesOf(objects: readonly Stored[]): Generator<Buffer> {
+  for (const { bytes } of objects) {
+    yield bytes;
     yield lineEnd;
   }
 }

@@ -18,9 +18,11 @@ export interface JsonLimits {
   readonly maxMembers?: number;
   /** Objects and lists together. Default 100,000. */
   readonly maxContainers?: number;
+  /** Told the pointer of a member that is given again; the last one counts. Default: such a text is refused. */
+  readonly onDuplicate?: (pointer: string) => void;
 }
 
-type Limits = Required<JsonLimits>;
+type Limits = Required<Omit<JsonLimits, 'onDuplicate'>> & Pick<JsonLimits, 'onDuplicate'>;
 
 const texts = {
   empty: localized('The request body is empty; expected JSON'),
@@ -264,13 +266,19 @@ class Diagnosis {
     if (this.#text[start] !== '"') this.#fail('a member name in quotation marks', '带引号的成员名');
     this.#string();
     const name = JSON.parse(this.#text.slice(start, this.#at)) as string;
-    if (names.has(name)) throw refused(texts.duplicate, this.#text, start, { name: JSON.stringify(name) });
+    const { maxMembers, onDuplicate } = this.#limits;
+    const isDuplicate = names.has(name);
+    if (isDuplicate && !onDuplicate) throw refused(texts.duplicate, this.#text, start, { name: JSON.stringify(name) });
     names.add(name);
-    const { maxMembers } = this.#limits;
     if (++this.#members > maxMembers) throw refused(texts.members, this.#text, start, { limit: maxMembers });
     if (!this.#take(0x3a)) this.#fail('":"', '“:”');
     this.#path[this.#path.length - 1] = name;
+    if (isDuplicate) onDuplicate!(this.#pointer);
     this.#value();
+  }
+
+  get #pointer(): string {
+    return this.#path.map((one) => `/${escapeToken(String(one))}`).join('');
   }
 
   #array(): void {
@@ -332,7 +340,7 @@ class Diagnosis {
     const token = this.#text.slice(start, this.#at);
     if (isExact(token)) return;
     const nearest = Number(token);
-    const pointer = this.#path.map((one) => `/${escapeToken(String(one))}`).join('');
+    const pointer = this.#pointer;
     const params = { token, nearest: Number.isFinite(nearest) ? nearest : 'none' };
     this.#inexact.add(pointer, 'precision', texts.number, params);
     if (this.#inexact.isFull) this.#inexact.refuse();

@@ -3,6 +3,7 @@ import type { KindredError } from '../../errors.ts';
 import type { Bound } from '../../query/bind.ts';
 import { matches } from '../../query/match.ts';
 import type { AppliedChange } from '../change.ts';
+import type { Stored } from '../registered-model.ts';
 import type { Selection } from '../resource.ts';
 
 export interface WatchRequest extends Selection {
@@ -20,6 +21,8 @@ export interface ChangeEvent {
   readonly bytes: Buffer;
   /** The change behind it, shared by all watches that see it; absent with `initial`. */
   readonly change?: AppliedChange;
+  /** With `initial`. */
+  readonly stored?: Stored;
   readonly initial?: true;
 }
 

@@ -10,6 +10,7 @@ import { systemTimers } from '../../runtime/timers.ts';
 import type { MaybePromise } from '../../store/store.ts';
 import type { Background } from '../background.ts';
 import type { Feed, LogPortion } from '../feed.ts';
+import type { Stored } from '../registered-model.ts';
 import type { ModelResource, Selection } from '../resource.ts';
 import type { Watch } from './watch.ts';
 
@@ -88,14 +89,16 @@ export class Replays {
     return this.#background.run(watch.identity, () => (watch.closed ? closed : body()));
   }
 
-  async #sendPortion(watch: Watch, revision: number, portion: readonly Buffer[]): Promise<void> {
+  async #sendPortion(watch: Watch, revision: number, portion: readonly Stored[]): Promise<void> {
     const { sink } = watch;
     let at = 0;
     while (at < portion.length && !watch.closed) {
       await sink.drained();
       await this.#piece(watch, undefined, () => {
-        do sink.event({ type: 'ADDED', revision, bytes: portion[at++]!, initial: true });
-        while (at < portion.length && !sink.isBehind && !this.#background.isOver);
+        do {
+          const stored = portion[at++]!;
+          sink.event({ type: 'ADDED', revision, bytes: stored.bytes, stored, initial: true });
+        } while (at < portion.length && !sink.isBehind && !this.#background.isOver);
       });
     }
   }

@@ -17,21 +17,22 @@ export function followRights(
     identity,
     resource,
     names,
+    verbs = ['list', 'watch'],
   }: {
     readonly authorizer: Authorizer;
     readonly identity: Identity;
     readonly resource: ModelResource;
     readonly names: ReadonlySet<string> | undefined;
+    /** What the identity must be allowed. Default list and watch. */
+    readonly verbs?: readonly ('list' | 'watch')[];
   },
   end: (error: KindredError) => void,
 ): () => void {
   const { group } = resource.scheme.groupVersionKind;
-  const list: Access = { verb: 'list', group, resource: resource.scheme.plural };
-  const watch: Access = { ...list, verb: 'watch' };
+  const accesses = verbs.map((verb): Access => ({ verb, group, resource: resource.scheme.plural }));
   const look = () => {
-    const listed = authorizer.decide(identity, list);
-    const watched = authorizer.decide(identity, watch);
-    if (listed.allowed && watched.allowed && sameNames(seenNames(listed, watched), names)) return;
+    const decisions = accesses.map((access) => authorizer.decide(identity, access));
+    if (decisions.every(isAllowed) && sameNames(decisions.reduce(both).names, names)) return;
     end(new KindredError('Forbidden', changed, { params: { identity: identity.name } }));
   };
   const stop = authorizer.onChange(look);
@@ -41,6 +42,15 @@ export function followRights(
 }
 
 type Allowed = Decision & { readonly allowed: true };
+
+function isAllowed(decision: Decision): decision is Allowed {
+  return decision.allowed;
+}
+
+function both(a: Allowed, b: Allowed): Allowed {
+  const names = seenNames(a, b);
+  return { allowed: true, reason: a.reason, ...(names && { names }) };
+}
 
 /** Of two decisions that both hold: the names they leave; undefined: all. */
 export function seenNames({ names: a }: Allowed, { names: b }: Allowed): ReadonlySet<string> | undefined {

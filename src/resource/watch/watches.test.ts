@@ -94,7 +94,8 @@ async function world({ bookmarkInterval = 1_000_000 } = {}) {
         return {
           revision: feed.applied,
           objects: (async function* () {
-            for (const portion of model.list) yield portion.map((name) => Buffer.from(JSON.stringify({ name })));
+            for (const portion of model.list)
+              yield portion.map((name) => ({ id: 1, revision: 1, name, bytes: Buffer.from(JSON.stringify({ name })) }));
           })(),
           close: async () => {
             model.closed++;

@@ -64,6 +64,11 @@ export class Watches implements WatchSource {
     return size;
   }
 
+  /** The newest revision that a watch can begin after. */
+  get applied(): number {
+    return this.#dependencies.feed.applied;
+  }
+
   /** @throws Expired when `since` is no longer, or not yet, there; InvalidSelector; InvalidParameter; NotReady; ShuttingDown */
   async open(resource: ModelResource, request: WatchRequest, sink: Sink): Promise<OpenWatch> {
     this.#assertOpen(resource);

@@ -1,0 +1,146 @@
+/** What clients send of an object, as the store is to have it: what belongs to the path is checked, what belongs to the service left out. */
+import { countedViolations, escapeToken, unescapeToken, Violations } from '../errors.ts';
+import { isRecord } from '../model/object.ts';
+import type { TimeSlice } from '../runtime/time-slice.ts';
+import type { Body } from './body.ts';
+import { fieldPath } from './cause.ts';
+import type { KubeModel } from './models.ts';
+import type { FieldValidation } from './parameters.ts';
+import { quoted, revision } from './parameters.ts';
+import { badRequest } from './status.ts';
+import type { ResourceTarget } from './target.ts';
+
+type Members = Record<string, unknown>;
+
+/** An object for the writer, and what the client expects of the stored one. */
+export interface Inbound {
+  readonly object: Members;
+  readonly resourceVersion: number | undefined;
+  readonly uid: string | undefined;
+}
+
+/** Metadata that a client decides about. */
+const taken = ['name', 'namespace', 'generateName', 'labels', 'annotations', 'ownerReferences', 'finalizers'];
+/** Metadata of the service: what is sent has no effect. */
+const ofService: ReadonlySet<string> = new Set([
+  'uid',
+  'resourceVersion',
+  'generation',
+  'creationTimestamp',
+  'deletionTimestamp',
+  'deletionGracePeriodSeconds',
+  'managedFields',
+  'selfLink',
+]);
+
+/** Warnings of one answer. */
+const mostWarnings = 10;
+
+/** @throws KindredError BadRequest */
+export async function inbound(
+  { value, duplicates }: Body,
+  target: Pick<ResourceTarget, 'model' | 'name' | 'namespace' | 'sub'>,
+  validation: FieldValidation,
+  slice: TimeSlice,
+): Promise<Inbound & { readonly warnings: readonly string[] }> {
+  const { model, sub } = target;
+  const { members, metadata } = checked(value, target);
+  const unknown = Object.keys(metadata)
+    .filter((name) => !taken.includes(name) && !ofService.has(name))
+    .map((name) => fieldPath(`/metadata/${escapeToken(name)}`));
+  const kept = Object.fromEntries(
+    taken
+      .filter((name) => metadata[name] !== undefined && metadata[name] !== null)
+      .map((name) => [name, metadata[name]]),
+  );
+  const { apiVersion: _apiVersion, kind: _kind, metadata: _metadata, status, ...rest } = members;
+  const object: Members = { apiVersion: model.scheme.apiVersion, kind: model.kind, metadata: kept };
+  const hasStatus = model.scheme.subresources.status;
+  if (sub === 'status') object.status = status;
+  else {
+    Object.assign(object, rest);
+    if (!hasStatus && status !== undefined) object.status = status;
+  }
+  unknown.push(...(await withoutUnknown(model, object, slice)));
+  return {
+    object,
+    resourceVersion: versionOf(metadata.resourceVersion),
+    uid: typeof metadata.uid === 'string' && metadata.uid !== '' ? metadata.uid : undefined,
+    warnings: told(model, unknown, duplicates, validation),
+  };
+}
+
+/** Text is what clients send; '0' stands for any state. */
+function versionOf(text: unknown): number | undefined {
+  if (typeof text !== 'string' && text !== undefined && text !== null) {
+    throw badRequest('metadata.resourceVersion is a text that holds a decimal number');
+  }
+  const given = revision(text);
+  return given === 0 ? undefined : given;
+}
+
+function checked(
+  value: unknown,
+  { model, name, namespace }: Pick<ResourceTarget, 'model' | 'name' | 'namespace'>,
+): { members: Members; metadata: Members } {
+  if (!isRecord(value)) throw badRequest(`the object provided is unrecognized (must be of type ${model.kind})`);
+  const { apiVersion, kind, metadata = {} } = value;
+  for (const [what, given, expected] of [
+    ['API version', apiVersion, model.apiVersion],
+    ['kind', kind, model.kind],
+  ] as const) {
+    if (given === undefined || given === null || given === '' || given === expected) continue;
+    throw badRequest(`the ${what} in the data (${shown(given)}) does not match the expected ${what} (${expected})`);
+  }
+  if (metadata !== null && !isRecord(metadata)) throw badRequest('the metadata of the object must be an object');
+  const members = metadata ?? {};
+  if (members.namespace && members.namespace !== namespace) {
+    throw badRequest('the namespace of the provided object does not match the namespace sent on the request');
+  }
+  if (name !== undefined && members.name && members.name !== name) {
+    throw badRequest(
+      `the name of the object (${shown(members.name)}) does not match the name on the URL (${quoted(name)})`,
+    );
+  }
+  return { members: value, metadata: members };
+}
+
+function shown(value: unknown): string {
+  return quoted(typeof value === 'string' ? value : JSON.stringify(value));
+}
+
+/** Takes away what the schema does not know. @returns its paths */
+async function withoutUnknown({ scheme }: KubeModel, object: Members, slice: TimeSlice): Promise<string[]> {
+  const found = new Violations(countedViolations);
+  await scheme.validator.validateInParts(object as never, found, slice);
+  const pointers = found.listed
+    .filter(({ keyword }) => keyword === 'additionalProperties')
+    .map(({ pointer }) => pointer);
+  for (const pointer of pointers) removeAt(object, pointer);
+  return pointers.map(fieldPath);
+}
+
+function removeAt(object: Members, pointer: string): void {
+  const tokens = pointer.split('/').slice(1).map(unescapeToken);
+  const last = tokens.pop()!;
+  let parent: unknown = object;
+  for (const token of tokens) parent = (parent as Members | undefined)?.[token];
+  if (isRecord(parent)) delete parent[last];
+}
+
+/** @throws KindredError BadRequest where they are not to be there */
+function told(
+  { kind, version }: KubeModel,
+  unknown: readonly string[],
+  duplicates: readonly string[],
+  validation: FieldValidation,
+): string[] {
+  const mistakes = [
+    ...unknown.map((field) => `unknown field ${JSON.stringify(field)}`),
+    ...duplicates.map((field) => `duplicate field ${JSON.stringify(field)}`),
+  ];
+  if (mistakes.length === 0 || validation === 'Ignore') return [];
+  if (validation === 'Warn') return mistakes.slice(0, mostWarnings);
+  const list = mistakes.slice(0, mostWarnings).join(', ');
+  throw badRequest(`${kind} in version "${version}" cannot be handled as a ${kind}: strict decoding error: ${list}`);
+}
