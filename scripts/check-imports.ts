@@ -42,7 +42,7 @@ export const TABLE: Readonly<Record<string, readonly string[]>> = {
   webhook: ['model', 'query', 'resource', 'controller', 'http/custom', 'runtime'],
   plugin: ['model', 'query', 'resource', 'controller', 'type:store', 'http/custom', 'runtime'],
   // Nothing that a browser has not: this file imports nothing at all.
-  client: ['type:model', 'type:query', 'type:resource', 'runtime/backoff.ts'],
+  client: ['type:model', 'model/full-name.ts', 'type:query', 'type:resource', 'runtime/backoff.ts'],
   'options.ts': [
     'type:http',
     'http/server/limits.ts',

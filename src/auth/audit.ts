@@ -6,6 +6,7 @@
 import { randomUUID } from 'node:crypto';
 import type { WriteStream } from 'node:fs';
 import { createWriteStream } from 'node:fs';
+import { partsOf } from '../model/full-name.ts';
 import type { Access, Caller, Identity } from '../resource/access.ts';
 import type { AppliedChange } from '../resource/change.ts';
 import { isPrincipal } from './authentication/identity.ts';
@@ -59,6 +60,8 @@ interface AuditLine {
   readonly path?: string | undefined;
   readonly group?: string | undefined;
   readonly resource?: string | undefined;
+  /** Of an object of a namespaced model, or of a list of one namespace. */
+  readonly namespace?: string | undefined;
   readonly name?: string | undefined;
   readonly outcome: AuditOutcome;
   readonly status?: number | undefined;
@@ -191,7 +194,7 @@ export class AuditLog {
         verb: marked ? 'delete' : type,
         group: model.scheme.groupVersionKind.group,
         resource: model.scheme.plural,
-        name,
+        ...partsOf(name),
       },
       before: before?.version,
       after: type === 'delete' && !marked ? undefined : metadata.version,
@@ -213,6 +216,7 @@ export class AuditLog {
       id: `${this.#prefix}-${n}`,
       ...line,
       path: shortened(line.path),
+      ...(line.namespace !== undefined && { namespace: shortened(line.namespace) }),
       name: shortened(line.name),
     };
     this.#kept[n % this.keep] = entry;
@@ -272,7 +276,7 @@ function auditLine(entry: AuditEntry, time: number): AuditLine {
     verb: access.verb,
     ...('path' in access
       ? { path: access.path }
-      : { group: access.group, resource: access.resource, name: access.name }),
+      : { group: access.group, resource: access.resource, namespace: access.namespace, name: access.name }),
     outcome: status < 400 ? 'done' : status === 401 || status === 403 ? 'refused' : 'failed',
     status: entry.status,
     code: entry.code,

@@ -1,6 +1,7 @@
 /** The built-in models of the empty group, `v1alpha1` (docs/reference/permissions.md). */
 import { defineModel } from '../model/define.ts';
 import type { ObjectOf } from '../model/model-type.ts';
+import { namespaceLimit } from '../model/names.ts';
 import { Type } from '../model/type.ts';
 import { roleBounds } from './authorization/role.ts';
 import { roleBindingKind, tokenKind, userKind } from './kinds.ts';
@@ -99,6 +100,15 @@ export const RoleBinding = defineModel({
         }),
         { maxItems: subjectsLimit },
       ),
+    ),
+    namespaces: Type.Optional(
+      Type.Array(Type.String({ minLength: 1, maxLength: namespaceLimit }), {
+        minItems: 1,
+        maxItems: roleBounds.entries,
+        uniqueItems: true,
+        description:
+          'What the role allows, it allows in these namespaces alone: no lists over all of them, no objects of models without namespaces, no paths. Absent: everywhere.',
+      }),
     ),
   }),
   indexes: (index) => [

@@ -9,6 +9,7 @@
  */
 import type { Text } from '../errors.ts';
 import { ifFound, KindredError } from '../errors.ts';
+import { fullNameOf, partsOf } from '../model/full-name.ts';
 import type { GVKAttributes } from '../model/gvk.ts';
 import type { ValuesOf } from '../model/key.ts';
 import type { Model, ModelType, New, NewOf, ObjectOf } from '../model/model-type.ts';
@@ -168,20 +169,22 @@ class HttpClient implements KindredClient {
   }
 
   list<T>(type: ModelType<T>, options?: ListOptions | ListQuery<string>, page?: PageRequest): Promise<ListResult<T>> {
-    return this.#connection.json('GET', listPath(type), { query: listParameters(options, page) });
+    return this.#connection.json('GET', listPath(type, options?.namespace), { query: listParameters(options, page) });
   }
 
   async *listAll<T>(type: ModelType<T>, options?: Select, sort?: Sort): AsyncGenerator<T, void, undefined> {
-    for await (const line of this.#lines(type, listParameters(options, sort && { sort }))) yield JSON.parse(line) as T;
+    const query = listParameters(options, sort && { sort });
+    for await (const line of this.#lines(listPath(type, options?.namespace), query)) yield JSON.parse(line) as T;
   }
 
   exportLines(type: ModelType, options?: Select): AsyncIterable<string> {
-    return this.#lines(type, listParameters(options));
+    return this.#lines(listPath(type, options?.namespace), listParameters(options));
   }
 
   async listNames(type: ModelType, options?: Select, sort?: Sort): Promise<string[]> {
     const names: string[] = [];
-    for await (const { metadata } of this.listAll<ExtensionObject>(type, options, sort)) names.push(metadata.name);
+    for await (const { metadata } of this.listAll<ExtensionObject>(type, options, sort))
+      names.push(fullNameOf(metadata));
     return names;
   }
 
@@ -191,7 +194,7 @@ class HttpClient implements KindredClient {
   }
 
   create<T, N = New<T>>(type: ModelType<T, N>, object: NoInfer<N>): Promise<T> {
-    return this.#write('POST', listPath(type), object);
+    return this.#write('POST', listPath(type, namespaceOf(object)), object);
   }
 
   update<T>(type: ModelType<T>, object: T): Promise<T> {
@@ -199,16 +202,17 @@ class HttpClient implements KindredClient {
   }
 
   updateStatus<T>(type: ModelType<T>, object: T): Promise<T> {
-    const path = objectPath(type, nameOf(object));
+    const name = nameOf(object);
+    const path = objectPath(type, name);
     if (gvkOf(type).subresources?.status) return this.#write('PUT', `${path}/status`, object);
     const { metadata, status } = object as { metadata: Metadata; status?: unknown };
     // A JSON Patch replaces the whole status where a merge would keep members; `add` of a member that is there replaces it.
     if (status === undefined) {
-      return this.patch(type, metadata.name, { metadata: { version: metadata.version }, status: null }, 'merge');
+      return this.patch(type, name, { metadata: { version: metadata.version }, status: null }, 'merge');
     }
     const version =
       metadata.version === undefined ? [] : [{ op: 'add', path: '/metadata/version', value: metadata.version }];
-    return this.patch(type, metadata.name, [...version, { op: 'add', path: '/status', value: status }], 'json');
+    return this.patch(type, name, [...version, { op: 'add', path: '/status', value: status }], 'json');
   }
 
   patch<T>(
@@ -246,7 +250,11 @@ class HttpClient implements KindredClient {
     options: Omit<WatchOptions, 'select'> & ResumeOptions & { select?: Select } = {},
   ): AsyncIterable<WatchEvent<T>> {
     const { select, ...request } = options;
-    return watch<T>(this.#connection, { ...request, path: listPath(type), parameters: listParameters(select) });
+    return watch<T>(this.#connection, {
+      ...request,
+      path: listPath(type, select?.namespace),
+      parameters: listParameters(select),
+    });
   }
 
   import(
@@ -254,7 +262,7 @@ class HttpClient implements KindredClient {
     objects: Iterable<object | string> | AsyncIterable<object | string>,
     options?: ImportOptions,
   ): AsyncIterable<ImportResult> {
-    return importObjects(this.#connection, listPath(type), objects, options);
+    return importObjects(this.#connection, listPath(type, options?.namespace), objects, options);
   }
 
   request<R>(method: string, path: string, options: CallOptions = {}): Promise<R> {
@@ -269,12 +277,12 @@ class HttpClient implements KindredClient {
   }
 
   /** The NDJSON export of a list: complete when it ends, otherwise it throws. */
-  async *#lines(type: ModelType, query: URLSearchParams): AsyncGenerator<string, void, undefined> {
+  async *#lines(path: string, query: URLSearchParams): AsyncGenerator<string, void, undefined> {
     const { signal, timeout } = this.#connection;
     const headers = { accept: 'application/x-ndjson' };
     const { response, silence } = await this.#connection.retrying(async () => {
       const silence = new Silence(timeout);
-      return { response: await this.#connection.send('GET', listPath(type), { query, headers, silence }), silence };
+      return { response: await this.#connection.send('GET', path, { query, headers, silence }), silence };
     });
     const total = response.headers.get('kindred-total');
     const found = lines(response.body!, silence);
@@ -329,22 +337,30 @@ export function modelOf<M extends ModelType = Model<ExtensionObject>>(
   return { gvk, schema: { type: 'object' } } as Model<ExtensionObject> as any;
 }
 
-function listPath(type: ModelType): string {
+function listPath(type: ModelType, namespace?: string): string {
   const { group, version, plural } = gvkOf(type);
-  return group === '' ? `/api/${version}/${plural}` : `/apis/${group}/${version}/${plural}`;
+  const base = group === '' ? `/api/${version}` : `/apis/${group}/${version}`;
+  if (namespace === undefined) return `${base}/${plural}`;
+  return `${base}/namespaces/${encodeURIComponent(namespace)}/${plural}`;
 }
 
-function objectPath(type: ModelType, name: string): string {
+/** @param fullName in a namespaced model `<namespace>/<name>` */
+function objectPath(type: ModelType, fullName: string): string {
+  const { namespace, name } = gvkOf(type).scope === 'Namespaced' ? partsOf(fullName) : { name: fullName };
   // In a URL these are no names: they lead to other paths.
-  if (['', '.', '..'].includes(name))
+  if ([name, namespace].some((part) => part !== undefined && ['', '.', '..'].includes(part)))
     throw new KindredError('NotFound', absent, { params: { kind: gvkOf(type).kind, name } });
-  return `${listPath(type)}/${encodeURIComponent(name)}`;
+  return `${listPath(type, namespace)}/${encodeURIComponent(name)}`;
 }
 
 function nameOf(object: unknown): string {
-  const name = (object as { metadata?: { name?: string } } | null)?.metadata?.name;
+  const { name, namespace } = (object as { metadata?: { name?: string; namespace?: string } } | null)?.metadata ?? {};
   if (!name) throw new KindredError('Invalid', unnamed);
-  return name;
+  return fullNameOf({ name, ...(namespace && { namespace }) });
+}
+
+function namespaceOf(object: unknown): string | undefined {
+  return (object as { metadata?: { namespace?: string } } | null)?.metadata?.namespace || undefined;
 }
 
 function parametersOf(query: NonNullable<CallOptions['query']>): URLSearchParams {

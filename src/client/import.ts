@@ -25,6 +25,8 @@ export type ImportResult =
     };
 
 export interface ImportOptions {
+  /** Of a namespaced model: where the objects are created. */
+  namespace?: string;
   /** Objects in one request; default 1,000. Requests of more than 4 MiB are sent in parts. */
   batch?: number;
   /** Requests under way at once; default 2. */

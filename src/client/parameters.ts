@@ -33,6 +33,8 @@ type LabelFilter =
 interface BuiltInFields {
   name?: string;
   'metadata.name'?: string;
+  /** Of namespaced models. */
+  'metadata.namespace'?: string;
   'metadata.creationTimestamp'?: Date | string;
   'metadata.deletionTimestamp'?: Date | string;
 }
@@ -53,6 +55,8 @@ export type LabelFilters = Readonly<Record<string, LabelFilter>>;
 
 /** Which objects; everything given must hold. */
 export interface SelectQuery<I extends string = string, K = ValuesOf<I>> {
+  /** Of a namespaced model: the objects of this namespace alone. */
+  namespace?: string;
   fields?: FieldFilters<I, K>;
   labels?: LabelFilters;
   /** As in the query string. */

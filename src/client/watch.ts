@@ -1,4 +1,5 @@
 import { KindredError } from '../errors.ts';
+import { fullNameOf } from '../model/full-name.ts';
 import type { WatchEvent } from '../resource/extension-client.ts';
 import type { Connection } from './connection.ts';
 import { errorFrom } from './connection.ts';
@@ -31,7 +32,7 @@ interface WireEvent {
 }
 
 interface Named {
-  metadata: { name: string; version?: number; creationTimestamp?: string };
+  metadata: { namespace?: string; name: string; version?: number; creationTimestamp?: string };
 }
 
 /**
@@ -142,7 +143,8 @@ class InitialList {
       return;
     }
     const object = event.object!;
-    const { name, version, creationTimestamp } = object.metadata;
+    const { version, creationTimestamp } = object.metadata;
+    const name = fullNameOf(object.metadata);
     const before = this.#given.get(name)?.metadata;
     this.#given.set(name, object);
     this.#seen?.add(name);

@@ -197,7 +197,9 @@ export class ServiceRoutes {
   /** Which of these the caller may use. A question of many roles takes long, so they are asked in slices. */
   async #rightsTo(exchange: Exchange, accesses: Iterable<Access>): Promise<MayUse> {
     const keyOf = (access: Access) =>
-      'path' in access ? `${access.verb} ${access.path}` : `${access.verb} ${access.resource} ${access.group}`;
+      'path' in access
+        ? `${access.verb} ${access.path}`
+        : `${access.verb} ${access.resource} ${access.group} ${access.namespace ?? ''}`;
     const allowed = new Set<string>();
     const slice = exchange.timeSlice();
     for (const access of accesses) {

@@ -276,6 +276,8 @@ export const zh = {
     '必须为名称的开头：由小写字母、数字、"-" 和 "." 组成，开头及每个 "." 两侧为字母或数字，最多 {limit} 个字符，以便再接 8 个字符；实际为 "{value}"',
   'must consist of lower-case letters, digits, "-" and ".", and start and end with a letter or digit, as each part between dots; got "{value}"':
     '必须由小写字母、数字、"-" 和 "." 组成，开头和结尾以及点之间的每一部分的开头和结尾都为字母或数字；实际为 "{value}"',
+  'The index "{name}" is built in for namespaced models and cannot be declared again':
+    '索引 "{name}" 在有命名空间的模型中是内置的，不能再次声明',
   'is required: every object of this model belongs to a namespace': '为必填项：该模型的每个对象都属于一个命名空间',
   'an object has at most {limit} owners, these are {count}': '一个对象最多有 {limit} 个属主，这里有 {count} 个',
   'is not a field of an owner reference; its fields are {allowed}': '不是属主引用的字段；其字段为 {allowed}',

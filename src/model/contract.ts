@@ -6,6 +6,7 @@ import { canonicalText, isEqual } from '../schema/json-value.ts';
 import type { JsonSchema } from '../schema/keywords.ts';
 import { defineModel } from './define.ts';
 import type { IndexDefinition } from './index-entry.ts';
+import { namespacedIndexes } from './index-spec.ts';
 import { Scheme } from './scheme.ts';
 
 /** Schemas of one version, each a document of its own. */
@@ -58,7 +59,10 @@ export function contractOf(scheme: Scheme): Contract {
     hub: gvk.version,
     storageVersion: gvk.version,
     versions: { [gvk.version]: { ...scheme.documents, specRequired: scheme.specRequired } },
-    indexes: scheme.indexes.map(indexOf).sort((a, b) => (a.name < b.name ? -1 : 1)),
+    indexes: scheme.indexes
+      .filter((one) => !namespacedIndexes.includes(one))
+      .map(indexOf)
+      .sort((a, b) => (a.name < b.name ? -1 : 1)),
     subresources: { status: subresources.status },
     ...(scope !== 'Cluster' && { scope }),
     ...(naming !== 'strict' && { naming }),

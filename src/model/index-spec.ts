@@ -8,12 +8,12 @@ import type { Text, Violation } from '../errors.ts';
 import { invalid, messageOf, violation } from '../errors.ts';
 import { localized } from '../locales/localized.ts';
 import { invalidModel, Mistakes } from '../schema/invalid-model.ts';
+import { fullNameOf } from './full-name.ts';
 import type { IndexDefinition, IndexEntry, Order } from './index-entry.ts';
 import { builtInIndexes } from './index-entry.ts';
 import type { FilterValue, KeyCodec, KeyOf, KeyType } from './key.ts';
 import { codecOf, parseInstant } from './key.ts';
 import type { ModelType } from './model-type.ts';
-import { fullNameOf } from './names.ts';
 import type { ExtensionObject } from './object.ts';
 
 /** Values that one object may give to one multi-value index. */
@@ -355,6 +355,21 @@ function pathReader(name: string): (object: any) => unknown {
     return value;
   };
 }
+
+const textCodec = codecOf(String);
+const ofMetadata = (member: 'namespace' | 'name'): IndexDefinition =>
+  Object.freeze({
+    name: `metadata.${member}`,
+    codec: textCodec,
+    multi: false,
+    unique: false,
+    nullable: true,
+    order: 'ASC',
+    indexFunc: ({ metadata }: ExtensionObject) => metadata[member],
+  });
+
+/** Those that a namespaced model has besides: there the store and the indexes know an object by its full name. */
+export const namespacedIndexes: readonly IndexDefinition[] = [ofMetadata('namespace'), ofMetadata('name')];
 
 const nothing: readonly unknown[] = Object.freeze([]);
 const noLabels: Readonly<Record<string, string>> = Object.freeze({});

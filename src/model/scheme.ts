@@ -11,12 +11,14 @@ import { modelDeclaration } from './define.ts';
 import type { GroupVersionKind } from './gvk.ts';
 import { apiVersionOf, describeGvk } from './gvk.ts';
 import type { IndexDefinition } from './index-entry.ts';
-import { checkIndexes, IndexSpecs } from './index-spec.ts';
+import { checkIndexes, IndexSpecs, namespacedIndexes } from './index-spec.ts';
 import type { ModelType } from './model-type.ts';
 import type { Presentation } from './presentation.ts';
 import { checkPresentation } from './presentation.ts';
 import type { Validator } from './validator.ts';
 import { createValidator } from './validator.ts';
+
+const builtInText = localized('The index "{name}" is built in for namespaced models and cannot be declared again');
 
 /**
  * A model as the service knows it: names, JSON Schema, indexes. Made by `register` or `Scheme.buildFromType`.
@@ -33,7 +35,7 @@ export class Scheme {
   readonly plural: string;
   /** The whole object as JSON Schema 2020-12, its references relative to its own root; frozen. */
   readonly jsonSchema: object;
-  /** Declared indexes, in order; the built-in ones are not among them. */
+  /** Declared indexes, in order; of the built-in ones only those that a namespaced model has besides. */
   readonly indexes: readonly IndexDefinition[];
   readonly subresources: { readonly status: boolean; readonly scale?: Readonly<Scale> };
   readonly scope: Scope;
@@ -66,15 +68,21 @@ export class Scheme {
     this.singular = singular;
     this.plural = plural;
     this.jsonSchema = declaration.jsonSchema;
-    this.indexes = Object.freeze(indexes);
-    this.subresources = deepFreeze({ status, ...(scale && { scale }) });
     this.scope = scope;
+    this.indexes = Object.freeze(this.isNamespaced ? [...namespacedIndexes, ...indexes] : indexes);
+    this.subresources = deepFreeze({ status, ...(scale && { scale }) });
     this.naming = naming;
     this.shortNames = deepFreeze(shortNames);
     this.categories = deepFreeze(categories);
     this.columns = deepFreeze(columns);
     const model = describeGvk(declaration.gvk);
-    this.presentation = checkPresentation(presentation, { model, jsonSchema: declaration.jsonSchema, indexes });
+    const taken = namespacedIndexes.find(({ name }) => this.isNamespaced && indexes.some((one) => one.name === name));
+    if (taken) invalidModel(builtInText, { name: taken.name });
+    this.presentation = checkPresentation(presentation, {
+      model,
+      jsonSchema: declaration.jsonSchema,
+      indexes: this.indexes,
+    });
     this.onInvalid = declaration.gvk.evolution?.onInvalid ?? 'refuse';
     this.specRequired = declaration.specRequired;
     this.apiVersion = apiVersionOf(declaration.gvk);

@@ -20,6 +20,7 @@ import {
   Violations,
 } from '../errors.ts';
 import { localized } from '../locales/localized.ts';
+import { fullNameOf, partsOf } from '../model/full-name.ts';
 import { checkMetadata, checkReservedKeys } from '../model/metadata.ts';
 import type { ExtensionObject, Metadata } from '../model/object.ts';
 import type { SchemeRegistry } from '../model/registry.ts';
@@ -172,7 +173,8 @@ function declaration(
   if (typeof kind !== 'string' || kind === '') return refuse({ file }, lineOf('/kind'), texts.kind);
   const name = metadata?.name;
   if (typeof name !== 'string' || name === '') return refuse({ file }, lineOf('/metadata/name'), texts.name);
-  return { file, line, apiVersion, kind, name, lineOf, object: { ...members, apiVersion, kind, metadata: metadata! } };
+  const object = { ...members, apiVersion, kind, metadata: metadata! };
+  return { file, line, apiVersion, kind, name: fullNameOf(object.metadata), lineOf, object };
 }
 
 /** A document that its model accepts. */
@@ -229,7 +231,7 @@ export class PreDeclared {
       for (const one of prepared) await this.#write(one, options);
       for (const { resource, object } of await this.#labelled()) {
         const isDeclared = prepared.some(
-          (one) => one.resource === resource && one.declared.name === object.metadata.name,
+          (one) => one.resource === resource && one.declared.name === fullNameOf(object.metadata),
         );
         if (!isDeclared) await this.#remove(resource, object, options);
       }
@@ -283,8 +285,8 @@ export class PreDeclared {
     const { [this.#labelKey]: owner, ...labels } = declared.object.metadata.labels ?? {};
     const metadata: Metadata = { ...declared.object.metadata, labels };
     if (owner !== undefined && owner !== plugin) metadata.labels = { ...labels, [this.#labelKey]: owner };
-    const found = checkMetadata(metadata);
-    checkReservedKeys(metadata, undefined, 'plugin', reservedDomain, found);
+    const found = checkMetadata(metadata, scheme);
+    checkReservedKeys(metadata, undefined, 'plugin', reservedDomain, found, scheme.naming);
     this.#refuseAll(declared, found.listed);
     const object = structuredClone({ ...declared.object, metadata });
     this.#refuseAll(declared, await this.#violations(resource, object, declared.name));
@@ -359,13 +361,13 @@ export class PreDeclared {
     if (!stored) return { ...object, metadata: { ...object.metadata, labels } };
     const { status: _declared, ...members } = object;
     const { version, finalizers } = stored.metadata;
-    const { annotations } = object.metadata;
-    const metadata = { name, version, finalizers, labels, annotations } as Metadata;
+    const { annotations, ownerReferences = stored.metadata.ownerReferences } = object.metadata;
+    const metadata = { ...partsOf(name), version, finalizers, labels, annotations, ownerReferences } as Metadata;
     return { ...members, metadata, ...(stored.status !== undefined && { status: stored.status }) };
   }
 
   async #remove(resource: ModelResource, object: ExtensionObject, options: WriteOptions): Promise<void> {
-    const { name } = object.metadata;
+    const name = fullNameOf(object.metadata);
     const declared = this.#dependencies.documents.find(
       (one) => one.name === name && one.kind === resource.kind && one.apiVersion === resource.apiVersion,
     );

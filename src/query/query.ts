@@ -24,12 +24,15 @@ export class ListOptions {
   readonly labelSelectors: readonly string[];
   /** Field selectors and conditions in the order they were given. */
   readonly steps: readonly ListOptionsStep[];
-  /** Everything together. */
+  /** Everything together, but for the namespace. */
   readonly condition: Condition;
+  /** Of a namespaced model: the objects of this one alone. */
+  readonly namespace: string | undefined;
 
-  private constructor(labelSelectors: readonly string[], steps: readonly ListOptionsStep[]) {
+  private constructor(labelSelectors: readonly string[], steps: readonly ListOptionsStep[], namespace?: string) {
     this.labelSelectors = labelSelectors;
     this.steps = steps;
+    this.namespace = namespace;
     let fields: Condition | undefined;
     for (const step of steps) {
       const next =
@@ -48,6 +51,7 @@ export class ListOptions {
   static builder(from?: ListOptions): ListOptionsBuilder {
     const labelSelectors = [...(from?.labelSelectors ?? [])];
     const steps = [...(from?.steps ?? [])];
+    let namespace = from?.namespace;
     const builder: ListOptionsBuilder = {
       labelSelector: (text) => {
         labelSelectors.push(text);
@@ -65,7 +69,11 @@ export class ListOptions {
         steps.push({ or: condition });
         return builder;
       },
-      build: () => new ListOptions([...labelSelectors], [...steps]),
+      namespace: (name) => {
+        namespace = name;
+        return builder;
+      },
+      build: () => new ListOptions([...labelSelectors], [...steps], namespace),
     };
     return builder;
   }
@@ -91,6 +99,8 @@ export interface ListOptionsBuilder {
   fieldSelector(text: string): this;
   andQuery(condition: Condition): this;
   orQuery(condition: Condition): this;
+  /** Of a namespaced model: the objects of this namespace alone. */
+  namespace(name: string): this;
   build(): ListOptions;
 }
 

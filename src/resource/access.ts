@@ -25,8 +25,18 @@ export interface Caller {
 
 /** What is about to be done: a verb on a resource (`resource` is the plural, `persons/status` with a sub-resource), or on a path. */
 export type Access =
-  | { readonly verb: string; readonly group: string; readonly resource: string; readonly name?: string }
+  | {
+      readonly verb: string;
+      readonly group: string;
+      readonly resource: string;
+      /** Of an object of a namespaced model, or of a collection; none: all of them. `someNamespace`: any one will do. */
+      readonly namespace?: string;
+      readonly name?: string;
+    }
   | { readonly verb: string; readonly path: string };
+
+/** Asks whether something is allowed in some namespace at least, to tell who is to know of a model at all. */
+export const someNamespace = '*';
 
 /** Whether the caller at hand may do something. */
 export type MayUse = (access: Access) => boolean;

@@ -1,8 +1,8 @@
 /** Builds the indexes of a model from what the store has, and makes the claims of a store that keeps them those of today's unique indexes. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { ModelIndex } from '../indexes/model-index.ts';
+import { partsOf } from '../model/full-name.ts';
 import type { IndexEntry } from '../model/index-entry.ts';
-import { partsOf } from '../model/names.ts';
 import type { ExtensionObject } from '../model/object.ts';
 import type { Scheme } from '../model/scheme.ts';
 import { TimeSlice } from '../runtime/time-slice.ts';

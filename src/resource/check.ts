@@ -1,10 +1,10 @@
 /** Compares what a store holds with today's models, and changes nothing. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { KindredError } from '../errors.ts';
+import { fullNameOf } from '../model/full-name.ts';
 import type { IndexDefinition } from '../model/index-entry.ts';
 import { entryOf } from '../model/index-spec.ts';
 import { checkMetadata } from '../model/metadata.ts';
-import { fullNameOf } from '../model/names.ts';
 import type { ExtensionObject } from '../model/object.ts';
 import type { Scheme } from '../model/scheme.ts';
 import type { Row, Store } from '../store/store.ts';

@@ -3,6 +3,7 @@
 import { KindredError, messageOf, violation } from '../errors.ts';
 import { fieldNames } from '../indexes/field.ts';
 import { localized } from '../locales/localized.ts';
+import { fullNameOf, partsOf } from '../model/full-name.ts';
 import type { ModelType } from '../model/model-type.ts';
 import type { ExtensionObject } from '../model/object.ts';
 import type { SchemeRegistry } from '../model/registry.ts';
@@ -16,6 +17,7 @@ import { answered, checkPatch } from './hidden.ts';
 import type { Stored } from './registered-model.ts';
 import type { ResourceRegistry } from './registry.ts';
 import type { ModelResource } from './resource.ts';
+import { limited, within } from './visible.ts';
 import type { WatchEvent as ResourceEvent, Sink } from './watch/events.ts';
 import { followRights, seenNames } from './watch/rights.ts';
 import type { Answer, WriteOptions } from './writer.ts';
@@ -46,22 +48,24 @@ export function createLocalClient(dependencies: LocalClientDependencies): Extens
   async function open(
     type: ModelType,
     verb: string,
-    name?: string,
+    place: Place = {},
     subresource?: string,
   ): Promise<{ resource: ModelResource; decision: Decision & { allowed: true } }> {
     const scheme = registry.schemeOf(type);
-    const decision = permit(scheme, verb, name, subresource);
+    const decision = permit(scheme, verb, place, subresource);
     if (!dependencies.unchecked) registry.assertOpen(scheme, caller.plugin);
     const resource = resources.model(scheme);
     if (!resource.isReady) await resource.ready;
     return { resource, decision };
   }
 
-  function permit(scheme: Scheme, verb: string, name?: string, subresource?: string): Decision & { allowed: true } {
+  function permit(scheme: Scheme, verb: string, place: Place, subresource?: string): Decision & { allowed: true } {
     if (dependencies.unchecked) return { allowed: true, reason: 'the service itself' };
     const resource = subresource ? `${scheme.plural}/${subresource}` : scheme.plural;
-    const decision = authorizer.decide(caller.identity, { verb, group: scheme.groupVersionKind.group, resource, name });
+    const { group } = scheme.groupVersionKind;
+    const decision = authorizer.decide(caller.identity, { verb, group, resource, ...place });
     if (decision.allowed) return decision;
+    const { name } = place;
     const params = {
       identity: caller.identity.name,
       verb,
@@ -77,7 +81,7 @@ export function createLocalClient(dependencies: LocalClientDependencies): Extens
     (name: string): boolean => {
       if (dependencies.unchecked) return true;
       const { plural, groupVersionKind } = resource.scheme;
-      const access = { verb: 'get', group: groupVersionKind.group, resource: plural, name };
+      const access = { verb: 'get', group: groupVersionKind.group, resource: plural, ...partsOf(name) };
       return authorizer.decide(caller.identity, access).allowed;
     };
   const written = <T>(resource: ModelResource, { stored }: Answer): T =>
@@ -85,34 +89,38 @@ export function createLocalClient(dependencies: LocalClientDependencies): Extens
 
   const writeOptions = (): WriteOptions => ({ caller, fence: dependencies.fence?.() });
 
+  /** The objects of a list, as far as the caller sees them. */
+  async function openList(type: ModelType, options: ListOptions | undefined) {
+    const place = placeOfList(options);
+    const { resource, decision } = await open(type, 'list', place);
+    const visible = { namespace: place.namespace, names: decision.names };
+    return { resource, selection: limited(resource.scheme, whereOf(options), visible) };
+  }
+
   async function list<T>(
     type: ModelType<T>,
     options?: ListOptions,
     page?: { page: number; size: number; sort: Sort },
   ): Promise<ListResult<T>> {
-    const { resource, decision } = await open(type, 'list');
+    const { resource, selection } = await openList(type, options);
     const request = {
-      where: whereOf(options),
+      ...selection,
       sort: sortTerms(page?.sort ?? [], indexNames(resource)),
       page: page?.page ?? 1,
       size: page?.size ?? defaultSize,
     };
-    const { total, items } = await resource.list({ ...request, names: decision.names });
+    const { total, items } = await resource.list(request);
     return { ...pageFlags(request.page, request.size, total), items: items.map((bytes) => parse<T>(bytes)) };
   }
 
   async function names(type: ModelType, options?: ListOptions, sort?: Sort): Promise<string[]> {
-    const { resource, decision } = await open(type, 'list');
-    return resource.names({
-      where: whereOf(options),
-      sort: sortTerms(sort ?? [], indexNames(resource)),
-      names: decision.names,
-    });
+    const { resource, selection } = await openList(type, options);
+    return resource.names({ ...selection, sort: sortTerms(sort ?? [], indexNames(resource)) });
   }
 
   return {
     async get<T>(type: ModelType<T>, name: string): Promise<T> {
-      const { resource } = await open(type, 'get', name);
+      const { resource } = await open(type, 'get', partsOf(name));
       return objectOf<T>((await resource.get(name)).stored);
     },
 
@@ -128,13 +136,11 @@ export function createLocalClient(dependencies: LocalClientDependencies): Extens
     list,
 
     async *listAll<T>(type: ModelType<T>, options?: ListOptions, sort?: Sort): AsyncGenerator<T> {
-      const { resource, decision } = await open(type, 'list');
-      const selection = {
-        where: whereOf(options),
+      const { resource, selection } = await openList(type, options);
+      const { objects, close } = await resource.export({
+        ...selection,
         sort: sortTerms(sort ?? [], indexNames(resource)),
-        names: decision.names,
-      };
-      const { objects, close } = await resource.export(selection);
+      });
       try {
         for await (const portion of objects) for (const { bytes } of portion) yield parse<T>(bytes);
       } finally {
@@ -145,26 +151,26 @@ export function createLocalClient(dependencies: LocalClientDependencies): Extens
     listNames: names,
 
     async count(type: ModelType, options?: ListOptions): Promise<number> {
-      const { resource, decision } = await open(type, 'list');
-      return resource.count({ where: whereOf(options), names: decision.names });
+      const { resource, selection } = await openList(type, options);
+      return resource.count(selection);
     },
 
     async create<T>(type: ModelType<T>, object: unknown): Promise<T> {
-      const name = nameOf(object);
-      const { resource } = await open(type, 'create', name);
+      const { resource } = await open(type, 'create', placeOf(object));
       return written<T>(resource, await resource.create(plain(object), writeOptions()));
     },
 
     async update<T>(type: ModelType<T>, object: T): Promise<T> {
-      const name = nameOf(object) ?? '';
-      const { resource } = await open(type, 'update', name);
-      return written<T>(resource, await resource.update(name, plain(object), writeOptions()));
+      const place = placeOf(object);
+      const { resource } = await open(type, 'update', place);
+      return written<T>(resource, await resource.update(fullName(place), plain(object), writeOptions()));
     },
 
     async updateStatus<T>(type: ModelType<T>, object: T): Promise<T> {
-      const name = nameOf(object) ?? '';
+      const place = placeOf(object);
+      const name = fullName(place);
       const hasRoute = registry.schemeOf(type).subresources.status;
-      const { resource } = await open(type, 'update', name, hasRoute ? 'status' : undefined);
+      const { resource } = await open(type, 'update', place, hasRoute ? 'status' : undefined);
       return written<T>(
         resource,
         await resource.update(name, plain(object), { ...writeOptions(), subresource: 'status' }),
@@ -177,13 +183,13 @@ export function createLocalClient(dependencies: LocalClientDependencies): Extens
       patch: object | readonly object[],
       kind: 'merge' | 'json' = Array.isArray(patch) ? 'json' : 'merge',
     ): Promise<T> {
-      const { resource } = await open(type, 'patch', name);
+      const { resource } = await open(type, 'patch', partsOf(name));
       checkPatch(resource, name, patch, mayGet(resource));
       return written<T>(resource, await resource.patch(name, plain(patch), { ...writeOptions(), kind }));
     },
 
     async delete<T>(type: ModelType<T>, name: string, options: { version?: number } = {}): Promise<T> {
-      const { resource } = await open(type, 'delete', name);
+      const { resource } = await open(type, 'delete', partsOf(name));
       return written<T>(resource, await resource.delete(name, { ...writeOptions(), version: options.version }));
     },
 
@@ -191,9 +197,10 @@ export function createLocalClient(dependencies: LocalClientDependencies): Extens
       type: ModelType<T>,
       options: Parameters<ExtensionClient['watch']>[1] = {},
     ): AsyncGenerator<WatchEvent<T>> {
-      const { resource, decision: listed } = await open(type, 'list');
-      const { decision: watched } = await open(type, 'watch');
-      const names = seenNames(listed, watched);
+      const place = placeOfList(options.select);
+      const { resource, decision: listed } = await open(type, 'list', place);
+      const { decision: watched } = await open(type, 'watch', place);
+      const visible = { namespace: place.namespace, names: seenNames(listed, watched) };
       const { since } = options;
       if (since !== undefined && !/^\d+$/.test(since)) {
         throw new KindredError('InvalidParameter', invalidRevision, { params: { value: since }, parameter: 'since' });
@@ -202,9 +209,8 @@ export function createLocalClient(dependencies: LocalClientDependencies): Extens
       const watch = await resources.watches.open(
         resource,
         {
-          where: whereOf(options.select),
+          ...limited(resource.scheme, whereOf(options.select), visible),
           sort: [],
-          names,
           identity: caller.identity.name,
           since: since === undefined ? undefined : Number(since),
           sendInitial: options.sendInitial,
@@ -213,7 +219,7 @@ export function createLocalClient(dependencies: LocalClientDependencies): Extens
       );
       const unfollow = dependencies.unchecked
         ? undefined
-        : followRights({ authorizer, identity: caller.identity, resource, names }, (error) => sink.end(error));
+        : followRights({ authorizer, identity: caller.identity, resource, ...visible }, (error) => sink.end(error));
       const stop = () => sink.close();
       options.signal?.addEventListener('abort', stop);
       try {
@@ -316,7 +322,29 @@ function indexNames({ scheme }: ModelResource): string[] {
 }
 
 function whereOf(options: ListOptions | undefined): Condition {
-  return options?.condition ?? Queries.all();
+  return within(options?.condition ?? Queries.all(), options?.namespace);
+}
+
+/** What an access names of an object. */
+interface Place {
+  readonly namespace?: string;
+  readonly name?: string;
+}
+
+function placeOfList(options: ListOptions | undefined): Place {
+  return options?.namespace === undefined ? {} : { namespace: options.namespace };
+}
+
+function placeOf(object: unknown): Place {
+  const { namespace, name } = (object as Partial<ExtensionObject> | undefined)?.metadata ?? {};
+  return {
+    ...(typeof namespace === 'string' && namespace !== '' && { namespace }),
+    ...(typeof name === 'string' && { name }),
+  };
+}
+
+function fullName({ namespace, name = '' }: Place): string {
+  return fullNameOf(namespace === undefined ? { name } : { namespace, name });
 }
 
 /** As it would come over the wire: members that are undefined go, dates become texts, classes plain objects. */
@@ -327,11 +355,6 @@ function plain(object: unknown): unknown {
     const params = { reason: messageOf(cause) };
     throw new KindredError('Invalid', notJson, { params, errors: [violation('', 'type', notJson, params)], cause });
   }
-}
-
-function nameOf(object: unknown): string | undefined {
-  const name = (object as Partial<ExtensionObject> | undefined)?.metadata?.name;
-  return typeof name === 'string' ? name : undefined;
 }
 
 function parse<T>(bytes: Buffer): T {

@@ -5,7 +5,7 @@
 
 import { KindredError, Violations, violation } from '../errors.ts';
 import { localized } from '../locales/localized.ts';
-import { partsOf } from '../model/names.ts';
+import { partsOf } from '../model/full-name.ts';
 import type { ExtensionObject, Metadata } from '../model/object.ts';
 import { isEqual } from '../schema/json-value.ts';
 

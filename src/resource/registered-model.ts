@@ -1,6 +1,7 @@
 /** A model as it is registered: its scheme and hooks, and with them how the bytes of its objects are read and shown. */
+
+import { partsOf } from '../model/full-name.ts';
 import type { IndexDefinition, IndexEntry } from '../model/index-entry.ts';
-import { partsOf } from '../model/names.ts';
 import type { ExtensionObject, Metadata } from '../model/object.ts';
 import type { Scheme } from '../model/scheme.ts';
 import { storedEntry } from './entries.ts';

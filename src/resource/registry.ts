@@ -2,8 +2,8 @@
 
 import { ifFound, KindredError } from '../errors.ts';
 import { localized } from '../locales/localized.ts';
+import { fullNameOf } from '../model/full-name.ts';
 import type { GroupVersionKind } from '../model/gvk.ts';
-import { fullNameOf } from '../model/names.ts';
 import type { OwnerReference } from '../model/object.ts';
 import type { SchemeRegistry } from '../model/registry.ts';
 import type { Scheme } from '../model/scheme.ts';

@@ -33,8 +33,12 @@ export class Comparison {
     this.#budget = budget;
   }
 
-  /** The first grant of these rules that the holder lacks. @throws TooMuchToCompare */
-  lacks(sets: readonly RuleSet[]): Grant | undefined {
+  /**
+   * The first grant of these rules that the holder lacks.
+   * @param withPaths false: they give resources alone
+   * @throws TooMuchToCompare
+   */
+  lacks(sets: readonly RuleSet[], withPaths = true): Grant | undefined {
     if (this.#holder.some(hasEverything)) return undefined;
     for (const set of sets) {
       // The very role that the holder has.
@@ -42,7 +46,8 @@ export class Comparison {
       for (const { rule } of set.rules) {
         const { apiGroups, resources, resourceNames, verbs, nonResourceURLs } = rule;
         const missing =
-          this.#missing({ verbs, apiGroups, resources, resourceNames }) ?? this.#missing({ verbs, nonResourceURLs });
+          this.#missing({ verbs, apiGroups, resources, resourceNames }) ??
+          (withPaths ? this.#missing({ verbs, nonResourceURLs }) : undefined);
         if (missing) return missing;
       }
     }

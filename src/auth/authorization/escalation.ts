@@ -74,8 +74,15 @@ export function writeChecks(rbac: Rbac, keys: RoleKeys, open: boolean): WriteChe
   }
 
   /** All that the roles give, and no role that does not exist yet or lies too far to be seen, unless the caller has everything anyway. */
-  function mustHaveRoles(caller: Caller, names: readonly string[], as?: { name: string; role: ExtensionObject }): void {
-    const { policy, missing, isCut } = rbac.policyOfRoles(names, as);
+  function mustHaveRoles(
+    caller: Caller,
+    names: readonly string[],
+    {
+      as,
+      namespaces,
+    }: { as?: { name: string; role: ExtensionObject }; namespaces?: readonly string[] | undefined } = {},
+  ): void {
+    const { policy, missing, isCut } = rbac.policyOfRoles(names, as, namespaces);
     mustHave(caller, policy);
     const unknown = missing[0];
     if (unknown === undefined && !isCut) return;
@@ -99,7 +106,7 @@ export function writeChecks(rbac: Rbac, keys: RoleKeys, open: boolean): WriteChe
       const sameRules = was !== undefined && hasSameRules(was, is);
       if (name === superRole && !sameRules) throw new KindredError('Forbidden', texts.superRole);
       if (sameRules && isWithin(is.aggregatesTo, was.aggregatesTo)) return;
-      mustHaveRoles(caller, [name], { name, role: next });
+      mustHaveRoles(caller, [name], { as: { name, role: next } });
     },
 
     binding(caller, before, next) {
@@ -107,8 +114,8 @@ export function writeChecks(rbac: Rbac, keys: RoleKeys, open: boolean): WriteChe
       const was = before && grantsOfBinding(before);
       const is = grantsOfBinding(next);
       if (is.subjects.length === 0) return;
-      if (was && was.role === is.role && isWithin(is.subjects, was.subjects)) return;
-      mustHaveRoles(caller, [is.role]);
+      if (was && was.role === is.role && isWithin(is.subjects, was.subjects) && isNarrower(is, was)) return;
+      mustHaveRoles(caller, [is.role], { namespaces: is.namespaces });
     },
 
     token(caller, before, next) {
@@ -185,12 +192,30 @@ function refused(text: Text, caller: Caller, params: Record<string, string> = {}
   return new KindredError('Forbidden', text, { params: { who: caller.identity.name, ...params } });
 }
 
-function grantsOfBinding(object: ExtensionObject): { role: string; subjects: string[] } {
-  const { roleRef, subjects = [] } = object as ExtensionObject & {
+interface BindingGrants {
+  readonly role: string;
+  readonly subjects: readonly string[];
+  /** Undefined: everywhere. */
+  readonly namespaces: readonly string[] | undefined;
+}
+
+function grantsOfBinding(object: ExtensionObject): BindingGrants {
+  const {
+    roleRef,
+    subjects = [],
+    namespaces,
+  } = object as ExtensionObject & {
     roleRef: { name: string };
     subjects?: readonly { kind: string; name: string }[];
+    namespaces?: readonly string[];
   };
-  return { role: roleRef.name, subjects: subjects.map((one) => `${one.kind}/${one.name}`) };
+  return { role: roleRef.name, subjects: subjects.map((one) => `${one.kind}/${one.name}`), namespaces };
+}
+
+/** Whether the binding holds in no namespace in which it did not hold before. */
+function isNarrower({ namespaces }: BindingGrants, before: BindingGrants): boolean {
+  if (before.namespaces === undefined) return true;
+  return namespaces !== undefined && isWithin(namespaces, before.namespaces);
 }
 
 function isDisabled(user: ExtensionObject): boolean {

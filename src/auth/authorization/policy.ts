@@ -4,6 +4,7 @@
  * decision does not depend on the number of rules.
  */
 import type { Access, Decision } from '../../resource/access.ts';
+import { someNamespace } from '../../resource/access.ts';
 import { Budget, Comparison } from './coverage.ts';
 import type { CompiledRule, Grant, Rule } from './rule.ts';
 import { entriesFor, firstGrant, gives, inWords } from './rule.ts';
@@ -17,6 +18,8 @@ export interface Source {
   readonly via?: Source;
   /** The RoleBinding that gave the first role on the way; none for roles that come with the credential. */
   readonly binding?: string;
+  /** It gives something in these namespaces alone: neither paths nor what belongs to none. */
+  readonly namespaces?: ReadonlySet<string>;
 }
 
 /** A rule with the way on which it came to somebody. */
@@ -26,6 +29,8 @@ export interface SourcedRule {
   readonly roles: readonly string[];
   /** The RoleBinding that gave the first of the roles; none for roles that come with the credential. */
   readonly binding?: string;
+  /** That the RoleBinding is for. */
+  readonly namespaces?: readonly string[];
 }
 
 /** The answer to "why": a decision with the rules that made it. */
@@ -54,13 +59,29 @@ type ResourceAccess = Exclude<Access, { path: string }>;
 /** Asked one after the other about one resource, for the API description and discovery. */
 const usualVerbs = new Set(['get', 'list', 'watch', 'create', 'update', 'patch', 'delete', 'explain', '*']);
 
+interface LastFound {
+  readonly group: string;
+  readonly resource: string;
+  readonly namespace: string | undefined;
+  readonly byVerb: ByVerb;
+}
+
 export class Layer {
+  /** Without a limit to namespaces. */
   readonly #sources: readonly Source[];
+  readonly #limited: readonly Source[];
   /** What was found last, for the usual verbs. */
-  #last: { readonly group: string; readonly resource: string; readonly byVerb: ByVerb } | undefined;
+  #last: LastFound | undefined;
 
   constructor(sources: readonly Source[]) {
-    this.#sources = sources;
+    const { limited = [], others = [] } = Object.groupBy(sources, (one) => (one.namespaces ? 'limited' : 'others'));
+    this.#sources = others;
+    this.#limited = limited;
+  }
+
+  /** Something is given in some namespaces alone. */
+  get isLimited(): boolean {
+    return this.#limited.length > 0;
   }
 
   /** One rule that allows the access for every name, or else all that allow it for some names. */
@@ -82,45 +103,69 @@ export class Layer {
     return [];
   }
 
-  #judge({ verb, group, resource }: ResourceAccess): ByVerb {
-    if (!usualVerbs.has(verb)) return this.#give(group, resource, [verb, '*']);
-    if (this.#last?.group !== group || this.#last.resource !== resource) {
-      this.#last = { group, resource, byVerb: this.#give(group, resource, usualVerbs) };
+  #judge(access: ResourceAccess): ByVerb {
+    const { verb, group, resource } = access;
+    const namespace = this.isLimited ? access.namespace : undefined;
+    const sources = this.#sourcesIn(namespace);
+    if (!usualVerbs.has(verb)) return give(sources, group, resource, [verb, '*']);
+    const last = this.#last;
+    if (last?.group !== group || last.resource !== resource || last.namespace !== namespace) {
+      this.#last = { group, resource, namespace, byVerb: give(sources, group, resource, usualVerbs) };
     }
-    return this.#last.byVerb;
+    return this.#last!.byVerb;
   }
 
-  #give(group: string, resource: string, verbs: Iterable<string>): ByVerb {
-    const byVerb: ByVerb = new Map([...verbs].map((verb) => [verb, []]));
-    const entries = entriesFor(resource);
-    for (const source of this.#sources) {
-      // A rule for some names counts once, whatever entries it has.
-      const known = new Set<CompiledRule>();
-      for (const entry of entries) {
-        for (const rule of source.rules.withResource(entry)) {
-          const { isNamed } = rule;
-          if (!gives(rule.groups, group) || (isNamed && known.has(rule))) continue;
-          if (isNamed) known.add(rule);
-          take(byVerb, rule, source);
-        }
-      }
-    }
-    return byVerb;
+  #sourcesIn(namespace: string | undefined): readonly Source[] {
+    if (namespace === undefined) return this.#sources;
+    const isIn = ({ namespaces }: Source) => namespace === someNamespace || namespaces!.has(namespace);
+    return [...this.#sources, ...this.#limited.filter(isIn)];
   }
 
   /** The first grant of `other` that this layer lacks. @throws TooMuchToCompare */
   lacks(other: Layer, budget: Budget): Grant | undefined {
-    return other === this ? undefined : new Comparison(this.#rules(), budget).lacks(other.#rules());
+    if (other === this) return undefined;
+    const missing = new Comparison(this.#rules(), budget).lacks(other.#rules());
+    if (missing) return missing;
+    for (const namespace of new Set(other.#limited.flatMap(({ namespaces }) => [...namespaces!]))) {
+      const theirs = other.#limited.filter(({ namespaces }) => namespaces!.has(namespace));
+      budget.spend(other.#limited.length + this.#limited.length);
+      const comparison = new Comparison(rulesOf(this.#sourcesIn(namespace)), budget);
+      const lacking = comparison.lacks(rulesOf(theirs), false);
+      if (lacking) return 'path' in lacking ? lacking : { ...lacking, namespace };
+    }
+    return undefined;
   }
 
   firstGrant(): Grant | undefined {
-    const [first] = this.#rules().flatMap((set) => set.rules);
+    const [first] = [...this.#rules(), ...rulesOf(this.#limited)].flatMap((set) => set.rules);
     return first && firstGrant(first.rule);
   }
 
   #rules(): RuleSet[] {
-    return this.#sources.map((source) => source.rules);
+    return rulesOf(this.#sources);
   }
+}
+
+function rulesOf(sources: readonly Source[]): RuleSet[] {
+  return sources.map((source) => source.rules);
+}
+
+function give(sources: readonly Source[], group: string, resource: string, verbs: Iterable<string>): ByVerb {
+  const byVerb: ByVerb = new Map([...verbs].map((verb) => [verb, []]));
+  const entries = entriesFor(resource);
+  for (const source of sources) {
+    // A rule for some names counts once, whatever entries it has.
+    const known = new Set<CompiledRule>();
+    for (const entry of entries) {
+      for (const rule of source.rules.withResource(entry)) {
+        const { isNamed } = rule;
+        if (!gives(rule.groups, group) || (isNamed && known.has(rule))) continue;
+        if (isNamed) known.add(rule);
+        take(byVerb, rule, source);
+      }
+    }
+  }
+  return byVerb;
 }
 
 function take(byVerb: ByVerb, rule: CompiledRule, source: Source): void {
@@ -210,6 +255,7 @@ const shownRules = 20;
 export class Policy {
   readonly layers: readonly Layer[];
   readonly #refusal: string;
+  readonly #isLimited: boolean;
   #answers = new Map<string, Map<string, Map<string, Answer>>>();
   #count = 0;
 
@@ -217,6 +263,7 @@ export class Policy {
   constructor(layers: readonly Layer[], refusal = 'no role allows anything') {
     this.layers = layers;
     this.#refusal = refusal;
+    this.#isLimited = layers.some((layer) => layer.isLimited);
   }
 
   decide(access: Access): Decision {
@@ -254,7 +301,9 @@ export class Policy {
   #answer(access: Access): Answer {
     const first = 'path' in access ? '\0path' : access.group;
     const second = 'path' in access ? access.path : access.resource;
-    const known = this.#answers.get(first)?.get(second)?.get(access.verb);
+    const namespace = this.#isLimited && !('path' in access) ? access.namespace : undefined;
+    const third = namespace === undefined ? access.verb : `${access.verb} ${namespace}`;
+    const known = this.#answers.get(first)?.get(second)?.get(third);
     if (known) return known;
     const answer = this.#work(access);
     if (this.#count >= rememberedAnswers) {
@@ -263,7 +312,7 @@ export class Policy {
     }
     this.#count++;
     const seconds = getOrMake(this.#answers, first);
-    getOrMake(seconds, second).set(access.verb, answer);
+    getOrMake(seconds, second).set(third, answer);
     return answer;
   }
 
@@ -288,8 +337,13 @@ function getOrMake<V>(map: Map<string, Map<string, V>>, key: string): Map<string
 }
 
 function sourced({ rule: { rule }, source }: Found): SourcedRule {
-  const { binding } = source;
-  return { rule, roles: wayTo(source), ...(binding !== undefined && { binding }) };
+  const { binding, namespaces } = source;
+  return {
+    rule,
+    roles: wayTo(source),
+    ...(binding !== undefined && { binding }),
+    ...(namespaces && { namespaces: [...namespaces].sort() }),
+  };
 }
 
 function wayTo(source: Source): string[] {

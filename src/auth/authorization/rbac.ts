@@ -41,6 +41,8 @@ export interface RbacDependencies {
 
 interface BindingRecord {
   readonly role: string;
+  /** In which it gives the role; none: everywhere. */
+  readonly namespaces?: readonly string[];
   /** By `subjectKey`: store revision at which the subject got this role here; 0 for what was there at the start. */
   readonly subjects: ReadonlyMap<string, number>;
 }
@@ -142,14 +144,16 @@ export class Rbac implements Authorizer {
   }
 
   /**
-   * What roles give with all that comes through dependencies and aggregation. `as` is a role as it would be after a write.
+   * What roles give with all that comes through dependencies and aggregation, in these namespaces or everywhere. `as` is a role
+   * as it would be after a write.
    * `missing`: roles named on the way that do not exist. `isCut`: there is more than is followed.
    */
   policyOfRoles(
     names: readonly string[],
     as?: { name: string; role: ExtensionObject },
+    namespaces?: readonly string[],
   ): { policy: Policy; missing: readonly string[]; isCut: boolean } {
-    const roots = names.map((name) => ({ name }));
+    const roots = names.map((name) => ({ name, ...(namespaces && { namespaces }) }));
     const override = as && { name: as.name, record: this.roleRecord(as.role) };
     const { sources, missing, isCut } = this.#roles.reach(roots, override);
     return { policy: new Policy([new Layer(sources)]), missing, isCut };
@@ -171,11 +175,12 @@ export class Rbac implements Authorizer {
     return since !== undefined && since <= revision;
   }
 
-  /** Users and plugins whom a role is bound to directly. */
+  /** Users and plugins whom a role is bound to directly, everywhere. */
   holders(role: string): string[] {
     const holders = new Set<string>();
     for (const binding of this.#bindings.values()) {
-      if (binding.role === role) for (const subject of binding.subjects.keys()) holders.add(subject);
+      if (binding.role === role && !binding.namespaces)
+        for (const subject of binding.subjects.keys()) holders.add(subject);
     }
     return [...holders].sort();
   }
@@ -320,15 +325,15 @@ export class Rbac implements Authorizer {
     return layer;
   }
 
-  #boundTo(kind: SubjectKind, name: string): { name: string; binding: string }[] {
+  #boundTo(kind: SubjectKind, name: string): (Root & { binding: string })[] {
     const departed = kind === 'User' ? this.#departed.get(name) : undefined;
-    const found: { name: string; binding: string }[] = [];
+    const found: (Root & { binding: string })[] = [];
     const subject = subjectKey(kind, name);
     for (const binding of this.#bySubject.get(subject) ?? []) {
       const record = this.#bindings.get(binding)!;
       // What was bound to a deleted user does not come back to life with a new user of the same name.
       if (departed === undefined || record.subjects.get(subject)! > departed)
-        found.push({ name: record.role, binding });
+        found.push({ name: record.role, binding, ...(record.namespaces && { namespaces: record.namespaces }) });
     }
     return found;
   }
@@ -393,18 +398,28 @@ export const earlierAuthenticatedRules: readonly Rule[] = [
 
 /** A subject that had this role here before keeps its revision: touching a binding does not renew it. */
 function bindingRecord(object: ExtensionObject, revision: number, before: BindingRecord | undefined): BindingRecord {
-  const { roleRef, subjects = [] } = object as ExtensionObject & {
+  const {
+    roleRef,
+    subjects = [],
+    namespaces,
+  } = object as ExtensionObject & {
     roleRef: { name: string };
     subjects?: readonly { kind: SubjectKind; name: string }[];
+    namespaces?: readonly string[];
   };
   const known = before?.role === roleRef.name ? before.subjects : undefined;
   const keys = subjects.map((one) => subjectKey(one.kind, one.name));
-  return { role: roleRef.name, subjects: new Map(keys.map((key) => [key, known?.get(key) ?? revision])) };
+  return {
+    role: roleRef.name,
+    ...(namespaces && { namespaces }),
+    subjects: new Map(keys.map((key) => [key, known?.get(key) ?? revision])),
+  };
 }
 
 function sameGrants(a: BindingRecord, b: BindingRecord): boolean {
   return (
     a.role === b.role &&
+    JSON.stringify(a.namespaces) === JSON.stringify(b.namespaces) &&
     a.subjects.size === b.subjects.size &&
     [...b.subjects.keys()].every((key) => a.subjects.has(key))
   );

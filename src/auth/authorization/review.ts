@@ -7,6 +7,7 @@ import { isRecord } from '../../model/object.ts';
 import type { SchemeRegistry } from '../../model/registry.ts';
 import type { Scheme } from '../../model/scheme.ts';
 import type { Access, Identity } from '../../resource/access.ts';
+import { someNamespace } from '../../resource/access.ts';
 import type { Principal } from '../authentication/identity.ts';
 import { anonymous, forbidden } from '../authentication/identity.ts';
 import type { SourcedRule } from './policy.ts';
@@ -20,6 +21,8 @@ export interface ReviewRequest {
   readonly group?: string;
   /** Plural, with `/status` or another sub-resource behind it. */
   readonly resource?: string;
+  /** Of an object, or of a list; none: all of them. */
+  readonly namespace?: string;
   readonly name?: string;
   /** Instead of a resource. */
   readonly path?: string;
@@ -49,7 +52,7 @@ const texts = {
 /** Questions of one request. */
 const mostReviews = 100;
 
-const members = ['verb', 'type', 'group', 'resource', 'name', 'path', 'user'] as const;
+const members = ['verb', 'type', 'group', 'resource', 'namespace', 'name', 'path', 'user'] as const;
 
 /** One question, or `{ reviews: [...] }` with several. @throws Invalid */
 export function parseReviews(body: unknown): ReviewRequest | readonly ReviewRequest[] {
@@ -119,9 +122,12 @@ function somebody(rbac: Rbac, user: string): Principal {
 const verbs = ['get', 'list', 'watch', 'create', 'update', 'patch', 'delete'];
 
 /** Whether the caller may do what they ask about, or anything by which discovery shows them the type. */
-function mayUse(rbac: Rbac, caller: Identity, { groupVersionKind: { group }, plural }: Scheme, asked: Access): boolean {
+function mayUse(rbac: Rbac, caller: Identity, scheme: Scheme, asked: Access): boolean {
+  const { plural, groupVersionKind, isNamespaced } = scheme;
+  const { group } = groupVersionKind;
+  const where = isNamespaced ? { namespace: someNamespace } : {};
   const accesses = [plural, `${plural}/status`].flatMap((resource) =>
-    verbs.map((verb): Access => ({ verb, group, resource })),
+    verbs.map((verb): Access => ({ verb, group, resource, ...where })),
   );
   return [asked, ...accesses].some((access) => rbac.decide(caller, access).allowed);
 }
@@ -133,15 +139,16 @@ function accessOf(
   at: string,
   isUsable: (scheme: Scheme, access: Access) => boolean,
 ): Access | undefined {
-  const { verb, type, group, resource, name, path } = request;
+  const { verb, type, group, resource, namespace, name, path } = request;
   if (path !== undefined) return { verb, path };
-  if (resource !== undefined) return { verb, group: group ?? '', resource, ...(name !== undefined && { name }) };
+  const place = { ...(namespace && { namespace }), ...(name !== undefined && { name }) };
+  if (resource !== undefined) return { verb, group: group ?? '', resource, ...place };
   const [plainType, ...sub] = type!.split('/');
   const accessTo = ({ plural, groupVersionKind }: Scheme): Access => ({
     verb,
     group: groupVersionKind.group,
     resource: [plural, ...sub].join('/'),
-    ...(name !== undefined && { name }),
+    ...place,
   });
   const known = registry.schemes().filter((scheme) => {
     const gvk = scheme.groupVersionKind;

@@ -9,6 +9,14 @@ export interface Root {
   readonly name: string;
   /** The RoleBinding that gives it. */
   readonly binding?: string;
+  /** In which it gives it; none: everywhere. */
+  readonly namespaces?: readonly string[];
+}
+
+/** What was followed and counted already for one identity. */
+interface Spent {
+  links: number;
+  entries: number;
 }
 
 export interface Reached {
@@ -50,23 +58,43 @@ export class RoleGraph {
 
   /** These roles and all that is reached from them, each once, so rings do no harm. @param as a role as it would be after a write */
   reach(roots: readonly Root[], as?: { readonly name: string; readonly record: RoleRecord }): Reached {
+    const spent: Spent = { links: 0, entries: 0 };
+    // A role that is given in some namespaces may be given elsewhere too, or with all that it leads to everywhere.
+    const byNamespaces = Map.groupBy(roots, ({ namespaces }) => namespaces && JSON.stringify([...namespaces].sort()));
+    const all = [...byNamespaces.values()].map((group) => {
+      const found = this.#reach(group, as, spent);
+      const { namespaces } = group[0]!;
+      if (!namespaces) return found;
+      const limit = new Set(namespaces);
+      return { ...found, sources: found.sources.map((source) => ({ ...source, namespaces: limit })) };
+    });
+    return {
+      sources: all.flatMap(({ sources }) => sources),
+      missing: all.flatMap(({ missing }) => missing),
+      isCut: all.some(({ isCut }) => isCut),
+    };
+  }
+
+  #reach(
+    roots: readonly Root[],
+    as: { readonly name: string; readonly record: RoleRecord } | undefined,
+    spent: Spent,
+  ): Reached {
     const reached = new Map<string, Source>();
     const missing: string[] = [];
     const aggregated = new Set(as?.record.aggregatesTo);
     const recordOf = (role: string) => (as?.name === role ? as.record : this.#roles.get(role));
-    let entries = 0;
     let isCut = false;
     const take = (role: string, way: Pick<Source, 'binding' | 'via'>): void => {
       if (reached.has(role)) return;
       const rules = role === superRole ? everything : recordOf(role)?.rules;
       if (!rules) missing.push(role);
-      const isTooMuch = rules !== undefined && rules !== everything && entries + rules.size > entriesLimit;
+      const isTooMuch = rules !== undefined && rules !== everything && spent.entries + rules.size > entriesLimit;
       if (isTooMuch) isCut = true;
-      else entries += rules?.size ?? 0;
+      else spent.entries += rules?.size ?? 0;
       reached.set(role, { role, rules: isTooMuch ? noRules : (rules ?? noRules), ...way });
     };
     for (const { name, binding } of roots) take(name, { binding });
-    let links = 0;
     // The loop goes on to what is reached meanwhile.
     for (const [role, source] of reached) {
       if (role === superRole) continue;
@@ -75,7 +103,7 @@ export class RoleGraph {
       if (aggregated.has(role)) further.push([as!.name]);
       for (const list of further) {
         for (const name of list) {
-          if (++links > linksLimit) return { sources: withRules(reached), missing, isCut: true };
+          if (++spent.links > linksLimit) return { sources: withRules(reached), missing, isCut: true };
           take(name, way);
         }
       }

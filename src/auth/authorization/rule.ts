@@ -13,7 +13,13 @@ export interface Rule {
 
 /** The smallest things that a rule allows; wildcards stay wildcards. */
 export type Grant =
-  | { readonly verb: string; readonly group: string; readonly resource: string; readonly name?: string }
+  | {
+      readonly verb: string;
+      readonly group: string;
+      readonly resource: string;
+      readonly namespace?: string;
+      readonly name?: string;
+    }
   | { readonly verb: string; readonly path: string };
 
 /** A rule made ready for questions. */
@@ -105,5 +111,6 @@ export function gives(list: ReadonlySet<string>, value: string): boolean {
 export function inWords(access: Access | Grant): string {
   if ('path' in access) return `${access.verb} ${access.path}`;
   const name = access.name === undefined ? '' : ` "${access.name}"`;
-  return `${access.verb} ${access.resource}${access.group === '' ? '' : `.${access.group}`}${name}`;
+  const namespace = access.namespace === undefined ? '' : ` in the namespace "${access.namespace}"`;
+  return `${access.verb} ${access.resource}${access.group === '' ? '' : `.${access.group}`}${name}${namespace}`;
 }

@@ -1,5 +1,6 @@
 /** Bulk creation: one object a line in, one line out each, in order, streamed both ways, not atomic (docs/reference/api.md). */
 import type { KindredError } from '../../errors.ts';
+import { partsOf } from '../../model/full-name.ts';
 import type { Answer } from '../../resource/writer.ts';
 import type { Line } from '../server/body.ts';
 import { LineSplitter } from '../server/body.ts';
@@ -144,7 +145,7 @@ class Bulk {
       onHanded();
     };
     work.then(
-      ({ stored }) => answered(`${JSON.stringify({ status: 201, name: stored.name, version: 0 })}\n`),
+      ({ stored }) => answered(`${JSON.stringify({ status: 201, name: partsOf(stored.name).name, version: 0 })}\n`),
       (error: unknown) => {
         const known = asKindredError(error);
         // Who sends again what was cut off meets all the names that the first attempt left.

@@ -2,6 +2,7 @@
 import type { SchemeRegistry } from '../../model/registry.ts';
 import type { Scheme } from '../../model/scheme.ts';
 import type { MayUse } from '../../resource/access.ts';
+import { someNamespace } from '../../resource/access.ts';
 import { places, routesOf } from './routes.ts';
 
 export interface ApiGroup {
@@ -15,6 +16,9 @@ interface ApiResource {
   name: string;
   singularName: string;
   kind: string;
+  /** Absent: its objects belong to no namespace. */
+  namespaced?: true;
+  shortNames?: readonly string[];
   verbs: string[];
 }
 
@@ -75,13 +79,22 @@ function resourcesOf(
 
 function resources(scheme: Scheme, mayUse: MayUse): ApiResource[] {
   const { group, kind } = scheme.groupVersionKind;
+  const { isNamespaced, shortNames } = scheme;
+  const where = isNamespaced ? { namespace: someNamespace } : {};
   const found = new Map<string, ApiResource>();
   for (const route of routesOf(scheme)) {
     const name = `${scheme.plural}${places[route.at].resource}`;
-    const resource = found.get(name) ?? { name, singularName: scheme.singular, kind, verbs: [] };
+    const resource = found.get(name) ?? {
+      name,
+      singularName: scheme.singular,
+      kind,
+      ...(isNamespaced && { namespaced: true as const }),
+      ...(shortNames.length > 0 && route.at !== 'status' && { shortNames }),
+      verbs: [],
+    };
     found.set(name, resource);
     for (const verb of 'streamed' in route ? [route.verb, route.streamed] : [route.verb]) {
-      if (mayUse({ verb, group, resource: name })) resource.verbs.push(verb);
+      if (mayUse({ verb, group, resource: name, ...where })) resource.verbs.push(verb);
     }
   }
   return [...found.values()].filter((one) => one.verbs.length > 0);

@@ -1,13 +1,16 @@
 /** `/v3/models`, `/v3/models/<type>`: what the registered models are, for those who may read their objects (docs/reference/console.md). */
 import type { Field } from '../../indexes/field.ts';
-import { fieldsOf } from '../../indexes/field.ts';
+import { fieldsOf, fullNameField } from '../../indexes/field.ts';
 import type { Column, Scale } from '../../model/attributes.ts';
+import { partsOf } from '../../model/full-name.ts';
+import { namespacedIndexes } from '../../model/index-spec.ts';
 import type { KeyCodec } from '../../model/key.ts';
 import type { Presentation } from '../../model/presentation.ts';
 import type { SchemeRegistry } from '../../model/registry.ts';
 import type { Scheme } from '../../model/scheme.ts';
 import { typeNameOf } from '../../model/scheme.ts';
 import type { Access, Decision } from '../../resource/access.ts';
+import { someNamespace } from '../../resource/access.ts';
 import type { Problem } from '../../resource/memory.ts';
 import type { ResourceRegistry } from '../../resource/registry.ts';
 import { routesOf } from './routes.ts';
@@ -87,7 +90,8 @@ function summaryOf({ registry, resources, decide }: ModelsDependencies, scheme: 
   const { shortNames, categories, columns } = scheme;
   const { group, version } = groupVersionKind;
   const may = (verb: string): Decision => decide({ verb, group, resource: plural });
-  const verbs = verbsOf(scheme).filter((verb) => may(verb).allowed);
+  const where = scheme.isNamespaced ? { namespace: someNamespace } : {};
+  const verbs = verbsOf(scheme).filter((verb) => decide({ verb, group, resource: plural, ...where }).allowed);
   const resource = resources.find(group, version, plural);
   if (!resource || !(verbs.includes('get') || verbs.includes('list'))) return undefined;
   const list = may('list');
@@ -100,7 +104,7 @@ function summaryOf({ registry, resources, decide }: ModelsDependencies, scheme: 
     ...(plugin && { plugin }),
     state,
     progress,
-    problems: list.allowed ? problems.filter(({ name }) => list.names?.has(name) ?? true) : [],
+    problems: list.allowed ? problems.filter(({ name }) => list.names?.has(partsOf(name).name) ?? true) : [],
     ...(list.allowed && !list.names && { objects: resource.size }),
     verbs,
     subresources,
@@ -140,7 +144,8 @@ const labels: IndexDescription = {
 
 function indexesOf(scheme: Scheme): IndexDescription[] {
   const declared = new Map(scheme.indexes.map((one) => [one.name, one]));
-  const described = fieldsOf(scheme.indexes).map((field: Field): IndexDescription => {
+  const fields = fieldsOf(scheme.indexes).filter(({ name }) => name !== fullNameField);
+  const described = fields.map((field: Field): IndexDescription => {
     const { name, codec, multi, unique, order } = field;
     const own = declared.get(name);
     const nullable = own ? own.nullable : name === 'metadata.deletionTimestamp';
@@ -152,7 +157,7 @@ function indexesOf(scheme: Scheme): IndexDescription[] {
       nullable,
       order,
       operators: operatorsOf(codec.type),
-      builtIn: !own,
+      builtIn: !own || namespacedIndexes.includes(own),
     };
   });
   return [...described.filter(({ builtIn }) => builtIn), labels, ...described.filter(({ builtIn }) => !builtIn)];

@@ -2,15 +2,18 @@
 import { LRUCache } from 'lru-cache';
 import { KindredError } from '../../errors.ts';
 import { localized } from '../../locales/localized.ts';
+import { partsOf } from '../../model/full-name.ts';
 import type { SchemeRegistry } from '../../model/registry.ts';
 import type { ListParameters } from '../../query/list-parameters.ts';
 import { parseListParameters } from '../../query/list-parameters.ts';
 import type { Access, Authorizer } from '../../resource/access.ts';
+import { someNamespace } from '../../resource/access.ts';
 import { etagOf, matchesEtag, parseEtags } from '../../resource/etag.ts';
 import { answered, checkPatch } from '../../resource/hidden.ts';
 import type { Stored } from '../../resource/registered-model.ts';
 import type { ResourceRegistry } from '../../resource/registry.ts';
 import type { ModelResource, Page } from '../../resource/resource.ts';
+import { limited, within } from '../../resource/visible.ts';
 import { sameNames, seenNames } from '../../resource/watch/rights.ts';
 import type { Answer } from '../../resource/writer.ts';
 import { andThen } from '../../runtime/and-then.ts';
@@ -45,14 +48,16 @@ import { Envelope } from './envelope.ts';
 import { exportObjects } from './export.ts';
 import { PageCache } from './page-cache.ts';
 import type { Place } from './routes.ts';
-import { collectionPath, places, verbOf, verbs } from './routes.ts';
+import { collectionPath, methodsOverNamespaces, places, verbOf, verbs } from './routes.ts';
 
 /** A list request with `watch=true`, authorised for list and watch. The watch answers the exchange, and calls its `finish` at the end. */
 export interface WatchContext {
   readonly exchange: Exchange;
   readonly resource: ModelResource;
   readonly parameters: ListParameters;
-  /** Only these objects are seen. */
+  /** The objects of this one alone; the parameters say so already. Undefined: all. */
+  readonly namespace: string | undefined;
+  /** Only objects of these names are seen. */
   readonly names: ReadonlySet<string> | undefined;
 }
 
@@ -76,6 +81,8 @@ interface ModelRoutes {
   readonly group: string;
   readonly plural: string;
   readonly templates: Readonly<Record<Place, string>>;
+  /** Of a namespaced model: the template of the collection of one namespace. */
+  readonly namespaced: string | undefined;
   readonly hasStatus: boolean;
   readonly lists: LRUCache<string, ListParameters>;
 }
@@ -84,6 +91,8 @@ interface ModelRoutes {
 export interface ResourceTarget {
   readonly model: ModelRoutes;
   readonly at: Place;
+  /** Undefined for all of them, and for models that know none. */
+  readonly namespace?: string;
   /** Undefined for the collection. */
   readonly name: string | undefined;
 }
@@ -143,47 +152,77 @@ export class ResourceRoutes {
     }
     const base = path.slice(0, end);
     let model = this.#byBase.get(base);
-    if (!model) {
-      model = this.#modelOf(base.split('/').slice(1), plural);
+    if (model === undefined || model.plural === 'namespaces') {
+      const found = base.endsWith('/namespaces') ? this.#findNamespaced(path, base, end) : undefined;
+      if (found) return found;
+      model ??= this.#modelOf(base.split('/').slice(1), plural);
       if (!model) return undefined;
     }
     if (end === path.length) return { model, at: 'collection', name: undefined };
+    if (model.namespaced !== undefined) return undefined;
     const next = path.indexOf('/', end + 1);
     if (next < 0) return target(model, path.slice(end + 1), undefined);
     return target(model, path.slice(end + 1, next), path.slice(next + 1));
   }
 
+  /** `<base>/<namespace>/<plural>[/<name>[/status]]` */
+  #findNamespaced(path: string, base: string, end: number): ResourceTarget | undefined {
+    const [namespace = '', plural = '', name, ...rest] = path.slice(end + 1).split('/');
+    return this.#inNamespace([...base.split('/').slice(1, -1), plural], namespace, name, rest);
+  }
+
+  /** @param segments those of the collection of all namespaces */
+  #inNamespace(
+    segments: readonly string[],
+    namespace: string,
+    name: string | undefined,
+    rest: readonly string[],
+  ): ResourceTarget | undefined {
+    if (namespace === '' || namespace === someNamespace || segments.at(-1) === '') return undefined;
+    const model = this.#modelOf(segments, segments.length - 1);
+    if (model?.namespaced === undefined) return undefined;
+    if (name === undefined) return { model, at: 'collection', namespace, name };
+    const found = target(model, name, rest.length > 0 ? rest.join('/') : undefined);
+    return found && { ...found, namespace };
+  }
+
   /** What the authoriser is asked; for a list see `serve`. */
-  access(method: string, { model, at, name }: ResourceTarget): Access {
+  access(method: string, { model, at, namespace, name }: ResourceTarget): Access {
     const resource = `${model.plural}${places[at].resource}`;
     const verb = verbOf(method, name !== undefined);
+    if (namespace !== undefined)
+      return { verb, group: model.group, resource, namespace, ...(name !== undefined && { name }) };
     return name === undefined ? { verb, group: model.group, resource } : { verb, group: model.group, resource, name };
   }
 
   /** Template of the route, for metrics. */
-  template({ model, at }: ResourceTarget): string {
-    return model.templates[at];
+  template({ model, at, namespace }: ResourceTarget): string {
+    return at === 'collection' && namespace !== undefined ? model.namespaced! : model.templates[at];
   }
 
   /** Authorises and answers. Throws (or rejects with) what becomes the problem document. */
   serve(exchange: Exchange, found: ResourceTarget): MaybePromise<void> {
     const { method } = exchange;
-    const { model, at, name } = found;
+    const { model, at, namespace } = found;
     const verb = verbs[at].get(method);
-    if (verb === 'list') return this.#list(exchange, model);
+    if (verb === 'list') return this.#list(exchange, model, namespace);
     authorise(this.#dependencies.authorizer, exchange, this.access(method, found));
     this.#dependencies.registry.assertOpen(model.resource.scheme);
     if (at === 'status' && !model.hasStatus) throw noRoute(exchange.path);
-    if (!verb) throw methodNotAllowed(method, exchange.path, [...verbs[at].keys()]);
+    const isOverNamespaces = model.namespaced !== undefined && namespace === undefined;
+    if (!verb || isOverNamespaces) {
+      throw methodNotAllowed(method, exchange.path, isOverNamespaces ? methodsOverNamespaces : [...verbs[at].keys()]);
+    }
+    const name = namespace === undefined ? found.name : `${namespace}/${found.name}`;
     if (verb === 'get') {
       if (exchange.query !== '') refuseParameters(exchange.query);
-      return andThen(model.resource.get(name!), (found) => sendRead(exchange, model.resource, found));
+      return andThen(model.resource.get(name!), (read) => sendRead(exchange, model.resource, read));
     }
     const dryRun = exchange.query !== '' && isDryRun(exchange.query);
     model.resource.assertReady();
     switch (verb) {
       case 'create':
-        return this.#create(exchange, model, dryRun);
+        return this.#create(exchange, model, namespace, dryRun);
       case 'update':
         return this.#update(exchange, model, name!, howWritten(at, dryRun));
       case 'patch':
@@ -197,9 +236,15 @@ export class ResourceRoutes {
 
   #findDecoded(segments: readonly string[], plural: number): ResourceTarget | undefined {
     if (segments.length <= plural) return undefined;
+    if (segments[plural] === 'namespaces' && segments.length > plural + 2) {
+      const [namespace, inner, name, ...rest] = segments.slice(plural + 1);
+      const found = this.#inNamespace([...segments.slice(0, plural), inner!], namespace!, name, rest);
+      if (found) return found;
+    }
     const model = this.#modelOf(segments, plural);
     if (!model) return undefined;
     const [name, ...rest] = segments.slice(plural + 1);
+    if (name !== undefined && model.namespaced !== undefined) return undefined;
     return name === undefined
       ? { model, at: 'collection', name }
       : target(model, name, rest.length > 0 ? rest.join('/') : undefined);
@@ -218,15 +263,18 @@ export class ResourceRoutes {
     const base = collectionPath(group, version, plural);
     const known = this.#byBase.get(base);
     if (known) return known;
+    const { isNamespaced } = resource.scheme;
+    const inner = isNamespaced ? collectionPath(group, version, plural, '{namespace}') : base;
     const model: ModelRoutes = {
       resource,
       group,
       plural,
       templates: {
         collection: base,
-        object: `${base}${places.object.path}`,
-        status: `${base}${places.status.path}`,
+        object: `${inner}${places.object.path}`,
+        status: `${inner}${places.status.path}`,
       },
+      namespaced: isNamespaced ? inner : undefined,
       hasStatus: resource.scheme.subresources.status,
       lists: new LRUCache({ max: keptLists }),
     };
@@ -236,12 +284,13 @@ export class ResourceRoutes {
 
   // ── reads ──────────────────────────────────────────────────────────────────────────────────────────────
 
-  #list(exchange: Exchange, model: ModelRoutes): MaybePromise<void> {
+  #list(exchange: Exchange, model: ModelRoutes, namespace: string | undefined): MaybePromise<void> {
+    const access = (verb: string) => listAccess(model, verb, namespace);
     let parameters: ListParameters;
     try {
-      parameters = this.#parameters(model, exchange.query);
+      parameters = this.#parameters(model, exchange.query, namespace);
     } catch (error) {
-      authorise(this.#dependencies.authorizer, exchange, listAccess(model, 'list'));
+      authorise(this.#dependencies.authorizer, exchange, access('list'));
       throw error;
     }
     const { others, explain } = parameters;
@@ -249,10 +298,10 @@ export class ResourceRoutes {
     const decision = authorise(
       this.#dependencies.authorizer,
       exchange,
-      listAccess(model, explain && !watching ? 'explain' : 'list'),
+      access(explain && !watching ? 'explain' : 'list'),
     );
     const names = watching
-      ? seenNames(decision, authorise(this.#dependencies.authorizer, exchange, listAccess(model, 'watch')))
+      ? seenNames(decision, authorise(this.#dependencies.authorizer, exchange, access('watch')))
       : decision.names;
     const { resource } = model;
     this.#dependencies.registry.assertOpen(resource.scheme);
@@ -260,10 +309,10 @@ export class ResourceRoutes {
     if (watching && this.#dependencies.watch) {
       exchange.assertRoom();
       if (explain) throw conflictingParameters('explain', 'watch');
-      return this.#dependencies.watch({ exchange, resource, parameters, names });
+      return this.#dependencies.watch({ exchange, resource, parameters, namespace, names });
     }
-    const { where, sort, page, size } = parameters;
-    const selection = { where, sort, ...(names && { names }) };
+    const { sort, page, size } = parameters;
+    const selection = { ...limited(resource.scheme, parameters.where, { namespace, names }), sort };
     const request = { ...selection, page, size };
     if (explain) {
       return andThen(resource.explain(request), (plan) => {
@@ -275,7 +324,7 @@ export class ResourceRoutes {
     if (accept?.includes('ndjson') && preferredType(accept, [json, ndjson]) === ndjson) {
       if (parameters.paged) throw notForExport(/(?:^|&)page=/.test(exchange.query) ? 'page' : 'size');
       const assertAllowed = () => {
-        const decision = authorise(this.#dependencies.authorizer, exchange, listAccess(model, 'list'));
+        const decision = authorise(this.#dependencies.authorizer, exchange, access('list'));
         if (!sameNames(decision.names, names)) throw rightsChanged();
       };
       return exportObjects(exchange, resource, selection, assertAllowed, this.#dependencies.limits);
@@ -321,35 +370,40 @@ export class ResourceRoutes {
     exchange.send(200, headers, envelope.write(buffer), () => this.#buffers.give(buffer));
   }
 
-  #parameters(model: ModelRoutes, query: string): ListParameters {
-    const kept = model.lists.get(query);
+  #parameters(model: ModelRoutes, query: string, namespace: string | undefined): ListParameters {
+    const key = namespace === undefined ? query : `${namespace}?${query}`;
+    const kept = model.lists.get(key);
     if (kept) return kept;
     const indexes = model.resource.fieldNames;
-    const parameters = parseListParameters(query, { maxSize: this.#dependencies.maxListSize, indexes });
-    if (query.length <= keptListLength) model.lists.set(query, parameters);
+    const parsed = parseListParameters(query, { maxSize: this.#dependencies.maxListSize, indexes });
+    const parameters = namespace === undefined ? parsed : { ...parsed, where: within(parsed.where, namespace) };
+    if (key.length <= keptListLength) model.lists.set(key, parameters);
     return parameters;
   }
 
   // ── writes ─────────────────────────────────────────────────────────────────────────────────────────────
 
-  async #create(exchange: Exchange, model: ModelRoutes, dryRun: boolean): Promise<void> {
+  async #create(exchange: Exchange, model: ModelRoutes, namespace: string | undefined, dryRun: boolean): Promise<void> {
     const type = this.#bodyType(exchange, [json, ndjson]);
     const { resource } = model;
     if (type === ndjson) {
-      const access = listAccess(model, 'create');
+      const access = listAccess(model, 'create', namespace);
       const create = (line: Buffer, onHanded: () => void) => {
         // A right that is withdrawn while the lines come in counts at once.
         authorise(this.#dependencies.authorizer, exchange, access);
-        const options = { caller: exchange.caller, onHanded, dryRun };
+        const options = { caller: exchange.caller, onHanded, dryRun, ...(namespace !== undefined && { namespace }) };
         return andThen(this.#parse(line), (object) => resource.create(object, options));
       };
       if (dryRun) exchange.extra.push(...dryRunHeader);
       const { limits, resources } = this.#dependencies;
       return bulkCreate(exchange, resources.feed.applied, { create, limits, gate: this.#gate });
     }
-    const answer = await resource.create(await this.#body(exchange), { caller: exchange.caller, dryRun });
+    const options = { caller: exchange.caller, dryRun, ...(namespace !== undefined && { namespace }) };
+    const answer = await resource.create(await this.#body(exchange), options);
     if (dryRun) return this.#sendWritten(exchange, model, 201, answer, dryRun);
-    const location = `${model.templates.collection}/${encodeURIComponent(answer.stored.name)}`;
+    const { group, version } = resource.scheme.groupVersionKind;
+    const { name } = partsOf(answer.stored.name);
+    const location = `${collectionPath(group, version, model.plural, namespace)}/${encodeURIComponent(name)}`;
     this.#sendWritten(exchange, model, 201, answer, dryRun, ['Location', location]);
   }
 
@@ -376,7 +430,8 @@ export class ResourceRoutes {
 
   #mayGet(exchange: Exchange, { group, plural }: ModelRoutes): (name: string) => boolean {
     const { authorizer } = this.#dependencies;
-    return (name) => authorizer.decide(exchange.identity!, { verb: 'get', group, resource: plural, name }).allowed;
+    return (name) =>
+      authorizer.decide(exchange.identity!, { verb: 'get', group, resource: plural, ...partsOf(name) }).allowed;
   }
 
   #sendWritten(
@@ -434,8 +489,8 @@ function target(model: ModelRoutes, name: string, sub: string | undefined): Reso
   return { model, at: sub === undefined ? 'object' : 'status', name };
 }
 
-function listAccess({ group, plural }: ModelRoutes, verb: string): Access {
-  return { verb, group, resource: plural };
+function listAccess({ group, plural }: ModelRoutes, verb: string, namespace: string | undefined): Access {
+  return namespace === undefined ? { verb, group, resource: plural } : { verb, group, resource: plural, namespace };
 }
 
 /** `watch`, `since` and `sendInitial` as given. */

@@ -64,9 +64,10 @@ export function verbOf(method: string, named: boolean): string {
   return writeVerbs.get(method) ?? method.toLowerCase();
 }
 
-/** Path of a collection. */
-export function collectionPath(group: string, version: string, plural: string): string {
-  return `${group === '' ? '/api' : `/apis/${group}`}/${version}/${plural}`;
+/** Path of a collection: of all objects, or of one namespace. */
+export function collectionPath(group: string, version: string, plural: string, namespace?: string): string {
+  const base = `${group === '' ? '/api' : `/apis/${group}`}/${version}`;
+  return namespace === undefined ? `${base}/${plural}` : `${base}/namespaces/${namespace}/${plural}`;
 }
 
 /** @param suffix tells models of one kind apart */
@@ -74,10 +75,19 @@ export function operationId({ at, verb }: ModelRoute, { groupVersionKind }: Sche
   return `${verb}${groupVersionKind.kind}${at === 'status' ? 'Status' : ''}${suffix}`;
 }
 
+/** Of the list over all namespaces. */
+export function operationIdOfAll(scheme: Scheme, suffix: string): string {
+  return `list${scheme.groupVersionKind.kind}ForAllNamespaces${suffix}`;
+}
+
 /** Those of a model's generated API. */
 export function operationIds(scheme: Scheme, suffix: string): string[] {
-  return routesOf(scheme).map((route) => operationId(route, scheme, suffix));
+  const ids = routesOf(scheme).map((route) => operationId(route, scheme, suffix));
+  return scheme.isNamespaced ? [...ids, operationIdOfAll(scheme, suffix)] : ids;
 }
+
+/** The methods of a collection of several namespaces: an object is created in one. */
+export const methodsOverNamespaces: readonly string[] = ['GET', 'HEAD'];
 
 /**
  * What the authoriser is asked by the path rule `/apis/<group>/<version>/<resource>/{name}/<sub-resource>` (specification,
@@ -103,5 +113,11 @@ export function accessOfPath(method: string, path: string, segments: readonly st
   if ((segments[0] !== 'apis' && !core) || group === undefined || (group === '' && !core) || !version || !resource) {
     return { verb: method === 'HEAD' ? 'get' : method.toLowerCase(), path };
   }
+  const [inner, ...below] = segments.slice(core ? 4 : 5);
+  if (resource === 'namespaces' && name && inner && inner !== 'status')
+    return {
+      ...accessOf(method, [group, version, inner, below[0] ?? '', ...(below[1] ? [below[1]] : [])]),
+      namespace: name,
+    };
   return accessOf(method, [group, version, resource, name ?? '', ...(sub ? [sub] : [])]);
 }

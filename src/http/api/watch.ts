@@ -5,6 +5,7 @@ import { localized } from '../../locales/localized.ts';
 import type { Authorizer } from '../../resource/access.ts';
 import type { AppliedChange } from '../../resource/change.ts';
 import type { Page } from '../../resource/resource.ts';
+import { limited } from '../../resource/visible.ts';
 import type { Bookmark, Sink, WatchEvent } from '../../resource/watch/events.ts';
 import type { LivePageSink, LivePages, WindowContent } from '../../resource/watch/live-page.ts';
 import { followRights } from '../../resource/watch/rights.ts';
@@ -37,8 +38,9 @@ export function createWatchRoute(parts: WatchRouteDependencies): (context: Watch
   const onStop = (callback: () => void) => parts.watches.onStop(callback);
   const streams = { ...parts, frames: new Frames(), bursts, onStop };
   return async (context) => {
-    const { exchange, resource, parameters, names } = context;
-    const { where, sort } = parameters;
+    const { exchange, resource, parameters, namespace } = context;
+    const { sort } = parameters;
+    const { where, names } = limited(resource.scheme, parameters.where, context);
     const { since, sendInitial } = readPosition(context);
     const stream = new WatchStream(exchange, formatFor(exchange), streams);
 
@@ -56,7 +58,8 @@ export function createWatchRoute(parts: WatchRouteDependencies): (context: Watch
       watch.start();
       stream.onClose(watch);
     }
-    const watcher = { authorizer: parts.authorizer, identity: exchange.identity!, resource, names };
+    const { authorizer } = parts;
+    const watcher = { authorizer, identity: exchange.identity!, resource, namespace, names: context.names };
     stream.onClose({ close: followRights(watcher, (error) => stream.end(error)) });
   };
 }

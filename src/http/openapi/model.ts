@@ -1,11 +1,12 @@
 /** The description of one model's generated API (docs/reference/api.md, lists.md, errors.md, objects.md and api-description.md). */
 import type { Scheme } from '../../model/scheme.ts';
 import type { Access } from '../../resource/access.ts';
+import { someNamespace } from '../../resource/access.ts';
 import type { Place, RouteName } from '../api/routes.ts';
-import { collectionPath, operationId, places, routesOf } from '../api/routes.ts';
+import { collectionPath, operationId, operationIdOfAll, places, routesOf } from '../api/routes.ts';
 import type { ComponentOptions, JsonSchema } from './schema.ts';
 import { componentRef, componentsOf } from './schema.ts';
-import { anywhere, commonParameters, errors, headersOf, parameter } from './shared.ts';
+import { anywhere, commonParameters, errors, headersOf, metadataOf, parameter } from './shared.ts';
 
 /** One operation of a document, as the text that stands there. */
 export interface DescribedOperation {
@@ -54,7 +55,9 @@ function optionsFor({ jsonSchema }: Scheme): ComponentOptions {
 /** The schemas of a model's objects: `<name>`, `<name>.spec`, `<name>.status` and what these refer to. */
 export function modelSchemas(scheme: Scheme, name: string): Map<string, JsonSchema> {
   const schemas = componentsOf(scheme.jsonSchema, name, optionsFor(scheme));
-  schemas.set(name, withMetadata(schemas.get(name)!, 'Metadata'));
+  const metadata = metadataOf(scheme);
+  schemas.set(name, withMetadata(schemas.get(name)!, metadata.stored));
+  for (const [key, schema] of metadata.schemas) schemas.set(key, schema);
   return schemas;
 }
 
@@ -65,7 +68,7 @@ function inputSchemas(scheme: Scheme, name: string, stored: JsonSchema): Map<str
   const schemas = hasDefaults
     ? componentsOf(scheme.jsonSchema, own, { ...optionsFor(scheme), sent: true })
     : new Map([[own, stored]]);
-  const whole = withMetadata(schemas.get(own)!, 'MetadataInput');
+  const whole = withMetadata(schemas.get(own)!, metadataOf(scheme).input);
   const required = (whole.required as string[]).filter(
     (member) => !['apiVersion', 'kind', 'metadata'].includes(member),
   );
@@ -81,7 +84,9 @@ function withMetadata(whole: JsonSchema, component: string): JsonSchema {
 
 export function describeModel(scheme: Scheme, name: ModelName): Fragment {
   const { group, version, kind } = scheme.groupVersionKind;
-  const base = collectionPath(group, version, scheme.plural);
+  const { isNamespaced } = scheme;
+  const all = collectionPath(group, version, scheme.plural);
+  const base = isNamespaced ? collectionPath(group, version, scheme.plural, '{namespace}') : all;
   const schemas = modelSchemas(scheme, name.component);
   for (const [key, schema] of inputSchemas(scheme, name.component, schemas.get(name.component)!))
     schemas.set(key, schema);
@@ -99,12 +104,28 @@ export function describeModel(scheme: Scheme, name: ModelName): Fragment {
         return {
           path: `${base}${path}`,
           method: route.method.toLowerCase(),
-          access: { verb: route.verb, group, resource: `${scheme.plural}${resource}` },
+          access: {
+            verb: route.verb,
+            group,
+            resource: `${scheme.plural}${resource}`,
+            ...(isNamespaced && { namespace: someNamespace }),
+          },
           operationId: id,
           json: JSON.stringify({ operationId: id, tags: [tag], ...described[`${place} ${route.verb}` as RouteName] }),
         };
       }),
   );
+  if (isNamespaced) {
+    const id = operationIdOfAll(scheme, name.suffix);
+    const list = describe(scheme, name.component, false)['collection list'];
+    operations.push({
+      path: all,
+      method: 'get',
+      access: { verb: 'list', group, resource: scheme.plural },
+      operationId: id,
+      json: JSON.stringify({ operationId: id, tags: [tag], ...list }),
+    });
+  }
   const texts = new Map([...schemas].map(([key, schema]) => [key, JSON.stringify(schema)]));
   return { operations, schemas: texts, tags: [tag] };
 }
@@ -159,12 +180,21 @@ export function closed(properties: object, required: readonly string[] = Object.
   return { type: 'object', properties, required, additionalProperties: false };
 }
 
+const namespaceParameter = {
+  name: 'namespace',
+  in: 'path',
+  required: true,
+  description: 'metadata.namespace',
+  schema: { type: 'string' },
+};
+
 /**
  * The operations without operationId and tag. Streams stand in `x-streams` (media type → reference to the schema of one item, or of one
  * event of a watch) rather than in `content`, and bulk creation in `x-bulk`: there they would be texts, and a generated client
  * would take and give "an object or a text" everywhere.
  */
-function describe(scheme: Scheme, name: string): Record<RouteName, object> {
+function describe(scheme: Scheme, name: string, inNamespace = scheme.isNamespaced): Record<RouteName, object> {
+  const common = inNamespace ? [namespaceParameter, ...commonParameters] : commonParameters;
   const object = { 'application/json': { schema: componentRef(name) } };
   const input = componentRef(`${name}.input`);
   const revised = (...names: readonly string[]): object => headersOf('Kindred-Revision', ...names);
@@ -172,7 +202,7 @@ function describe(scheme: Scheme, name: string): Record<RouteName, object> {
   const updated = { ...ok, headers: revised('ETag', 'Cache-Control', 'Kindred-Warning', 'Kindred-Dry-Run') };
   const summary = (text: string): string => `${text} of the model ${scheme.groupVersionKind.kind}`;
   const written = errors(...anywhere, 409, 412, 413, 415, 422, 504, 507);
-  const named = [parameter('name'), ...commonParameters];
+  const named = [parameter('name'), ...common];
   const { status } = scheme.subresources;
   const get = (text: string) => ({
     summary: summary(text),
@@ -212,7 +242,7 @@ function describe(scheme: Scheme, name: string): Record<RouteName, object> {
         parameter('size'),
         sortParameter(scheme),
         ...['labelSelector', 'fieldSelector', 'explain', 'watch', 'since', 'sendInitial', 'lastEventId'].map(parameter),
-        ...commonParameters,
+        ...common,
       ],
       responses: {
         200: {
@@ -232,7 +262,7 @@ function describe(scheme: Scheme, name: string): Record<RouteName, object> {
     'collection create': {
       summary: summary('Creates an object'),
       description: `With application/x-ndjson many, one a line, answered line by line in order; each succeeds or fails by itself.${status ? ' A status is dropped.' : ''}`,
-      parameters: [parameter('dryRun'), ...commonParameters],
+      parameters: [parameter('dryRun'), ...common],
       requestBody: {
         required: true,
         content: {
@@ -280,8 +310,8 @@ function describe(scheme: Scheme, name: string): Record<RouteName, object> {
 const sortable = ['metadata.name', 'metadata.creationTimestamp', 'metadata.deletionTimestamp'];
 
 function sortParameter(scheme: Scheme): object {
-  const fields = [...sortable, ...scheme.indexes.map((index) => index.name)];
-  const terms = fields.flatMap((field) => [field, `${field},asc`, `${field},desc`]);
+  const fields = new Set([...sortable, ...scheme.indexes.map((index) => index.name)]);
+  const terms = [...fields].flatMap((field) => [field, `${field},asc`, `${field},desc`]);
   return {
     name: 'sort',
     in: 'query',

@@ -14,7 +14,19 @@ const listOf = (schema: object) => ({ type: 'array', items: schema });
 const apiGroup = closed({ name: text, versions: listOf(closed({ groupVersion: text, version: text })) });
 const apiResources = closed({
   groupVersion: text,
-  resources: listOf(closed({ name: text, singularName: text, kind: text, verbs: listOf(text) })),
+  resources: listOf(
+    closed(
+      {
+        name: text,
+        singularName: text,
+        kind: text,
+        namespaced: { const: true },
+        shortNames: listOf(text),
+        verbs: listOf(text),
+      },
+      ['name', 'singularName', 'kind', 'verbs'],
+    ),
+  ),
 });
 const documentIndex = closed({ groups: listOf(closed({ name: text, displayName: text, url: text })) });
 const readiness = {
@@ -43,6 +55,7 @@ const accessReview = {
     },
     group: { type: 'string', description: 'Group of `resource`; default the empty one' },
     resource: { type: 'string', description: 'Plural, with /status or another sub-resource behind it' },
+    namespace: { type: 'string', description: 'Of a namespaced model: where; none: in all namespaces' },
     name: { type: 'string', description: 'One object' },
     path: { type: 'string', description: 'A path of no resource' },
     user: { type: 'string', description: 'Somebody else; needs the right to list roles and role bindings' },
@@ -59,7 +72,12 @@ const accessAnswer = {
     names: listOf(text),
     because: listOf({
       type: 'object',
-      properties: { rule: { type: 'object', additionalProperties: true }, roles: listOf(text), binding: text },
+      properties: {
+        rule: { type: 'object', additionalProperties: true },
+        roles: listOf(text),
+        binding: text,
+        namespaces: listOf(text),
+      },
       required: ['rule', 'roles'],
       additionalProperties: false,
     }),
@@ -105,6 +123,7 @@ const auditMembers = {
   path: { type: 'string', description: 'Of no resource' },
   group: text,
   resource: text,
+  namespace: { type: 'string', description: 'Of an object, or of a list of one namespace' },
   name: text,
   outcome: { enum: ['done', 'refused', 'failed'] },
   status: { type: 'integer', description: 'Of the response; none for a committed change' },

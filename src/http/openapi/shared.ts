@@ -1,8 +1,9 @@
 /** Components that every document has: problem documents, metadata, headers, parameters, error answers (docs/reference/objects.md, api.md, lists.md and errors.md). */
 import type { ErrorCode } from '../../errors.ts';
 import { errorCodes, listedViolations } from '../../errors.ts';
-import { metadataSchema } from '../../model/metadata.ts';
+import { metadataSchema, namespacedMetadataSchema } from '../../model/metadata.ts';
 import { nameLimit, nameSyntax } from '../../model/names.ts';
+import type { Scheme } from '../../model/scheme.ts';
 import type { JsonSchema } from './schema.ts';
 import { componentRef } from './schema.ts';
 
@@ -66,15 +67,72 @@ export const anywhere = [400, 401, 403, 404, 408, 414, 429, 431, 500, 503] as co
 
 const timestamp = { type: 'string', format: 'date-time', description: 'RFC 3339 UTC with milliseconds' };
 
-const { properties } = metadataSchema;
-const generateName = { ...properties.generateName, maxLength: nameLimit };
-const metadataInput = { ...properties, generateName };
-// Of what is sent, an empty name beside generateName counts as absent.
-const metadataProperties = { ...metadataInput, name: { ...properties.name, pattern: nameSyntax.source } };
-
 function nullable(schema: object): object {
   return { anyOf: [schema, { type: 'null' }] };
 }
+
+interface MetadataSchemas {
+  /** Of stored objects. */
+  readonly stored: JsonSchema;
+  /** Of what is sent. */
+  readonly input: JsonSchema;
+}
+
+/** @param namePattern of names */
+function metadataSchemas(
+  { properties }: { readonly properties: Readonly<Record<string, object>> },
+  namePattern: string,
+  required: readonly string[],
+): MetadataSchemas {
+  const generateName = { ...properties.generateName, maxLength: nameLimit };
+  const sent = { ...properties, generateName };
+  return {
+    stored: {
+      type: 'object',
+      // Of what is sent, an empty name beside generateName counts as absent.
+      properties: { ...sent, name: { ...properties.name, pattern: namePattern } },
+      required,
+      additionalProperties: false,
+    },
+    input: {
+      type: 'object',
+      description: 'What the service sets itself may be left out; null counts as absent',
+      // Pages that try an API out send it as it stands.
+      example: { name: 'my-object' },
+      properties: Object.fromEntries(Object.entries(sent).map(([name, schema]) => [name, nullable(schema)])),
+      additionalProperties: false,
+    },
+  };
+}
+
+const usual = metadataSchemas(metadataSchema, nameSyntax.source, ['name', 'creationTimestamp', 'version']);
+
+/** The names of the schemas of a model's metadata, and those of them that not every document has. */
+export function metadataOf({ isNamespaced, naming }: Pick<Scheme, 'isNamespaced' | 'naming'>): {
+  readonly stored: string;
+  readonly input: string;
+  readonly schemas: ReadonlyMap<string, JsonSchema>;
+} {
+  const prefix = `${isNamespaced ? 'Namespaced' : ''}${naming === 'kubernetes' ? 'Kubernetes' : ''}`;
+  const [stored, input] = [`${prefix}Metadata`, `${prefix}MetadataInput`];
+  if (prefix === '') return { stored, input, schemas: new Map() };
+  const own = metadataSchemas(
+    isNamespaced ? namespacedMetadataSchema : metadataSchema,
+    naming === 'kubernetes' ? subdomainPattern : nameSyntax.source,
+    ['name', ...(isNamespaced ? ['namespace'] : []), 'creationTimestamp', 'version'],
+  );
+  return {
+    stored,
+    input,
+    schemas: new Map([
+      [stored, own.stored],
+      [input, own.input],
+    ]),
+  };
+}
+
+const label = nameSyntax.source.slice(1, -1);
+const subdomainPattern = `^${label}(?:\\.${label})*$`;
 
 const problemSchema: JsonSchema = {
   type: 'object',
@@ -111,20 +169,8 @@ const problemSchema: JsonSchema = {
 };
 
 const schemas: Record<string, JsonSchema> = {
-  Metadata: {
-    type: 'object',
-    properties: metadataProperties,
-    required: ['name', 'creationTimestamp', 'version'],
-    additionalProperties: false,
-  },
-  MetadataInput: {
-    type: 'object',
-    description: 'What the service sets itself may be left out; null counts as absent',
-    // Pages that try an API out send it as it stands.
-    example: { name: 'my-object' },
-    properties: Object.fromEntries(Object.entries(metadataInput).map(([name, schema]) => [name, nullable(schema)])),
-    additionalProperties: false,
-  },
+  Metadata: usual.stored,
+  MetadataInput: usual.input,
   Problem: problemSchema,
   Violation: {
     type: 'object',

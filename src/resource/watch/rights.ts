@@ -16,12 +16,14 @@ export function followRights(
     authorizer,
     identity,
     resource,
+    namespace,
     names,
     verbs = ['list', 'watch'],
   }: {
     readonly authorizer: Authorizer;
     readonly identity: Identity;
     readonly resource: ModelResource;
+    readonly namespace?: string | undefined;
     readonly names: ReadonlySet<string> | undefined;
     /** What the identity must be allowed. Default list and watch. */
     readonly verbs?: readonly ('list' | 'watch')[];
@@ -29,7 +31,9 @@ export function followRights(
   end: (error: KindredError) => void,
 ): () => void {
   const { group } = resource.scheme.groupVersionKind;
-  const accesses = verbs.map((verb): Access => ({ verb, group, resource: resource.scheme.plural }));
+  const { plural } = resource.scheme;
+  const where = namespace === undefined ? {} : { namespace };
+  const accesses = verbs.map((verb): Access => ({ verb, group, resource: plural, ...where }));
   const look = () => {
     const decisions = accesses.map((access) => authorizer.decide(identity, access));
     if (decisions.every(isAllowed) && sameNames(decisions.reduce(both).names, names)) return;
