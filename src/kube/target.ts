@@ -1,5 +1,5 @@
 /** What a request for resources is about: a model, and the place below it. */
-import { fullNameOf } from '../model/names.ts';
+import { fullNameOf } from '../model/full-name.ts';
 import type { Access } from '../resource/access.ts';
 import type { KubeModel, KubeModels } from './models.ts';
 import type { ResourcePath } from './path.ts';
