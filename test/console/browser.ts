@@ -12,14 +12,14 @@ import type { ServiceOptions } from '../../src/options.ts';
 import type { Live } from '../auth/live.ts';
 import { live } from '../auth/live.ts';
 
-const executablePath = '/usr/bin/chromium';
+export const executablePath = '/usr/bin/chromium';
 const built = resolve(import.meta.dirname, '../../dist/console/manifest.json');
 const axe = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
 
 /** A folder for screenshots; none are made without it. */
 const screenshots = process.env.SCREENSHOTS;
 
-const flags = [
+export const flags = [
   '--no-sandbox',
   '--disable-gpu',
   '--disable-quic',
@@ -102,7 +102,7 @@ export async function withConsole(
   }
 }
 
-function contextOf(
+export function contextOf(
   browser: Browser,
   { language = 'en-US', theme = 'light', width = 1280 }: Look,
 ): Promise<BrowserContext> {
@@ -115,7 +115,7 @@ function contextOf(
   });
 }
 
-async function listen(context: BrowserContext, url: string, complaints: string[]): Promise<Page> {
+export async function listen(context: BrowserContext, url: string, complaints: string[]): Promise<Page> {
   await context.addInitScript({
     content: `document.addEventListener('securitypolicyviolation', ({ violatedDirective, blockedURI, sample }) => {
       console.error('refused by the policy: ' + [violatedDirective, blockedURI, sample].join(' '));
