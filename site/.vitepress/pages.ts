@@ -68,7 +68,7 @@ const below = (folder: string, first: readonly string[]): string[] => {
 
 /** Every page of the folders is there: those that nobody named come last. */
 export const sidebar: readonly Group[] = [
-  group('Start', ['docs/index.md', 'README.md', 'docs/guide/installing.md', 'docs/guide/tutorial.md']),
+  group('Start', ['docs/index.md', 'docs/guide/installing.md', 'docs/guide/tutorial.md']),
   group(
     'Guide',
     below('docs/guide', guideOrder()).filter((file) => !/installing|tutorial|comparison|guarantees/.test(file)),
