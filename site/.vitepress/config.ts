@@ -12,7 +12,10 @@ export default defineConfig({
   cacheDir: join(root, 'build/site-cache'),
   srcExclude: [...otherFiles],
   rewrites: Object.fromEntries([...pages].filter(([file, page]) => file !== page)),
-  vite: { build: { target: 'es2022', chunkSizeWarningLimit: 2_000 }, esbuild: { tsconfigRaw: { compilerOptions: { target: 'es2022' } } } },
+  vite: {
+    build: { target: 'es2022', chunkSizeWarningLimit: 2_000 },
+    esbuild: { tsconfigRaw: { compilerOptions: { target: 'es2022' } } },
+  },
   locales: {
     root: {
       label: 'English',
