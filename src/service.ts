@@ -21,6 +21,7 @@ import { ApiDocuments } from './http/openapi/documents.ts';
 import type { Readiness } from './http/server/health.ts';
 import { Metrics } from './http/server/metrics.ts';
 import { Certificate } from './http/server/tls.ts';
+import { viewModel } from './http/view.ts';
 import { Kube } from './kube/kube.ts';
 import { isReservedGroup } from './model/gvk.ts';
 import type { SchemeManager } from './model/registry.ts';
@@ -230,7 +231,7 @@ class RunningService implements Service {
       timers: options.timers,
       logger,
     });
-    for (const model of auth.models) registry.register(model, undefined, '');
+    for (const model of [...auth.models, viewModel(reservedDomain)]) registry.register(model, undefined, '');
     const authorizer = open ? allowAll : auth.authorizer;
     const modelStates = new ModelStates({ registry, reservedDomain, logger });
     const patchLimits = {
@@ -285,6 +286,8 @@ class RunningService implements Service {
       clientOf: (fence) =>
         createLocalClient({ resources, registry, authorizer, caller: system, unchecked: true, fence }),
       authors: auth.authors,
+      custom,
+      authorizer,
       onRightsChange: (listener) => authorizer.onChange(listener),
       reservedDomain,
       replica,

@@ -663,4 +663,13 @@ export const zh = {
     '"{identity}" 对 {resource} 执行 {verb} 的权限仅随凭据有效，而 Webhook 会在此后继续运行：请将含该权限的角色绑定到该名称',
   'is an unknown member': '不是已知的字段',
   'The state at revision {revision} is not kept any more': '修订号 {revision} 处的状态已不再保留',
+  // webhook/delivery-loop.ts
+  'There is no delivery "{id}" among the newest ones of this webhook': '此 webhook 最近的投递中没有 "{id}"',
+  'The webhook no longer delivers changes of {resource}': '此 webhook 不再投递 {resource} 的变更',
+  'The change of revision {revision} is no longer kept': '修订号 {revision} 的变更已不再保留',
+  'Too many deliveries of this webhook were asked for and are under way; try again when they have ended':
+    '此 webhook 正在进行的手动投递过多；请在其结束后重试',
+  // webhook/webhooks.ts
+  'Another replica delivers the webhooks, or this one has not begun to; try again':
+    'webhook 由其他副本投递，或此副本尚未开始投递；请重试',
 } as const satisfies Record<string, string>;

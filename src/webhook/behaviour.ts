@@ -18,9 +18,9 @@ const texts = {
 } satisfies Record<string, Text>;
 
 /** `persons.demo.example.com` as plural and group; the empty group has no dot. */
-function resourceOf(text: string): { readonly plural: string; readonly group: string } {
+export function splitType(text: string): readonly [plural: string, group: string] {
   const dot = text.indexOf('.');
-  return dot < 0 ? { plural: text, group: '' } : { plural: text.slice(0, dot), group: text.slice(dot + 1) };
+  return dot < 0 ? [text, ''] : [text.slice(0, dot), text.slice(dot + 1)];
 }
 
 /** @param authorizer decides by the credential of whoever writes  @param authors without one, as deliveries do later */
@@ -78,7 +78,7 @@ interface MissingRight {
 
 function* neededFor(resources: readonly string[], secretName: string): Generator<Access & { resource: string }> {
   for (const text of resources) {
-    const { plural, group } = resourceOf(text);
+    const [plural, group] = splitType(text);
     for (const verb of ['list', 'watch']) yield { verb, group, resource: plural };
   }
   yield { verb: 'get', group: '', resource: 'secrets', name: secretName };

@@ -5,6 +5,7 @@
  * delivery that is left, and from there a later run goes on: a receiver may get a change again, never miss one.
  */
 import { KindredError } from '../errors.ts';
+import { localized } from '../locales/localized.ts';
 import { typeNameOf } from '../model/scheme.ts';
 import type { Bound } from '../query/bind.ts';
 import { bind } from '../query/bind.ts';
@@ -18,6 +19,8 @@ import type { Logger } from '../runtime/logger.ts';
 import type { Timers } from '../runtime/timers.ts';
 import { WorkQueue } from '../runtime/work-queue.ts';
 import { AddressNotAllowed } from './address.ts';
+import type { Attempt } from './history.ts';
+import { History } from './history.ts';
 import type { WebhookCondition, WebhookEvent, WebhookObject, WebhookSpec, WebhookStatus } from './model.ts';
 import type { Sender } from './send.ts';
 import { Refused } from './send.ts';
@@ -83,6 +86,17 @@ interface Delivery {
   began: number;
 }
 
+type AboutAttempt = Pick<Attempt, 'kind' | 'webhookId' | 'type' | 'revision' | 'resource' | 'name'>;
+
+const texts = {
+  unknown: localized('There is no delivery "{id}" among the newest ones of this webhook'),
+  notAbout: localized('The webhook no longer delivers changes of {resource}'),
+  gone: localized('The change of revision {revision} is no longer kept'),
+  busy: localized(
+    'Too many deliveries of this webhook were asked for and are under way; try again when they have ended',
+  ),
+};
+
 /** Deliveries that one webhook keeps in memory before it reads on. */
 const windowLimit = { deliveries: 256, bytes: 4 * 2 ** 20 };
 const portion = 200;
@@ -109,6 +123,9 @@ export class WebhookRun {
   /** The objects that have deliveries left. */
   readonly #queue: WorkQueue;
   readonly #attempts = new Set<Promise<void>>();
+  readonly #history: History;
+  /** Attempts that somebody asked for and that are under way. */
+  #asked = 0;
   #reading: Promise<void> | undefined;
   #isDirty = false;
   #saving: Promise<void> | undefined;
@@ -116,6 +133,7 @@ export class WebhookRun {
 
   constructor(dependencies: WebhookRunDependencies) {
     this.#dependencies = dependencies;
+    this.#history = new History(dependencies.timers.now());
     const { spec, status, created } = dependencies;
     this.#spec = spec;
     this.#author = status?.author;
@@ -276,36 +294,110 @@ export class WebhookRun {
 
   /** Milliseconds after which the object has its next attempt; undefined when nothing of it is left. */
   async #attempt(delivery: Delivery): Promise<number | undefined> {
-    const { sender, timers, keys } = this.#dependencies;
+    const { timers } = this.#dependencies;
     delivery.began ||= timers.now();
-    try {
-      const signing = await keys(this.#spec.secretName);
-      const forbidden = this.#dependencies.forbids(this.#author, this.#spec);
-      this.#isForbidden = forbidden !== undefined;
-      if (forbidden !== undefined) throw new Forbidden(forbidden);
-      const body = bodyOf(delivery);
-      const id = `${this.#dependencies.name}-${delivery.revision}`;
-      const timestamp = Math.floor(timers.now() / 1_000);
-      const headers = {
-        'content-type': 'application/json',
-        'user-agent': 'kindred',
-        'webhook-id': id,
-        'webhook-timestamp': String(timestamp),
-        'webhook-signature': signatureOf({ id, timestamp, body }, signing),
-      };
-      await sender.post({ url: this.#spec.url, headers, body, signal: this.#abort.signal });
-    } catch (error) {
-      return this.#stopped ? undefined : this.#failed(delivery, error);
-    }
+    const body = bodyOf(delivery);
+    const { error } = await this.#send(body, { ...told(delivery), kind: 'change', webhookId: this.#idOf(delivery) });
+    if (this.#stopped) return undefined;
+    this.#isForbidden = error instanceof Forbidden;
+    if (error !== undefined) return this.#failed(delivery, error);
     if (this.#status.failures > 0) this.#queue.addDelayed();
     this.#status = { ...this.#status, failures: 0, lastDelivery: new Date(timers.now()).toISOString() };
     this.#condition('Ready', true, 'Delivering', 'the last delivery was accepted');
     return this.#done(delivery);
   }
 
+  #idOf({ revision }: { readonly revision: number }): string {
+    return `${this.#dependencies.name}-${revision}`;
+  }
+
+  /** One attempt, which the history has then. */
+  async #send(body: Buffer, about: AboutAttempt): Promise<{ attempt: Attempt; error?: unknown }> {
+    const { sender, timers, keys } = this.#dependencies;
+    const time = timers.now();
+    const done = (outcome: Attempt['outcome'], more: Pick<Attempt, 'status' | 'error'>) =>
+      this.#history.add({ ...about, time, duration: timers.now() - time, outcome, ...more });
+    try {
+      const signing = await keys(this.#spec.secretName);
+      const forbidden = this.#dependencies.forbids(this.#author, this.#spec);
+      if (forbidden !== undefined) throw new Forbidden(forbidden);
+      const timestamp = Math.floor(timers.now() / 1_000);
+      const headers = {
+        'content-type': 'application/json',
+        'user-agent': 'kindred',
+        'webhook-id': about.webhookId,
+        'webhook-timestamp': String(timestamp),
+        'webhook-signature': signatureOf({ id: about.webhookId, timestamp, body }, signing),
+      };
+      const status = await sender.post({ url: this.#spec.url, headers, body, signal: this.#abort.signal });
+      return { attempt: done('accepted', { status }) };
+    } catch (error) {
+      const refused = error instanceof Refused;
+      const more = { error: messageOf(error), ...(refused && { status: error.status }) };
+      return { attempt: done(refused ? 'refused' : 'failed', more), error };
+    }
+  }
+
+  // ── on demand ──────────────────────────────────────────────────────────────────────────────────────────
+
+  /** Newest first. */
+  get attempts(): readonly Attempt[] {
+    return this.#history.attempts;
+  }
+
+  /**
+   * Sends the change of an attempt again, whatever its outcome was; the status of the webhook does not tell of it.
+   * @throws NotFound; Expired when the change is no longer kept; BadRequest when the webhook is no longer about it; TooManyRequests
+   */
+  async replay(id: string): Promise<Attempt> {
+    const before = this.#history.find(id);
+    if (!before) throw new KindredError('NotFound', texts.unknown, { params: { id } });
+    const { resource, name, revision } = before;
+    if (before.type === 'TEST' || resource === undefined || name === undefined) return this.test();
+    if (!this.#spec.resources.includes(resource)) {
+      throw new KindredError('BadRequest', texts.notAbout, { params: { resource } });
+    }
+    return this.#onDemand(async () => {
+      const { changes } = await this.#dependencies.feed.changes(revision - 1, 1);
+      const change = changes.find((one) => one.revision === revision);
+      if (!change) throw new KindredError('Expired', texts.gone, { params: { revision } });
+      const body = bodyOf({ type: before.type, revision, time: change.time, resource, content: change.view() });
+      return { body, about: { ...before, kind: 'replay' as const } };
+    });
+  }
+
+  /** Sends a delivery that is about no change. @throws TooManyRequests */
+  test(): Promise<Attempt> {
+    return this.#onDemand(async () => {
+      const { timers, feed, name } = this.#dependencies;
+      const time = timers.now();
+      const revision = feed.applied;
+      const event = { type: 'TEST', revision, timestamp: new Date(time).toISOString() };
+      const about = { kind: 'test', type: 'TEST', revision, webhookId: `${name}-test-${time.toString(36)}` } as const;
+      return { body: Buffer.from(JSON.stringify(event)), about };
+    });
+  }
+
+  async #onDemand(prepare: () => Promise<{ body: Buffer; about: AboutAttempt }>): Promise<Attempt> {
+    if (this.#asked >= this.#dependencies.options.concurrency) throw new KindredError('TooManyRequests', texts.busy);
+    this.#asked++;
+    const sent = prepare().then(({ body, about }) => this.#send(body, about));
+    const ended = sent.then(
+      () => {},
+      () => {},
+    );
+    this.#attempts.add(ended);
+    try {
+      return (await sent).attempt;
+    } finally {
+      this.#attempts.delete(ended);
+      this.#asked--;
+    }
+  }
+
   #failed(delivery: Delivery, error: unknown): number | undefined {
     const { timers, options, random, logger, name } = this.#dependencies;
-    const message = error instanceof Error ? error.message || (error as NodeJS.ErrnoException).code! : String(error);
+    const message = messageOf(error);
     this.#status = { ...this.#status, failures: this.#status.failures + 1 };
     this.#condition('Ready', false, reasonOf(error), message);
     if (this.#status.failures === 1) {
@@ -385,7 +477,26 @@ function selectionOf({ labelSelector }: WebhookSpec): Bound {
   return bind(parseLabelSelector(labelSelector ?? ''), []);
 }
 
-function bodyOf({ type, revision, time, resource, content }: Delivery): Buffer {
+function told({
+  type,
+  revision,
+  resource,
+  object,
+}: Delivery): Pick<Attempt, 'type' | 'revision' | 'resource' | 'name'> {
+  return { type, revision, resource, name: object.slice(resource.length + 1) };
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message || (error as NodeJS.ErrnoException).code! : String(error);
+}
+
+function bodyOf({
+  type,
+  revision,
+  time,
+  resource,
+  content,
+}: Pick<Delivery, 'revision' | 'time' | 'resource' | 'content'> & { readonly type: Attempt['type'] }): Buffer {
   const head = { type, revision, timestamp: new Date(time).toISOString(), resource };
   return Buffer.concat([Buffer.from(`${JSON.stringify(head).slice(0, -1)},"object":`), content, Buffer.from('}')]);
 }

@@ -22,11 +22,13 @@ export interface SenderOptions {
 
 /** The receiver did not take it. */
 export class Refused extends Error {
+  readonly status: number;
   /** Milliseconds that the receiver asks to wait (`Retry-After`). */
   readonly retryAfter: number | undefined;
 
   constructor(status: number, retryAfter: number | undefined) {
     super(`the receiver answered ${status}`);
+    this.status = status;
     this.retryAfter = retryAfter;
   }
 }
@@ -48,8 +50,8 @@ export class Sender {
     this.#agentOptions = { keepAlive: true, timeout: idle, ...lookup };
   }
 
-  /** Resolves when the receiver answered 2xx. @throws Refused, AddressNotAllowed, or the error of the connection */
-  async post({ url, headers, body, signal }: Posted): Promise<void> {
+  /** Resolves with the status when the receiver answered 2xx. @throws Refused, AddressNotAllowed, or the error of the connection */
+  async post({ url, headers, body, signal }: Posted): Promise<number> {
     const target = new URL(url);
     const host = target.hostname.replace(/^\[|\]$/g, '');
     // A socket asks no lookup about an address.
@@ -58,7 +60,7 @@ export class Sender {
     const agent = this.#agents.get(target.protocol) ?? new Agent(this.#agentOptions);
     this.#agents.set(target.protocol, agent);
     const late = AbortSignal.timeout(this.#options.timeout);
-    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const { promise, resolve, reject } = Promise.withResolvers<number>();
     const request = send(target, {
       method: 'POST',
       agent,
@@ -70,7 +72,7 @@ export class Sender {
     });
     request.on('response', (response) => {
       const status = response.statusCode!;
-      if (status >= 200 && status < 300) resolve();
+      if (status >= 200 && status < 300) resolve(status);
       else reject(new Refused(status, retryAfterOf(response)));
       drain(response);
     });

@@ -1,11 +1,13 @@
 /** Webhooks: a part of the service that tells receivers elsewhere of changes. One replica, the holder of a lease, runs all of them. */
 import type { Fence, LeaseStore, LeaseTimes } from '../controller/lease.ts';
 import { Leader } from '../controller/lease.ts';
-import { ifFound } from '../errors.ts';
+import { ifFound, KindredError } from '../errors.ts';
+import type { CustomRoutes } from '../http/custom/routes.ts';
+import { localized } from '../locales/localized.ts';
 import type { Model } from '../model/model-type.ts';
 import type { SchemeRegistry } from '../model/registry.ts';
 import { typeNameOf } from '../model/scheme.ts';
-import type { Author, Authorizer, Authors } from '../resource/access.ts';
+import type { Author, Authorizer, Authors, Identity } from '../resource/access.ts';
 import type { AppliedChange } from '../resource/change.ts';
 import type { ExtensionClient } from '../resource/extension-client.ts';
 import type { ModelHooks } from '../resource/hooks.ts';
@@ -15,11 +17,13 @@ import type { Logger } from '../runtime/logger.ts';
 import { TaskQueue } from '../runtime/task-queue.ts';
 import type { Timers } from '../runtime/timers.ts';
 import type { Lookup } from './address.ts';
-import { missingRight, webhookHooks } from './behaviour.ts';
+import { missingRight, splitType, webhookHooks } from './behaviour.ts';
 import type { WebhookRunOptions } from './delivery-loop.ts';
 import { KeyMissing, WebhookRun } from './delivery-loop.ts';
+import type { Attempt } from './history.ts';
 import type { WebhookObject, WebhookSpec, WebhookStatus } from './model.ts';
 import { webhookGroup, webhookModel } from './model.ts';
+import { webhookRoutes } from './routes.ts';
 import { Sender } from './send.ts';
 import { keyOf } from './signature.ts';
 
@@ -47,6 +51,8 @@ export interface WebhooksDependencies {
   readonly clientOf: (fence: () => Fence | undefined) => ExtensionClient;
   /** What the authors of webhooks may do by now. */
   readonly authors: Authors;
+  readonly custom: CustomRoutes;
+  readonly authorizer: Pick<Authorizer, 'decide'>;
   /** Calls back when what anybody may do could have changed. */
   readonly onRightsChange: (listener: () => void) => () => void;
   readonly reservedDomain: string;
@@ -90,6 +96,22 @@ export class Webhooks {
     this.#options = dependencies.options;
     this.#model = webhookModel(dependencies.reservedDomain);
     dependencies.registry.register(this.#model, undefined, '');
+    const { custom, reservedDomain } = dependencies;
+    custom.register(
+      '',
+      webhookRoutes(reservedDomain, {
+        deliveries: async (name, identity) => {
+          await this.#resource!.get(name);
+          const attempts = this.#term?.runOf(name)?.attempts;
+          return {
+            here: this.#term !== undefined,
+            deliveries: (attempts ?? []).map((one) => this.#shown(one, identity)),
+          };
+        },
+        replay: async (name, id, identity) => this.#shown(await (await this.#runOf(name)).replay(id), identity),
+        test: async (name, identity) => this.#shown(await (await this.#runOf(name)).test(), identity),
+      }),
+    );
     this.#leader = new Leader({
       store: dependencies.store,
       name: 'webhooks',
@@ -122,6 +144,22 @@ export class Webhooks {
     await this.#leader.stop();
   }
 
+  /** @throws NotFound; NotReady when it does not run here */
+  async #runOf(name: string): Promise<WebhookRun> {
+    await this.#resource!.get(name);
+    const run = this.#term?.runOf(name);
+    if (!run) throw new KindredError('NotReady', elsewhere);
+    return run;
+  }
+
+  #shown({ name, ...attempt }: Attempt, identity: Identity): object {
+    const { resource: type = '' } = attempt;
+    const [resource, group] = splitType(type);
+    const access = { verb: 'get', group, resource, ...(name !== undefined && { name }) };
+    const mayRead = name !== undefined && this.#dependencies.authorizer.decide(identity, access).allowed;
+    return { ...attempt, time: new Date(attempt.time).toISOString(), ...(mayRead && { name }) };
+  }
+
   #begin(fence: Fence): void {
     const resource = this.#resource!;
     this.#term = new LeaderTerm(this.#dependencies, this.#options, { model: this.#model, resource, fence });
@@ -134,6 +172,8 @@ export class Webhooks {
     if (term) this.#ended = term.end(save);
   }
 }
+
+const elsewhere = localized('Another replica delivers the webhooks, or this one has not begun to; try again');
 
 /** Among the names of webhooks, none of which is empty. */
 const listing = '';
@@ -206,6 +246,10 @@ class LeaderTerm {
     await this.#tasks.stop();
     await Promise.all([...this.#runs.values()].map(({ run }) => run.stop(save)));
     this.#sender.close();
+  }
+
+  runOf(name: string): WebhookRun | undefined {
+    return this.#runs.get(name)?.run;
   }
 
   resync(newest: number): void {

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { defineModel, definePlugin, Type } from 'kindred';
+import { pino } from 'pino';
 import { listOptions } from '../../src/options.ts';
 import { expect, live, until } from '../auth/live.ts';
 import { withApi } from './harness.ts';
@@ -26,6 +27,7 @@ const shop = definePlugin({
 });
 
 const api = withApi({
+  logger: pino({ level: 'silent' }),
   plugins: [shop],
   pluginConfig: {
     shop: { currency: 'EUR', apiKey: 'sk-never-shown', mail: 'smtp://ada:pw-never-shown@mail.example.com' },
@@ -90,7 +92,7 @@ test('plugins: what one has registered, logged and waits for, without the secret
 });
 
 test('permissions: only who may get the path sees them', async () => {
-  await using at = await live({ plugins: [shop] });
+  await using at = await live({ plugins: [shop], logger: pino({ level: 'silent' }) });
   const ada = await at.person('ada', []);
   for (const path of ['/v3/options', '/v3/about', '/v3/plugins/shop', '/v3/plugins/nothing']) {
     await expect(401, at.anonymous('GET', path));
@@ -102,4 +104,20 @@ test('permissions: only who may get the path sees them', async () => {
   await expect(200, eve.send('GET', '/v3/plugins/shop'));
   await expect(200, eve.send('GET', '/v3/about'));
   await expect(403, eve.send('GET', '/v3/options'));
+});
+
+test('views: a list that people share is an object of the service', async () => {
+  const path = '/apis/console.platform.run/v1alpha1/views';
+  const spec = {
+    type: 'shelves.shop.example.com',
+    title: 'Large',
+    fieldSelector: 'spec.size>3',
+    sort: ['spec.size,desc'],
+  };
+  const made = await api.send({ path, body: { metadata: { name: 'large' }, spec } });
+  assert.equal(made.status, 201, made.text);
+  const { json } = await api.send({ path: `${path}?fieldSelector=spec.type=shelves.shop.example.com` });
+  assert.deepEqual(json.items[0].spec, spec);
+  const wrong = await api.send({ path, body: { metadata: { name: 'x' }, spec: { ...spec, owner: 'ada' } } });
+  assert.equal(wrong.status, 422);
 });

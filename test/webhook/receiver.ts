@@ -39,7 +39,7 @@ export class Receiver {
       let body = '';
       for await (const chunk of request) body += chunk;
       const received: Received = { headers: request.headers, body, event: JSON.parse(body) };
-      const object = `${received.event.resource}/${received.event.object.metadata.name}`;
+      const object = `${received.event.resource}/${received.event.object?.metadata.name}`;
       this.overlapped ||= this.#openObjects.has(object);
       this.#openObjects.add(object);
       this.mostOpen = Math.max(this.mostOpen, ++this.open);

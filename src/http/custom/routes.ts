@@ -50,6 +50,8 @@ type Router = findMyWay.Instance<findMyWay.HTTPVersion.V1>;
 
 /** Counted from `apis`; what is longer could not be named in a role (specification, "Limits"). */
 const maxSegments = 7;
+/** Of the name, counted from the group. */
+const nameAt = 3;
 const segmentSyntax = /^(?:[A-Za-z0-9._~-]+|\{[A-Za-z_][A-Za-z0-9_-]*\})$/;
 
 /** Where an endpoint is served and who says so, for messages. */
@@ -313,7 +315,8 @@ function resolve({ owner, group, version, prefix }: Place, route: Route): Custom
       ),
     );
   }
-  if (segments.length > maxSegments) {
+  // The service's own routes are named in roles without the parameters behind the name.
+  if (owner !== '' && segments.length > maxSegments) {
     wrong(localized('the path has {count} segments, at most {max} are possible; hand over the rest as parameters'), {
       count: segments.length,
       max: maxSegments,
@@ -339,7 +342,7 @@ function resolve({ owner, group, version, prefix }: Place, route: Route): Custom
   }
   if (operation.action) checkAction(operation.action, names, wrong);
   const checks = compileChecks(`${route.method} ${path}`, operation);
-  const { verb, resource } = accessOf(route.method, segments.slice(1));
+  const { verb, resource } = accessOf(route.method, namedSegments(segments.slice(1), { owner, path }));
   const access = { verb, group, resource };
   return { owner, method: route.method, group, version, path, handler: route.handler, operation, checks, access };
 }
@@ -376,7 +379,13 @@ function lookUp(router: Router, method: CustomMethod, path: string): CustomMatch
     .split('/')
     .slice(2)
     .map((one) => decodeURIComponent(one).replaceAll('/', '%2F'));
-  return { route, params, access: accessOf(method, segments) };
+  return { route, params, access: accessOf(method, namedSegments(segments, route)) };
+}
+
+/** Group, version, resource, name and what a role names behind them; of a route of the service no parameters. */
+function namedSegments(segments: readonly string[], { owner, path }: Pick<CustomRoute, 'owner' | 'path'>): string[] {
+  const template = path.split('/').slice(2);
+  return segments.filter((_, i) => owner !== '' || i <= nameAt || !template[i]!.startsWith('{'));
 }
 
 /** Whether the path is one of the model's generated API: the list, an object, the status of an object. `-` is no object. */
