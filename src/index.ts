@@ -98,6 +98,7 @@ export { createService, type Service } from './service.ts';
 /** For writers of a store: `database` of `createService` takes what opens one, `storeContract` of `kindred/testing` says what it must do. */
 export type { StoreOpener, StoreOptions } from './store/options.ts';
 export type {
+  Activation,
   Change,
   ChangesNarrowing,
   Claim,
@@ -105,6 +106,7 @@ export type {
   Lease,
   LoadPart,
   ModelRow,
+  ReplicaRow,
   Row,
   Snapshot,
   Store,

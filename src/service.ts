@@ -30,7 +30,7 @@ import type { Scheme } from './model/scheme.ts';
 import type { ResolvedOptions, ServiceOptions } from './options.ts';
 import { listOptions, resolveOptions } from './options.ts';
 import { PluginHost } from './plugin/host.ts';
-import { ModelStates } from './plugin/model-states.ts';
+import { ModelStates, modelStateHooks } from './plugin/model-states.ts';
 import type { CodePlugin } from './plugin/source.ts';
 import { readSource } from './plugin/source.ts';
 import type { Caller, Identity } from './resource/access.ts';
@@ -199,6 +199,7 @@ class RunningService implements Service {
   readonly #resources: ResourceRegistry;
   readonly #auth: Auth;
   readonly #replica: string;
+  readonly #modelStates: ModelStates;
   readonly #plugins: PluginHost;
   readonly #webhooks: Webhooks;
   readonly #metrics = new Metrics();
@@ -233,7 +234,6 @@ class RunningService implements Service {
     });
     for (const model of [...auth.models, viewModel(reservedDomain)]) registry.register(model, undefined, '');
     const authorizer = open ? allowAll : auth.authorizer;
-    const modelStates = new ModelStates({ registry, reservedDomain, logger });
     const patchLimits = {
       operations: patch.maxOperations,
       growth: patch.maxGrowth,
@@ -241,6 +241,17 @@ class RunningService implements Service {
       members: options.http.members,
       containers: options.http.containers,
     };
+    const replica = randomUUID();
+    this.#replica = replica;
+    this.#modelStates = new ModelStates({
+      registry,
+      reservedDomain,
+      store,
+      replica,
+      timers: options.timers,
+      logger,
+      onWaiting: (plugin, kind, replicas) => this.#plugins.waits(plugin, kind, replicas),
+    });
     const resources = new ResourceRegistry({
       store,
       registry,
@@ -257,10 +268,14 @@ class RunningService implements Service {
       },
       reservedDomain,
       logger,
-      admissions: modelStates,
-      hooks: new Map([...auth.hooks, ...webhookHooksByModel(reservedDomain, authorizer, auth.authors)]),
+      admissions: this.#modelStates,
+      hooks: new Map([
+        ...auth.hooks,
+        [`ModelState.plugin.${reservedDomain}`, modelStateHooks],
+        ...webhookHooksByModel(reservedDomain, authorizer, auth.authors),
+      ]),
     });
-    modelStates.use(resources);
+    this.#modelStates.use(resources);
     const clientOf = (caller: Caller, fence?: () => Fence | undefined) =>
       createLocalClient({ resources, registry, authorizer, caller, fence });
     const client = createLocalClient({ resources, registry, authorizer, caller: system, unchecked: true });
@@ -277,8 +292,6 @@ class RunningService implements Service {
     this.#auth = auth;
     this.schemeManager = registry.manager('');
     this.client = client;
-    const replica = randomUUID();
-    this.#replica = replica;
     this.#webhooks = new Webhooks({
       registry,
       resources,
@@ -300,7 +313,7 @@ class RunningService implements Service {
       {
         registry,
         resources,
-        modelStates,
+        modelStates: this.#modelStates,
         custom,
         store,
         client,
@@ -474,6 +487,7 @@ class RunningService implements Service {
       this.#plugins.stop(this.#options.pluginHost.stopTimeout / 2),
       this.#webhooks.stop(),
     ]);
+    await this.#modelStates.stop();
     await this.#auth.stop();
     await this.#resources.stop();
     await this.#store.close();
@@ -484,13 +498,12 @@ class RunningService implements Service {
   readiness(): Readiness {
     const plugins = this.#plugins.states();
     // With several replicas, the others go on with what is active: this one takes no part before it can.
+    const models = this.#resources.state();
     const isHeldBack = this.#store.shared && plugins.some(({ reason }) => reason === 'IncompatibleModel');
-    const isAway = this.#status === 'ready' && (isHeldBack || !this.#resources.feed.reachable);
-    return {
-      status: isAway ? 'unavailable' : this.#status,
-      models: this.#resources.state(),
-      plugins,
-    };
+    const isOutdated = models.some(({ state }) => state === 'outdated');
+    const isAway = !this.#resources.feed.reachable;
+    const status = isAway ? 'unavailable' : isHeldBack || isOutdated ? 'outdated' : this.#status;
+    return { status: this.#status === 'ready' ? status : this.#status, models, plugins };
   }
 
   #about(): object {
@@ -530,6 +543,18 @@ class RunningService implements Service {
     );
     metrics.gauge('kindred_model_problems', 'Stored objects that need repair', () =>
       resources.state().map(({ group, kind, problems }) => ({ labels: { group, kind }, value: problems.length })),
+    );
+    metrics.gauge('kindred_model_generation', 'How often another contract of a model became active', () =>
+      this.#modelStates.active().map(({ scheme, generation }) => {
+        const { group, kind } = scheme.groupVersionKind;
+        return { labels: { group, kind }, value: generation };
+      }),
+    );
+    metrics.gauge('kindred_model_pending', '1 while this process declares another contract than the active one', () =>
+      this.#modelStates.active().map(({ scheme, isActive }) => {
+        const { group, kind } = scheme.groupVersionKind;
+        return { labels: { group, kind }, value: isActive ? 0 : 1 };
+      }),
     );
     metrics.gauge('kindred_revision', 'Newest revision that this process reflects', () => [
       { value: resources.feed.applied },

@@ -1,6 +1,6 @@
 import { Command, Option } from 'commander';
 import type { Contract, ContractChange } from '../model/contract.ts';
-import { clientsMeaning, compareContracts, contractOf, storedMeaning } from '../model/contract.ts';
+import { clientsMeaning, compareContracts, contractOf, obstaclesTo, storedMeaning } from '../model/contract.ts';
 import type { ConnectionFlags } from './connection.ts';
 import { connect, withConnection } from './connection.ts';
 import type { PluginFlags } from './declared.ts';
@@ -26,6 +26,8 @@ export interface ModelDiff {
   readonly kind: string;
   readonly state: 'new' | 'removed' | 'changed' | 'unchanged';
   readonly changes: readonly (ContractChange & { readonly stored: string; readonly clients: string })[];
+  /** Why replicas with the new version cannot serve beside those with the other one; absent when they can. */
+  readonly obstacles?: readonly string[];
 }
 
 export function modelDiffCommand(io: Io): Command {
@@ -73,7 +75,14 @@ export function diffModels(before: readonly Contract[], after: readonly Contract
     const known = before.find((one) => isSame(one, contract));
     if (!known) return { group, kind, state: 'new', changes: [] };
     const changes = compareContracts(known, contract).map(described);
-    return { group, kind, state: changes.length > 0 ? 'changed' : 'unchanged', changes };
+    const obstacles = obstaclesTo(known, contract);
+    return {
+      group,
+      kind,
+      state: changes.length > 0 ? 'changed' : 'unchanged',
+      changes,
+      ...(obstacles.length > 0 && { obstacles }),
+    };
   });
   const removed = before.filter((contract) => !after.some((one) => isSame(one, contract)));
   const gone = described({ place: 'the model', what: 'no longer declared', class: 'breaking' });
@@ -88,10 +97,11 @@ function described(change: ContractChange): ModelDiff['changes'][number] {
 }
 
 /** A paragraph for people. */
-function diffText({ group, kind, state, changes }: ModelDiff): string {
+function diffText({ group, kind, state, changes, obstacles = [] }: ModelDiff): string {
   const rows = changes.map((change) => {
     const { place, what, stored, clients } = change;
     return ['', place, what, change.class, `stored: ${stored}; clients: ${clients}`];
   });
-  return `${group} ${kind}   ${state}\n${lines(rows, widthsOf(rows))}`;
+  const waits = obstacles.map((one) => `   replicas with the new version wait until the others are gone: ${one}\n`);
+  return `${group} ${kind}   ${state}\n${lines(rows, widthsOf(rows))}${waits.join('')}`;
 }

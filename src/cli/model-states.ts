@@ -21,7 +21,7 @@ export interface ModelState extends ExtensionObject {
     contract: Contract;
     storageVersion: string;
     degraded?: Found;
-    pending?: Found & { class: string };
+    pending?: Found & { class: string; waitsFor?: string[] };
   };
 }
 

@@ -29,6 +29,15 @@ export function modelStatusCommand(io: Io): Command {
   return withConnection(command, io);
 }
 
+function pendingText({
+  failing,
+  class: of,
+  waitsFor = [],
+}: NonNullable<NonNullable<ModelState['status']>['pending']>): string {
+  const waits = waitsFor.length > 0 ? `waits for ${countOf(waitsFor.length, 'replica')}, ` : '';
+  return `${waits}${countOf(failing, 'object')} (${of})`;
+}
+
 function isNamed({ plural, group }: { plural: string; group: string }, text: string): boolean {
   return text === plural || text === `${plural}.${group}`;
 }
@@ -41,7 +50,7 @@ function statusTable(states: readonly ModelState[]): string {
     String(generation),
     storageVersion,
     degraded ? countOf(degraded.failing, 'object') : '-',
-    pending ? `${countOf(pending.failing, 'object')} (${pending.class})` : '-',
+    pending ? pendingText(pending) : '-',
   ]);
   const details = known.flatMap(({ model, degraded, pending }) => {
     const samples = (pending ?? degraded)?.samples ?? [];

@@ -37,8 +37,10 @@ export function retryAfterOf(error: unknown, now = Date.now()): number {
 }
 
 /** Whether the service certainly did nothing, so that the same request may be sent again (docs/reference/errors.md). */
-export function isNotApplied(error: unknown): error is KindredError & { code: 'NotReady' | 'TooManyRequests' } {
-  return error instanceof KindredError && (error.code === 'NotReady' || error.code === 'TooManyRequests');
+export function isNotApplied(
+  error: unknown,
+): error is KindredError & { code: 'NotReady' | 'ModelOutdated' | 'TooManyRequests' } {
+  return error instanceof KindredError && ['NotReady', 'ModelOutdated', 'TooManyRequests'].includes(error.code);
 }
 
 /**

@@ -249,6 +249,7 @@ const readinessTexts = {
   starting: localized('The service is starting'),
   stopping: localized('The service is shutting down'),
   unavailable: localized('The database cannot be reached'),
+  outdated: localized('Other replicas serve models by contracts that this one cannot serve by'),
 } as const;
 
 /** A model that is not there yet may be one of a plugin that is starting. */

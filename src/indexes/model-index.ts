@@ -135,8 +135,9 @@ export class ModelIndex {
   }
 
   /** Names of the objects that have this key, in order. */
-  holders(definition: IndexDefinition, key: unknown): readonly string[] {
-    return this.fields[firstDeclared + this.definitions.indexOf(definition)]!.holders(key);
+  holders(definition: Pick<IndexDefinition, 'name'>, key: unknown): readonly string[] {
+    const at = this.definitions.findIndex(({ name }) => name === definition.name);
+    return this.fields[firstDeclared + at]!.holders(key);
   }
 
   /** Names of the objects with a deletion timestamp, the one deleted first first. */

@@ -652,6 +652,14 @@ export const zh = {
     '无法确定写入是否生效，重试前请重新读取该对象（{reason}）',
   'Changes after revision {since} are no longer kept; the oldest revision to continue from is {oldest}':
     '修订号 {since} 之后的变更已不再保留，最早可从修订号 {oldest} 继续',
+  // resource/memory.ts, writer.ts, plugin/model-states.ts
+  'Another contract of {kind} became active (model generation {generation}), which this replica does not know: start it with the newer version of the plugin':
+    '{kind} 的另一份契约已生效（模型代次 {generation}），本副本不认识它：请用插件的较新版本启动本副本',
+  'The contract of {kind} is changing too quickly': '{kind} 的契约变化过快',
+  '{kind} takes no writes before replicas with another version of the plugin are gone':
+    '在使用插件其他版本的副本退出之前，{kind} 不接受写入',
+  'The service alone writes the status of a ModelState': 'ModelState 的 status 只能由服务自身写入',
+  'Other replicas serve models by contracts that this one cannot serve by': '其他副本按本副本无法遵循的契约提供模型',
   'Too many writes are waiting; nothing was changed': '等待中的写入过多，没有做任何更改',
   // webhook/behaviour.ts
   'must be an absolute http or https URL without user name, password and fragment':

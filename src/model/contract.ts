@@ -226,6 +226,31 @@ export function needsData(changes: readonly { readonly class: ChangeClass }[]): 
   return changes.some((change) => !['docs', 'widening', 'behaviour', 'index'].includes(change.class));
 }
 
+/** Whether an index takes the same keys from every object. */
+export function hasFunctionOf(before: ContractIndex, after: ContractIndex): boolean {
+  return before.function === after.function && before.keyType === after.keyType && before.multi === after.multi;
+}
+
+/**
+ * Why replicas with the next declaration cannot serve by the active contract, in the words of `ContractChange`: they
+ * begin when no replica with the active one is left. Empty: both can run side by side.
+ */
+export function obstaclesTo(active: Contract, next: Contract): string[] {
+  const versions = ({ versions }: Contract) => Object.keys(versions).sort();
+  const obstacles: string[] = [];
+  if (active.plural !== next.plural) obstacles.push('plural changed');
+  if (!isEqual(versions(active), versions(next))) obstacles.push('version changed');
+  if (active.scope !== next.scope) obstacles.push('scope changed');
+  if (active.naming !== next.naming) obstacles.push('rules of names changed');
+  for (const was of active.indexes) {
+    if (!was.unique) continue;
+    const is = next.indexes.find(({ name }) => name === was.name);
+    if (!is) obstacles.push(`unique index ${was.name} removed`);
+    else if (!hasFunctionOf(was, is)) obstacles.push(`function of the unique index ${was.name} changed`);
+  }
+  return obstacles;
+}
+
 /** Whether an index gives stored objects what it gave before. */
 export function keepsIndex(before: Contract, after: Contract, name: string): boolean {
   const of = ({ indexes }: Contract) => indexes.find((one) => one.name === name);

@@ -312,6 +312,15 @@ export class PluginHost {
     plugin.status.report(reason, { reason, message: messageOf(error) });
   }
 
+  /** It starts when these replicas are gone; undefined: it starts. */
+  waits(name: string, kind: string, replicas: readonly string[] | undefined): void {
+    const message =
+      replicas && `${kind} cannot be served beside replicas with another version of the plugin: ${replicas.join(', ')}`;
+    this.#plugins
+      .get(name)
+      ?.status.report(`replicas ${kind}`, message === undefined ? undefined : { reason: 'WaitsForReplicas', message });
+  }
+
   get #all(): Installed[] {
     return [...this.#plugins.values()];
   }

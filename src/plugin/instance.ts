@@ -25,7 +25,7 @@ import type { Authenticate, PluginContext, PluginLogger } from './plugin.ts';
 import { instantiate } from './plugin.ts';
 import type { Declared } from './predeclared.ts';
 import { PreDeclared } from './predeclared.ts';
-import { PluginStartError } from './start-error.ts';
+import { PluginStartError, reasonOf } from './start-error.ts';
 
 /** The authenticators that plugins bring, in the order in which they are asked. */
 interface Authenticators {
@@ -44,7 +44,12 @@ export interface PluginDependencies {
   readonly registry: SchemeRegistry;
   readonly resources: ResourceRegistry;
   /** Makes declarations active that are checked. */
-  readonly modelStates: { activate(schemes: readonly Scheme[]): Promise<void> };
+  readonly modelStates: {
+    /** @returns what ends when other replicas let them be active; undefined when they are */
+    activate(schemes: readonly Scheme[]): Promise<{ readonly done: Promise<unknown> } | undefined>;
+    /** It cannot be served before other replicas are gone. */
+    isHeldUp(scheme: Scheme): boolean;
+  };
   readonly custom: CustomRoutes;
   readonly store: LeaseStore;
   /** Acts as the service. */
@@ -166,13 +171,11 @@ export class PluginInstance {
       await unlessEnding(this.#callStart());
       await unlessEnding(Promise.all(this.#schemes().map((scheme) => resources.model(scheme).ready)));
       this.#nameDegraded();
-      await unlessEnding(modelStates.activate(this.#schemes()));
+      const waiting = await unlessEnding(modelStates.activate(this.#schemes()));
       this.#dependencies.rights.declare(this.#name, this.#declaredObjects());
-      const led = await unlessEnding(lead());
-      if (led !== 'done elsewhere') {
-        this.#fence = led;
-        await unlessEnding(this.#preDeclared.apply(led));
-      }
+      // Until then, the objects of what is active stay.
+      if (waiting) this.#declareAfter(waiting.done, lead);
+      else await unlessEnding(this.#declare(lead));
       // Whatever can fail comes before the routes open.
       for (const controller of this.#controllers) controller.running = this.#controllerOf(controller);
       registry.starting.end(this.#name);
@@ -182,6 +185,22 @@ export class PluginInstance {
       if (this.#alive) await this.#undo();
       throw error;
     }
+  }
+
+  async #declare(lead: () => Promise<Fence | 'done elsewhere' | undefined>): Promise<void> {
+    const led = await lead();
+    if (led === 'done elsewhere' || !this.#alive) return;
+    this.#fence = led;
+    await this.#preDeclared.apply(led);
+  }
+
+  #declareAfter(active: Promise<unknown>, lead: () => Promise<Fence | 'done elsewhere' | undefined>): void {
+    active
+      .then(() => (this.#alive ? this.#declare(lead) : undefined))
+      .catch((err: unknown) => {
+        if (this.#alive)
+          this.#dependencies.onTrouble('declared objects', { reason: reasonOf(err), message: messageOf(err) });
+      });
   }
 
   /**
@@ -317,8 +336,9 @@ export class PluginInstance {
 
   #isBuilding(): boolean {
     return this.#schemes().some((scheme) => {
-      const { state, progress } = this.#dependencies.resources.model(scheme).memory.state();
-      return state === 'building' && progress > 0;
+      const { modelStates, resources } = this.#dependencies;
+      const { state, progress } = resources.model(scheme).memory.state();
+      return (state === 'building' && progress > 0) || modelStates.isHeldUp(scheme);
     });
   }
 

@@ -3,6 +3,7 @@
  * of stored objects before another declaration takes the place of one (docs/guide/changing-models.md).
  */
 
+import { isDeepStrictEqual } from 'node:util';
 import type { Text } from '../errors.ts';
 import { ifFound, KindredError } from '../errors.ts';
 import { localized } from '../locales/localized.ts';
@@ -24,12 +25,23 @@ import type { Scheme } from '../model/scheme.ts';
 import { Type } from '../model/type.ts';
 import { system } from '../resource/access.ts';
 import type { Admission, Admissions } from '../resource/admission.ts';
+import { claimAll } from '../resource/builder.ts';
+import type { AppliedChange } from '../resource/change.ts';
+import { keepsClaims } from '../resource/claims.ts';
+import type { ModelHooks } from '../resource/hooks.ts';
 import type { ModelMemory } from '../resource/memory.ts';
 import type { ActiveModel, Offence } from '../resource/object-check.ts';
 import { ObjectCheck } from '../resource/object-check.ts';
+import type { RegisteredModel } from '../resource/registered-model.ts';
 import type { ResourceRegistry } from '../resource/registry.ts';
+import { emulatedRules, ownRules } from '../resource/rules.ts';
+import { ActivationRefused } from '../resource/writer.ts';
 import type { Logger } from '../runtime/logger.ts';
+import type { Timers } from '../runtime/timers.ts';
+import { pause } from '../runtime/timers.ts';
+import type { Activation, Lease, ModelRow, Replicas as ReplicaStore, Store } from '../store/store.ts';
 import { modelStateKind, modelStateName } from './kind.ts';
+import { Replicas } from './replicas.ts';
 import { PluginStartError } from './start-error.ts';
 
 interface Sample {
@@ -46,14 +58,23 @@ export interface ModelStateObject {
   spec: { onInvalid?: 'refuse' | 'degrade' };
   status?: {
     model: { group: string; kind: string; plural: string };
+    /** The model generation. */
     generation: number;
     contractHash: string;
     contract: Contract;
     storageVersion: string;
     /** Stored objects that the active contract refuses. */
     degraded?: { failing: number; samples: readonly Sample[] };
-    /** A declaration that was refused. */
-    pending?: { hash: string; class: string; failing: number; samples: readonly Sample[] };
+    /** Its unique indexes: of one that is being claimed, older objects may share a value. */
+    indexes?: readonly { name: string; state: 'building' | 'claiming' | 'enforced' }[];
+    /** A declaration that was refused, or waits for replicas with another one. */
+    pending?: {
+      hash: string;
+      class: string;
+      failing: number;
+      samples: readonly Sample[];
+      waitsFor?: readonly string[];
+    };
   };
 }
 
@@ -84,11 +105,23 @@ function modelStateModel(reservedDomain: string): Model<ModelStateObject> {
       contractHash: Type.String({ description: 'SHA-256 of the contract as canonical JSON.' }),
       contract: { description: 'The declaration that is active.' } as never,
       storageVersion: Type.String({ description: 'The version in which objects are written.' }),
+      indexes: Type.Optional(
+        Type.Array(Type.Object({ name: Type.String(), state: Type.Enum(['building', 'claiming', 'enforced']) }), {
+          description: 'The unique indexes, those of the pending declaration among them.',
+        }),
+      ),
       degraded: Type.Optional(Type.Object(found, { description: 'Stored objects that the active contract refuses.' })),
       pending: Type.Optional(
         Type.Object(
-          { hash: Type.String(), class: Type.String(), ...found },
-          { description: 'A declaration that was refused, and why.' },
+          {
+            hash: Type.String(),
+            class: Type.String(),
+            ...found,
+            waitsFor: Type.Optional(
+              Type.Array(Type.String(), { description: 'Replicas that declare another contract.' }),
+            ),
+          },
+          { description: 'A declaration that was refused or waits, and why.' },
         ),
       ),
     }),
@@ -98,109 +131,462 @@ function modelStateModel(reservedDomain: string): Model<ModelStateObject> {
 interface ModelStatesDependencies {
   readonly registry: SchemeRegistry;
   readonly reservedDomain: string;
+  readonly store: Store;
+  /** Names this process among the replicas. */
+  readonly replica: string;
+  readonly timers: Timers;
   readonly logger: Logger;
+  /** A plugin cannot start beside these replicas; undefined: it can. */
+  readonly onWaiting: (plugin: string, kind: string, replicas: readonly string[] | undefined) => void;
 }
 
-/** A declaration that is checked and not yet active. */
-interface Checked {
+type Duplicates = ReturnType<ModelMemory['duplicates']>;
+
+/** A declaration of this process, beside the contract that is active. */
+interface Declared {
+  readonly scheme: Scheme;
+  readonly memory: ModelMemory;
+  /** The store's number of the model. */
+  readonly number: number;
   readonly contract: Contract;
   readonly hash: string;
-  readonly degraded?: { readonly failing: number; readonly samples: readonly Sample[] };
+  /** Resolves when this contract is the active one. */
+  readonly activated: PromiseWithResolvers<void>;
+  /** The model generation that is active, as far as this process knows. */
+  generation: number;
+  active: Contract | undefined;
+  isActive: boolean;
+  /** Something is to be recorded when the contract becomes active. */
+  isNew: boolean;
+  /** It can become active as soon as the other replicas let it. */
+  isWaiting: boolean;
+  /** Stored objects against this contract, until it is active. */
+  check?: ObjectCheck | undefined;
+  degraded?: { readonly failing: number; readonly samples: readonly Sample[] } | undefined;
+  /** The model generation of which this process has claimed every unique value. */
+  claimed?: number;
 }
 
 const texts = {
   incompatible: localized(
     '{kind}: {failing} of {objects} stored {objectCount|object|objects} would become invalid ({samples}): repair them, add a conversion, or start with evolution.onInvalid: degrade',
   ),
+  statusOfHost: localized('The service alone writes the status of a ModelState'),
 } satisfies Record<string, Text>;
 
 /** Offences that a message names, and those that an object has. */
 const namedOffences = 3;
 const keptOffences = 10;
-/** Attempts at an object that other replicas write too. */
+/** Attempts at an object that other replicas write too, and at a contract while objects are changed. */
 const attempts = 20;
+/** Milliseconds between two looks at what other replicas declare. */
+const interval = 1_000;
+/** Milliseconds that a lease on looking after a model lasts. */
+const leaseTime = 10_000;
+
+/** The status says which writes the store takes: nobody but the service makes it up. */
+export const modelStateHooks: ModelHooks = {
+  prepareWrite(object, before, caller) {
+    if (caller.origin !== 'host' && !isDeepStrictEqual(object.status, before?.status))
+      throw new KindredError('Forbidden', texts.statusOfHost);
+    return object;
+  },
+};
 
 export class ModelStates implements Admissions {
   readonly #dependencies: ModelStatesDependencies;
   readonly #scheme: Scheme;
-  readonly #checked = new WeakMap<Scheme, Checked>();
+  readonly #declared = new Map<Scheme, Declared>();
+  readonly #replicas: Replicas | undefined;
+  /** Those whose check follows the changes of their objects. */
+  readonly #following = new Map<RegisteredModel, ObjectCheck>();
+  /** Those that wait until other replicas are gone. */
+  readonly #heldUp = new WeakSet<Scheme>();
+  readonly #leases = new Map<number, Lease>();
+  readonly #stopping = new AbortController();
   #resources!: ResourceRegistry;
+  #cancel: (() => void) | undefined;
+  #looking: Promise<void> = Promise.resolve();
 
   constructor(dependencies: ModelStatesDependencies) {
-    const { registry, reservedDomain } = dependencies;
+    const { registry, reservedDomain, store } = dependencies;
     this.#dependencies = dependencies;
     this.#scheme = registry.register(modelStateModel(reservedDomain), undefined, '');
+    this.#replicas = keepsReplicas(store) ? new Replicas({ ...dependencies, store }) : undefined;
+    registry.onUnregister((scheme) => this.#forget(scheme));
   }
 
   /** Before the first build. */
   use(resources: ResourceRegistry): void {
     this.#resources = resources;
+    resources.feed.subscribe({ change: (change) => this.#changed(change) });
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    this.#cancel?.();
+    await this.#looking;
+    await this.#replicas?.stop();
+    for (const number of this.#leases.keys()) await this.#release(number);
+  }
+
+  isHeldUp(scheme: Scheme): boolean {
+    return this.#heldUp.has(scheme);
+  }
+
+  /** The generations that are active of the plugins' models. */
+  active(): { readonly scheme: Scheme; readonly generation: number; readonly isActive: boolean }[] {
+    return [...this.#declared.values()];
   }
 
   async of(scheme: Scheme, memory: ModelMemory): Promise<Admission | undefined> {
     // The models of the service and of the program around it come with no plugin that could be held back.
     if (!this.#isOfPlugin(scheme)) return undefined;
-    const contract = contractOf(scheme);
-    const hash = contractHash(contract);
-    const stored = await this.#read(scheme);
-    const active = stored?.status;
-    if (active?.contractHash === hash) {
-      if (active.pending) await this.#write(scheme, ({ pending: _refused, ...rest }) => rest);
-      if (!active.degraded) return undefined;
+    const known = this.#declared.get(scheme);
+    const declared = await this.#declare(scheme, memory);
+    if (!declared) return undefined;
+    const { contract, hash, active } = declared;
+    if (known?.isActive && !declared.isActive) {
+      this.#outdate(declared, declared.generation);
+      return undefined;
     }
-    this.#checked.set(scheme, { contract, hash });
-    if (!active) return undefined;
-    const changes = compareContracts(active.contract, contract);
-    const isSame = active.contractHash === hash;
-    if (!active.degraded && !needsData(changes)) return undefined;
-    const check = new ObjectCheck(scheme, isSame ? undefined : this.#activeOf(active.contract, contract));
+    const stored = await this.#read(scheme);
+    const status = stored?.status;
+    if (declared.isActive && status?.contractHash === hash) {
+      if (status.pending && !(await this.#replicas?.has(declared.number, status.pending.hash)))
+        await this.#write(scheme, ({ pending: _refused, ...rest }) => rest);
+      if (!status.degraded) return undefined;
+    }
+    declared.isNew = true;
+    if (!active || !stored) return undefined;
+    const changes = compareContracts(active, contract);
+    if (!status?.degraded && !needsData(changes)) return undefined;
+    const check = new ObjectCheck(scheme, declared.isActive ? undefined : this.#activeOf(active, contract));
+    declared.check = check;
     const decide: Admission['decide'] = async (index) => {
       for (const { type, name, bytes } of memory.backlog) {
         if (type === 'delete') check.remove(name);
         else check.replace(bytes.toString());
       }
-      for (const { index: field, key, names } of index.duplicates())
-        check.addDuplicate(field, JSON.stringify(key), names);
-      const { failing, invalid, objects } = check;
-      const onInvalid = isSame ? 'degrade' : (stored.spec.onInvalid ?? scheme.onInvalid);
-      if (failing > 0 && onInvalid === 'refuse') {
-        const offences = check.offences(true);
-        const pending = { hash, class: strongest(changes) ?? 'docs', failing, samples: samplesOf(offences) };
-        await this.#write(scheme, (status) => ({ ...status, pending }));
-        throw new PluginStartError('IncompatibleModel', texts.incompatible, {
-          kind: scheme.groupVersionKind.kind,
-          failing: failing.toLocaleString('en'),
-          objects: objects.toLocaleString('en'),
-          objectCount: objects,
-          samples: shownSamples(offences),
-        });
-      }
-      const offences = check.offences();
-      const degraded = invalid > 0 ? { failing: invalid, samples: samplesOf(offences) } : undefined;
-      this.#checked.set(scheme, { contract, hash, ...(degraded && { degraded }) });
-      return problemsOf(offences);
+      if (!declared.isActive) this.#following.set(memory.model, check);
+      const problems = await this.#decide(declared, index.duplicates());
+      return problems;
     };
     return { check, decide };
   }
 
+  /** What the store has of a model, and by which rules this process writes it. Undefined when it is no longer registered. */
+  async #declare(scheme: Scheme, memory: ModelMemory): Promise<Declared | undefined> {
+    const { store, registry, onWaiting } = this.#dependencies;
+    const { group, kind } = scheme.groupVersionKind;
+    const contract = contractOf(scheme);
+    const hash = contractHash(contract);
+    const number = await store.modelNumber(group, kind);
+    await this.#replicas?.announce(number, hash);
+    const owner = registry.ownerOf(scheme) ?? '';
+    for (let waits = false; ; ) {
+      const row = await this.#row(number);
+      const stored = await this.#read(scheme);
+      if (memory.isClosed || this.#stopping.signal.aborted) return undefined;
+      // Another contract became active in between.
+      if (row.contract !== undefined && (stored?.status?.generation ?? 0) > row.generation) continue;
+      const active = row.contract === undefined ? stored?.status?.contract : (JSON.parse(row.contract) as Contract);
+      const { generation } = row;
+      const isActive = active !== undefined && contractHash(active) === hash && row.contract !== undefined;
+      const isEmulated = this.#replicas !== undefined && active !== undefined && contractHash(active) !== hash;
+      const claiming = claimingOf(stored?.status);
+      const rules = isEmulated
+        ? emulatedRules(scheme, contract, { contract: active, generation, claiming })
+        : ownRules(scheme, generation, claiming);
+      const others = rules.isBlocked ? await this.#replicas!.others(number, hash) : [];
+      if (others.length > 0) {
+        waits = true;
+        this.#heldUp.add(scheme);
+        onWaiting(owner, kind, others);
+        await pause(this.#dependencies.timers, interval, this.#stopping.signal);
+        continue;
+      }
+      this.#heldUp.delete(scheme);
+      if (waits) onWaiting(owner, kind, undefined);
+      const activated = this.#declared.get(scheme)?.activated ?? Promise.withResolvers<void>();
+      const declared: Declared = {
+        scheme,
+        memory,
+        number,
+        contract,
+        hash,
+        activated,
+        generation,
+        active,
+        isActive,
+        isNew: false,
+        isWaiting: false,
+      };
+      this.#declared.set(scheme, declared);
+      memory.model.rules = rules;
+      if (isActive) activated.resolve();
+      return declared;
+    }
+  }
+
+  /** Gives what is wrong with objects that are accepted all the same. Rejects when the declaration is refused. */
+  async #decide(declared: Declared, duplicates: Duplicates): Promise<Map<string, string>> {
+    const { scheme } = declared;
+    const { check, failing, invalid, objects } = this.#found(declared, duplicates);
+    if (failing > 0 && (await this.#isRefused(declared))) {
+      const offences = check.offences(true);
+      await this.#writePending(declared, { failing, samples: samplesOf(offences) });
+      throw new PluginStartError('IncompatibleModel', texts.incompatible, {
+        kind: scheme.groupVersionKind.kind,
+        failing: failing.toLocaleString('en'),
+        objects: objects.toLocaleString('en'),
+        objectCount: objects,
+        samples: shownSamples(offences),
+      });
+    }
+    const offences = check.offences();
+    declared.degraded = invalid > 0 ? { failing: invalid, samples: samplesOf(offences) } : undefined;
+    return problemsOf(offences);
+  }
+
+  #found({ check }: Declared, duplicates: Duplicates) {
+    check!.setDuplicates(duplicates.map(({ index, key, names }) => ({ index, key: JSON.stringify(key), names })));
+    const { failing, invalid, objects } = check!;
+    return { check: check!, failing, invalid, objects };
+  }
+
+  async #isRefused({ scheme, isActive }: Declared): Promise<boolean> {
+    if (isActive) return false;
+    return ((await this.#read(scheme))?.spec.onInvalid ?? scheme.onInvalid) === 'refuse';
+  }
+
   opened(scheme: Scheme): void {
-    if (!this.#checked.has(scheme)) return;
+    if (!this.#declared.get(scheme)?.isNew) return;
     const owner = this.#dependencies.registry.ownerOf(scheme);
     // Of a plugin that starts, all models become active together.
     if (owner === undefined || this.#dependencies.registry.starting.has(owner)) return;
-    this.activate([scheme]).catch((err: unknown) =>
-      this.#dependencies.logger.warn({ err, kind: scheme.groupVersionKind.kind }, 'The model could not be recorded'),
-    );
+    this.activate([scheme]).catch((err: unknown) => this.#failed(scheme, err));
   }
 
-  /** What was checked is what is active from now on. */
-  async activate(schemes: readonly Scheme[]): Promise<void> {
+  /**
+   * What was checked is what is active from now on; while other replicas declare another contract, what was active stays so.
+   * @returns what ends when they are gone; undefined when all are active
+   */
+  async activate(schemes: readonly Scheme[]): Promise<{ readonly done: Promise<unknown> } | undefined> {
+    const waiting: Declared[] = [];
     for (const scheme of schemes) {
-      const checked = this.#checked.get(scheme);
-      if (!checked) continue;
-      await this.#write(scheme, (before) => statusOf(scheme, checked, before));
-      this.#checked.delete(scheme);
+      const declared = this.#declared.get(scheme);
+      if (!declared?.isNew || (await this.#activate(declared))) continue;
+      declared.isWaiting = true;
+      waiting.push(declared);
     }
+    this.#look();
+    if (waiting.length === 0) return undefined;
+    return { done: Promise.all(waiting.map(({ activated }) => activated.promise)) };
+  }
+
+  /** True when the contract is active. */
+  async #activate(declared: Declared): Promise<boolean> {
+    const { scheme, memory, number, hash } = declared;
+    const { feed } = this.#resources;
+    for (let attempt = 0; attempt < attempts && !memory.isClosed; attempt++) {
+      if (declared.isActive) {
+        await this.#write(scheme, (status) => statusOf(declared, status, this.#replicas !== undefined));
+        declared.isNew = false;
+        return true;
+      }
+      const others = (await this.#replicas?.others(number, hash)) ?? [];
+      if (others.length > 0) return false;
+      const release = hold(memory);
+      try {
+        await feed.newest();
+        // Decided with what is newest, and refused when that is no longer so.
+        const checked = this.#replicas && declared.check ? feed.applied : undefined;
+        if (checked !== undefined) await this.#decide(declared, memory.index.duplicates());
+        await this.#write(
+          scheme,
+          (status) => statusOf(declared, status, this.#replicas !== undefined),
+          (status) => ({
+            model: number,
+            from: declared.generation,
+            to: status.generation,
+            contract: JSON.stringify(declared.contract),
+            storageVersion: declared.contract.storageVersion,
+            ...(checked !== undefined && { checked }),
+          }),
+        );
+        await feed.newest();
+        declared.isNew = false;
+        return true;
+      } catch (error) {
+        if (error instanceof PluginStartError) return false;
+        if (!(error instanceof ActivationRefused)) throw error;
+        if (error.reason === 'unchecked') continue;
+        await feed.newest();
+        if (declared.isActive) continue;
+        // Another contract is active by now than the one that was emulated.
+        this.#resources.model(scheme).rebuild();
+        return false;
+      } finally {
+        release();
+      }
+    }
+    return false;
+  }
+
+  /** In revision order, in the turn in which the memory shows the change: from here on every write has the new rules. */
+  #changed(change: AppliedChange): void {
+    if (this.#following.size > 0) {
+      const check = this.#following.get(change.model);
+      if (change.type === 'delete') check?.remove(change.name);
+      else check?.replace(change.bytes.toString());
+    }
+    if (change.type === 'delete' || change.model.scheme !== this.#scheme) return;
+    const declared = [...this.#declared.values()].find(({ scheme }) => nameOf(scheme) === change.name);
+    const { status } = change.object() as unknown as ModelStateObject;
+    if (!declared || !status || status.generation < declared.generation) return;
+    const { memory, scheme, hash } = declared;
+    if (status.generation === declared.generation) {
+      if (declared.isActive) memory.model.rules = ownRules(scheme, status.generation, claimingOf(status));
+      return;
+    }
+    if (status.contractHash !== hash) {
+      // Whoever is still building begins anew, by the contract that is active now.
+      if (memory.isReady) this.#outdate(declared, status.generation);
+      else if (!memory.isOutdated) this.#resources.model(scheme).rebuild();
+      return;
+    }
+    declared.generation = status.generation;
+    declared.active = declared.contract;
+    declared.isActive = true;
+    declared.isWaiting = false;
+    declared.check = undefined;
+    this.#following.delete(memory.model);
+    memory.model.rules = ownRules(scheme, status.generation, claimingOf(status));
+    declared.activated.resolve();
+    if (memory.isOutdated) this.#resources.model(scheme).rebuild();
+    this.#look();
+  }
+
+  /** The model answers nobody here any more, and holds no other replica up. */
+  #outdate({ memory, number }: Declared, generation: number): void {
+    this.#resources.watches.endAll(memory.outdate(generation), memory.model);
+    this.#replicas?.withdraw(number);
+  }
+
+  // ── while contracts wait, and unique values are claimed ────────────────────────────────────────────────
+
+  #look(): void {
+    if (!this.#replicas || this.#stopping.signal.aborted) return;
+    const isBusy = [...this.#declared.values()].some((one) => one.isWaiting || isClaiming(one));
+    if (!isBusy || this.#cancel) return;
+    this.#cancel = this.#dependencies.timers.after(interval, () => {
+      this.#looking = this.#lookOnce().finally(() => {
+        this.#cancel = undefined;
+        this.#look();
+      });
+    });
+  }
+
+  async #lookOnce(): Promise<void> {
+    for (const declared of [...this.#declared.values()]) {
+      const { scheme, memory, number } = declared;
+      const isBusy = memory.isReady && (declared.isWaiting || isClaiming(declared));
+      try {
+        if (!isBusy) await this.#release(number);
+        else if (await this.#lead(number)) await this.#lookAt(declared);
+      } catch (err) {
+        this.#failed(scheme, err);
+      }
+    }
+  }
+
+  /** One replica at a time looks after a model. */
+  async #lead(number: number): Promise<boolean> {
+    const { store, replica, timers } = this.#dependencies;
+    const lease = await store.acquireLease(`model/${number}`, replica, leaseTime, timers.now());
+    if (lease) this.#leases.set(number, lease);
+    else this.#leases.delete(number);
+    return lease !== undefined;
+  }
+
+  async #release(number: number): Promise<void> {
+    const lease = this.#leases.get(number);
+    this.#leases.delete(number);
+    if (lease) await this.#dependencies.store.releaseLease(lease).catch(() => {});
+  }
+
+  async #lookAt(declared: Declared): Promise<void> {
+    const { memory, number, hash } = declared;
+    if (!declared.isWaiting) return this.#claim(declared);
+    const waitsFor = await this.#replicas!.others(number, hash);
+    if (waitsFor.length === 0 && (await this.#activate(declared))) return;
+    if (!declared.isWaiting || !memory.isReady) return;
+    const found = declared.check && this.#found(declared, memory.index.duplicates());
+    const samples = found ? samplesOf(found.check.offences(true)) : [];
+    const waits = waitsFor.length > 0 && { waitsFor };
+    await this.#writePending(declared, { failing: found?.failing ?? 0, samples, ...waits });
+  }
+
+  /** Every unique value of the active contract, also those of older objects. */
+  async #claim(declared: Declared): Promise<void> {
+    const { scheme, memory, number } = declared;
+    const { store } = this.#dependencies;
+    const { feed } = this.#resources;
+    const { rules } = memory.model;
+    if (!keepsClaims(store)) return;
+    await feed.newest();
+    const { model } = memory;
+    const isOver = () => memory.isClosed || model.rules.generation !== rules.generation;
+    if (declared.claimed !== rules.generation) {
+      if (!(await claimAll({ store, number, newest: feed.applied, model, rules, isOver }))) return;
+      declared.claimed = rules.generation!;
+    }
+    await feed.newest();
+    const shared = new Set(memory.duplicates().map(({ index }) => index));
+    const enforced = [...rules.claiming].filter((name) => !shared.has(name));
+    if (enforced.length === 0 || isOver()) return;
+    await this.#write(scheme, (status) => {
+      if (status.generation !== rules.generation) return undefined;
+      const indexes = status.indexes?.map((one) =>
+        enforced.includes(one.name) ? ({ ...one, state: 'enforced' } as const) : one,
+      );
+      return { ...status, indexes: indexes ?? [] };
+    });
+  }
+
+  async #writePending(
+    declared: Declared,
+    found: Pick<NonNullable<Status['pending']>, 'failing' | 'samples' | 'waitsFor'>,
+  ) {
+    const { scheme, contract, hash, active } = declared;
+    const changes = active ? compareContracts(active, contract) : [];
+    const pending = { hash, class: strongest(changes) ?? 'docs', ...found };
+    const building = contract.indexes
+      .filter(({ unique, name }) => unique && !active?.indexes.some((one) => one.unique && one.name === name))
+      .map(({ name }) => ({ name, state: 'building' as const }));
+    await this.#write(scheme, (status) => {
+      if (!status.contract) return undefined;
+      const indexes = [
+        ...(status.indexes ?? []).filter(({ state }) => state !== 'building'),
+        ...(found.waitsFor ? building : []),
+      ];
+      const next = { ...status, indexes, pending };
+      return isDeepStrictEqual(next, status) ? undefined : next;
+    });
+  }
+
+  #failed(scheme: Scheme, err: unknown): void {
+    const { kind } = scheme.groupVersionKind;
+    this.#dependencies.logger.warn({ err, kind }, 'The model could not be recorded');
+  }
+
+  #forget(scheme: Scheme): void {
+    const declared = this.#declared.get(scheme);
+    if (!declared) return;
+    this.#declared.delete(scheme);
+    this.#following.delete(declared.memory.model);
+    this.#replicas?.withdraw(declared.number);
   }
 
   #isOfPlugin(scheme: Scheme): boolean {
@@ -218,6 +604,10 @@ export class ModelStates implements Admissions {
     }
   }
 
+  async #row(number: number): Promise<ModelRow> {
+    return (await this.#dependencies.store.models(number))[0]!;
+  }
+
   async #read(scheme: Scheme): Promise<ModelStateObject | undefined> {
     const resource = this.#resources.model(this.#scheme);
     await resource.ready;
@@ -225,8 +615,15 @@ export class ModelStates implements Admissions {
     return found && (JSON.parse(found.stored.bytes.toString()) as ModelStateObject);
   }
 
-  /** @param next of the status that is stored; the same one: nothing is written */
-  async #write(scheme: Scheme, next: (status: Status) => Status | undefined): Promise<void> {
+  /**
+   * @param next of the status that is stored; undefined: nothing is written
+   * @param activate the contract that becomes active with it
+   */
+  async #write(
+    scheme: Scheme,
+    next: (status: Status) => Status | undefined,
+    activate?: (status: Status) => Activation,
+  ): Promise<void> {
     const resource = this.#resources.model(this.#scheme);
     const name = nameOf(scheme);
     for (let attempt = 1; ; attempt++) {
@@ -238,7 +635,12 @@ export class ModelStates implements Admissions {
         }
         const status = next(stored.status ?? ({} as Status));
         if (!status) return;
-        await resource.update(name, { ...stored, status }, { caller: system, subresource: 'status' });
+        const options = { caller: system, subresource: 'status' as const };
+        await resource.update(
+          name,
+          { ...stored, status },
+          activate ? { ...options, activate: activate(status) } : options,
+        );
         return;
       } catch (error) {
         const isOvertaken =
@@ -249,19 +651,54 @@ export class ModelStates implements Admissions {
   }
 }
 
+function keepsReplicas(store: Store): store is Store & ReplicaStore {
+  return store.shared;
+}
+
+/** No write begins meanwhile that the active contract decides about. @returns ends it */
+function hold(memory: ModelMemory): () => void {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  memory.held = promise;
+  return () => {
+    if (memory.held === promise) memory.held = undefined;
+    resolve();
+  };
+}
+
+function isClaiming({ isActive, memory }: Declared): boolean {
+  return isActive && memory.model.rules.claiming.size > 0;
+}
+
+function claimingOf(status: Status | undefined): ReadonlySet<string> {
+  return new Set(status?.indexes?.filter(({ state }) => state === 'claiming').map(({ name }) => name));
+}
+
 function nameOf({ plural, groupVersionKind: { group } }: Scheme): string {
   return modelStateName(plural, group);
 }
 
-function statusOf(scheme: Scheme, { contract, hash, degraded }: Checked, before: Partial<Status>): Status {
+/** @param claims the store keeps claims, which older objects may not have */
+function statusOf(
+  { scheme, contract, hash, degraded, generation: known, active, isActive }: Declared,
+  before: Partial<Status>,
+  claims: boolean,
+): Status {
   const { group, kind } = scheme.groupVersionKind;
-  const generation = before.contractHash === hash ? before.generation! : (before.generation ?? 0) + 1;
+  const newest = Math.max(known, before.generation ?? 0);
+  const generation = isActive ? known : before.contractHash === hash && newest > 0 ? newest : newest + 1;
+  const claimed = (name: string) =>
+    !claims ||
+    !active ||
+    (keepsIndex(active, contract, name) && before.indexes?.find((one) => one.name === name)?.state !== 'claiming');
   return {
     model: { group, kind, plural: scheme.plural },
     generation,
     contractHash: hash,
     contract,
     storageVersion: contract.storageVersion,
+    indexes: contract.indexes
+      .filter(({ unique }) => unique)
+      .map(({ name }) => ({ name, state: claimed(name) ? ('enforced' as const) : ('claiming' as const) })),
     ...(degraded && { degraded }),
   };
 }

@@ -12,6 +12,7 @@ import { asBuffer } from './bytes.ts';
 import { claimOf, keepsClaims, uniqueKeysOf } from './claims.ts';
 import { storedEntry } from './entries.ts';
 import type { RegisteredModel } from './registered-model.ts';
+import type { Rules } from './rules.ts';
 
 interface BuildOptions {
   readonly store: Store;
@@ -46,7 +47,7 @@ export async function buildIndexes(
   options: BuildOptions,
 ): Promise<{ index: ModelIndex; problems: Map<string, string> }> {
   const { store, number, model, admission } = options;
-  const { scheme, apiVersion } = model;
+  const { scheme, apiVersion, rules } = model;
   const problems = new Map<string, string>();
   const expected = keepsClaims(store) ? new ClaimSum() : undefined;
   const total = await store.count(number);
@@ -69,7 +70,7 @@ export async function buildIndexes(
         else if (object.apiVersion !== apiVersion)
           problems.set(row.name, `stored as ${object.apiVersion}, the model is ${apiVersion}`);
         if (expected) {
-          for (const key of uniqueKeysOf(model.uniques, scheme.indexes, entry)) expected.add(claimOf(key).hash, row.id);
+          for (const key of uniqueKeysOf(rules.uniques, rules.indexes, entry)) expected.add(claimOf(key).hash, row.id);
         }
         built.push({ entry, id: row.id, revision: row.revision, length: Buffer.byteLength(row.text) });
         if (slice.isOver) await slice.renew();
@@ -87,12 +88,15 @@ export async function buildIndexes(
   for (const [name, problem] of (await admission?.decide(index)) ?? []) {
     if (!problems.has(name)) problems.set(name, problem);
   }
-  if (expected && keepsClaims(store)) await mendClaims({ ...options, store }, expected);
+  if (expected && keepsClaims(store) && !rules.isBlocked) await mendClaims({ ...options, store, rules }, expected);
   return { index, problems };
 }
 
 /** A name that is deleted and created again meanwhile would come twice; of its creations only one is up to `newest`. */
-async function rowsAfter({ store, number, newest }: BuildOptions, after: number): Promise<readonly TextRow[]> {
+async function rowsAfter(
+  { store, number, newest }: Pick<BuildOptions, 'store' | 'number' | 'newest'>,
+  after: number,
+): Promise<readonly TextRow[]> {
   const page =
     store.scanText?.(number, after, portion) ??
     (await store.scan(number, after, portion)).map(({ bytes, ...row }) => ({
@@ -130,8 +134,10 @@ class ClaimSum {
   }
 }
 
-interface MendOptions extends BuildOptions {
+export interface MendOptions extends Pick<BuildOptions, 'number' | 'newest' | 'model' | 'isOver'> {
   readonly store: Store & Claims;
+  /** Claims are touched only while the model has their generation. */
+  readonly rules: Rules;
 }
 
 /** Times that claims are compared again because rows changed meanwhile. */
@@ -145,16 +151,23 @@ const mendings = 10;
 async function mendClaims(options: MendOptions, expected: ClaimSum): Promise<void> {
   const stored = new ClaimSum();
   for await (const page of claimPages(options)) for (const claim of page) stored.add(claim.hash, claim.id);
-  if (stored.equals(expected)) return;
-  for (let left = 1, mending = 0; left > 0 && mending < mendings && !options.isOver(); mending++) {
-    left = await mendOnce(options);
-  }
+  if (!stored.equals(expected)) await claimAll(options);
 }
 
-/** How many claims were left as they are because their rows had changed. */
-async function mendOnce(options: MendOptions): Promise<number> {
-  const { store, number, model } = options;
-  const { scheme, uniques } = model;
+/** True when every unique value of the rules is claimed, and no other. */
+export async function claimAll(options: MendOptions): Promise<boolean> {
+  for (let mending = 0; mending < mendings && !options.isOver(); mending++) {
+    const left = await mendOnce(options);
+    if (left === undefined) return false;
+    if (left === 0) return true;
+  }
+  return false;
+}
+
+/** How many claims were left as they are because their rows had changed; undefined when the model has another generation. */
+async function mendOnce(options: MendOptions): Promise<number | undefined> {
+  const { store, number, model, rules } = options;
+  const { scheme } = model;
   const revisions = new Map<number, number>();
   const wanted = new Map<string, { claim: Claim; ids: Set<number> }>();
   for (let after = 0; !options.isOver(); ) {
@@ -164,8 +177,8 @@ async function mendOnce(options: MendOptions): Promise<number> {
     const slice = new TimeSlice(monotonicNow, sliceLength);
     for (const row of page) {
       revisions.set(row.id, row.revision);
-      const { entry } = storedEntry(scheme, parse(row.text) ?? unreadable(scheme, row.name), row.name);
-      for (const key of uniqueKeysOf(uniques, scheme.indexes, entry)) {
+      const { entry } = storedEntry(rules, parse(row.text) ?? unreadable(scheme, row.name), row.name);
+      for (const key of uniqueKeysOf(rules.uniques, rules.indexes, entry)) {
         const claim = claimOf(key);
         const text = asBuffer(claim.hash).toString('latin1');
         const known = wanted.get(text);
@@ -189,11 +202,16 @@ async function mendOnce(options: MendOptions): Promise<number> {
     return { ...claim, id, revision: revisions.get(id)! };
   });
   let left = 0;
+  const { generation } = rules;
   for (let at = 0; at < remove.length; at += claimPortion) {
-    left += await store.mendClaims(number, [], remove.slice(at, at + claimPortion));
+    const some = await store.mendClaims(number, [], remove.slice(at, at + claimPortion), generation);
+    if (some === undefined) return undefined;
+    left += some;
   }
   for (let at = 0; at < add.length; at += claimPortion) {
-    left += await store.mendClaims(number, add.slice(at, at + claimPortion), []);
+    const some = await store.mendClaims(number, add.slice(at, at + claimPortion), [], generation);
+    if (some === undefined) return undefined;
+    left += some;
   }
   return left;
 }

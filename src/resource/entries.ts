@@ -7,11 +7,13 @@ import { entryOf } from '../model/index-spec.ts';
 import type { ExtensionObject } from '../model/object.ts';
 import type { Scheme } from '../model/scheme.ts';
 
+type Indexed = Pick<Scheme, 'indexes'>;
+
 /**
  * The entry of an object that is about to be stored. Index functions are somebody else's code: what they get, they
  * cannot change. @throws Invalid
  */
-export function strictEntry(scheme: Scheme, object: ExtensionObject): IndexEntry {
+function strictEntry(scheme: Indexed, object: ExtensionObject): IndexEntry {
   return entryOf(scheme, scheme.indexes.length > 0 ? deepFreeze(object) : object);
 }
 
@@ -19,7 +21,7 @@ const nothing: readonly Violation[] = Object.freeze([]);
 
 /** The entry of an object as it is; an index whose function refuses it has no value for it, and there is a violation. */
 export function lenientEntry(
-  scheme: Scheme,
+  scheme: Indexed,
   object: ExtensionObject,
   name: string,
 ): { entry: IndexEntry; violations: readonly Violation[] } {
@@ -33,7 +35,7 @@ export function lenientEntry(
 
 /** The entry of a stored object, whatever it is; there is a problem where it is not what today's indexes ask for. */
 export function storedEntry(
-  scheme: Scheme,
+  scheme: Indexed,
   object: ExtensionObject,
   name: string,
 ): { entry: IndexEntry; violations: readonly Violation[]; problem?: string } {
@@ -46,7 +48,7 @@ export function storedEntry(
   }
 }
 
-function entryWithGaps(scheme: Scheme, object: ExtensionObject, name: string): IndexEntry {
+function entryWithGaps(scheme: Indexed, object: ExtensionObject, name: string): IndexEntry {
   const keys = scheme.indexes.map((definition) => {
     try {
       return entryOf({ indexes: [definition] }, object).keys[0]!;

@@ -1,6 +1,7 @@
 /** What one process has in memory of one model: its indexes and hot objects, as of the revision that the feed has applied. */
 
 import { KindredError } from '../errors.ts';
+import type { Duplicate } from '../indexes/model-index.ts';
 import { ModelIndex } from '../indexes/model-index.ts';
 import { localized } from '../locales/localized.ts';
 import type { ByteCache, ObjectCache } from './byte-cache.ts';
@@ -22,6 +23,9 @@ export interface Problem {
 const texts = {
   building: localized('The indexes of {kind} are being built: {percent} %'),
   unregistered: localized('The model {kind} is no longer registered'),
+  outdated: localized(
+    'Another contract of {kind} became active (model generation {generation}), which this replica does not know: start it with the newer version of the plugin',
+  ),
 };
 
 export class ModelMemory {
@@ -37,6 +41,11 @@ export class ModelMemory {
   /** Changes that are applied when the build is complete. */
   #backlog: AppliedChange[] | undefined;
   #problems = new Map<string, string>();
+  /** The model generation that this process cannot serve. */
+  #outdatedBy: number | undefined;
+
+  /** While it is there, no write of this process begins that an active contract decides about. */
+  held: Promise<void> | undefined;
 
   constructor(model: RegisteredModel, cache: ByteCache) {
     this.model = model;
@@ -83,13 +92,36 @@ export class ModelMemory {
     if (this.#isReady) return;
     const { kind } = this.model;
     if (this.#isClosed) throw new KindredError('NotFound', texts.unregistered, { params: { kind } });
+    if (this.#outdatedBy !== undefined) throw this.#outdated(this.#outdatedBy);
     const progress = this.#progress;
     const percent = Math.floor(progress * 100);
     const headers = { 'retry-after': '1' };
     throw new KindredError('NotReady', texts.building, { params: { kind, percent }, progress, headers });
   }
 
-  state(): { state: 'building' | 'ready' | 'degraded'; progress: number; problems: Problem[] } {
+  #outdated(generation: number): KindredError {
+    const { kind } = this.model;
+    return new KindredError('ModelOutdated', texts.outdated, {
+      params: { kind, generation },
+      headers: { 'retry-after': '1' },
+    });
+  }
+
+  /** Another contract is active, which only a newer version of the plugin knows. @returns why the model answers nobody here */
+  outdate(generation: number): KindredError {
+    this.#changes++;
+    this.#isReady = false;
+    this.#outdatedBy = generation;
+    this.cache.clear();
+    return this.#outdated(generation);
+  }
+
+  get isOutdated(): boolean {
+    return this.#outdatedBy !== undefined;
+  }
+
+  state(): { state: 'building' | 'ready' | 'degraded' | 'outdated'; progress: number; problems: Problem[] } {
+    if (this.isOutdated) return { state: 'outdated', progress: 1, problems: [] };
     const problems: Problem[] = [...this.#problems].map(([name, reason]) => ({ name, reason }));
     if (this.#isReady) problems.push(...this.#duplicates());
     const state = !this.#isReady ? 'building' : problems.length > 0 ? 'degraded' : 'ready';
@@ -118,13 +150,14 @@ export class ModelMemory {
       if (!known || known.revision < change.revision) this.#apply(change);
     }
     this.#backlog = undefined;
-    this.#isReady = true;
+    this.#isReady = !this.isOutdated;
   }
 
   /** Everything is forgotten; another build follows. */
   reset(): void {
     this.#changes++;
     this.#isReady = false;
+    this.#outdatedBy = undefined;
     this.cache.clear();
     this.#index = new ModelIndex(this.model.scheme.indexes);
   }
@@ -163,13 +196,19 @@ export class ModelMemory {
       this.#problems.delete(change.name);
   }
 
+  /** Values of the unique indexes of the active contract that several objects have. */
+  duplicates(): readonly Duplicate[] {
+    const { uniques } = this.model.rules;
+    return this.#index.duplicates().filter(({ index }) => uniques.some(({ name }) => name === index));
+  }
+
   get #progress(): number {
     const { done, objects } = this.#building;
     return this.#isReady ? 1 : done / Math.max(objects, 1);
   }
 
   #duplicates(): Problem[] {
-    return this.#index.duplicates().flatMap(({ index, key, names }) =>
+    return this.duplicates().flatMap(({ index, key, names }) =>
       names.map((name) => ({
         name,
         reason: `the unique index "${index}" has the value ${JSON.stringify(key)} more than once`,

@@ -41,8 +41,8 @@ export class ObjectCheck {
   /** By name. */
   readonly #invalid = new Map<string, Invalid>();
   /** Names of those that share a value, by whether the active model lets them. */
-  readonly #shared = { known: new Set<string>(), added: new Set<string>() };
-  readonly #duplicates: (Offence & { readonly isNew: boolean })[] = [];
+  #shared = { known: new Set<string>(), added: new Set<string>() };
+  #duplicates: (Offence & { readonly isNew: boolean })[] = [];
   #kept = 0;
   #objects = 0;
   #incomplete = 0;
@@ -124,6 +124,14 @@ export class ObjectCheck {
   /** The object is gone. */
   remove(name: string): void {
     this.#invalid.delete(name);
+  }
+
+  /** The keys that several objects have, in place of those that were added. */
+  setDuplicates(duplicates: readonly { index: string; key: string; names: readonly string[] }[]): void {
+    this.#kept -= this.#duplicates.length;
+    this.#shared = { known: new Set(), added: new Set() };
+    this.#duplicates = [];
+    for (const { index, key, names } of duplicates) this.addDuplicate(index, key, names);
   }
 
   /** Several objects have one key of a unique index. @param key as the index shows it */

@@ -1,11 +1,13 @@
 /** A model as it is registered: its scheme and hooks, and with them how the bytes of its objects are read and shown. */
 
 import { partsOf } from '../model/full-name.ts';
-import type { IndexDefinition, IndexEntry } from '../model/index-entry.ts';
+import type { IndexEntry } from '../model/index-entry.ts';
 import type { ExtensionObject, Metadata } from '../model/object.ts';
 import type { Scheme } from '../model/scheme.ts';
 import { storedEntry } from './entries.ts';
 import type { ModelHooks, Projection } from './hooks.ts';
+import type { Rules } from './rules.ts';
+import { ownRules } from './rules.ts';
 import { uidOf } from './uid.ts';
 
 /** An object as it is stored and sent. */
@@ -25,15 +27,16 @@ export class RegisteredModel {
   readonly scheme: Scheme;
   readonly apiVersion: string;
   readonly kind: string;
-  readonly uniques: readonly IndexDefinition[];
   readonly hooks: ModelHooks | undefined;
+  /** Others when another contract becomes active. */
+  rules: Rules;
 
   constructor(scheme: Scheme, hooks?: ModelHooks) {
     this.scheme = scheme;
     this.apiVersion = scheme.apiVersion;
     this.kind = scheme.groupVersionKind.kind;
-    this.uniques = scheme.indexes.filter((definition) => definition.unique);
     this.hooks = hooks;
+    this.rules = ownRules(scheme);
   }
 
   /** Stored bytes; an empty object of this name when they are no JSON. */

@@ -48,7 +48,7 @@ export interface ResourceRegistryDependencies {
 }
 
 export interface ModelState extends GroupVersionKind {
-  readonly state: 'building' | 'ready' | 'degraded';
+  readonly state: 'building' | 'ready' | 'degraded' | 'outdated';
   /** From 0 to 1. */
   readonly progress: number;
   readonly problems: readonly Problem[];

@@ -258,7 +258,12 @@ export class ModelResource {
   get(name: string): MaybePromise<ReadObject> {
     this.assertReady();
     const behind = this.#dependencies.feed.current();
-    const read = behind ? behind.then(() => this.#reader.read(name)) : this.#reader.read(name);
+    const read = behind
+      ? behind.then(() => {
+          this.assertReady();
+          return this.#reader.read(name);
+        })
+      : this.#reader.read(name);
     if (!this.isConfidential) return read;
     return Promise.resolve(read).then(({ revision, stored }) => ({
       revision,

@@ -9,17 +9,16 @@ import { fullNameOf, partsOf } from '../model/full-name.ts';
 import type { IndexEntry } from '../model/index-entry.ts';
 import { checkMetadata, checkReservedKeys } from '../model/metadata.ts';
 import type { ExtensionObject, Metadata } from '../model/object.ts';
-import type { Scheme } from '../model/scheme.ts';
 import type { TimeSlice, TurnQueue } from '../runtime/time-slice.ts';
 import { endsWithin, systemTimers } from '../runtime/timers.ts';
 import type { CommitQueue } from '../store/commit-queue.ts';
 import { notReady } from '../store/failure.ts';
-import type { Claim, MaybePromise, Store, WriteResult } from '../store/store.ts';
+import type { Activation, Claim, MaybePromise, Store, WriteResult } from '../store/store.ts';
 import type { Caller } from './access.ts';
 import { asBuffer } from './bytes.ts';
 import type { UniqueKey } from './claims.ts';
 import { claimOf, haveSameKeys, keepsClaims, shownValue, uniqueKeysOf } from './claims.ts';
-import { lenientEntry, strictEntry } from './entries.ts';
+import { lenientEntry } from './entries.ts';
 import { etagOf, matchesEtag } from './etag.ts';
 import type { Feed, ModelWrite } from './feed.ts';
 import {
@@ -44,6 +43,8 @@ import { checkExtent, checkMergePatch, JsonPatch, mergePatch } from './patch.ts'
 import { ratchet, ratchetIndexes, warningOf } from './ratchet.ts';
 import type { ObjectReader } from './reader.ts';
 import type { RegisteredModel, Stored } from './registered-model.ts';
+import type { Rules } from './rules.ts';
+import { entryBy } from './rules.ts';
 import type { WritesUnderWay } from './under-way.ts';
 
 export interface Answer {
@@ -75,6 +76,18 @@ export interface WriteOptions {
   readonly subresource?: 'status' | 'scale';
   /** The write fails unless this lease is held. */
   readonly fence?: { readonly lease: string; readonly token: number };
+  /** Of an update: a contract that becomes active with it. @throws ActivationRefused */
+  readonly activate?: Activation;
+}
+
+/** A contract did not become active: another one has (`outdated`), or objects were changed since they were checked. */
+export class ActivationRefused extends Error {
+  readonly reason: 'outdated' | 'unchecked';
+
+  constructor(reason: 'outdated' | 'unchecked') {
+    super(reason);
+    this.reason = reason;
+  }
 }
 
 export interface WriteLimits {
@@ -110,9 +123,11 @@ const texts = {
   expectedRevision: localized('The object "{name}" was changed: its revision is {current}, not {given}'),
   expectedUid: localized('The object "{name}" is another one: its uid is {current}, not {given}'),
   ifMatch: localized('The ETag of "{name}" does not match If-Match'),
+  changing: localized('The contract of {kind} is changing too quickly'),
   contended: localized('The object "{name}" is changing too quickly'),
   large: localized('The object would have {size} bytes; at most {limit} are allowed'),
   fenced: localized('The lease "{lease}" is held by another replica'),
+  waits: localized('{kind} takes no writes before replicas with another version of the plugin are gone'),
 };
 
 /** Tries of a write that other replicas keep overtaking. */
@@ -120,6 +135,8 @@ const writeAttempts = 50;
 
 interface Current extends Stored {
   readonly object: ExtensionObject;
+  /** By which the write is computed. */
+  readonly rules: Rules;
 }
 
 /** Unique values that a write takes, and those that it gives up. */
@@ -148,18 +165,33 @@ export class Writer {
   readonly #dependencies: WriterDependencies;
   readonly #memory: ModelMemory;
   readonly #model: RegisteredModel;
-  readonly #scheme: Scheme;
   readonly #turns = new Map<string, Promise<unknown>>();
 
   constructor(dependencies: WriterDependencies) {
     this.#dependencies = dependencies;
     this.#memory = dependencies.memory;
     this.#model = this.#memory.model;
-    this.#scheme = this.#model.scheme;
   }
 
   /** @throws Invalid, AlreadyExists, UniqueViolation, NotReady, StorageFull, UnknownOutcome */
   async create(body: unknown, options: WriteOptions & { namespace?: string }): Promise<Answer> {
+    for (let attempt = 0; attempt < writeAttempts; attempt++) {
+      if (attempt > 0) await this.#dependencies.feed.newest();
+      const rules = this.#rules();
+      const answer = await this.#createBy(rules, unspoilt(rules, body), options);
+      if (answer !== 'outdated') return answer;
+    }
+    throw new KindredError('NotReady', texts.changing, {
+      params: { kind: this.#model.kind },
+      headers: { 'retry-after': '1' },
+    });
+  }
+
+  async #createBy(
+    rules: Rules,
+    body: unknown,
+    options: WriteOptions & { namespace?: string },
+  ): Promise<Answer | 'outdated'> {
     const { object, violations } = incoming(body, this.#model.apiVersion, this.#model.kind);
     const client = object.metadata;
     if (options.namespace !== undefined) {
@@ -172,16 +204,17 @@ export class Writer {
     if (identified) await identified;
     const generate = (client.name === undefined || client.name === '') && client.generateName !== undefined;
     const slice = this.#dependencies.turns.slice();
-    this.#scheme.validator.applyDefaults(object, this.#dependencies.limits.patch);
-    if (this.#scheme.subresources.status) delete object.status;
+    rules.validator.applyDefaults(object, this.#dependencies.limits.patch);
+    if (rules.hasStatus) delete object.status;
     for (let attempt = 1; ; attempt++) {
       const name = generate ? `${client.generateName}${randomSuffix()}` : client.name;
       const metadata = violations.count > 0 ? client : createdMetadata(client, name, this.#dependencies.now());
       const candidate = { ...object, metadata };
       if (slice.isOver) await slice.renew();
-      await this.#validate(candidate, violations, slice);
+      await this.#validate(rules, candidate, violations, slice);
       const made = (await this.#model.hooks?.prepareWrite?.(candidate, undefined, options.caller)) ?? candidate;
-      const answer = await this.#insert(made, options, slice);
+      const answer = await this.#insert(rules, made, options, slice);
+      if (answer === 'outdated') return answer;
       // A token that is not stored is not told either.
       if (answer && options.dryRun) return { ...answer, stored: this.#model.view(answer.stored, 'get') };
       if (answer) return { ...answer, stored: this.#model.view(answer.stored, 'created', made) };
@@ -191,16 +224,22 @@ export class Writer {
   }
 
   /** Undefined when the name is taken. */
-  async #insert(object: ExtensionObject, options: WriteOptions, slice: TimeSlice): Promise<Answer | undefined> {
+  async #insert(
+    rules: Rules,
+    object: ExtensionObject,
+    options: WriteOptions,
+    slice: TimeSlice,
+  ): Promise<Answer | 'outdated' | undefined> {
     const name = fullNameOf(object.metadata);
     if (this.#memory.index.find(name) && !this.#dependencies.store.shared) return undefined;
     if (slice.isOver) await slice.renew();
     // Before the object is frozen, which takes it off the quick way of `JSON.stringify`.
     const bytes = this.#bytesOf(object);
     if (slice.isOver) await slice.renew();
-    const entry = strictEntry(this.#scheme, object);
+    const { entry, violations } = entryBy(rules, object, name);
+    if (violations.length > 0) throw invalid(violations);
     if (slice.isOver) await slice.renew();
-    const taken = uniqueKeysOf(this.#model.uniques, this.#scheme.indexes, entry);
+    const taken = uniqueKeysOf(rules.uniques, rules.indexes, entry);
     const write: ModelWrite = {
       type: 'create',
       model: this.#memory.number,
@@ -212,8 +251,8 @@ export class Writer {
       object,
       entry,
     };
-    const result = await this.#commit(write, { taken, freed: [] }, options, slice);
-    if (!result.ok) return undefined;
+    const result = await this.#commit(rules, write, { taken, freed: [] }, options, slice);
+    if (!result.ok) return result.reason === 'outdated' ? 'outdated' : undefined;
     return {
       revision: result.revision,
       stored: { id: result.id, revision: result.revision, name, bytes },
@@ -227,7 +266,7 @@ export class Writer {
     checkName(object.metadata, name, violations);
     return this.#mutate(name, options, (stored) => {
       this.#checkVersion(object.metadata, stored);
-      return this.#replaced(stored, object, violations, options);
+      return this.#replaced(stored, unspoilt(stored.rules, object), violations, options);
     });
   }
 
@@ -287,7 +326,7 @@ export class Writer {
     if (subresource === 'status') {
       violations.refuse();
       const holder: ExtensionObject = { ...stored.object, spec: undefined, status: object.status };
-      if (object.status !== undefined) this.#scheme.validator.applyDefaults(holder, this.#dependencies.limits.patch);
+      if (object.status !== undefined) stored.rules.validator.applyDefaults(holder, this.#dependencies.limits.patch);
       const { status: _status, ...rest } = stored.object;
       return { next: holder.status === undefined ? rest : { ...rest, status: holder.status } };
     }
@@ -302,8 +341,8 @@ export class Writer {
   #put(stored: Current, object: ExtensionObject, client: Metadata, violations: Violations): Change {
     const metadata = violations.count > 0 ? stored.object.metadata : updatedMetadata(client, stored.object.metadata);
     const next: ExtensionObject = { ...object, metadata };
-    this.#scheme.validator.applyDefaults(next, this.#dependencies.limits.patch);
-    if (this.#scheme.subresources.status) {
+    stored.rules.validator.applyDefaults(next, this.#dependencies.limits.patch);
+    if (stored.rules.hasStatus) {
       if (stored.object.status === undefined) delete next.status;
       else next.status = stored.object.status;
     }
@@ -337,7 +376,7 @@ export class Writer {
     violations: Violations,
     slice: TimeSlice,
   ): Promise<readonly Violation[]> {
-    const { validator } = this.#scheme;
+    const { validator } = stored.rules;
     const found = new Violations(countedViolations);
     const rest = validator.validateInParts(next, found, slice);
     if (rest) await rest;
@@ -350,8 +389,8 @@ export class Writer {
   }
 
   /** @throws Invalid with what was found before too */
-  async #validate(object: ExtensionObject, violations: Violations, slice: TimeSlice): Promise<void> {
-    const rest = this.#scheme.validator.validateInParts(object, violations, slice);
+  async #validate(rules: Rules, object: ExtensionObject, violations: Violations, slice: TimeSlice): Promise<void> {
+    const rest = rules.validator.validateInParts(object, violations, slice);
     if (rest) await rest;
     violations.refuse();
   }
@@ -398,8 +437,8 @@ export class Writer {
     options: WriteOptions,
     slice: TimeSlice,
   ): Promise<Answer | undefined> {
-    const { name, id } = stored;
-    const generation = nextGeneration(stored.object, next, this.#scheme.subresources.status);
+    const { name, id, rules } = stored;
+    const generation = nextGeneration(stored.object, next, rules.hasStatus);
     if (slice.isOver) await slice.renew();
     const metadata = numbered(next.metadata, (stored.object.metadata.version ?? 0) + 1, generation);
     const object = { ...next, metadata };
@@ -409,15 +448,15 @@ export class Writer {
     const bytes = this.#bytesOf(object, isMarked ? Number.POSITIVE_INFINITY : stored.bytes.length);
     const gone = isReclaimable(metadata);
     if (slice.isOver) await slice.renew();
-    const before = lenientEntry(this.#scheme, stored.object, name);
+    const before = lenientEntry(rules, stored.object, name);
     if (slice.isOver) await slice.renew();
     // What needs no valid object needs no key in every index either.
     const isLenient = metadata.deletionTimestamp !== undefined || onlyFinalizersWent(stored.object, next);
-    const { entry, violations } = lenientEntry(this.#scheme, object, name);
+    const { entry, violations } = entryBy(rules, object, name);
     const indexes = ratchetIndexes(before.violations, isLenient ? [] : violations);
     if (indexes.made.length > 0) throw invalid(indexes.made);
     if (slice.isOver) await slice.renew();
-    const keys = await this.#keyChanges(before.entry, gone ? undefined : entry, slice);
+    const keys = await this.#keyChanges(rules, before.entry, gone ? undefined : entry, slice);
     const write: ModelWrite = {
       type: gone ? 'delete' : 'update',
       model: this.#memory.number,
@@ -431,7 +470,7 @@ export class Writer {
       entry,
       before: { bytes: stored.bytes, object: stored.object, entry: before.entry },
     };
-    const result = await this.#commit(write, keys, options, slice);
+    const result = await this.#commit(rules, write, keys, options, slice);
     if (!result.ok) return undefined;
     const warning = warningOf([...kept, ...indexes.kept]);
     return {
@@ -443,9 +482,12 @@ export class Writer {
   }
 
   /** Unique values taken and given up between two entries of one object. */
-  async #keyChanges(before: IndexEntry, after: IndexEntry | undefined, slice: TimeSlice): Promise<KeyChanges> {
-    const { uniques } = this.#model;
-    const { indexes } = this.#scheme;
+  async #keyChanges(
+    { uniques, indexes }: Rules,
+    before: IndexEntry,
+    after: IndexEntry | undefined,
+    slice: TimeSlice,
+  ): Promise<KeyChanges> {
     if (after && haveSameKeys(uniques, indexes, before, after)) return { taken: [], freed: [] };
     const held = uniqueKeysOf(uniques, indexes, before);
     if (slice.isOver) await slice.renew();
@@ -460,22 +502,34 @@ export class Writer {
 
   /** Resolves when the change is durable and applied to memory; `ok: false` when another write was quicker. */
   async #commit(
-    write: ModelWrite,
+    rules: Rules,
+    computed: ModelWrite,
     keys: KeyChanges,
-    { onHanded, dryRun }: WriteOptions,
+    { onHanded, dryRun, activate }: WriteOptions,
     slice: TimeSlice,
   ): Promise<WriteResult> {
+    const { generation } = rules;
+    // A store that no other process writes to needs no fence: contracts change here while nothing is under way.
+    const isFenced = generation !== undefined && this.#dependencies.store.shared;
+    const write = isFenced || activate ? { ...computed, ...(isFenced && { generation }), activate } : computed;
+    if (isFenced && this.#memory.held) {
+      await this.#memory.held;
+      this.#memory.assertReady();
+      if (this.#model.rules !== rules) return { ok: false, reason: 'outdated' };
+    }
     if (dryRun) onHanded?.();
     const result = await (dryRun
       ? this.#rehearse(write, keys, slice)
       : keepsClaims(this.#dependencies.store)
-        ? this.#commitClaiming(write, keys, slice, onHanded)
+        ? this.#commitClaiming(rules, write, keys, slice, onHanded)
         : this.#commitAlone(write, keys, slice, onHanded));
     if (result.ok) {
       const { feed } = this.#dependencies;
       if (feed.applied < result.revision) await feed.shown(result.revision);
       return result;
     }
+    if (result.reason === 'unchecked' || (activate && result.reason === 'outdated'))
+      throw new ActivationRefused(result.reason);
     if (result.reason === 'fenced') {
       throw new KindredError('NotReady', texts.fenced, { params: { lease: write.fence?.lease ?? '' } });
     }
@@ -504,11 +558,20 @@ export class Writer {
 
   /** The store decides who has a unique value. */
   async #commitClaiming(
+    { claiming }: Rules,
     write: ModelWrite,
     { taken, freed }: KeyChanges,
     slice: TimeSlice,
     onHanded?: () => void,
   ): Promise<WriteResult> {
+    const unclaimed = claiming.size > 0 ? taken.filter(({ definition }) => claiming.has(definition.name)) : [];
+    if (unclaimed.length > 0 && (await this.#refusal(write, unclaimed, slice))) {
+      // The memory may be behind: the holder may have given the value up.
+      await this.#dependencies.feed.newest();
+      this.#memory.assertReady();
+      const refusal = await this.#refusal(write, unclaimed, slice);
+      if (refusal) return refusal;
+    }
     const { index } = this.#memory;
     const claim: Claim[] = [];
     for (const key of taken) {
@@ -580,7 +643,15 @@ export class Writer {
     const behind = this.#dependencies.feed.current();
     if (behind) await behind;
     const { stored } = await this.#dependencies.reader.read(name);
-    return { ...stored, object: this.#model.parse(stored.bytes, name) };
+    return { ...stored, object: this.#model.parse(stored.bytes, name), rules: this.#rules() };
+  }
+
+  /** By which a write is computed. @throws NotReady, ModelOutdated */
+  #rules(): Rules {
+    this.#memory.assertReady();
+    const { rules, kind } = this.#model;
+    if (!rules.isBlocked) return rules;
+    throw new KindredError('NotReady', texts.waits, { params: { kind }, headers: { 'retry-after': '1' } });
   }
 
   /** One write at a time for each name, so that writers in this process do not overtake one another. */
@@ -636,8 +707,15 @@ export class Writer {
   }
 
   #checkMetadata(client: Metadata, stored: Metadata | undefined, caller: Caller, found: Violations): void {
-    checkMetadata(client, this.#scheme, found);
-    checkReservedKeys(client, stored, caller.origin, this.#dependencies.reservedDomain, found, this.#scheme.naming);
+    checkMetadata(client, this.#model.scheme, found);
+    checkReservedKeys(
+      client,
+      stored,
+      caller.origin,
+      this.#dependencies.reservedDomain,
+      found,
+      this.#model.scheme.naming,
+    );
   }
 
   /**
@@ -671,6 +749,11 @@ export class Writer {
     if (caller.origin === 'host' || kept === undefined || client.labels?.[key] !== undefined) return;
     client.labels = { ...client.labels, [key]: kept };
   }
+}
+
+/** What was sent, to be computed again by other rules: defaults are set in place. */
+function unspoilt<T>(rules: Rules, sent: T): T {
+  return rules.isEmulated ? structuredClone(sent) : sent;
 }
 
 const encoder = new TextEncoder();

@@ -13,6 +13,8 @@ const state: WriteState = {
   revisionOf: (model, id) => (model === 1 && id === 5 ? 7 : model === 2 && id === 6 ? 8 : undefined),
   holderOf: (model, value) => (model === 1 && Buffer.from(value).toString() === 'x' ? 5 : undefined),
   lease: (name) => (name === 'l' ? { token: 3, expires: 100 } : undefined),
+  generation: (model) => (model === 1 ? 4 : 0),
+  changedAt: (model) => (model === 1 ? 7 : 0),
 };
 
 function reasonOf(write: Partial<Write> & Pick<Write, 'type' | 'name'>, time = 99): string {
@@ -60,6 +62,28 @@ describe('the decision of a write', () => {
     assert.equal(fenced(2, 99), 'fenced');
     assert.equal(fenced(3, 99, 'm'), 'fenced');
   });
+
+  it('a write of another generation of its model is outdated', () => {
+    assert.equal(reasonOf({ type: 'create', name: 'b', generation: 4 }), 'id 9 revision 9');
+    assert.equal(reasonOf({ type: 'create', name: 'b', generation: 3 }), 'outdated');
+    assert.equal(reasonOf({ type: 'create', name: 'b', generation: 5 }), 'outdated');
+  });
+
+  it('a contract becomes active after the generation and the objects that were looked at', () => {
+    const activate = (from: number, checked?: number) => {
+      const activation = { model: 1, from, to: from + 1, contract: '{}', storageVersion: 'v1' };
+      return reasonOf({
+        type: 'create',
+        model: 2,
+        name: 'state',
+        activate: { ...activation, ...(checked !== undefined && { checked }) },
+      });
+    };
+    assert.equal(activate(4), 'id 9 revision 9');
+    assert.equal(activate(3), 'outdated');
+    assert.equal(activate(4, 7), 'id 9 revision 9');
+    assert.equal(activate(4, 6), 'unchecked');
+  });
 });
 
 describe('the plan of a batch', () => {
@@ -76,6 +100,8 @@ describe('the plan of a batch', () => {
       claims: [],
       leases: [],
       takeovers: [],
+      generations: [],
+      changed: [],
     });
     assert.deepEqual(
       results.map((result) => (result.ok ? [result.id, result.revision] : result.reason)),

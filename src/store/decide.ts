@@ -3,12 +3,16 @@
  * write; a server is a network away, where that would cost a round trip: there everything that a batch depends on is read
  * once, while the database holds the lock on the revision, and the batch is planned here and written once.
  */
-import type { Claim, HeldClaim, Write, WriteResult } from './store.ts';
+import type { Activation, Claim, HeldClaim, Write, WriteResult } from './store.ts';
 
 /** What the outcome of a write depends on, as the writes before it left it. */
 export interface RowState {
   row(model: number, name: string): { readonly id: number; readonly revision: number } | undefined;
   lease(name: string): { readonly token: number; readonly expires: number } | undefined;
+  /** Of a model. */
+  generation(model: number): number | undefined;
+  /** The revision of the newest change of an object of a model. */
+  changedAt(model: number): number;
 }
 
 /** What it depends on in a store that keeps claims. */
@@ -24,10 +28,16 @@ export interface WriteState extends RowState {
  * @param revision what the write has when it succeeds
  */
 export function decideRow(write: Write, time: number, revision: number, state: RowState): WriteResult {
-  const { type, model, name, expected, fence } = write;
+  const { type, model, name, expected, fence, generation, activate } = write;
   if (fence) {
     const lease = state.lease(fence.lease);
     if (lease?.token !== fence.token || lease.expires <= time) return { ok: false, reason: 'fenced' };
+  }
+  if (generation !== undefined && state.generation(model) !== generation) return { ok: false, reason: 'outdated' };
+  if (activate) {
+    if (state.generation(activate.model) !== activate.from) return { ok: false, reason: 'outdated' };
+    const { checked } = activate;
+    if (checked !== undefined && state.changedAt(activate.model) > checked) return { ok: false, reason: 'unchecked' };
   }
   const row = state.row(model, name);
   if (type === 'create') {
@@ -82,6 +92,10 @@ export interface Questions {
   readonly leases: readonly string[];
   /** Ids of rows that may take a value over. */
   readonly takeovers: readonly number[];
+  /** Models whose generation is asked for. */
+  readonly generations: readonly number[];
+  /** Models whose newest change is asked for. */
+  readonly changed: readonly number[];
 }
 
 export interface Answers {
@@ -90,6 +104,8 @@ export interface Answers {
   readonly claims: readonly KnownClaim[];
   readonly leases: readonly KnownLease[];
   readonly takeovers: readonly { readonly id: number; readonly model: number; readonly revision: number }[];
+  readonly generations: readonly { readonly model: number; readonly generation: number }[];
+  readonly changed: readonly { readonly model: number; readonly revision: number }[];
 }
 
 export interface PlannedChange {
@@ -107,6 +123,7 @@ export interface Plan {
   /** To be removed first, also those that another row takes over. */
   readonly droppedClaims: readonly { readonly model: number; readonly hash: Uint8Array }[];
   readonly takenClaims: readonly KnownClaim[];
+  readonly activations: readonly Activation[];
 }
 
 export function questionsOf(writes: readonly Write[]): Questions {
@@ -114,7 +131,9 @@ export function questionsOf(writes: readonly Write[]): Questions {
   const hashes = new Map<string, { model: number; hash: Uint8Array }>();
   const leases = new Set<string>();
   const takeovers = new Set<number>();
-  for (const { model, name, claim, release, fence } of writes) {
+  const generations = new Set<number>();
+  const changed = new Set<number>();
+  for (const { model, name, claim, release, fence, generation, activate } of writes) {
     names.set(rowKey(model, name), { model, name });
     for (const { hash } of claim ?? []) hashes.set(claimKey(model, hash), { model, hash });
     for (const { hash, successor } of release ?? []) {
@@ -122,8 +141,20 @@ export function questionsOf(writes: readonly Write[]): Questions {
       if (successor) takeovers.add(successor.id);
     }
     if (fence) leases.add(fence.lease);
+    if (generation !== undefined) generations.add(model);
+    if (activate) {
+      generations.add(activate.model);
+      if (activate.checked !== undefined) changed.add(activate.model);
+    }
   }
-  return { names: [...names.values()], hashes: [...hashes.values()], leases: [...leases], takeovers: [...takeovers] };
+  return {
+    names: [...names.values()],
+    hashes: [...hashes.values()],
+    leases: [...leases],
+    takeovers: [...takeovers],
+    generations: [...generations],
+    changed: [...changed],
+  };
 }
 
 export function planBatch(writes: readonly Write[], time: number, answers: Answers): Plan {
@@ -133,6 +164,9 @@ export function planBatch(writes: readonly Write[], time: number, answers: Answe
   const before = new Map(answers.claims.map((claim) => [claimKey(claim.model, claim.hash), claim]));
   const claims = new Map<string, KnownClaim | undefined>(before);
   const leases = new Map(answers.leases.map((lease) => [lease.name, lease]));
+  const generations = new Map(answers.generations.map(({ model, generation }) => [model, generation]));
+  const changed = new Map(answers.changed.map(({ model, revision }) => [model, revision]));
+  const activations: Activation[] = [];
   const state: WriteState = {
     row: (model, name) => rows.get(rowKey(model, name)),
     revisionOf(model, id) {
@@ -141,6 +175,8 @@ export function planBatch(writes: readonly Write[], time: number, answers: Answe
     },
     holderOf: (model, hash) => claims.get(claimKey(model, hash))?.id,
     lease: (name) => leases.get(name),
+    generation: (model) => generations.get(model),
+    changedAt: (model) => changed.get(model) ?? 0,
   };
 
   const steps: PlannedChange[][] = [];
@@ -153,6 +189,11 @@ export function planBatch(writes: readonly Write[], time: number, answers: Answe
     const { model, name } = write;
     const { id, revision } = result;
     newest = revision;
+    changed.set(model, revision);
+    if (write.activate) {
+      generations.set(write.activate.model, write.activate.to);
+      activations.push(write.activate);
+    }
     for (const { hash, successor } of write.release ?? []) {
       const key = claimKey(model, hash);
       const held = claims.get(key);
@@ -185,7 +226,7 @@ export function planBatch(writes: readonly Write[], time: number, answers: Answe
     if (old) droppedClaims.push(old);
     if (claim) takenClaims.push(claim);
   }
-  return { results, revision: newest, steps, takenClaims, droppedClaims };
+  return { results, revision: newest, steps, takenClaims, droppedClaims, activations };
 }
 
 /** What `Store.mendClaims` does. */

@@ -269,6 +269,8 @@ async function contents(
     count.changes += part.length;
     onRead(part.length);
   }
+  for (const { number, generation, contract, storageVersion } of await store.models())
+    add(hash, [number, generation, contract ?? '', storageVersion ?? '']);
   const { first, leases } = await store.tokens();
   add(hash, [first, ...leases.flatMap(({ name, token }) => [name, token])]);
   return { ...count, rowsOf, hash: hash.digest('hex') };

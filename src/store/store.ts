@@ -61,12 +61,28 @@ export interface Write {
   readonly release?: readonly { readonly hash: Uint8Array; readonly successor?: Successor }[];
   /** The write fails unless this lease is held with this token and has not run out at the commit's `time`. */
   readonly fence?: { readonly lease: string; readonly token: number };
+  /** The write fails (`outdated`) unless this is the generation of its model: it was computed by the contract of that one. */
+  readonly generation?: number;
+  readonly activate?: Activation;
+}
+
+/** A contract that becomes the active one of a model together with the write. */
+export interface Activation {
+  readonly model: number;
+  /** The write fails (`outdated`) unless this is the generation of that model. */
+  readonly from: number;
+  readonly to: number;
+  /** As JSON. */
+  readonly contract: string;
+  readonly storageVersion: string;
+  /** The write fails (`unchecked`) when an object of that model was changed after this revision. */
+  readonly checked?: number;
 }
 
 export type WriteResult =
   | { readonly ok: true; readonly id: number; readonly revision: number }
   /** `exists`: create, the name is taken. `missing`, `changed`: update or delete, the row, or a successor, is gone or another. */
-  | { readonly ok: false; readonly reason: 'exists' | 'missing' | 'changed' | 'fenced' }
+  | { readonly ok: false; readonly reason: 'exists' | 'missing' | 'changed' | 'fenced' | 'outdated' | 'unchecked' }
   | { readonly ok: false; readonly reason: 'claimed'; readonly index: string; readonly key: string };
 
 export interface Change {
@@ -118,6 +134,19 @@ export interface ModelRow {
   readonly number: number;
   readonly group: string;
   readonly kind: string;
+  /** How often another contract became active; 0 before the first. */
+  readonly generation: number;
+  /** The active one as JSON. */
+  readonly contract?: string;
+  /** The version in which objects are written. */
+  readonly storageVersion?: string;
+}
+
+/** A process that serves from the store. */
+export interface ReplicaRow {
+  readonly id: string;
+  /** What it can serve, as JSON. */
+  readonly supports: string;
 }
 
 /** What `load` puts into a store as it is: the parts of another store, in this order. */
@@ -136,8 +165,8 @@ interface Rows {
   /** The store's number for a model, made at its first use. */
   modelNumber(group: string, kind: string): Promise<number>;
 
-  /** Every model that has a number, by number. */
-  models(): MaybePromise<readonly ModelRow[]>;
+  /** Every model that has a number, by number; or this one alone. */
+  models(number?: number): MaybePromise<readonly ModelRow[]>;
 
   /** Newest committed revision; 0 in a new store. */
   revision(): MaybePromise<number>;
@@ -199,13 +228,24 @@ export interface Claims {
    * Puts claims right, for indexes that were added, dropped or changed since; in one transaction that no commit runs
    * beside. A claim is removed or added only while its row is as it was read (the same revision, or none) and, when it
    * is removed, still holds it; adding takes no value from another row. Resolves to how many were left because their
-   * row is another by now.
+   * row is another by now; to undefined, and nothing is done, when the model has another generation than this.
    */
   mendClaims(
     model: number,
     add: readonly (Claim & { id: number; revision: number })[],
     remove: readonly HeldClaim[],
-  ): Promise<number>;
+    generation?: number,
+  ): Promise<number | undefined>;
+}
+
+/** What the processes of a shared store say of themselves. */
+export interface Replicas {
+  /** Counts from now on, until it runs out; takes the place of what this replica said before. */
+  announce(replica: ReplicaRow, ttl: number, now: number): Promise<void>;
+  /** Ends what it said at once. */
+  withdraw(id: string): Promise<void>;
+  /** Those that have not run out. */
+  replicas(now: number): MaybePromise<readonly ReplicaRow[]>;
 }
 
 /** Rights that one replica has at a time. */
@@ -238,10 +278,10 @@ interface Transfer {
 }
 
 /** What each database does; `storeContract` of `kindred/testing` checks it. */
-export interface Store extends Rows, Commits, ChangeLog, Partial<Claims>, Leases, Transfer {
+export interface Store extends Rows, Commits, ChangeLog, Partial<Claims>, Partial<Replicas>, Leases, Transfer {
   /**
    * True when other processes may write to the same store: reads must then learn the newest revision first, and the
-   * store keeps claims. False: the service alone writes, its indexes say who has a unique value, and no claims are
+   * store keeps claims and replicas. False: the service alone writes, its indexes say who has a unique value, and no claims are
    * handed to the store.
    */
   readonly shared: boolean;

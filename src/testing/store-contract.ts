@@ -8,7 +8,18 @@ import { describe, it } from 'node:test';
 import { CommitQueue } from '../store/commit-queue.ts';
 import { openStore } from '../store/open.ts';
 import { restore } from '../store/sqlite/backup.ts';
-import type { Change, Claim, Claims, Row, Store, Successor, Write, WriteResult } from '../store/store.ts';
+import type {
+  Activation,
+  Change,
+  Claim,
+  Claims,
+  Replicas,
+  Row,
+  Store,
+  Successor,
+  Write,
+  WriteResult,
+} from '../store/store.ts';
 
 /** One empty database, made for one test case. */
 export interface StoreDatabase {
@@ -39,7 +50,7 @@ interface Context<S = Store> {
 type Case<S = Store> = (context: Context<S>) => Promise<void>;
 
 /** What several processes write to at the same time. */
-type SharedStore = Store & Claims;
+type SharedStore = Store & Claims & Replicas;
 
 const bytesOf = (text: string): Uint8Array => new TextEncoder().encode(text);
 const textOf = (bytes: Uint8Array): string => new TextDecoder().decode(bytes);
@@ -248,7 +259,7 @@ const cases: Readonly<Record<string, Case>> = {
     assert.equal(models.length, 5);
     assert.deepEqual(
       models.find((row) => row.number === model),
-      { number: model, group: 'demo.example.com', kind: 'Article' },
+      { number: model, group: 'demo.example.com', kind: 'Article', generation: 0 },
     );
   },
 
@@ -618,6 +629,49 @@ const cases: Readonly<Record<string, Case>> = {
     assert.deepEqual(await store.commit([fenced('c', taken.token)], time + 1002), [{ ok: false, reason: 'fenced' }]);
   },
 
+  'a write that was computed for another generation of its model is refused': async ({ store, model }) => {
+    const other = await store.modelNumber('demo.example.com', 'Other');
+    const of = (name: string, generation: number, on = model): Write => ({ ...creation(on, name), generation });
+    const activate: Activation = { model, from: 0, to: 1, contract: '{"a":"é"}', storageVersion: 'v1' };
+    const results = await commit(store, [of('a', 0), of('b', 1), { ...creation(other, 's'), activate }, of('c', 0)]);
+    assert.deepEqual(
+      results.map((result) => result.ok || result.reason),
+      [true, 'outdated', true, 'outdated'],
+    );
+    const refused = await commit(store, [{ ...creation(other, 't'), activate }]);
+    assert.deepEqual(refused, [{ ok: false, reason: 'outdated' }], 'a contract takes the place of the active one');
+    const again = await commit(store, [of('d', 1), of('e', 0, other), creation(model, 'f')]);
+    assert.ok(again.every((result) => result.ok));
+    const [first, second] = await store.models();
+    assert.deepEqual(first, {
+      number: model,
+      group: 'demo.example.com',
+      kind: 'Article',
+      generation: 1,
+      contract: '{"a":"é"}',
+      storageVersion: 'v1',
+    });
+    assert.deepEqual(await store.models(other), [second]);
+    assert.deepEqual(second, { number: other, group: 'demo.example.com', kind: 'Other', generation: 0 });
+  },
+
+  'a contract becomes active only while the objects are as they were looked at': async ({ store, model }) => {
+    const other = await store.modelNumber('demo.example.com', 'Other');
+    const { revision } = await committed(store, creation(model, 'a'));
+    const activation = (checked: number): Write => ({
+      ...creation(other, `s${checked}`),
+      activate: { model, from: 0, to: 1, contract: '{}', storageVersion: 'v1', checked },
+    });
+    assert.deepEqual(await commit(store, [creation(model, 'b'), activation(revision)]), [
+      { ok: true, id: revision + 1, revision: revision + 1 },
+      { ok: false, reason: 'unchecked' },
+    ]);
+    assert.deepEqual(await commit(store, [activation(revision)]), [{ ok: false, reason: 'unchecked' }]);
+    await committed(store, creation(other, 'elsewhere'));
+    await committed(store, activation(revision + 1));
+    assert.equal((await store.models())[0]?.generation, 1);
+  },
+
   'large contents and odd names come back as they were': async ({ store, model }) => {
     const megabyte = new Uint8Array(2 ** 20).map((_, i) => i % 251);
     const names = [
@@ -720,7 +774,9 @@ const cases: Readonly<Record<string, Case>> = {
   },
 
   'what load put in is read as it is, and the store goes on from there': async ({ store, model }) => {
-    await store.load({ models: [{ number: 41, group: 'g', kind: 'K' }] });
+    const loaded = { number: 41, group: 'g', kind: 'K', generation: 3, contract: '{"a":"é"}', storageVersion: 'v1' };
+    await store.load({ models: [loaded, { number: 42, group: 'g', kind: 'L', generation: 0 }] });
+    assert.deepEqual((await store.models()).slice(-2), [loaded, { number: 42, group: 'g', kind: 'L', generation: 0 }]);
     await store.load({
       model,
       rows: [
@@ -754,7 +810,7 @@ const cases: Readonly<Record<string, Case>> = {
       { id: 8, revision: 8, name: 'b', text: 'y' },
     ]);
     assert.deepEqual(await committed(store, creation(model, 'c')), { id: 10, revision: 10 });
-    assert.notEqual(await store.modelNumber('g', 'L'), 41);
+    assert.notEqual(await store.modelNumber('g', 'M'), 41);
   },
 
   'tokens tells every lease, and a store that they are loaded into gives out none of them again': async ({ store }) => {
@@ -1042,6 +1098,31 @@ const claimCases: Readonly<Record<string, Case<SharedStore>>> = {
     await commit(store, [{ type: 'delete', model, name: 'b', bytes: bytesOf('x') }]);
     assert.equal(await store.mendClaims(model, [], [{ hash: claimOf('b').hash, id: 2, revision: undefined }]), 0);
     assert.ok((await store.claims(model, undefined, 10)).every((claim) => claim.key !== 'b'));
+  },
+
+  'claims are put right only for the generation that they were computed for': async ({ store, model }) => {
+    const { id, revision } = await committed(store, creation(model, 'a'));
+    const add = [{ ...claimOf('a'), id, revision }];
+    assert.equal(await store.mendClaims(model, add, [], 1), undefined);
+    assert.deepEqual(await store.claims(model, undefined, 10), []);
+    assert.equal(await store.mendClaims(model, add, [], 0), 0);
+    assert.equal((await store.claims(model, undefined, 10)).length, 1);
+  },
+
+  'a replica is there until it withdraws or what it said runs out': async ({ store }) => {
+    const [a, b] = ['a', 'b'].map((id) => ({ id, supports: `{"of":"${id}é"}` })) as [
+      { id: string; supports: string },
+      { id: string; supports: string },
+    ];
+    await store.announce(a, 1000, time);
+    await store.announce(b, 2000, time);
+    assert.deepEqual(await store.replicas(time + 999), [a, b]);
+    assert.deepEqual(await store.replicas(time + 1000), [b]);
+    await store.announce({ ...b, supports: '{}' }, 1000, time + 1500);
+    assert.deepEqual(await store.replicas(time + 2400), [{ id: 'b', supports: '{}' }]);
+    await store.withdraw('b');
+    await store.withdraw('c');
+    assert.deepEqual(await store.replicas(time + 1600), []);
   },
 
   'of many that take the same value at the same time exactly one succeeds': async ({ store, model }) => {

@@ -26,8 +26,9 @@ export class Replica {
   }
 
   /** Resolves when it is ready. */
-  async start(): Promise<void> {
-    const child = spawn(process.execPath, ['--import', 'tsx', this.#program, this.#database, String(this.#port)], {
+  async start(...more: readonly string[]): Promise<void> {
+    const given = [this.#program, this.#database, String(this.#port), ...more];
+    const child = spawn(process.execPath, ['--import', 'tsx', ...given], {
       stdio: ['ignore', 'pipe', 'inherit'],
     });
     this.#process = child;
@@ -38,11 +39,12 @@ export class Replica {
     this.#port = Number(new URL(url).port);
   }
 
-  async kill(): Promise<void> {
+  /** @param signal SIGTERM: it may finish what it does */
+  async kill(signal: 'SIGKILL' | 'SIGTERM' = 'SIGKILL'): Promise<void> {
     const child = this.#process!;
     if (child.exitCode !== null || child.signalCode !== null) return;
     const gone = new Promise((resolve) => child.once('exit', resolve));
-    child.kill('SIGKILL');
+    child.kill(signal);
     await gone;
   }
 

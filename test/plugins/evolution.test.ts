@@ -24,6 +24,13 @@ const strictSpec = Type.Object({
   team: Type.Optional(Type.String()),
 });
 const Strict = defineModel({ gvk, spec: strictSpec });
+const Stricter = defineModel({
+  gvk,
+  spec: Type.Object({
+    email: Type.Optional(Type.String({ format: 'email' })),
+    team: Type.Optional(Type.String({ maxLength: 20 })),
+  }),
+});
 const Lenient = defineModel({ gvk, spec: strictSpec, evolution: { onInvalid: 'degrade' } });
 const Unique = defineModel({
   gvk,
@@ -114,8 +121,12 @@ describe('models that change', () => {
     }
     await harness.restart([pluginWith(Strict)]);
     assert.equal((await statusOf(harness)).state, 'STARTED', 'what the active model refuses already holds nobody back');
+    await harness.restart([pluginWith(Stricter)]);
+    assert.equal((await statusOf(harness)).state, 'STARTED', 'nor does it under another contract that refuses it too');
+    const stricter = (await stateOf(harness)).status;
+    assert.deepEqual([stricter.generation, stricter.degraded?.failing], [3, 1]);
     await harness.client.patch(Strict, 'ada', { spec: { email: 'ada@example.com' } });
-    await harness.restart([pluginWith(Strict)]);
+    await harness.restart([pluginWith(Stricter)]);
     assert.equal((await stateOf(harness)).status.degraded, undefined);
     assert.deepEqual(await problems(), []);
   });

@@ -7,6 +7,7 @@ import type {
   Lease,
   LoadPart,
   ModelRow,
+  ReplicaRow,
   Row,
   Snapshot,
   Store,
@@ -36,6 +37,7 @@ export class MapMedium {
   readonly claims = new Map<number, Map<string, Held>>();
   changes: Change[] = [];
   readonly leases = new Map<string, { holder: string; token: number; expires: number }>();
+  readonly replicas = new Map<string, ReplicaRow & { expires: number }>();
   readonly listeners = new Set<() => void>();
 
   rowsOf(model: number): Map<string, Row> {
@@ -55,11 +57,16 @@ export class MapMedium {
   }
 
   apply(write: Write, time: number): WriteResult {
-    const { model, type, name, expected, fence, claim = [], release = [] } = write;
+    const { model, type, name, expected, fence, generation, activate, claim = [], release = [] } = write;
     if (fence) {
       const lease = this.leases.get(fence.lease);
       if (lease?.token !== fence.token || lease.expires <= time) return { ok: false, reason: 'fenced' };
     }
+    const [own, other] = [model, activate?.model].map((number) => this.models.find((one) => one.number === number));
+    const outdated = generation !== undefined && own?.generation !== generation;
+    if (outdated || (activate && other?.generation !== activate.from)) return { ok: false, reason: 'outdated' };
+    const newest = this.changes.findLast((change) => change.model === activate?.model);
+    if (newest && newest.revision > (activate?.checked ?? newest.revision)) return { ok: false, reason: 'unchecked' };
     const row = this.rowsOf(model).get(name);
     if (type === 'create' && row) return { ok: false, reason: 'exists' };
     if (type !== 'create' && !row) return { ok: false, reason: 'missing' };
@@ -79,6 +86,15 @@ export class MapMedium {
       }
     }
     const revision = ++this.revision;
+    if (activate && other) {
+      const { to, contract, storageVersion } = activate;
+      this.models = this.models.with(this.models.indexOf(other), {
+        ...other,
+        generation: to,
+        contract,
+        storageVersion,
+      });
+    }
     for (const { hash, successor } of released) {
       const held = claims.get(hex(hash))!;
       if (successor) claims.set(hex(hash), { ...held, id: successor.id });
@@ -115,12 +131,13 @@ class MapStore implements Store {
     const known = models.find((model) => model.group === group && model.kind === kind);
     if (known) return known.number;
     const number = Math.max(0, ...models.map((model) => model.number)) + 1;
-    models.push({ number, group, kind });
+    models.push({ number, group, kind, generation: 0 });
     return number;
   }
 
-  models(): readonly ModelRow[] {
-    return this.#open.models.toSorted((a, b) => a.number - b.number);
+  models(only?: number): readonly ModelRow[] {
+    const { models } = this.#open;
+    return models.filter(({ number }) => (only ?? number) === number).toSorted((a, b) => a.number - b.number);
   }
 
   revision(): number {
@@ -176,8 +193,11 @@ class MapStore implements Store {
     model: number,
     add: readonly (Claim & { id: number; revision: number })[],
     remove: readonly HeldClaim[],
-  ): Promise<number> {
+    generation?: number,
+  ): Promise<number | undefined> {
     const medium = this.#open;
+    const active = medium.models.find(({ number }) => number === model)?.generation;
+    if (generation !== undefined && active !== generation) return undefined;
     const claims = medium.claimsOf(model);
     const isAsRead = ({ id, revision }: { id: number; revision: number | undefined }): boolean =>
       medium.row(model, id)?.revision === revision;
@@ -245,6 +265,21 @@ class MapStore implements Store {
   async releaseLease({ name, holder, token }: Lease): Promise<void> {
     const lease = this.#open.leases.get(name);
     if (lease?.holder === holder && lease.token === token) lease.expires = 0;
+  }
+
+  async announce(replica: ReplicaRow, ttl: number, now: number): Promise<void> {
+    this.#open.replicas.set(replica.id, { ...replica, expires: now + ttl });
+  }
+
+  async withdraw(id: string): Promise<void> {
+    this.#open.replicas.delete(id);
+  }
+
+  replicas(now: number): readonly ReplicaRow[] {
+    return [...this.#open.replicas.values()]
+      .filter(({ expires }) => expires > now)
+      .map(({ id, supports }) => ({ id, supports }))
+      .sort((a, b) => (a.id < b.id ? -1 : 1));
   }
 
   tokens(): Tokens {

@@ -30,7 +30,7 @@ export interface ModelSummary {
   readonly plural: string;
   /** Name of the plugin; absent for models of the service itself. */
   readonly plugin?: string;
-  readonly state: 'building' | 'ready' | 'degraded';
+  readonly state: 'building' | 'ready' | 'degraded' | 'outdated';
   /** From 0 to 1. */
   readonly progress: number;
   /** Of the objects that the caller may list. */

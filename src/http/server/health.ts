@@ -3,10 +3,13 @@ import type { GroupVersionKind } from '../../model/gvk.ts';
 
 /** What the service says of itself. */
 export interface Readiness {
-  /** `starting` until every enabled plugin is started or failed, `unavailable` while the database is away. */
-  readonly status: 'ready' | 'starting' | 'stopping' | 'unavailable';
+  /**
+   * `starting` until every enabled plugin is started or failed, `unavailable` while the database is away, `outdated` while
+   * other replicas serve models by contracts that this one cannot serve by.
+   */
+  readonly status: 'ready' | 'starting' | 'stopping' | 'unavailable' | 'outdated';
   readonly models: readonly (GroupVersionKind & {
-    readonly state: 'building' | 'ready' | 'degraded';
+    readonly state: 'building' | 'ready' | 'degraded' | 'outdated';
     /** From 0 to 1. */
     readonly progress: number;
     readonly problems: readonly { readonly name: string; readonly reason: string }[];

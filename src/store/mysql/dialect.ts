@@ -24,6 +24,7 @@ import { securityOf } from '../server/tls.ts';
 import type { LoadPart, Store } from '../store.ts';
 import { mysqlGate, touch } from './standby.ts';
 import {
+  activate,
   byModel,
   bytesOf,
   deleteClaims,
@@ -215,7 +216,8 @@ class MysqlDialect implements Dialect<PoolConnection> {
     return error as Error;
   }
 
-  async read(connection: PoolConnection, { names, hashes, leases, takeovers }: Questions): Promise<RawAnswers> {
+  async read(connection: PoolConnection, questions: Questions): Promise<RawAnswers> {
+    const { names, hashes, leases, takeovers, generations, changed } = questions;
     const statements = ['START TRANSACTION', "SELECT value FROM kindred_meta WHERE id = 'revision' FOR UPDATE"];
     const ask = (needed: boolean, statement: () => string): number => (needed ? statements.push(statement()) - 1 : -1);
     const rowsAt = ask(names.length > 0, () => {
@@ -232,6 +234,15 @@ class MysqlDialect implements Dialect<PoolConnection> {
       takeovers.length > 0,
       () => `SELECT id, model, revision FROM kindred_objects WHERE id IN (${takeovers.join(',')})`,
     );
+    const generationsAt = ask(
+      generations.length > 0,
+      () => `SELECT number AS model, generation FROM kindred_models WHERE number IN (${generations.join(',')})`,
+    );
+    const changedAt = ask(
+      changed.length > 0,
+      () =>
+        `SELECT model, max(revision) AS revision FROM kindred_changes WHERE model IN (${changed.join(',')}) GROUP BY model`,
+    );
     const [answers] = await connection.query<RowDataPacket[][]>(statements.join(';'));
     const answer = (position: number): readonly SqlRow[] => answers[position] ?? [];
     return {
@@ -240,13 +251,15 @@ class MysqlDialect implements Dialect<PoolConnection> {
       claims: answer(claimsAt),
       leases: answer(leasesAt),
       takeovers: answer(takeoversAt),
+      generations: answer(generationsAt),
+      changed: answer(changedAt),
     };
   }
 
   async write(connection: PoolConnection, plan: Plan, time: number, batch: number): Promise<void> {
     const statements = plan.steps.flatMap((step) => stepStatements(step, time, batch));
     if (plan.droppedClaims.length > 0) statements.push(deleteClaims(plan.droppedClaims));
-    statements.push(...insertClaims(plan.takenClaims));
+    statements.push(...insertClaims(plan.takenClaims), ...plan.activations.map(activate));
     statements.push(`UPDATE kindred_meta SET value = ${plan.revision} WHERE id = 'revision'`, 'COMMIT');
     let sending: string[] = [];
     let length = 0;

@@ -3,7 +3,7 @@
 import type { KnownClaim, PlannedChange } from '../decide.ts';
 import { changeTypes } from '../limits.ts';
 import type { ClaimKey } from '../server/dialect.ts';
-import type { LoadPart } from '../store.ts';
+import type { Activation, LoadPart } from '../store.ts';
 
 export const bytesOf = (text: string): Buffer => Buffer.from(text, 'utf8');
 export const literal = (bytes: Uint8Array): string =>
@@ -61,6 +61,10 @@ function byHash(claims: readonly ClaimKey[]): string {
   );
 }
 
+export function activate({ model, to, contract, storageVersion }: Activation): string {
+  return `UPDATE kindred_models SET generation = ${to}, contract = ${nameLiteral(contract)}, storage_version = ${nameLiteral(storageVersion)} WHERE number = ${model}`;
+}
+
 export function stepStatements(step: readonly PlannedChange[], time: number, batch: number): string[] {
   const rows = step.map(({ revision, id, write }) => {
     const type = changeTypes.indexOf(write.type);
@@ -90,7 +94,10 @@ export function stepStatements(step: readonly PlannedChange[], time: number, bat
 
 export function loadStatements(part: LoadPart): string[] {
   if ('models' in part) {
-    const rows = part.models.map(({ number, group, kind }) => `(${number},${nameLiteral(group)},${nameLiteral(kind)})`);
+    const rows = part.models.map(({ number, group, kind, generation, contract, storageVersion }) => {
+      const [json, version] = [contract, storageVersion].map((one) => (one === undefined ? 'NULL' : nameLiteral(one)));
+      return `(${number},${nameLiteral(group)},${nameLiteral(kind)},${generation},${json},${version})`;
+    });
     return inserts('REPLACE INTO kindred_models', rows);
   }
   if ('rows' in part) {

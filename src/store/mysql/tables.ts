@@ -27,7 +27,7 @@ const migrations: readonly (readonly string[])[] = [
     `CREATE TABLE IF NOT EXISTS kindred_jumps (target BIGINT PRIMARY KEY, origin BIGINT NOT NULL) ENGINE = InnoDB`,
   ],
   [
-    // MySQL has no CREATE INDEX IF NOT EXISTS.
+    // MySQL has no IF NOT EXISTS for indexes and columns.
     `SET @step = IF(
       EXISTS (SELECT 1 FROM information_schema.statistics WHERE table_schema = DATABASE()
         AND table_name = 'kindred_changes' AND index_name = 'kindred_changes_by_model'),
@@ -35,6 +35,19 @@ const migrations: readonly (readonly string[])[] = [
     'PREPARE step FROM @step',
     'EXECUTE step',
     'DEALLOCATE PREPARE step',
+  ],
+  [
+    `SET @step = IF(
+      EXISTS (SELECT 1 FROM information_schema.columns WHERE table_schema = DATABASE()
+        AND table_name = 'kindred_models' AND column_name = 'generation'),
+      'DO 0', 'ALTER TABLE kindred_models ADD COLUMN generation INT NOT NULL DEFAULT 0, ADD COLUMN contract LONGBLOB,
+        ADD COLUMN storage_version VARBINARY(1024)')`,
+    'PREPARE step FROM @step',
+    'EXECUTE step',
+    'DEALLOCATE PREPARE step',
+    `CREATE TABLE IF NOT EXISTS kindred_replicas (
+      id VARBINARY(64) PRIMARY KEY, supports LONGBLOB NOT NULL, expires BIGINT NOT NULL
+    ) ENGINE = InnoDB`,
   ],
 ];
 

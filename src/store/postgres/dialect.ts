@@ -216,7 +216,8 @@ class PostgresDialect implements Dialect<PoolClient> {
     return error as Error;
   }
 
-  async read(client: PoolClient, { names, hashes, leases, takeovers }: Questions): Promise<RawAnswers> {
+  async read(client: PoolClient, questions: Questions): Promise<RawAnswers> {
+    const { names, hashes, leases, takeovers, generations, changed } = questions;
     const calls: Call[] = [{ name: 'BEGIN' }, { name: 'lock' }];
     if (names.length > 0) {
       calls.push({
@@ -227,6 +228,8 @@ class PostgresDialect implements Dialect<PoolClient> {
     if (hashes.length > 0) calls.push({ name: 'claims', values: hashParameters(hashes) });
     if (leases.length > 0) calls.push({ name: 'leases', values: [texts(leases)] });
     if (takeovers.length > 0) calls.push({ name: 'takeovers', values: [numbers(takeovers)] });
+    if (generations.length > 0) calls.push({ name: 'generations', values: [numbers(generations)] });
+    if (changed.length > 0) calls.push({ name: 'changed', values: [numbers(changed)] });
     const answers = await sequenceOf(calls).send(client);
     const rowsOf = (name: string) => answers[calls.findIndex((call) => call.name === name)]?.rows ?? [];
     return {
@@ -235,6 +238,8 @@ class PostgresDialect implements Dialect<PoolClient> {
       claims: rowsOf('claims'),
       leases: rowsOf('leases'),
       takeovers: rowsOf('takeovers'),
+      generations: rowsOf('generations'),
+      changed: rowsOf('changed'),
     };
   }
 
@@ -242,6 +247,9 @@ class PostgresDialect implements Dialect<PoolClient> {
     const calls = plan.steps.map((step) => stepCall(step, time, batch));
     if (plan.droppedClaims.length > 0) calls.push({ name: 'drop-claims', values: hashParameters(plan.droppedClaims) });
     if (plan.takenClaims.length > 0) calls.push({ name: 'take-claims', values: claimParameters(plan.takenClaims) });
+    for (const { model, to, contract, storageVersion } of plan.activations) {
+      calls.push({ name: 'activate', values: [`${model}`, `${to}`, contract, storageVersion] });
+    }
     calls.push({ name: 'move', values: [`${plan.revision}`] });
     if (this.#notifies) calls.push({ name: 'tell', values: [`${plan.revision}`] });
     calls.push({ name: 'COMMIT' });

@@ -144,10 +144,16 @@ export const batchStatements = {
   claims: selectClaims,
   leases: 'SELECT name, token, expires FROM kindred_leases WHERE name = ANY ($1::text[]) FOR UPDATE',
   takeovers: 'SELECT id, model, revision FROM kindred_objects WHERE id = ANY ($1::bigint[])',
+  generations: 'SELECT number AS model, generation FROM kindred_models WHERE number = ANY ($1::int[])',
+  changed: `
+    SELECT w.model, coalesce((SELECT max(revision) FROM kindred_changes c WHERE c.model = w.model), 0) AS revision
+    FROM unnest($1::int[]) AS w (model)`,
   create: createStep,
   change: mixedStep,
   'drop-claims': deleteClaims,
   'take-claims': insertClaims,
+  activate: `
+    UPDATE kindred_models SET generation = $2::int, contract = $3::text, storage_version = $4::text WHERE number = $1::int`,
   move: "UPDATE kindred_meta SET value = $1 WHERE key = 'revision'",
   tell: `SELECT pg_notify('${channel}', $1)`,
   COMMIT: 'COMMIT',
@@ -155,9 +161,13 @@ export const batchStatements = {
 
 export function loadStatements(part: LoadPart): Statement[] {
   if ('models' in part) {
-    const text = `INSERT INTO kindred_models VALUES (?, ?, ?)
-      ON CONFLICT (number) DO UPDATE SET group_name = excluded.group_name, kind = excluded.kind`;
-    return part.models.map(({ number, group, kind }) => ({ text, values: [number, group, kind] }));
+    const text = `INSERT INTO kindred_models VALUES (?, ?, ?, ?, ?, ?)
+      ON CONFLICT (number) DO UPDATE SET group_name = excluded.group_name, kind = excluded.kind,
+        generation = excluded.generation, contract = excluded.contract, storage_version = excluded.storage_version`;
+    return part.models.map(({ number, group, kind, generation, contract = null, storageVersion = null }) => ({
+      text,
+      values: [number, group, kind, generation, contract, storageVersion],
+    }));
   }
   if ('rows' in part) {
     const bytes = new Bytes();

@@ -29,6 +29,13 @@ const migrations = [
   `,
   ],
   ['CREATE INDEX kindred_changes_by_model ON kindred_changes (model, revision)'],
+  [
+    `
+  ALTER TABLE kindred_models ADD COLUMN generation int NOT NULL DEFAULT 0, ADD COLUMN contract text,
+    ADD COLUMN storage_version text;
+  CREATE TABLE kindred_replicas (id text COLLATE "C" PRIMARY KEY, supports text NOT NULL, expires bigint NOT NULL);
+  `,
+  ],
 ];
 
 /** Any constant that nobody else is likely to take. */

@@ -28,7 +28,9 @@ export interface ConnectionPool<C> {
 }
 
 /** What a batch depends on, as rows of the columns that `Answers` names. */
-export type RawAnswers = { readonly [K in 'rows' | 'claims' | 'leases' | 'takeovers']: readonly SqlRow[] } & {
+export type RawAnswers = {
+  readonly [K in 'rows' | 'claims' | 'leases' | 'takeovers' | 'generations' | 'changed']: readonly SqlRow[];
+} & {
   readonly revision: number;
 };
 

@@ -21,6 +21,7 @@ import type {
   Lease,
   LoadPart,
   ModelRow,
+  ReplicaRow,
   Row,
   Snapshot,
   Store,
@@ -69,10 +70,11 @@ export class SqlServerStore<C extends { release(): void }> implements Store {
       const find = () => query('SELECT number FROM kindred_models WHERE group_name = ? AND kind = ?', [group, kind]);
       const [found] = await find();
       if (found) return found.number as number;
-      await query('INSERT INTO kindred_models SELECT coalesce(max(number), 0) + 1, ?, ? FROM kindred_models', [
-        group,
-        kind,
-      ]);
+      await query(
+        `INSERT INTO kindred_models (number, group_name, kind)
+          SELECT coalesce(max(number), 0) + 1, ?, ? FROM kindred_models`,
+        [group, kind],
+      );
       const [made] = await find();
       return made!.number as number;
     });
@@ -80,9 +82,19 @@ export class SqlServerStore<C extends { release(): void }> implements Store {
     return number;
   }
 
-  async models(): Promise<readonly ModelRow[]> {
-    const rows = await this.#connections.read('SELECT number, group_name, kind FROM kindred_models ORDER BY number');
-    return rows.map((row) => ({ number: row.number, group: String(row.group_name), kind: String(row.kind) }));
+  async models(only?: number): Promise<readonly ModelRow[]> {
+    const rows = await this.#connections.read(
+      `SELECT number, group_name, kind, generation, contract, storage_version FROM kindred_models
+        ${only === undefined ? '' : 'WHERE number = ?'} ORDER BY number`,
+      only === undefined ? [] : [only],
+    );
+    return rows.map(({ number, group_name, kind, generation, contract, storage_version }) => ({
+      number,
+      group: String(group_name),
+      kind: String(kind),
+      generation,
+      ...(contract !== null && { contract: String(contract), storageVersion: String(storage_version) }),
+    }));
   }
 
   revision(): Promise<number> {
@@ -108,13 +120,16 @@ export class SqlServerStore<C extends { release(): void }> implements Store {
     const timer = setTimeout(() => dialect.sever(connection, late()), commitTimeout);
     let isUsable = false;
     try {
-      const { revision, rows, claims, leases, takeovers } = await dialect.read(connection, questionsOf(writes));
+      const answers = await dialect.read(connection, questionsOf(writes));
+      const { revision, rows, claims, leases, takeovers, generations, changed } = answers;
       const plan = planBatch(writes, time, {
         revision,
         rows: rows.map(({ model, name, id, revision }) => ({ model, name: String(name), id, revision })),
         claims: claims.map(claimOf),
         leases: leases.map(({ name, token, expires }) => ({ name: String(name), token, expires })),
         takeovers: takeovers.map(({ id, model, revision }) => ({ id, model, revision })),
+        generations: generations.map(({ model, generation }) => ({ model, generation })),
+        changed: changed.map(({ model, revision }) => ({ model, revision })),
       });
       if (plan.steps.length === 0) {
         await dialect.query(connection, 'ROLLBACK');
@@ -275,12 +290,15 @@ export class SqlServerStore<C extends { release(): void }> implements Store {
     model: number,
     add: readonly (Claim & { id: number; revision: number })[],
     remove: readonly HeldClaim[],
-  ): Promise<number> {
+    generation?: number,
+  ): Promise<number | undefined> {
     const all = [...add, ...remove];
     if (all.length === 0) return Promise.resolve(0);
     const dialect = this.#dialect;
     return this.#connections.transaction(async (query) => {
       await query(this.#lockMeta, ['revision']);
+      const [active] = await query('SELECT generation FROM kindred_models WHERE number = ?', [model]);
+      if (generation !== undefined && active?.generation !== generation) return undefined;
       const rows = await query(`SELECT id, revision FROM kindred_objects WHERE id ${dialect.sql.anyOf} AND model = ?`, [
         all.map((claim) => claim.id),
         model,
@@ -370,6 +388,25 @@ export class SqlServerStore<C extends { release(): void }> implements Store {
       const text = 'UPDATE kindred_leases SET expires = 0 WHERE name = ? AND holder = ? AND token = ?';
       await query(text, [name, holder, token]);
     });
+  }
+
+  announce({ id, supports }: ReplicaRow, ttl: number, now: number): Promise<void> {
+    return this.#connections.transaction(async (query) => {
+      await query('DELETE FROM kindred_replicas WHERE id = ? OR expires <= ?', [id, now]);
+      await query('INSERT INTO kindred_replicas VALUES (?, ?, ?)', [id, supports, now + ttl]);
+    });
+  }
+
+  withdraw(id: string): Promise<void> {
+    return this.#connections.transaction(async (query) => {
+      await query('DELETE FROM kindred_replicas WHERE id = ?', [id]);
+    });
+  }
+
+  async replicas(now: number): Promise<readonly ReplicaRow[]> {
+    const text = 'SELECT id, supports FROM kindred_replicas WHERE expires > ? ORDER BY id';
+    const rows = await this.#connections.read(text, [now]);
+    return rows.map(({ id, supports }) => ({ id: String(id), supports: String(supports) }));
   }
 
   async tokens(): Promise<Tokens> {

@@ -77,6 +77,13 @@ export function packBatch(writes: readonly Write[]): PackedBatch {
     values.push(changeTypes.indexOf(write.type), write.model, write.name);
     values.push(write.expected?.id ?? -1, write.expected?.revision ?? -1);
     values.push(write.fence?.lease ?? '', write.fence?.token ?? -1);
+    values.push(write.generation ?? -1);
+    const { activate } = write;
+    values.push(activate?.model ?? -1);
+    if (activate) {
+      const { from, to, contract, storageVersion, checked = -1 } = activate;
+      values.push(from, to, contract, storageVersion, checked);
+    }
     values.push(write.bytes.byteLength);
     bytes.set(write.bytes, offset);
     offset += write.bytes.byteLength;
@@ -92,6 +99,16 @@ export function unpackBatch({ values, bytes }: PackedBatch): Write[] {
   return Array.from({ length: number() }, () => {
     const type = changeTypes[number()]!;
     const [model, name, id, revision, lease, token] = [number(), text(), number(), number(), text(), number()];
+    const generation = number();
+    const activated = number();
+    const activate = activated >= 0 && {
+      model: activated,
+      from: number(),
+      to: number(),
+      contract: text(),
+      storageVersion: text(),
+      ...checkedBy(number()),
+    };
     const length = number();
     offset += length;
     return {
@@ -100,7 +117,11 @@ export function unpackBatch({ values, bytes }: PackedBatch): Write[] {
       name,
       ...(id >= 0 && { expected: { id, revision } }),
       ...(token >= 0 && { fence: { lease, token } }),
+      ...(generation >= 0 && { generation }),
+      ...(activate && { activate }),
       bytes: bytes.subarray(offset - length, offset),
     };
   });
 }
+
+const checkedBy = (revision: number) => (revision >= 0 ? { checked: revision } : {});

@@ -75,9 +75,15 @@ export class SqliteReader {
       .count;
   }
 
-  models(): ModelRow[] {
-    const rows = this.#db.prepare('SELECT number, group_name AS "group", kind FROM models ORDER BY number').all();
-    return rows.map((row) => ({ ...row }) as unknown as ModelRow);
+  models(only?: number): ModelRow[] {
+    const rows = this.#db
+      .prepare(
+        'SELECT number, group_name AS "group", kind, generation, contract, storage_version AS storageVersion FROM models WHERE ?1 IS NULL OR number = ?1 ORDER BY number',
+      )
+      .all(only ?? null);
+    return rows.map(({ contract, storageVersion, ...row }) => {
+      return { ...row, ...(contract !== null && { contract, storageVersion }) } as unknown as ModelRow;
+    });
   }
 
   tokens(): Tokens {

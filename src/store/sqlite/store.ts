@@ -195,8 +195,8 @@ class SqliteStore implements Store {
     return number;
   }
 
-  models(): readonly ModelRow[] {
-    return this.#read(() => this.#reader.models());
+  models(number?: number): readonly ModelRow[] {
+    return this.#read(() => this.#reader.models(number));
   }
 
   revision(): number {

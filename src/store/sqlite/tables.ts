@@ -29,6 +29,11 @@ const migrations: readonly string[] = [
   `,
   'CREATE INDEX changes_by_model ON changes (model)',
   'DROP TABLE claims',
+  `
+  ALTER TABLE models ADD COLUMN generation INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE models ADD COLUMN contract TEXT;
+  ALTER TABLE models ADD COLUMN storage_version TEXT;
+  `,
 ];
 
 const oldestSqlite = [3, 51, 3];

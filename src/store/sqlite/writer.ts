@@ -25,6 +25,15 @@ export class SqliteWriter {
       this.#sql('SELECT token, expires FROM leases WHERE name = ?').get(name) as
         | { token: number; expires: number }
         | undefined,
+    generation: (model) =>
+      (this.#sql('SELECT generation FROM models WHERE number = ?').get(model) as { generation: number } | undefined)
+        ?.generation,
+    changedAt: (model) =>
+      (
+        this.#sql('SELECT coalesce(max(revision), 0) AS revision FROM changes WHERE model = ?').get(model) as {
+          revision: number;
+        }
+      ).revision,
   };
   #revision: number;
 
@@ -80,6 +89,15 @@ export class SqliteWriter {
       }
     }
     this.#revision = revision;
+    if (write.activate) {
+      const { model, to, contract, storageVersion } = write.activate;
+      this.#sql('UPDATE models SET generation = ?, contract = ?, storage_version = ? WHERE number = ?').run(
+        to,
+        contract,
+        storageVersion,
+        model,
+      );
+    }
     return result;
   }
 
@@ -133,8 +151,15 @@ export class SqliteWriter {
   load(part: LoadPart): void {
     this.#transaction(() => {
       if ('models' in part) {
-        for (const { number, group, kind } of part.models) {
-          this.#sql('INSERT OR REPLACE INTO models VALUES (?, ?, ?)').run(number, group, kind);
+        for (const { number, group, kind, generation, contract = null, storageVersion = null } of part.models) {
+          this.#sql('INSERT OR REPLACE INTO models VALUES (?, ?, ?, ?, ?, ?)').run(
+            number,
+            group,
+            kind,
+            generation,
+            contract,
+            storageVersion,
+          );
         }
       } else if ('rows' in part) {
         for (const { id, name, revision, bytes } of part.rows) {

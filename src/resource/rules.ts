@@ -1,0 +1,103 @@
+/**
+ * By what the objects of a model are written: the contract that is active, with the index functions of the declaration that
+ * this process has. While replicas with different versions of a plugin run side by side, the two differ.
+ */
+import type { Violation } from '../errors.ts';
+import type { Contract } from '../model/contract.ts';
+import { hasFunctionOf, obstaclesTo, schemeOfContract } from '../model/contract.ts';
+import type { IndexDefinition, IndexEntry } from '../model/index-entry.ts';
+import type { ExtensionObject } from '../model/object.ts';
+import type { Scheme } from '../model/scheme.ts';
+import type { Validator } from '../model/validator.ts';
+import { lenientEntry } from './entries.ts';
+
+export interface Rules {
+  /** The model generation that they are those of; undefined for a model that has none. */
+  readonly generation?: number;
+  readonly validator: Validator;
+  readonly hasStatus: boolean;
+  /** Those of the declaration, in its order, with the options of the active contract. */
+  readonly indexes: readonly IndexDefinition[];
+  readonly uniques: readonly IndexDefinition[];
+  /** Names of unique indexes whose values older objects may not have claimed. */
+  readonly claiming: ReadonlySet<string>;
+  /** Names of indexes that the active contract does not have: what they refuse does not count. */
+  readonly unknown: ReadonlySet<string>;
+  /** Another contract is active than the declared one. */
+  readonly isEmulated: boolean;
+  /** Another contract is active, and cannot be followed with these index functions: nothing is written. */
+  readonly isBlocked: boolean;
+}
+
+const none: ReadonlySet<string> = new Set();
+
+/** Of the declaration itself. */
+export function ownRules(scheme: Scheme, generation?: number, claiming = none): Rules {
+  const { indexes, subresources } = scheme;
+  return {
+    ...(generation !== undefined && { generation }),
+    get validator() {
+      return scheme.validator;
+    },
+    hasStatus: subresources.status,
+    indexes,
+    uniques: indexes.filter(({ unique }) => unique),
+    claiming,
+    unknown: none,
+    isEmulated: false,
+    isBlocked: false,
+  };
+}
+
+/**
+ * Of another contract that is active. Blocked when the declaration cannot stand in for it.
+ * @param next the contract of the declaration
+ */
+export function emulatedRules(
+  scheme: Scheme,
+  next: Contract,
+  { contract, generation, claiming }: { contract: Contract; generation: number; claiming: ReadonlySet<string> },
+): Rules {
+  const active = obstaclesTo(contract, next).length === 0 ? schemeOf(contract) : undefined;
+  if (!active) return { ...ownRules(scheme, generation), isBlocked: true };
+  const unknown = new Set<string>();
+  const indexes = scheme.indexes.map((definition) => {
+    const was = contract.indexes.find(({ name }) => name === definition.name);
+    const is = next.indexes.find(({ name }) => name === definition.name)!;
+    if (was && hasFunctionOf(was, is)) return { ...definition, unique: was.unique, nullable: was.nullable };
+    unknown.add(definition.name);
+    return { ...definition, unique: false, nullable: true };
+  });
+  return {
+    generation,
+    validator: active.validator,
+    hasStatus: active.subresources.status,
+    indexes,
+    uniques: indexes.filter(({ unique }) => unique),
+    claiming,
+    unknown,
+    isEmulated: true,
+    isBlocked: false,
+  };
+}
+
+/** Undefined for a contract that this version of the service does not understand. */
+function schemeOf(contract: Contract): Scheme | undefined {
+  try {
+    return schemeOfContract(contract);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The entry of an object that is about to be stored, and what the indexes of the active contract refuse. */
+export function entryBy(
+  rules: Rules,
+  object: ExtensionObject,
+  name: string,
+): { entry: IndexEntry; violations: readonly Violation[] } {
+  const { entry, violations } = lenientEntry(rules, object, name);
+  if (rules.unknown.size === 0 || violations.length === 0) return { entry, violations };
+  const counts = ({ params }: Violation) => !rules.unknown.has(String((params as { index?: unknown }).index));
+  return { entry, violations: violations.filter(counts) };
+}

@@ -1,0 +1,37 @@
+import type { Model } from 'kindred';
+import { defineModel, Type } from 'kindred';
+import type { Timers } from '../../src/runtime/timers.ts';
+
+const gvk = { group: 'evolving.example.com', version: 'v1', kind: 'Item', singular: 'item', plural: 'items' };
+const common = { value: Type.String(), code: Type.Optional(Type.String()) };
+const evolution = { onInvalid: 'degrade' } as const;
+
+/** The versions of one plugin: each has a member that no other has, and one of them lets no two objects share a code. */
+export const versions: Readonly<Record<string, Model<any>>> = {
+  plain: defineModel({ gvk, evolution, spec: Type.Object(common) }),
+  note: defineModel({
+    gvk,
+    evolution,
+    spec: Type.Object({ ...common, note: Type.Optional(Type.String()) }),
+    indexes: (index) => [index.single('spec.code', String, (item) => item.spec.code, { unique: true })],
+  }),
+  rank: defineModel({ gvk, evolution, spec: Type.Object({ ...common, rank: Type.Optional(Type.String()) }) }),
+};
+
+/** The member that a version alone has. */
+export const ownMembers = ['note', 'rank'] as const;
+
+export const itemsPath = '/apis/evolving.example.com/v1/items';
+export const statePath = '/apis/plugin.platform.run/v1alpha1/modelstates/items-evolving-example-com';
+
+/** The clock of the replicas goes this much faster, so that what a dead one said runs out in a second. */
+const speed = 10;
+
+export const quickTimers: Timers = {
+  now: () => Date.now() * speed,
+  after(milliseconds, run) {
+    const timer = setTimeout(run, milliseconds / speed);
+    timer.unref();
+    return () => clearTimeout(timer);
+  },
+};

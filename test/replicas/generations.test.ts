@@ -1,0 +1,381 @@
+/** Replicas with different versions of a plugin over one database (docs/guide/changing-models.md). */
+import assert from 'node:assert/strict';
+import { after, describe, it } from 'node:test';
+import type { Model, PluginContext, Service, Store } from 'kindred';
+import { createService, defineModel, definePlugin, Type } from 'kindred';
+import { openStore } from '../../src/store/open.ts';
+import { until } from '../../src/testing/until.ts';
+import { cleanUp, folderOf, quiet } from '../plugins/kit.ts';
+import type { TestDatabase } from '../servers.ts';
+import { databaseAdapters } from '../servers.ts';
+
+const gvk = { group: 'people.example.com', version: 'v1', kind: 'Person', singular: 'person', plural: 'persons' };
+const persons = '/apis/people.example.com/v1/persons';
+const state = '/apis/plugin.platform.run/v1alpha1/modelstates/persons-people-example-com';
+const text = Type.Optional(Type.String());
+
+const First = defineModel({ gvk, spec: Type.Object({ email: text }) });
+/** Adds a member with a default, an index on it, and a unique index. */
+const Second = defineModel({
+  gvk,
+  spec: Type.Object({ email: text, team: Type.String({ default: 'none' }) }),
+  indexes: (index) => [
+    index.single('spec.email', String, (person) => person.spec.email, { unique: true }),
+    index.single('spec.team', String, (person) => person.spec.team?.toLowerCase()),
+  ],
+});
+/** The former contract of `First` here. */
+const WithDefault = defineModel({ gvk, spec: Type.Object({ email: text, team: Type.String({ default: 'none' }) }) });
+const Other = defineModel({ gvk, spec: Type.Object({ email: text, age: Type.Optional(Type.Integer()) }) });
+/** Its index function fails on what it refuses itself. */
+const Strict = defineModel({
+  gvk,
+  spec: Type.Object({ email: Type.Optional(Type.String({ format: 'email' })) }),
+  indexes: (index) => [
+    index.single('spec.host', String, (person) => person.spec.email && person.spec.email.split('@')[1]!.toLowerCase()),
+  ],
+});
+const ByEmail = defineModel({
+  gvk,
+  spec: Type.Object({ email: text }),
+  indexes: (index) => [index.single('spec.email', String, (person) => person.spec.email, { unique: true })],
+});
+const ByLowerEmail = defineModel({
+  gvk,
+  spec: Type.Object({ email: text }),
+  indexes: (index) => [
+    index.single('spec.email', String, (person) => person.spec.email?.toLowerCase(), { unique: true }),
+  ],
+});
+
+after(cleanUp);
+
+interface State {
+  spec: object;
+  status: {
+    generation: number;
+    indexes?: { name: string; state: string }[];
+    pending?: { class: string; failing: number; waitsFor?: string[] };
+  };
+}
+
+interface Answer {
+  status: number;
+  body: any;
+}
+
+class Replica {
+  readonly service: Service;
+  readonly url: string;
+
+  constructor(service: Service, url: string) {
+    this.service = service;
+    this.url = url;
+  }
+
+  async ask(method: string, path: string, body?: object): Promise<Answer> {
+    const response = await fetch(`${this.url}${path}`, {
+      method,
+      ...(body && { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }),
+    });
+    return { status: response.status, body: await response.json() };
+  }
+
+  create(name: string, spec: object): Promise<Answer> {
+    return this.ask('POST', persons, { metadata: { name }, spec });
+  }
+
+  async state(): Promise<State['status']> {
+    return ((await this.ask('GET', state)).body as State).status;
+  }
+
+  async code(name: string, spec: object): Promise<string | number> {
+    const { status, body } = await this.create(name, spec);
+    return status < 300 ? status : (body as { code: string }).code;
+  }
+}
+
+/** The store with some of its functions replaced. */
+function withChanges(store: Store, changes: Partial<Store>): Store {
+  return new Proxy(store, {
+    get: (target, name: keyof Store) => {
+      const value = changes[name] ?? target[name];
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });
+}
+
+const pluginWith = (model: Model<any>) => ({
+  name: 'people',
+  plugin: definePlugin({ start: ({ schemeManager }: PluginContext) => void schemeManager.register(model) }),
+});
+
+for (const adapter of databaseAdapters().filter(({ kind }) => kind !== 'sqlite')) {
+  describe(`replicas with different versions of a plugin on ${adapter.name}`, () => {
+    /** Runs with an empty database, and stops what was started. */
+    async function using(
+      body: (
+        start: (model: Model<any> | string, changes?: (store: Store) => Partial<Store>) => Promise<Replica>,
+      ) => Promise<void>,
+    ): Promise<void> {
+      const database: TestDatabase = await adapter.create();
+      const services: Service[] = [];
+      try {
+        await body(async (model, changes) => {
+          const open = async () => {
+            const store = await openStore(database.url);
+            return changes ? withChanges(store, changes(store)) : store;
+          };
+          const plugins = [typeof model === 'string' ? model : pluginWith(model)];
+          const service = await createService({ database: open, auth: false, port: 0, logger: quiet, plugins });
+          services.push(service);
+          return new Replica(service, (await service.start()).url);
+        });
+      } finally {
+        await Promise.all(services.map((service) => service.stop()));
+        await database.drop();
+      }
+    }
+
+    const untilActive = (replica: Replica, generation: number) =>
+      until(async () => ((await replica.state()).generation === generation ? true : undefined), {
+        what: `model generation ${generation}`,
+        timeout: 30_000,
+      });
+
+    it('a newer version serves by the active contract until the older one is gone, then by its own', async () => {
+      await using(async (start) => {
+        const old = await start(First);
+        assert.equal(await old.code('ada', { email: 'x' }), 201);
+        const next = await start(Second);
+        assert.equal(await next.code('bob', { email: 'x', team: 'a' }), 'Invalid', 'a member of the newer contract');
+        assert.equal(await next.code('bob', { email: 'y' }), 201);
+        assert.deepEqual(
+          (await old.ask('GET', `${persons}/bob`)).body.spec,
+          { email: 'y' },
+          'no default of the newer one',
+        );
+        assert.equal(await old.code('eve', { email: 'z' }), 201);
+        assert.equal(await next.code('max', { email: 'z' }), 201, 'no unique index of the newer contract');
+        assert.equal(
+          (await next.ask('PUT', `${persons}/max`, { metadata: { name: 'max' }, spec: { email: 'w' } })).status,
+          200,
+        );
+        assert.equal(await next.code('kim', { email: 'v' }), 201);
+        assert.equal(await next.code('kit', { email: 'v' }), 201, 'it takes no value before it may');
+        assert.equal((await old.ask('DELETE', `${persons}/kim`)).status, 200);
+        assert.equal((await old.ask('DELETE', `${persons}/kit`)).status, 200);
+        await until(async () => (await old.state()).pending?.waitsFor?.length, { what: 'it says what it waits for' });
+        assert.equal((await old.state()).generation, 1);
+        assert.deepEqual((await old.state()).indexes, [{ name: 'spec.email', state: 'building' }]);
+        await old.service.stop();
+        await untilActive(next, 2);
+        assert.deepEqual((await next.state()).pending, undefined);
+        assert.equal(
+          await next.code('tim', { email: 'x' }),
+          'UniqueViolation',
+          'also of a value that was never claimed',
+        );
+        assert.equal(await next.code('tim', { email: 'v' }), 201);
+        assert.equal((await next.ask('GET', `${persons}/tim`)).body.spec.team, 'none');
+        await until(async () => (await next.state()).indexes?.every((one) => one.state === 'enforced') || undefined, {
+          what: 'every value is claimed',
+        });
+        const another = await start(Second);
+        assert.equal(await another.code('kim', { email: 'w' }), 'UniqueViolation');
+      });
+    });
+
+    it('a replica that misses the activation refuses reads and writes of the model, and is not ready', async () => {
+      await using(async (start) => {
+        const old = await start(First, () => ({ announce: async () => undefined }));
+        assert.equal(await old.code('ada', { email: 'x' }), 201);
+        const next = await start(Second);
+        assert.equal((await next.state()).generation, 2);
+        for (const [method, path, body] of [
+          ['GET', `${persons}/ada`],
+          ['GET', persons],
+          ['POST', persons, { metadata: { name: 'bob' }, spec: {} }],
+        ] as const) {
+          const { status, body: problem } = await old.ask(method, path, body);
+          assert.deepEqual([status, problem.code], [503, 'ModelOutdated'], `${method} ${path}`);
+        }
+        const { status, body } = await old.ask('GET', '/readyz');
+        assert.equal(status, 503);
+        assert.equal(body.models.find(({ kind }: { kind: string }) => kind === 'Person').state, 'outdated');
+        assert.equal((await old.ask('GET', '/livez')).status, 200);
+        assert.equal((await next.ask('GET', '/readyz')).status, 200);
+      });
+    });
+
+    it('the store takes no write of a replica that does not see the activation', async () => {
+      await using(async (start) => {
+        let frozen: number | undefined;
+        const old = await start(First, (store) => ({
+          announce: async () => undefined,
+          revision: async () => frozen ?? (await store.revision()),
+          changes: async (...range) => (frozen === undefined ? await store.changes(...range) : []),
+          onCommit: () => () => undefined,
+        }));
+        assert.equal(await old.code('ada', { email: 'x' }), 201);
+        const next = await start(First);
+        frozen =
+          (await next.ask('GET', persons)).body.revision ??
+          Number((await fetch(`${next.url}${persons}`)).headers.get('kindred-revision'));
+        await next.service.stop();
+        const newer = await start(Second);
+        assert.equal((await newer.state()).generation, 2);
+        assert.equal((await old.ask('GET', `${persons}/ada`)).status, 200, 'it sees nothing of it');
+        assert.equal(await old.code('bob', { email: 'x' }), 'NotReady');
+        const put = { metadata: { name: 'ada' }, spec: { email: 'y' } };
+        assert.equal((await old.ask('PUT', `${persons}/ada`, put)).status, 503);
+        assert.equal((await old.ask('DELETE', `${persons}/ada`)).status, 503);
+        assert.equal((await newer.ask('GET', `${persons}/ada`)).body.spec.email, 'x');
+        assert.equal((await newer.ask('GET', `${persons}/bob`)).status, 404);
+      });
+    });
+
+    it('a replica says what it can serve before it serves', async () => {
+      await using(async (start) => {
+        const announced = Promise.withResolvers<void>();
+        let url = '';
+        const starting = start(First, (store) => ({
+          announce: async (...args) => {
+            await announced.promise;
+            await store.announce!(...args);
+          },
+          replicas: async (now) => await store.replicas!(now),
+        })).then((replica) => {
+          url = replica.url;
+          return replica;
+        });
+        await new Promise((resolve) => setTimeout(resolve, 1_000));
+        announced.resolve();
+        assert.equal(url, '', 'it is starting as long as the others cannot know of it');
+        assert.equal((await (await starting).ask('GET', persons)).status, 200);
+      });
+    });
+
+    it('two newer versions at once: neither becomes active, and one says whom it waits for', async () => {
+      await using(async (start) => {
+        const old = await start(First);
+        const canary = await start(Second);
+        const other = await start(Other);
+        await old.service.stop();
+        await until(async () => ((await other.state()).pending?.waitsFor?.length === 1 ? true : undefined), {
+          what: 'it waits for one replica',
+        });
+        for (const replica of [canary, other]) assert.equal(await replica.code(`in${replica.url.slice(-4)}`, {}), 201);
+        assert.equal((await other.state()).generation, 1);
+        await canary.service.stop();
+        await untilActive(other, 2);
+        assert.equal(await other.code('ada', { age: 1 }), 201);
+      });
+    });
+
+    it('a version whose unique index has another function waits until the older one is gone', async () => {
+      await using(async (start) => {
+        const old = await start(ByEmail);
+        assert.equal(await old.code('ada', { email: 'A' }), 201);
+        let next: Replica | undefined;
+        const starting = start(ByLowerEmail).then((replica) => {
+          next = replica;
+        });
+        await new Promise((resolve) => setTimeout(resolve, 1_500));
+        assert.equal(next, undefined);
+        assert.equal((await old.state()).generation, 1);
+        assert.equal(await old.code('bob', { email: 'b' }), 201);
+        await old.service.stop();
+        await starting;
+        assert.equal((await next!.state()).generation, 2);
+        assert.equal(await next!.code('eve', { email: 'a' }), 'UniqueViolation');
+        assert.equal(await next!.code('eve', { email: 'B' }), 'UniqueViolation');
+        assert.equal(await next!.code('eve', { email: 'c' }), 201);
+      });
+    });
+
+    it('what is written before the activation counts: the contract waits until the objects are repaired', async () => {
+      await using(async (start) => {
+        const old = await start(First);
+        const next = await start(Strict);
+        assert.equal(await next.code('ada', { email: 'no address' }), 201, 'the older contract is active');
+        await old.service.stop();
+        await until(async () => ((await next.state()).pending?.failing === 1 ? true : undefined), {
+          what: 'it finds the object',
+        });
+        assert.equal((await next.state()).generation, 1);
+        assert.equal((await next.ask('GET', '/readyz')).status, 200, 'it goes on by the older contract');
+        assert.equal((await next.ask('DELETE', `${persons}/ada`)).status, 200);
+        await untilActive(next, 2);
+        assert.equal(await next.code('bob', { email: 'no address' }), 'Invalid');
+      });
+    });
+
+    it('a write that is under way at the activation is computed again, and its client sees nothing of it', async () => {
+      await using(async (start) => {
+        const old = await start(WithDefault);
+        const activated = Promise.withResolvers<void>();
+        let isHeld = false;
+        // It does not look after the model itself: that would wait for its own write.
+        const next = await start(First, (store) => ({
+          acquireLease: async (name, ...args) =>
+            name.startsWith('model/') ? undefined : await store.acquireLease(name, ...args),
+          commit: async (writes, time) => {
+            if (writes.some(({ name }) => name === 'bob')) {
+              isHeld = true;
+              await activated.promise;
+            }
+            return await store.commit(writes, time);
+          },
+        }));
+        const another = await start(First);
+        const created = next.create('bob', { email: 'x' });
+        await until(async () => isHeld || undefined, { what: 'the write is handed over' });
+        await old.service.stop();
+        await untilActive(another, 2);
+        activated.resolve();
+        const { status, body } = await created;
+        assert.deepEqual([status, body.spec], [201, { email: 'x' }], 'without the default of the former contract');
+      });
+    });
+
+    it('pre-declared objects of a newer version are applied when its contract is active', async () => {
+      const folder = (version: string, members: string, spec: string) =>
+        folderOf({
+          'package.json': { name: 'people', version, type: 'module', main: 'index.js' },
+          'index.js': `import { defineModel, definePlugin, Type } from 'kindred';
+            const Person = defineModel({ gvk: ${JSON.stringify(gvk)}, spec: Type.Object({ email: Type.Optional(Type.String()), ${members} }) });
+            export default definePlugin({ start({ schemeManager }) { schemeManager.register(Person); } });`,
+          'extensions/persons.yaml': `apiVersion: people.example.com/v1\nkind: Person\nmetadata:\n  name: root\nspec: ${spec}\n`,
+        });
+      await using(async (start) => {
+        const old = await start(folder('1.0.0', '', '{ email: first }'));
+        const next = await start(folder('2.0.0', 'team: Type.Optional(Type.String())', '{ email: second, team: all }'));
+        const root = async () => (await next.ask('GET', `${persons}/root`)).body.spec as object;
+        assert.deepEqual(await root(), { email: 'first' });
+        assert.equal((await next.ask('GET', '/readyz')).status, 200);
+        await old.service.stop();
+        await untilActive(next, 2);
+        await until(async () => ('team' in (await root()) ? true : undefined), { what: 'the newer object' });
+        assert.deepEqual(await root(), { email: 'second', team: 'all' });
+      });
+    });
+
+    it('the earlier version takes over again in the same way', async () => {
+      await using(async (start) => {
+        const first = await start(First);
+        await first.service.stop();
+        const next = await start(Second);
+        assert.equal(await next.code('ada', { email: 'x', team: 'a' }), 201);
+        await next.ask('DELETE', `${persons}/ada`);
+        const back = await start(ByEmail);
+        assert.equal(await back.code('ada', { email: 'x', team: 'a' }), 201, 'by the newer contract');
+        assert.equal(await back.code('bob', { email: 'x', team: 'a' }), 'UniqueViolation');
+        await back.ask('DELETE', `${persons}/ada`);
+        await next.service.stop();
+        await untilActive(back, 3);
+        assert.equal(await back.code('ada', { email: 'x', team: 'a' }), 'Invalid');
+      });
+    });
+  });
+}
