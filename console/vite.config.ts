@@ -55,6 +55,8 @@ export default defineConfig({
     sourcemap: false,
     // Which files a screen loads: the budget reads it (scripts/check-console.ts), and it is not part of the package.
     manifest: true,
+    // What the page is made of; the screen "About" links to it.
+    license: { fileName: 'licenses.txt' },
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     reportCompressedSize: false,

@@ -1,6 +1,6 @@
 // Builds console/ into dist/console/ (`npm run build` does it too): Vite's files, each text also compressed, and a list of them all.
 import { createHash } from 'node:crypto';
-import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { appendFileSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { extname, join, resolve } from 'node:path';
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
@@ -32,6 +32,17 @@ export interface ConsoleManifest {
   readonly loads: Readonly<Record<string, Readonly<Record<string, number>>>>;
 }
 
+/** The icons are copied, not imported. */
+const iconLicence = `
+## Lucide icons (ISC)
+
+Copyright (c) for portions of Lucide are held by Cole Bemis 2013-2022 as part of Feather (MIT). All other copyright (c) for
+Lucide are held by Lucide Contributors.
+
+Permission to use, copy, modify, and/or distribute this software for any purpose with or without fee is hereby granted,
+provided that the above copyright notice and this permission notice appear in all copies.
+`;
+
 interface Chunk {
   readonly file: string;
   readonly css?: readonly string[];
@@ -47,6 +58,7 @@ export async function buildConsole(): Promise<void> {
   await build({ configFile: join(root, 'console', 'vite.config.ts'), logLevel: 'warn' });
   const chunks = JSON.parse(readFileSync(join(folder, '.vite', 'manifest.json'), 'utf8')) as Record<string, Chunk>;
   rmSync(join(folder, '.vite'), { recursive: true });
+  appendFileSync(join(folder, 'licenses.txt'), iconLicence);
 
   const gzipped = new Map<string, number>();
   const files = readdirSync(folder, { recursive: true, withFileTypes: true })

@@ -86,6 +86,8 @@ const routes: RouteRecordRaw[] = [
     component: () => import('./screens/audit/AuditScreen.vue'),
     meta: { parameters: ['identity', 'type', 'name', 'verb', 'outcome'] },
   },
+  { path: '/settings', component: () => import('./screens/settings/SettingsScreen.vue') },
+  { path: '/about', component: () => import('./screens/about/AboutScreen.vue') },
   { path: '/:path(.*)*', component: () => import('./screens/missing/MissingScreen.vue') },
 ];
 

@@ -104,3 +104,36 @@ test('console: the audit log is followed, filtered, paused, and for who may read
     assert.equal(await other.getByRole('heading', { level: 2, name: 'Recent changes' }).count(), 0);
   });
 });
+
+test('console: settings, about and plugins say how the service is operated, to those who may know', async (context) => {
+  await withConsole(context, async ({ tab, person }) => {
+    const page = await tab('/console/settings');
+    const settings = page.getByRole('table', { name: 'Settings' });
+    await page.getByRole('textbox', { name: 'Filter' }).fill('list.maxsize');
+    await settings.getByRole('row').filter({ hasText: 'list.maxSize' }).getByText('1000').first().waitFor();
+    assert.equal(await settings.getByRole('row').count(), 2);
+
+    await page.getByRole('link', { name: 'About', exact: true }).click();
+    await page.getByText(process.version).waitFor();
+    await page.getByText('Every model is ready.').waitFor();
+    const licences = await page.getByRole('link', { name: /^Licences/ }).getAttribute('href');
+    const { status, text } = await page.request.get(new URL(licences!, page.url()).href).then(async (response) => {
+      return { status: response.status(), text: await response.text() };
+    });
+    assert.equal(status, 200);
+    for (const name of ['vue', '@codemirror/view', 'reka-ui', 'Lucide']) assert.ok(text.includes(`## ${name}`), name);
+
+    await page.getByRole('link', { name: 'Plugins', exact: true }).click();
+    await page.getByRole('table', { name: 'Plugins' }).getByRole('link', { name: 'library' }).click();
+    await page.getByRole('tab', { name: 'Log' }).click();
+    await page.getByRole('log', { name: 'Log' }).getByText('Plugin started').waitFor();
+    await page.getByRole('tab', { name: 'Config' }).click();
+    await page.getByText('This plugin has no configuration.').waitFor();
+
+    const { token } = await person('rita', ['books-library-example-com-view']);
+    const other = await tab('/console/settings', { as: token });
+    await other.getByRole('heading', { level: 2, name: 'Not allowed' }).waitFor();
+    await other.getByRole('link', { name: 'About', exact: true }).click();
+    await other.getByText('You may not get /v3/about.').waitFor();
+  });
+});

@@ -26,6 +26,11 @@ const screens = [
   { path: '/access/tokens', en: 'Tokens', zh: '令牌' },
   { path: '/access/explain?verb=get&type=users', en: 'Explain access', zh: '解释权限' },
   { path: '/audit', en: 'Audit log', zh: '审计日志' },
+  ...['models', 'routes', 'objects', 'controllers', 'config', 'log'].map((tab) => {
+    return { path: `/plugins/library?tab=${tab}`, en: 'library', zh: 'library' };
+  }),
+  { path: '/settings', en: 'Settings', zh: '设置' },
+  { path: '/about', en: 'About', zh: '关于' },
   { path: '/no/such/page', en: 'Kindred', zh: 'Kindred' },
 ];
 

@@ -20,6 +20,22 @@ export function formatAge(time: string | number | Date, now: number): string {
   return words.format(Math.trunc(seconds / length), unit);
 }
 
+/** "2 days, 3 hours": the two greatest units. */
+export function formatDuration(seconds: number): string {
+  const found = [...units, ['second', 1] as const].map(([unit, length], at, all) => {
+    const above = all[at - 1]?.[1] ?? Number.POSITIVE_INFINITY;
+    return { unit, count: Math.floor((seconds % above) / length) };
+  });
+  const first = found.findIndex(({ count }) => count > 0);
+  const parts = (first < 0 ? found.slice(-1) : found.slice(first, first + 2)).filter(
+    ({ count }, at) => count > 0 || at === 0,
+  );
+  const words = parts.map(({ unit, count }) =>
+    count.toLocaleString(language.value, { style: 'unit', unit, unitDisplay: 'long' }),
+  );
+  return new Intl.ListFormat(language.value, { type: 'unit', style: 'long' }).format(words);
+}
+
 export function formatBytes(bytes: number): string {
   const steps = ['byte', 'kilobyte', 'megabyte', 'gigabyte', 'terabyte'];
   const step = bytes < 1 ? 0 : Math.min(steps.length - 1, Math.floor(Math.log10(bytes) / 3));
