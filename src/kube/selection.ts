@@ -53,8 +53,9 @@ function fieldTerms(text: string): FieldTerm[] {
 }
 
 function unescaped(value: string): string {
-  const wrong = /\\(?![,=\\])|(?<!\\)(?:\\\\)*[=]/.exec(value);
-  if (wrong) throw badRequest(`invalid field selector: invalid escape or sign in ${quoted(value)}`);
+  if (!/^(?:[^,=\\]|\\[,=\\])*$/s.test(value)) {
+    throw badRequest(`invalid field selector: a sign or an escape in ${quoted(value)} is not expected`);
+  }
   return value.replace(/\\([,=\\])/g, '$1');
 }
 

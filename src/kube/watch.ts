@@ -189,14 +189,15 @@ class WatchLines extends FrameStream<string> implements Sink {
   }
 
   event(event: WatchEvent): void {
-    this.#wasSilent = false;
     const { model } = this.#target;
     if (event.type === 'BOOKMARK') {
       const isEnd = event.initial === true && this.#form.marksEnd;
       if (!this.#form.withBookmarks || (event.initial && !isEnd)) return;
+      this.#wasSilent = false;
       this.add(lineOf('BOOKMARK', bookmarkOf(this.#target, event.revision, isEnd, this.#form)), event.revision);
       return;
     }
+    this.#wasSilent = false;
     const { shape } = this.#form.form;
     const withColumns = shape === 'table' && !this.#hasColumns;
     const make = (): Buffer => lineOf(event.type, objectOf(model, storedOf(event), this.#form, withColumns));
