@@ -6,7 +6,7 @@ type Values = readonly unknown[];
 type Step = (value: unknown) => Values;
 
 const patterns = {
-  member: /\.((?:[^.[\]\\]|\\.)+)/y,
+  member: /\.((?:[^.[\]\\{}()\s"']|\\.)+)/y,
   quotedMember: /\[(?:'([^']*)'|"([^"]*)")\]/y,
   index: /\[(-?\d+)\]/y,
   all: /\[\*\]/y,
