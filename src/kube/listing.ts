@@ -2,6 +2,8 @@
  * The objects of a list as they were at one revision, in the order of their names, in portions. Objects that were not
  * changed since are read as they are now; the others as the log has them from before.
  */
+import { fullNameField } from '../indexes/field.ts';
+import type { Scheme } from '../model/scheme.ts';
 import { bind } from '../query/bind.ts';
 import type { Condition } from '../query/condition.ts';
 import { Queries } from '../query/condition.ts';
@@ -14,7 +16,7 @@ import type { TimeSlice } from '../runtime/time-slice.ts';
 export interface ListingRequest {
   readonly where: Condition;
   /** Only these objects, by their full names. */
-  readonly names: ReadonlySet<string> | undefined;
+  readonly names?: ReadonlySet<string>;
   /** Undefined: the newest when the first portion is read. */
   readonly revision: number | undefined;
   /** Only objects behind this full name. */
@@ -30,10 +32,13 @@ export interface Portion {
   readonly isLast: boolean;
 }
 
-const byName = [{ field: 'metadata.name', direction: 'asc' }] as const;
-
 /** Objects that are read at once: at first, then at most, and of what size about if they are as large as those before. */
 const portionLimits = { first: 64, most: 1_000, bytes: 2 ** 20 };
+
+/** The field whose order lists have. */
+export function orderField({ isNamespaced }: Scheme): string {
+  return isNamespaced ? fullNameField : 'metadata.name';
+}
 
 export class Listing {
   readonly #resource: ModelResource;
@@ -58,8 +63,15 @@ export class Listing {
   async next(most: number): Promise<Portion> {
     const { where, names } = this.#request;
     const size = Math.min(most, this.#size);
-    const rest = this.#after === undefined ? where : where.and(Queries.greaterThan('metadata.name', this.#after));
-    const request = { where: rest, sort: byName, page: 1, size, ...(names && { names }) };
+    const field = orderField(this.#resource.scheme);
+    const rest = this.#after === undefined ? where : where.and(Queries.greaterThan(field, this.#after));
+    const request = {
+      where: rest,
+      sort: [{ field, direction: 'asc' } as const],
+      page: 1,
+      size,
+      ...(names && { names }),
+    };
     const { revision, outline, items } = await this.#resource.window(request, ({ names }) => names.keys());
     const present = outline.names.map((name, i) => {
       return { id: outline.ids[i]!, revision: outline.revisions[i]!, name, bytes: items.get(i)! };

@@ -9,6 +9,7 @@ import type { Access, Authorizer } from '../resource/access.ts';
 import type { Feed } from '../resource/feed.ts';
 import type { PastStates } from '../resource/past-states.ts';
 import type { Stored } from '../resource/registered-model.ts';
+import { limited } from '../resource/visible.ts';
 import { sameNames } from '../resource/watch/rights.ts';
 import type { BodyDependencies } from './body.ts';
 import type { ContinueToken } from './continue.ts';
@@ -40,6 +41,8 @@ export interface ListsDependencies extends BodyDependencies {
 /** Which objects, of which moment, and how many. */
 interface ListCall {
   readonly request: ListingRequest;
+  /** As rules have them. Undefined: every name. */
+  readonly names: ReadonlySet<string> | undefined;
   /** Undefined: all. */
   readonly limit: number | undefined;
   readonly token: ContinueToken | undefined;
@@ -114,8 +117,8 @@ export class KubeLists {
     await feed.current();
     const exact = await this.#revision(query, token !== undefined);
     const at = token === undefined ? exact : token.revision || feed.applied;
-    const request = { where, names, revision: at, after: token?.after };
-    return { request, limit, token };
+    const seen = limited(target.model.scheme, where, { namespace: target.namespace, names });
+    return { request: { ...seen, revision: at, after: token?.after }, names, limit, token };
   }
 
   /** The revision that is asked for exactly; undefined for the newest. */
@@ -160,7 +163,7 @@ export class KubeLists {
     { access }: ResourceTarget,
     written: ListForm,
     form: Form,
-    { request, limit, token }: ListCall,
+    { names, limit, token }: ListCall,
     next: (most: number) => Promise<Portion>,
   ): Promise<void> {
     const { response } = exchange;
@@ -207,7 +210,7 @@ export class KubeLists {
         if (response.destroyed) break;
         pieces = [];
         length = 0;
-        this.#assertAllowed(exchange, access, request.names);
+        this.#assertAllowed(exchange, access, names);
       }
     } finally {
       hold.set(0);

@@ -3,6 +3,7 @@
 import { KindredError } from '../errors.ts';
 import type { Exchange } from '../http/server/exchange.ts';
 import { sliceSize } from '../http/server/slices.ts';
+import { partsOf } from '../model/full-name.ts';
 import type { SchemeRegistry } from '../model/registry.ts';
 import type { Authorizer } from '../resource/access.ts';
 import { answered, checkPatch } from '../resource/hidden.ts';
@@ -198,7 +199,7 @@ export class KubeObjects {
   }
 
   #mayGet({ exchange, target: { model } }: Call, name: string): boolean {
-    const access = { verb: 'get', group: model.storedGroup, resource: model.plural, name };
+    const access = { verb: 'get', group: model.storedGroup, resource: model.plural, ...partsOf(name) };
     return this.#dependencies.authorizer.decide(exchange.identity!, access).allowed;
   }
 

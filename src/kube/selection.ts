@@ -5,6 +5,7 @@ import { codecOf } from '../model/key.ts';
 import type { Condition } from '../query/condition.ts';
 import { condition, Queries } from '../query/condition.ts';
 import { parseLabelSelector } from '../query/selector.ts';
+import { within } from '../resource/visible.ts';
 import type { KubeModel } from './models.ts';
 import type { Parameters } from './parameters.ts';
 import { quoted } from './parameters.ts';
@@ -13,12 +14,12 @@ import type { ResourceTarget } from './target.ts';
 
 /** @throws KindredError BadRequest */
 export function conditionOf(parameters: Parameters, { model, namespace }: ResourceTarget): Condition {
-  const conditions: Condition[] = namespace === undefined ? [] : [inNamespace(namespace)];
+  const conditions: Condition[] = [];
   const labels = parameters.get('labelSelector');
   if (labels) conditions.push(labelCondition(labels));
   const fields = parameters.get('fieldSelector');
-  if (fields) for (const term of fieldTerms(fields)) conditions.push(fieldCondition(term, model, namespace));
-  return Queries.and(...conditions);
+  if (fields) for (const term of fieldTerms(fields)) conditions.push(fieldCondition(term, model));
+  return within(Queries.and(...conditions), namespace);
 }
 
 function labelCondition(text: string): Condition {
@@ -60,36 +61,13 @@ function unescaped(value: string): string {
 }
 
 /** An object without a value has the empty text. */
-function fieldCondition(term: FieldTerm, model: KubeModel, namespace: string | undefined): Condition {
-  const { scheme } = model;
-  const { text, field, value, isNegated } = term;
+function fieldCondition({ text, field, value, isNegated }: FieldTerm, { scheme }: KubeModel): Condition {
+  if (!fieldNames(scheme.indexes).includes(field))
+    throw badRequest(`field label not supported: ${field.slice(0, 200)}`);
   const source = { term: text, column: 1 };
-  const holds =
-    scheme.isNamespaced && field === 'metadata.name'
-      ? namedAs(value, namespace)
-      : scheme.isNamespaced && field === 'metadata.namespace'
-        ? inNamespace(value)
-        : indexed();
+  const isText = scheme.indexes.every(({ name, codec }) => name !== field || codec === codecOf(String));
+  const equal = condition({ op: 'equal', field, value, source });
+  const empty = condition({ op: 'isNull', field, source });
+  const holds = value !== '' ? equal : isText && !field.endsWith('Timestamp') ? equal.or(empty) : empty;
   return isNegated ? holds.not() : holds;
-
-  function indexed(): Condition {
-    const index = scheme.indexes.find(({ name }) => name === field);
-    if (!index && !builtIn.includes(field)) throw badRequest(`field label not supported: ${field.slice(0, 200)}`);
-    const empty = condition({ op: 'isNull', field, source });
-    if (value === '' && index?.codec !== codecOf(String)) return empty;
-    const equal = condition({ op: 'equal', field, value, source });
-    return value === '' ? equal.or(empty) : equal;
-  }
-}
-
-const builtIn: readonly string[] = fieldNames([]);
-
-/** The store names the objects of a namespaced model `<namespace>/<name>`. */
-function namedAs(name: string, namespace: string | undefined): Condition {
-  if (namespace !== undefined) return Queries.equal('metadata.name', `${namespace}/${name}`);
-  return condition({ op: 'endsWith', field: 'metadata.name', text: `/${name}` });
-}
-
-function inNamespace(namespace: string): Condition {
-  return Queries.startsWith('metadata.name', `${namespace}/`);
 }

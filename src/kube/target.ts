@@ -46,6 +46,7 @@ export function targetOf(models: KubeModels, method: string, path: ResourcePath)
     verb: verbs[method] ?? method.toLowerCase(),
     group: model.storedGroup,
     resource: sub === undefined ? plural : `${plural}/${sub}`,
+    ...(namespace !== undefined && { namespace }),
     ...(name !== undefined && { name }),
   };
   return { model, name, namespace, sub, access };

@@ -12,10 +12,12 @@ import { json } from '../http/server/exchange.ts';
 import type { Authorizer } from '../resource/access.ts';
 import type { AppliedChange } from '../resource/change.ts';
 import type { Stored } from '../resource/registered-model.ts';
+import { limited } from '../resource/visible.ts';
 import type { ChangeEvent, Sink, WatchEvent } from '../resource/watch/events.ts';
 import { followRights } from '../resource/watch/rights.ts';
 import type { Watches } from '../resource/watch/watches.ts';
 import type { Shown } from './form.ts';
+import { orderField } from './listing.ts';
 import { partialText, shownBytes } from './metadata.ts';
 import { formOf } from './negotiate.ts';
 import { count, flag, revision } from './parameters.ts';
@@ -46,8 +48,6 @@ const usualTimeout = 1_800;
 /** Most that a timer takes. */
 const longestTimeout = 2_000_000;
 
-const byName = [{ field: 'metadata.name', direction: 'asc' }] as const;
-
 export class KubeWatches {
   readonly #dependencies: WatchDependencies;
   readonly #bursts: BurstQueue<string>;
@@ -64,6 +64,7 @@ export class KubeWatches {
   /** @param names of an authorised caller who may see these alone */
   async watch(exchange: Exchange, target: ResourceTarget, names: ReadonlySet<string> | undefined): Promise<void> {
     const { watches, authorizer, now, random, maxBufferBytes, stallTimeout } = this.#dependencies;
+    const { namespace } = target;
     const { resource } = target.model;
     const query = new URLSearchParams(exchange.query);
     const form = formOf(exchange.request.headers.accept);
@@ -86,7 +87,9 @@ export class KubeWatches {
     const identity = exchange.identity!;
     let watch: Awaited<ReturnType<Watches['open']>>;
     try {
-      const request = { where, sort: byName, names, identity: identity.name, ...position.request };
+      const sort = [{ field: orderField(resource.scheme), direction: 'asc' } as const];
+      const seen = limited(resource.scheme, where, { namespace, names });
+      const request = { ...seen, sort, identity: identity.name, ...position.request };
       watch = await watches.open(resource, request, stream);
     } catch (error) {
       if (!isExpired(error) || !stream.open()) throw error;
@@ -99,7 +102,7 @@ export class KubeWatches {
     const timer = setTimeout(() => stream.close(), Math.min(seconds, longestTimeout) * 1_000).unref();
     stream.onClose({ close: () => clearTimeout(timer) });
     this.#follow(stream, withBookmarks);
-    const watcher = { authorizer, identity, resource, names, verbs: ['watch'] as const };
+    const watcher = { authorizer, identity, resource, namespace, names, verbs: ['watch'] as const };
     stream.onClose({ close: followRights(watcher, (error) => stream.end(error)) });
   }
 
