@@ -39,6 +39,7 @@ export const TABLE: Readonly<Record<string, readonly string[]>> = {
     'http/server',
     'type:controller',
   ],
+  mcp: ['type:client', 'type:model'],
   webhook: ['model', 'query', 'resource', 'controller', 'http/custom', 'runtime'],
   plugin: ['model', 'query', 'resource', 'controller', 'type:store', 'http/custom', 'runtime'],
   // Nothing that a browser has not: this file imports nothing at all.
@@ -54,7 +55,7 @@ export const TABLE: Readonly<Record<string, readonly string[]>> = {
   ],
   'service.ts': ['*'],
   'index.ts': ['*'],
-  cli: ['client', 'service.ts', 'options.ts', 'runtime', 'model', 'auth/kinds.ts', 'plugin/kind.ts'],
+  cli: ['client', 'mcp', 'service.ts', 'options.ts', 'runtime', 'model', 'auth/kinds.ts', 'plugin/kind.ts'],
   testing: ['*'],
 };
 

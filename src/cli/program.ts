@@ -40,6 +40,7 @@ const commands: Readonly<Record<string, () => Promise<(io: Io) => Command>>> = {
   backup: async () => (await import('./backup.ts')).backupCommand,
   restore: async () => (await import('./restore.ts')).restoreCommand,
   migrate: async () => (await import('./migrate.ts')).migrateCommand,
+  mcp: async () => (await import('./mcp.ts')).mcpCommand,
   completion: async () => (await import('./completion.ts')).completionCommand,
 };
 
