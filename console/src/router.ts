@@ -81,6 +81,8 @@ const routes: RouteRecordRaw[] = [
     component: () => import('./screens/access/ExplainScreen.vue'),
     meta: { parameters: ['user', 'verb', 'type', 'name', 'path'] },
   },
+  { path: '/webhooks', component: () => import('./screens/webhooks/WebhooksScreen.vue') },
+  { path: '/webhooks/:name', component: () => import('./screens/webhooks/WebhookScreen.vue'), props: true },
   {
     path: '/audit',
     component: () => import('./screens/audit/AuditScreen.vue'),

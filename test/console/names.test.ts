@@ -23,6 +23,7 @@ const navigation: readonly Named[] = [
   ['link', 'Plugins', '插件'],
   ['link', 'Access', '访问控制'],
   ['link', 'Audit log', '审计日志'],
+  ['link', 'Webhooks', 'Webhook'],
   ['link', 'Settings', '设置'],
   ['link', 'About', '关于'],
   ['link', 'Book', 'Book'],

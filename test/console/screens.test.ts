@@ -29,6 +29,7 @@ const screens = [
   ...['models', 'routes', 'objects', 'controllers', 'config', 'log'].map((tab) => {
     return { path: `/plugins/library?tab=${tab}`, en: 'library', zh: 'library' };
   }),
+  { path: '/webhooks', en: 'Webhooks', zh: 'Webhook' },
   { path: '/settings', en: 'Settings', zh: '设置' },
   { path: '/about', en: 'About', zh: '关于' },
   { path: '/no/such/page', en: 'Kindred', zh: 'Kindred' },

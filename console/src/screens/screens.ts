@@ -11,12 +11,13 @@ interface Screen {
 }
 
 export const screens = computed((): readonly Screen[] => {
-  const { overview, models, plugins, access, audit, settings, about } = t.value.frame;
+  const { overview, models, plugins, access, webhooks, audit, settings, about } = t.value.frame;
   return [
     { path: '/', label: overview, icon: 'home', keys: 'g o' },
     { path: '/models', label: models, icon: 'box', keys: 'g m' },
     { path: '/plugins', label: plugins, icon: 'plug', keys: 'g p' },
     { path: '/access', label: access, icon: 'key', keys: 'g a' },
+    { path: '/webhooks', label: webhooks, icon: 'send' },
     { path: '/audit', label: audit, icon: 'log' },
     { path: '/settings', label: settings, icon: 'settings' },
     { path: '/about', label: about, icon: 'info' },
