@@ -20,6 +20,7 @@ import { CustomRoutes } from './http/custom/routes.ts';
 import { ApiDocuments } from './http/openapi/documents.ts';
 import type { Readiness } from './http/server/health.ts';
 import { Metrics } from './http/server/metrics.ts';
+import { Samples } from './http/server/samples.ts';
 import { Certificate } from './http/server/tls.ts';
 import { viewModel } from './http/view.ts';
 import { Kube } from './kube/kube.ts';
@@ -203,6 +204,7 @@ class RunningService implements Service {
   readonly #plugins: PluginHost;
   readonly #webhooks: Webhooks;
   readonly #metrics = new Metrics();
+  readonly #samples: Samples;
   readonly #app: App;
   readonly #stopRetention: () => void;
   #status: Readiness['status'] = 'starting';
@@ -269,6 +271,10 @@ class RunningService implements Service {
       reservedDomain,
       logger,
       admissions: this.#modelStates,
+      observeCommit: (milliseconds, writes) => {
+        this.#metrics.observeCommit(milliseconds / 1_000, writes);
+        this.#samples.committed(milliseconds, writes);
+      },
       hooks: new Map([
         ...auth.hooks,
         [`ModelState.plugin.${reservedDomain}`, modelStateHooks],
@@ -276,6 +282,10 @@ class RunningService implements Service {
       ]),
     });
     this.#modelStates.use(resources);
+    this.#samples = new Samples(
+      () => ({ revision: resources.feed.applied, watches: resources.watches.size, cacheBytes: resources.cacheBytes }),
+      now,
+    );
     const clientOf = (caller: Caller, fence?: () => Fence | undefined) =>
       createLocalClient({ resources, registry, authorizer, caller, fence });
     const client = createLocalClient({ resources, registry, authorizer, caller: system, unchecked: true });
@@ -400,6 +410,7 @@ class RunningService implements Service {
       clientOf,
       health: () => this.readiness(),
       metrics: this.#metrics,
+      samples: this.#samples,
       logger,
       clock: { now, monotonicNow },
       timers: options.timers,
@@ -492,6 +503,7 @@ class RunningService implements Service {
     await this.#resources.stop();
     await this.#store.close();
     this.#metrics.close();
+    this.#samples.close();
     this.#logger.info('Stopped');
   }
 

@@ -231,6 +231,7 @@ class Handler implements ExchangeObserver {
   finished(exchange: Exchange, status: number): void {
     const ms = this.monotonicNow() - exchange.started;
     this.#dependencies.metrics.observe(exchange.method, exchange.route, status, ms / 1000);
+    this.#dependencies.samples.answered(status);
     this.#log.finished(exchange, status, ms);
     const { id: requestId, identity, access, address, code } = exchange;
     if (identity && access) this.#dependencies.answered?.({ requestId, identity, access, address, status, code });
@@ -310,6 +311,7 @@ class Handler implements ExchangeObserver {
     exchange.refuse(overloaded);
     const seconds = (this.monotonicNow() - exchange.started) / 1000;
     this.#dependencies.metrics.observe(exchange.method, exchange.route, overloaded.status, seconds);
+    this.#dependencies.samples.answered(overloaded.status);
   }
 
   #match(exchange: Exchange): Match {

@@ -2,7 +2,7 @@
 import { hash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { Answered } from '../auth/audit.ts';
-import { anonymous, isAnonymous } from '../auth/authentication/identity.ts';
+import { anonymous, forbidden, isAnonymous } from '../auth/authentication/identity.ts';
 import type { RateLimiter } from '../auth/authentication/rate-limit.ts';
 import { KindredError } from '../errors.ts';
 import { localized } from '../locales/localized.ts';
@@ -12,7 +12,7 @@ import type { ResourceRegistry } from '../resource/registry.ts';
 import type { MaybePromise } from '../store/store.ts';
 import { discover } from './api/discovery.ts';
 import type { ModelsDependencies } from './api/models.ts';
-import { describeModel, listModels } from './api/models.ts';
+import { describeModel, listModels, listValues } from './api/models.ts';
 import { actionsOf } from './custom/actions.ts';
 import { isJson } from './custom/handler.ts';
 import type { CustomRoutes } from './custom/routes.ts';
@@ -30,6 +30,8 @@ import { jsonLimits } from './server/limits.ts';
 import type { Metrics } from './server/metrics.ts';
 import { segmentsOf } from './server/path.ts';
 import { asKindredError, methodNotAllowed, noRoute, unsupportedType } from './server/problem.ts';
+import type { Samples } from './server/samples.ts';
+import { sampleInterval } from './server/samples.ts';
 import { sliceSize } from './server/slices.ts';
 import type { SignInDependencies } from './session.ts';
 import { SignIn } from './session.ts';
@@ -55,6 +57,7 @@ export interface ServiceRoutesDependencies {
   readonly authorizer: Authorizer;
   readonly health: () => Readiness;
   readonly metrics: Metrics;
+  readonly samples: Samples;
   readonly limits: HttpLimits;
   /** The answer to `POST /v3/can-i` with this body. */
   readonly canI?: (identity: Identity, body: unknown, renewed: () => Promise<void> | undefined) => Promise<object>;
@@ -88,6 +91,7 @@ export class ServiceRoutes {
     checkReadiness: (exchange) => this.#ready(exchange),
     showModels: (exchange) => sendHashed(exchange, { models: listModels(this.#models(exchange)) }),
     showModel: (exchange) => this.#model(exchange),
+    showValues: (exchange) => this.#values(exchange),
     showSession: (exchange) => this.#session(exchange),
     beginSession: (exchange) => this.#signIn.begin(exchange),
     endSession: (exchange) => this.#signIn.end(exchange),
@@ -97,6 +101,7 @@ export class ServiceRoutes {
     showOptions: (exchange) => exchange.sendJson(200, { options: this.#dependencies.operator.options() }),
     showAbout: (exchange) => exchange.sendJson(200, this.#dependencies.operator.about()),
     showPlugin: (exchange) => this.#plugin(exchange),
+    showSamples: (exchange) => this.#samples(exchange),
     showMetrics: (exchange) => this.#metrics(exchange),
   };
 
@@ -165,6 +170,14 @@ export class ServiceRoutes {
     exchange.sendJson(200, found);
   }
 
+  async #values(exchange: Exchange): Promise<void> {
+    const type = segmentsOf(exchange.path).at(-2)!;
+    const forbid = (reason: string) => forbidden(exchange.identity!, reason);
+    const found = await listValues({ ...this.#models(exchange), forbid }, type, exchange.query);
+    if (!found) throw noRoute(exchange.path);
+    exchange.sendJson(200, found);
+  }
+
   /** Everybody sees how one signs in, and who they are themselves. */
   async #session(exchange: Exchange): Promise<void> {
     exchange.identity = await this.#whoever(exchange, { verb: 'get', path: '/v3/session' });
@@ -188,6 +201,18 @@ export class ServiceRoutes {
     const headers = ['Content-Type', metrics.contentType];
     if (length > sliceSize) exchange.sendLarge(200, headers, length, pieces);
     else exchange.send(200, headers, Buffer.concat(pieces, length));
+  }
+
+  /** @throws InvalidParameter */
+  #samples(exchange: Exchange): void {
+    const range = new URLSearchParams(exchange.query).get('range') ?? '15m';
+    const [, count, unit] = /^(\d{1,6})(s|m|h)$/.exec(range) ?? [];
+    const milliseconds = Number(count) * { s: 1_000, m: 60_000, h: 3_600_000 }[unit ?? 's']!;
+    if (!(milliseconds > 0)) {
+      throw new KindredError('InvalidParameter', rangeText, { params: { value: range }, parameter: 'range' });
+    }
+    const samples = this.#dependencies.samples.within(milliseconds);
+    exchange.sendJson(200, { interval: sampleInterval, samples });
   }
 
   #mayUse(exchange: Exchange, access: Access): boolean {
@@ -244,6 +269,8 @@ export class ServiceRoutes {
     exchange.fail(new KindredError('NotReady', readinessTexts[status], details));
   }
 }
+
+const rangeText = localized('"range" is a time such as 30s, 15m or 1h, not "{value}"');
 
 const readinessTexts = {
   starting: localized('The service is starting'),

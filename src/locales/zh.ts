@@ -96,6 +96,7 @@ export const zh = {
   '"sendInitial" is true or false, not "{value}"': '"sendInitial" 应为 true 或 false，而不是 "{value}"',
   // http/app.ts
   'no token was sent': '请求中没有令牌',
+  '"range" is a time such as 30s, 15m or 1h, not "{value}"': '"range" 应为 30s、15m 或 1h 这样的时长，而不是 "{value}"',
   'The service is starting': '服务正在启动',
   'The database cannot be reached': '数据库不可用',
   // http/custom/declaration.ts
@@ -480,6 +481,8 @@ export const zh = {
   // query/work.ts
   'The query took longer than {limit} ms; request less, or add a condition that an index narrows':
     '查询耗时超过 {limit} 毫秒；请缩小范围，或使用索引能够收窄的条件',
+  // query/values.ts
+  '"prefix" is for indexes of texts; the keys of "{field}" are none': '"prefix" 仅用于文本索引；"{field}" 的键不是文本',
   // resource/client.ts
   '"{identity}" may not {verb} {resource}{name}: {reason}':
     '"{identity}" 无权对 {resource}{name} 执行 {verb}：{reason}',

@@ -26,6 +26,8 @@ import { LivePages } from './watch/live-page.ts';
 import { Watches } from './watch/watches.ts';
 
 export interface ResourceRegistryDependencies {
+  /** Told of each transaction: its milliseconds and the writes that it made durable. */
+  readonly observeCommit?: (milliseconds: number, writes: number) => void;
   readonly store: Store;
   readonly registry: SchemeRegistry;
   /** Milliseconds since the epoch. */
@@ -59,6 +61,7 @@ const notRegistered = localized('The model {kind} ({version}) is not registered'
 export class ResourceRegistry {
   readonly feed: Feed;
   readonly queue: CommitQueue;
+  readonly #cache: ByteCache;
   readonly watches: Watches;
   readonly turns: TurnQueue;
   readonly livePages: LivePages;
@@ -70,7 +73,8 @@ export class ResourceRegistry {
 
   constructor(dependencies: ResourceRegistryDependencies) {
     this.#dependencies = dependencies;
-    const { store, registry, now, monotonicNow, limits, admissions, reservedDomain, logger } = dependencies;
+    const { store, registry, now, monotonicNow, limits, admissions, reservedDomain, logger, observeCommit } =
+      dependencies;
     this.turns = new TurnQueue(monotonicNow);
     this.feed = new Feed({ store, monotonicNow, logger, memoryOf: (number) => this.#memoryOf(number) });
     const background = new Background({ width: 2, now: monotonicNow });
@@ -87,8 +91,10 @@ export class ResourceRegistry {
       timeout: limits.writeTimeout,
       onCommitted: (batch, time) => this.feed.committed(batch, time),
       onUnknown: () => this.#learnOutcome(),
+      ...(observeCommit && { onDuration: observeCommit }),
     });
     const cache = new ByteCache(limits.cacheBytes);
+    this.#cache = cache;
     this.#resourceDependencies = {
       store,
       queue: this.queue,
@@ -109,6 +115,11 @@ export class ResourceRegistry {
       registry.onUnregister((scheme) => this.#remove(scheme)),
     ];
     for (const scheme of registry.schemes()) this.#add(scheme);
+  }
+
+  /** Bytes of hot objects in memory. */
+  get cacheBytes(): number {
+    return this.#cache.bytes;
   }
 
   /** @throws NotFound when the model is not registered */

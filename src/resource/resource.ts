@@ -8,6 +8,8 @@ import type { Scheme } from '../model/scheme.ts';
 import type { Plan, QueryResult } from '../query/execute.ts';
 import { execute, explain, runIds, runSlots } from '../query/execute.ts';
 import type { Condition, Query, SortTerm } from '../query/query.ts';
+import type { Values, ValuesRequest } from '../query/values.ts';
+import { valuesOf } from '../query/values.ts';
 import { retry } from '../runtime/retry.ts';
 import { systemTimers } from '../runtime/timers.ts';
 import type { MaybePromise, Snapshot } from '../store/store.ts';
@@ -276,6 +278,17 @@ export class ModelResource {
     this.assertReady();
     const behind = this.#dependencies.feed.current();
     return behind ? behind.then(() => this.#list(request)) : this.#list(request);
+  }
+
+  /** Keys of an index. @throws NotReady, InvalidParameter */
+  values(request: ValuesRequest): MaybePromise<Values> {
+    this.assertReady();
+    const read = (): Values => {
+      this.assertReady();
+      return valuesOf(this.memory.index, request);
+    };
+    const behind = this.#dependencies.feed.current();
+    return behind ? behind.then(read) : read();
   }
 
   /** @param since when the memory was found to lag first */

@@ -39,6 +39,8 @@ export interface CommitQueueOptions {
   readonly onCommitted?: (batch: readonly CommittedWrite[], time: number) => void;
   /** A transaction's outcome is not known: whoever mirrors the store must read the change log before going on. The next one starts when the promise resolves. */
   readonly onUnknown?: () => void | Promise<void>;
+  /** Milliseconds that a transaction took, and how many writes it made durable. Must not throw. */
+  readonly onDuration?: (milliseconds: number, writes: number) => void;
 }
 
 interface Waiting {
@@ -60,7 +62,8 @@ const handful = { writes: 8, bytes: 16 * 2 ** 10 };
 
 export class CommitQueue {
   readonly #store: Commits;
-  readonly #options: Required<Omit<CommitQueueOptions, 'onCommitted' | 'onUnknown'>> & CommitQueueOptions;
+  readonly #options: Required<Omit<CommitQueueOptions, 'onCommitted' | 'onUnknown' | 'onDuration'>> &
+    CommitQueueOptions;
   #waiting: Waiting[] = [];
   #waitingBytes = 0;
   #underWay: Waiting[] = [];
@@ -163,9 +166,17 @@ export class CommitQueue {
     if (batch.length === 0) return undefined;
     const time = this.#options.now();
     const writes = batch.map((one) => one.write);
+    const began = this.#options.monotonicNow();
+    const told = (stored: number) => this.#options.onDuration?.(this.#options.monotonicNow() - began, stored);
     const outcome = Promise.try(() => this.#store.commit(writes, time)).then(
-      (results) => ({ results }),
-      (failure: unknown) => ({ failure }),
+      (results) => {
+        told(results.reduce((sum, { ok }) => (ok ? sum + 1 : sum), 0));
+        return { results };
+      },
+      (failure: unknown) => {
+        told(0);
+        return { failure };
+      },
     );
     return { batch, time, outcome };
   }

@@ -117,6 +117,68 @@ test('a path that is no route is not found', async () => {
   }
 });
 
+test('the values of an index in order, with counts', async () => {
+  const values = '/v3/models/persons.demo.example.com/values';
+  const people = [
+    ['cy', 'a', 30],
+    ['di', 'ab', 30],
+    ['ed', 'b', 20],
+    ['fi', 'ab', undefined],
+  ] as const;
+  for (const [name, tag, age] of people) {
+    const spec = { name: `value ${name}`, tags: [tag, 'all'], age };
+    assert.equal((await api.send({ path: persons, body: { metadata: { name }, spec } })).status, 201);
+  }
+  const read = async (query: string) => (await get(`${values}?${query}`)).json;
+  assert.deepEqual(await read('index=spec.age'), {
+    values: [
+      { value: '20', count: 1 },
+      { value: '30', count: 2 },
+    ],
+    more: false,
+  });
+  const tags = [
+    { value: 'a', count: 1 },
+    { value: 'ab', count: 2 },
+    { value: 'all', count: 4 },
+    { value: 'b', count: 1 },
+  ];
+  assert.deepEqual(await read('index=spec.tags'), { values: tags, more: false });
+  assert.deepEqual(await read('index=spec.tags&limit=2'), { values: tags.slice(0, 2), more: true });
+  assert.deepEqual(await read('index=spec.tags&limit=4'), { values: tags, more: false });
+  assert.deepEqual(await read('index=spec.tags&prefix=a&limit=3'), { values: tags.slice(0, 3), more: false });
+  assert.deepEqual(await read('index=spec.tags&prefix=al'), { values: [tags[2]], more: false });
+  assert.deepEqual(await read('index=spec.tags&prefix=zz'), { values: [], more: false });
+  const refusals: [string, string][] = [
+    ['', 'index'],
+    ['index=spec.nothing', 'index'],
+    ['index=spec.age&prefix=3', 'prefix'],
+    ['index=spec.tags&limit=1001', 'limit'],
+    ['index=spec.tags&page=1', 'page'],
+  ];
+  for (const [query, parameter] of refusals) {
+    const { status, json } = await get(`${values}?${query}`);
+    assert.deepEqual([status, json.parameter], [400, parameter], query);
+  }
+  assert.equal((await get('/v3/models/nothing.example.com/values?index=metadata.name')).status, 404);
+});
+
+test('permissions: values of an index are for callers who may list all objects', async () => {
+  await using at = await live({}, ({ schemeManager }) => schemeManager.register(Book));
+  const rule = (more: object) => ({ apiGroups: ['library.example'], resources: ['books'], verbs: ['list'], ...more });
+  const role = (name: string, rules: object[]) =>
+    expect(201, at.admin('POST', '/api/v1alpha1/roles', { metadata: { name }, rules }));
+  await role('all', [rule({})]);
+  await role('some', [rule({ resourceNames: ['emma'] })]);
+  await role('gets', [rule({ verbs: ['get'] })]);
+  const path = '/v3/models/books.library.example/values?index=spec.title';
+  await expect(200, (await at.person('ada', ['all'])).send('GET', path));
+  await expect(403, (await at.person('bob', ['some'])).send('GET', path));
+  await expect(403, (await at.person('eve', ['gets'])).send('GET', path));
+  await expect(404, (await at.person('joe', [])).send('GET', path));
+  await expect(401, at.anonymous('GET', path));
+});
+
 test('permissions: a caller sees the models that they may read, and counts only what they may list', async () => {
   await using at = await live({}, (service) => service.schemeManager.register(Book));
   const type = '/v3/models/books.library.example';

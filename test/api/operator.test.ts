@@ -91,10 +91,23 @@ test('plugins: what one has registered, logged and waits for, without the secret
   }
 });
 
+test('metrics: figures of the last minutes, and the duration of commits', async () => {
+  await until(async () => (await api.send({ path: '/v3/metrics' })).json.samples.length > 0, 'a sample');
+  const { json } = await api.send({ path: '/v3/metrics?range=1h' });
+  assert.equal(json.interval, 5_000);
+  assert.ok(json.samples[0].requests['2xx'] > 0);
+  const { text } = await api.send({ path: '/metrics' });
+  assert.match(text, /^kindred_commit_duration_seconds_count\{outcome="stored"\} [1-9]/m);
+  for (const range of ['', '0m', '15', 'x', '1d']) {
+    const { status, json } = await api.send({ path: `/v3/metrics?range=${range}` });
+    assert.deepEqual([status, json.parameter], [400, 'range'], range);
+  }
+});
+
 test('permissions: only who may get the path sees them', async () => {
   await using at = await live({ plugins: [shop], logger: pino({ level: 'silent' }) });
   const ada = await at.person('ada', []);
-  for (const path of ['/v3/options', '/v3/about', '/v3/plugins/shop', '/v3/plugins/nothing']) {
+  for (const path of ['/v3/options', '/v3/about', '/v3/metrics', '/v3/plugins/shop', '/v3/plugins/nothing']) {
     await expect(401, at.anonymous('GET', path));
     await expect(403, ada.send('GET', path));
   }

@@ -1,4 +1,6 @@
 /** `/v3/models`, `/v3/models/<type>`: what the registered models are, for those who may read their objects (docs/reference/console.md). */
+
+import type { KindredError } from '../../errors.ts';
 import type { Field } from '../../indexes/field.ts';
 import { fieldsOf, fullNameField } from '../../indexes/field.ts';
 import type { Column, Scale } from '../../model/attributes.ts';
@@ -9,11 +11,16 @@ import type { Presentation } from '../../model/presentation.ts';
 import type { SchemeRegistry } from '../../model/registry.ts';
 import type { Scheme } from '../../model/scheme.ts';
 import { typeNameOf } from '../../model/scheme.ts';
+import { once, readParameters, wholeNumber } from '../../query/parameters.ts';
+import type { Values } from '../../query/values.ts';
 import type { Access, Decision } from '../../resource/access.ts';
 import { someNamespace } from '../../resource/access.ts';
 import type { Problem } from '../../resource/memory.ts';
 import type { ResourceRegistry } from '../../resource/registry.ts';
+import type { MaybePromise } from '../../store/store.ts';
 import { routesOf } from './routes.ts';
+
+const texts = { some: 'only some of the objects may be listed' };
 
 export interface ModelsDependencies {
   readonly registry: SchemeRegistry;
@@ -83,6 +90,33 @@ export function describeModel(
   const scheme = dependencies.registry.schemes().find((one) => typeNameOf(one) === type);
   const summary = scheme && summaryOf(dependencies, scheme);
   return summary && { scheme, description: { ...summary, schema: scheme.jsonSchema, indexes: indexesOf(scheme) } };
+}
+
+const mostValues = 1_000;
+const defaultValues = 100;
+
+/**
+ * The values of an index of a model, for a caller who may list all its objects; undefined when the caller may read no such model.
+ * @throws Forbidden, InvalidParameter, NotReady
+ */
+export function listValues(
+  { registry, resources, decide, forbid }: ModelsDependencies & { readonly forbid: (reason: string) => KindredError },
+  type: string,
+  query: string,
+): MaybePromise<Values> | undefined {
+  const scheme = registry.schemes().find((one) => typeNameOf(one) === type);
+  if (!scheme) return undefined;
+  const { plural, groupVersionKind } = scheme;
+  const { group, version } = groupVersionKind;
+  const resource = resources.find(group, version, plural);
+  const decision = decide({ verb: 'list', group, resource: plural });
+  if (!resource || !(decision.allowed || decide({ verb: 'get', group, resource: plural }).allowed)) return undefined;
+  // Counts tell of objects that are not among those that a caller may list.
+  if (!decision.allowed || decision.names) throw forbid(decision.allowed ? texts.some : decision.reason);
+  const given = readParameters(query, ['index', 'prefix', 'limit']);
+  const index = once(given, 'index') ?? '';
+  const limit = wholeNumber(given, 'limit', mostValues) ?? defaultValues;
+  return resource.values({ index, prefix: once(given, 'prefix'), limit });
 }
 
 function summaryOf({ registry, resources, decide }: ModelsDependencies, scheme: Scheme): ModelSummary | undefined {

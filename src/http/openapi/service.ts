@@ -273,6 +273,23 @@ const plugin = closed(
     'log',
   ],
 );
+const quantiles = { ...closed({ p50: { type: 'number' }, p99: { type: 'number' } }), description: 'Milliseconds' };
+const sampleMembers = {
+  time,
+  revision: whole,
+  writes: { ...whole, description: 'Objects that this process wrote since the sample before' },
+  requests: closed({ '2xx': whole, '3xx': whole, '4xx': whole, '5xx': whole }),
+  commit: quantiles,
+  eventLoop: quantiles,
+  heap: whole,
+  rss: whole,
+  watches: whole,
+  cacheBytes: whole,
+};
+const sample = closed(
+  sampleMembers,
+  Object.keys(sampleMembers).filter((name) => name !== 'commit'),
+);
 const displayText = { anyOf: [text, { type: 'object', additionalProperties: text }] };
 const actions = listOf(
   closed(
@@ -471,6 +488,22 @@ const serviceRoutes = {
     headers: ['X-Accel-Buffering'],
     streamed: componentRef('Service.auditEvent'),
   },
+  showValues: {
+    path: '/v3/models/{type}/values',
+    summary: 'The values of an index, in order, each with the number of objects that have it',
+    parameters: [
+      path('type', 'The plural in the empty group, else plural.group'),
+      { ...query('index', text, 'Name of the index'), required: true },
+      query('prefix', text, 'Of an index of texts: only values that begin so'),
+      query('limit', { type: 'integer', minimum: 1, maximum: 1_000, default: 100 }, 'Values at most'),
+    ],
+    content: json(
+      closed({
+        values: listOf(closed({ value: { type: 'string', description: 'As a selector takes it' }, count: whole })),
+        more: { type: 'boolean', description: 'There are further ones' },
+      }),
+    ),
+  },
   showOptions: {
     path: '/v3/options',
     summary: 'Every option of this process: its value without secrets, where it comes from, its default',
@@ -488,6 +521,14 @@ const serviceRoutes = {
     summary: 'One plugin as this process knows it, with its configuration without secrets and its newest log lines',
     parameters: [path('name', 'Name of the plugin')],
     content: json(plugin),
+  },
+  showSamples: {
+    path: '/v3/metrics',
+    summary: 'Figures of this process in the last hour, a sample in five seconds, oldest first',
+    parameters: [query('range', text, 'How far back: 30s, 15m, 1h; default 15m')],
+    content: json(
+      closed({ interval: { ...whole, description: 'Milliseconds between samples' }, samples: listOf(sample) }),
+    ),
   },
   showMetrics: {
     path: '/metrics',

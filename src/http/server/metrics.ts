@@ -25,7 +25,12 @@ export class Metrics {
     'Time from the head of a request to its answer, by route template',
     ['method', 'route', 'status'],
   );
-  readonly #figures: Figure[] = [this.#reconcileLatency, this.#reconcileDuration, this.#durations];
+  readonly #commits = new Histogram(
+    'kindred_commit_duration_seconds',
+    'Duration of the transactions that made writes durable, or did not',
+    ['outcome'],
+  );
+  readonly #figures: Figure[] = [this.#reconcileLatency, this.#reconcileDuration, this.#durations, this.#commits];
   readonly #delay = monitorEventLoopDelay({ resolution });
 
   constructor() {
@@ -53,6 +58,10 @@ export class Metrics {
   /** Seconds from the head of a request to its answer. */
   observe(method: string, route: string, status: number, seconds: number): void {
     this.#durations.observe(seconds, method, route, status);
+  }
+
+  observeCommit(seconds: number, writes: number): void {
+    this.#commits.observe(seconds, writes > 0 ? 'stored' : 'none stored');
   }
 
   /** Seconds from a change to the call of a controller, and of the call itself. */

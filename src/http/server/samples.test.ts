@@ -1,0 +1,39 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { keptFor, Samples, sampleInterval } from './samples.ts';
+
+const figures = () => ({ revision: 7, watches: 2, cacheBytes: 100 });
+
+test('a sample has what happened since the one before', (t) => {
+  const samples = new Samples(figures, () => 0);
+  t.after(() => samples.close());
+  for (let i = 1; i <= 100; i++) samples.committed(i, 3);
+  for (const status of [200, 201, 304, 404, 500, 101]) samples.answered(status);
+  samples.take();
+  samples.take();
+  const [first, second] = samples.within(keptFor);
+  assert.deepEqual(first!.commit, { p50: 50, p99: 99 });
+  assert.equal(first!.writes, 300);
+  assert.deepEqual(first!.requests, { '2xx': 2, '3xx': 1, '4xx': 1, '5xx': 1 });
+  assert.deepEqual([first!.revision, first!.watches, first!.cacheBytes], [7, 2, 100]);
+  assert.ok(first!.heap > 0 && first!.rss > 0);
+  assert.deepEqual([second!.writes, second!.requests['2xx'], 'commit' in second!], [0, 0, false]);
+});
+
+test('samples of one hour are kept', (t) => {
+  const samples = new Samples(figures, () => 0);
+  t.after(() => samples.close());
+  for (let i = 0; i < 800; i++) samples.take();
+  assert.equal(samples.within(keptFor).length, 720);
+  assert.equal(samples.within(10 * keptFor).length, 720);
+  assert.equal(samples.within(sampleInterval).length, 1);
+});
+
+test('of very many commits the later ones count', (t) => {
+  const samples = new Samples(figures, () => 0);
+  t.after(() => samples.close());
+  for (let i = 0; i < 5_000; i++) samples.committed(i < 3_000 ? 1_000 : 1, 1);
+  samples.take();
+  const [one] = samples.within(keptFor);
+  assert.deepEqual([one!.commit, one!.writes], [{ p50: 1, p99: 1 }, 5_000]);
+});
