@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { fullNameOf } from '../model/full-name.ts';
 import type { ExtensionObject } from '../model/object.ts';
 import { isRecord } from '../model/object.ts';
 import type { Io } from './io.ts';
@@ -7,7 +8,7 @@ import { writeCommand } from './write-documents.ts';
 export function applyCommand(io: Io): Command {
   const description = 'create the objects of files, or change what the files say of those that are there already';
   return writeCommand(io, 'apply', description, (client, model, object, before) =>
-    client.patch(model, before.metadata.name, patchFor(object, before), 'merge'),
+    client.patch(model, fullNameOf(before.metadata), patchFor(object, before), 'merge'),
   );
 }
 

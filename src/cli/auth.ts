@@ -4,6 +4,7 @@ import type { ConnectionFlags } from './connection.ts';
 import { connect, withConnection } from './connection.ts';
 import type { Io } from './io.ts';
 import { Exit } from './io.ts';
+import type { NamespaceFlags } from './namespace.ts';
 import type { Format } from './output.ts';
 import { formatOption, print, valueFormats } from './output.ts';
 import { Types } from './types.ts';
@@ -30,19 +31,27 @@ function canICommand(io: Io): Command {
     .argument('[name]', 'name of one object')
     .addOption(formatOption(valueFormats, 'table'))
     .action(
-      async (verb: string, text: string, name: string | undefined, flags: ConnectionFlags & { output: Format }) => {
+      async (
+        verb: string,
+        text: string,
+        name: string | undefined,
+        flags: ConnectionFlags & NamespaceFlags & { output: Format },
+      ) => {
         const client = connect(flags, io);
         const isPath = text.startsWith('/');
         if (!isPath && !verbs.includes(verb)) {
           io.stderr.write(`kindred: "${verb}" is no verb of the service, which has ${verbs.slice(0, -1).join(', ')}\n`);
         }
+        const { namespace } = flags;
+        const place = { ...(namespace !== undefined && { namespace }), ...(name !== undefined && { name }) };
         const target = isPath ? { path: text } : { type: await typeOf(new Types(client), text) };
-        const body = { verb, ...target, ...(name !== undefined && { name }) };
+        const body = { verb, ...target, ...place };
         const answer = await client.request<Answer>('POST', '/v3/can-i', { body });
         await print(io, flags.output, answer, () => `${answer.allowed ? 'yes' : 'no'}: ${answer.reason}\n`);
         if (!answer.allowed) throw new Exit(1);
       },
     );
+  command.option('-n, --namespace <name>', 'in this namespace; without it in all of them');
   return withConnection(command, io);
 }
 

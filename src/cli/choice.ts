@@ -3,6 +3,7 @@ import type { Command } from 'commander';
 import type { KindredClient } from '../client/client.ts';
 import type { Io } from './io.ts';
 import { UsageError } from './io.ts';
+import { namespaceOf, orderOf } from './namespace.ts';
 import type { SelectFlags } from './select.ts';
 import { isSelecting, selectOf, withSelectors } from './select.ts';
 import type { Target } from './targets.ts';
@@ -32,7 +33,7 @@ export async function chosenTargets(
   what: readonly string[],
   { command, purpose = command, filename, all, ...flags }: ChoiceFlags & { command: string; purpose?: string },
 ): Promise<{ targets: readonly Target[]; refused: number }> {
-  const { targets, refused } = await targetsFrom(io, new Types(client), what, filename);
+  const { targets, refused } = await targetsFrom(io, new Types(client), what, filename, flags);
   const isNamed = filename !== undefined || targets.some(({ names }) => names.length > 0);
   const ways = [isNamed, isSelecting(flags), all].filter(Boolean).length;
   if (ways !== 1) {
@@ -43,7 +44,8 @@ export async function chosenTargets(
   if (isNamed) return { targets, refused };
   const chosen = await Promise.all(
     targets.map(async ({ type }): Promise<Target> => {
-      const names = await client.for(type.model).listNames({ ...selectOf(flags), sort: ['metadata.name,asc'] });
+      const select = { ...namespaceOf(type, flags), ...selectOf(flags), sort: orderOf(type, flags) };
+      const names = await client.for(type.model).listNames(select);
       if (names.length === 0) io.stderr.write(`There are no ${type.label} to ${purpose}\n`);
       return { type, names };
     }),

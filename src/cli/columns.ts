@@ -14,6 +14,8 @@ export interface ColumnOptions {
   /** Every simple member, whole. */
   readonly wide: boolean;
   readonly now: number;
+  /** The namespace first. */
+  readonly withNamespace?: boolean;
 }
 
 /** Chosen columns besides those of every table. */
@@ -29,10 +31,13 @@ const stateMembers = ['phase', 'state'];
 type Path = readonly string[];
 
 /** Name, chosen columns, age and version. */
-export function columnsOf(objects: readonly ExtensionObject[], { wide, now }: ColumnOptions): Column[] {
+export function columnsOf(objects: readonly ExtensionObject[], { wide, now, withNamespace }: ColumnOptions): Column[] {
   const paths = chosenPaths(objects, wide);
   const heads = headsOf(paths, objects[0]?.kind ?? '');
   return [
+    ...(withNamespace
+      ? [{ head: 'NAMESPACE', cell: ({ metadata }: ExtensionObject) => metadata.namespace ?? '' }]
+      : []),
     { head: 'NAME', cell: ({ metadata }) => metadata.name },
     ...paths.map((path, i) => ({ head: heads[i]!, cell: (object: ExtensionObject) => cellOf(at(object, path), wide) })),
     {

@@ -6,6 +6,7 @@ import { connect, withConnection } from './connection.ts';
 import { eachObject } from './each-object.ts';
 import type { Io } from './io.ts';
 import { Exit, UsageError, write } from './io.ts';
+import { namespaceOf, orderOf } from './namespace.ts';
 import type { SelectFlags } from './select.ts';
 import { isSelecting, selectOf, withSelectors } from './select.ts';
 import { printable, table } from './table.ts';
@@ -24,7 +25,7 @@ export function describeCommand(io: Io): Command {
     .addHelpText('after', '\nFor example: kindred describe city/nice')
     .action(async (what: string[], { filename, ...flags }: Flags) => {
       const client = connect(flags, io);
-      const { targets, refused } = await targetsFrom(io, new Types(client), what, filename);
+      const { targets, refused } = await targetsFrom(io, new Types(client), what, filename, flags);
       const isNamed = filename !== undefined || targets.some(({ names }) => names.length > 0);
       if (isNamed && isSelecting(flags)) {
         throw new UsageError('selectors choose among the objects of a TYPE; give no names with them');
@@ -41,7 +42,7 @@ export function describeCommand(io: Io): Command {
         const before = shown;
         for await (const object of client
           .for(type.model)
-          .listAll({ sort: ['metadata.name,asc'], ...selectOf(flags) })) {
+          .listAll({ ...namespaceOf(type, flags), sort: orderOf(type, flags), ...selectOf(flags) })) {
           await show(object);
         }
         if (shown === before) {
@@ -55,14 +56,19 @@ export function describeCommand(io: Io): Command {
 /** What every object has first, then its other members as a tree; conditions as a table. */
 function described(object: ExtensionObject, now: number): string {
   const { apiVersion, kind, metadata, ...members } = object;
-  const { name, labels, annotations, creationTimestamp, deletionTimestamp, finalizers, version, ...rest } = metadata;
+  const { name, namespace, labels, annotations, creationTimestamp, deletionTimestamp, finalizers } = metadata;
+  const { version, generation = 1 } = metadata;
+  const { ownerReferences, managedFields: _managed, generateName } = metadata;
+  const rest = { ...(generateName !== undefined && { generateName }), ...(ownerReferences && { ownerReferences }) };
   const heads: [string, string][] = [
     ['Name', name],
+    ...(namespace === undefined ? [] : [['Namespace', namespace] satisfies [string, string]]),
     ['Labels', pairs(labels, '=')],
     ['Annotations', pairs(annotations, ': ')],
     ['API Version', String(apiVersion)],
     ['Kind', String(kind)],
     ['Version', String(version)],
+    ['Generation', String(generation)],
     ['Created', `${creationTimestamp} (${age(creationTimestamp, now)} ago)`],
     ...(deletionTimestamp
       ? ([['Deleting', `since ${deletionTimestamp} (${age(deletionTimestamp, now)})`]] as [string, string][])

@@ -2,6 +2,7 @@ import { diff, styleText } from 'node:util';
 import { Command } from 'commander';
 import type { KindredClient } from '../client/client.ts';
 import { KindredError } from '../client/client.ts';
+import { fullNameOf } from '../model/full-name.ts';
 import type { ExtensionObject } from '../model/object.ts';
 import { patchFor } from './apply.ts';
 import type { ConnectionFlags } from './connection.ts';
@@ -11,6 +12,8 @@ import { eachDocument } from './documents.ts';
 import type { Io } from './io.ts';
 import { Exit, write } from './io.ts';
 import { mergePatched } from './merge.ts';
+import type { NamespaceFlags } from './namespace.ts';
+import { placed, withNamespace } from './namespace.ts';
 import { yamlOf } from './output.ts';
 import type { ResourceType } from './types.ts';
 import { Types } from './types.ts';
@@ -35,14 +38,14 @@ export function diffCommand(io: Io): Command {
       'after',
       '\nFor example: kindred diff -f cities.yaml\nThe exit code is 0 when nothing would change, 1 when something would, 2 when it could not be found out.',
     )
-    .action(async (flags: ConnectionFlags & { filename: string[] }) => {
+    .action(async (flags: ConnectionFlags & NamespaceFlags & { filename: string[] }) => {
       const client = connect(flags, io);
       const types = new Types(client);
       let changes = 0;
       let refused = 0;
       try {
         refused = await eachDocument(io, flags.filename, async (value) => {
-          const text = await changeOf(client, types, (value ?? {}) as ExtensionObject);
+          const text = await changeOf(client, types, (value ?? {}) as ExtensionObject, flags);
           if (text !== '') changes++;
           await write(io.stdout, io.stdout.isTTY && !io.env.NO_COLOR ? coloured(text) : text);
         });
@@ -54,13 +57,19 @@ export function diffCommand(io: Io): Command {
       if (refused > 0) throw new Exit(failed);
       if (changes > 0) throw new Exit(1);
     });
-  return withConnection(command, io);
+  return withConnection(withNamespace(command), io);
 }
 
-async function changeOf(client: KindredClient, types: Types, object: ExtensionObject): Promise<string> {
-  const type = await types.of(object);
+async function changeOf(
+  client: KindredClient,
+  types: Types,
+  given: ExtensionObject,
+  flags: NamespaceFlags,
+): Promise<string> {
+  const type = await types.of(given);
+  const object = placed(type, given, flags);
   const name = object.metadata?.name;
-  const before = name ? await client.fetch(type.model, name) : undefined;
+  const before = name ? await client.fetch(type.model, fullNameOf(object.metadata)) : undefined;
   const after = before ? (mergePatched(before, patchFor(object, before)) as ExtensionObject) : object;
   const title = `${type.label}/${name ?? object.metadata?.generateName ?? ''}`;
   const [a, b] = [before ? linesOf(hidden(type, before)) : [], linesOf(hidden(type, after, before))];

@@ -14,13 +14,15 @@ import { exactIntegers } from './exact-json.ts';
 import type { Io } from './io.ts';
 import { Exit, UsageError, write } from './io.ts';
 import { operationsBetween } from './merge.ts';
+import type { NamespaceFlags } from './namespace.ts';
+import { withNamespace } from './namespace.ts';
 import type { ResultFormat } from './output.ts';
 import { formatOption, printResult, resultFormats, yamlOf } from './output.ts';
 import { namedTargets, targetHelp } from './targets.ts';
 import type { ResourceType } from './types.ts';
 import { Types } from './types.ts';
 
-interface Flags extends ConnectionFlags {
+interface Flags extends ConnectionFlags, NamespaceFlags {
   output: ResultFormat;
 }
 
@@ -38,14 +40,14 @@ export function editCommand(io: Io): Command {
     )
     .action(async (what: string[], flags: Flags) => {
       const client = connect(flags, io);
-      const targets = await namedTargets(new Types(client), what);
+      const targets = await namedTargets(new Types(client), what, flags);
       let failures = 0;
       for (const { type, names } of targets) {
         for (const name of names) if (!(await edited(io, client, type, name, flags.output))) failures++;
       }
       if (failures > 0) throw new Exit(1);
     });
-  return withConnection(command, io);
+  return withConnection(withNamespace(command), io);
 }
 
 /** @returns false when what was typed could not be written; this is told */
@@ -61,7 +63,7 @@ async function edited(
   const head = `# ${label}/${name}: saved and closed, this becomes the object; an unchanged or empty file changes nothing.\n`;
   // Nobody else may read it: it may be a Secret.
   const folder = await mkdtemp(join(io.env.TMPDIR ?? tmpdir(), 'kindred-edit-'));
-  const file = join(folder, `${name}.yaml`);
+  const file = join(folder, `${name.replaceAll('/', '_')}.yaml`);
   let isKept = false;
   const keep = (error: unknown, more = ''): boolean => {
     isKept = true;

@@ -9,12 +9,14 @@ import { countOf } from './count.ts';
 import { onInterrupt } from './interrupt.ts';
 import type { Io, Output } from './io.ts';
 import { closedPipe, Exit, write } from './io.ts';
+import type { NamespaceFlags } from './namespace.ts';
+import { namespaceOf } from './namespace.ts';
 import { startProgress } from './progress.ts';
 import { repeatable } from './select.ts';
 import type { ResourceType } from './types.ts';
 import { Types } from './types.ts';
 
-interface Flags extends ConnectionFlags {
+interface Flags extends ConnectionFlags, Pick<NamespaceFlags, 'namespace'> {
   type?: string[];
   output?: string;
 }
@@ -24,6 +26,7 @@ export function exportCommand(io: Io): Command {
     .description('write every object as one line of JSON (NDJSON), each type as it is at one moment')
     .addOption(repeatable('--type <type>', 'only this type; repeatable; without it every type of the plugins'))
     .option('-o, --output <file>', 'file to write; it appears when the export is complete (default: standard output)')
+    .option('-n, --namespace <name>', 'of namespaced types the objects of this namespace alone')
     .action(async (flags: Flags) => {
       const interrupt = onInterrupt();
       try {
@@ -40,15 +43,18 @@ async function run(io: Io, flags: Flags, client: KindredClient): Promise<void> {
   const chosen = flags.type
     ? await Promise.all(flags.type.map((text) => types.resolve(text)))
     : await typesOfPlugins(types);
-  const counts = await Promise.all(chosen.map(({ model }) => client.count(model)));
+  // Without a namespace all of them: what is left out would be missed at the import.
+  const placeOf = (type: ResourceType) => namespaceOf(type, { ...flags, allNamespaces: flags.namespace === undefined });
+  const counts = await Promise.all(chosen.map((type) => client.for(type.model).count(placeOf(type))));
   const total = counts.reduce((sum, count) => sum + count, 0);
   const title = `Exporting ${countOf(total, 'object')} of ${countOf(chosen.length, 'type')}`;
   const progress = startProgress(io, title, total);
   let done = 0;
   const writeTo = async (output: Output): Promise<void> => {
     let lines = '';
-    for (const { model, label } of chosen) {
-      for await (const line of client.exportLines(model, { sort: ['metadata.name,asc'] })) {
+    for (const type of chosen) {
+      const { model, label } = type;
+      for await (const line of client.exportLines(model, { ...placeOf(type), sort: ['metadata.name,asc'] })) {
         lines += `${line}\n`;
         if (++done % 500 !== 0) continue;
         await write(output, lines);

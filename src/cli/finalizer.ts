@@ -4,6 +4,8 @@ import type { ConnectionFlags } from './connection.ts';
 import { connect, withConnection } from './connection.ts';
 import type { Io } from './io.ts';
 import { UsageError } from './io.ts';
+import type { NamespaceFlags } from './namespace.ts';
+import { fullNameIn, withNamespace } from './namespace.ts';
 import type { ResultFormat } from './output.ts';
 import { formatOption, printResult, resultFormats } from './output.ts';
 import { Types } from './types.ts';
@@ -12,7 +14,7 @@ export function finalizerCommand(io: Io): Command {
   return new Command('finalizer').description('what deleted objects wait for').addCommand(removeCommand(io));
 }
 
-interface Flags extends ConnectionFlags {
+interface Flags extends ConnectionFlags, NamespaceFlags {
   all?: boolean;
   output: ResultFormat;
 }
@@ -25,9 +27,11 @@ function removeCommand(io: Io): Command {
     .argument('[finalizers...]', 'those to take off')
     .option('--all', 'take off all that there are')
     .addOption(formatOption(resultFormats, 'table'))
-    .action(async (text: string, name: string, finalizers: string[], { all = false, ...flags }: Flags) => {
+    .action(async (text: string, plainName: string, finalizers: string[], { all = false, ...flags }: Flags) => {
       const client = connect(flags, io);
-      const { model, label } = await new Types(client).resolve(text);
+      const type = await new Types(client).resolve(text);
+      const { model, label } = type;
+      const name = fullNameIn(type, plainName, flags);
       const left = await retryOnConflict(async () => {
         const { metadata } = await client.get(model, name);
         const { finalizers: there = [], version } = metadata;
@@ -46,5 +50,5 @@ function removeCommand(io: Io): Command {
         done: deletionTimestamp && rest.length === 0 ? 'is gone' : waiting,
       });
     });
-  return withConnection(command, io);
+  return withConnection(withNamespace(command), io);
 }

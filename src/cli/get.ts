@@ -39,7 +39,7 @@ export function getCommand(io: Io): Command {
     )
     .action(async (what: string[], { output, filename, ...flags }: Flags) => {
       const client = connect(flags, io);
-      const { targets, refused } = await targetsFrom(io, new Types(client), what, filename);
+      const { targets, refused } = await targetsFrom(io, new Types(client), what, filename, flags);
       const count = targets.reduce((sum, { names }) => sum + names.length, 0);
       if (filename || count > 0) assertNoList(flags);
       if (flags.watch) {

@@ -7,13 +7,8 @@ const commands: Readonly<Record<string, string>> = {
   logs: 'the service writes its log to stderr; there are no containers',
 };
 
-const namespaces = 'objects are in no namespaces';
 const goes = 'an object goes at once, or when its finalizers are gone';
 const options: Readonly<Record<string, string>> = {
-  '-n': namespaces,
-  '--namespace': namespaces,
-  '-A': namespaces,
-  '--all-namespaces': namespaces,
   '--sort-by': '--sort with the name of an index',
   '--chunk-size': 'objects are printed as they arrive; --limit prints the first ones',
   '--kubeconfig': commands.config!,

@@ -5,7 +5,8 @@ import type { ImportResult, KindredClient } from '../client/client.ts';
 import { KindredError, Patience } from '../client/client.ts';
 import { retrying } from '../client/retry.ts';
 import { isNotFound } from '../errors.ts';
-import type { ExtensionObject } from '../model/object.ts';
+import { fullNameOf } from '../model/full-name.ts';
+import type { ExtensionObject, OwnerReference } from '../model/object.ts';
 import type { ConnectionFlags, RetryFlags } from './connection.ts';
 import { connect, withConnection, withRetry } from './connection.ts';
 import type { Document } from './documents.ts';
@@ -15,13 +16,15 @@ import { onInterrupt } from './interrupt.ts';
 import type { Io } from './io.ts';
 import { Exit, UsageError } from './io.ts';
 import { Ledger } from './ledger.ts';
+import type { NamespaceFlags } from './namespace.ts';
+import { namespaceOf, placed, withNamespace } from './namespace.ts';
 import { startProgress } from './progress.ts';
 import type { ResourceType } from './types.ts';
 import { Types } from './types.ts';
 
 type OnConflict = 'fail' | 'skip' | 'replace';
 
-interface Flags extends ConnectionFlags, RetryFlags {
+interface Flags extends ConnectionFlags, RetryFlags, NamespaceFlags {
   onConflict: OnConflict;
 }
 
@@ -50,7 +53,7 @@ export function importCommand(io: Io): Command {
         interrupt.release();
       }
     });
-  return withRetry(withConnection(command, io));
+  return withRetry(withConnection(withNamespace(command), io));
 }
 
 /** @throws Exit when not every object was acknowledged or skipped */
@@ -79,6 +82,7 @@ async function run(io: Io, file: string, size: number | undefined, flags: Flags,
 
 interface Batch {
   readonly type: ResourceType;
+  readonly namespace: string | undefined;
   readonly documents: Document[];
 }
 
@@ -92,6 +96,9 @@ class Import {
   readonly #client: KindredClient;
   readonly #types: Types;
   readonly #onConflict: OnConflict;
+  readonly #namespace: NamespaceFlags;
+  /** Objects that are stored, but for their owners: these may come later. */
+  readonly #owned: { readonly type: ResourceType; readonly document: Document }[] = [];
   readonly #retry: Patience;
   readonly #failed = new AbortController();
   readonly #open = new Map<string, Batch>();
@@ -104,21 +111,27 @@ class Import {
     this.#client = connect(flags, io, { signal: interrupt.cut, retry: this.#retry });
     this.#types = new Types(this.#client);
     this.#onConflict = flags.onConflict;
+    this.#namespace = flags;
   }
 
-  async add(document: Document): Promise<void> {
+  async add(read: Document): Promise<void> {
     this.stop.throwIfAborted();
-    this.ledger.add(document);
     let type: ResourceType;
     try {
-      type = await this.#types.of((document.value ?? {}) as object);
+      type = await this.#types.of((read.value ?? {}) as object);
     } catch (error) {
+      this.ledger.add(read);
       if (!(error instanceof KindredError) || (error.code !== 'Invalid' && error.code !== 'NotFound')) throw error;
-      this.ledger.refuse(document, error);
+      this.ledger.refuse(read, error);
       return;
     }
-    const batch = this.#open.get(type.label) ?? { type, documents: [] };
-    this.#open.set(type.label, batch);
+    const object = placed(type, read.value as ExtensionObject, this.#namespace);
+    const namespace = namespaceOf(type, this.#namespace).namespace && object.metadata?.namespace;
+    const document = { ...read, value: object };
+    this.ledger.add(document);
+    const key = keyOf(type, namespace);
+    const batch = this.#open.get(key) ?? { type, namespace, documents: [] };
+    this.#open.set(key, batch);
     batch.documents.push(document);
     if (batch.documents.length === batchSize) await this.#start(batch);
   }
@@ -127,6 +140,12 @@ class Import {
   async finish(): Promise<void> {
     for (const batch of [...this.#open.values()]) await this.#start(batch);
     await this.end();
+    if (this.failure) throw this.failure;
+    const next = this.#owned.values();
+    const setRest = async () => {
+      for (const { type, document } of next) await this.#setOwners(type, document);
+    };
+    await Promise.all(Array.from({ length: replacesUnderWay }, setRest));
     if (this.failure) throw this.failure;
   }
 
@@ -151,7 +170,7 @@ class Import {
   async #start(batch: Batch): Promise<void> {
     if (this.failure) throw this.failure;
     this.stop.throwIfAborted();
-    this.#open.delete(batch.type.label);
+    this.#open.delete(keyOf(batch.type, batch.namespace));
     const sent = this.#send(batch)
       .catch((error: unknown) => {
         this.failure ??= error;
@@ -162,15 +181,15 @@ class Import {
     if (this.#underWay.size >= batchesUnderWay) await Promise.race(this.#underWay);
   }
 
-  async #send({ type, documents }: Batch): Promise<void> {
-    const texts = documents.map(({ text, value }) => text ?? JSON.stringify(value));
+  async #send({ type, namespace, documents }: Batch): Promise<void> {
+    const texts = documents.map((one) => textOf(one));
     const taken: Document[] = [];
     let fatal: KindredError | undefined;
     for (const document of documents) this.ledger.send(document);
-    const results = this.#client.import(type.model, texts, { batch: batchSize, retry: this.#retry });
+    const results = this.#client.import(type.model, texts, { batch: batchSize, retry: this.#retry, namespace });
     for await (const result of results) {
       const document = documents[result.index]!;
-      if (result.ok) this.ledger.acknowledge(document);
+      if (result.ok) this.#stored(type, document);
       else if (this.#isForReplace(result, document)) taken.push(document);
       else fatal = this.#refused(document, result.error) ?? fatal;
     }
@@ -203,10 +222,32 @@ class Import {
     return undefined;
   }
 
-  async #replace({ model }: ResourceType, document: Document): Promise<KindredError | undefined> {
+  /** Owners are set when all objects are there; until then the object has no answer. */
+  #stored(type: ResourceType, document: Document): void {
+    if (ownersOf(document)) this.#owned.push({ type, document });
+    else this.ledger.acknowledge(document);
+  }
+
+  /** With the uids that the owners have now: an import makes new objects. */
+  async #setOwners({ model }: ResourceType, document: Document): Promise<void> {
+    const { metadata } = document.value as ExtensionObject;
+    const ownerReferences = ownersOf(document)!.map(({ uid: _uid, ...reference }) => reference);
+    try {
+      if (this.failure) return this.ledger.keep(document);
+      await this.#client.patch(model, fullNameOf(metadata), { metadata: { ownerReferences } });
+      this.ledger.acknowledge(document);
+    } catch (error) {
+      if (!(error instanceof KindredError)) throw error;
+      this.failure ??= this.#refused(document, error);
+    }
+  }
+
+  async #replace(type: ResourceType, document: Document): Promise<KindredError | undefined> {
+    const { model } = type;
     const { metadata, ...object } = document.value as ExtensionObject;
     const { version, ...rest } = metadata;
-    const own = { ...object, metadata: rest } as ExtensionObject;
+    const { ownerReferences: _owners, ...others } = rest;
+    const own = { ...object, metadata: others } as ExtensionObject;
     const put = () =>
       this.#client.update(model, own).catch((error: unknown) => {
         // It was deleted meanwhile.
@@ -217,13 +258,31 @@ class Import {
       // Put there twice, it is the same.
       await retrying(put, ({ code }) => code === 'UnknownOutcome', this.#retry);
       this.#replaced++;
-      this.ledger.acknowledge(document);
+      this.#stored(type, document);
       return undefined;
     } catch (error) {
       if (error instanceof KindredError) return this.#refused(document, error);
       throw error;
     }
   }
+}
+
+function keyOf(type: ResourceType, namespace: string | undefined): string {
+  return `${type.label}/${namespace ?? ''}`;
+}
+
+/** Undefined without owners, and for an object whose name the service makes: nobody knows it afterwards. */
+function ownersOf({ value }: Document): OwnerReference[] | undefined {
+  const { name, ownerReferences } = (value as Partial<ExtensionObject>).metadata ?? {};
+  return name && Array.isArray(ownerReferences) && ownerReferences.length > 0 ? ownerReferences : undefined;
+}
+
+/** As it is sent at first. */
+function textOf(document: Document): string {
+  if (!ownersOf(document)) return document.text ?? JSON.stringify(document.value);
+  const { metadata, ...members } = document.value as ExtensionObject;
+  const { ownerReferences: _owners, ...rest } = metadata;
+  return JSON.stringify({ ...members, metadata: rest });
 }
 
 /** What the next object would meet too: the service away, full, or closed to this caller. */

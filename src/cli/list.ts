@@ -5,6 +5,7 @@ import type { ConnectionFlags } from './connection.ts';
 import { connect, withConnection } from './connection.ts';
 import type { Io } from './io.ts';
 import { UsageError } from './io.ts';
+import { namespaceOf, orderOf } from './namespace.ts';
 import { objectFormatOption } from './output.ts';
 import type { PageFacts, TargetFormat } from './print-objects.ts';
 import { isTable, printTargets, wholePage } from './print-objects.ts';
@@ -12,6 +13,7 @@ import type { ListFlags } from './select.ts';
 import { isSelecting, selectOf, withList } from './select.ts';
 import type { Target } from './targets.ts';
 import { targetsOf } from './targets.ts';
+import type { ResourceType } from './types.ts';
 import { Types } from './types.ts';
 
 interface Flags extends ConnectionFlags, ListFlags, TargetFormat {}
@@ -24,7 +26,7 @@ export function listCommand(io: Io): Command {
     .option('--no-headers', 'a table without its line of heads')
     .action(async (text: string | undefined, flags: Flags) => {
       const client = connect(flags, io);
-      const targets = await targetsOf(new Types(client), text === undefined ? [] : [text]);
+      const targets = await targetsOf(new Types(client), text === undefined ? [] : [text], flags);
       if (targets.some(({ names }) => names.length > 0)) {
         throw new UsageError(`list takes a TYPE alone; "kindred get ${text}" prints an object`);
       }
@@ -40,8 +42,9 @@ export async function printLists(
   targets: readonly Target[],
   flags: ListFlags & TargetFormat,
 ): Promise<void> {
-  await printTargets(io, targets, flags, async ({ type: { model, label } }, printer) => {
-    const { items, page } = await found(client.for(model), flags);
+  await printTargets(io, targets, flags, async ({ type }, printer) => {
+    const { model, label } = type;
+    const { items, page } = await found(type, client.for(model), flags);
     let shown = 0;
     for await (const object of items) {
       await printer.add(object);
@@ -56,13 +59,15 @@ export async function printLists(
 
 /** A page when one is asked for, in the order of the service's own lists; otherwise all objects as they arrive, by name. */
 async function found(
+  type: ResourceType,
   objects: ModelClient<ExtensionObject>,
   { page, size, sort, limit, ...flags }: ListFlags,
 ): Promise<{ items: Iterable<ExtensionObject> | AsyncIterable<ExtensionObject>; page?: PageFacts }> {
   // As it was typed: what is no sort key is the service's to refuse.
-  const query: SelectQuery = { ...selectOf(flags), ...(sort && { sort: sort as SelectQuery['sort'] & {} }) };
+  const place = namespaceOf(type, flags);
+  const query: SelectQuery = { ...place, ...selectOf(flags), ...(sort && { sort: sort as SelectQuery['sort'] & {} }) };
   if (page === undefined && size === undefined) {
-    const items = objects.listAll({ sort: ['metadata.name,asc'], ...query });
+    const items = objects.listAll({ sort: orderOf(type, flags), ...query });
     if (limit === undefined) return { items };
     const total = await objects.count(query);
     return { items: first(items, limit), page: pageOf(limit, total) };

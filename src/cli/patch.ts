@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { Command, Option } from 'commander';
 import type { KindredClient } from '../client/client.ts';
+import { partsOf } from '../model/full-name.ts';
 import type { ExtensionObject } from '../model/object.ts';
 import { parseYaml } from '../runtime/yaml.ts';
 import type { ConnectionFlags } from './connection.ts';
@@ -9,13 +10,15 @@ import { eachObject } from './each-object.ts';
 import { exactIntegers } from './exact-json.ts';
 import type { Io } from './io.ts';
 import { Exit, UsageError } from './io.ts';
+import type { NamespaceFlags } from './namespace.ts';
+import { withNamespace } from './namespace.ts';
 import type { ResultFormat } from './output.ts';
 import { formatOption, printResult, resultFormats } from './output.ts';
 import { namedTargets, targetHelp } from './targets.ts';
 import type { ResourceType } from './types.ts';
 import { Types } from './types.ts';
 
-interface Flags extends ConnectionFlags {
+interface Flags extends ConnectionFlags, NamespaceFlags {
   patch?: string;
   patchFile?: string;
   type?: 'merge' | 'json';
@@ -42,16 +45,16 @@ export function patchCommand(io: Io): Command {
       const patch = await patchFrom(flags);
       const kind = flags.type ?? (Array.isArray(patch) ? 'json' : 'merge');
       const client = connect(flags, io);
-      const targets = await namedTargets(new Types(client), what);
+      const targets = await namedTargets(new Types(client), what, flags);
       const failures = await eachObject(io, targets, async (type, name) => {
         const object = flags.subresource
-          ? await patchPart(client, type, `${encodeURIComponent(name)}/${flags.subresource}`, patch, kind)
+          ? await patchPart(client, type, name, flags.subresource, patch, kind)
           : await client.patch(type.model, name, patch, kind);
         await printResult(io, flags.output, object, { label: type.label, done: 'patched' });
       });
       if (failures > 0) throw new Exit(1);
     });
-  return withConnection(command, io);
+  return withConnection(withNamespace(command), io);
 }
 
 async function patchFrom({ patch, patchFile }: Flags): Promise<object> {
@@ -75,6 +78,7 @@ async function patchFrom({ patch, patchFile }: Flags): Promise<object> {
 function patchPart(
   client: KindredClient,
   { model: { gvk } }: ResourceType,
+  fullName: string,
   part: string,
   patch: object,
   kind: 'merge' | 'json',
@@ -82,7 +86,9 @@ function patchPart(
   const { group, version, plural } = gvk;
   const root = group === '' ? `/api/${version}` : `/apis/${group}/${version}`;
   const contentType = kind === 'json' ? 'application/json-patch+json' : 'application/merge-patch+json';
-  return client.request('PATCH', `${root}/${plural}/${part}`, {
+  const { namespace, name } = partsOf(fullName);
+  const where = namespace === undefined ? '' : `namespaces/${encodeURIComponent(namespace)}/`;
+  return client.request('PATCH', `${root}/${where}${plural}/${encodeURIComponent(name)}/${part}`, {
     body: patch,
     headers: { 'content-type': contentType },
   });

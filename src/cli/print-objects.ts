@@ -20,6 +20,8 @@ export interface TargetFormat {
   readonly output: ObjectFormat;
   /** Of tables. */
   readonly headers: boolean;
+  /** Tables say of which namespace an object is. */
+  allNamespaces?: boolean;
   /** JSON and YAML: the one object that is expected, without a list around it. Default false. */
   readonly isAlone?: boolean;
 }
@@ -111,14 +113,17 @@ function tableLayout(io: Io, format: TargetFormat, targets: readonly Target[], l
   let widths: readonly number[] = [];
   const rowsOf = (chosen: readonly Column[], objects: readonly ExtensionObject[]): string[][] =>
     objects.map((object) => {
-      const [name, ...cells] = chosen.map((column) => column.cell(object));
       // As kubectl does: where several types are printed, a name says of which it is.
       const isTold = targets.length > 1 && !(format.output instanceof CustomColumns);
-      return [isTold ? `${label}/${name}` : name!, ...cells];
+      return chosen.map((column) => {
+        const text = column.cell(object);
+        return isTold && column.head === 'NAME' ? `${label}/${text}` : text;
+      });
     });
   const choose = (objects: readonly ExtensionObject[]): readonly Column[] => {
     if (format.output instanceof CustomColumns) return format.output.columns;
-    const all = columnsOf(objects, { wide, now });
+    const withNamespace = format.allNamespaces === true && objects.some(({ metadata }) => metadata.namespace);
+    const all = columnsOf(objects, { wide, now, withNamespace });
     const room = wide || !io.stdout.isTTY ? undefined : io.stdout.columns;
     return room === undefined ? all : fitting(all, rowsOf(all, objects), room);
   };

@@ -1,8 +1,10 @@
 import type { Command } from 'commander';
 import { InvalidArgumentError, Option } from 'commander';
 import type { SelectQuery } from '../client/client.ts';
+import type { NamespaceFlags } from './namespace.ts';
+import { withNamespaces } from './namespace.ts';
 
-export interface SelectFlags {
+export interface SelectFlags extends NamespaceFlags {
   labelSelector?: string[];
   /** As kubectl calls it. */
   selector?: string[];
@@ -16,9 +18,9 @@ export interface ListFlags extends SelectFlags {
   limit?: number;
 }
 
-/** Adds the repeatable selectors of a list to a command. */
+/** Adds the namespace and the repeatable selectors of a list to a command. */
 export function withSelectors(command: Command): Command {
-  return command
+  return withNamespaces(command)
     .addOption(
       repeatable(
         '-l, --label-selector <terms>',

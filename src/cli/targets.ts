@@ -3,15 +3,19 @@
 import { Option } from 'commander';
 import { KindredError } from '../client/client.ts';
 import { localized } from '../locales/localized.ts';
+import { fullNameOf } from '../model/full-name.ts';
 import type { ExtensionObject } from '../model/object.ts';
 import { eachDocument } from './documents.ts';
 import type { Io } from './io.ts';
 import { UsageError } from './io.ts';
+import type { NamespaceFlags } from './namespace.ts';
+import { fullNameIn, placed } from './namespace.ts';
 import type { ResourceType, Types } from './types.ts';
 
 /** One type, with the names that were given; none: all of its objects. */
 export interface Target {
   readonly type: ResourceType;
+  /** As clients know the objects: in a namespaced model `<namespace>/<name>`. */
   readonly names: readonly string[];
 }
 
@@ -34,20 +38,26 @@ export async function targetsFrom(
   types: Types,
   what: readonly string[],
   files: readonly string[] | undefined,
+  flags: NamespaceFlags,
 ): Promise<{ targets: Target[]; refused: number }> {
-  if (files === undefined) return { targets: await targetsOf(types, what), refused: 0 };
+  if (files === undefined) return { targets: await targetsOf(types, what, flags), refused: 0 };
   if (what.length > 0) throw new UsageError('give files with -f, or a TYPE with names, not both');
-  return targetsOfFiles(io, types, files);
+  return targetsOfFiles(io, types, files, flags);
 }
 
-export async function targetsOf(types: Types, args: readonly string[]): Promise<Target[]> {
+export async function targetsOf(types: Types, args: readonly string[], flags: NamespaceFlags): Promise<Target[]> {
   const [first, ...names] = args;
   if (first === undefined) {
     const known = (await types.all()).map(({ label }) => label);
     throw new UsageError(`give a TYPE: ${known.length > 0 ? known.join(', ') : 'there is none that you may use'}`);
   }
   if (!args.some((text) => text.includes('/'))) {
-    return Promise.all(first.split(',').map(async (text) => ({ type: await types.resolve(text), names })));
+    return Promise.all(
+      first.split(',').map(async (text) => {
+        const type = await types.resolve(text);
+        return { type, names: names.map((name) => fullNameIn(type, name, flags)) };
+      }),
+    );
   }
   const targets = new Targets();
   for (const text of args) {
@@ -55,14 +65,15 @@ export async function targetsOf(types: Types, args: readonly string[]): Promise<
     if (word === '' || name === '' || more.length > 0) {
       throw new UsageError(`"${text}" is no TYPE/NAME; TYPE/NAME and TYPE NAME cannot be mixed`);
     }
-    targets.add(await types.resolve(word), name);
+    const type = await types.resolve(word);
+    targets.add(type, fullNameIn(type, name, flags));
   }
   return targets.all;
 }
 
 /** As `targetsOf`, for commands that are about objects. @throws UsageError without names */
-export async function namedTargets(types: Types, args: readonly string[]): Promise<Target[]> {
-  const targets = await targetsOf(types, args);
+export async function namedTargets(types: Types, args: readonly string[], flags: NamespaceFlags): Promise<Target[]> {
+  const targets = await targetsOf(types, args, flags);
   const bare = targets.find(({ names }) => names.length === 0);
   if (bare)
     throw new UsageError(`give the names of objects too: ${bare.type.label} NAME…, or ${bare.type.label}/NAME…`);
@@ -73,14 +84,14 @@ async function targetsOfFiles(
   io: Io,
   types: Types,
   paths: readonly string[],
+  flags: NamespaceFlags,
 ): Promise<{ targets: Target[]; refused: number }> {
   const targets = new Targets();
   const refused = await eachDocument(io, paths, async (value) => {
     const object = (value ?? {}) as Partial<ExtensionObject>;
     const type = await types.of(object);
-    const name = object.metadata?.name;
-    if (!name) throw new KindredError('Invalid', unnamed);
-    targets.add(type, name);
+    if (!object.metadata?.name) throw new KindredError('Invalid', unnamed);
+    targets.add(type, fullNameOf(placed(type, object as ExtensionObject, flags).metadata));
   });
   return { targets: targets.all, refused };
 }

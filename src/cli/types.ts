@@ -21,7 +21,14 @@ export interface ResourceType {
 
 interface ResourceList {
   groupVersion: string;
-  resources: { name: string; singularName: string; kind: string; verbs: string[] }[];
+  resources: {
+    name: string;
+    singularName: string;
+    kind: string;
+    namespaced?: true;
+    shortNames?: string[];
+    verbs: string[];
+  }[];
 }
 
 interface Group {
@@ -44,7 +51,7 @@ export class Types {
 
   /**
    * The model of TYPE: a plural, `plural.group` or `plural.version.group`; the singular or the kind may stand for the plural,
-   * in capital letters or not.
+   * in capital letters or not, and a short name of the model.
    */
   async resolve(text: string): Promise<ResourceType> {
     if (!/^[a-z][a-z0-9-]*(\.[a-z0-9-]+)*$/i.test(text))
@@ -128,8 +135,16 @@ export class Types {
           // Sub-resources stand beside their resource as `persons/status`.
           resources
             .filter(({ name }) => !name.includes('/'))
-            .map(({ name, singularName, kind, verbs }) => ({
-              model: modelOf({ group, version, kind, singular: singularName, plural: name }),
+            .map(({ name, singularName, kind, verbs, namespaced, shortNames }) => ({
+              model: modelOf({
+                group,
+                version,
+                kind,
+                singular: singularName,
+                plural: name,
+                ...(namespaced && { scope: 'Namespaced' as const }),
+                ...(shortNames && { shortNames }),
+              }),
               label: group === '' ? name : `${name}.${group}`,
               verbs,
             })),
@@ -176,16 +191,16 @@ const shownTypes = 20;
 const unknownText: Text = localized('The service has no type "{text}" that you may use{meant} You may use {known}');
 
 function wordsOf({ model: { gvk } }: ResourceType): string[] {
-  return [gvk.plural, gvk.singular, gvk.kind.toLowerCase()];
+  return [gvk.plural, gvk.singular, gvk.kind.toLowerCase(), ...(gvk.shortNames ?? [])];
 }
 
-/** The types of this plural; without any those of this singular, and then those of this kind. */
+/** The types of this plural; without any those of this singular, then those of this kind, then those of this short name. */
 function named(word: string, types: readonly ResourceType[]): ResourceType[] {
   for (const i of [0, 1, 2]) {
     const found = types.filter((type) => wordsOf(type)[i] === word);
     if (found.length > 0) return found;
   }
-  return [];
+  return types.filter(({ model: { gvk } }) => gvk.shortNames?.includes(word));
 }
 
 function unnamed({ apiVersion, kind }: { apiVersion?: unknown; kind?: unknown }): Text {

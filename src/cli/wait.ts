@@ -1,6 +1,7 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
 import type { KindredClient, WatchEvent } from '../client/client.ts';
 import { KindredError } from '../client/client.ts';
+import { fullNameOf, partsOf } from '../model/full-name.ts';
 import type { ExtensionObject } from '../model/object.ts';
 import type { ChoiceFlags } from './choice.ts';
 import { chosenTargets, withChoice } from './choice.ts';
@@ -94,8 +95,14 @@ async function waitFor(
   // Once without a watch: a time limit of 0 still looks.
   for (const name of names) await look(name, await client.fetch(model, name));
   if (waiting.size > 0 && !deadline.aborted) {
-    const select =
-      waiting.size > selectedNames ? {} : { fieldSelector: `metadata.name in (${[...waiting].join(',')})` };
+    const parts = [...waiting].map(partsOf);
+    const [namespace, ...others] = new Set(parts.map((one) => one.namespace));
+    const select = {
+      ...(namespace !== undefined && others.length === 0 && { namespace }),
+      ...(waiting.size <= selectedNames && {
+        fieldSelector: `metadata.name in (${parts.map(({ name }) => name).join(',')})`,
+      }),
+    };
     const end = new AbortController();
     const signal = AbortSignal.any([deadline, end.signal]);
     const seen = new Set<string>();
@@ -107,8 +114,9 @@ async function waitFor(
           for (const name of isComplete ? [] : [...waiting]) if (!seen.has(name)) await look(name, undefined);
           isComplete = true;
         } else {
-          seen.add(event.object.metadata.name);
-          await look(event.object.metadata.name, stateAfter(event));
+          const name = fullNameOf(event.object.metadata);
+          seen.add(name);
+          await look(name, stateAfter(event));
         }
         if (waiting.size === 0) end.abort();
       }

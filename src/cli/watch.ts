@@ -1,5 +1,6 @@
 import { Command } from 'commander';
 import type { KindredClient, WatchEvent } from '../client/client.ts';
+import { partsOf } from '../model/full-name.ts';
 import type { ExtensionObject } from '../model/object.ts';
 import type { ConnectionFlags } from './connection.ts';
 import { connect, withConnection } from './connection.ts';
@@ -7,6 +8,7 @@ import { CustomColumns } from './custom-columns.ts';
 import type { Io } from './io.ts';
 import { UsageError, write } from './io.ts';
 import { Template } from './jsonpath.ts';
+import { namespaceOf } from './namespace.ts';
 import type { Format, ObjectFormat } from './output.ts';
 import { formatOption, valueFormats, yamlOf } from './output.ts';
 import type { SelectFlags } from './select.ts';
@@ -35,7 +37,7 @@ export function watchCommand(io: Io): Command {
     .addOption(formatOption(valueFormats, 'table'))
     .action(async (what: string[], flags: ConnectionFlags & WatchFlags & { output: Format }) => {
       const client = connect(flags, io);
-      await watchTargets(io, client, await targetsOf(new Types(client), what), flags);
+      await watchTargets(io, client, await targetsOf(new Types(client), what, flags), flags);
     });
   return withConnection(withSelectors(command), io);
 }
@@ -51,13 +53,14 @@ export async function watchTargets(
   if (target === undefined || more.length > 0) throw new UsageError('one type can be watched at a time');
   const { type, names } = target;
   const select = selectOf(flags);
-  const named = names.length > 0 ? [`metadata.name in (${names.join(',')})`] : [];
+  const plain = names.map((name) => partsOf(name).name);
+  const named = plain.length > 0 ? [`metadata.name in (${plain.join(',')})`] : [];
   const interrupted = new AbortController();
   const interrupt = () => interrupted.abort();
   process.once('SIGINT', interrupt).once('SIGTERM', interrupt);
   try {
     const events = client.for(type.model).watch({
-      select: { ...select, fieldSelector: [select.fieldSelector ?? [], named].flat() },
+      select: { ...namespaceOf(type, flags), ...select, fieldSelector: [select.fieldSelector ?? [], named].flat() },
       ...(since !== undefined && { since }),
       ...(sendInitial && { sendInitial }),
       signal: interrupted.signal,

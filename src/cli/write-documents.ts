@@ -3,6 +3,7 @@ import { addAbortSignal } from 'node:stream';
 import { Command } from 'commander';
 import type { KindredClient } from '../client/client.ts';
 import { KindredError, Patience } from '../client/client.ts';
+import { fullNameOf } from '../model/full-name.ts';
 import type { ExtensionObject } from '../model/object.ts';
 import type { ConnectionFlags, RetryFlags } from './connection.ts';
 import { connect, sayOnce, withConnection, withRetry } from './connection.ts';
@@ -13,6 +14,8 @@ import { documents, filesOf, open } from './documents.ts';
 import { onInterrupt } from './interrupt.ts';
 import type { Io } from './io.ts';
 import { closedPipe, Exit, write } from './io.ts';
+import type { NamespaceFlags } from './namespace.ts';
+import { placed, withNamespace } from './namespace.ts';
 import type { Format } from './output.ts';
 import { formatOption, print, valueFormats } from './output.ts';
 import type { ResourceType } from './types.ts';
@@ -26,7 +29,7 @@ export type Change = (
   before: ExtensionObject,
 ) => Promise<ExtensionObject>;
 
-interface Flags extends ConnectionFlags, RetryFlags {
+interface Flags extends ConnectionFlags, RetryFlags, NamespaceFlags {
   filename: string[];
   output: Format;
 }
@@ -60,7 +63,7 @@ export function writeCommand(io: Io, name: string, description: string, change: 
         interrupt.release();
       }
     });
-  return withRetry(withConnection(command, io));
+  return withRetry(withConnection(withNamespace(command), io));
 }
 
 class Writing {
@@ -121,11 +124,12 @@ class Writing {
 
   /** Creates the object, or changes the one that is there; again when others change it at the same time. */
   async #put(document: Document): Promise<Done> {
-    const object = (document.value ?? {}) as ExtensionObject;
-    const { model, label } = await this.#types.of(object);
-    const name = object.metadata?.name;
+    const type = await this.#types.of(document.value ?? {});
+    const { model, label } = type;
+    const object = placed(type, document.value as ExtensionObject, this.#flags);
     const version = object.metadata?.version ?? undefined;
-    if (!name) return { stored: await this.#client.create(model, object), label, what: 'created' };
+    if (!object.metadata?.name) return { stored: await this.#client.create(model, object), label, what: 'created' };
+    const name = fullNameOf(object.metadata);
     /** As it was before this command may have changed it. */
     let before: ExtensionObject | undefined;
     let unknowns = 0;

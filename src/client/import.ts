@@ -26,7 +26,7 @@ export type ImportResult =
 
 export interface ImportOptions {
   /** Of a namespaced model: where the objects are created. */
-  namespace?: string;
+  namespace?: string | undefined;
   /** Objects in one request; default 1,000. Requests of more than 4 MiB are sent in parts. */
   batch?: number;
   /** Requests under way at once; default 2. */

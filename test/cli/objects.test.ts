@@ -430,7 +430,6 @@ const usage: { args: string[]; message: RegExp }[] = [
   },
   { args: ['get', 'box', '--limit', '0'], message: /It needs a whole number above 0\.\n/ },
   { args: ['get', 'box', '--limit', '1', '--size', '1'], message: /^kindred: --limit is for the whole list/ },
-  { args: ['get', 'boxes', '-n', 'default'], message: /unknown option '-n'; here: objects are in no namespaces\n/ },
   {
     args: ['get', 'boxes', '--sort-by=x'],
     message: /unknown option '--sort-by=x'; here: --sort with the name of an index\n/,
