@@ -1,4 +1,5 @@
 /** Bodies of requests: JSON and YAML. Of a member that is given twice the last one counts, and it is told. */
+
 import { createRequire } from 'node:module';
 import { messageOf } from '../errors.ts';
 import { readBody } from '../http/server/body.ts';
@@ -7,9 +8,9 @@ import { parseLargeJson } from '../http/server/json.ts';
 import type { HttpLimits } from '../http/server/limits.ts';
 import { mediaType } from '../http/server/negotiate.ts';
 import { unsupportedEncoding } from '../http/server/problem.ts';
+import { fieldPath } from '../resource/prune.ts';
 import type { TurnQueue } from '../runtime/time-slice.ts';
 import { aliasLimit } from '../runtime/yaml.ts';
-import { fieldPath } from './cause.ts';
 import { unsupportedMediaType } from './negotiate.ts';
 import { decodeProtobuf } from './protobuf.ts';
 import { badRequest, StatusError } from './status.ts';

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Violation } from '../errors.ts';
-import { causeOf, fieldPath } from './cause.ts';
+import { fieldPath } from '../resource/prune.ts';
+import { causeOf } from './cause.ts';
 
 const violation = (pointer: string, keyword: string, params: object = {}): Violation => ({
   pointer,

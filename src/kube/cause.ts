@@ -1,6 +1,7 @@
 /** One violation of a schema in the words of Kubernetes. */
 import type { Violation } from '../errors.ts';
 import { unescapeToken } from '../errors.ts';
+import { fieldPath } from '../resource/prune.ts';
 
 /** One reason of a Status, for people and for programs. */
 export interface Cause {
@@ -11,22 +12,6 @@ export interface Cause {
 
 /** Characters of a value that a message shows. */
 const shownLength = 200;
-
-/** Member names that stand in a path without brackets. */
-const plainName = /^[A-Za-z_][A-Za-z0-9_-]*$/;
-
-/** `spec.ports[0].name` of a pointer; keys of maps as `metadata.labels[a/b]`. */
-export function fieldPath(pointer: string): string {
-  let path = '';
-  let parent = '';
-  for (const token of pointer.split('/').slice(1).map(unescapeToken)) {
-    const inMap = parent === 'metadata.labels' || parent === 'metadata.annotations';
-    if (/^\d+$/.test(token) || inMap || !plainName.test(token)) path += `[${token}]`;
-    else path += path === '' ? token : `.${token}`;
-    parent = path;
-  }
-  return path;
-}
 
 /** @param object where the value of the violation is looked for */
 export function causeOf({ pointer, keyword, message, params }: Violation, object: unknown): Cause {

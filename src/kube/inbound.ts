@@ -1,9 +1,9 @@
 /** What clients send of an object, as the store is to have it: what belongs to the path is checked, what belongs to the service left out. */
-import { countedViolations, escapeToken, unescapeToken, Violations } from '../errors.ts';
+import { escapeToken } from '../errors.ts';
 import { isRecord } from '../model/object.ts';
+import { fieldPath, prune } from '../resource/prune.ts';
 import type { TimeSlice } from '../runtime/time-slice.ts';
 import type { Body } from './body.ts';
-import { fieldPath } from './cause.ts';
 import type { KubeModel } from './models.ts';
 import type { FieldValidation } from './parameters.ts';
 import { quoted, revision } from './parameters.ts';
@@ -61,7 +61,7 @@ export async function inbound(
     Object.assign(object, rest);
     if (!hasStatus && status !== undefined) object.status = status;
   }
-  unknown.push(...(await withoutUnknown(model, object, slice)));
+  unknown.push(...(await prune(model.scheme, object as never, slice)));
   return {
     object,
     resourceVersion: versionOf(metadata.resourceVersion),
@@ -107,25 +107,6 @@ function checked(
 
 function shown(value: unknown): string {
   return quoted(typeof value === 'string' ? value : JSON.stringify(value));
-}
-
-/** Takes away what the schema does not know. @returns its paths */
-async function withoutUnknown({ scheme }: KubeModel, object: Members, slice: TimeSlice): Promise<string[]> {
-  const found = new Violations(countedViolations);
-  await scheme.validator.validateInParts(object as never, found, slice);
-  const pointers = found.listed
-    .filter(({ keyword }) => keyword === 'additionalProperties')
-    .map(({ pointer }) => pointer);
-  for (const pointer of pointers) removeAt(object, pointer);
-  return pointers.map(fieldPath);
-}
-
-function removeAt(object: Members, pointer: string): void {
-  const tokens = pointer.split('/').slice(1).map(unescapeToken);
-  const last = tokens.pop()!;
-  let parent: unknown = object;
-  for (const token of tokens) parent = (parent as Members | undefined)?.[token];
-  if (isRecord(parent)) delete parent[last];
 }
 
 /** @throws KindredError BadRequest where they are not to be there */

@@ -3,8 +3,9 @@
  * `deleting` → gone.
  */
 
-import { KindredError, Violations, violation } from '../errors.ts';
+import { invalid, KindredError, Violations, violation } from '../errors.ts';
 import { localized } from '../locales/localized.ts';
+import type { Naming } from '../model/attributes.ts';
 import { partsOf } from '../model/full-name.ts';
 import type { ExtensionObject, Metadata } from '../model/object.ts';
 import { isEqual } from '../schema/json-value.ts';
@@ -13,6 +14,7 @@ const texts = {
   notAnObject: localized('expected a JSON object'),
   metadataNotAnObject: localized('metadata: expected an object'),
   otherType: localized('expected "{expected}", got {value}'),
+  addedFinalizer: localized('no finalizer can be added while the object is being deleted, such as "{value}"'),
   otherNamespace: localized('must equal the namespace in the path, "{expected}"; a namespace never changes'),
   otherName: localized('must equal the name in the path, "{expected}"; a name never changes'),
   deleting: localized(
@@ -147,14 +149,18 @@ export function sameContent(a: ExtensionObject, b: ExtensionObject): boolean {
 }
 
 /**
- * What may still change while an object is being deleted (docs/reference/objects.md); apiVersion too, of an object stored under
- * another version of the model.
- * @throws Deleting naming the first member that may not
+ * What may still change while an object is being deleted (docs/reference/objects.md): by the rules of Kubernetes all but new
+ * finalizers; else apiVersion too, of an object stored under another version of the model.
+ * @throws Deleting naming the first member that may not; Invalid by the rules of Kubernetes
  */
-export function checkDeleting(stored: ExtensionObject, next: ExtensionObject): void {
+export function checkDeleting(stored: ExtensionObject, next: ExtensionObject, naming: Naming = 'strict'): void {
   if (stored.metadata.deletionTimestamp === undefined) return;
   const kept = new Set(stored.metadata.finalizers ?? []);
   const added = (next.metadata.finalizers ?? []).find((finalizer) => !kept.has(finalizer));
+  if (naming === 'kubernetes') {
+    if (added === undefined) return;
+    throw invalid([violation('/metadata/finalizers', 'forbidden', texts.addedFinalizer, { value: added })]);
+  }
   let what = added === undefined ? undefined : `metadata.finalizers (${added})`;
   for (const member of new Set([...Object.keys(stored), ...Object.keys(next)])) {
     if (member === 'status' || member === 'metadata' || member === 'apiVersion') continue;

@@ -40,6 +40,7 @@ import type { Owners } from './owners.ts';
 import { identified } from './owners.ts';
 import type { PatchLimits } from './patch.ts';
 import { checkExtent, checkMergePatch, JsonPatch, mergePatch } from './patch.ts';
+import { prune } from './prune.ts';
 import { ratchet, ratchetIndexes, warningOf } from './ratchet.ts';
 import type { ObjectReader } from './reader.ts';
 import type { RegisteredModel, Stored } from './registered-model.ts';
@@ -54,6 +55,8 @@ export interface Answer {
   readonly changed: boolean;
   /** Violations of the stored object that the update left as they were. */
   readonly warning?: string;
+  /** What was left out or is better done otherwise, by the rules of Kubernetes. English. */
+  readonly warnings?: readonly string[];
 }
 
 export interface WriteOptions {
@@ -152,6 +155,7 @@ interface Change {
   readonly next: ExtensionObject;
   readonly violations?: Violations;
   readonly forced?: true;
+  readonly warnings?: readonly string[];
 }
 
 /** The object to store. */
@@ -198,12 +202,14 @@ export class Writer {
       checkNamespace(client, options.namespace, violations);
       client.namespace = options.namespace;
     }
+    const slice = this.#dependencies.turns.slice();
+    const pruned = this.#prune(rules, object, slice);
+    const warnings = pruned && (await pruned);
     this.#dropPluginName(client, options.caller);
     this.#checkMetadata(client, undefined, options.caller, violations);
     const identified = this.#identifyOwners(client, violations);
     if (identified) await identified;
     const generate = (client.name === undefined || client.name === '') && client.generateName !== undefined;
-    const slice = this.#dependencies.turns.slice();
     rules.validator.applyDefaults(object, this.#dependencies.limits.patch);
     if (rules.hasStatus) delete object.status;
     for (let attempt = 1; ; attempt++) {
@@ -213,8 +219,9 @@ export class Writer {
       if (slice.isOver) await slice.renew();
       await this.#validate(rules, candidate, violations, slice);
       const made = (await this.#model.hooks?.prepareWrite?.(candidate, undefined, options.caller)) ?? candidate;
-      const answer = await this.#insert(rules, made, options, slice);
-      if (answer === 'outdated') return answer;
+      const inserted = await this.#insert(rules, made, options, slice);
+      if (inserted === 'outdated') return inserted;
+      const answer = inserted && warnings?.length ? { ...inserted, warnings } : inserted;
       // A token that is not stored is not told either.
       if (answer && options.dryRun) return { ...answer, stored: this.#model.view(answer.stored, 'get') };
       if (answer) return { ...answer, stored: this.#model.view(answer.stored, 'created', made) };
@@ -264,9 +271,9 @@ export class Writer {
   update(name: string, body: unknown, options: WriteOptions): Promise<Answer> {
     const { object, violations } = incoming(body, this.#model.apiVersion, this.#model.kind);
     checkName(object.metadata, name, violations);
-    return this.#mutate(name, options, (stored) => {
+    return this.#mutate(name, options, (stored, slice) => {
       this.#checkVersion(object.metadata, stored);
-      return this.#replaced(stored, unspoilt(stored.rules, object), violations, options);
+      return this.#pruned(stored, unspoilt(stored.rules, object), violations, options, slice);
     });
   }
 
@@ -287,7 +294,7 @@ export class Writer {
       checkExtent(object, limits);
       if (slice.isOver) await slice.renew();
       this.#checkVersion(object.metadata, stored);
-      return this.#replaced(stored, object, violations, options);
+      return this.#pruned(stored, object, violations, options, slice);
     });
   }
 
@@ -314,6 +321,31 @@ export class Writer {
     await this.#mutate(name, { caller: hostCaller }, ({ object }) => {
       return isReclaimable(object.metadata) ? { next: object, forced: true } : undefined;
     });
+  }
+
+  /** As `#replaced`, without what the model does not know where it follows the rules of Kubernetes. */
+  #pruned(
+    stored: Current,
+    object: ExtensionObject,
+    violations: Violations,
+    options: WriteOptions,
+    slice: TimeSlice,
+  ): MaybePromise<Change> {
+    const pruned = this.#prune(stored.rules, object, slice);
+    if (!pruned) return this.#replaced(stored, object, violations, options);
+    return pruned.then(async (warnings) => ({
+      ...(await this.#replaced(stored, object, violations, options)),
+      warnings,
+    }));
+  }
+
+  /** Warnings about what is left out; undefined where that is refused. */
+  #prune({ validator }: Rules, object: ExtensionObject, slice: TimeSlice): Promise<string[]> | undefined {
+    if (this.#model.scheme.naming === 'strict') return undefined;
+    return prune(this.#model.scheme, object, slice, validator).then((paths) => [
+      ...paths.map((path) => `unknown field ${JSON.stringify(path)}`),
+      ...plainFinalizers(object.metadata).map((one) => `the finalizer ${JSON.stringify(one)} has no domain in front`),
+    ]);
   }
 
   /** What the stored object becomes when this is put in its place. */
@@ -360,7 +392,7 @@ export class Writer {
     slice: TimeSlice,
   ): Promise<Admitted | undefined> {
     if (violations.count === 0 && sameContent(stored.object, next)) return undefined;
-    checkDeleting(stored.object, next);
+    checkDeleting(stored.object, next, this.#model.scheme.naming);
     if (slice.isOver) await slice.renew();
     const kept = onlyFinalizersWent(stored.object, next) ? [] : await this.#ratchet(stored, next, violations, slice);
     violations.refuse();
@@ -415,14 +447,16 @@ export class Writer {
           (computed.forced
             ? { next: computed.next, kept: [] }
             : await this.#admitted(stored, computed, options.caller, slice));
+        const told = computed?.warnings?.length ? { warnings: computed.warnings } : {};
         if (!admitted)
           return {
             revision: this.#dependencies.feed.applied,
             stored: this.#model.view(stored, 'get'),
             changed: false,
+            ...told,
           };
         const answer = await this.#store(stored, admitted, options, slice);
-        if (answer) return { ...answer, stored: this.#model.view(answer.stored, 'get') };
+        if (answer) return { ...answer, stored: this.#model.view(answer.stored, 'get'), ...told };
       }
       throw new KindredError('NotReady', texts.contended, { params: { name }, headers: { 'retry-after': '1' } });
     } finally {
@@ -754,6 +788,10 @@ export class Writer {
 /** What was sent, to be computed again by other rules: defaults are set in place. */
 function unspoilt<T>(rules: Rules, sent: T): T {
   return rules.isEmulated ? structuredClone(sent) : sent;
+}
+
+function plainFinalizers({ finalizers }: Metadata): readonly string[] {
+  return Array.isArray(finalizers) ? finalizers.filter((one) => typeof one === 'string' && !one.includes('/')) : [];
 }
 
 const encoder = new TextEncoder();

@@ -449,6 +449,7 @@ export class ResourceRoutes {
     if (dryRun) headers.push(...dryRunHeader);
     else headers.push('ETag', etagOf(answer.stored));
     if (answer.warning !== undefined) headers.push('Kindred-Warning', answer.warning);
+    for (const text of answer.warnings?.slice(0, mostWarnings) ?? []) headers.push('Warning', warningHeader(text));
     if (resource.isConfidential) headers.push(...unkept);
     exchange.send(status, headers, bytes);
   }
@@ -478,6 +479,17 @@ export class ResourceRoutes {
     if (type === undefined) throw unsupportedType(headers['content-type'], types, patch);
     return type;
   }
+}
+
+/** Of one answer. */
+const mostWarnings = 10;
+/** Characters of one warning. */
+const longestWarning = 512;
+
+/** With the code 299 of a warning that stands for itself; a header is of ASCII alone. */
+function warningHeader(text: string): string {
+  const quoted = text.slice(0, longestWarning).replace(/["\\]/g, '\\$&');
+  return `299 - "${quoted.replace(/[^\x20-\x7e]/gu, (one) => encodeURIComponent(one.toWellFormed()))}"`;
 }
 
 function pageHeaders(revision: number): string[] {

@@ -199,7 +199,8 @@ function describe(scheme: Scheme, name: string, inNamespace = scheme.isNamespace
   const input = componentRef(`${name}.input`);
   const revised = (...names: readonly string[]): object => headersOf('Kindred-Revision', ...names);
   const ok = { description: 'The object as it is stored', headers: revised('ETag', 'Cache-Control'), content: object };
-  const updated = { ...ok, headers: revised('ETag', 'Cache-Control', 'Kindred-Warning', 'Kindred-Dry-Run') };
+  const warned = scheme.naming === 'kubernetes' ? ['Warning'] : [];
+  const updated = { ...ok, headers: revised('ETag', 'Cache-Control', 'Kindred-Warning', 'Kindred-Dry-Run', ...warned) };
   const summary = (text: string): string => `${text} of the model ${scheme.groupVersionKind.kind}`;
   const written = errors(...anywhere, 409, 412, 413, 415, 422, 504, 507);
   const named = [parameter('name'), ...common];
@@ -272,7 +273,7 @@ function describe(scheme: Scheme, name: string, inNamespace = scheme.isNamespace
       responses: {
         201: {
           description: 'The created object',
-          headers: revised('ETag', 'Location', 'Cache-Control', 'Kindred-Dry-Run'),
+          headers: revised('ETag', 'Location', 'Cache-Control', 'Kindred-Dry-Run', ...warned),
           content: object,
         },
         ...errors(...anywhere, 409, 413, 415, 422, 504, 507),

@@ -255,6 +255,10 @@ const headers: Record<string, object> = {
     description: 'Of an update: how many violations of the model the stored object had already and keeps, and where',
     schema: text,
   },
+  Warning: {
+    description: 'For each member that was left out because the model does not know it: `299 - "unknown field …"`',
+    schema: text,
+  },
   'X-Request-Id': { description: 'As sent, or made by the service', schema: text, required: true },
   'Content-Language': { description: 'Of the texts', schema: { type: 'string', enum: ['en', 'zh'] } },
   'X-Accel-Buffering': { description: 'Tells proxies not to hold a stream back', schema: text },
