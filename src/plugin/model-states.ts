@@ -284,12 +284,13 @@ export class ModelStates implements Admissions {
     const number = await store.modelNumber(group, kind);
     await this.#replicas?.announce(number, hash);
     const owner = registry.ownerOf(scheme) ?? '';
-    for (let waits = false; ; ) {
+    for (let waits = false, looks = 0; ; looks++) {
       const row = await this.#row(number);
       const stored = await this.#read(scheme);
       if (memory.isClosed || this.#stopping.signal.aborted) return undefined;
       // Another contract became active in between.
-      if (row.contract !== undefined && (stored?.status?.generation ?? 0) > row.generation) continue;
+      const isBehind = row.contract !== undefined && (stored?.status?.generation ?? 0) > row.generation;
+      if (isBehind && looks < attempts) continue;
       const active = row.contract === undefined ? stored?.status?.contract : (JSON.parse(row.contract) as Contract);
       const { generation } = row;
       const isActive = active !== undefined && contractHash(active) === hash && row.contract !== undefined;

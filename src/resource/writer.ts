@@ -253,6 +253,7 @@ export class Writer {
       name,
       bytes,
       fence: options.fence,
+      generation: this.#generationOf(rules),
       caller: options.caller,
       memory: this.#memory,
       object,
@@ -498,6 +499,8 @@ export class Writer {
       expected: { id, revision: stored.revision },
       bytes,
       fence: options.fence,
+      generation: this.#generationOf(rules),
+      activate: options.activate,
       caller: options.caller,
       memory: this.#memory,
       object,
@@ -537,16 +540,12 @@ export class Writer {
   /** Resolves when the change is durable and applied to memory; `ok: false` when another write was quicker. */
   async #commit(
     rules: Rules,
-    computed: ModelWrite,
+    write: ModelWrite,
     keys: KeyChanges,
-    { onHanded, dryRun, activate }: WriteOptions,
+    { onHanded, dryRun }: WriteOptions,
     slice: TimeSlice,
   ): Promise<WriteResult> {
-    const { generation } = rules;
-    // A store that no other process writes to needs no fence: contracts change here while nothing is under way.
-    const isFenced = generation !== undefined && this.#dependencies.store.shared;
-    const write = isFenced || activate ? { ...computed, ...(isFenced && { generation }), activate } : computed;
-    if (isFenced && this.#memory.held) {
+    if (write.generation !== undefined && this.#memory.held) {
       await this.#memory.held;
       this.#memory.assertReady();
       if (this.#model.rules !== rules) return { ok: false, reason: 'outdated' };
@@ -562,7 +561,7 @@ export class Writer {
       if (feed.applied < result.revision) await feed.shown(result.revision);
       return result;
     }
-    if (result.reason === 'unchecked' || (activate && result.reason === 'outdated'))
+    if (result.reason === 'unchecked' || (write.activate && result.reason === 'outdated'))
       throw new ActivationRefused(result.reason);
     if (result.reason === 'fenced') {
       throw new KindredError('NotReady', texts.fenced, { params: { lease: write.fence?.lease ?? '' } });
@@ -678,6 +677,11 @@ export class Writer {
     if (behind) await behind;
     const { stored } = await this.#dependencies.reader.read(name);
     return { ...stored, object: this.#model.parse(stored.bytes, name), rules: this.#rules() };
+  }
+
+  /** A store that no other process writes to needs no fence: contracts change here while nothing is under way. */
+  #generationOf({ generation }: Rules): number | undefined {
+    return this.#dependencies.store.shared ? generation : undefined;
   }
 
   /** By which a write is computed. @throws NotReady, ModelOutdated */

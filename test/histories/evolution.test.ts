@@ -1,0 +1,20 @@
+/** A short run of what evolve-run.ts does at length. */
+import assert from 'node:assert/strict';
+import { it } from 'node:test';
+import { databaseAdapters } from '../servers.ts';
+import { evolve } from './evolve.ts';
+
+const adapter = databaseAdapters().find(({ kind }) => kind === 'postgres');
+
+it('plugins: while replicas change their version, every write satisfies the contract that is active', {
+  skip: adapter ? false : 'PostgreSQL is not among the databases of this run',
+}, async () => {
+  const database = await adapter!.create();
+  try {
+    const { violations, ...history } = await evolve({ database: database.url, operations: 500 });
+    assert.deepEqual(violations, []);
+    assert.ok(history.activations > 0 && history.changes > 20, JSON.stringify(history));
+  } finally {
+    await database.drop();
+  }
+});
