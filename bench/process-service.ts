@@ -1,10 +1,15 @@
-/** The service under test, compiled, in a process of its own. Its one argument is the database. */
+/** The service under test, compiled, in a process of its own. Its arguments are the database and, as JSON, further options. */
 import { createService } from 'kindred';
 import { Article, article, nameOf } from './articles.ts';
 import { meter } from './meter.ts';
 import { answer } from './remote.ts';
 
-const service = await createService({ database: process.argv[2]!, port: 0, auth: false });
+const service = await createService({
+  database: process.argv[2]!,
+  port: 0,
+  auth: false,
+  ...JSON.parse(process.argv[3] ?? '{}'),
+});
 service.schemeManager.register(Article);
 const started = service.start();
 

@@ -77,7 +77,7 @@ export interface ServiceOptions {
     path?: string;
     /** Bytes of a request body there. Default 3 MiB. */
     maxBodyBytes?: number;
-    /** Members of all objects of a request body together. Default 200,000. */
+    /** Members of all objects of a body that declares a kind; other bodies have those of `http.members`. Default 200,000. */
     maxMembers?: number;
     /** Milliseconds for which the pages of a list, read by `continue`, show one moment. Default 5 min. */
     continueTtl?: number;

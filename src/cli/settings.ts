@@ -74,7 +74,7 @@ export const settings = {
   'kube.enabled': s('switch', 'serve Kubernetes clients below the path /kube'),
   'kube.path': s('text', 'path below which Kubernetes clients are served, in lower case'),
   'kube.maxBodyBytes': s('positive', 'bytes of a request body there'),
-  'kube.maxMembers': s('positive', 'members of all objects of a request body there together'),
+  'kube.maxMembers': s('positive', 'members of all objects of a body there that declares a kind'),
   'kube.continueTtl': s('period', 'how long the pages of a list there show one moment'),
   'changeLog.maxCount': s('count', 'changes that are kept for watches to go on from'),
   'changeLog.maxAge': s('duration', 'how long they are kept at least'),

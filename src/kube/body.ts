@@ -1,6 +1,7 @@
 /** Bodies of requests: JSON and YAML. Of a member that is given twice the last one counts, and it is told. */
 
 import { createRequire } from 'node:module';
+import type { CST } from 'yaml';
 import { messageOf } from '../errors.ts';
 import { readBody } from '../http/server/body.ts';
 import type { Exchange } from '../http/server/exchange.ts';
@@ -9,7 +10,7 @@ import type { HttpLimits } from '../http/server/limits.ts';
 import { mediaType } from '../http/server/negotiate.ts';
 import { unsupportedEncoding } from '../http/server/problem.ts';
 import { fieldPath } from '../resource/prune.ts';
-import type { TurnQueue } from '../runtime/time-slice.ts';
+import type { TimeSlice, TurnQueue } from '../runtime/time-slice.ts';
 import { aliasLimit } from '../runtime/yaml.ts';
 import { unsupportedMediaType } from './negotiate.ts';
 import { decodeProtobuf } from './protobuf.ts';
@@ -32,8 +33,8 @@ const protobufType = 'application/vnd.kubernetes.protobuf';
 /** Of objects and of the options of a deletion. Protobuf holds the kinds of Kubernetes alone. */
 export const objectTypes: readonly string[] = [jsonType, yamlType, protobufType];
 
-/** Bytes of YAML: reading it takes long, and cannot be done in parts. */
-const yamlLimit = 256 * 1024;
+/** Bytes of YAML: what is made of its tokens is made at once, and takes long. */
+const yamlLimit = 16 * 1024;
 
 /** For what few requests need. */
 const require = createRequire(import.meta.url);
@@ -58,6 +59,7 @@ export async function readValue(
   exchange: Exchange,
   type: string,
   { limits, turns }: BodyDependencies,
+  maxMembers = limits.members,
 ): Promise<Body | undefined> {
   const bytes = await readBody(exchange.request, limits);
   if (bytes.length === 0) return undefined;
@@ -67,8 +69,8 @@ export async function readValue(
     if (duplicates.length < mostTold) duplicates.push(path);
   };
   const isYaml = type.endsWith('yaml') && bytes.find((byte) => byte > 0x20) !== 0x7b;
-  const text = isYaml ? Buffer.from(jsonOfYaml(bytes, tell)) : bytes;
-  const { depth: maxDepth, members: maxMembers, containers: maxContainers } = limits;
+  const text = isYaml ? Buffer.from(await jsonOfYaml(bytes, tell, turns.slice())) : bytes;
+  const { depth: maxDepth, containers: maxContainers } = limits;
   const onDuplicate = (pointer: string): void => tell(fieldPath(pointer));
   const value = await parseLargeJson(text, { maxDepth, maxMembers, maxContainers, onDuplicate }, () => turns.next());
   return { value, duplicates };
@@ -78,13 +80,23 @@ export async function readValue(
 const mostTold = 100;
 
 /** @throws KindredError BadRequest, PayloadTooLarge */
-function jsonOfYaml(bytes: Buffer, onDuplicate: (path: string) => void): string {
+async function jsonOfYaml(bytes: Buffer, onDuplicate: (path: string) => void, slice: TimeSlice): Promise<string> {
   if (bytes.length > yamlLimit) {
     throw new StatusError('PayloadTooLarge', `a YAML body may have ${yamlLimit} bytes; send a larger one as JSON`);
   }
-  const { parseDocument, visit, isPair, isScalar } = require('yaml') as typeof import('yaml');
+  const { Lexer, Parser, Composer, visit, isPair, isScalar } = require('yaml') as typeof import('yaml');
+  const text = bytes.toString();
+  const parser = new Parser();
+  const tokens: CST.Token[] = [];
+  for (const lexeme of new Lexer().lex(text)) {
+    tokens.push(...parser.next(lexeme));
+    if (slice.isOver) await slice.renew();
+  }
+  tokens.push(...parser.end());
   // Integers stay exact until the JSON is read.
-  const document = parseDocument(bytes.toString(), { uniqueKeys: false, intAsBigInt: true });
+  const composer = new Composer({ uniqueKeys: false, intAsBigInt: true });
+  const [document, another] = [...composer.compose(tokens, true, text.length)];
+  if (!document || another) throw badRequest('error converting YAML to JSON: the body holds more than one document');
   const [problem] = document.errors;
   if (problem) throw badRequest(`error converting YAML to JSON: ${problem.message.split('\n')[0]}`);
   visit(document, {

@@ -11,7 +11,7 @@ import { tableColumns, tableRow } from './table.ts';
 const require = createRequire(import.meta.url);
 
 /** Bytes of JSON that are written anew as YAML. A larger one is answered as it is: JSON is YAML too. */
-const rewritten = 16 * 1024;
+const rewritten = 4 * 1024;
 
 export interface Shown {
   readonly form: Form;

@@ -35,6 +35,8 @@ export interface ObjectsDependencies extends BodyDependencies {
   readonly authorizer: Authorizer;
   readonly registry: SchemeRegistry;
   readonly patchLimits: PatchLimits;
+  /** Members of a body that declares a kind (option `kube.maxMembers`); other objects have those of the native API. */
+  readonly maxMembers: number;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
 }
@@ -111,7 +113,7 @@ export class KubeObjects {
     const { exchange, target } = call;
     const parameters = parametersOf(call);
     const type = bodyType(exchange, patchTypes);
-    const body = await readValue(exchange, type, this.#dependencies);
+    const body = await readValue(exchange, type, this.#dependencies, this.#limits(target).members);
     if (!body) throw badRequest('the body of a patch is missing');
     const { model } = target;
     const name = fullName(target);
@@ -137,19 +139,18 @@ export class KubeObjects {
 
   /** What clients see of the object, patched. */
   async #patched({ exchange, target }: Call, type: string, patch: unknown, stored: Stored): Promise<unknown> {
-    const { patchLimits } = this.#dependencies;
     const { model, sub } = target;
     const slice = exchange.timeSlice();
     const base = JSON.parse((sub === 'scale' ? scaleBytes(model, stored) : shownBytes(model, stored)).toString());
     if (slice.isOver) await slice.renew();
     if (type === mergePatchType) return mergePatch(base, patch);
-    const patching = new JsonPatch(base, patch, patchLimits);
+    const patching = new JsonPatch(base, patch, this.#limits(target));
     while (patching.step()) if (slice.isOver) await slice.renew();
     return patching.result;
   }
 
   async #patchedObject(call: Call, body: Body, parameters: WriteParameters, stored: Stored) {
-    if (typeof body.value === 'object' && body.value !== null) checkExtent(body.value, this.#dependencies.patchLimits);
+    if (typeof body.value === 'object' && body.value !== null) checkExtent(body.value, this.#limits(call.target));
     if (call.target.sub !== 'scale') return this.#inbound(call, body, parameters);
     return { ...scaledObject(call.target.model, stored, body.value), warnings: [] };
   }
@@ -184,10 +185,17 @@ export class KubeObjects {
     return model.resource.delete(name, { caller: exchange.caller, dryRun, ...(expect && { expect }) });
   }
 
-  async #body({ exchange }: Call): Promise<Body> {
-    const body = await readValue(exchange, bodyType(exchange, objectTypes), this.#dependencies);
+  async #body({ exchange, target }: Call): Promise<Body> {
+    const type = bodyType(exchange, objectTypes);
+    const body = await readValue(exchange, type, this.#dependencies, this.#limits(target).members);
     if (!body) throw badRequest('the body of the request is missing');
     return body;
+  }
+
+  /** What declares a kind may be as large as real definitions are. */
+  #limits({ model }: ResourceTarget): PatchLimits {
+    const { patchLimits, maxMembers } = this.#dependencies;
+    return model.kind === 'CustomResourceDefinition' ? { ...patchLimits, members: maxMembers } : patchLimits;
   }
 
   #inbound({ exchange, target }: Call, body: Body, { fieldValidation }: WriteParameters) {
@@ -203,10 +211,11 @@ export class KubeObjects {
     return this.#dependencies.authorizer.decide(exchange.identity!, access).allowed;
   }
 
-  #sendWritten(call: Call, status: number, { stored, warning }: Answer, warnings: readonly string[]): void {
+  #sendWritten(call: Call, status: number, answer: Answer, told: readonly string[]): void {
+    const { stored, warning, warnings = [] } = answer;
     const { resource } = call.target.model;
     const shown = answered(resource, stored, (name) => this.#mayGet(call, name));
-    this.#send(call, status, shown, warning === undefined ? warnings : [...warnings, warning]);
+    this.#send(call, status, shown, [...told, ...warnings, ...(warning === undefined ? [] : [warning])]);
   }
 
   #send(call: Call, status: number, stored: Stored, warnings: readonly string[] = []): void {

@@ -1,0 +1,135 @@
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { until } from '../../src/testing/until.ts';
+import { allWidgets, Facade, gadgets, widgets } from './harness.ts';
+
+const file = join(tmpdir(), `kube-audit-${process.pid}.ndjson`);
+const facade = new Facade({ auth: { audit: { file, reads: false } } });
+let reader = '';
+
+before(async () => {
+  await facade.start();
+  const role = (name: string, rules: object[]) => ({ metadata: { name }, rules });
+  const group = 'shop.example.com';
+  await native(
+    'roles',
+    role('reader', [{ apiGroups: [group], resources: ['gadgets'], verbs: ['get', 'list', 'watch'] }]),
+  );
+  await native(
+    'roles',
+    role('one', [
+      { apiGroups: [group], resources: ['gadgets'], resourceNames: ['a'], verbs: ['list', 'watch', 'delete'] },
+    ]),
+  );
+  await native('roles', role('team', [{ apiGroups: [group], resources: ['widgets'], verbs: ['*'] }]));
+  for (const name of ['ada', 'bob', 'cyd']) await native('users', { metadata: { name }, spec: {} });
+  const bind = (name: string, user: string, roleName: string, more: object = {}) =>
+    native('rolebindings', {
+      metadata: { name },
+      subjects: [{ kind: 'User', name: user }],
+      roleRef: { kind: 'Role', name: roleName },
+      ...more,
+    });
+  await bind('ada', 'ada', 'reader');
+  await bind('bob', 'bob', 'one');
+  await bind('cyd', 'cyd', 'team', { namespaces: ['default'] });
+  for (const name of ['a', 'b']) {
+    const { status } = await facade.kube(gadgets, { body: { metadata: { name }, spec: {} } });
+    assert.equal(status, 201);
+  }
+  reader = await tokenOf('ada');
+});
+after(() => facade.stop());
+
+async function native(plural: string, body: object): Promise<any> {
+  const reply = await facade.send(`/api/v1alpha1/${plural}`, { body });
+  assert.equal(reply.status, 201, reply.text);
+  return reply.json;
+}
+
+async function tokenOf(user: string): Promise<string> {
+  const made = await native('personalaccesstokens', { metadata: { generateName: 't-' }, spec: { user } });
+  return made.spec.token ?? made.status?.token ?? made.metadata.annotations?.token;
+}
+
+const as = (token: string) => ({ authorization: `Bearer ${token}` });
+
+test('nobody: 401 as a Status, but the version and health are for everybody', async () => {
+  const nobody = { authorization: '' };
+  for (const path of [gadgets, `${gadgets}/a`, '/apis', '/nothing']) {
+    const { status, json, headers } = await facade.kube(path, { headers: nobody });
+    assert.equal(status, 401, path);
+    assert.equal(json.reason, 'Unauthorized');
+    assert.equal(json.message, 'Unauthorized');
+    assert.match(headers.get('www-authenticate')!, /^Bearer/);
+  }
+  for (const path of ['/version', '/healthz', '/livez', '/readyz']) {
+    assert.equal((await facade.kube(path, { headers: nobody })).status, 200, path);
+  }
+});
+
+test('who may only read', async () => {
+  assert.equal((await facade.kube(`${gadgets}/a`, { headers: as(reader) })).status, 200);
+  const { status, json } = await facade.kube(`${gadgets}/a`, { method: 'DELETE', headers: as(reader) });
+  assert.equal(status, 403);
+  assert.deepEqual(json, {
+    kind: 'Status',
+    apiVersion: 'v1',
+    metadata: {},
+    status: 'Failure',
+    message:
+      'gadgets.shop.example.com "a" is forbidden: User "ada" cannot delete resource "gadgets" in API group "shop.example.com" at the cluster scope',
+    reason: 'Forbidden',
+    details: { name: 'a', group: 'shop.example.com', kind: 'gadgets' },
+    code: 403,
+  });
+  const collection = await facade.kube(gadgets, { method: 'DELETE', headers: as(reader) });
+  assert.equal(collection.status, 403);
+});
+
+test('who may list named objects sees these alone, and deletes these alone', async () => {
+  const token = await tokenOf('bob');
+  const { json } = await facade.kube(`${gadgets}?limit=5`, { headers: as(token) });
+  assert.deepEqual(
+    json.items.map((one: any) => one.metadata.name),
+    ['a'],
+  );
+  const stream = await facade.watch(`${gadgets}?watch=true&timeoutSeconds=1`, as(token));
+  await stream.ended;
+  assert.deepEqual(stream.told, ['ADDED a']);
+  await facade.kube(gadgets, { method: 'DELETE', headers: as(token) });
+  assert.equal((await facade.kube(`${gadgets}/a`)).status, 404);
+  assert.equal((await facade.kube(`${gadgets}/b`)).status, 200);
+});
+
+test('rights in one namespace', async () => {
+  const headers = as(await tokenOf('cyd'));
+  const body = { metadata: { name: 'mine' }, spec: {} };
+  assert.equal((await facade.kube(widgets, { headers, body })).status, 201);
+  assert.equal((await facade.kube(widgets, { headers })).json.items.length, 1);
+  const other = widgets.replace('default', 'other');
+  const refused = await facade.kube(other, { headers, body });
+  assert.equal(refused.status, 403);
+  assert.match(
+    refused.json.message,
+    /User "cyd" cannot create resource "widgets" in API group "shop\.example\.com" in the namespace "other"/,
+  );
+  assert.equal((await facade.kube(allWidgets, { headers })).status, 403);
+});
+
+test('the audit log has writes and refusals', async () => {
+  const lines = async () =>
+    (await readFile(file, 'utf8'))
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+  const find = async (test: (line: any) => boolean) => (await lines()).some(test);
+  await until(() =>
+    find(({ verb, resource, identity }) => verb === 'create' && resource === 'gadgets' && identity !== 'ada'),
+  );
+  await until(() => find(({ verb, name, status }) => verb === 'delete' && name === 'a' && status === 403));
+  await until(() => find(({ verb, namespace }) => verb === 'create' && namespace === 'other'));
+});
