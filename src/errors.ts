@@ -26,6 +26,7 @@ export const errorCodes = {
   VersionConflict: { status: 409, title: { en: 'Version conflict', zh: '版本冲突' } },
   PatchTestFailed: { status: 409, title: { en: 'Patch test failed', zh: '补丁测试未通过' } },
   UniqueViolation: { status: 409, title: { en: 'Value already taken', zh: '值已被占用' } },
+  FieldConflict: { status: 409, title: { en: 'Field conflict', zh: '字段冲突' } },
   Deleting: { status: 409, title: { en: 'Object is being deleted', zh: '对象正在删除' } },
   Expired: { status: 410, title: { en: 'Revision no longer available', zh: '修订号已不可用' } },
   PreconditionFailed: { status: 412, title: { en: 'Precondition failed', zh: '前提条件不满足' } },
@@ -61,10 +62,21 @@ export interface Violation {
   params?: object;
 }
 
+/** A field that an apply sets, and that another manager owns with another value. */
+interface FieldConflict {
+  manager: string;
+  operation: 'Apply' | 'Update';
+  apiVersion: string;
+  subresource?: string;
+  /** Such as `.spec.ports[name="http"].port`. */
+  field: string;
+  message: string;
+}
+
 /** The members that a problem document carries besides the standard ones (docs/reference/errors.md). */
 export interface ProblemMembers {
   errors?: readonly Violation[];
-  /** Violations beside those in `errors`. */
+  /** Violations beside those in `errors`, or conflicts beside those in `conflicts`. */
   omitted?: number;
   parameter?: string;
   term?: string;
@@ -75,6 +87,8 @@ export interface ProblemMembers {
   currentVersion?: number;
   allowed?: readonly string[];
   operation?: number;
+  /** Fields of an apply that other managers own with other values. */
+  conflicts?: readonly FieldConflict[];
   position?: number;
   line?: number;
   /** Of the last answer to a bulk request that ended early: its line and those behind it were not read. */

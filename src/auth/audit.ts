@@ -20,6 +20,8 @@ export interface AuditEntry {
   /** With origin `plugin`. */
   readonly plugin?: string;
   readonly address?: string;
+  /** Of the fields that were set. */
+  readonly manager?: string;
   readonly access: Access;
   /** HTTP status of the answer; none for a change, which was committed. */
   readonly status?: number;
@@ -55,6 +57,8 @@ interface AuditLine {
   /** Which of a user's tokens: the start of its digest, which says nothing about the token. */
   readonly credential?: string | undefined;
   readonly address?: string | undefined;
+  /** Of the fields that were set. */
+  readonly manager?: string | undefined;
   readonly verb: string;
   /** Of no resource. */
   readonly path?: string | undefined;
@@ -190,6 +194,7 @@ export class AuditLog {
       origin: caller.origin,
       plugin: caller.plugin,
       address: caller.address,
+      manager: caller.manager,
       access: {
         verb: marked ? 'delete' : type,
         group: model.scheme.groupVersionKind.group,
@@ -273,6 +278,7 @@ function auditLine(entry: AuditEntry, time: number): AuditLine {
     plugin: entry.plugin,
     credential: principal?.credential?.slice(0, 8),
     address: entry.address,
+    manager: entry.manager,
     verb: access.verb,
     ...('path' in access
       ? { path: access.path }

@@ -111,6 +111,7 @@ const answers: Readonly<Record<ErrorCode, readonly [number, string]>> = {
   VersionConflict: [409, 'Conflict'],
   PatchTestFailed: [422, 'Invalid'],
   UniqueViolation: [422, 'Invalid'],
+  FieldConflict: [409, 'Conflict'],
   Deleting: [409, 'Conflict'],
   Expired: [410, 'Expired'],
   PreconditionFailed: [409, 'Conflict'],
@@ -195,6 +196,11 @@ function told(
         message: `Operation cannot be fulfilled on ${object}: ${text}`,
         details: { ...details, ...members?.details },
       };
+    }
+    case 'FieldConflict': {
+      const reason = 'FieldManagerConflict';
+      const causes = (error.conflicts ?? []).map(({ message, field }) => ({ reason, message, field }));
+      return { message: error.message, details: { ...details, causes } };
     }
     case 'Invalid':
     case 'PatchTestFailed':

@@ -3,6 +3,8 @@
  * `npm run guard` fails when a text has no line here, or a line no text.
  */
 export const zh = {
+  // apply/parts.ts
+  'The names of the fields take more than {limit} bytes': '字段名称合计超过 {limit} 字节',
   // auth/authentication/authenticator.ts
   'the session has ended': '会话已结束',
   'unknown token': '没有与之对应的身份',
@@ -89,8 +91,18 @@ export const zh = {
   // http/api/event-stream.ts
   'The client has read nothing for {seconds} s': '客户端在 {seconds} 秒内未读取任何等待发送的数据',
   // http/api/resources.ts
-  '"dryRun" is true or false, given once, not "{value}"':
-    '"dryRun" 只能是 true 或 false，且只能出现一次，不能是 "{value}"',
+  'Whoever may not get "{name}" may not apply it: conflicts would tell its values':
+    '无权读取 "{name}" 的调用方不能应用它：冲突会透露其内容',
+  // http/api/write-parameters.ts
+  '"{parameter}" is true or false, given once, not "{value}"':
+    '"{parameter}" 只能是 true 或 false 且只能给出一次，不能是 "{value}"',
+  '"fieldManager" is required: the name of who applies, 1 to {limit} printable characters':
+    '必须给出 "fieldManager"：应用者的名称，1 到 {limit} 个可打印字符',
+  // http/server/yaml-body.ts
+  'The body cannot be read: {mistake}': '无法读取请求体：{mistake}',
+  'The body is not UTF-8': '请求体不是 UTF-8',
+  'The body takes longer than {seconds} s to read; send JSON': '读取请求体需要超过 {seconds} 秒；请发送 JSON',
+  'Too many bodies in YAML wait to be read; try again, or send JSON': '等待读取的 YAML 请求体过多；请重试，或发送 JSON',
   // http/api/watch.ts
   '"{parameter}" is a revision, a decimal number, not "{value}"': '"{parameter}" 应为十进制修订号，而不是 "{value}"',
   '"sendInitial" is true or false, not "{value}"': '"sendInitial" 应为 true 或 false，而不是 "{value}"',
@@ -553,7 +565,11 @@ export const zh = {
   'The watch failed': '监视失败',
   'The model {kind} is no longer registered': '模型 {kind} 已注销',
   'The service is shutting down': '服务正在关闭',
+  // resource/managed-fields.ts
+  'is not told apart from the other items: its keys are missing, or those of another':
+    '无法与其他项区分：缺少键，或键与另一项相同',
   // resource/writer.ts
+  'metadata.managedFields must be nil': 'metadata.managedFields 必须为空',
   'There is a {kind} "{name}" already': '名为 "{name}" 的 {kind} 已存在',
   'Another {kind} already has the value {value} in the unique index "{index}"':
     '另一个 {kind} 在唯一索引 "{index}" 中已有值 {value}',
@@ -571,6 +587,18 @@ export const zh = {
   'does not satisfy its own schema: at "{at}" it {reason}': '不符合自身的模式：在 "{at}" 处，{reason}',
   // schema/invalid-model.ts
   '{count} mistakes: {en}': '{count} 处错误：{zh}',
+  // schema/list-types.ts
+  'atomic, set or map': 'atomic、set 或 map',
+  'atomic or granular': 'atomic 或 granular',
+  'a list with the names of at least one member, each once': '至少包含一个成员名称且不重复的列表',
+  'needs "type": "array" beside it': '需要同时声明 "type": "array"',
+  'needs "type": "object" beside it': '需要同时声明 "type": "object"',
+  'stands beside a list type of "map", and beside no other': '必须且只能与列表类型 "map" 一起声明',
+  'needs items that are strings, numbers, booleans or atomic': '要求列表项为字符串、数字、布尔值或原子值',
+  'names "{name}", which is no string, number or boolean of the items':
+    '列出了 "{name}"，但它不是列表项中的字符串、数字或布尔值',
+  'names "{name}", which the items neither require nor have a default for':
+    '列出了 "{name}"，但列表项既不要求它，也没有为它设置默认值',
   // schema/messages.ts
   'must be {type}, got {actual}': '类型必须为 {type}，实际为 {actual}',
   'must be one of {allowed}': '必须为以下值之一：{allowed}',
@@ -588,6 +616,7 @@ export const zh = {
   'must be a multiple of {limit}': '必须为 {limit} 的倍数',
   'must have at least {limit} {limit|item|items}, has {count}': '至少需要 {limit} 项，实际为 {count} 项',
   'must have at most {limit} {limit|item|items}, has {count}': '最多 {limit} 项，实际为 {count} 项',
+  'must not repeat {value}: item {first} has it already': '不得重复 {value}：第 {first} 项已经是它',
   'must not contain equal items: items {first} and {second} are equal':
     '不能包含相同的项：第 {first} 项与第 {second} 项相同',
   'must have at least {limit} {limit|item|items} of the kind it has to contain, has {count}':

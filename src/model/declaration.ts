@@ -62,6 +62,7 @@ export function declare(raw: RawDeclaration): Declaration {
       loader: nodeLoader,
     });
     document.checkDefaults();
+    document.checkListTypes();
     return document;
   };
   const read = (name: 'spec' | 'status' | 'schema', path: string) =>

@@ -17,6 +17,8 @@ export interface Caller {
   readonly origin: 'http' | 'plugin' | 'host';
   /** Name of the plugin with origin `plugin`. */
   readonly plugin?: string;
+  /** Whose fields the write sets, where that was said. */
+  readonly manager?: string;
   /** With origin `http`: of the request, for the audit log. */
   readonly requestId?: string;
   /** With origin `http`: of the other end of the connection. */

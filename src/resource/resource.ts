@@ -24,7 +24,7 @@ import { ObjectReader } from './reader.ts';
 import type { Stored } from './registered-model.ts';
 import { RegisteredModel } from './registered-model.ts';
 import type { Outline } from './watch/window-change.ts';
-import type { Answer, WriteLimits, WriteOptions, WriterDependencies } from './writer.ts';
+import type { Answer, ApplyOptions, WriteLimits, WriteOptions, WriterDependencies } from './writer.ts';
 import { Writer } from './writer.ts';
 
 export interface Selection {
@@ -522,6 +522,12 @@ export class ModelResource {
   patch(name: string, patch: unknown, options: WriteOptions & { kind: 'merge' | 'json' }): Promise<Answer> {
     this.assertReady();
     return this.#writer.patch(name, patch, options);
+  }
+
+  /** Server-side apply. @throws as `update`, and FieldConflict */
+  async apply(name: string, body: unknown, options: ApplyOptions): Promise<Answer> {
+    this.assertReady();
+    return this.#writer.apply(name, body, options);
   }
 
   /** The object as it was marked. @throws NotFound, VersionConflict, PreconditionFailed */

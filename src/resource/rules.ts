@@ -15,6 +15,8 @@ export interface Rules {
   /** The model generation that they are those of; undefined for a model that has none. */
   readonly generation?: number;
   readonly validator: Validator;
+  /** Of whole objects. */
+  readonly jsonSchema: object;
   readonly hasStatus: boolean;
   /** Those of the declaration, in its order, with the options of the active contract. */
   readonly indexes: readonly IndexDefinition[];
@@ -33,12 +35,13 @@ const none: ReadonlySet<string> = new Set();
 
 /** Of the declaration itself. */
 export function ownRules(scheme: Scheme, generation?: number, claiming = none): Rules {
-  const { indexes, subresources } = scheme;
+  const { indexes, jsonSchema, subresources } = scheme;
   return {
     ...(generation !== undefined && { generation }),
     get validator() {
       return scheme.validator;
     },
+    jsonSchema,
     hasStatus: subresources.status,
     indexes,
     uniques: indexes.filter(({ unique }) => unique),
@@ -71,6 +74,7 @@ export function emulatedRules(
   return {
     generation,
     validator: active.validator,
+    jsonSchema: active.jsonSchema,
     hasStatus: active.subresources.status,
     indexes,
     uniques: indexes.filter(({ unique }) => unique),

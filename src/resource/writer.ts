@@ -1,14 +1,17 @@
 /** The one write path of a model: read, compute, check, index entry, commit, apply. */
 
 import { randomInt } from 'node:crypto';
+import type { Applying } from '../apply/apply.ts';
+import { contentOf } from '../apply/apply.ts';
+import type { Owner } from '../apply/managers.ts';
 import type { Violation } from '../errors.ts';
-import { countedViolations, invalid, KindredError, Violations } from '../errors.ts';
+import { countedViolations, ifFound, invalid, KindredError, Violations } from '../errors.ts';
 import type { Place } from '../indexes/model-index.ts';
 import { localized } from '../locales/localized.ts';
 import { fullNameOf, partsOf } from '../model/full-name.ts';
 import type { IndexEntry } from '../model/index-entry.ts';
 import { checkMetadata, checkReservedKeys } from '../model/metadata.ts';
-import type { ExtensionObject, Metadata } from '../model/object.ts';
+import type { ExtensionObject, ManagedFieldsEntry, Metadata } from '../model/object.ts';
 import type { TimeSlice, TurnQueue } from '../runtime/time-slice.ts';
 import { endsWithin, systemTimers } from '../runtime/timers.ts';
 import type { CommitQueue } from '../store/commit-queue.ts';
@@ -35,6 +38,7 @@ import {
   sameContent,
   updatedMetadata,
 } from './lifecycle.ts';
+import { FieldManagers, managedBy } from './managed-fields.ts';
 import type { ModelMemory } from './memory.ts';
 import type { Owners } from './owners.ts';
 import { identified } from './owners.ts';
@@ -57,6 +61,8 @@ export interface Answer {
   readonly warning?: string;
   /** What was left out or is better done otherwise, by the rules of Kubernetes. English. */
   readonly warnings?: readonly string[];
+  /** An apply made the object. */
+  readonly created?: true;
 }
 
 export interface WriteOptions {
@@ -73,10 +79,12 @@ export interface WriteOptions {
     readonly revision?: number | undefined;
     readonly uid?: string | undefined;
   };
-  /** Who sets the fields, for `metadata.managedFields`. */
+  /** Who sets the fields, for `metadata.managedFields`. Without one the write is recorded on objects that have managers, as by `kindred`. */
   readonly manager?: string;
   /** `status`: the status alone is written. `scale`: the object is, by its number of replicas. */
   readonly subresource?: 'status' | 'scale';
+  /** A state that was stored before is set back: the managers are those of the object. */
+  readonly restores?: true;
   /** The write fails unless this lease is held. */
   readonly fence?: { readonly lease: string; readonly token: number };
   /** Of an update: a contract that becomes active with it. @throws ActivationRefused */
@@ -91,6 +99,16 @@ export class ActivationRefused extends Error {
     super(reason);
     this.reason = reason;
   }
+}
+
+export interface ApplyOptions extends WriteOptions {
+  readonly manager: string;
+  /** As in `apply/apply.ts`. */
+  readonly conflicts: Applying['conflicts'];
+  /** Whether a stored object without managers was applied by this one. */
+  readonly adopts?: (stored: ExtensionObject) => boolean;
+  /** Called before an object that is not there is created. Throws when the caller may not do that. */
+  readonly onCreate?: () => void;
 }
 
 export interface WriteLimits {
@@ -129,12 +147,16 @@ const texts = {
   changing: localized('The contract of {kind} is changing too quickly'),
   contended: localized('The object "{name}" is changing too quickly'),
   large: localized('The object would have {size} bytes; at most {limit} are allowed'),
+  required: localized('is required'),
+  managed: localized('metadata.managedFields must be nil'),
   fenced: localized('The lease "{lease}" is held by another replica'),
   waits: localized('{kind} takes no writes before replicas with another version of the plugin are gone'),
 };
 
 /** Tries of a write that other replicas keep overtaking. */
 const writeAttempts = 50;
+/** The same of an apply while others create and delete the object. */
+const applyAttempts = 5;
 
 interface Current extends Stored {
   readonly object: ExtensionObject;
@@ -153,6 +175,10 @@ type Compute = (stored: Current, slice: TimeSlice) => MaybePromise<Change | unde
 
 interface Change {
   readonly next: ExtensionObject;
+  /** Of the fields, after an apply. */
+  readonly owners?: readonly Owner[];
+  /** Instead of what follows from the write. */
+  readonly managedFields?: readonly ManagedFieldsEntry[];
   readonly violations?: Violations;
   readonly forced?: true;
   readonly warnings?: readonly string[];
@@ -169,20 +195,31 @@ export class Writer {
   readonly #dependencies: WriterDependencies;
   readonly #memory: ModelMemory;
   readonly #model: RegisteredModel;
+  readonly #managers: FieldManagers;
   readonly #turns = new Map<string, Promise<unknown>>();
 
   constructor(dependencies: WriterDependencies) {
     this.#dependencies = dependencies;
     this.#memory = dependencies.memory;
     this.#model = this.#memory.model;
+    const { now, limits } = dependencies;
+    this.#managers = new FieldManagers(this.#model, { now, objectBytes: limits.objectBytes });
   }
 
   /** @throws Invalid, AlreadyExists, UniqueViolation, NotReady, StorageFull, UnknownOutcome */
-  async create(body: unknown, options: WriteOptions & { namespace?: string }): Promise<Answer> {
+  create(body: unknown, options: WriteOptions & { namespace?: string }): Promise<Answer> {
+    return this.#create(body, options);
+  }
+
+  async #create(
+    body: unknown,
+    options: WriteOptions & { namespace?: string },
+    applying?: ApplyOptions,
+  ): Promise<Answer> {
     for (let attempt = 0; attempt < writeAttempts; attempt++) {
       if (attempt > 0) await this.#dependencies.feed.newest();
       const rules = this.#rules();
-      const answer = await this.#createBy(rules, unspoilt(rules, body), options);
+      const answer = await this.#createBy(rules, applying ? copyOf(body) : unspoilt(rules, body), options, applying);
       if (answer !== 'outdated') return answer;
     }
     throw new KindredError('NotReady', texts.changing, {
@@ -195,6 +232,7 @@ export class Writer {
     rules: Rules,
     body: unknown,
     options: WriteOptions & { namespace?: string },
+    applying: ApplyOptions | undefined,
   ): Promise<Answer | 'outdated'> {
     const { object, violations } = incoming(body, this.#model.apiVersion, this.#model.kind);
     const client = object.metadata;
@@ -210,6 +248,11 @@ export class Writer {
     const identified = this.#identifyOwners(client, violations);
     if (identified) await identified;
     const generate = (client.name === undefined || client.name === '') && client.generateName !== undefined;
+    // Before defaults are set, which are nobody's.
+    const applied =
+      applying && violations.count === 0
+        ? await this.#managers.applied(rules, undefined, object, applyingOf(applying), slice)
+        : undefined;
     rules.validator.applyDefaults(object, this.#dependencies.limits.patch);
     if (rules.hasStatus) delete object.status;
     for (let attempt = 1; ; attempt++) {
@@ -219,7 +262,8 @@ export class Writer {
       if (slice.isOver) await slice.renew();
       await this.#validate(rules, candidate, violations, slice);
       const made = (await this.#model.hooks?.prepareWrite?.(candidate, undefined, options.caller)) ?? candidate;
-      const inserted = await this.#insert(rules, made, options, slice);
+      const managers = await this.#managers.entries(rules, undefined, made, false, applied?.owners, options, slice);
+      const inserted = await this.#insert(rules, managedBy(made, managers), options, slice);
       if (inserted === 'outdated') return inserted;
       const answer = inserted && warnings?.length ? { ...inserted, warnings } : inserted;
       // A token that is not stored is not told either.
@@ -254,7 +298,7 @@ export class Writer {
       bytes,
       fence: options.fence,
       generation: this.#generationOf(rules),
-      caller: options.caller,
+      caller: named(options),
       memory: this.#memory,
       object,
       entry,
@@ -297,6 +341,69 @@ export class Writer {
       this.#checkVersion(object.metadata, stored);
       return this.#pruned(stored, object, violations, options, slice);
     });
+  }
+
+  /**
+   * Server-side apply: makes the fields that the body names what it says, and the manager their owner; creates the object
+   * when there is none.
+   * @throws as `update`, and FieldConflict
+   */
+  async apply(name: string, body: unknown, options: ApplyOptions): Promise<Answer> {
+    checkApplied(body);
+    const isConditional = options.subresource !== undefined || options.ifMatch !== undefined || namesVersion(body);
+    for (let attempt = 1; ; attempt++) {
+      try {
+        if (isConditional || (await ifFound(() => this.#read(name)))) {
+          return await this.#mutate(name, options, (stored, slice) => this.#applied(stored, body, options, slice));
+        }
+        options.onCreate?.();
+        const { object, violations } = incoming(body, this.#model.apiVersion, this.#model.kind);
+        checkName(object.metadata, name, violations);
+        violations.refuse();
+        const named = { ...object, metadata: { ...object.metadata, ...partsOf(name) } };
+        return { ...(await this.#create(named, options, options)), created: true };
+      } catch (error) {
+        // Created or deleted by others in between.
+        const isOvertaken = error instanceof KindredError && ['AlreadyExists', 'NotFound'].includes(error.code);
+        if (!isOvertaken || isConditional || attempt === applyAttempts) throw error;
+      }
+    }
+  }
+
+  async #applied(stored: Current, body: unknown, options: ApplyOptions, slice: TimeSlice): Promise<Change> {
+    // What is stored shares no value with the body, in which another attempt may have set defaults otherwise.
+    const { object, violations } = incoming(copyOf(body), this.#model.apiVersion, this.#model.kind);
+    if (slice.isOver) await slice.renew();
+    checkName(object.metadata, stored.name, violations);
+    this.#checkVersion(object.metadata, stored);
+    const client: Metadata = { ...object.metadata, ...partsOf(stored.name) };
+    checkMetadata(client, this.#model.scheme, violations);
+    violations.refuse();
+    await this.#identifyOwners(client, violations);
+    violations.refuse();
+    // What is left out is nobody's.
+    const pruned = this.#prune(stored.rules, object, slice);
+    const warnings = (pruned && (await pruned)) ?? [];
+    const shown = this.#model.hooks?.show?.(stored.object, 'get') ?? stored.object;
+    const { managedFields: entries = [] } = stored.object.metadata;
+    // In which defaults may be set.
+    const live = { content: copyOf(contentOf(shown)), entries };
+    if (slice.isOver) await slice.renew();
+    const adopts = options.adopts?.(stored.object) ?? false;
+    const applying = { ...applyingOf(options), adopts };
+    const { content, owners } = await this.#managers.applied(
+      stored.rules,
+      live,
+      { ...object, metadata: client },
+      applying,
+      slice,
+    );
+    const { apiVersion, kind } = this.#model;
+    const { name } = client;
+    const next: ExtensionObject = { apiVersion, kind, ...content, metadata: { name, ...(content.metadata as object) } };
+    checkExtent(next, this.#dependencies.limits.patch);
+    if (slice.isOver) await slice.renew();
+    return { ...(await this.#replaced(stored, next, violations, options)), owners, warnings };
   }
 
   async #jsonPatch(base: ExtensionObject, patch: unknown, limits: PatchLimits, slice: TimeSlice): Promise<unknown> {
@@ -354,7 +461,7 @@ export class Writer {
     stored: Current,
     object: ExtensionObject,
     violations: Violations,
-    { caller, subresource }: WriteOptions,
+    { caller, subresource, restores }: WriteOptions,
   ): MaybePromise<Change> {
     if (subresource === 'status') {
       violations.refuse();
@@ -366,7 +473,11 @@ export class Writer {
     const client: Metadata = { ...object.metadata, ...partsOf(stored.name) };
     this.#checkMetadata(client, stored.object.metadata, caller, violations);
     this.#keepPluginName(client, stored.object.metadata, caller);
-    const put = () => this.#put(stored, object, client, violations);
+    const { managedFields = [] } = client;
+    const put = () => ({
+      ...this.#put(stored, object, client, violations),
+      ...(restores && { managedFields }),
+    });
     const identified = this.#identifyOwners(client, violations);
     return identified ? identified.then(put) : put();
   }
@@ -388,18 +499,39 @@ export class Writer {
    */
   async #admitted(
     stored: Current,
-    { next, violations = new Violations() }: Change,
-    caller: Caller,
+    change: Change,
+    options: WriteOptions,
     slice: TimeSlice,
   ): Promise<Admitted | undefined> {
-    if (violations.count === 0 && sameContent(stored.object, next)) return undefined;
+    const { next, violations = new Violations() } = change;
+    if (violations.count === 0 && sameContent(stored.object, next)) {
+      return this.#managed(stored, { next, kept: [] }, change, options, slice, true);
+    }
     checkDeleting(stored.object, next, this.#model.scheme.naming);
     if (slice.isOver) await slice.renew();
     const kept = onlyFinalizersWent(stored.object, next) ? [] : await this.#ratchet(stored, next, violations, slice);
     violations.refuse();
     if (slice.isOver) await slice.renew();
-    const prepared = (await this.#model.hooks?.prepareWrite?.(next, stored.object, caller)) ?? next;
-    return prepared !== next && sameContent(stored.object, prepared) ? undefined : { next: prepared, kept };
+    const prepared = (await this.#model.hooks?.prepareWrite?.(next, stored.object, options.caller)) ?? next;
+    const isSame = prepared !== next && sameContent(stored.object, prepared);
+    return this.#managed(stored, { next: prepared, kept }, change, options, slice, isSame);
+  }
+
+  /** With the managers after the write; undefined when these, too, are the same as before. */
+  async #managed(
+    stored: Current,
+    admitted: Admitted,
+    { owners, managedFields }: Change,
+    options: WriteOptions,
+    slice: TimeSlice,
+    isSame: boolean,
+  ): Promise<Admitted | undefined> {
+    const { object } = stored;
+    const entries =
+      managedFields ??
+      (await this.#managers.entries(stored.rules, object, admitted.next, isSame, owners, options, slice));
+    const next = managedBy(admitted.next, entries);
+    return isSame && next === admitted.next ? undefined : { ...admitted, next };
   }
 
   /** Adds the violations that the update makes. Gives those that the stored object has too. */
@@ -447,7 +579,7 @@ export class Writer {
           computed &&
           (computed.forced
             ? { next: computed.next, kept: [] }
-            : await this.#admitted(stored, computed, options.caller, slice));
+            : await this.#admitted(stored, computed, options, slice));
         const told = computed?.warnings?.length ? { warnings: computed.warnings } : {};
         if (!admitted)
           return {
@@ -501,7 +633,7 @@ export class Writer {
       fence: options.fence,
       generation: this.#generationOf(rules),
       activate: options.activate,
-      caller: options.caller,
+      caller: named(options),
       memory: this.#memory,
       object,
       entry,
@@ -673,10 +805,15 @@ export class Writer {
 
   /** @throws NotFound */
   async #current(name: string): Promise<Current> {
+    const stored = await this.#read(name);
+    return { ...stored, object: this.#model.parse(stored.bytes, name), rules: this.#rules() };
+  }
+
+  /** @throws NotFound */
+  async #read(name: string): Promise<Stored> {
     const behind = this.#dependencies.feed.current();
     if (behind) await behind;
-    const { stored } = await this.#dependencies.reader.read(name);
-    return { ...stored, object: this.#model.parse(stored.bytes, name), rules: this.#rules() };
+    return (await this.#dependencies.reader.read(name)).stored;
   }
 
   /** A store that no other process writes to needs no fence: contracts change here while nothing is under way. */
@@ -799,6 +936,36 @@ function plainFinalizers({ finalizers }: Metadata): readonly string[] {
 }
 
 const encoder = new TextEncoder();
+
+/** @throws Invalid, BadRequest */
+function checkApplied(body: unknown): void {
+  if (!isObject(body)) return;
+  const violations = new Violations();
+  for (const member of ['apiVersion', 'kind']) {
+    if (body[member] === undefined) violations.add(`/${member}`, 'required', texts.required);
+  }
+  violations.refuse();
+  const { managedFields = null } = isObject(body.metadata) ? body.metadata : {};
+  if (managedFields !== null) throw new KindredError('BadRequest', texts.managed);
+}
+
+/** Whether a body asks for a version of the object, and so for an object that is there. */
+function namesVersion(body: unknown): boolean {
+  return isObject(body) && isObject(body.metadata) && typeof body.metadata.version === 'number';
+}
+
+function copyOf<T>(value: T): T {
+  return JSON.parse(JSON.stringify(value)) as T;
+}
+
+function applyingOf({ manager, conflicts, subresource }: ApplyOptions) {
+  return { manager, conflicts, ...(subresource && { subresource }) };
+}
+
+/** The caller with the manager of the fields, for the audit log. */
+function named({ caller, manager }: WriteOptions): Caller {
+  return manager === undefined ? caller : { ...caller, manager };
+}
 
 const hostCaller: Caller = { identity: { name: 'system', roles: [] }, origin: 'host' };
 

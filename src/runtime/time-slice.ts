@@ -31,6 +31,15 @@ export class TimeSlice {
     await this.#next();
     this.#end = this.#now() + this.#length;
   }
+
+  /** Does a work that yields where others may have a turn. */
+  async run<T>(work: Generator<void, T, void>): Promise<T> {
+    for (;;) {
+      const part = work.next();
+      if (part.done) return part.value;
+      if (this.isOver) await this.renew();
+    }
+  }
 }
 
 /**

@@ -5,6 +5,7 @@ import { modeBelow } from './check.ts';
 import type { Context } from './context.ts';
 import type { JsonSchema, SchemaObject } from './keywords.ts';
 import { isSchema } from './keywords.ts';
+import { distinctCheck } from './list-types.ts';
 import type { Marks } from './marks.ts';
 import { messages } from './messages.ts';
 
@@ -17,10 +18,10 @@ export function arrayCheck(
   const below = modeBelow(mode);
   const prefix = Array.isArray(schema.prefixItems) ? schema.prefixItems.map((one) => checkOf(one, below)) : [];
   const items = isSchema(schema.items) ? checkOf(schema.items, below) : undefined;
+  const distinct = distinctCheck(schema);
   const contains = isSchema(schema.contains) ? containsCheck(schema, checkOf) : undefined;
-  if (minItems === undefined && maxItems === undefined && !uniqueItems && prefix.length === 0 && !items && !contains) {
-    return undefined;
-  }
+  const limits = minItems !== undefined || maxItems !== undefined || uniqueItems;
+  if (!limits && !distinct && prefix.length === 0 && !items && !contains) return undefined;
   return (value, context, marks) => {
     let ok = true;
     if (minItems !== undefined && value.length < minItems) {
@@ -45,6 +46,7 @@ export function arrayCheck(
     if (marks) marks.items = Math.max(marks.items, checked);
     if (contains !== undefined && !contains(value, context, marks)) ok = false;
     if (uniqueItems && !isTooLong && !allDistinct(value, context)) ok = false;
+    if (distinct !== undefined && !isTooLong && !distinct(value, context)) ok = false;
     return ok;
   };
 }

@@ -16,7 +16,8 @@ import type { DefaultLimits } from './defaults.ts';
 import { DefaultBudget, Defaults, EndlessDefault } from './defaults.ts';
 import { invalidModel } from './invalid-model.ts';
 import type { JsonSchema, SchemaObject } from './keywords.ts';
-import { dialect, rewritten, sharingKeywords, unevaluatedKeywords } from './keywords.ts';
+import { dialect, isPureReference, rewritten, sharingKeywords, unevaluatedKeywords } from './keywords.ts';
+import { listTypeProblem } from './list-types.ts';
 import type { Loader } from './loader.ts';
 import { compilePattern } from './pattern.ts';
 import { References } from './references.ts';
@@ -130,6 +131,18 @@ export class SchemaDocument {
         at: first.pointer,
         reason: first.message,
       });
+    }
+  }
+
+  /** Throws `InvalidModel` when a schema cannot have the type of list or of object that it says. */
+  checkListTypes(): void {
+    const resolve = (schema: JsonSchema): SchemaObject | undefined => {
+      if (typeof schema !== 'object') return undefined;
+      return isPureReference(schema) ? resolve(this.targetOf(schema)) : schema;
+    };
+    for (const [schema, { path }] of this.#references.places) {
+      const problem = listTypeProblem(schema, resolve);
+      if (problem) this.#refuse(`${path}/${problem.keyword}`, problem.text, problem.params);
     }
   }
 

@@ -21,6 +21,7 @@ export const messages = {
   minItems: localized('must have at least {limit} {limit|item|items}, has {count}'),
   maxItems: localized('must have at most {limit} {limit|item|items}, has {count}'),
   uniqueItems: localized('must not contain equal items: items {first} and {second} are equal'),
+  listItem: localized('must not repeat {value}: item {first} has it already'),
   contains: localized('must have at least {limit} {limit|item|items} of the kind it has to contain, has {count}'),
   maxContains: localized('must have at most {limit} {limit|item|items} of the kind it has to contain, has {count}'),
   unevaluatedItems: localized('is an item that the model does not allow'),

@@ -11,6 +11,7 @@ import { formats } from './formats.ts';
 import { invalidModel, Mistakes } from './invalid-model.ts';
 import type { JsonSchema } from './keywords.ts';
 import { describingKeywords, isObject } from './keywords.ts';
+import { expectedListType, listTypeKeywords } from './list-types.ts';
 import { nodeLoader } from './node-loader.ts';
 import { compilePattern, PatternError } from './pattern.ts';
 import type { StandardSchema } from './standard-schema.ts';
@@ -25,13 +26,16 @@ export interface SchemaSource {
   readonly warnings: string[];
 }
 
-/** Of annotations that people's forms are made of; others with `x-` may say anything. */
+/** Of annotations that people's forms are made of, and of how lists are merged; others with `x-` may say anything. */
 function checkAnnotation(keyword: string, value: unknown, expect: (expected: Text) => never): void {
   if (keyword === 'x-multiline') {
     if (typeof value !== 'boolean') expect(localized('true or false'));
   } else if (keyword === 'x-reference') {
     const isType = typeof value === 'string' && /^[a-z][a-z0-9-]*(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/.test(value);
     if (!isType) expect(localized('a type: plural.group, or the plural alone in the empty group'));
+  } else if (listTypeKeywords.includes(keyword)) {
+    const expected = expectedListType(keyword, value);
+    if (expected) expect(expected);
   } else if (keyword === 'x-titles' || keyword === 'x-descriptions') {
     const isTexts = isObject(value) && Object.values(value).every((text) => typeof text === 'string');
     if (!isTexts) expect(localized('an object of texts by language, such as { "en": "Title" }'));

@@ -42,6 +42,7 @@ import {
 } from '../server/problem.ts';
 import { sliceSize } from '../server/slices.ts';
 import type { Hold } from '../server/waiting-answers.ts';
+import { isJson, YamlReader } from '../server/yaml-body.ts';
 import { authorise } from './authorise.ts';
 import { bulkCreate } from './bulk.ts';
 import { Envelope } from './envelope.ts';
@@ -49,6 +50,7 @@ import { exportObjects } from './export.ts';
 import { PageCache } from './page-cache.ts';
 import type { Place } from './routes.ts';
 import { collectionPath, methodsOverNamespaces, places, verbOf, verbs } from './routes.ts';
+import { applyParameters, isDryRun } from './write-parameters.ts';
 
 /** A list request with `watch=true`, authorised for list and watch. The watch answers the exchange, and calls its `finish` at the end. */
 export interface WatchContext {
@@ -99,6 +101,7 @@ export interface ResourceTarget {
 
 const mergePatch = 'application/merge-patch+json';
 const jsonPatch = 'application/json-patch+json';
+const applyPatch = 'application/apply-patch+yaml';
 
 /** Query strings of lists that are kept with their meaning, for each model; longer ones than this many characters are not. */
 const keptLists = 256;
@@ -117,6 +120,7 @@ export class ResourceRoutes {
   readonly #buffers = new BufferPool(pageBuffers.size, pageBuffers.most);
   readonly #pages: PageCache;
   readonly #gate: LineGate;
+  readonly #yaml = new YamlReader();
   readonly #stopListening: (() => void)[];
 
   constructor(dependencies: ResourceRoutesDependencies) {
@@ -132,6 +136,7 @@ export class ResourceRoutes {
   close(): void {
     for (const stop of this.#stopListening) stop();
     this.#byBase.clear();
+    void this.#yaml.close();
   }
 
   /**
@@ -218,8 +223,10 @@ export class ResourceRoutes {
       if (exchange.query !== '') refuseParameters(exchange.query);
       return andThen(model.resource.get(name!), (read) => sendRead(exchange, model.resource, read));
     }
-    const dryRun = exchange.query !== '' && isDryRun(exchange.query);
     model.resource.assertReady();
+    if (verb === 'patch' && mediaType(exchange.request.headers['content-type']) === applyPatch)
+      return this.#apply(exchange, model, name!, at);
+    const dryRun = exchange.query !== '' && isDryRun(exchange.query);
     switch (verb) {
       case 'create':
         return this.#create(exchange, model, namespace, dryRun);
@@ -415,12 +422,33 @@ export class ResourceRoutes {
   }
 
   async #patch(exchange: Exchange, model: ModelRoutes, name: string, how: HowWritten): Promise<void> {
-    const type = this.#bodyType(exchange, [mergePatch, jsonPatch], true);
+    const type = this.#bodyType(exchange, [mergePatch, jsonPatch, applyPatch], true);
     const kind = type === jsonPatch ? 'json' : 'merge';
     const options = { ...writeOptions(exchange), ...how, kind } as const;
     const patch = await this.#body(exchange);
     checkPatch(model.resource, name, patch, this.#mayGet(exchange, model));
     this.#sendWritten(exchange, model, 200, await model.resource.patch(name, patch, options), how.dryRun);
+  }
+
+  async #apply(exchange: Exchange, model: ModelRoutes, name: string, at: Place): Promise<void> {
+    const { manager, force, dryRun } = applyParameters(exchange.query);
+    this.#bodyType(exchange, [applyPatch], true);
+    const { resource, group, plural } = model;
+    if (resource.hidesValues && !this.#mayGet(exchange, model)(name))
+      throw new KindredError('Forbidden', hiddenText, { params: { name } });
+    const { namespace } = partsOf(name);
+    const inNamespace = namespace === undefined ? {} : { namespace };
+    const bytes = await readBody(exchange.request, this.#dependencies.limits);
+    const body = await this.#parse(isJson(bytes) ? bytes : await this.#yaml.json(bytes));
+    const answer = await resource.apply(name, body, {
+      ...writeOptions(exchange),
+      ...howWritten(at, dryRun),
+      manager,
+      conflicts: force ? 'force' : 'fail',
+      onCreate: () =>
+        authorise(this.#dependencies.authorizer, exchange, { verb: 'create', group, resource: plural, ...inNamespace }),
+    });
+    this.#sendWritten(exchange, model, answer.created ? 201 : 200, answer, dryRun);
   }
 
   async #delete(exchange: Exchange, model: ModelRoutes, name: string, dryRun: boolean): Promise<void> {
@@ -528,20 +556,9 @@ function howWritten(at: Place, dryRun: boolean): HowWritten {
   return at === 'status' ? { subresource: 'status', dryRun } : { dryRun };
 }
 
-/** @throws KindredError InvalidParameter */
-function isDryRun(query: string): boolean {
-  const values: string[] = [];
-  for (const [name, value] of new URLSearchParams(query)) {
-    if (name !== 'dryRun') throw unknownParameter(name, ['dryRun']);
-    values.push(value);
-  }
-  const [value = 'false', ...more] = values;
-  if ((value === 'true' || value === 'false') && more.length === 0) return value === 'true';
-  throw new KindredError('InvalidParameter', dryRunText, { params: { value: values.join(', ') }, parameter: 'dryRun' });
-}
+const hiddenText = localized('Whoever may not get "{name}" may not apply it: conflicts would tell its values');
 
 const dryRunHeader = ['Kindred-Dry-Run', 'true'];
-const dryRunText = localized('"dryRun" is true or false, given once, not "{value}"');
 
 function refuseParameters(query: string): void {
   for (const pair of query.split('&')) if (pair !== '') throw unknownParameter(pair.split('=')[0]!, []);

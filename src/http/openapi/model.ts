@@ -223,15 +223,24 @@ function describe(scheme: Scheme, name: string, inNamespace = scheme.isNamespace
   });
   const patch = (text: string) => ({
     summary: summary(text),
-    parameters: [...named, parameter('dryRun'), parameter('ifMatch')],
+    description: 'With application/apply-patch+yaml a server-side apply',
+    parameters: [...named, ...['dryRun', 'fieldManager', 'force', 'ifMatch'].map(parameter)],
     requestBody: {
       required: true,
       content: {
         'application/merge-patch+json': { schema: componentRef('MergePatch') },
         'application/json-patch+json': { schema: componentRef('JsonPatch') },
+        'application/apply-patch+yaml': { schema: componentRef('ApplyPatch') },
       },
     },
-    responses: { 200: updated, ...written },
+    responses: {
+      200: updated,
+      ...written,
+    },
+  });
+  const creating = ({ responses, ...operation }: ReturnType<typeof patch>) => ({
+    ...operation,
+    responses: { ...responses, 201: { ...updated, description: 'The object, which the apply made' } },
   });
   return {
     'collection list': {
@@ -291,7 +300,7 @@ function describe(scheme: Scheme, name: string, inNamespace = scheme.isNamespace
     },
     'object get': get('Reads one object'),
     'object update': update('Replaces one object'),
-    'object patch': patch('Changes parts of one object'),
+    'object patch': creating(patch('Changes parts of one object')),
     'status get': get('Reads one object by its status sub-resource'),
     'status update': update('Replaces the status of one object, and nothing else'),
     'status patch': patch('Changes parts of the status of one object, and nothing else'),

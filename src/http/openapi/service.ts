@@ -119,6 +119,7 @@ const auditMembers = {
   plugin: { type: 'string', description: 'With origin plugin' },
   credential: { type: 'string', description: 'Which token: the start of its digest' },
   address: text,
+  manager: text,
   verb: text,
   path: { type: 'string', description: 'Of no resource' },
   group: text,
