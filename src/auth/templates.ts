@@ -41,9 +41,10 @@ const looking = ['get', 'list', 'watch'];
 /** Everything but `impersonate`: whoever manages users need not be able to act as each of them. */
 const managingUsers = [...looking, 'create', 'update', 'patch', 'delete', 'explain'];
 
-function templateRules(plural: string, group: string, kind: TemplateKind): Rule[] {
+function templateRules({ plural, subresources, groupVersionKind: { group } }: Scheme, kind: TemplateKind): Rule[] {
   const verbs = kind === 'view' ? looking : group === '' && plural === 'users' ? managingUsers : ['*'];
-  return [{ apiGroups: [group], resources: [plural, `${plural}/status`], verbs }];
+  const parts = [`${plural}/status`, ...(subresources.scale ? [`${plural}/scale`] : [])];
+  return [{ apiGroups: [group], resources: [plural, ...parts], verbs }];
 }
 
 export class Templates {
@@ -103,7 +104,7 @@ export class Templates {
         labels: { [keys.template]: 'true' },
         annotations: { [keys.templateOf]: modelKey(scheme) },
       },
-      rules: templateRules(scheme.plural, scheme.groupVersionKind.group, kind) as Role['rules'],
+      rules: templateRules(scheme, kind) as Role['rules'],
     };
     for (;;) {
       const stored = await client.fetch(Role, name);

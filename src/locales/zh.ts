@@ -295,6 +295,8 @@ export const zh = {
   'an object has at most {limit} owners, these are {count}': '一个对象最多有 {limit} 个属主，这里有 {count} 个',
   'is not a field of an owner reference; its fields are {allowed}': '不是属主引用的字段；其字段为 {allowed}',
   'at most one owner controls the object': '最多一个属主控制该对象',
+  'is missing: the model is namespaced by now': '缺失：该模型现在有命名空间',
+  'is there: the model is cluster-scoped by now': '存在：该模型现在没有命名空间',
   'no finalizer can be added while the object is being deleted, such as "{value}"':
     '对象正在被删除时不能添加终结器，例如 "{value}"',
   'must equal the namespace in the path, "{expected}"; a namespace never changes':

@@ -62,3 +62,27 @@ test('what the active model refuses too is no reason to refuse the next one, and
     [['c']],
   );
 });
+
+test('objects of another scope would become invalid', async () => {
+  const spec = Type.Object({ n: Type.Integer() });
+  const inside = JSON.stringify({
+    apiVersion: 'demo.example.com/v1',
+    kind: 'Thing',
+    metadata: { name: 'a', namespace: 'team' },
+    spec: { n: 1 },
+  });
+  for (const [scope, lines] of [
+    ['Cluster', [inside, lineOf('b', { n: 1 })]],
+    ['Namespaced', [lineOf('b', { n: 1 }), inside]],
+  ] as const) {
+    const scoped = Scheme.buildFromType(defineModel({ gvk, spec, scope }));
+    const { failing, offences } = await checkObjects(
+      scoped,
+      async function* () {
+        yield* lines;
+      },
+      () => {},
+    );
+    assert.deepEqual([failing, offences.map(({ pointer }) => pointer)], [1, ['/metadata/namespace']], scope);
+  }
+});

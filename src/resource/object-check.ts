@@ -1,6 +1,7 @@
 /** Stored objects against a model that is to take the place of today's (docs/guide/changing-models.md). */
 import type { Violation } from '../errors.ts';
-import { Violations } from '../errors.ts';
+import { Violations, violation } from '../errors.ts';
+import { localized } from '../locales/localized.ts';
 import type { IndexEntry } from '../model/index-entry.ts';
 import type { ExtensionObject } from '../model/object.ts';
 import type { Scheme } from '../model/scheme.ts';
@@ -102,7 +103,8 @@ export class ObjectCheck {
     this.#objects++;
     this.remove(name);
     const { validator } = this.#scheme;
-    const found = validator.validate(object).count === 0 ? [] : this.#withDefaults(text);
+    const misplaced = placeOf(this.#scheme, object);
+    const found = [...misplaced, ...(validator.validate(object).count === 0 ? [] : this.#withDefaults(text))];
     if (found.length === 0 && refused.length === 0) return;
     const known = this.#active && found.length > 0 ? this.#active.validator.validate(object).listed : [];
     const isKnown = (one: Violation) =>
@@ -154,6 +156,17 @@ export class ObjectCheck {
     return found.listed;
   }
 }
+
+/** Of an object that was stored when the model had another scope. */
+function placeOf({ isNamespaced }: Scheme, { metadata }: ExtensionObject): Violation[] {
+  if ((metadata.namespace !== undefined) === isNamespaced) return [];
+  return [violation('/metadata/namespace', 'scope', isNamespaced ? texts.without : texts.within)];
+}
+
+const texts = {
+  without: localized('is missing: the model is namespaced by now'),
+  within: localized('is there: the model is cluster-scoped by now'),
+};
 
 /** Names of one offence that are kept. */
 const keptNames = 10;
