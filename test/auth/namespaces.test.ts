@@ -93,6 +93,7 @@ test('permissions: a binding may be narrowed and widened, and open watches end',
   await expect(201, bind(one.admin, 'widgets', 'ada', ['a', 'b'], 'ada-widgets'));
   const response = await fetch(`${one.url}${inside('b')}?watch=true`, {
     headers: { authorization: `Bearer ${token}`, accept: 'application/x-ndjson' },
+    signal: AbortSignal.timeout(10_000),
   });
   assert.equal(response.status, 200);
   const rest = response.text();
