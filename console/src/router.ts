@@ -31,7 +31,8 @@ const routes: RouteRecordRaw[] = [
     meta: { parameters: [...selectors, 'sort', 'page', 'size', 'columns', 'live', 'view', 'explain'] },
   },
   {
-    path: '/objects/:type/:name',
+    // Of a namespaced model, the name is `<namespace>/<name>`.
+    path: '/objects/:type/:name([^/]+|[^/]+/[^/]+)',
     component: () => import('./screens/object/ObjectScreen.vue'),
     props: true,
     meta: { parameters: ['tab'] },

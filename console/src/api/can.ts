@@ -9,6 +9,7 @@ export interface Review {
   /** `plural.group`, with a sub-resource behind a slash. */
   readonly type?: string;
   readonly name?: string;
+  readonly namespace?: string;
   /** Of a route that is no resource. */
   readonly path?: string;
   readonly user?: string;

@@ -5,6 +5,7 @@ import type { MaybeRefOrGetter } from 'vue';
 import { computed, toValue } from 'vue';
 import { language } from '../text/index.ts';
 import { client } from './client.ts';
+import { partsOf } from './object.ts';
 
 export type JsonSchema = boolean | { readonly [keyword: string]: unknown };
 
@@ -17,6 +18,8 @@ export interface ModelSummary {
   readonly kind: string;
   readonly singular: string;
   readonly plural: string;
+  /** Its objects belong to namespaces, and are named by `<namespace>/<name>`. */
+  readonly scope?: 'Namespaced';
   /** Absent for the service's own. */
   readonly plugin?: string;
   readonly state: 'building' | 'ready' | 'degraded';
@@ -72,13 +75,29 @@ export interface ModelDetails extends ModelSummary {
 export const typeOf = ({ plural, group }: Pick<ModelSummary, 'plural' | 'group'>): string =>
   group === '' ? plural : `${plural}.${group}`;
 
-/** Where the objects of a model are. */
-export const pathOf = ({ group, version, plural }: Pick<ModelSummary, 'group' | 'version' | 'plural'>): string =>
-  group === '' ? `/api/${version}/${plural}` : `/apis/${group}/${version}/${plural}`;
+type Placed = Pick<ModelSummary, 'group' | 'version' | 'plural'>;
+
+/** Where the objects of a model are: all of them, or those of a namespace. */
+export function pathOf({ group, version, plural }: Placed, namespace?: string): string {
+  const base = group === '' ? `/api/${version}` : `/apis/${group}/${version}`;
+  return namespace === undefined
+    ? `${base}/${plural}`
+    : `${base}/namespaces/${encodeURIComponent(namespace)}/${plural}`;
+}
+
+/** Where one object is; `fullName` as `fullNameOf` gives it. */
+export function objectPathOf(model: Placed, fullName: string): string {
+  const { namespace, name } = partsOf(fullName);
+  return `${pathOf(model, namespace)}/${encodeURIComponent(name)}`;
+}
+
+/** Where the console shows it. */
+export const objectLink = (type: string, fullName: string): string =>
+  `/objects/${type}/${fullName.split('/').map(encodeURIComponent).join('/')}`;
 
 /** The model for the calls of `kindred/client`. */
-export const clientModelOf = ({ group, version, kind, singular, plural }: ModelSummary) =>
-  modelOf({ group, version, kind, singular, plural });
+export const clientModelOf = ({ group, version, kind, singular, plural, scope }: ModelSummary) =>
+  modelOf({ group, version, kind, singular, plural, ...(scope && { scope }) });
 
 /** A text in the reader's language, else in English, else in any. */
 export function inLanguage(text: Titled | undefined): string | undefined {

@@ -4,6 +4,7 @@ export interface ApiObject {
   readonly kind: string;
   readonly metadata: {
     readonly name: string;
+    readonly namespace?: string;
     readonly version?: number;
     readonly creationTimestamp?: string;
     readonly deletionTimestamp?: string;
@@ -12,4 +13,14 @@ export interface ApiObject {
     readonly annotations?: Readonly<Record<string, string>>;
   };
   readonly [member: string]: unknown;
+}
+
+/** By what an object is known among those of its model: `<namespace>/<name>`, or the name alone. */
+export function fullNameOf({ metadata: { namespace, name } }: Pick<ApiObject, 'metadata'>): string {
+  return namespace === undefined ? name : `${namespace}/${name}`;
+}
+
+export function partsOf(fullName: string): { readonly namespace?: string; readonly name: string } {
+  const slash = fullName.indexOf('/');
+  return slash < 0 ? { name: fullName } : { namespace: fullName.slice(0, slash), name: fullName.slice(slash + 1) };
 }

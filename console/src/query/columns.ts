@@ -12,6 +12,7 @@ export interface Column {
 const firstIndexes = 4;
 const longest = 200;
 const created = 'metadata.creationTimestamp';
+const namespace = 'metadata.namespace';
 
 /** Every index that a sort may name, and every scalar member of the schema. */
 export function allColumns({ indexes, schema }: ModelDetails): Column[] {
@@ -27,12 +28,13 @@ export function allColumns({ indexes, schema }: ModelDetails): Column[] {
   return columns;
 }
 
-/** Those of `presentation`, else the first indexes that are members of the object; then the time of creation. */
+/** The namespace where there is one; those of `presentation`, else the first indexes that are members of the object; then the time of creation. */
 export function firstColumns(model: ModelDetails): string[] {
   const members = new Set(scalarsOf(model.schema).map(({ path }) => path));
   const declared = model.indexes.filter(({ name, builtIn }) => !builtIn && members.has(name)).map(({ name }) => name);
   const chosen = model.presentation?.columns ?? declared.slice(0, firstIndexes);
-  return [...chosen.filter((path) => path !== created), created];
+  const first = model.scope === 'Namespaced' ? [namespace, ...chosen.filter((path) => path !== namespace)] : chosen;
+  return [...first.filter((path) => path !== created), created];
 }
 
 function kindOf({ name, keyType }: IndexInfo, type: string | undefined): Column['kind'] {

@@ -1,6 +1,6 @@
 /** Requests as people would write them: curl, TypeScript, command. */
 import type { ModelSummary } from '../api/models.ts';
-import { pathOf, typeOf } from '../api/models.ts';
+import { objectPathOf, pathOf, typeOf } from '../api/models.ts';
 
 export interface Sample {
   readonly name: string;
@@ -60,7 +60,7 @@ export function listRequests(model: ModelSummary, path: string, query: URLSearch
 /** One object, read. */
 export function objectRequests(model: ModelSummary, name: string): Sample[] {
   return [
-    { name: 'curl', code: curl('GET', `${pathOf(model)}/${name}`) },
+    { name: 'curl', code: curl('GET', objectPathOf(model, name)) },
     { name: 'TypeScript', code: typescript(model, `const object = await client.get(${model.kind}, '${name}');`) },
     { name: 'kindred', code: `kindred get ${typeOf(model)} ${name} -o yaml` },
   ];
@@ -93,7 +93,8 @@ export interface OperationSamples {
 export function modelRequests(model: ModelSummary): OperationSamples[] {
   const path = pathOf(model);
   const type = typeOf(model);
-  const one = `${path}/NAME`;
+  const full = model.scope === 'Namespaced' ? 'NAMESPACE/NAME' : 'NAME';
+  const one = objectPathOf(model, full);
   const labels = { metadata: { labels: { tier: 'gold' } } };
   const object = {
     apiVersion: [model.group, model.version].filter(Boolean).join('/'),
@@ -121,7 +122,7 @@ export function modelRequests(model: ModelSummary): OperationSamples[] {
     {
       operation: 'get',
       verb: 'get',
-      samples: objectRequests(model, 'NAME'),
+      samples: objectRequests(model, full),
     },
     {
       operation: 'watch',
@@ -155,14 +156,18 @@ export function modelRequests(model: ModelSummary): OperationSamples[] {
       verb: 'patch',
       samples: all(
         curl('PATCH', one, undefined, labels, 'application/merge-patch+json'),
-        `await client.patch(${model.kind}, 'NAME', ${JSON.stringify(labels)});`,
+        `await client.patch(${model.kind}, '${full}', ${JSON.stringify(labels)});`,
         `kindred patch ${type} NAME --patch '${JSON.stringify(labels)}'`,
       ),
     },
     {
       operation: 'delete',
       verb: 'delete',
-      samples: all(curl('DELETE', one), `await client.delete(${model.kind}, 'NAME');`, `kindred delete ${type} NAME`),
+      samples: all(
+        curl('DELETE', one),
+        `await client.delete(${model.kind}, '${full}');`,
+        `kindred delete ${type} NAME`,
+      ),
     },
   ];
 }

@@ -6,12 +6,13 @@ import type { JsonSchema } from '../../../../src/schema/keywords.ts';
 import { client } from '../../api/client.ts';
 import { problemOf } from '../../api/errors.ts';
 import type { ModelDetails, ModelSummary } from '../../api/models.ts';
-import { pathOf, typeOf } from '../../api/models.ts';
+import { objectPathOf, pathOf, typeOf } from '../../api/models.ts';
 import { isEqual, isObject, valueAt, withValue } from '../../diff/pointer.ts';
 import { yamlDocuments } from '../../diff/yaml.ts';
 import { openDocument } from '../../form/document.ts';
 import { problemsOf } from '../../form/errors.ts';
 import { language } from '../../text/index.ts';
+import { namedBy } from '../object/save.ts';
 
 type Outcome = 'new' | 'changed' | 'same' | 'refused' | 'created' | 'updated' | 'failed' | 'stopped';
 
@@ -156,10 +157,10 @@ export async function each(
 }
 
 async function storedOf({ model, object }: ImportRow, signal: AbortSignal): Promise<unknown> {
-  const name = valueAt(object, '/metadata/name');
-  if (typeof name !== 'string') return undefined;
+  const name = namedBy(object);
+  if (name === undefined) return undefined;
   try {
-    return await client.request('GET', `${pathOf(model!)}/${encodeURIComponent(name)}`, { signal });
+    return await client.request('GET', objectPathOf(model!, name), { signal });
   } catch (error) {
     if (problemOf(error).code === 'NotFound') return undefined;
     throw error;
@@ -182,7 +183,8 @@ async function write(
   query: Readonly<Record<string, string>>,
   signal: AbortSignal,
 ): Promise<void> {
-  const name = String(valueAt(body, '/metadata/name'));
-  if (exists) await client.request('PUT', `${pathOf(model!)}/${encodeURIComponent(name)}`, { body, query, signal });
-  else await client.request('POST', pathOf(model!), { body, query, signal });
+  const namespace = valueAt(body, '/metadata/namespace');
+  const place = pathOf(model!, typeof namespace === 'string' ? namespace : undefined);
+  if (exists) await client.request('PUT', objectPathOf(model!, namedBy(body)!), { body, query, signal });
+  else await client.request('POST', place, { body, query, signal });
 }

@@ -2,6 +2,8 @@
 import { client } from '../../api/client.ts';
 import type { ModelSummary } from '../../api/models.ts';
 import { clientModelOf, typeOf } from '../../api/models.ts';
+import type { ApiObject } from '../../api/object.ts';
+import { fullNameOf } from '../../api/object.ts';
 import { valueAt } from '../../query/columns.ts';
 import { csvLine } from '../../query/csv.ts';
 
@@ -31,8 +33,8 @@ export async function exportObjects(
     for await (const line of client.exportLines(clientModelOf(model), select)) {
       if (format === 'ndjson' && !wanted) yield `${line}\n`;
       else {
-        const object = JSON.parse(line) as { metadata: { name: string } };
-        if (wanted && !wanted.has(object.metadata.name)) continue;
+        const object = JSON.parse(line) as ApiObject;
+        if (wanted && !wanted.has(fullNameOf(object))) continue;
         yield format === 'ndjson' ? `${line}\n` : csvLine(columns.map((path) => valueAt(object, path)));
       }
       count++;

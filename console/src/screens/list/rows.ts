@@ -6,6 +6,7 @@ import type { ListResult } from 'kindred/client';
 import { computed, onScopeDispose, shallowRef, watch } from 'vue';
 import type { PageEvent } from '../../api/live.ts';
 import type { ApiObject } from '../../api/object.ts';
+import { fullNameOf } from '../../api/object.ts';
 
 const markFor = 5_000;
 
@@ -15,10 +16,10 @@ function applied(page: readonly ApiObject[], event: PageEvent): readonly ApiObje
   if (event.type !== 'WINDOW') return page;
   const { removed, inserted, updated } = event.object;
   const gone = new Set(removed);
-  const news = new Map(updated.map((object) => [object.metadata.name, object]));
+  const news = new Map(updated.map((object) => [fullNameOf(object), object]));
   const next = page
-    .filter(({ metadata }) => !gone.has(metadata.name))
-    .map((object) => news.get(object.metadata.name) ?? object);
+    .filter((object) => !gone.has(fullNameOf(object)))
+    .map((object) => news.get(fullNameOf(object)) ?? object);
   for (const { index, object } of inserted) next.splice(index, 0, object);
   return next;
 }
@@ -69,20 +70,21 @@ export function useRows(isHeld: () => boolean) {
       if (event.type === 'BOOKMARK') continue;
       total.value = event.object.total;
       if (event.type === 'SNAPSHOT') {
-        const old = new Map(from.map((object) => [object.metadata.name, object.metadata.version]));
-        for (const { metadata } of event.object.items) {
-          if (!old.has(metadata.name)) moved.add(metadata.name);
-          if (old.get(metadata.name) !== metadata.version) fresh.add(metadata.name);
-          old.delete(metadata.name);
+        const old = new Map(from.map((object) => [fullNameOf(object), object.metadata.version]));
+        for (const object of event.object.items) {
+          const name = fullNameOf(object);
+          if (!old.has(name)) moved.add(name);
+          if (old.get(name) !== object.metadata.version) fresh.add(name);
+          old.delete(name);
         }
         for (const name of old.keys()) moved.add(name);
       } else {
         for (const name of event.object.removed) moved.add(name);
         for (const { object } of event.object.inserted) {
-          moved.add(object.metadata.name);
-          fresh.add(object.metadata.name);
+          moved.add(fullNameOf(object));
+          fresh.add(fullNameOf(object));
         }
-        for (const { metadata } of event.object.updated) fresh.add(metadata.name);
+        for (const object of event.object.updated) fresh.add(fullNameOf(object));
       }
     }
     if (latest.value === before) return;
@@ -92,8 +94,8 @@ export function useRows(isHeld: () => boolean) {
       return;
     }
     waiting.value = moved;
-    const now = new Map(latest.value.map((object) => [object.metadata.name, object]));
-    shown.value = shown.value.map((object) => now.get(object.metadata.name) ?? object);
+    const now = new Map(latest.value.map((object) => [fullNameOf(object), object]));
+    shown.value = shown.value.map((object) => now.get(fullNameOf(object)) ?? object);
   }
 
   watch(isHeld, (held) => {

@@ -6,6 +6,7 @@ import { client } from '../../api/client.ts';
 import { problemOf } from '../../api/errors.ts';
 import type { ModelDetails } from '../../api/models.ts';
 import { clientModelOf } from '../../api/models.ts';
+import { partsOf } from '../../api/object.ts';
 import { useStream } from '../../api/stream.ts';
 import type { StoredObject } from './save.ts';
 
@@ -36,7 +37,13 @@ export function useObjectEvents(
       if (!follow?.model.verbs.includes('watch')) return undefined;
       const { model, name, past } = follow;
       return async function* (signal: AbortSignal, opened: () => void) {
-        const select = { fields: { 'metadata.name': name } };
+        const parts = partsOf(name);
+        const select = {
+          fields: {
+            'metadata.name': parts.name,
+            ...(parts.namespace !== undefined && { 'metadata.namespace': parts.namespace }),
+          },
+        };
         const watch = async function* (from: { since: string } | { sendInitial: true }) {
           const events = client.for(clientModelOf(model)).watch({ select, signal, resume: false, ...from });
           for await (const event of events) {

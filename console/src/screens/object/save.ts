@@ -4,7 +4,8 @@ import type { ListResult } from 'kindred/client';
 import { client } from '../../api/client.ts';
 import type { Problem } from '../../api/errors.ts';
 import type { ModelDetails } from '../../api/models.ts';
-import { pathOf, typeOf } from '../../api/models.ts';
+import { objectLink, objectPathOf, pathOf, typeOf } from '../../api/models.ts';
+import { fullNameOf } from '../../api/object.ts';
 import { changesBetween } from '../../diff/diff.ts';
 import { isEqual, valueAt, withValue } from '../../diff/pointer.ts';
 import type { FieldProblem } from '../../form/errors.ts';
@@ -15,6 +16,7 @@ export interface StoredObject {
   readonly kind: string;
   readonly metadata: {
     readonly name: string;
+    readonly namespace?: string;
     readonly version: number;
     readonly creationTimestamp?: string;
     readonly deletionTimestamp?: string;
@@ -25,18 +27,20 @@ export interface StoredObject {
   readonly [member: string]: unknown;
 }
 
-export function objectPath(model: ModelDetails, name: string): string {
-  return `${pathOf(model)}/${encodeURIComponent(name)}`;
+export function read(model: ModelDetails, name: string, signal?: AbortSignal): Promise<StoredObject> {
+  return client.request<StoredObject>('GET', objectPathOf(model, name), { ...(signal && { signal }) });
 }
 
-export function read(model: ModelDetails, name: string, signal?: AbortSignal): Promise<StoredObject> {
-  return client.request<StoredObject>('GET', objectPath(model, name), { ...(signal && { signal }) });
+/** The full name that is written in an object; undefined when there is none. */
+export function namedBy(object: unknown): string | undefined {
+  const [name, namespace] = ['name', 'namespace'].map((member) => valueAt(object, `/metadata/${member}`));
+  if (typeof name !== 'string' || name === '') return undefined;
+  return fullNameOf({ metadata: { name, ...(typeof namespace === 'string' && namespace !== '' && { namespace }) } });
 }
 
 /** The whole object with its version. */
 export function replace(model: ModelDetails, object: unknown, place = ''): Promise<StoredObject> {
-  const name = String(valueAt(object, '/metadata/name'));
-  return client.request<StoredObject>('PUT', `${objectPath(model, name)}${place}`, { body: object });
+  return client.request<StoredObject>('PUT', `${objectPathOf(model, namedBy(object)!)}${place}`, { body: object });
 }
 
 /** Only what has changed, and only if the version is still that of the base. */
@@ -50,15 +54,16 @@ export function patch(model: ModelDetails, base: unknown, object: unknown): Prom
         return { op: before === undefined ? 'add' : 'replace', path: pointer, value: after };
       }),
   ];
-  const name = String(valueAt(base, '/metadata/name'));
-  return client.request<StoredObject>('PATCH', objectPath(model, name), {
+  return client.request<StoredObject>('PATCH', objectPathOf(model, namedBy(base)!), {
     body,
     headers: { 'content-type': 'application/json-patch+json' },
   });
 }
 
 export function create(model: ModelDetails, object: unknown): Promise<StoredObject> {
-  return client.request<StoredObject>('POST', pathOf(model), { body: object });
+  const namespace = valueAt(object, '/metadata/namespace');
+  const path = pathOf(model, typeof namespace === 'string' && namespace !== '' ? namespace : undefined);
+  return client.request<StoredObject>('POST', path, { body: object });
 }
 
 /** True when a stored object has what was to be written, but for what the service decides. */
@@ -79,6 +84,7 @@ export function copyOf(object: StoredObject): unknown {
   return {
     ...rest,
     metadata: {
+      ...(object.metadata.namespace !== undefined && { namespace: object.metadata.namespace }),
       ...(own.length > 0 && { labels: Object.fromEntries(own) }),
       ...(annotations && { annotations }),
     },
@@ -92,15 +98,15 @@ export async function answeredProblems(
   object: unknown,
 ): Promise<FieldProblem[]> {
   const { errors = [], index, value, detail, code } = problem;
-  const linkTo = (name: string) => ({ other: `/objects/${typeOf(model)}/${encodeURIComponent(name)}` });
+  const linkTo = (name: string) => ({ other: objectLink(typeOf(model), name) });
   if (code === 'UniqueViolation' && typeof index === 'string') {
     const pointer = `/${index.replaceAll('.', '/')}`;
     const other = await holderOf(model, index, value);
     return [{ pointer, field: index, message: detail, isCertain: true, ...(other !== undefined && linkTo(other)) }];
   }
   if (code === 'AlreadyExists') {
-    const name = valueAt(object, '/metadata/name');
-    const other = typeof name === 'string' && linkTo(name);
+    const name = namedBy(object);
+    const other = name !== undefined && linkTo(name);
     return [{ pointer: '/metadata/name', field: 'metadata.name', message: detail, isCertain: true, ...other }];
   }
   return errors.map(({ pointer, field, message }) => ({ pointer, field, message, isCertain: true }));
@@ -110,7 +116,7 @@ export async function answeredProblems(
 async function holderOf(model: ModelDetails, index: string, value: unknown): Promise<string | undefined> {
   const query = { size: '1', fieldSelector: termOf(index, '=', [String(value)]) };
   const page = await client.request<ListResult<StoredObject>>('GET', pathOf(model), { query }).catch(() => undefined);
-  return page?.items[0]?.metadata.name;
+  return page?.items[0] && fullNameOf(page.items[0]);
 }
 
 /** The service's own model of secrets: its values are hidden until they are asked for. */
