@@ -1,6 +1,11 @@
 /** The keys of one field by *item*: a slot, or in a multi-value field one occurrence of a value. An item without a key sorts first. */
 import type { KeyCodec } from '../model/key.ts';
 import { grown, none } from './arrays.ts';
+import type { Pieces } from './snapshot/piece.ts';
+import { numberPieces, textPieces } from './snapshot/piece.ts';
+import type { Sections } from './snapshot/texts.ts';
+import { getTexts, sectionOf } from './snapshot/texts.ts';
+import type { Steps } from './sort.ts';
 
 export interface Keys {
   /** Undefined: no key. */
@@ -24,6 +29,10 @@ export interface Keys {
 
 export interface Column extends Keys {
   set(item: number, key: unknown): void;
+  /** Copies the keys of the items below a number. */
+  pieces(of: string, count: number, portion: number): Pieces;
+  /** Fills an empty column. */
+  restore(of: string, sections: Sections): Steps;
 }
 
 /** A key: neither NaN nor behind the end. */
@@ -69,6 +78,15 @@ export class NumberColumn implements Column {
     return new NumberColumn();
   }
 
+  pieces(of: string, count: number, portion: number): Pieces {
+    return numberPieces(of, count, portion, () => this.values, Number.NaN);
+  }
+
+  *restore(of: string, sections: Sections): Steps {
+    this.values = sectionOf(sections, of);
+    yield;
+  }
+
   numberOf(key: unknown): number {
     return key === undefined ? Number.NaN : Number(key);
   }
@@ -98,16 +116,19 @@ export class BooleanColumn extends NumberColumn {
   }
 }
 
-/** Keys of every other type. */
+type ValueCodec = Pick<KeyCodec, 'type' | 'compare' | 'parse' | 'format'>;
+
+/** Keys of every other type; texts are in the order of `compareText`. */
 export class ValueColumn implements Column {
   readonly values: unknown[];
   readonly isText: boolean;
+  readonly #codec: ValueCodec;
   readonly #compare: KeyCodec['compare'];
 
-  /** @param isText true: keys are texts, in the order of `compareText` */
-  constructor(compare: KeyCodec['compare'], isText = false, values: unknown[] = []) {
-    this.#compare = compare;
-    this.isText = isText;
+  constructor(codec: ValueCodec, values: unknown[] = []) {
+    this.#codec = codec;
+    this.#compare = codec.compare;
+    this.isText = codec.type === 'string';
     this.values = values;
   }
 
@@ -141,7 +162,37 @@ export class ValueColumn implements Column {
   }
 
   emptyLike(): Column {
-    return new ValueColumn(this.#compare, this.isText);
+    return new ValueColumn(this.#codec);
+  }
+
+  pieces(of: string, count: number, portion: number): Pieces {
+    const { values } = this;
+    const { type, format } = this.#codec;
+    return textPieces(of, count, portion, (item) => {
+      const key = values[item];
+      return key === undefined || type === 'string' ? (key as string | undefined) : format(key);
+    });
+  }
+
+  *restore(of: string, sections: Sections): Steps {
+    const { values } = this;
+    const codes = sections.get(`${of.replace(/keys$/, '')}codes`);
+    if (!codes) return yield* getTexts(sections, of, (text) => values.push(text));
+    const keys: unknown[] = [undefined];
+    yield* getTexts(sections, of, (text) => keys.push(this.#keyOf(text!)));
+    for (let item = 0; item < codes.length; item++) {
+      values.push(keys[codes[item]!]);
+      if (item % 65_536 === 0) yield;
+    }
+  }
+
+  /** The key that was kept as this text. Throws when the type of the keys does not give it back. */
+  #keyOf(text: string): unknown {
+    const { type, parse, format } = this.#codec;
+    if (type === 'string') return text;
+    const key = parse(text);
+    if (format(key) !== text) throw new Error(`the key ${JSON.stringify(text)} is not what its type makes of it`);
+    return key;
   }
 
   numberOf(key: unknown, skipped: number): number {

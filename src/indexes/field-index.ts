@@ -11,6 +11,11 @@ import type { Field } from './field.ts';
 import { Order } from './order.ts';
 import type { Scratch } from './scratch.ts';
 import { SlotSet } from './slot-set.ts';
+import type { FieldShape } from './snapshot/arrange.ts';
+import type { Pieces } from './snapshot/piece.ts';
+import { numberPieces } from './snapshot/piece.ts';
+import type { Sections } from './snapshot/texts.ts';
+import { sectionOf } from './snapshot/texts.ts';
 import type { Steps } from './sort.ts';
 import { sortByComparison, sortByNumber, sortByText } from './sort.ts';
 
@@ -55,6 +60,9 @@ export abstract class FieldIndex {
   /** True when one of the object's keys is accepted. */
   abstract some(slot: number, accepts: (key: unknown) => boolean): boolean;
 
+  /** True when the object has these keys and no others. */
+  abstract hasExactly(slot: number, keys: readonly unknown[]): boolean;
+
   /** All slots as a sort by this field sees them: by the smallest key, for a descending sort by the largest. */
   abstract sortOrder(descending: boolean): Order;
 
@@ -66,6 +74,31 @@ export abstract class FieldIndex {
 
   /** Bulk: makes the order of everything appended. */
   abstract finish(): Steps;
+
+  /** Copies what `restore` begins with, but the keys of the names, which are the names. @param limit slots are below it */
+  abstract pieces(of: string, limit: number, portion: number): Pieces;
+
+  /** Bulk: begins with what was arranged of a copy. The names are there. */
+  abstract restore(of: string, sections: Sections): Steps;
+
+  get shape(): FieldShape {
+    const { multi, unique, codec } = this.field;
+    const keys = this.column instanceof NumberColumn ? 'numbers' : codec.type === 'string' ? 'texts' : 'formatted';
+    return { multi, unique, keys };
+  }
+
+  protected *restoreOrder(of: string, sections: Sections): Steps {
+    const sorted = sectionOf<Uint32Array<ArrayBuffer>>(sections, `${of}order`);
+    this.order.fill(sorted, sorted.length, sectionOf<Uint16Array<ArrayBuffer>>(sections, `${of}leaves`));
+    yield;
+    const without = sectionOf<Uint32Array<ArrayBuffer>>(sections, `${of}without`);
+    this.withoutKey.take(SlotSet.copyOf(without));
+    if (!this.field.unique) return;
+    for (const item of sectionOf(sections, `${of}conflicts`)) {
+      const key = this.column.get(item);
+      this.#conflicts.set(this.#identity(key), key);
+    }
+  }
 
   /** Ranks in `order` of the first item in the range of keys and of the first behind it. */
   rankRange(
@@ -137,6 +170,16 @@ export abstract class FieldIndex {
       names.push(this.dependencies.names[this.slotOfItem ? this.slotOfItem[item]! : item]!);
     }
     return names.sort(compareNames);
+  }
+
+  /** Every key of every object, by slot or by item; what changes meanwhile may come with its old or its new keys. */
+  *keys(): Generator<{ readonly slot: number; readonly key: unknown }, void, void> {
+    const { column } = this;
+    const limit = this.slotOfItem?.length ?? this.dependencies.names.length;
+    for (let item = 0; item < limit; item++) {
+      const key = column.get(item);
+      if (key !== undefined) yield { slot: this.slotOfItem ? this.slotOfItem[item]! : item, key };
+    }
   }
 
   /** A key in the form in which equal ones are the same for a `Map`. */
@@ -229,11 +272,9 @@ function columnOf(field: Field, values?: unknown[]): Column {
     case 'boolean':
       return new BooleanColumn();
     default:
-      return new ValueColumn(
-        values ? (compareNames as KeyCodec['compare']) : field.codec.compare,
-        field.codec.type === 'string',
-        values,
-      );
+      return values
+        ? new ValueColumn({ ...field.codec, compare: compareNames as KeyCodec['compare'] }, values)
+        : new ValueColumn(field.codec);
   }
 }
 
@@ -241,12 +282,15 @@ export class SingleIndex extends FieldIndex {
   readonly order: Order;
   /** True: `order` has the slots without a key, too. */
   #hasAllSlots = false;
+  /** The keys are those that somebody else keeps. */
+  readonly #hasForeignKeys: boolean;
 
   /** @param values the names by slot, which somebody else keeps, for the index of the names */
   constructor(field: Field, dependencies: IndexDependencies, values?: unknown[]) {
     const column = columnOf(field, values);
     super(field, column, dependencies);
     this.order = new Order(column);
+    this.#hasForeignKeys = values !== undefined;
   }
 
   get firstWithKey(): number {
@@ -286,6 +330,10 @@ export class SingleIndex extends FieldIndex {
     return this.column.has(slot) && accepts(this.column.get(slot));
   }
 
+  hasExactly(slot: number, keys: readonly unknown[]): boolean {
+    return this.column.compareTo(slot, keys[0]) === 0;
+  }
+
   sortOrder(): Order {
     if (!this.#hasAllSlots && this.withoutKey.count > 0) {
       const { order } = this;
@@ -320,6 +368,16 @@ export class SingleIndex extends FieldIndex {
     }
     yield* this.sortItems(items, count);
     this.order.fill(items, count);
+  }
+
+  *pieces(of: string, limit: number, portion: number): Pieces {
+    if (!this.#hasForeignKeys) yield* this.column.pieces(`${of}keys`, limit, portion);
+    yield* this.order.pieces(`${of}order`, portion, this.firstWithKey);
+  }
+
+  *restore(of: string, sections: Sections): Steps {
+    if (!this.#hasForeignKeys) yield* this.column.restore(`${of}keys`, sections);
+    yield* this.restoreOrder(of, sections);
   }
 }
 
@@ -409,6 +467,13 @@ export class MultiIndex extends FieldIndex {
     return false;
   }
 
+  hasExactly(slot: number, keys: readonly unknown[]): boolean {
+    const { compare } = this.field.codec;
+    const held = this.#keysOf(slot);
+    const sorted = keys.toSorted(compare);
+    return held.length === sorted.length && held.every((key, i) => compare(key, sorted[i]) === 0);
+  }
+
   sortOrder(descending: boolean): Order {
     if (descending) this.#descending ??= this.#sortedBy(this.#largest);
     else this.#ascending ??= this.#sortedBy(this.#smallest);
@@ -474,5 +539,27 @@ export class MultiIndex extends FieldIndex {
     }
     yield* this.sortItems(items, items.length);
     this.order.fill(items, items.length);
+  }
+
+  *pieces(of: string, limit: number, portion: number): Pieces {
+    const used = this.#used;
+    yield* this.column.pieces(`${of}keys`, used, portion);
+    yield* numberPieces(`${of}first`, limit, portion, () => this.#smallest.itemOfSlot, none);
+    yield* numberPieces(`${of}next`, used, portion, () => this.#nextItem);
+    yield* this.order.pieces(`${of}order`, portion, 0);
+  }
+
+  *restore(of: string, sections: Sections): Steps {
+    yield* this.column.restore(`${of}keys`, sections);
+    this.slotOfItem = sectionOf(sections, `${of}owners`);
+    this.#nextItem = sectionOf(sections, `${of}next`);
+    this.#smallest.itemOfSlot = sectionOf(sections, `${of}first`);
+    this.#largest.itemOfSlot = sectionOf(sections, `${of}last`);
+    this.#used = this.#nextItem.length;
+    for (let item = this.#used - 1; item >= 0; item--) {
+      if (!this.column.has(item)) this.#free.push(item);
+      if (item % 65_536 === 0) yield;
+    }
+    yield* this.restoreOrder(of, sections);
   }
 }

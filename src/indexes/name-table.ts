@@ -3,6 +3,9 @@
  * and there is no limit at 2^24 entries as a `Map` has.
  */
 import { grown, none } from './arrays.ts';
+import type { Numbers } from './snapshot/piece.ts';
+import type { Sections } from './snapshot/texts.ts';
+import { sectionOf } from './snapshot/texts.ts';
 import type { Steps } from './sort.ts';
 
 const tables = 256;
@@ -42,15 +45,16 @@ export class NameTable {
     this.#place(this.#places[table]!, slot);
   }
 
-  /** Bulk: adds all names to an empty table. */
+  /** Bulk: adds all names to an empty table; an empty one is none. */
   *addAll(): Steps {
     const { names } = this;
     this.#hashes = new Uint32Array(names.length);
     for (let slot = 0; slot < names.length; slot++) {
+      if (slot % 8192 === 0) yield;
+      if (names[slot] === '') continue;
       const hash = hashOf(names[slot]!);
       this.#hashes[slot] = hash;
       this.#used[hash & (tables - 1)]!++;
-      if (slot % 8192 === 0) yield;
     }
     for (let table = 0; table < tables; table++) {
       let size = leastSize;
@@ -58,9 +62,37 @@ export class NameTable {
       this.#places[table] = new Uint32Array(size);
     }
     for (let slot = 0; slot < names.length; slot++) {
-      this.#place(this.#places[this.#hashes[slot]! & (tables - 1)]!, slot);
+      if (names[slot] !== '') this.#place(this.#places[this.#hashes[slot]! & (tables - 1)]!, slot);
       if (slot % 8192 === 0) yield;
     }
+  }
+
+  /** What `restore` begins with. */
+  sections(): [name: string, values: Numbers][] {
+    const places = new Uint32Array(this.#places.reduce((sum, { length }) => sum + length, 0));
+    let at = 0;
+    for (const table of this.#places) {
+      places.set(table, at);
+      at += table.length;
+    }
+    return [
+      ['table.places', places],
+      ['table.sizes', Uint32Array.from(this.#places, ({ length }) => length)],
+      ['table.used', this.#used.slice()],
+      ['table.hashes', this.#hashes],
+    ];
+  }
+
+  /** Instead of `addAll`, when the names are there. */
+  restore(sections: Sections): void {
+    const places = sectionOf<Uint32Array<ArrayBuffer>>(sections, 'table.places');
+    let at = 0;
+    for (const [table, size] of sectionOf(sections, 'table.sizes').entries()) {
+      this.#places[table] = places.slice(at, at + size);
+      at += size;
+    }
+    this.#used.set(sectionOf(sections, 'table.used'));
+    this.#hashes = sectionOf<Uint32Array<ArrayBuffer>>(sections, 'table.hashes');
   }
 
   /** Removes `names[slot]`, which is there. */

@@ -7,10 +7,11 @@ import { compareText } from '../model/key.ts';
 import { grown, none } from './arrays.ts';
 import type { Column, Keys } from './column.ts';
 import { commonPrefix, lowerBound, ShortKeys, upperBound } from './short-keys.ts';
+import type { Pieces } from './snapshot/piece.ts';
 
 export const leafSize = 512;
 /** Items in a leaf after a bulk fill: room for later insertions. */
-const bulkFill = 448;
+export const bulkFill = 448;
 /** Two neighbours with together at most this many items become one. */
 const mergeLimit = 320;
 /** Fill at which a shrinking leaf looks for a neighbour to join. */
@@ -420,15 +421,37 @@ export class Order {
     this.#validPlaces = this.leaves;
   }
 
-  /** Fills the list with items that are in order already, instead of what it held. */
-  fill(sorted: Uint32Array, count: number): void {
+  /**
+   * Copies the items from a rank on, also when items come and go between two pieces: one that stays is met exactly once.
+   */
+  *pieces(of: string, portion: number, from: number): Pieces {
+    if (from === this.size) yield { of, values: new Uint32Array(0) };
+    for (let rank = from; rank < this.size; ) {
+      const values = new Uint32Array(Math.min(portion, this.size - rank));
+      let at = 0;
+      this.spans(rank, rank + values.length, (items, begin, end) => {
+        values.set(items.subarray(begin, end), at);
+        at += end - begin;
+      });
+      const last = values[at - 1]!;
+      const key = this.keys.get(last);
+      yield { of, values };
+      rank = this.rankAfter(key, last);
+    }
+  }
+
+  /**
+   * Fills the list with items that are in order already, instead of what it held.
+   * @param leafOf the leaf of each item, when it is known
+   */
+  fill(sorted: Uint32Array, count: number, leafOf?: Uint16Array<ArrayBuffer> | Uint32Array<ArrayBuffer>): void {
     const leaves = Math.ceil(count / bulkFill);
     this.items = new Uint32Array(Math.max(1, leaves) * leafSize);
     this.counts = new Uint16Array(Math.max(1, leaves));
     this.directory = new Uint32Array(Math.max(1, leaves));
     this.#starts = new Uint32Array(Math.max(1, leaves));
     this.#places = new Uint32Array(Math.max(1, leaves));
-    this.#leafOf = leaves > 0x10000 ? new Uint32Array(count) : new Uint16Array(count);
+    this.#leafOf = leafOf ?? (leaves > 0x10000 ? new Uint32Array(count) : new Uint16Array(count));
     this.size = count;
     this.leaves = leaves;
     this.#used = leaves;
@@ -445,7 +468,7 @@ export class Order {
       this.items.set(sorted.subarray(from, to), leaf * leafSize);
       this.counts[leaf] = to - from;
       this.directory[leaf] = leaf;
-      for (let i = from; i < to; i++) {
+      for (let i = from; i < to && !leafOf; i++) {
         const item = sorted[i]!;
         if (item >= this.#leafOf.length) this.#leafOf = grown(this.#leafOf, item + 1);
         this.#leafOf[item] = leaf;

@@ -30,6 +30,13 @@ export class SlotSet {
     return set;
   }
 
+  /** Takes over the slots, which are ascending. */
+  static ofSlots(slots: Uint32Array<ArrayBuffer>): SlotSet {
+    const set = new SlotSet(slots, slots.length);
+    if (set.count > leastForBitmap && set.count * 64 > slots[set.count - 1]!) set.#toBitmap();
+    return set;
+  }
+
   /** A set of its own with what is marked in the bitmap, in the form that suits it. */
   static copyOf(bits: Uint32Array, count = countBits(bits, bits.length)): SlotSet {
     if (count > leastForBitmap && count * 2 > bits.length) return SlotSet.ofWords(bits.slice(), count);
@@ -47,6 +54,13 @@ export class SlotSet {
     if (words) return slot >>> 5 < words.length && ((words[slot >>> 5]! >>> (slot & 31)) & 1) === 1;
     const at = this.#search(slot);
     return at < this.count && this.slots[at] === slot;
+  }
+
+  /** Becomes the other set, which nobody uses any more. */
+  take(other: SlotSet): void {
+    this.count = other.count;
+    this.words = other.words;
+    this.slots = other.slots;
   }
 
   /** False when it was there already. */

@@ -121,7 +121,7 @@ test('an order behaves like a sorted array through splits, merges and bulk fills
 });
 
 function checkOrder(isText: boolean, keys: number, keyFor: (n: number) => unknown): void {
-  const column = isText ? new ValueColumn(codecOf(String).compare, true) : new NumberColumn();
+  const column = isText ? new ValueColumn(codecOf(String)) : new NumberColumn();
   const order = new Order(column);
   let live: number[] = [];
   let state = keys;
@@ -225,7 +225,7 @@ test('a key of an own type is found in its column by comparison', () => {
     parse: (text) => text,
     format: (key) => String(key.length),
   });
-  const column = new ValueColumn(codec.compare);
+  const column = new ValueColumn(codec);
   column.set(3, 'abc');
   assert.equal(column.compareTo(3, 'xyz'), 0);
   assert(column.compareTo(0, 'x') < 0);

@@ -1,18 +1,23 @@
 /**
  * The engine against an oracle written independently: plain SQL over JSON in SQLite. Random models, objects and queries; inserts,
- * updates and deletes in between; each model's index is built anew at the end and must equal the live one.
+ * updates and deletes in between; each model's index is built anew at the end and must equal the live one, and so must one that
+ * begins with a snapshot that was copied in pieces while objects changed, through the form of the file, with the changes since.
  * As a script: `node --import tsx test/query/differential.ts --queries 2000000 --seed 7`
  */
 import assert from 'node:assert/strict';
 import { DatabaseSync } from 'node:sqlite';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
+import type { IndexRow } from '../../src/indexes/model-index.ts';
 import { ModelIndex } from '../../src/indexes/model-index.ts';
+import { arrange } from '../../src/indexes/snapshot/arrange.ts';
+import type { Piece } from '../../src/indexes/snapshot/piece.ts';
 import type { IndexEntry } from '../../src/model/index-entry.ts';
 import { bind } from '../../src/query/bind.ts';
 import type { QueryResult } from '../../src/query/execute.ts';
 import { execute, runIds } from '../../src/query/execute.ts';
 import { matches } from '../../src/query/match.ts';
+import { decode, encode } from '../../src/snapshots/format.ts';
 import { compareEntries } from './order.ts';
 import type { RandomQuery } from './random.ts';
 import { Random, RandomModel } from './random.ts';
@@ -25,6 +30,8 @@ export interface DifferentialResult {
   readonly models: number;
   /** Queries that were answered in slices while objects changed. */
   readonly sliced: number;
+  /** Indexes that began with a snapshot. */
+  readonly restored: number;
 }
 
 /** Runs at least so many queries. Throws at the first difference, with the seed and the query. */
@@ -33,7 +40,7 @@ export async function compareWithSql(options: {
   seed: number;
   onProgress?(queries: number): void;
 }): Promise<DifferentialResult> {
-  const result = { queries: 0, pages: 0, changes: 0, models: 0, sliced: 0 };
+  const result = { queries: 0, pages: 0, changes: 0, models: 0, sliced: 0, restored: 0 };
   for (let round = 0; result.queries < options.queries; round++) {
     const seed = options.seed + round;
     await new Round(seed, result).run();
@@ -47,12 +54,14 @@ class Round {
   readonly #seed: number;
   readonly #random: Random;
   readonly #model: RandomModel;
-  readonly #index: ModelIndex;
   readonly #entries = new Map<string, { entry: IndexEntry; id: number; revision: number }>();
+  /** Every change since the bulk build. */
+  readonly #log: { name: string; put?: { entry: IndexEntry; id: number; revision: number } }[] = [];
   readonly #database = new DatabaseSync(':memory:');
   readonly #statements;
   readonly #result: { -readonly [K in keyof DifferentialResult]: number };
   readonly #size: number;
+  #index: ModelIndex;
   #revision = 0;
 
   constructor(seed: number, result: { -readonly [K in keyof DifferentialResult]: number }) {
@@ -84,6 +93,7 @@ class Round {
         this.#result.queries++;
         if (random.chance(0.05)) await this.#checkInSlices(query);
         else this.#check(query);
+        if (random.chance(0.05)) await this.#goOnFromSnapshot();
       }
       await this.#checkRebuilt();
     } finally {
@@ -92,12 +102,12 @@ class Round {
   }
 
   async #bulk(): Promise<void> {
-    const rows = new Map<string, { entry: IndexEntry; id: number; revision: number }>();
+    const rows = new Map<string, IndexRow>();
     while (rows.size < this.#size) {
       const { entry, json } = this.#model.object(this.#model.name());
       this.#statements.put.run(entry.name, json);
       const id = ++this.#revision;
-      rows.set(entry.name, { entry, id, revision: id });
+      rows.set(entry.name, { entry, id, revision: id, length: id % 1_000 });
     }
     for (const row of rows.values()) this.#entries.set(row.entry.name, row);
     await this.#index.build(batches([...rows.values()]), { onProgress: () => {} });
@@ -110,13 +120,15 @@ class Round {
     this.#result.changes++;
     if (known && this.#random.chance(0.4)) {
       this.#index.remove(name);
+      this.#log.push({ name });
       this.#statements.remove.run(name);
       this.#entries.delete(name);
       return;
     }
     const { entry, json } = this.#model.object(name);
     const id = known?.id ?? revision;
-    this.#index.put(entry, id, revision);
+    this.#index.put(entry, id, revision, revision % 1_000);
+    this.#log.push({ name, put: { entry, id, revision } });
     this.#statements.put.run(name, json);
     this.#entries.set(name, { entry, id, revision });
   }
@@ -205,26 +217,64 @@ class Round {
     this.#compare(query, await finished, expected!, 1, 20);
   }
 
-  async #checkRebuilt(): Promise<void> {
-    const rebuilt = new ModelIndex(this.#model.definitions);
-    await rebuilt.build(batches([...this.#entries.values()]), {
-      onProgress: () => {},
-      slice: this.#random.pick([0, 8]),
-    });
-    assert.equal(rebuilt.size, this.#index.size);
+  /** From here on, the index is one that began with a snapshot: every later query, change and snapshot is of it. */
+  async #goOnFromSnapshot(): Promise<void> {
+    const random = this.#random;
+    const index = this.#index;
+    const since = this.#log.length;
+    const observed = index.observe();
+    const pieces: Piece[] = [];
+    const change = random.pick([0, 0.05, 0.5]);
+    for (const piece of index.pieces(random.pick([1, 3, 17, 500]))) {
+      pieces.push(piece);
+      while (random.chance(change)) this.#change();
+    }
+    observed.stop();
+    const shapes = index.fields.map(({ shape }) => shape);
+    const { limit, size, sections } = arrange(pieces, shapes, observed.touched);
+    for (let changes = random.pick([0, 1, 10]); changes > 0; changes--) this.#change();
+    const file = encode({ limit, size }, sections);
+    const read = decode(Buffer.concat(file));
+    const restored = new ModelIndex(this.#model.definitions);
+    await restored.restore(read.sections, random.pick([0, 8]));
+    assert.equal(restored.size, size);
+    for (const { name, put } of this.#log.slice(since)) {
+      if (put) restored.put(put.entry, put.id, put.revision, put.revision % 1_000);
+      else restored.remove(name);
+    }
+    await this.#compareIndexes(restored, index, 'restored');
+    this.#index = restored;
+    this.#result.restored++;
+  }
+
+  /** Content and answers, not the slots. */
+  async #compareIndexes(anew: ModelIndex, live: ModelIndex, what: string): Promise<void> {
+    assert.equal(anew.size, live.size);
     for (let i = 0; i < 10; i++) {
       const query = { ...this.#model.query(), offset: 0, limit: this.#size + 100 };
       const limits = { now: () => 0, timeLimit: 1000 };
-      const [anew, live] = await Promise.all(
-        [rebuilt, this.#index].map(async (index) => answerOf(await execute(index, query, limits))),
+      const [a, b] = await Promise.all(
+        [anew, live].map(async (index) => answerOf(await execute(index, query, limits))),
       );
-      assert(anew === live, `rebuilt: ${this.#about(query)}`);
+      assert(a === b, `${what}: ${this.#about(query)}`);
     }
     for (const [name, { id, revision }] of this.#entries) {
-      const found = rebuilt.find(name);
+      const found = anew.find(name)!;
       assert.deepEqual([found?.id, found?.revision], [id, revision]);
+      assert.equal(anew.lengths[found.slot], revision % 1_000, `${what}: bytes of ${name}`);
     }
-    assert.deepEqual(rebuilt.deletingNames().toSorted(), this.#index.deletingNames().toSorted());
+    assert.deepEqual(anew.deletingNames().toSorted(), live.deletingNames().toSorted());
+    assert.deepEqual(duplicatesOf(anew), duplicatesOf(live), `${what}: seed ${this.#seed}`);
+  }
+
+  async #checkRebuilt(): Promise<void> {
+    const rebuilt = new ModelIndex(this.#model.definitions);
+    const rows = [...this.#entries.values()].map((row) => ({ ...row, length: row.revision % 1_000 }));
+    await rebuilt.build(batches(rows), {
+      onProgress: () => {},
+      slice: this.#random.pick([0, 8]),
+    });
+    await this.#compareIndexes(rebuilt, this.#index, 'rebuilt');
   }
 
   #about(query: RandomQuery, page?: number, size?: number): string {
@@ -261,4 +311,12 @@ if (import.meta.main) {
 /** What two indexes of the same objects have in common: not the slots. */
 function answerOf({ total, refs }: QueryResult): string {
   return JSON.stringify([total, refs.map(({ name, id, revision }) => [name, id, revision])]);
+}
+
+/** Of an index, which objects share which unique values. */
+function duplicatesOf(index: ModelIndex): string[] {
+  const conflicts = index.fields.flatMap((one) =>
+    one.conflicts().map(({ key, names }) => [one.field.name, one.field.codec.format(key), names]),
+  );
+  return conflicts.map((one) => JSON.stringify(one)).toSorted();
 }

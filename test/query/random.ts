@@ -112,7 +112,7 @@ const kinds: Record<string, Kind> = {
     type: {
       compare: (a: string, b: string) => Number(a.slice(1)) - Number(b.slice(1)),
       parse: (text: string) => (/^v\d+$/.test(text) ? text : fail(text)),
-      format: (key: string) => String(Number(key.slice(1))),
+      format: (key: string) => `v${Number(key.slice(1))}`,
     },
     values: (random) => {
       const number = random.below(15);
@@ -186,7 +186,7 @@ export class RandomModel {
       name,
       codec,
       multi,
-      unique: false,
+      unique: random.chance(0.3),
       nullable: true,
       order: random.chance(0.5) ? 'ASC' : 'DESC',
       indexFunc: () => undefined,
