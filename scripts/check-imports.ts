@@ -18,7 +18,8 @@ export const TABLE: Readonly<Record<string, readonly string[]>> = {
   store: ['runtime'],
   indexes: ['model', 'runtime'],
   query: ['indexes', 'model', 'runtime'],
-  resource: ['schema', 'apply', 'model', 'indexes', 'query', 'store', 'runtime'],
+  snapshots: ['indexes', 'store/sqlite-file.ts'],
+  resource: ['schema', 'apply', 'model', 'indexes', 'query', 'store', 'snapshots', 'runtime'],
   controller: ['resource', 'query', 'model', 'store', 'runtime'],
   auth: ['schema', 'model', 'resource', 'runtime'],
   'http/server': ['resource', 'type:model', 'runtime'],
@@ -56,7 +57,17 @@ export const TABLE: Readonly<Record<string, readonly string[]>> = {
   ],
   'service.ts': ['*'],
   'index.ts': ['*'],
-  cli: ['client', 'mcp', 'service.ts', 'options.ts', 'runtime', 'model', 'auth/kinds.ts', 'plugin/kind.ts'],
+  cli: [
+    'client',
+    'mcp',
+    'service.ts',
+    'options.ts',
+    'runtime',
+    'model',
+    'snapshots',
+    'auth/kinds.ts',
+    'plugin/kind.ts',
+  ],
   testing: ['*'],
 };
 

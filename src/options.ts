@@ -88,6 +88,21 @@ export interface ServiceOptions {
     /** Milliseconds that a change is kept at least. Default 1 h. */
     maxAge?: number;
   };
+  /** Copies of the indexes on the disk, from which the next start goes on; deleting them costs one slow start. */
+  indexSnapshots?: {
+    /** Default true. */
+    enabled?: boolean;
+    /** The folder; below it each database has one of its own. Default: `<file>.index` beside a SQLite file; with a database server none, and no snapshots. */
+    dir?: string;
+    /** Says when index functions that are given in code, and not as packages, are others: without it, their models have no snapshots. */
+    codeVersion?: string;
+    /** Milliseconds between two snapshots of a model, at least. Default 60 s. */
+    interval?: number;
+    /** Models with fewer objects have none. Default 1,000. */
+    minObjects?: number;
+    /** Changes since the last snapshot that call for another, where they are more than a hundredth of the objects. Default 5,000. */
+    minChanges?: number;
+  };
   write?: {
     /** Milliseconds until a write is answered even when the database does not. Default 10 s. */
     timeout?: number;
@@ -207,6 +222,15 @@ function withDefaults(options: ServiceOptions) {
       ...options.kube,
     },
     changeLog: { maxCount: 100_000, maxAge: 3_600 * second, ...options.changeLog },
+    indexSnapshots: {
+      enabled: true,
+      dir: undefined as string | undefined,
+      codeVersion: undefined as string | undefined,
+      interval: 60 * second,
+      minObjects: 1_000,
+      minChanges: 5_000,
+      ...options.indexSnapshots,
+    },
     write: { timeout: 10 * second, ...options.write },
     cache: { maxBytes: Math.max(40 * mebibyte, Math.floor(usableMemory() / 256)), ...options.cache },
     patch: { maxOperations: 1_000, maxGrowth: mebibyte, ...options.patch },
@@ -302,6 +326,7 @@ const otherNames: Readonly<Record<string, string>> = {
   dev: 'it is "pluginHost: { dev: true }"',
   log: 'the level is that of the "logger"',
   workers: 'the command line alone starts several processes',
+  cacheDir: 'the folder of the index snapshots is "indexSnapshots: { dir }"',
 };
 
 /** With members that are no options of ours, or that are checked elsewhere. */

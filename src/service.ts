@@ -40,10 +40,15 @@ import type { CheckProgress, CheckReport } from './resource/check.ts';
 import { checkStore } from './resource/check.ts';
 import { createLocalClient } from './resource/client.ts';
 import type { ExtensionClient } from './resource/extension-client.ts';
+import { IndexSnapshots } from './resource/index-snapshots.ts';
 import type { BuildProgress } from './resource/memory.ts';
 import { ResourceRegistry } from './resource/registry.ts';
 import { startRetention } from './resource/retention.ts';
-import { openStore, sqliteFile } from './store/open.ts';
+import { systemTimers } from './runtime/timers.ts';
+import { SnapshotFolder } from './snapshots/folder.ts';
+import { snapshotPath } from './snapshots/place.ts';
+import { openStore } from './store/open.ts';
+import { sqliteFile } from './store/sqlite-file.ts';
 import type { Store } from './store/store.ts';
 import { Webhooks, webhookHooksByModel } from './webhook/webhooks.ts';
 
@@ -207,6 +212,7 @@ class RunningService implements Service {
   readonly #samples: Samples;
   readonly #app: App;
   readonly #stopRetention: () => void;
+  readonly #snapshots: IndexSnapshots | undefined;
   #status: Readiness['status'] = 'starting';
   /** Where it listens, once it does. */
   #url = '';
@@ -254,6 +260,11 @@ class RunningService implements Service {
       logger,
       onWaiting: (plugin, kind, replicas) => this.#plugins.waits(plugin, kind, replicas),
     });
+    const folder = snapshotFolder(options);
+    const codeOf = (scheme: Scheme) => this.#codeOf(scheme);
+    const snapshots =
+      folder &&
+      new IndexSnapshots({ folder, store, codeOf, options: options.indexSnapshots, now: systemTimers.now, logger });
     const resources = new ResourceRegistry({
       store,
       registry,
@@ -275,6 +286,7 @@ class RunningService implements Service {
         this.#metrics.observeCommit(milliseconds / 1_000, writes);
         this.#samples.committed(milliseconds, writes);
       },
+      snapshots,
       hooks: new Map([
         ...auth.hooks,
         [`ModelState.plugin.${reservedDomain}`, modelStateHooks],
@@ -286,6 +298,7 @@ class RunningService implements Service {
       () => ({ revision: resources.feed.applied, watches: resources.watches.size, cacheBytes: resources.cacheBytes }),
       now,
     );
+    this.#snapshots = snapshots;
     const clientOf = (caller: Caller, fence?: () => Fence | undefined) =>
       createLocalClient({ resources, registry, authorizer, caller, fence });
     const client = createLocalClient({ resources, registry, authorizer, caller: system, unchecked: true });
@@ -479,6 +492,7 @@ class RunningService implements Service {
     await this.#auth.tried();
     if (this.#stopping) throw new Error('the service was stopped during its start');
     this.#status = 'ready';
+    this.#snapshots?.start(this.#resources.feed, () => this.#resources.all());
     if (listenWhenReady) await listen();
     return { url: this.#url, ...(administratorToken !== undefined && { administratorToken }) };
   }
@@ -494,6 +508,7 @@ class RunningService implements Service {
     this.#auth.drain();
     this.#stopRetention();
     this.#resources.watches.stop();
+    const resources = this.#resources.all();
     await Promise.all([
       this.#app.stop(),
       this.#plugins.stop(this.#options.pluginHost.stopTimeout / 2),
@@ -501,11 +516,20 @@ class RunningService implements Service {
     ]);
     await this.#modelStates.stop();
     await this.#auth.stop();
+    await this.#snapshots?.stop(this.#resources.feed, resources);
     await this.#resources.stop();
     await this.#store.close();
     this.#metrics.close();
     this.#samples.close();
     this.#logger.info('Stopped');
+  }
+
+  /** By what it is known that index functions are those of before. */
+  #codeOf(scheme: Scheme): string | undefined {
+    const { reservedDomain, indexSnapshots } = this.#options;
+    const owner = this.#registry.ownerOf(scheme) ?? '';
+    if (owner !== '') return this.#plugins.codeOf(owner) ?? indexSnapshots.codeVersion;
+    return isReservedGroup(scheme.groupVersionKind.group, reservedDomain) ? '' : indexSnapshots.codeVersion;
   }
 
   readiness(): Readiness {
@@ -554,6 +578,7 @@ class RunningService implements Service {
     metrics.gauge('kindred_index_build_progress', 'From 0 to 1; 1 when the indexes are built', () =>
       resources.state().map(({ group, kind, progress }) => ({ labels: { group, kind }, value: progress })),
     );
+    this.#measureSnapshots();
     metrics.gauge('kindred_model_problems', 'Stored objects that need repair', () =>
       resources.state().map(({ group, kind, problems }) => ({ labels: { group, kind }, value: problems.length })),
     );
@@ -611,4 +636,41 @@ class RunningService implements Service {
       ),
     );
   }
+
+  #measureSnapshots(): void {
+    const snapshots = this.#snapshots;
+    if (!snapshots) return;
+    const perModel = (of: (known: ReturnType<IndexSnapshots['describe']>) => number | undefined) => () =>
+      this.#resources.all().flatMap(({ memory, scheme: { groupVersionKind } }) => {
+        const value = of(snapshots.describe(memory));
+        const { group, kind } = groupVersionKind;
+        return value === undefined ? [] : [{ labels: { group, kind }, value }];
+      });
+    const metrics = this.#metrics;
+    metrics.gauge(
+      'kindred_index_snapshot_bytes',
+      'Size of the last snapshot of the indexes',
+      perModel(({ bytes }) => bytes),
+    );
+    metrics.gauge(
+      'kindred_index_snapshot_age_seconds',
+      'Time since the last snapshot of the indexes was written',
+      perModel(({ age }) => age && age / 1_000),
+    );
+    metrics.gauge(
+      'kindred_index_snapshot_restore_seconds',
+      'How long the start from a snapshot of the indexes took',
+      perModel(({ restoreMs }) => restoreMs && restoreMs / 1_000),
+    );
+    metrics.counter(
+      'kindred_index_snapshot_rejected_total',
+      'Snapshots of the indexes that were not used, by why',
+      () => [...snapshots.rejected].map(([reason, value]) => ({ labels: { reason }, value })),
+    );
+  }
+}
+
+function snapshotFolder({ database, indexSnapshots: { enabled, dir } }: ResolvedOptions): SnapshotFolder | undefined {
+  const path = enabled ? snapshotPath(typeof database === 'string' ? database : undefined, dir) : undefined;
+  return path === undefined ? undefined : SnapshotFolder.open(path);
 }

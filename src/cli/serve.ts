@@ -1,8 +1,11 @@
 import { BlockList, isIP } from 'node:net';
+import { join } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
 import { Command } from 'commander';
 import type { ServiceOptions } from '../options.ts';
 import { resolveOptions } from '../options.ts';
+import { beginReading } from '../snapshots/folder.ts';
+import { snapshotPath } from '../snapshots/place.ts';
 import type { Address } from './address.ts';
 import { listenError, tryAddress } from './address.ts';
 import { logged, showBuilding } from './building.ts';
@@ -29,6 +32,7 @@ interface Flags {
   insecureNoAuth?: boolean;
   dev?: boolean;
   kube: boolean;
+  cacheDir?: string;
   config?: string;
   set?: string[];
 }
@@ -51,6 +55,7 @@ export function serveCommand(io: Io): Command {
     .option('--insecure-no-auth', settings.insecureNoAuth.help)
     .option('--dev', settings.dev.help)
     .option('--no-kube', 'do not serve Kubernetes clients')
+    .option('--cache-dir <dir>', `${settings.cacheDir.help} (default: beside a SQLite file; else in the user's cache)`)
     .option('--config <file>', 'YAML or JSON file of settings, also KINDRED_CONFIG')
     .addOption(repeatable('--set <name=value>', 'any setting below; repeatable'))
     .addHelpText('after', settingsHelp)
@@ -120,13 +125,15 @@ const optionNames: Readonly<Record<string, string>> = {
   plugin: 'plugins',
   pluginsDir: 'pluginFolder',
   insecureNoAuth: 'auth',
+  cacheDir: 'indexSnapshots.dir',
   dev: 'pluginHost.dev',
   'plugins.startTimeout': 'pluginHost.startTimeout',
   'plugins.stopTimeout': 'pluginHost.stopTimeout',
 };
 
 function optionsOf({ values, sources, pluginConfigs }: Resolved): ServiceOptions {
-  const { plugin, pluginsDir, workers, insecureNoAuth, dev, log, plugins, ...rest } = nested(values);
+  const { plugin, pluginsDir, workers, insecureNoAuth, dev, log, plugins, cacheDir, indexSnapshots, ...rest } =
+    nested(values);
   return {
     ...rest,
     ...(plugin !== undefined && { plugins: plugin }),
@@ -136,11 +143,18 @@ function optionsOf({ values, sources, pluginConfigs }: Resolved): ServiceOptions
     ),
     pluginConfig: pluginConfigs,
     pluginHost: { ...(plugins as object | undefined), ...(dev !== undefined && { dev: dev as boolean }) },
+    indexSnapshots: { ...(indexSnapshots as object | undefined), ...(cacheDir !== undefined && { dir: cacheDir }) },
     ...(insecureNoAuth === true && { auth: false }),
   } as ServiceOptions;
 }
 
-async function serveHere(io: Io, address: Address, options: ServiceOptions, level: string): Promise<void> {
+async function serveHere(io: Io, address: Address, given: ServiceOptions, level: string): Promise<void> {
+  const options = { ...given, indexSnapshots: { ...given.indexSnapshots, dir: cacheFolder(given, io) } };
+  // A thread reads the snapshots while the modules are being loaded.
+  const { database } = { ...resolveOptions({}), ...options };
+  const { enabled = true, dir } = options.indexSnapshots;
+  const snapshots = enabled && typeof database === 'string' ? snapshotPath(database, dir) : undefined;
+  if (snapshots !== undefined) beginReading(snapshots);
   // Loaded here, so that the other commands start without the service's libraries.
   const { createService, findPackage } = await loading(() => import('../service.ts'));
   const packages = (options.plugins ?? []) as readonly string[];
@@ -199,6 +213,14 @@ function stopSignal(): Promise<undefined> {
       });
     }
   });
+}
+
+/** Where the snapshots of all databases are; undefined: beside the SQLite file, or nowhere. */
+function cacheFolder({ database, indexSnapshots }: ServiceOptions, { env }: Io): string | undefined {
+  if (indexSnapshots?.dir !== undefined || isSqlite(database)) return indexSnapshots?.dir;
+  const home = env.HOME || env.USERPROFILE;
+  const folder = env.XDG_CACHE_HOME || (home && join(home, '.cache'));
+  return folder ? join(folder, 'kindred') : undefined;
 }
 
 function isSqlite(database: ServiceOptions['database']): boolean {

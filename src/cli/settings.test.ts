@@ -150,7 +150,7 @@ test('command-line: every setting has a variable and can be set by a flag', asyn
   assert.deepEqual(nested(values), { list: { maxSize: 7 } });
 });
 
-const withoutDefault: readonly SettingName[] = ['pluginsDir', 'console.publicUrl', 'tls.cert', 'tls.key'];
+const withoutDefault: readonly SettingName[] = ['pluginsDir', 'cacheDir', 'console.publicUrl', 'tls.cert', 'tls.key'];
 for (const name of Object.keys(settings) as SettingName[]) {
   test(`command-line: the default that --help shows can be given as it is shown - ${name}`, async () => {
     const shown = defaultOf(name);

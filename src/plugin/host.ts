@@ -4,6 +4,7 @@
  */
 
 import { AsyncLocalStorage } from 'node:async_hooks';
+import { hash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import type { ControllerStatus } from '../controller/controller.ts';
 import type { Fence } from '../controller/lease.ts';
@@ -285,6 +286,13 @@ export class PluginHost {
       ...(config !== undefined && { config }),
       log: log.lines.map((line) => ({ ...line, time: new Date(line.time).toISOString() })),
     };
+  }
+
+  /** The same as long as a plugin's code and its configuration are; undefined where the code is in no files. */
+  codeOf(name: string): string | undefined {
+    const folder = this.#plugins.get(name)?.package.folder;
+    const code = folder === undefined ? undefined : this.#loader?.codeOf(folder);
+    return code && hash('sha256', JSON.stringify([code, this.#options.config[name] ?? null]));
   }
 
   /** Of the controllers that run in this process. */

@@ -11,6 +11,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import type { Text } from '../errors.ts';
 import { KindredError } from '../errors.ts';
 import { localized } from '../locales/localized.ts';
+import { LoadedCode } from './loaded-code.ts';
 import type { Manifest } from './manifest.ts';
 import { syntaxProblem, transformProblem } from './syntax-problem.ts';
 
@@ -28,6 +29,8 @@ const texts = {
 
 /** Where the running copy of this package lies: its root folder. */
 const home = resolve(import.meta.dirname, '..', '..');
+/** URLs of the service's own modules begin so. */
+const ownFolders = ['src', 'dist'].map((folder) => `${pathToFileURL(join(home, folder)).href}/`);
 const runsFromSource = import.meta.url.endsWith('.ts');
 const generationParameter = 'kindred-generation';
 const entryPrefix = 'kindred-plugin:';
@@ -73,16 +76,24 @@ export class PluginLoader {
   readonly #hooks: { deregister(): void };
   /** Undefined until it is looked for; null: not installed, then Node strips the types by itself. */
   #transform: Transform | null | undefined;
+  readonly #code = new LoadedCode((url) => ownFolders.some((folder) => url.startsWith(folder)));
+  /** URL of the module that a plugin's folder leads to. */
+  readonly #entries = new Map<string, string>();
   /** Of each plugin's folder the module that was loaded last. */
   readonly #loadedLast = new Map<string, string>();
 
   constructor(options: LoaderOptions) {
     this.#options = options;
     this.#hooks = registerHooks({
-      resolve: (specifier, context, next) => this.#resolve(specifier, context, next),
+      resolve: (specifier, context, next) => {
+        const resolved = this.#resolve(specifier, context, next);
+        this.#code.imported(context.parentURL, resolved.url);
+        return resolved;
+      },
       load: (url, context, next) => {
         const root = this.#rootOf(url);
         if (root !== undefined) this.#loadedLast.set(root, fileURLToPath(url.split('?')[0]!));
+        this.#code.loaded(url);
         const file = this.#options.dev ? this.#sourceFile(url) : undefined;
         const transform = file === undefined ? null : this.#transformer(file);
         if (file === undefined || transform === null) return next(url, context);
@@ -99,6 +110,7 @@ export class PluginLoader {
     this.#folders.set(root, generation);
     if (generation > 0) forgetCommonJs(folder);
     const entry = this.#entry(folder, manifest);
+    this.#entries.set(folder, entry);
     const url = new URL(entry);
     if (generation > 0) url.searchParams.set(generationParameter, String(generation));
     try {
@@ -107,6 +119,12 @@ export class PluginLoader {
       const file = this.#loadedLast.get(root) ?? fileURLToPath(entry);
       throw syntaxProblem(error, { file, dev: this.#options.dev, transforms: Boolean(this.#transform) }) ?? error;
     }
+  }
+
+  /** The same for the same code of the plugin, that of all modules it has imported so far; undefined before it is loaded. */
+  codeOf(folder: string): string | undefined {
+    const entry = this.#entries.get(folder);
+    return entry && this.#code.hash(entry, folder);
   }
 
   close(): void {

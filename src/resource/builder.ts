@@ -1,5 +1,6 @@
 /** Builds the indexes of a model from what the store has, and makes the claims of a store that keeps them those of today's unique indexes. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { firstDeclared } from '../indexes/field.ts';
 import { ModelIndex } from '../indexes/model-index.ts';
 import { partsOf } from '../model/full-name.ts';
 import type { IndexEntry } from '../model/index-entry.ts';
@@ -140,6 +141,55 @@ export interface MendOptions extends Pick<BuildOptions, 'number' | 'newest' | 'm
   readonly rules: Rules;
 }
 
+/** Times that indexes to which objects come are compared with the claims before all objects are read. */
+const comparisons = 3;
+
+/**
+ * Compares the claims with indexes that began with a snapshot, and mends them where they differ: a replica with other unique
+ * indexes may have written since.
+ * @param changes grows with every change of the indexes
+ * @param newest learns what is committed, and resolves when the indexes show it
+ */
+export async function checkClaims(
+  index: ModelIndex,
+  changes: () => number,
+  { newest, ...options }: Omit<MendOptions, 'newest'> & { newest: () => Promise<number> },
+): Promise<void> {
+  for (let left = comparisons; left > 0 && !options.isOver(); left--) {
+    const revision = await newest();
+    const before = changes();
+    const expected = await claimsOf(index, options);
+    const stored = await storedClaims({ ...options, newest: revision });
+    await newest();
+    if (changes() !== before) continue;
+    if (stored.equals(expected)) return;
+    break;
+  }
+  await claimAll({ ...options, newest: await newest() });
+}
+
+async function claimsOf(
+  index: ModelIndex,
+  { rules, isOver }: Pick<MendOptions, 'rules' | 'isOver'>,
+): Promise<ClaimSum> {
+  const sum = new ClaimSum();
+  const slice = new TimeSlice(monotonicNow);
+  for (const definition of rules.uniques) {
+    const field = index.fields[firstDeclared + rules.indexes.indexOf(definition)]!;
+    for (const { slot, key } of field.keys()) {
+      const text = definition.codec.format(key);
+      sum.add(
+        claimOf({ definition, value: key, key: text, text: `${definition.name}\0${text}` }).hash,
+        index.ids[slot]!,
+      );
+      if (!slice.isOver) continue;
+      await slice.renew();
+      if (isOver()) return sum;
+    }
+  }
+  return sum;
+}
+
 /** Times that claims are compared again because rows changed meanwhile. */
 const mendings = 10;
 
@@ -149,9 +199,13 @@ const mendings = 10;
  * Other replicas may write meanwhile: a claim is touched only as long as its row is the one that was read.
  */
 async function mendClaims(options: MendOptions, expected: ClaimSum): Promise<void> {
+  if (!(await storedClaims(options)).equals(expected)) await claimAll(options);
+}
+
+async function storedClaims(options: MendOptions): Promise<ClaimSum> {
   const stored = new ClaimSum();
   for await (const page of claimPages(options)) for (const claim of page) stored.add(claim.hash, claim.id);
-  if (!stored.equals(expected)) await claimAll(options);
+  return stored;
 }
 
 /** True when every unique value of the rules is claimed, and no other. */

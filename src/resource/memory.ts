@@ -14,6 +14,18 @@ export interface BuildProgress {
   readonly objects: number;
 }
 
+/** Where the indexes came from when the model became ready. */
+export interface StartOfModel {
+  readonly from: 'snapshot' | 'build';
+  readonly objects: number;
+  /** Changes of the log that came on top of a snapshot. */
+  readonly replayed: number;
+  /** How long it took. */
+  readonly ms: number;
+  /** Why a snapshot that was there was not used, in one word. */
+  readonly reason?: string;
+}
+
 /** Why an object of a model needs repair. */
 export interface Problem {
   readonly name: string;
@@ -43,6 +55,8 @@ export class ModelMemory {
   #problems = new Map<string, string>();
   /** The model generation that this process cannot serve. */
   #outdatedBy: number | undefined;
+  #start: StartOfModel | undefined;
+  #readThrough = 0;
 
   /** While it is there, no write of this process begins that an active contract decides about. */
   held: Promise<void> | undefined;
@@ -87,6 +101,16 @@ export class ModelMemory {
     return this.#building;
   }
 
+  /** The indexes may show changes up to this revision before the feed comes to it. */
+  get readThrough(): number {
+    return this.#readThrough;
+  }
+
+  /** What is wrong with stored objects, by name, without what they share. */
+  get problems(): ReadonlyMap<string, string> {
+    return this.#problems;
+  }
+
   /** @throws NotReady with the progress while the indexes are being built */
   assertReady(): void {
     if (this.#isReady) return;
@@ -120,12 +144,17 @@ export class ModelMemory {
     return this.#outdatedBy !== undefined;
   }
 
-  state(): { state: 'building' | 'ready' | 'degraded' | 'outdated'; progress: number; problems: Problem[] } {
-    if (this.isOutdated) return { state: 'outdated', progress: 1, problems: [] };
+  state(): {
+    state: 'building' | 'ready' | 'degraded' | 'outdated';
+    progress: number;
+    problems: Problem[];
+    start: StartOfModel | undefined;
+  } {
+    if (this.isOutdated) return { state: 'outdated', progress: 1, problems: [], start: undefined };
     const problems: Problem[] = [...this.#problems].map(([name, reason]) => ({ name, reason }));
     if (this.#isReady) problems.push(...this.#duplicates());
     const state = !this.#isReady ? 'building' : problems.length > 0 ? 'degraded' : 'ready';
-    return { state, progress: this.#progress, problems };
+    return { state, progress: this.#progress, problems, start: this.#isReady ? this.#start : undefined };
   }
 
   /** A build begins: changes from here on are kept for the end of its scan, which may or may not see them. */
@@ -140,11 +169,13 @@ export class ModelMemory {
     this.#building = building;
   }
 
-  /** The build is complete. */
-  open(index: ModelIndex, problems: Map<string, string>): void {
+  /** The build is complete. @param readThrough newest revision of what it may have read */
+  open(index: ModelIndex, problems: Map<string, string>, start: StartOfModel, readThrough: number): void {
     this.#changes++;
     this.#index = index;
     this.#problems = problems;
+    this.#start = start;
+    this.#readThrough = readThrough;
     for (const change of this.#backlog ?? []) {
       const known = index.find(change.name);
       if (!known || known.revision < change.revision) this.#apply(change);

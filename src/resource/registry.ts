@@ -17,7 +17,8 @@ import { Background } from './background.ts';
 import { ByteCache } from './byte-cache.ts';
 import { Feed } from './feed.ts';
 import type { ModelHooks } from './hooks.ts';
-import type { ModelMemory, Problem } from './memory.ts';
+import type { IndexSnapshots } from './index-snapshots.ts';
+import type { ModelMemory, Problem, StartOfModel } from './memory.ts';
 import type { ResourceDependencies, ResourceLimits } from './resource.ts';
 import { ModelResource } from './resource.ts';
 import { WritesUnderWay } from './under-way.ts';
@@ -43,6 +44,8 @@ export interface ResourceRegistryDependencies {
   };
   /** Undefined: every declaration is taken as it is. */
   readonly admissions?: Admissions;
+  /** Undefined: indexes are always built. */
+  readonly snapshots?: IndexSnapshots | undefined;
   readonly reservedDomain: string;
   readonly logger: ResourceDependencies['logger'];
   /** Of built-in models, by `<kind>.<group>`. */
@@ -54,6 +57,8 @@ export interface ModelState extends GroupVersionKind {
   /** From 0 to 1. */
   readonly progress: number;
   readonly problems: readonly Problem[];
+  /** Undefined until it is ready. */
+  readonly start: StartOfModel | undefined;
 }
 
 const notRegistered = localized('The model {kind} ({version}) is not registered');
@@ -73,7 +78,7 @@ export class ResourceRegistry {
 
   constructor(dependencies: ResourceRegistryDependencies) {
     this.#dependencies = dependencies;
-    const { store, registry, now, monotonicNow, limits, admissions, reservedDomain, logger, observeCommit } =
+    const { store, registry, now, monotonicNow, limits, admissions, snapshots, reservedDomain, logger, observeCommit } =
       dependencies;
     this.turns = new TurnQueue(monotonicNow);
     this.feed = new Feed({ store, monotonicNow, logger, memoryOf: (number) => this.#memoryOf(number) });
@@ -106,6 +111,7 @@ export class ResourceRegistry {
       monotonicNow,
       limits,
       admissions,
+      snapshots,
       reservedDomain,
       owners: { uidOf: (reference, namespace) => this.#ownerUid(reference, namespace) },
       logger,

@@ -14,10 +14,12 @@ import { retry } from '../runtime/retry.ts';
 import { systemTimers } from '../runtime/timers.ts';
 import type { MaybePromise, Snapshot } from '../store/store.ts';
 import type { Admissions } from './admission.ts';
-import { buildIndexes } from './builder.ts';
+import { buildIndexes, checkClaims } from './builder.ts';
 import type { ByteCache } from './byte-cache.ts';
 import { asBuffer, ownBytes } from './bytes.ts';
+import { keepsClaims } from './claims.ts';
 import type { ModelHooks } from './hooks.ts';
+import type { IndexSnapshots } from './index-snapshots.ts';
 import { ModelMemory } from './memory.ts';
 import type { Missing, ReadObject } from './reader.ts';
 import { ObjectReader } from './reader.ts';
@@ -77,6 +79,8 @@ export interface ResourceDependencies extends Omit<WriterDependencies, 'memory' 
   readonly cache: ByteCache;
   /** Undefined: every declaration is taken as it is. */
   readonly admissions: Admissions | undefined;
+  /** Undefined: the indexes are always built. */
+  readonly snapshots: IndexSnapshots | undefined;
   readonly limits: ResourceLimits;
   readonly logger: {
     info(details: object, message: string): void;
@@ -214,7 +218,7 @@ export class ModelResource {
 
   async #buildOnce(isOver: () => boolean): Promise<void> {
     const { memory } = this;
-    const { store, feed, underWay, admissions, logger, monotonicNow } = this.#dependencies;
+    const { store, feed, underWay, admissions, snapshots, logger, monotonicNow } = this.#dependencies;
     const { group, kind } = this.scheme.groupVersionKind;
     // What an earlier registration has under way took unique values of its own indexes.
     await underWay.ended();
@@ -225,23 +229,59 @@ export class ModelResource {
     memory.follow(number, feed.applied);
     await feed.newest();
     const started = monotonicNow();
-    const { index, problems } = await buildIndexes({
-      store,
-      number,
-      newest: feed.applied,
-      model: this.model,
-      isOver,
-      admission,
-      onProgress: (done, objects) => memory.progress({ done, objects }),
-    });
+    const reading = { store, number, newest: feed.applied, model: this.model, isOver };
+    const found = await snapshots?.restore(memory, reading, admission !== undefined);
+    const restored = found && 'index' in found ? found : undefined;
+    const { index, problems } =
+      restored ??
+      (await buildIndexes({
+        ...reading,
+        admission,
+        onProgress: (done, objects) => memory.progress({ done, objects }),
+      }));
+    const readThrough = restored ? reading.newest : await store.revision();
     if (isOver()) return;
-    memory.open(index, problems);
-    admissions?.opened(this.scheme);
     const ms = Math.round(monotonicNow() - started);
-    logger.info({ group, kind, objects: index.size, ms }, 'Indexes built');
+    const objects = index.size;
+    const start = {
+      from: restored ? ('snapshot' as const) : ('build' as const),
+      objects,
+      replayed: restored?.replayed ?? 0,
+      ms,
+      ...(found && 'rejected' in found && { reason: found.rejected }),
+    };
+    if (restored) memory.progress({ done: objects, objects });
+    memory.open(index, problems, start, readThrough);
+    snapshots?.opened(memory, restored?.replayed);
+    admissions?.opened(this.scheme);
+    if (restored)
+      logger.info({ group, kind, objects, replayed: restored.replayed, ms }, 'Indexes read from a snapshot');
+    else logger.info({ group, kind, objects, ms }, 'Indexes built');
     if (problems.size > 0)
       logger.warn({ group, kind, problems: problems.size }, 'The model is degraded: stored objects need repair');
+    if (restored) void this.#checkClaims(number, isOver);
     await this.#reclaimLeftovers();
+  }
+
+  /** While the model serves: every write of this process keeps the claims. */
+  async #checkClaims(number: number, isOver: () => boolean): Promise<void> {
+    const { store, feed, logger } = this.#dependencies;
+    const { memory, model } = this;
+    if (!keepsClaims(store)) return;
+    const { group, kind } = this.scheme.groupVersionKind;
+    const failed = (err: unknown) => {
+      if (!isOver())
+        logger.warn({ err, group, kind }, 'The claims could not be compared with the indexes; trying again');
+    };
+    const newest = async () => {
+      await feed.newest();
+      return feed.applied;
+    };
+    await retry({ timers: systemTimers, minDelay: 1_000, maxDelay: 30_000, failed }, async () => {
+      if (isOver()) return;
+      const { rules } = model;
+      await checkClaims(memory.index, () => memory.changes, { store, number, model, rules, isOver, newest });
+    });
   }
 
   async #reclaimLeftovers(): Promise<void> {

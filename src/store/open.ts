@@ -1,6 +1,7 @@
 /** The store that a URL names. */
 import type { StoreOpener, StoreOptions } from './options.ts';
 import { openSqlite } from './sqlite/store.ts';
+import { sqliteFile } from './sqlite-file.ts';
 import type { Store } from './store.ts';
 
 /**
@@ -24,11 +25,4 @@ export async function openStore(database: string | StoreOpener, options: StoreOp
   throw new Error(
     `the database URL starts with "${scheme}:", expected sqlite:<file>, sqlite::memory:, postgres://… or mysql://…`,
   );
-}
-
-/** The file of a `sqlite:` URL; `:memory:` is one. */
-export function sqliteFile(url: string): string {
-  const file = url.replace(/^sqlite:(?:\/\/(?=\/))?/, '');
-  if (file === '') throw new Error('the database URL sqlite: names no file, expected sqlite:<file> or sqlite::memory:');
-  return file;
 }

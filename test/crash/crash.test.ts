@@ -1,9 +1,13 @@
 import assert from 'node:assert/strict';
-import { describe, it } from 'node:test';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, it, test } from 'node:test';
 import type { Claims, Store } from '../../src/store/store.ts';
 import { databaseAdapters, mariadbServer, postgresServer } from '../servers.ts';
 import { MapMedium } from '../spec/map-store.ts';
 import { crashRound, Witness } from './crash.ts';
+import { indexKill } from './index-kills.ts';
 import type { Line } from './writer.ts';
 import { slugClaim } from './writer.ts';
 
@@ -29,6 +33,16 @@ for (const adapter of databaseAdapters()) {
     });
   });
 }
+
+test('after kill -9 the indexes go on from a snapshot, and are those that a build gives', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'kindred-crash-'));
+  const tally = { kills: 0, snapshot: 0, build: 0, replayed: 0 };
+  try {
+    while (tally.snapshot < 2) await indexKill(`sqlite:${join(folder, 'things.db')}`, folder, tally.kills, tally);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+});
 
 describe('the comparison after a crash', () => {
   const bytes = (op: string): Uint8Array => Buffer.from(JSON.stringify({ op, slug: op, padding: '' }));

@@ -13,6 +13,18 @@ export interface Readiness {
     /** From 0 to 1. */
     readonly progress: number;
     readonly problems: readonly { readonly name: string; readonly reason: string }[];
+    /** Where the indexes came from when the model became ready. */
+    readonly start?:
+      | {
+          readonly from: 'snapshot' | 'build';
+          readonly objects: number;
+          /** Changes of the log that came on top of a snapshot. */
+          readonly replayed: number;
+          readonly ms: number;
+          /** Why a snapshot was not used, in one word. */
+          readonly reason?: string;
+        }
+      | undefined;
   })[];
   readonly plugins: readonly {
     readonly name: string;

@@ -3,7 +3,8 @@ import { closeSync, createReadStream, existsSync, fsyncSync, openSync, renameSyn
 import { resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { createPrivate } from '../../runtime/private-file.ts';
-import { openStore, sqliteFile } from '../open.ts';
+import { openStore } from '../open.ts';
+import { sqliteFile } from '../sqlite-file.ts';
 import type { Store } from '../store.ts';
 import type { CopyProgress } from './store.ts';
 import { copyDatabase } from './store.ts';

@@ -1,0 +1,190 @@
+/**
+ * Starts of the command with many objects in SQLite: from a snapshot of the indexes, from one with changes to replay, and without,
+ * one after the other in each round. `npm run build && node bench/start.ts [--objects 1000000] [--rounds 5] [--keep FOLDER]`.
+ */
+import type { ChildProcess } from 'node:child_process';
+import { spawn } from 'node:child_process';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { loadavg, tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { createInterface } from 'node:readline';
+import { setTimeout as pause } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import { createClient } from 'kindred/client';
+import { openSqlite } from '../dist/store/sqlite/store.js';
+import { Article, article, nameOf } from './articles.ts';
+import { figure, shown } from './figures.ts';
+
+const { values } = parseArgs({
+  options: {
+    objects: { type: 'string', default: '100000' },
+    rounds: { type: 'string', default: '5' },
+    changes: { type: 'string', default: '10000' },
+    keep: { type: 'string' },
+    'skip-build': { type: 'boolean', default: false },
+  },
+});
+const objects = Number(values.objects);
+const changes = Number(values.changes);
+const command = resolve(import.meta.dirname, '../dist/cli/main.js');
+
+interface Served {
+  readonly process: ChildProcess;
+  readonly url: string;
+  /** Milliseconds from the start of the process to ready. */
+  readonly ready: number;
+  /** Milliseconds of processor time of its main thread by then. */
+  readonly cpu: number;
+  /** Mebibytes. */
+  readonly memory: number;
+}
+
+/** The folder with the plugin and the database. */
+async function prepare(): Promise<string> {
+  const folder = values.keep ?? mkdtempSync(join(tmpdir(), 'kindred-start-'));
+  const plugin = join(folder, 'plugin');
+  if (existsSync(join(folder, 'articles.db'))) return folder;
+  mkdirSync(plugin, { recursive: true });
+  cpSync(join(import.meta.dirname, 'articles.ts'), join(plugin, 'articles.ts'));
+  writeFileSync(
+    join(plugin, 'package.json'),
+    JSON.stringify({ name: 'bench', version: '1.0.0', type: 'module', main: 'index.ts', kindred: {} }),
+  );
+  writeFileSync(
+    join(plugin, 'index.ts'),
+    `import { definePlugin } from 'kindred';
+import { Article } from './articles.ts';
+export default definePlugin({ start: ({ schemeManager }) => void schemeManager.register(Article) });
+`,
+  );
+  const store = await openSqlite(join(folder, 'articles.db'));
+  const { group, kind } = { group: 'bench.example.com', kind: 'Article' };
+  const model = await store.modelNumber(group, kind);
+  const time = Date.now();
+  const stamp = new Date(time).toISOString();
+  // As the service stores them.
+  const rowOf = (id: number) => {
+    const { metadata, spec } = article(id - 1);
+    const stored = {
+      apiVersion: `${group}/v1`,
+      kind,
+      metadata: { ...metadata, creationTimestamp: stamp, version: 1 },
+      spec,
+    };
+    return { id, revision: id, name: nameOf(id - 1), bytes: Buffer.from(JSON.stringify(stored)) };
+  };
+  for (let at = 1; at <= objects; at += 5_000) {
+    const rows = Array.from({ length: Math.min(5_000, objects - at + 1) }, (_, i) => rowOf(at + i));
+    await store.load({ model, rows });
+    // The last ones are in the change log, too.
+    if (at + 5_000 > objects) {
+      await store.load({ changes: rows.map((row) => ({ ...row, type: 'create' as const, model, time })) });
+      await store.load({ revision: objects, oldest: at - 1 });
+    }
+  }
+  await store.close();
+  return folder;
+}
+
+async function serve(folder: string, ...settings: string[]): Promise<Served> {
+  const begin = performance.now();
+  const args = ['serve', '--database', `sqlite:${join(folder, 'articles.db')}`, '--plugin', join(folder, 'plugin')];
+  const child = spawn(process.execPath, [command, ...args, '--port', '0', '--insecure-no-auth', ...settings], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+    env: { ...process.env, KINDRED_LOG_LEVEL: 'warn' },
+  });
+  for await (const line of createInterface({ input: child.stdout })) {
+    const url = /^Kindred is ready at (\S+)$/.exec(line)?.[1];
+    if (!url) continue;
+    const ready = performance.now() - begin;
+    const fields = readFileSync(`/proc/${child.pid}/task/${child.pid}/stat`, 'utf8')
+      .replace(/^.*\) /, '')
+      .split(' ');
+    const status = readFileSync(`/proc/${child.pid}/status`, 'utf8');
+    const memory = Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)![1]) / 1024;
+    return { process: child, url, ready, cpu: (Number(fields[11]) + Number(fields[12])) * 10, memory };
+  }
+  throw new Error('the service ended before it was ready');
+}
+
+async function end({ process: child }: Served, signal: NodeJS.Signals): Promise<void> {
+  const ended = new Promise((done) => child.once('exit', done));
+  child.kill(signal);
+  await ended;
+}
+
+async function startOf({ url }: Served): Promise<{ from: string; replayed: number }> {
+  const { models } = (await (await fetch(`${url}/readyz`)).json()) as {
+    models: { kind: string; start: { from: string; replayed: number } }[];
+  };
+  return models.find(({ kind }) => kind === 'Article')!.start;
+}
+
+const folder = await prepare();
+const index = join(folder, 'articles.db.index');
+const snapshotIsThere = () =>
+  existsSync(index) && readdirSync(index).some((file) => file.startsWith('Article') && file.endsWith('.index'));
+try {
+  if (!snapshotIsThere()) {
+    const first = await serve(folder, '--set', 'indexSnapshots.interval=1s');
+    while (!snapshotIsThere()) await pause(200);
+    await end(first, 'SIGKILL');
+  }
+  const [file] = readdirSync(index).filter((name) => name.startsWith('Article'));
+  console.log(`${objects} objects, snapshot of ${Math.round(statSync(join(index, file!)).size / 2 ** 20)} MiB`);
+  const found: Record<string, Served[]> = { 'no objects': [], snapshot: [], replay: [], build: [] };
+  const one = async (what: string, expected: string, ...settings: string[]): Promise<void> => {
+    const served = await serve(folder, '--set', 'indexSnapshots.interval=1h', ...settings);
+    const { from, replayed } = await startOf(served);
+    if (from !== expected || (what === 'replay') !== replayed > 0)
+      throw new Error(`${what}: from ${from}, ${replayed} replayed`);
+    found[what]!.push(served);
+    await end(served, 'SIGKILL');
+  };
+  for (let round = 0; round < Number(values.rounds); round++) {
+    const none = mkdtempSync(join(tmpdir(), 'kindred-start-'));
+    cpSync(join(folder, 'plugin'), join(none, 'plugin'), { recursive: true });
+    const empty = await serve(none);
+    found['no objects']!.push(empty);
+    await end(empty, 'SIGKILL');
+    rmSync(none, { recursive: true, force: true });
+    await one('snapshot', 'snapshot');
+    if (!values['skip-build']) await one('build', 'build', '--set', 'indexSnapshots.enabled=false');
+    console.log(`round ${round + 1}, load ${loadavg()[0]!.toFixed(1)}`);
+  }
+  const writer = await serve(folder, '--set', 'indexSnapshots.interval=1h');
+  const client = createClient({ url: writer.url });
+  const articles = client.for(Article);
+  for (let at = 0; at < changes; at += 100) {
+    await Promise.all(
+      Array.from({ length: 100 }, (_, i) =>
+        articles.patch(nameOf(((at + i) * 7) % objects), { spec: { views: at + i } }),
+      ),
+    );
+  }
+  await end(writer, 'SIGKILL');
+  for (let round = 0; round < Number(values.rounds); round++) await one('replay', 'snapshot');
+  const row = (name: string, of: (served: Served) => number, digits: number) =>
+    console.log(
+      name.padEnd(24),
+      Object.entries(found)
+        .filter(([, list]) => list.length > 0)
+        .map(([what, list]) => `${what} ${shown(figure(list.map(of)), digits)}`)
+        .join('; '),
+    );
+  row('ready, seconds', ({ ready }) => ready / 1_000, 2);
+  row('main thread, seconds', ({ cpu }) => cpu / 1_000, 2);
+  row('resident, MiB', ({ memory }) => memory, 0);
+} finally {
+  if (values.keep === undefined) rmSync(folder, { recursive: true, force: true });
+}

@@ -1,0 +1,27 @@
+/** What makes keys and arrays of objects besides the plugins: the code of the service and Node.js. */
+import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
+import { endianness } from 'node:os';
+import { join, relative, resolve } from 'node:path';
+
+/** The folder with the modules of the service. */
+const home = resolve(import.meta.dirname, '..');
+
+/** Folders with code that runs elsewhere. */
+const ofBrowsers = ['console', 'swagger-ui'];
+
+/** The same for the same code on the same Node.js and kind of machine. */
+export function runtimeHash(): string {
+  const hash = createHash('sha256').update(JSON.stringify([process.versions, process.arch, endianness()]));
+  for (const file of modulesIn(home).sort()) hash.update(`${relative(home, file)}\n`).update(readFileSync(file));
+  return hash.digest('hex');
+}
+
+function modulesIn(folder: string): string[] {
+  return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
+    const path = join(folder, entry.name);
+    if (entry.isDirectory()) return ofBrowsers.includes(entry.name) ? [] : modulesIn(path);
+    const isModule = /\.[jt]s$/.test(entry.name) && !/\.(test|d)\.ts$/.test(entry.name);
+    return isModule ? [path] : [];
+  });
+}

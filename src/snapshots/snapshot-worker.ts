@@ -1,0 +1,137 @@
+/** The thread that reads or writes snapshots; it ends with its task. */
+import {
+  closeSync,
+  fstatSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writevSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { parentPort, workerData } from 'node:worker_threads';
+import { arrange } from '../indexes/snapshot/arrange.ts';
+import type { Piece } from '../indexes/snapshot/piece.ts';
+import { DamagedError, encode, readHeader, readSections } from './format.ts';
+import type { FileDamaged, FileRead, FromReader, Task, ToWriter, Written } from './message.ts';
+import { runtimeHash } from './runtime.ts';
+
+const port = parentPort!;
+const task = workerData as Task;
+const extension = '.index';
+const partial = '.tmp';
+/** Milliseconds after which a file that nobody finished was left by a process that is gone. */
+const leftAfter = 60_000;
+
+if (task.kind === 'read') readFiles(task.folder, task.file === undefined ? filesOf(task.folder) : [task.file]);
+else writeFile(join(task.folder, task.file), task.folder);
+
+function readFiles(folder: string, files: readonly string[]): void {
+  port.postMessage({ runtime: runtimeHash(), files } satisfies FromReader);
+  for (const file of files) {
+    const found = readOne(join(folder, file), file);
+    const memory = 'sections' in found ? Array.from(found.sections.values(), ({ buffer }) => buffer) : [];
+    port.postMessage(found, memory);
+  }
+}
+
+/** The smallest first: nobody is to wait for a large one that he does not need. */
+function filesOf(folder: string): string[] {
+  try {
+    return readdirSync(folder)
+      .filter((file) => file.endsWith(extension))
+      .map((file) => ({ file, size: statSync(join(folder, file)).size }))
+      .sort((a, b) => a.size - b.size)
+      .map(({ file }) => file);
+  } catch {
+    return [];
+  }
+}
+
+function readOne(path: string, file: string): FileRead | FileDamaged {
+  let descriptor: number | undefined;
+  try {
+    descriptor = openSync(path, 'r');
+    const { size } = fstatSync(descriptor);
+    const open = descriptor;
+    const read = (at: number, length: number): Uint8Array<ArrayBuffer> => {
+      const bytes = new Uint8Array(length);
+      let done = 0;
+      while (done < length) {
+        const count = readSync(open, bytes, done, length - done, at + done);
+        if (count === 0) return bytes.slice(0, done);
+        done += count;
+      }
+      return bytes;
+    };
+    const header = readHeader<object>({ size, read });
+    return { file, content: header.content, sections: readSections({ size, read }, header) };
+  } catch (error) {
+    const { message } = error as Error;
+    return { file, damaged: error instanceof DamagedError ? message : `it cannot be read: ${message}` };
+  } finally {
+    if (descriptor !== undefined) closeSync(descriptor);
+  }
+}
+
+function writeFile(path: string, folder: string): void {
+  const pieces: Piece[] = [];
+  port.on('message', (message: ToWriter) => {
+    if ('of' in message) {
+      pieces.push(message);
+      return;
+    }
+    const { content, fields, touched } = message.finish;
+    const { limit, size, sections } = arrange(pieces.splice(0), fields, touched);
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    removeLeftovers(folder);
+    const bytes = replace(path, encode({ ...content, limit, size }, sections));
+    port.postMessage({ bytes } satisfies Written);
+    port.close();
+  });
+}
+
+/** On the disk when it returns; until then the file is the one from before. */
+function replace(path: string, parts: readonly Buffer[]): number {
+  const written = `${path}.${process.pid}${partial}`;
+  let bytes = 0;
+  try {
+    rmSync(written, { force: true });
+    const descriptor = openSync(written, 'wx', 0o600);
+    try {
+      for (const part of parts) bytes += writeAll(descriptor, part);
+      fsyncSync(descriptor);
+    } finally {
+      closeSync(descriptor);
+    }
+    renameSync(written, path);
+  } catch (error) {
+    rmSync(written, { force: true });
+    throw error;
+  }
+  // Windows opens no folders.
+  if (process.platform !== 'win32') {
+    const descriptor = openSync(join(path, '..'), 'r');
+    fsyncSync(descriptor);
+    closeSync(descriptor);
+  }
+  return bytes;
+}
+
+function writeAll(descriptor: number, part: Buffer): number {
+  for (let done = 0; done < part.length; ) done += writevSync(descriptor, [part.subarray(done)]);
+  return part.length;
+}
+
+function removeLeftovers(folder: string): void {
+  for (const file of readdirSync(folder)) {
+    if (!file.endsWith(partial)) continue;
+    const path = join(folder, file);
+    const found = statSync(path, { throwIfNoEntry: false });
+    if (found && Date.now() - found.mtimeMs > leftAfter) rmSync(path, { force: true });
+  }
+}
