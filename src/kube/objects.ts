@@ -1,9 +1,11 @@
 /** Reads and writes of one object. */
 
 import { KindredError } from '../errors.ts';
+import { authorise } from '../http/api/authorise.ts';
 import type { Exchange } from '../http/server/exchange.ts';
 import { sliceSize } from '../http/server/slices.ts';
 import { partsOf } from '../model/full-name.ts';
+import { isRecord } from '../model/object.ts';
 import type { SchemeRegistry } from '../model/registry.ts';
 import type { Authorizer } from '../resource/access.ts';
 import { answered, checkPatch } from '../resource/hidden.ts';
@@ -24,7 +26,7 @@ import { cut, shownBytes } from './metadata.ts';
 import type { Form } from './negotiate.ts';
 import { formOf } from './negotiate.ts';
 import type { WriteParameters } from './parameters.ts';
-import { writeParameters } from './parameters.ts';
+import { flag, writeParameters } from './parameters.ts';
 import { scaleBytes, scaledObject } from './scale.ts';
 import { badRequest, failureAnswer, invalidFields, success } from './status.ts';
 import { includeObject } from './table.ts';
@@ -43,8 +45,12 @@ export interface ObjectsDependencies extends BodyDependencies {
 
 const mergePatchType = 'application/merge-patch+json';
 const jsonPatchType = 'application/json-patch+json';
+const applyPatchType = 'application/apply-patch+yaml';
 /** In the order in which clients read them. */
-const patchTypes: readonly string[] = [jsonPatchType, mergePatchType];
+const patchTypes: readonly string[] = [jsonPatchType, mergePatchType, applyPatchType];
+
+/** A number of replicas has no fields that several would share. */
+const scalePatchTypes = patchTypes.filter((type) => type !== applyPatchType);
 
 /** Tries of a patch that other writers keep overtaking. */
 const patchAttempts = 20;
@@ -112,9 +118,10 @@ export class KubeObjects {
   async #patch(call: Call): Promise<void> {
     const { exchange, target } = call;
     const parameters = parametersOf(call);
-    const type = bodyType(exchange, patchTypes);
+    const type = bodyType(exchange, target.sub === 'scale' ? scalePatchTypes : patchTypes);
     const body = await readValue(exchange, type, this.#dependencies, this.#limits(target).members);
     if (!body) throw badRequest('the body of a patch is missing');
+    if (type === applyPatchType) return this.#apply(call, body, parameters);
     const { model } = target;
     const name = fullName(target);
     if (type === mergePatchType) checkMergePatch(body.value);
@@ -135,6 +142,31 @@ export class KubeObjects {
         if (!isOvertaken || expect.revision !== stored.revision || attempt === patchAttempts) throw error;
       }
     }
+  }
+
+  /** Server-side apply. */
+  async #apply(call: Call, body: Body, parameters: WriteParameters): Promise<void> {
+    const { exchange, target, query } = call;
+    const { model, namespace } = target;
+    const name = fullName(target);
+    checkApplied(body.value, query);
+    const force = flag(query, 'force') ?? false;
+    const sent = await this.#inbound(call, body, parameters);
+    about(call, sent.object, target.name);
+    const access = { group: model.storedGroup, resource: model.plural };
+    if (model.resource.hidesValues)
+      authorise(this.#dependencies.authorizer, exchange, { verb: 'get', ...access, ...partsOf(name) });
+    const answer = await model.resource.apply(name, sent.object, {
+      ...this.#options(call, parameters),
+      ...((sent.resourceVersion !== undefined || sent.uid !== undefined) && { expect: expectation(sent) }),
+      manager: parameters.manager,
+      conflicts: force ? 'force' : 'fail',
+      onCreate: () => {
+        const inNamespace = namespace === undefined ? {} : { namespace };
+        authorise(this.#dependencies.authorizer, exchange, { verb: 'create', ...access, ...inNamespace });
+      },
+    });
+    this.#sendWritten(call, answer.created ? 201 : 200, answer, sent.warnings);
   }
 
   /** What clients see of the object, patched. */
@@ -247,6 +279,20 @@ function parametersOf({ exchange, query }: Call): WriteParameters {
 
 function expectation({ resourceVersion, uid }: Pick<Inbound, 'resourceVersion' | 'uid'>) {
   return { revision: resourceVersion, uid };
+}
+
+/** What is asked of an apply alone. @throws KindredError Invalid, BadRequest */
+function checkApplied(value: unknown, query: URLSearchParams): void {
+  if (!query.get('fieldManager')) {
+    const message = 'Required value: is required for apply patch';
+    throw invalidFields([{ reason: 'FieldValueRequired', message, field: 'fieldManager' }]);
+  }
+  if (!isRecord(value)) throw badRequest('the body of an apply is an object');
+  for (const member of ['apiVersion', 'kind']) {
+    if (value[member] === undefined) throw badRequest(`Object '${member === 'kind' ? 'Kind' : member}' is missing`);
+  }
+  const { managedFields = null } = isRecord(value.metadata) ? value.metadata : {};
+  if (managedFields !== null) throw badRequest('metadata.managedFields must be nil');
 }
 
 function mustBeSpecified(): KindredError {

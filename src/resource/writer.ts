@@ -350,7 +350,11 @@ export class Writer {
    */
   async apply(name: string, body: unknown, options: ApplyOptions): Promise<Answer> {
     checkApplied(body);
-    const isConditional = options.subresource !== undefined || options.ifMatch !== undefined || namesVersion(body);
+    const isConditional =
+      options.subresource !== undefined ||
+      options.ifMatch !== undefined ||
+      options.expect !== undefined ||
+      namesVersion(body);
     for (let attempt = 1; ; attempt++) {
       try {
         if (isConditional || (await ifFound(() => this.#read(name)))) {

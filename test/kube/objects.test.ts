@@ -23,13 +23,23 @@ async function made(spec: object = {}, metadata: object = {}) {
 
 test('an object is shown in the form of Kubernetes', async () => {
   const created = await made({ color: 'red' }, { labels: { 'a/b': 'c' } });
-  const { uid, resourceVersion, creationTimestamp } = created.metadata;
+  const { uid, resourceVersion, creationTimestamp, managedFields } = created.metadata;
+  assert.deepEqual(managedFields, [
+    {
+      manager: 'node',
+      operation: 'Update',
+      apiVersion: 'shop.example.com/v1',
+      time: creationTimestamp,
+      fieldsType: 'FieldsV1',
+      fieldsV1: { 'f:metadata': { 'f:labels': { 'f:a/b': {} } }, 'f:spec': { 'f:color': {} } },
+    },
+  ]);
   assert.match(uid, /^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
   assert.match(creationTimestamp, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/);
   assert.deepEqual(created, {
     apiVersion: 'shop.example.com/v1',
     kind: 'Gadget',
-    metadata: { name, uid, resourceVersion, generation: 1, creationTimestamp, labels: { 'a/b': 'c' } },
+    metadata: { name, uid, resourceVersion, generation: 1, creationTimestamp, labels: { 'a/b': 'c' }, managedFields },
     spec: { color: 'red' },
   });
   assert.deepEqual((await facade.kube(`${gadgets}/${name}`)).json, created);

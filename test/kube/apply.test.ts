@@ -1,0 +1,106 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { Facade, gadgets, widgets } from './harness.ts';
+import { Kubectl, kubectlVersion } from './kubectl.ts';
+
+const facade = new Facade();
+before(() => facade.start());
+after(() => facade.stop());
+
+const apiVersion = 'shop.example.com/v1';
+const headers = { 'content-type': 'application/apply-patch+yaml' };
+
+function applied(name: string, query: string, spec: object, more: object = {}) {
+  const body = { apiVersion, kind: 'Gadget', metadata: { name, ...more }, spec };
+  return facade.kube(`${gadgets}/${name}?${query}`, { method: 'PATCH', headers, body });
+}
+
+describe('server-side apply through the façade', () => {
+  test('creates, is refused for the fields of others, and takes them by force', async () => {
+    const made = await applied('a', 'fieldManager=one', { color: 'red' });
+    assert.equal(made.status, 201, JSON.stringify(made.json));
+    const conflict = await applied('a', 'fieldManager=two', { color: 'blue' });
+    assert.equal(conflict.status, 409);
+    const { kind, reason, message, details } = conflict.json;
+    assert.deepEqual(
+      { kind, reason, message, details },
+      {
+        kind: 'Status',
+        reason: 'Conflict',
+        message: 'Apply failed with 1 conflict: conflict with "one": .spec.color',
+        details: {
+          name: 'a',
+          group: 'shop.example.com',
+          kind: 'gadgets',
+          causes: [{ reason: 'FieldManagerConflict', message: 'conflict with "one"', field: '.spec.color' }],
+        },
+      },
+    );
+    for (const [force, color] of Object.entries({ 1: 'green', true: 'blue', True: 'pink' })) {
+      const taken = await applied('a', `fieldManager=two${force}&force=${force}`, { color });
+      assert.equal(taken.status, 200, JSON.stringify(taken.json));
+    }
+    const unchanged = await applied('a', 'fieldManager=twoTrue', { color: 'pink' });
+    const again = await applied('a', 'fieldManager=twoTrue', { color: 'pink' });
+    assert.deepEqual(again.json, unchanged.json);
+  });
+
+  test('a manager of updates is named with the version that it used', async () => {
+    await facade.kube(`${gadgets}?fieldManager=editor`, { body: { metadata: { name: 'b' }, spec: { color: 'red' } } });
+    const { json } = await applied('b', 'fieldManager=one', { color: 'blue' });
+    assert.equal(json.message, `Apply failed with 1 conflict: conflict with "editor" using ${apiVersion}: .spec.color`);
+  });
+
+  test('a dry run changes nothing, a resource version must be the current one', async () => {
+    const made = await applied('c', 'fieldManager=one&dryRun=All', { color: 'red' });
+    assert.equal(made.status, 201);
+    assert.equal((await facade.kube(`${gadgets}/c`)).status, 404);
+    await applied('c', 'fieldManager=one', { color: 'red' });
+    const stale = await applied('c', 'fieldManager=one', { color: 'blue' }, { resourceVersion: '1' });
+    assert.equal(stale.json.reason, 'Conflict');
+  });
+
+  test('what lacks a manager, a kind or an object is refused', async () => {
+    const unnamed = await applied('d', '', {});
+    assert.equal(unnamed.status, 422);
+    assert.equal(unnamed.json.details.causes[0].field, 'fieldManager');
+    const managed = await applied('d', 'fieldManager=one', {}, { managedFields: [] });
+    assert.deepEqual([managed.status, managed.json.message], [400, 'metadata.managedFields must be nil']);
+    const path = `${gadgets}/d?fieldManager=one`;
+    for (const body of [{ apiVersion, metadata: { name: 'd' } }, []]) {
+      assert.equal((await facade.kube(path, { method: 'PATCH', headers, body })).status, 400);
+    }
+  });
+});
+
+const skip = kubectlVersion === undefined && 'this machine has no kubectl';
+
+describe('kubectl apply --server-side', { skip, timeout: 300_000 }, () => {
+  let kubectl: Kubectl;
+  before(() => {
+    kubectl = new Kubectl(facade.url);
+  });
+  after(() => kubectl?.close());
+
+  const widget = (spec: object) => JSON.stringify({ apiVersion, kind: 'Widget', metadata: { name: 'k' }, spec });
+  const run = (args: string, input: string) => kubectl.run(args.split(' '), input);
+
+  test('applies, is told of conflicts, forces, and shows what it would change', async () => {
+    const made = await run('apply --server-side -f -', widget({ replicas: 1, color: 'red' }));
+    assert.equal(made.code, 0, made.stderr);
+    assert.match(made.stdout, /widget\.shop\.example\.com\/k serverside-applied/);
+    const other = 'apply --server-side --field-manager=other -f -';
+    const refused = await run(other, widget({ replicas: 2 }));
+    assert.notEqual(refused.code, 0);
+    assert.match(refused.stderr, /Apply failed with 1 conflict: conflict with "kubectl": \.spec\.replicas/);
+    const shown = await run('diff --server-side --force-conflicts --field-manager=other -f -', widget({ replicas: 2 }));
+    assert.equal(shown.code, 1, shown.stderr);
+    assert.match(shown.stdout, /- {2}replicas: 1\n\+ {2}replicas: 2/);
+    const forced = await run(`${other} --force-conflicts`, widget({ replicas: 2 }));
+    assert.equal(forced.code, 0, forced.stderr);
+    const gone = await run('apply --server-side --force-conflicts -f -', widget({ replicas: 3 }));
+    assert.equal(gone.code, 0, gone.stderr);
+    const { json } = await facade.kube(`${widgets}/k`);
+    assert.deepEqual(json.spec, { replicas: 3 });
+  });
+});
