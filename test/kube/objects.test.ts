@@ -214,7 +214,7 @@ test('JSON patches see what clients see', async () => {
 });
 
 test('concurrent patches that expect nothing all hold', async () => {
-  await made();
+  await made({ note: 'n'.repeat(400_000) });
   const keys = Array.from({ length: 12 }, (_, i) => `k${i}`);
   const replies = await Promise.all(
     keys.map((key) => {
