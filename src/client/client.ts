@@ -14,15 +14,20 @@ import type { GVKAttributes } from '../model/gvk.ts';
 import type { ValuesOf } from '../model/key.ts';
 import type { Model, ModelType, New, NewOf, ObjectOf } from '../model/model-type.ts';
 import type { ExtensionObject, Metadata } from '../model/object.ts';
+import type { Plan } from '../query/execute.ts';
 import type { ListOptions, PageRequest, Sort } from '../query/query.ts';
 import type { ExtensionClient, ListResult, WatchEvent, WatchOptions } from '../resource/extension-client.ts';
 import type { Call, ConnectionOptions } from './connection.ts';
 import { Connection, Silence } from './connection.ts';
 import type { ImportOptions, ImportResult } from './import.ts';
 import { importObjects } from './import.ts';
+import type { PageEvent, WatchPageOptions } from './live-page.ts';
+import { watchPage } from './live-page.ts';
 import { lines } from './ndjson.ts';
 import type { ListQuery, SelectQuery } from './parameters.ts';
 import { listParameters } from './parameters.ts';
+import type { SessionCalls } from './session.ts';
+import { sessionCalls } from './session.ts';
 import { gvkOf } from './type.ts';
 import type { ResumeOptions } from './watch.ts';
 import { watch } from './watch.ts';
@@ -30,11 +35,14 @@ import { watch } from './watch.ts';
 export type { ErrorCode, Violation } from '../errors.ts';
 export { KindredError } from '../errors.ts';
 export type { New, NewOf, ObjectOf } from '../model/model-type.ts';
+export type { Plan } from '../query/execute.ts';
 export type { ExtensionClient, ListResult, WatchEvent } from '../resource/extension-client.ts';
 export type { ConnectionOptions } from './connection.ts';
 export type { ImportOptions, ImportResult } from './import.ts';
+export { apply, type PageEvent, type PageWindow, type WatchPageOptions } from './live-page.ts';
 export type { Comparison, FieldFilters, LabelFilters, ListQuery, SelectQuery, SortKey } from './parameters.ts';
 export { type BackoffOptions, Patience, type RetryOptions, type RetryPolicy, retryOnConflict } from './retry.ts';
+export type { SessionCalls, SessionState } from './session.ts';
 export type { ResumeOptions } from './watch.ts';
 
 /** Names of the indexes that a model's type declares; any text where it does not say. */
@@ -68,6 +76,20 @@ export interface KindredClient extends ExtensionClient {
   /** The same operations for one model, with its selectors, sort keys and index names typed. */
   for<M extends ModelType>(type: M): ModelClient<ObjectOf<M>, IndexNames<M>, NewOf<M>, IndexValues<M>>;
   watch<T>(type: ModelType<T>, options?: WatchOptions & ResumeOptions): AsyncIterable<WatchEvent<T>>;
+  /**
+   * One page of a sorted list and how it changes: a SNAPSHOT, then WINDOW events, which `apply` puts into the page. It comes
+   * back by itself after a break, with a new SNAPSHOT. @throws Forbidden, NotFound, QueryLimit and whatever else stays wrong
+   */
+  watchPage<T>(
+    type: ModelType<T>,
+    query?: ListQuery<string> | ListOptions,
+    page?: PageRequest,
+    options?: WatchPageOptions,
+  ): AsyncIterable<PageEvent<T>>;
+  /** How a list would be found, instead of the list. */
+  explain(type: ModelType, query?: ListQuery<string> | ListOptions, page?: PageRequest): Promise<Plan>;
+  /** Signing in and out, for pages of the service itself. */
+  readonly session: SessionCalls;
   /** Bulk creation; takes objects or their JSON texts. One result for each in their order, refused ones among them. */
   import(
     type: ModelType,
@@ -99,6 +121,12 @@ export interface ModelClient<T, I extends string = string, N = New<T>, K = Value
   watch(
     options?: Omit<WatchOptions, 'select'> & ResumeOptions & { select?: SelectQuery<I, K> | ListOptions },
   ): AsyncIterable<WatchEvent<T>>;
+  watchPage(
+    query?: ListQuery<I, K> | ListOptions,
+    page?: PageRequest,
+    options?: WatchPageOptions,
+  ): AsyncIterable<PageEvent<T>>;
+  explain(query?: ListQuery<I, K> | ListOptions, page?: PageRequest): Promise<Plan>;
   import(
     objects: Iterable<N | string> | AsyncIterable<N | string>,
     options?: ImportOptions,
@@ -155,6 +183,8 @@ class HttpClient implements KindredClient {
       patch: (name, patch, kind) => this.patch<T>(type, name, patch, kind),
       delete: (name, options) => this.delete<T>(type, name, options),
       watch: (options) => this.watch<T>(type, options as WatchOptions),
+      watchPage: (query, page, options) => this.watchPage<T>(type, query as ListOptions, page, options),
+      explain: (query, page) => this.explain(type, query as ListOptions, page),
       import: (objects, options) => this.import(type, objects as Iterable<object>, options),
     };
     return bound as unknown as ModelClient<T, IndexNames<M>, NewOf<M>, IndexValues<M>>;
@@ -169,7 +199,39 @@ class HttpClient implements KindredClient {
   }
 
   list<T>(type: ModelType<T>, options?: ListOptions | ListQuery<string>, page?: PageRequest): Promise<ListResult<T>> {
-    return this.#connection.json('GET', listPath(type, options?.namespace), { query: listParameters(options, page) });
+    const query = listParameters(options, page);
+    return this.#list(listPath(type, options?.namespace), query);
+  }
+
+  async #list<T>(path: string, query: URLSearchParams): Promise<ListResult<T>> {
+    let revision: string | null = null;
+    const onHead = (headers: Headers) => {
+      revision = headers.get('kindred-revision');
+    };
+    const page = await this.#connection.json<ListResult<T>>('GET', path, { query, onHead });
+    return { ...page, ...(revision !== null && { revision }) };
+  }
+
+  explain(type: ModelType, options?: ListOptions | ListQuery<string>, page?: PageRequest): Promise<Plan> {
+    const query = listParameters(options, page);
+    query.set('explain', 'true');
+    return this.#connection.json('GET', listPath(type, options?.namespace), { query });
+  }
+
+  watchPage<T>(
+    type: ModelType<T>,
+    query?: ListOptions | ListQuery<string>,
+    page?: PageRequest,
+    options: WatchPageOptions = {},
+  ): AsyncIterable<PageEvent<T>> {
+    const parameters = listParameters(query, page);
+    // Without either the service would send every change of the model.
+    if (!parameters.has('page')) parameters.set('page', '1');
+    return watchPage<T>(this.#connection, { ...options, path: listPath(type, query?.namespace), parameters });
+  }
+
+  get session(): SessionCalls {
+    return sessionCalls(this.#connection);
   }
 
   async *listAll<T>(type: ModelType<T>, options?: Select, sort?: Sort): AsyncGenerator<T, void, undefined> {

@@ -28,6 +28,8 @@ export interface Call {
   headers?: Readonly<Record<string, string>>;
   body?: string;
   signal?: AbortSignal;
+  /** Told of the head of a successful answer. */
+  onHead?: (headers: Headers) => void;
   /** Ends the request after its silence; default: one that ends with the head of the answer. */
   silence?: Silence;
 }
@@ -159,6 +161,7 @@ export class Connection {
       silence,
       headers: { accept: 'application/json', ...call.headers },
     });
+    call.onHead?.(response.headers);
     if (response.status === 204) return undefined as T;
     silence.begin();
     try {

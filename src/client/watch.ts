@@ -52,7 +52,7 @@ export async function* watch<T>(
   for (;;) {
     let failure: unknown;
     try {
-      for await (const event of stream(connection, request, since, listing !== undefined)) {
+      for await (const event of stream<WireEvent>(connection, request, since, listing !== undefined)) {
         if ('opened' in event) {
           since ??= listing ? undefined : event.opened;
           continue;
@@ -91,12 +91,12 @@ export async function* watch<T>(
 }
 
 /** One connection: first the revision it begins at, then its events. */
-async function* stream(
+export async function* stream<E>(
   connection: Connection,
   request: WatchRequest,
-  since: string | undefined,
-  initial: boolean,
-): AsyncGenerator<WireEvent | { opened: string | undefined }, void, undefined> {
+  since?: string,
+  initial = false,
+): AsyncGenerator<E | { opened: string | undefined }, void, undefined> {
   const query = new URLSearchParams(request.parameters);
   query.set('watch', 'true');
   if (since !== undefined) query.set('since', since);
@@ -116,7 +116,7 @@ async function* stream(
     for await (const line of lines(response.body!)) {
       clearTimeout(timer);
       // While the consumer works on an event the clock stands still: only the service's silence counts.
-      yield JSON.parse(line) as WireEvent;
+      yield JSON.parse(line) as E;
       timer = setTimeout(alarm, idle);
     }
   } finally {
@@ -154,7 +154,7 @@ class InitialList {
 }
 
 /** Failures that another attempt can mend: broken connections, restarts, a moment too slow, a service not ready. */
-function passing(error: unknown): boolean {
+export function passing(error: unknown): boolean {
   if (!(error instanceof KindredError)) return true;
   return (
     error.status === 503 || error.status === 429 || error.code === 'UnknownOutcome' || error.code === 'InternalError'

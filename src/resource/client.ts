@@ -109,8 +109,12 @@ export function createLocalClient(dependencies: LocalClientDependencies): Extens
       page: page?.page ?? 1,
       size: page?.size ?? defaultSize,
     };
-    const { total, items } = await resource.list(request);
-    return { ...pageFlags(request.page, request.size, total), items: items.map((bytes) => parse<T>(bytes)) };
+    const { total, items, revision } = await resource.list(request);
+    return {
+      ...pageFlags(request.page, request.size, total),
+      items: items.map((bytes) => parse<T>(bytes)),
+      revision: String(revision),
+    };
   }
 
   async function names(type: ModelType, options?: ListOptions, sort?: Sort): Promise<string[]> {

@@ -15,6 +15,8 @@ export interface ListResult<T> {
   hasPrevious: boolean;
   /** 0 when `total` is 0. */
   totalPages: number;
+  /** Of the store: the state that the page shows, as a decimal string. */
+  revision?: string;
 }
 
 /** Revisions are decimal strings here, JSON integers on the wire. `initial` marks the state a watch began with. */
