@@ -345,6 +345,24 @@ test('a log that no longer reaches back to the snapshot is found', async () => {
   await assertBuilt(made, 'expired');
 });
 
+test('a log that reaches back to the end of the copying, and not to its beginning, is found', async () => {
+  const made = emptyWorld();
+  const first = await openProcess({ ...made, options: { interval: 2 } });
+  for (let number = 0; number < objects; number++) await first.put(number);
+  let time = 0;
+  mock.method(performance, 'now', () => (time += 10));
+  first.snapshots.start(first.resources.feed, () => first.resources.all());
+  for (let round = 0; !existsSync(made.snapshot); round++) await first.put(free[round % free.length]!, round + 1);
+  mock.restoreAll();
+  const { content } = decode<SnapshotContent>(readFileSync(made.snapshot));
+  assert(content.anchor.revision > content.revision + 1, 'too little changed while it was copied');
+  const { store } = first;
+  await store.compact((await store.revision()) - content.anchor.revision + 1, Date.now() + 1_000);
+  assert.equal(await store.oldest(), content.anchor.revision - 1);
+  await first.end();
+  await assertBuilt(made, 'expired');
+});
+
 test('more changes than half of the objects are not replayed', async () => {
   const made = await world();
   const store = await openStore(made.url);
