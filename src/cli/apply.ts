@@ -3,14 +3,47 @@ import { fullNameOf } from '../model/full-name.ts';
 import type { ExtensionObject } from '../model/object.ts';
 import { isRecord } from '../model/object.ts';
 import type { Io } from './io.ts';
+import { UsageError } from './io.ts';
+import type { Apply, Change } from './write-documents.ts';
 import { writeCommand } from './write-documents.ts';
 
 export function applyCommand(io: Io): Command {
   const description = 'create the objects of files, or change what the files say of those that are there already';
-  return writeCommand(io, 'apply', description, (client, model, object, before) =>
-    client.patch(model, fullNameOf(before.metadata), patchFor(object, before), 'merge'),
-  );
+  const merge: Change = (client, model, object, before) =>
+    client.patch(model, fullNameOf(before.metadata), patchFor(object, before), 'merge');
+  return writeCommand(io, 'apply', description, merge, serverSide)
+    .option(
+      '--server-side',
+      'let the service merge: the fields of the file belong to you, and those you leave out later go',
+    )
+    .option('--field-manager <name>', 'with --server-side: who owns the fields (default: kindred-cli)')
+    .option('--force-conflicts', 'with --server-side: take fields that others own with other values')
+    .option('--dry-run', 'with --server-side: show what would become of the objects, and store nothing');
 }
+
+/** Server-side apply, where it is asked for. */
+const serverSide: Apply = (client, { gvk }, object, flags) => {
+  if (!flags.serverSide) {
+    const [flag] = (['fieldManager', 'forceConflicts', 'dryRun'] as const).filter((name) => flags[name] !== undefined);
+    if (flag === undefined) return undefined;
+    throw new UsageError(`--${flag.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)} needs --server-side`);
+  }
+  const { group, version, plural } = gvk;
+  const { namespace, name } = object.metadata;
+  if (!name) throw new UsageError('--server-side needs metadata.name in every object');
+  const root = group === '' ? `/api/${version}` : `/apis/${group}/${version}`;
+  const where = namespace === undefined ? '' : `namespaces/${encodeURIComponent(namespace)}/`;
+  return client.request('PATCH', `${root}/${where}${plural}/${encodeURIComponent(name)}`, {
+    query: {
+      fieldManager: flags.fieldManager ?? 'kindred-cli',
+      ...(flags.forceConflicts && { force: 'true' }),
+      ...(flags.dryRun && { dryRun: 'true' }),
+    },
+    // JSON is YAML.
+    headers: { 'content-type': 'application/apply-patch+yaml' },
+    body: object,
+  });
+};
 
 /**
  * The merge patch (RFC 7396) that makes an object what a file says: members that the file does not mention stay, lists

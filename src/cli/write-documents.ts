@@ -29,7 +29,23 @@ export type Change = (
   before: ExtensionObject,
 ) => Promise<ExtensionObject>;
 
-interface Flags extends ConnectionFlags, RetryFlags, NamespaceFlags {
+/** Of `apply` alone. */
+export interface ApplyFlags {
+  serverSide?: true;
+  fieldManager?: string;
+  forceConflicts?: true;
+  dryRun?: true;
+}
+
+/** Writes an object, whether it is there or not; undefined: as without these flags. */
+export type Apply = (
+  client: KindredClient,
+  model: ResourceType['model'],
+  object: ExtensionObject,
+  flags: ApplyFlags,
+) => Promise<ExtensionObject> | undefined;
+
+interface Flags extends ConnectionFlags, RetryFlags, NamespaceFlags, ApplyFlags {
   filename: string[];
   output: Format;
 }
@@ -44,10 +60,12 @@ interface Done {
 const versionHint =
   '  It was changed after the file was made. Take metadata.version out of the file to write it all the same, or begin again from what "kindred get" prints.\n';
 
+const conflictHint = '  Leave these fields out of the file, or take them with --force-conflicts.\n';
+
 /** Races with others who create, change or delete the same object, after which its last failure is reported. */
 const raceLimit = 10;
 
-export function writeCommand(io: Io, name: string, description: string, change: Change): Command {
+export function writeCommand(io: Io, name: string, description: string, change: Change, apply?: Apply): Command {
   const command = new Command(name)
     .description(description)
     .requiredOption(
@@ -58,7 +76,7 @@ export function writeCommand(io: Io, name: string, description: string, change: 
     .action(async (flags: Flags) => {
       const interrupt = onInterrupt();
       try {
-        await new Writing(io, flags, change, interrupt.stop, interrupt.cut).run();
+        await new Writing(io, flags, { change, apply }, interrupt.stop, interrupt.cut).run();
       } finally {
         interrupt.release();
       }
@@ -69,7 +87,7 @@ export function writeCommand(io: Io, name: string, description: string, change: 
 class Writing {
   readonly #io: Io;
   readonly #flags: Flags;
-  readonly #change: Change;
+  readonly #how: { readonly change: Change; readonly apply?: Apply | undefined };
   readonly #stop: AbortSignal;
   readonly #client: KindredClient;
   readonly #types: Types;
@@ -78,10 +96,16 @@ class Writing {
   #written = 0;
   #refused = 0;
 
-  constructor(io: Io, flags: Flags, change: Change, stop: AbortSignal, cut: AbortSignal) {
+  constructor(
+    io: Io,
+    flags: Flags,
+    how: { readonly change: Change; readonly apply?: Apply | undefined },
+    stop: AbortSignal,
+    cut: AbortSignal,
+  ) {
     this.#io = io;
     this.#flags = flags;
-    this.#change = change;
+    this.#how = how;
     this.#stop = stop;
     this.#retry = new Patience({ patience: flags.retryFor, stop, onWait: sayOnce(io) });
     this.#client = connect(flags, io, { signal: cut, retry: this.#retry });
@@ -116,6 +140,7 @@ class Writing {
       if (!(error instanceof KindredError)) throw error;
       this.#io.stderr.write(describe(error, document.place));
       if (error.code === 'VersionConflict') this.#io.stderr.write(versionHint);
+      if (error.code === 'FieldConflict') this.#io.stderr.write(conflictHint);
       if (isFatal(error) || this.#retry.isOver)
         this.#end(`stopped at ${document.place}; what follows it was left alone`);
       this.#refused++;
@@ -128,7 +153,8 @@ class Writing {
     const { model, label } = type;
     const object = placed(type, document.value as ExtensionObject, this.#flags);
     const version = object.metadata?.version ?? undefined;
-    if (!object.metadata?.name) return { stored: await this.#client.create(model, object), label, what: 'created' };
+    if (!object.metadata?.name && !this.#flags.serverSide)
+      return { stored: await this.#client.create(model, object), label, what: 'created' };
     const name = fullNameOf(object.metadata);
     /** As it was before this command may have changed it. */
     let before: ExtensionObject | undefined;
@@ -137,9 +163,10 @@ class Writing {
       const now = await this.#client.fetch(model, name);
       if (unknowns === 0) before = now;
       try {
-        const stored = now
-          ? await this.#change(this.#client, model, object, now)
-          : await this.#client.create(model, object);
+        const { change, apply } = this.#how;
+        const stored =
+          (await apply?.(this.#client, model, object, this.#flags)) ??
+          (now ? await change(this.#client, model, object, now) : await this.#client.create(model, object));
         this.#retry.progress();
         const isSame = before?.metadata.version === stored.metadata.version;
         return { stored, label, what: !before ? 'created' : isSame ? 'unchanged' : 'updated' };
@@ -155,9 +182,10 @@ class Writing {
 
   async #print({ stored, label, what }: Done): Promise<void> {
     const { stdout } = this.#io;
+    const dry = this.#flags.dryRun ? ' (dry run)' : '';
     try {
       if (this.#flags.output === 'yaml') await write(stdout, '---\n');
-      await print(this.#io, this.#flags.output, stored, () => `${label}/${stored.metadata.name} ${what}\n`);
+      await print(this.#io, this.#flags.output, stored, () => `${label}/${stored.metadata.name} ${what}${dry}\n`);
     } catch (error) {
       throw error instanceof Exit ? new Exit(closedPipe) : error;
     }

@@ -11,7 +11,7 @@ import { localized } from '../locales/localized.ts';
 import { fullNameOf, partsOf } from '../model/full-name.ts';
 import type { IndexEntry } from '../model/index-entry.ts';
 import { checkMetadata, checkReservedKeys } from '../model/metadata.ts';
-import type { ExtensionObject, ManagedFieldsEntry, Metadata } from '../model/object.ts';
+import type { ExtensionObject, Metadata } from '../model/object.ts';
 import type { TimeSlice, TurnQueue } from '../runtime/time-slice.ts';
 import { endsWithin, systemTimers } from '../runtime/timers.ts';
 import type { CommitQueue } from '../store/commit-queue.ts';
@@ -83,8 +83,6 @@ export interface WriteOptions {
   readonly manager?: string;
   /** `status`: the status alone is written. `scale`: the object is, by its number of replicas. */
   readonly subresource?: 'status' | 'scale';
-  /** A state that was stored before is set back: the managers are those of the object. */
-  readonly restores?: true;
   /** The write fails unless this lease is held. */
   readonly fence?: { readonly lease: string; readonly token: number };
   /** Of an update: a contract that becomes active with it. @throws ActivationRefused */
@@ -177,8 +175,6 @@ interface Change {
   readonly next: ExtensionObject;
   /** Of the fields, after an apply. */
   readonly owners?: readonly Owner[];
-  /** Instead of what follows from the write. */
-  readonly managedFields?: readonly ManagedFieldsEntry[];
   readonly violations?: Violations;
   readonly forced?: true;
   readonly warnings?: readonly string[];
@@ -465,7 +461,7 @@ export class Writer {
     stored: Current,
     object: ExtensionObject,
     violations: Violations,
-    { caller, subresource, restores }: WriteOptions,
+    { caller, subresource }: WriteOptions,
   ): MaybePromise<Change> {
     if (subresource === 'status') {
       violations.refuse();
@@ -477,11 +473,7 @@ export class Writer {
     const client: Metadata = { ...object.metadata, ...partsOf(stored.name) };
     this.#checkMetadata(client, stored.object.metadata, caller, violations);
     this.#keepPluginName(client, stored.object.metadata, caller);
-    const { managedFields = [] } = client;
-    const put = () => ({
-      ...this.#put(stored, object, client, violations),
-      ...(restores && { managedFields }),
-    });
+    const put = () => this.#put(stored, object, client, violations);
     const identified = this.#identifyOwners(client, violations);
     return identified ? identified.then(put) : put();
   }
@@ -525,15 +517,13 @@ export class Writer {
   async #managed(
     stored: Current,
     admitted: Admitted,
-    { owners, managedFields }: Change,
+    { owners }: Change,
     options: WriteOptions,
     slice: TimeSlice,
     isSame: boolean,
   ): Promise<Admitted | undefined> {
     const { object } = stored;
-    const entries =
-      managedFields ??
-      (await this.#managers.entries(stored.rules, object, admitted.next, isSame, owners, options, slice));
+    const entries = await this.#managers.entries(stored.rules, object, admitted.next, isSame, owners, options, slice);
     const next = managedBy(admitted.next, entries);
     return isSame && next === admitted.next ? undefined : { ...admitted, next };
   }

@@ -187,9 +187,11 @@ for (const [i, { name, before, file, after: expected, what = 'updated' }] of mer
     const first = await call('POST', plural, named(before));
     const { code, stdout, stderr } = await run('apply', named(file));
     assert.deepEqual([code, stdout], [0, `${plural}.${group}/merge-${i} ${what}\n`], stderr);
-    const { version, creationTimestamp, ...metadata } = (await call('GET', `${plural}/merge-${i}`)).metadata;
+    const { version, creationTimestamp, generation, ...metadata } = (await call('GET', `${plural}/merge-${i}`))
+      .metadata;
     const { open, ...spec } = (await call('GET', `${plural}/merge-${i}`)).spec;
     assert.equal(version, what === 'updated' ? 1 : 0);
+    assert.ok(generation === undefined || (what === 'updated' && generation === 2));
     assert.equal(creationTimestamp, first.metadata.creationTimestamp);
     if (!expected) return;
     const { status } = await call('GET', `${plural}/merge-${i}`);
@@ -393,4 +395,31 @@ test('command-line: Ctrl-C ends an apply that waits for more input, and it says 
   } finally {
     child.kill('SIGKILL');
   }
+});
+
+test('command-line: apply --server-side merges in the service, says whose a field is, and takes it by force', async () => {
+  const place = `gardens.${group}/shared`;
+  const file = garden('shared', { tags: ['a'] });
+  const made = await run('apply', file, '--server-side');
+  assert.deepEqual(made, { code: 0, stdout: `${place} created\n`, stderr: '' });
+  assert.equal((await run('apply', file, '--server-side')).stdout, `${place} unchanged\n`);
+  const other = ['--server-side', '--field-manager', 'other'];
+  const refused = await run('apply', garden('shared', { size: 2 }), ...other);
+  assert.equal(refused.code, 1);
+  assert.match(refused.stderr, /conflict with "kindred-cli": \.spec\.size/);
+  assert.match(refused.stderr, /--force-conflicts/);
+  const rehearsed = await run('apply', garden('shared', { size: 2 }), ...other, '--force-conflicts', '--dry-run');
+  assert.deepEqual([rehearsed.code, rehearsed.stdout], [0, `${place} updated (dry run)\n`]);
+  assert.equal((await call('GET', 'gardens/shared')).spec.size, 1);
+  assert.equal((await run('apply', garden('shared', { size: 2 }), ...other, '--force-conflicts')).code, 0);
+  await run('apply', { ...file, spec: {} }, '--server-side');
+  assert.deepEqual((await call('GET', 'gardens/shared')).spec, { size: 2, open: true });
+});
+
+test('command-line: flags of a server-side apply need --server-side, and names', async () => {
+  const wrong = await run('apply', garden('x'), '--force-conflicts');
+  assert.equal(wrong.code, 2);
+  assert.match(wrong.stderr, /--force-conflicts needs --server-side/);
+  const unnamed = await run('apply', { ...garden('x'), metadata: { generateName: 'x-' } }, '--server-side');
+  assert.equal(unnamed.code, 2);
 });
