@@ -44,7 +44,8 @@ export interface Evolved {
 
 interface Evolving {
   readonly database: string;
-  readonly operations: number;
+  /** Replicas that are replaced, killed or paused, one after another. */
+  readonly faults: number;
   readonly clients?: number;
   readonly replicas?: number;
 }
@@ -54,7 +55,7 @@ const codes = 5;
 
 export async function evolve({
   database,
-  operations: count,
+  faults: count,
   clients = 6,
   replicas: slots = 3,
 }: Evolving): Promise<Evolved> {
@@ -65,16 +66,14 @@ export async function evolve({
   const operations: Operation[] = [];
   const tally = { replaced: 0, killed: 0, paused: 0 };
   let newest = 0;
-  let left = count;
   let isOver = false;
 
   const client = async (number: number): Promise<void> => {
-    for (let i = 0; left > 0; i++) {
-      left--;
+    for (let i = 0; !isOver; i++) {
       const operation = await perform(oneOf(replicas).process.port, `${number}.${i}`);
       operations.push(operation);
       newest = Math.max(newest, operation.revision ?? 0);
-      await pause(operation.status === undefined || operation.status >= 500 ? 30 : below(10));
+      await pause(operation.status === undefined || operation.status >= 500 ? 30 : below(30));
     }
   };
 
@@ -124,11 +123,12 @@ export async function evolve({
 
   const makeFaults = async (): Promise<void> => {
     let wanted = 'plain';
-    while (!isOver) {
+    for (let i = 0; i < count; i++) {
+      if (replicas.every(({ version }) => version === wanted))
+        wanted = oneOf(Object.keys(versions).filter((one) => one !== wanted));
       const others = replicas.filter(({ version }) => version !== wanted);
       const dice = below(10);
-      if (others.length === 0 && dice < 6) wanted = oneOf(Object.keys(versions).filter((one) => one !== wanted));
-      else if (others.length > 0 && dice < 5) await replace(oneOf(others), wanted);
+      if (dice < 6) await replace(oneOf(others), wanted);
       else if (dice === 9) await replace(oneOf(replicas), oneOf(Object.keys(versions)));
       else {
         const { process } = oneOf(replicas);
@@ -145,10 +145,10 @@ export async function evolve({
   try {
     await replicas[0]!.process.start('plain');
     await Promise.all(replicas.slice(1).map(({ process }) => process.start('plain')));
-    const faults = makeFaults();
-    await Promise.all(Array.from({ length: clients }, (_, number) => client(number)));
+    const clientsDone = Promise.all(Array.from({ length: clients }, (_, number) => client(number)));
+    await makeFaults();
     isOver = true;
-    await faults;
+    await clientsDone;
     for (const replica of replicas) {
       await replica.process.kill('SIGTERM');
       await replica.process.start('note');

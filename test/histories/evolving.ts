@@ -6,16 +6,20 @@ const gvk = { group: 'evolving.example.com', version: 'v1', kind: 'Item', singul
 const common = { value: Type.String(), code: Type.Optional(Type.String()) };
 const evolution = { onInvalid: 'degrade' } as const;
 
-/** The versions of one plugin: each has a member that no other has, and one of them lets no two objects share a code. */
-export const versions: Readonly<Record<string, Model<any>>> = {
-  plain: defineModel({ gvk, evolution, spec: Type.Object(common) }),
-  note: defineModel({
+const version = (own: object, unique: boolean): Model<any> =>
+  defineModel({
     gvk,
     evolution,
-    spec: Type.Object({ ...common, note: Type.Optional(Type.String()) }),
-    indexes: (index) => [index.single('spec.code', String, (item) => item.spec.code, { unique: true })],
-  }),
-  rank: defineModel({ gvk, evolution, spec: Type.Object({ ...common, rank: Type.Optional(Type.String()) }) }),
+    spec: Type.Object({ ...common, ...own }),
+    // Without the index, a version could not serve beside one in which it is unique.
+    indexes: (index) => [index.single('spec.code', String, (item) => item.spec.code, { unique })],
+  });
+
+/** The versions of one plugin: each has a member that no other has, and one of them lets no two objects share a code. */
+export const versions: Readonly<Record<string, Model<any>>> = {
+  plain: version({}, false),
+  note: version({ note: Type.Optional(Type.String()) }, true),
+  rank: version({ rank: Type.Optional(Type.String()) }, false),
 };
 
 /** The member that a version alone has. */
