@@ -23,7 +23,11 @@ const routes: RouteRecordRaw[] = [
     component: () => import('./screens/sign-in/SignInScreen.vue'),
     meta: { bare: true, parameters: ['return'] },
   },
-  { path: '/', component: () => import('./screens/overview/OverviewScreen.vue') },
+  {
+    path: '/',
+    component: () => import('./screens/overview/OverviewScreen.vue'),
+    meta: { parameters: ['range'] },
+  },
   {
     path: '/objects/:type',
     component: () => import('./screens/list/ListScreen.vue'),

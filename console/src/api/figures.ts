@@ -1,101 +1,69 @@
-/** Measurements of the service since the overview was opened first, one sample in five seconds, from `/metrics`. */
-import { onScopeDispose, shallowRef } from 'vue';
-import { send } from './client.ts';
+/** Figures of the process that answers, one sample in five seconds for the last hour (`GET /v3/metrics`). */
+import { keepPreviousData, useQuery } from '@tanstack/vue-query';
+import type { MaybeRefOrGetter } from 'vue';
+import { computed, toValue } from 'vue';
+import { client, send } from './client.ts';
 
-/** Names of samples with their labels, as the format of Prometheus has them. */
-type Measured = ReadonlyMap<string, number>;
+export const figuresPath = '/v3/metrics';
+export const ranges = ['15m', '1h'] as const;
+export type Range = (typeof ranges)[number];
 
-export interface Sample {
+interface Quantiles {
   /** Milliseconds. */
-  readonly time: number;
-  readonly revision: number;
-  readonly watches: number;
-  readonly writesPerSecond: number;
-  /** By class of status: `2xx`. */
-  readonly requestsPerSecond: Readonly<Record<string, number>>;
-  /** Milliseconds. */
-  readonly eventLoop: number;
-  readonly heap: number;
-  readonly rss: number;
+  readonly p50: number;
+  readonly p99: number;
 }
 
-const every = 5_000;
-/** An hour. */
-const most = 720;
+export interface Sample {
+  readonly time: string | number;
+  readonly revision: number;
+  /** Since the sample before. */
+  readonly writes: number;
+  /** By class of status: `2xx`. */
+  readonly requests: Readonly<Record<string, number>>;
+  /** Only when there was one. */
+  readonly commit?: Quantiles;
+  readonly eventLoop: Quantiles;
+  readonly heap: number;
+  readonly rss: number;
+  readonly watches: number;
+}
 
-export const samples = shallowRef<readonly Sample[]>([]);
-export const failingControllers = shallowRef<readonly string[]>([]);
-/** False when the reader may not see them. */
-export const mayMeasure = shallowRef(true);
+export interface Figures {
+  /** Milliseconds. */
+  readonly interval: number;
+  readonly samples: readonly Sample[];
+}
 
-let before: { readonly time: number; readonly measured: Measured } | undefined;
+const refreshEvery = 5_000;
 
-/** Measures as long as the component is there and the tab is in sight. */
-export function useFigures(): void {
-  const controller = new AbortController();
-  const timer = setInterval(() => {
-    if (!document.hidden) void measure(controller.signal);
-  }, every);
-  void measure(controller.signal);
-  onScopeDispose(() => {
-    clearInterval(timer);
-    controller.abort();
+/** Read again every five seconds; not in a tab that is out of sight. */
+export function useFigures(range: MaybeRefOrGetter<Range>) {
+  return useQuery({
+    queryKey: computed(() => ['figures', toValue(range)]),
+    queryFn: ({ signal }) => client.request<Figures>('GET', figuresPath, { query: { range: toValue(range) }, signal }),
+    placeholderData: keepPreviousData,
+    refetchInterval: refreshEvery,
+    retry: false,
   });
 }
 
-async function measure(signal: AbortSignal): Promise<void> {
-  const response = await send('/metrics', { signal }).catch(() => undefined);
-  mayMeasure.value = response?.status !== 403;
-  if (!response?.ok) return;
-  const measured = parse(await response.text().catch(() => ''));
-  const now = { time: Date.now(), measured };
-  failingControllers.value = labelled(measured, 'kindred_controller_last_error', 'controller');
-  samples.value = [...samples.value, sampleOf(now, before ?? now)].slice(-most);
-  before = now;
+/** Names of controllers whose last try failed, as the measurements for Prometheus say; none for who may not read them. */
+export function useFailingControllers() {
+  const query = useQuery({
+    queryKey: ['failing-controllers'],
+    queryFn: async ({ signal }) => {
+      const response = await send('/metrics', { signal });
+      return response.ok ? failing(await response.text()) : [];
+    },
+    refetchInterval: refreshEvery,
+    retry: false,
+  });
+  return computed(() => query.data.value ?? []);
 }
 
-type Reading = NonNullable<typeof before>;
-
-function sampleOf(now: Reading, last: Reading): Sample {
-  const seconds = Math.max(1, (now.time - last.time) / 1_000);
-  const value = (name: string) => now.measured.get(name) ?? 0;
-  const rate = (of: (measured: Measured) => number) => Math.max(0, of(now.measured) - of(last.measured)) / seconds;
-  const classes = ['2xx', '3xx', '4xx', '5xx'];
-  return {
-    time: now.time,
-    revision: value('kindred_revision'),
-    watches: value('kindred_watches'),
-    writesPerSecond: rate((measured) => measured.get('kindred_revision') ?? 0),
-    requestsPerSecond: Object.fromEntries(classes.map((one) => [one, rate((measured) => answered(measured, one[0]!))])),
-    eventLoop: value('kindred_event_loop_delay_seconds{quantile="0.99"}') * 1_000,
-    heap: value('process_heap_bytes'),
-    rss: value('process_resident_memory_bytes'),
-  };
-}
-
-function answered(measured: Measured, digit: string): number {
-  let sum = 0;
-  for (const [name, count] of measured) {
-    const isCount = name.startsWith('kindred_http_request_duration_seconds_count{');
-    if (isCount && name.includes(`status="${digit}`)) sum += count;
-  }
-  return sum;
-}
-
-/** The values of a label where the measurement is not zero. */
-function labelled(measured: Measured, name: string, label: string): string[] {
-  return [...measured]
-    .filter(([one, value]) => one.startsWith(`${name}{`) && value > 0)
-    .map(([one]) => new RegExp(`${label}="([^"]*)"`).exec(one)?.[1] ?? one);
-}
-
-function parse(text: string): Measured {
-  const measured = new Map<string, number>();
-  for (const line of text.split('\n')) {
-    const end = line.lastIndexOf(' ');
-    if (end > 0 && !line.startsWith('#') && !line.includes('_bucket{')) {
-      measured.set(line.slice(0, end), Number(line.slice(end + 1)));
-    }
-  }
-  return measured;
+function failing(text: string): string[] {
+  return [...text.matchAll(/^kindred_controller_last_error\{(?:[^}]*,)?controller="([^"]*)"[^}]*\} (\S+)$/gm)].flatMap(
+    ([, name, value]) => (Number(value) > 0 ? [name!] : []),
+  );
 }
