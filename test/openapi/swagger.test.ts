@@ -168,6 +168,33 @@ test('permissions: /swagger-ui.html asks for a token and sends it when it loads 
   });
 });
 
+test('permissions: the session of the browser is enough for /swagger-ui.html, for writes too', async (context) => {
+  await open(context, {}, async ({ page, token, url }) => {
+    await page.locator('#login').waitFor({ state: 'visible' });
+    const body = JSON.stringify(JSON.stringify({ token }));
+    const headers = `{ 'content-type': 'application/json' }`;
+    const signIn = `fetch('/v3/session', { method: 'POST', headers: ${headers}, body: ${body} }).then((one) => one.status)`;
+    assert.equal(await page.evaluate(signIn), 201);
+    await page.reload();
+    await page.locator('#select').selectOption({ label: 'Extension API V1alpha1' });
+    assert.ok(await page.locator('#login').isHidden(), 'no token is asked for');
+    await page.locator('.opblock-tag', { hasText: 'PersonV1alpha1' }).click();
+    const operation = page.locator('.opblock', { hasText: 'Creates an object' }).first();
+    await operation.locator('.opblock-summary').click();
+    await operation.getByRole('button', { name: 'Try it out' }).click();
+    const object = { metadata: { name: 'eve' }, spec: { name: 'Eve' } };
+    await operation.locator('textarea.body-param__text').fill(JSON.stringify(object));
+    await operation.getByRole('button', { name: 'Execute' }).click();
+    const answer = operation.locator('.live-responses-table .response').first();
+    await answer.waitFor();
+    assert.match(await answer.innerText(), /^201/);
+    const stored = await fetch(`${url}/apis/demo.example.com/v1alpha1/persons/eve`, {
+      headers: { authorization: `Bearer ${token}` },
+    });
+    assert.equal(stored.status, 200);
+  });
+});
+
 test('the page of the API fits a telephone', async (context) => {
   await open(context, { auth: false }, async ({ page }) => {
     await page.setViewportSize({ width: 390, height: 800 });

@@ -1,8 +1,9 @@
 /**
  * The page `/swagger-ui.html` and its assets, all from the package `swagger-ui-dist` (docs/reference/api-description.md): its files are copied
  * into ours when it is built, so that our users install nothing that runs scripts at installation.
- * They hold no data and are for everybody; the page asks for a token when the service wants one, keeps it as long as the
- * tab is open and sends it with every request to this service, those for the documents too.
+ * They hold no data and are for everybody; the page uses the session of the browser. Without one it asks for a token when
+ * the service wants one, keeps it as long as the tab is open and sends it with every request to this service, those for
+ * the documents too.
  */
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
@@ -95,8 +96,10 @@ const forget = document.getElementById('forget');
 
 function authorised(request) {
   const named = Object.keys(request.headers ?? {}).some((name) => name.toLowerCase() === 'authorization');
-  if (token && !named && new URL(request.url, location.href).origin === location.origin) {
-    request.headers = { ...request.headers, Authorization: 'Bearer ' + token };
+  if (!named && new URL(request.url, location.href).origin === location.origin) {
+    // Without a token the session of the browser counts, for writes with this header only.
+    const shown = token ? { Authorization: 'Bearer ' + token } : { 'Kindred-Console': '1' };
+    request.headers = { ...request.headers, ...shown };
   }
   return request;
 }
