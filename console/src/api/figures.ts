@@ -4,7 +4,7 @@ import type { MaybeRefOrGetter } from 'vue';
 import { computed, toValue } from 'vue';
 import { client, send } from './client.ts';
 
-export const figuresPath = '/v3/metrics';
+const figuresPath = '/v3/metrics';
 export const ranges = ['15m', '1h'] as const;
 export type Range = (typeof ranges)[number];
 
