@@ -39,7 +39,7 @@ export const TABLE: Readonly<Record<string, readonly string[]>> = {
     'http/api',
     'http/openapi',
     'http/server',
-    'type:controller',
+    'controller',
   ],
   mcp: ['type:client', 'type:model'],
   webhook: ['model', 'query', 'resource', 'controller', 'http/custom', 'runtime'],

@@ -81,6 +81,8 @@ export interface ServiceOptions {
     maxMembers?: number;
     /** Milliseconds for which the pages of a list, read by `continue`, show one moment. Default 5 min. */
     continueTtl?: number;
+    /** Milliseconds that an Event is kept after it was seen last. Default 1 h. */
+    eventTtl?: number;
   };
   changeLog?: {
     /** Changes that are kept at least. Default 100,000. */
@@ -219,6 +221,7 @@ function withDefaults(options: ServiceOptions) {
       maxBodyBytes: 3 * mebibyte,
       maxMembers: 200_000,
       continueTtl: 300 * second,
+      eventTtl: 3_600 * second,
       ...options.kube,
     },
     changeLog: { maxCount: 100_000, maxAge: 3_600 * second, ...options.changeLog },

@@ -23,7 +23,11 @@ import { Metrics } from './http/server/metrics.ts';
 import { Samples } from './http/server/samples.ts';
 import { Certificate } from './http/server/tls.ts';
 import { viewModel } from './http/view.ts';
+import { Collector } from './kube/collector.ts';
+import type { BuiltInKinds } from './kube/kinds.ts';
+import { builtInKindHooks, builtInKinds, coordinationGroup } from './kube/kinds.ts';
 import { Kube } from './kube/kube.ts';
+import { makeDefaultNamespace, openNamespaces } from './kube/namespaces.ts';
 import { isReservedGroup } from './model/gvk.ts';
 import type { SchemeManager } from './model/registry.ts';
 import { SchemeRegistry } from './model/registry.ts';
@@ -146,7 +150,9 @@ export async function check(
 export function declaredModels(options: Declaring): Promise<readonly Scheme[]> {
   const { reservedDomain } = resolveOptions(options);
   return withModels(options, async (schemes) =>
-    schemes.filter(({ groupVersionKind: { group } }) => !isReservedGroup(group, reservedDomain)),
+    schemes.filter(
+      ({ groupVersionKind: { group } }) => !isReservedGroup(group, reservedDomain) && group !== coordinationGroup,
+    ),
   );
 }
 
@@ -201,6 +207,8 @@ class RunningService implements Service {
   readonly #options: ServiceSettings;
   readonly #store: Store;
   readonly #logger: Logger;
+  /** Undefined: Kubernetes clients are not served. */
+  readonly #kinds: BuiltInKinds | undefined;
   readonly #registry: SchemeRegistry;
   readonly #resources: ResourceRegistry;
   readonly #auth: Auth;
@@ -208,6 +216,7 @@ class RunningService implements Service {
   readonly #modelStates: ModelStates;
   readonly #plugins: PluginHost;
   readonly #webhooks: Webhooks;
+  readonly #collector: Collector | undefined;
   readonly #metrics = new Metrics();
   readonly #samples: Samples;
   readonly #app: App;
@@ -241,6 +250,9 @@ class RunningService implements Service {
       logger,
     });
     for (const model of [...auth.models, viewModel(reservedDomain)]) registry.register(model, undefined, '');
+    const kinds = options.kube.enabled ? builtInKinds(reservedDomain) : undefined;
+    for (const model of Object.values(kinds ?? {})) registry.register(model, undefined, '');
+    const namespaces = kinds && openNamespaces(() => resources.model(registry.schemeOf(kinds.namespace)));
     const authorizer = open ? allowAll : auth.authorizer;
     const patchLimits = {
       operations: patch.maxOperations,
@@ -291,7 +303,9 @@ class RunningService implements Service {
         ...auth.hooks,
         [`ModelState.plugin.${reservedDomain}`, modelStateHooks],
         ...webhookHooksByModel(reservedDomain, authorizer, auth.authors),
+        ...builtInKindHooks(reservedDomain),
       ]),
+      namespaces,
     });
     this.#modelStates.use(resources);
     this.#samples = new Samples(
@@ -310,6 +324,7 @@ class RunningService implements Service {
       authentication: !open,
       maxListSize: list.maxSize,
     });
+    this.#kinds = kinds;
     this.#registry = registry;
     this.#resources = resources;
     this.#auth = auth;
@@ -332,6 +347,19 @@ class RunningService implements Service {
       logger,
       options: options.webhook,
     });
+    this.#collector =
+      kinds &&
+      new Collector({
+        registry,
+        resources,
+        store,
+        kinds,
+        reservedDomain,
+        replica,
+        timers: options.timers,
+        logger,
+        eventTtl: options.kube.eventTtl,
+      });
     this.#plugins = new PluginHost(
       {
         registry,
@@ -371,8 +399,9 @@ class RunningService implements Service {
       canI: (identity, body, renewed) => auth.canI(identity, body, renewed),
       limiter: auth.rateLimiter,
       console: options.console.enabled,
-      kube: options.kube.enabled
+      kube: namespaces
         ? new Kube({
+            namespaces,
             prefix: options.kube.path,
             version,
             registry,
@@ -454,6 +483,7 @@ class RunningService implements Service {
   async open(): Promise<void> {
     const { feed } = this.#resources;
     await feed.start();
+    if (this.#kinds) await makeDefaultNamespace(this.client, this.#kinds);
     await this.#auth.start({
       feed,
       client: this.client,
@@ -488,6 +518,7 @@ class RunningService implements Service {
     await this.#plugins.start();
     await Promise.all(this.#resources.all().map((resource) => resource.ready));
     await this.#webhooks.start();
+    await this.#collector?.start();
     const administratorToken = await this.#auth.bootstrap();
     await this.#auth.tried();
     if (this.#stopping) throw new Error('the service was stopped during its start');
@@ -513,6 +544,7 @@ class RunningService implements Service {
       this.#app.stop(),
       this.#plugins.stop(this.#options.pluginHost.stopTimeout / 2),
       this.#webhooks.stop(),
+      this.#collector?.stop(),
     ]);
     await this.#modelStates.stop();
     await this.#auth.stop();

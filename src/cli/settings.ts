@@ -77,6 +77,7 @@ export const settings = {
   'kube.maxBodyBytes': s('positive', 'bytes of a request body there'),
   'kube.maxMembers': s('positive', 'members of all objects of a body there that declares a kind'),
   'kube.continueTtl': s('period', 'how long the pages of a list there show one moment'),
+  'kube.eventTtl': s('period', 'how long an Event is kept after it was seen last'),
   'changeLog.maxCount': s('count', 'changes that are kept for watches to go on from'),
   'changeLog.maxAge': s('duration', 'how long they are kept at least'),
   'indexSnapshots.enabled': s('switch', 'keep snapshots of the indexes, from which the next start goes on'),

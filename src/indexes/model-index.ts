@@ -2,6 +2,7 @@
 import type { IndexDefinition, IndexEntry } from '../model/index-entry.ts';
 import { TimeSlice } from '../runtime/time-slice.ts';
 import { grown, none } from './arrays.ts';
+import { Dependents } from './dependents.ts';
 import { deletedField, fieldsOf, firstDeclared, keysOf, nameField } from './field.ts';
 import type { FieldIndex } from './field-index.ts';
 import { MultiIndex, SingleIndex } from './field-index.ts';
@@ -50,6 +51,7 @@ export class ModelIndex {
   readonly labels = new Labels();
   /** By slot; empty where there is no object. */
   readonly names: string[] = [];
+  readonly dependents = new Dependents();
   readonly scratch = new Scratch();
   /** By slot. */
   ids = new Float64Array(16);
@@ -88,6 +90,7 @@ export class ModelIndex {
     this.revisions[slot] = revision;
     this.lengths[slot] = length;
     this.labels.set(slot, entry.labels);
+    this.dependents.set(entry.name, entry.owners);
     for (let field = 0; field < this.fields.length; field++) {
       const index = this.fields[field]!;
       if (known === none) index.insert(slot, keysOf(entry, field));
@@ -114,6 +117,7 @@ export class ModelIndex {
     if (slot === none) return undefined;
     this.#table.remove(slot);
     this.labels.set(slot, undefined);
+    this.dependents.set(name, undefined);
     for (const field of this.fields) field.remove(slot);
     this.names[slot] = '';
     this.ids[slot] = 0;
@@ -198,6 +202,7 @@ export class ModelIndex {
     yield* numberPieces('ids', limit, portion, () => this.ids);
     yield* numberPieces('revisions', limit, portion, () => this.revisions);
     yield* numberPieces('lengths', limit, portion, () => this.lengths);
+    yield* textPieces('owners', limit, portion, (slot) => this.dependents.ownersOf(this.names[slot]!)?.join(' '));
     yield* this.labels.pieces(limit, portion);
     for (const [field, index] of this.fields.entries()) yield* index.pieces(fieldPrefix(field), limit, portion);
   }
@@ -220,6 +225,11 @@ export class ModelIndex {
       if (name === '') this.#free.push(names.length);
       names.push(name);
     });
+    let slot = 0;
+    yield* getTexts(sections, 'owners', (owners) => {
+      if (owners !== undefined) this.dependents.set(names[slot]!, owners.split(' '));
+      slot++;
+    });
     this.#table.restore(sections);
     yield* this.labels.restore(sections);
     for (const [field, index] of this.fields.entries()) yield* index.restore(fieldPrefix(field), sections);
@@ -234,6 +244,7 @@ export class ModelIndex {
     this.revisions[slot] = revision;
     this.lengths[slot] = length;
     this.labels.set(slot, entry.labels);
+    if (entry.owners) this.dependents.set(entry.name, entry.owners);
     for (let field = 0; field < this.fields.length; field++) this.fields[field]!.append(slot, keysOf(entry, field));
   }
 

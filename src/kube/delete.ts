@@ -16,7 +16,7 @@ export interface DeleteOptions {
 }
 
 const propagations = ['Background', 'Foreground', 'Orphan'] as const;
-type Propagation = (typeof propagations)[number];
+export type Propagation = (typeof propagations)[number];
 
 /** @throws KindredError BadRequest, Invalid, UnsupportedMediaType */
 export async function deleteOptions(

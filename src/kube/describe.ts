@@ -9,6 +9,7 @@ import type { KubeModels } from './models.ts';
 import { mediaRanges, notAcceptable } from './negotiate.ts';
 import type { KubeDocument } from './openapi.ts';
 import { KubeOpenApi } from './openapi.ts';
+import { reviewKinds } from './review.ts';
 import type { FacadeRoute } from './routes.ts';
 import type { ShownModel } from './shown.ts';
 import { rootOf, shownModel } from './shown.ts';
@@ -23,7 +24,7 @@ export interface DescribeDependencies {
 
 export function describingRoutes({ prefix, version }: DescribeDependencies, models: KubeModels): FacadeRoute[] {
   const openApi = new KubeOpenApi(version);
-  const shown = (): ShownModel[] => models.all().map(shownModel);
+  const shown = (): ShownModel[] => [...models.all().map(shownModel), ...reviewKinds];
   const described = async (exchange: Exchange, place: string): Promise<void> => {
     assertJson(exchange);
     sendDocument(exchange, await openApi.v3(shown(), place, exchange.timeSlice()), json);

@@ -21,6 +21,7 @@ import type { ObjectsDependencies } from './objects.ts';
 import { KubeObjects } from './objects.ts';
 import { flag } from './parameters.ts';
 import { resourcePath } from './path.ts';
+import { reviewRoutes } from './review.ts';
 import type { FacadeRoute, RouteMatch } from './routes.ts';
 import { FacadeRoutes } from './routes.ts';
 import type { ServiceDependencies } from './service.ts';
@@ -70,7 +71,11 @@ export class Kube {
     this.#objects = new KubeObjects(dependencies);
     this.#lists = new KubeLists({ ...dependencies, past, objects: this.#objects });
     this.#watches = new KubeWatches(dependencies);
-    const routes: FacadeRoute[] = [...serviceRoutes(dependencies), ...describingRoutes(dependencies, this.#models)];
+    const routes: FacadeRoute[] = [
+      ...serviceRoutes(dependencies),
+      ...describingRoutes(dependencies, this.#models),
+      ...reviewRoutes(dependencies, this.#models),
+    ];
     this.#routes = new FacadeRoutes(routes);
   }
 

@@ -2,6 +2,7 @@
  * The objects of a list as they were at one revision, in the order of their names, in portions. Objects that were not
  * changed since are read as they are now; the others as the log has them from before.
  */
+import { ifFound } from '../errors.ts';
 import { fullNameField } from '../indexes/field.ts';
 import type { Scheme } from '../model/scheme.ts';
 import { bind } from '../query/bind.ts';
@@ -73,9 +74,11 @@ export class Listing {
       ...(names && { names }),
     };
     const { revision, outline, items } = await this.#resource.window(request, ({ names }) => names.keys());
-    const present = outline.names.map((name, i) => {
-      return { id: outline.ids[i]!, revision: outline.revisions[i]!, name, bytes: items.get(i)! };
-    });
+    const present = await this.#withValues(
+      outline.names.map((name, i) => {
+        return { id: outline.ids[i]!, revision: outline.revisions[i]!, name, bytes: items.get(i)! };
+      }),
+    );
     const isFirst = this.#isFirst;
     this.#isFirst = false;
     this.#revision ??= revision;
@@ -109,9 +112,20 @@ export class Listing {
         continue;
       if (names && !names.has(name)) continue;
       if (bound.op !== 'all' && !matches(bound, model.entryOf(model.parse(stored.bytes, name), name))) continue;
-      found.push({ ...stored, bytes: model.listView(stored.bytes) });
+      found.push(model.view(stored, 'get'));
     }
     return found;
+  }
+
+  /** Lists of Kubernetes hold the values of Secrets, which native ones leave out. */
+  async #withValues(objects: readonly Stored[]): Promise<readonly Stored[]> {
+    if (!this.#resource.hidesValues) return objects;
+    return Promise.all(
+      objects.map(async (one) => {
+        const read = await ifFound(async () => this.#resource.get(one.name));
+        return read?.stored.revision === one.revision ? read.stored : one;
+      }),
+    );
   }
 
   #learnSize(objects: readonly Stored[]): void {

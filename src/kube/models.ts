@@ -3,6 +3,7 @@ import type { SchemeRegistry } from '../model/registry.ts';
 import type { Scheme } from '../model/scheme.ts';
 import type { ResourceRegistry } from '../resource/registry.ts';
 import type { ModelResource } from '../resource/resource.ts';
+import { coreGroup } from './kinds.ts';
 import { apiVersionOf } from './path.ts';
 
 export interface KubeModel {
@@ -33,7 +34,7 @@ export class KubeModels {
 
   constructor(dependencies: ModelsDependencies) {
     this.#dependencies = dependencies;
-    this.#core = `core.kube.${dependencies.reservedDomain}`;
+    this.#core = coreGroup(dependencies.reservedDomain);
   }
 
   /** @param group as shown */

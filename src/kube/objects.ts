@@ -17,12 +17,14 @@ import { andThen } from '../runtime/and-then.ts';
 import type { MaybePromise } from '../store/store.ts';
 import type { Body, BodyDependencies } from './body.ts';
 import { bodyType, objectTypes, readValue } from './body.ts';
-import type { DeleteOptions } from './delete.ts';
+import type { DeleteOptions, Propagation } from './delete.ts';
 import { deleteOptions } from './delete.ts';
 import { encoded, objectBytes } from './form.ts';
 import type { Inbound } from './inbound.ts';
 import { inbound } from './inbound.ts';
+import { foregroundFinalizer, orphanFinalizer } from './kinds.ts';
 import { cut, shownBytes } from './metadata.ts';
+import type { KnownNamespaces } from './namespaces.ts';
 import type { Form } from './negotiate.ts';
 import { formOf } from './negotiate.ts';
 import type { WriteParameters } from './parameters.ts';
@@ -39,6 +41,7 @@ export interface ObjectsDependencies extends BodyDependencies {
   readonly patchLimits: PatchLimits;
   /** Members of a body that declares a kind (option `kube.maxMembers`); other objects have those of the native API. */
   readonly maxMembers: number;
+  readonly namespaces: KnownNamespaces;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
 }
@@ -62,6 +65,13 @@ interface Call {
   readonly form: Form;
   readonly query: URLSearchParams;
 }
+
+/** The finalizer of a deletion that is not in the background; the collector takes it away. */
+const holdsBack: Readonly<Record<Propagation, string | undefined>> = {
+  Background: undefined,
+  Foreground: foregroundFinalizer,
+  Orphan: orphanFinalizer,
+};
 
 export class KubeObjects {
   readonly #dependencies: ObjectsDependencies;
@@ -97,6 +107,7 @@ export class KubeObjects {
     if (resourceVersion !== undefined) throw badRequest('resourceVersion should not be set on objects to be created');
     const { name } = object.metadata as { name?: string };
     about(call, object, name);
+    if (namespace !== undefined) await this.#dependencies.namespaces.assertKnown(namespace);
     const options = { ...this.#options(call, parameters), ...(namespace !== undefined && { namespace }) };
     this.#sendWritten(call, 201, await model.resource.create(object, options), warnings);
   }
@@ -213,8 +224,10 @@ export class KubeObjects {
 
   /** Deletes one object. @param name the full one */
   remove(exchange: Exchange, { model }: ResourceTarget, name: string, options: DeleteOptions): Promise<Answer> {
-    const { dryRun, expect } = options;
-    return model.resource.delete(name, { caller: exchange.caller, dryRun, ...(expect && { expect }) });
+    const { dryRun, expect, propagation } = options;
+    const holds = holdsBack[propagation];
+    const more = { ...(expect && { expect }), ...(holds !== undefined && { holds }) };
+    return model.resource.delete(name, { caller: exchange.caller, dryRun, ...more });
   }
 
   async #body({ exchange, target }: Call): Promise<Body> {

@@ -27,6 +27,9 @@ export function rootOf({ group, version }: Pick<ShownModel, 'group' | 'version'>
   return `${group === '' ? '/api' : `/apis/${group}`}/${version}`;
 }
 
+/** Of a kind of which there is nothing, that clients ask for all the same. */
+const reading = ['get', 'list', 'watch'];
+
 const shown = new WeakMap<KubeModel, ShownModel>();
 
 /** The same object for the same model: what is made of it is kept with it. */
@@ -45,7 +48,7 @@ export function shownModel(model: KubeModel): ShownModel {
     shortNames: scheme.shortNames,
     categories: scheme.categories,
     subresources: { status: scheme.subresources.status, scale: scheme.subresources.scale !== undefined },
-    verbs,
+    verbs: group === '' && kind === 'Service' ? reading : verbs,
     schema: scheme.jsonSchema,
   };
   shown.set(model, made);

@@ -89,7 +89,7 @@ export class KubeWatches {
     try {
       const sort = [{ field: orderField(resource.scheme), direction: 'asc' } as const];
       const seen = limited(resource.scheme, where, { namespace, names });
-      const request = { ...seen, sort, identity: identity.name, ...position.request };
+      const request = { ...seen, sort, withValues: true, identity: identity.name, ...position.request };
       watch = await watches.open(resource, request, stream);
     } catch (error) {
       if (!isExpired(error) || !stream.open()) throw error;
@@ -231,11 +231,11 @@ class WatchLines extends FrameStream<string> implements Sink {
 /** After these a client lists again. */
 const ended: ReadonlySet<string> = new Set(['SlowConsumer', 'Expired', 'Forbidden']);
 
-/** Of a deletion, the object has the revision of that. */
+/** Of a deletion, the object has the revision of that. The values of Secrets are left out of native watches alone. */
 function storedOf({ change, stored, bytes }: ChangeEvent): Stored {
   if (stored) return stored;
-  const { id, revision, name } = change!;
-  return { id, revision, name, bytes };
+  const { id, revision, name, model } = change!;
+  return { id, revision, name, bytes: model.hooks?.hidesValues ? change!.bytes : bytes };
 }
 
 function lineOf(type: string, object: Buffer): Buffer {

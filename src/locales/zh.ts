@@ -716,4 +716,9 @@ export const zh = {
   // webhook/webhooks.ts
   'Another replica delivers the webhooks, or this one has not begun to; try again':
     'webhook 由其他副本投递，或此副本尚未开始投递；请重试',
+  // kube/kinds.ts
+  'is immutable: this object says so': '不可更改：该对象已声明为不可变',
+  'is immutable: the type of a Secret never changes': '不可更改：Secret 的类型永不改变',
+  'The Namespace "default" cannot be deleted': '不能删除命名空间 "default"',
+  'There are no Services: nothing runs here': '没有 Service：这里不运行任何程序',
 } as const satisfies Record<string, string>;

@@ -29,6 +29,8 @@ export interface IndexEntry {
   /** `metadata.deletionTimestamp`, milliseconds since the epoch; null while the object is live. */
   readonly deleted: number | null;
   readonly labels: Readonly<Record<string, string>>;
+  /** Uids of the owners that the object names; absent: none. */
+  readonly owners?: readonly string[];
   /** For each definition, in order: its keys, each once, empty when the object has no value. */
   readonly keys: readonly (readonly unknown[])[];
 }

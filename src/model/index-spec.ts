@@ -413,6 +413,7 @@ export function entryOf(scheme: { readonly indexes: readonly IndexDefinition[] }
     created: metadata.creationTimestamp === undefined ? 0 : instant(metadata.creationTimestamp),
     deleted: metadata.deletionTimestamp ? instant(metadata.deletionTimestamp) : null,
     labels: metadata.labels ?? noLabels,
+    ...(metadata.ownerReferences && { owners: metadata.ownerReferences.map(({ uid }) => uid ?? '') }),
     keys,
   };
 }

@@ -19,6 +19,8 @@ export interface ModelHooks {
     before: ExtensionObject | undefined,
     caller: Caller,
   ): MaybePromise<ExtensionObject>;
+  /** Throws KindredError to refuse a deletion that is not under way yet. Never changes its argument. */
+  prepareDelete?(object: ExtensionObject, caller: Caller): void;
   /** The object as a caller sees it. Never changes its argument. */
   show?(object: ExtensionObject, projection: Projection): ExtensionObject;
 }

@@ -19,6 +19,7 @@ import { Feed } from './feed.ts';
 import type { ModelHooks } from './hooks.ts';
 import type { IndexSnapshots } from './index-snapshots.ts';
 import type { ModelMemory, Problem, StartOfModel } from './memory.ts';
+import type { Namespaces } from './namespaces.ts';
 import type { ResourceDependencies, ResourceLimits } from './resource.ts';
 import { ModelResource } from './resource.ts';
 import { WritesUnderWay } from './under-way.ts';
@@ -50,6 +51,8 @@ export interface ResourceRegistryDependencies {
   readonly logger: ResourceDependencies['logger'];
   /** Of built-in models, by `<kind>.<group>`. */
   readonly hooks: ReadonlyMap<string, ModelHooks>;
+  /** Undefined: objects may be made in any namespace. */
+  readonly namespaces?: Namespaces | undefined;
 }
 
 export interface ModelState extends GroupVersionKind {
@@ -113,6 +116,7 @@ export class ResourceRegistry {
       admissions,
       snapshots,
       reservedDomain,
+      namespaces: dependencies.namespaces,
       owners: { uidOf: (reference, namespace) => this.#ownerUid(reference, namespace) },
       logger,
     };

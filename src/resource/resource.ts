@@ -26,7 +26,7 @@ import { ObjectReader } from './reader.ts';
 import type { Stored } from './registered-model.ts';
 import { RegisteredModel } from './registered-model.ts';
 import type { Outline } from './watch/window-change.ts';
-import type { Answer, ApplyOptions, WriteLimits, WriteOptions, WriterDependencies } from './writer.ts';
+import type { Answer, ApplyOptions, DeleteOptions, WriteLimits, WriteOptions, WriterDependencies } from './writer.ts';
 import { Writer } from './writer.ts';
 
 export interface Selection {
@@ -34,6 +34,8 @@ export interface Selection {
   readonly sort: readonly SortTerm[];
   /** Only these objects are seen and counted. */
   readonly names?: ReadonlySet<string>;
+  /** An export shows values that lists leave out (`hidden.ts`). */
+  readonly withValues?: boolean;
 }
 
 export interface ListRequest extends Selection {
@@ -508,7 +510,7 @@ export class ModelResource {
         },
       );
       const opened = snapshot!;
-      const objects = this.#portions(opened, ids);
+      const objects = this.#portions(opened, ids, selection.withValues);
       return {
         revision: opened.revision,
         total: ids.length,
@@ -525,7 +527,7 @@ export class ModelResource {
     }
   }
 
-  async *#portions(snapshot: Snapshot, ids: Float64Array): AsyncGenerator<readonly Stored[]> {
+  async *#portions(snapshot: Snapshot, ids: Float64Array, withValues = false): AsyncGenerator<readonly Stored[]> {
     // A store that answers at once would let a reader who never waits keep the event loop to himself.
     const slice = this.#dependencies.turns.slice();
     for (let at = 0, count = exportPortion.first; at < ids.length; ) {
@@ -534,7 +536,10 @@ export class ModelResource {
       const rows = await snapshot.get(this.memory.number, wanted);
       if (rows.length !== wanted.length)
         throw new Error(`snapshot of ${this.kind}: ${wanted.length - rows.length} rows missing`);
-      yield rows.map((row) => ({ ...row, bytes: this.model.listView(asBuffer(row.bytes)) }));
+      yield rows.map((row) => {
+        const bytes = asBuffer(row.bytes);
+        return { ...row, bytes: withValues && this.hidesValues ? bytes : this.model.listView(bytes) };
+      });
       at += wanted.length;
       const bytes = rows.reduce((sum, row) => sum + row.bytes.byteLength, 0) / rows.length;
       count = Math.max(1, Math.min(exportPortion.most, Math.floor(exportPortion.bytes / bytes)));
@@ -571,7 +576,7 @@ export class ModelResource {
   }
 
   /** The object as it was marked. @throws NotFound, VersionConflict, PreconditionFailed */
-  delete(name: string, options: WriteOptions & { version?: number }): Promise<Answer> {
+  delete(name: string, options: DeleteOptions): Promise<Answer> {
     this.assertReady();
     return this.#writer.delete(name, options);
   }

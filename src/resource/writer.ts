@@ -40,6 +40,7 @@ import {
 } from './lifecycle.ts';
 import { FieldManagers, managedBy } from './managed-fields.ts';
 import type { ModelMemory } from './memory.ts';
+import type { Namespaces } from './namespaces.ts';
 import type { Owners } from './owners.ts';
 import { identified } from './owners.ts';
 import type { PatchLimits } from './patch.ts';
@@ -109,6 +110,13 @@ export interface ApplyOptions extends WriteOptions {
   readonly onCreate?: () => void;
 }
 
+export interface DeleteOptions extends WriteOptions {
+  /** `metadata.version` that the object must have. */
+  readonly version?: number;
+  /** A finalizer that is added, for what is to be done before the object goes. */
+  readonly holds?: string;
+}
+
 export interface WriteLimits {
   /** Bytes of one object. */
   readonly objectBytes: number;
@@ -133,6 +141,8 @@ export interface WriterDependencies {
   readonly reservedDomain: string;
   /** Finds the owners that `metadata.ownerReferences` names. */
   readonly owners: Owners;
+  /** Undefined: objects may be made in any namespace. */
+  readonly namespaces: Namespaces | undefined;
 }
 
 const texts = {
@@ -244,6 +254,9 @@ export class Writer {
     const identified = this.#identifyOwners(client, violations);
     if (identified) await identified;
     const generate = (client.name === undefined || client.name === '') && client.generateName !== undefined;
+    if (violations.count === 0 && client.namespace !== undefined) {
+      await this.#dependencies.namespaces?.assertOpen(client.namespace);
+    }
     // Before defaults are set, which are nobody's.
     const applied =
       applying && violations.count === 0
@@ -413,13 +426,18 @@ export class Writer {
   }
 
   /** The object as it was marked. @throws NotFound, VersionConflict, PreconditionFailed */
-  delete(name: string, options: WriteOptions & { version?: number }): Promise<Answer> {
+  delete(name: string, options: DeleteOptions): Promise<Answer> {
     return this.#mutate(name, options, ({ object }) => {
       if (options.version !== undefined && options.version !== object.metadata.version)
         throw this.#conflict(name, options.version, object);
       if (object.metadata.deletionTimestamp !== undefined) return undefined;
+      this.#model.hooks?.prepareDelete?.(object, options.caller);
       const deletionTimestamp = new Date(this.#dependencies.now()).toISOString();
-      const metadata = updatedMetadata(object.metadata, { ...object.metadata, deletionTimestamp });
+      const { finalizers = [] } = object.metadata;
+      const client = options.holds
+        ? { ...object.metadata, finalizers: [...finalizers, options.holds] }
+        : object.metadata;
+      const metadata = updatedMetadata(client, { ...object.metadata, deletionTimestamp });
       return { next: { ...object, metadata }, forced: true };
     });
   }

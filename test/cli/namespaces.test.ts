@@ -113,7 +113,7 @@ test('command-line: an export has all namespaces, an import puts each object int
     .map((line) => JSON.parse(line));
   assert.equal(lines.length, 4);
   const before = lines.find((line) => line.metadata.name === 'owned').metadata.ownerReferences[0].uid;
-  await ok('delete wd --all -A');
+  await ok('delete wd --all -A --ignore-not-found');
   // The owned object comes first: its owner is not there yet.
   const text = lines
     .toSorted((a) => (a.metadata.name === 'owned' ? -1 : 1))

@@ -97,6 +97,7 @@ test('values of field selectors with commas, signs and backslashes', async () =>
 
 test('a list within a namespace, and over all of them', async () => {
   const other = widgets.replace('default', 'other');
+  await facade.kube('/api/v1/namespaces', { body: { metadata: { name: 'other' } } });
   for (const path of [widgets, other]) {
     await facade.kube(path, { body: { metadata: { name: 'same' }, spec: { color: 'c' } } });
   }

@@ -49,6 +49,8 @@ export function arrange(pieces: readonly Piece[], fields: readonly FieldShape[],
   sections.set('revisions', copies.numbers('revisions'));
   sections.set('lengths', copies.numbers('lengths'));
   putTexts(sections, 'names', limit, (slot) => names[slot] || undefined);
+  const owners = copies.texts('owners');
+  putTexts(sections, 'owners', limit, (slot) => (isLive[slot] ? owners.at(slot) : undefined));
   const table = new NameTable(names);
   for (const _ of table.addAll());
   for (const [name, values] of table.sections()) sections.set(name, values);
