@@ -30,7 +30,7 @@ export type Change = (
 ) => Promise<ExtensionObject>;
 
 /** Of `apply` alone. */
-export interface ApplyFlags {
+interface ApplyFlags {
   serverSide?: true;
   fieldManager?: string;
   forceConflicts?: true;
