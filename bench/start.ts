@@ -21,7 +21,7 @@ import { createInterface } from 'node:readline';
 import { setTimeout as pause } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { createClient } from 'kindred/client';
-import { openSqlite } from '../dist/store/sqlite/store.js';
+import { openSqlite } from '../src/store/sqlite/store.ts';
 import { Article, article, nameOf } from './articles.ts';
 import { figure, shown } from './figures.ts';
 
