@@ -73,7 +73,11 @@ async function found(
     return { items: first(items, limit), page: pageOf(limit, total) };
   }
   if (limit !== undefined) throw new UsageError('--limit is for the whole list; --size is for a page');
-  const { items, ...facts } = await objects.list({
+  const {
+    items,
+    revision: _revision,
+    ...facts
+  } = await objects.list({
     ...query,
     ...(page !== undefined && { page }),
     ...(size !== undefined && { size }),

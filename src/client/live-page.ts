@@ -80,7 +80,7 @@ function isMended(error: unknown): boolean {
  *
  * @example
  * ```ts
- * let page: ListResult<BookObject> | undefined;
+ * let page: ListResult<Book> | undefined;
  * for await (const event of client.for(Book).watchPage({ sort: ['spec.title'] })) page = apply(page, event);
  * ```
  */

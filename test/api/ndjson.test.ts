@@ -321,7 +321,7 @@ describe('export', () => {
 
   test('api: a client that does not read holds the export, not the memory', async (t) => {
     const { ModelResource } = await import('../../src/resource/resource.ts');
-    const portion = Array.from({ length: 64 }, () => Buffer.alloc(16_384, 'x'));
+    const portion = Array.from({ length: 64 }, () => ({ bytes: Buffer.alloc(16_384, 'x') }));
     let produced = 0;
     let ended = false;
     t.mock.method(ModelResource.prototype, 'export', async () => ({

@@ -62,7 +62,8 @@ describe('the bytes of a page', () => {
         await until(async () => (await api.fetch(page(1))).status === 200);
       }
       check(await api.send(page(3)), { status: 200, names: ['a', 'b', 'c'] });
-      check(await api.send(put('b', `${full}x`)), { status: 200 });
+      // 14 bytes less of text, and `,"generation":2`.
+      check(await api.send(put('b', full.slice(7))), { status: 200 });
       const before = reads;
       check(await api.send(page(3)), refused);
       check(await api.send({ ...page(3), method: 'HEAD' }), { status: 503 });
@@ -72,7 +73,7 @@ describe('the bytes of a page', () => {
       check(await api.send({ path: `${notes}?${byName}&size=2&page=2` }), { status: 200 });
       const { text } = await api.send({ path: notes, headers: ndjson });
       assert.equal(text.split('\n').length, 5);
-      check(await api.send(put('b', full)), { status: 200 });
+      check(await api.send(put('b', `${full.slice(8)}x`)), { status: 200 });
     });
   }
 });

@@ -45,9 +45,9 @@ for (const { name, change, isAllowed } of changes) {
     t.mock.method(ModelResource.prototype, 'export', async () => ({
       revision: 1,
       objects: (async function* () {
-        yield [Buffer.from('"first"')];
+        yield [{ bytes: Buffer.from('"first"') }];
         await gate.promise;
-        yield [Buffer.from('"second"')];
+        yield [{ bytes: Buffer.from('"second"') }];
       })(),
     }));
     await expect(201, world.admin('POST', `${core}/roles`, role()));

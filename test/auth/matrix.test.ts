@@ -163,7 +163,9 @@ async function cellsOf(world: Live): Promise<Cell[]> {
     for (const name of template.includes('{name}') ? ['ada', 'eve'] : [undefined]) {
       const path = template.replace('{name}', name ?? '').replace(/\{[^}]+\}/g, 'x');
       const [root, ...rest] = path.slice(1).split('/');
-      const [group, , resource, named, ...sub] = root === 'api' ? ['', ...rest] : rest;
+      const [group, , ...places] = root === 'api' ? ['', ...rest] : rest;
+      const isInNamespace = template.includes('/namespaces/{namespace}/');
+      const [resource, named, ...sub] = isInNamespace ? places.slice(2) : places;
       const full = [resource!, ...sub].join('/');
       const target = { group: group!, resource: full, ...(named && named !== '-' && { name: named }) };
       const isModel = !/^(?:console\.)?api\./.test(group!);

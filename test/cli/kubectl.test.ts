@@ -61,6 +61,7 @@ Annotations: x.example.com/note: two lines
 API Version: ${shop}/v1
 Kind:        Box
 Version:     0
+Generation:  1
 Created:
 Spec:
   Title: Box a
