@@ -95,6 +95,7 @@ export const notes = createClient({ url: 'http://127.0.0.1:8090' }).for(Note);`;
   assert.deepEqual(ofOurs.filter((name) => !name.startsWith('dist/client/')).sort(), [
     'dist/errors.js',
     'dist/model/browser-entry.js',
+    'dist/model/full-name.js',
     'dist/model/typebox.js',
     'dist/runtime/backoff.js',
   ]);
