@@ -77,7 +77,7 @@ const cases: readonly ApiCase[] = [
     body: { title: '字段冲突', detail: /^应用失败，有 1 处冲突：conflict with "one": \.spec\.age$/ },
   },
   {
-    name: 'force takes the field, of a dry run for now',
+    name: 'force takes the field, in a dry run',
     request: applied('ada', 'two', { spec: { age: 37 } }, '&force=true&dryRun=true'),
     status: 200,
     headers: { 'kindred-dry-run': 'true' },
