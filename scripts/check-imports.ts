@@ -13,8 +13,9 @@ export const TABLE: Readonly<Record<string, readonly string[]>> = {
   locales: ['type:errors.ts'],
   runtime: [],
   schema: [],
+  cel: ['schema'],
   apply: ['schema', 'type:model'],
-  model: ['schema'],
+  model: ['schema', 'cel'],
   store: ['runtime'],
   indexes: ['model', 'runtime'],
   query: ['indexes', 'model', 'runtime'],
@@ -28,6 +29,7 @@ export const TABLE: Readonly<Record<string, readonly string[]>> = {
   'http/openapi': ['http/custom', 'http/api', 'http/server', 'resource', 'model', 'schema'],
   http: ['auth', 'resource', 'model', 'type:store', 'runtime', 'http', 'type:kube'],
   kube: [
+    'cel',
     'auth',
     'resource',
     'query',
