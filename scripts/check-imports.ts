@@ -43,7 +43,7 @@ export const TABLE: Readonly<Record<string, readonly string[]>> = {
     'http/server',
     'controller',
   ],
-  mcp: ['type:client', 'type:model'],
+  mcp: ['type:client', 'type:model', 'http/server', 'http/custom/handler.ts', 'auth', 'type:resource'],
   webhook: ['model', 'query', 'resource', 'controller', 'http/custom', 'runtime'],
   plugin: ['model', 'query', 'resource', 'controller', 'type:store', 'http/custom', 'runtime'],
   // Nothing that a browser has not: this file imports nothing at all.

@@ -84,6 +84,17 @@ export interface ServiceOptions {
     /** Milliseconds that an Event is kept after it was seen last. Default 1 h. */
     eventTtl?: number;
   };
+  /** Tools for agents at `/mcp`, by the Model Context Protocol; needs the package `@modelcontextprotocol/sdk`. */
+  mcp?: {
+    /** Whether it is served. Default false. */
+    enabled?: boolean;
+    /** Offer no tool that changes objects. Default false. */
+    readOnly?: boolean;
+    /** Calls under way at the same time, of one caller a quarter of them; one more is refused with TooManyRequests. Default 64. */
+    maxCalls?: number;
+    /** Bytes that the service gives to a tool at once; more is refused with QueryLimit. Default 1 MiB. */
+    maxAnswerBytes?: number;
+  };
   changeLog?: {
     /** Changes that are kept at least. Default 100,000. */
     maxCount?: number;
@@ -224,6 +235,7 @@ function withDefaults(options: ServiceOptions) {
       eventTtl: 3_600 * second,
       ...options.kube,
     },
+    mcp: { enabled: false, readOnly: false, maxCalls: 64, maxAnswerBytes: mebibyte, ...options.mcp },
     changeLog: { maxCount: 100_000, maxAge: 3_600 * second, ...options.changeLog },
     indexSnapshots: {
       enabled: true,

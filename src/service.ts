@@ -11,6 +11,7 @@ import { createAuth } from './auth/auth.ts';
 import type { Credentials } from './auth/authentication/credentials.ts';
 import { pluginIdentity } from './auth/authentication/identity.ts';
 import { checkAuthOptions } from './auth/options.ts';
+import { createClient } from './client/client.ts';
 import type { Fence } from './controller/lease.ts';
 import { createAuditRoute } from './http/api/audit.ts';
 import { createWatchRoute } from './http/api/watch.ts';
@@ -28,6 +29,7 @@ import type { BuiltInKinds } from './kube/kinds.ts';
 import { builtInKindHooks, builtInKinds, coordinationGroup } from './kube/kinds.ts';
 import { Kube } from './kube/kube.ts';
 import { makeDefaultNamespace, openNamespaces } from './kube/namespaces.ts';
+import { McpEndpoint } from './mcp/endpoint.ts';
 import { isReservedGroup } from './model/gvk.ts';
 import type { SchemeManager } from './model/registry.ts';
 import { SchemeRegistry } from './model/registry.ts';
@@ -217,6 +219,8 @@ class RunningService implements Service {
   readonly #plugins: PluginHost;
   readonly #webhooks: Webhooks;
   readonly #collector: Collector | undefined;
+  /** Undefined: agents are not served. */
+  readonly #agents: McpEndpoint | undefined;
   readonly #metrics = new Metrics();
   readonly #samples: Samples;
   readonly #app: App;
@@ -390,6 +394,28 @@ class RunningService implements Service {
         replica,
       },
     );
+    const { enabled, readOnly, maxCalls, maxAnswerBytes } = options.mcp;
+    this.#agents = enabled
+      ? new McpEndpoint({
+          version,
+          readOnly,
+          maxCalls,
+          limits: options.http,
+          cors: options.cors,
+          clientOf: ({ id, address, request }) =>
+            createClient({
+              url: 'http://localhost',
+              fetch: this.#app.innerFetch({ address, maxAnswerBytes }),
+              headers: {
+                'accept-language': 'en',
+                'x-request-id': id,
+                ...(request.headers.authorization !== undefined && { authorization: request.headers.authorization }),
+              },
+              timeout: options.http.requestTimeout,
+              retry: false,
+            }),
+        })
+      : undefined;
     this.#app = createApp({
       registry,
       resources,
@@ -423,6 +449,7 @@ class RunningService implements Service {
             random: Math.random,
           })
         : undefined,
+      agents: this.#agents,
       ...(!open && {
         signIn: {
           sessions: () => auth.sessions,
@@ -481,6 +508,7 @@ class RunningService implements Service {
   }
 
   async open(): Promise<void> {
+    await this.#agents?.load();
     const { feed } = this.#resources;
     await feed.start();
     if (this.#kinds) await makeDefaultNamespace(this.client, this.#kinds);
@@ -641,6 +669,9 @@ class RunningService implements Service {
       { value: resources.queue.length },
     ]);
     metrics.gauge('kindred_watches', 'Open watches', () => [{ value: resources.watches.size }]);
+    if (this.#agents) {
+      metrics.gauge('kindred_agent_calls', 'Calls of agents under way', () => [{ value: this.#agents!.underWay }]);
+    }
     metrics.gauge('kindred_live_page_rows', 'Rows of all live pages that are open', () => [
       { value: resources.livePages.rows },
     ]);

@@ -18,12 +18,15 @@ export function mcpCommand(io: Io): Command {
       '\nAgents start this command themselves. In their settings: command "kindred", arguments "mcp --server URL",\nand KINDRED_TOKEN in the environment. Their tools can do what the token can.\nNeeds the package @modelcontextprotocol/sdk beside kindred.',
     )
     .action(async ({ readOnly, ...flags }: Flags) => {
-      const { createMcpServer } = await import('../mcp/server.ts');
+      const { createMcpServer, isSdkMissing } = await import('../mcp/server.ts');
       const client = connect(flags, io, { headers: { 'accept-language': 'en' } });
       const server = await createMcpServer(client, {
         version: ownManifest().version,
         ...(readOnly && { readOnly }),
-      }).catch(notInstalled);
+      }).catch((error: unknown) => {
+        if (!isSdkMissing(error)) throw error;
+        throw new UsageError('The package @modelcontextprotocol/sdk is missing: npm install @modelcontextprotocol/sdk');
+      });
       const { StdioServerTransport } = await import('@modelcontextprotocol/sdk/server/stdio.js');
       const closed = Promise.withResolvers<void>();
       server.onclose = closed.resolve;
@@ -32,9 +35,4 @@ export function mcpCommand(io: Io): Command {
       await closed.promise;
     });
   return withConnection(command, io);
-}
-
-function notInstalled(error: unknown): never {
-  if ((error as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND') throw error;
-  throw new UsageError('The package @modelcontextprotocol/sdk is missing: npm install @modelcontextprotocol/sdk');
 }

@@ -22,6 +22,8 @@ import { accessOfPath } from './api/routes.ts';
 import { ConsolePage, isConsolePath } from './console.ts';
 import { serveCustom } from './custom/exchange.ts';
 import type { CustomMatch } from './custom/routes.ts';
+import type { InnerCaller } from './inner.ts';
+import { innerFetch } from './inner.ts';
 import type { OwnRoutes } from './openapi/service.ts';
 import { ownRoutesAt } from './openapi/service.ts';
 import { isSwaggerPath } from './openapi/swagger.ts';
@@ -71,6 +73,8 @@ export interface AppDependencies extends ServiceRoutesDependencies {
   readonly certificate?: Certificate | undefined;
   /** What answers Kubernetes clients. */
   readonly kube?: Kube | undefined;
+  /** What answers agents. */
+  readonly agents?: { readonly path: string; serve(exchange: Exchange): Promise<void> } | undefined;
 }
 
 export interface App {
@@ -79,6 +83,8 @@ export interface App {
   drain(): void;
   /** Drains, waits for requests under way (at most `limits.stopTimeout`), closes every connection. */
   stop(): Promise<void>;
+  /** Requests of the service to itself. */
+  innerFetch(caller: InnerCaller): typeof globalThis.fetch;
 }
 
 export function createApp(dependencies: AppDependencies): App {
@@ -119,6 +125,7 @@ export function createApp(dependencies: AppDependencies): App {
   server.on('clientError', clientErrorHandler(connection));
   // The bytes of all headers are bounded; a bound on their number would drop the last ones silently, If-Match among them.
   server.maxHeadersCount = 0;
+  const inner = http.createServer(options, handler.handle);
   refuseConnect(server, connection);
   return {
     listen: (address) => listen(server, address, certificate ? 'https' : 'http'),
@@ -129,6 +136,7 @@ export function createApp(dependencies: AppDependencies): App {
       await stop(server, limits.stopTimeout, () => connections.closeAll());
       handler.close();
     },
+    innerFetch: (caller) => innerFetch(inner, caller),
   };
 }
 
@@ -139,6 +147,7 @@ type Match =
   | { readonly kind: 'method'; readonly allow: readonly string[] }
   | { readonly kind: 'own'; readonly route: OwnRoutes }
   | { readonly kind: 'kube'; readonly match: KubeMatch }
+  | { readonly kind: 'agents' }
   | undefined;
 
 class Handler implements ExchangeObserver {
@@ -317,6 +326,7 @@ class Handler implements ExchangeObserver {
   #match(exchange: Exchange): Match {
     const { method, path } = exchange;
     if (exchange.errorForm) return { kind: 'kube', match: this.#dependencies.kube!.match(exchange) };
+    if (path === this.#dependencies.agents?.path) return { kind: 'agents' };
     const target = this.#routes.find(path);
     if (target && target.name !== '-') return { kind: 'resource', target };
     const custom = this.#dependencies.custom.find(method, path);
@@ -336,6 +346,7 @@ class Handler implements ExchangeObserver {
       return this.#routes.serve(exchange, match.target);
     }
     if (match?.kind === 'kube') return this.#dependencies.kube!.serve(exchange, match.match);
+    if (match?.kind === 'agents') return this.#dependencies.agents!.serve(exchange);
     const { method, path } = exchange;
     const { authorizer } = this.#dependencies;
     if (match?.kind === 'custom') {

@@ -98,6 +98,9 @@ export const zh = {
     '"{parameter}" 只能是 true 或 false 且只能给出一次，不能是 "{value}"',
   '"fieldManager" is required: the name of who applies, 1 to {limit} printable characters':
     '必须给出 "fieldManager"：应用者的名称，1 到 {limit} 个可打印字符',
+  // http/inner.ts
+  'The answer has more than {limit} bytes: ask for fewer objects with "size", or for one object alone':
+    '应答超过 {limit} 字节：请用 "size" 请求更少的对象，或只请求一个对象',
   // http/server/yaml-body.ts
   'The body cannot be read: {mistake}': '无法读取请求体：{mistake}',
   'The body is not UTF-8': '请求体不是 UTF-8',
@@ -220,6 +223,12 @@ export const zh = {
   'Authentication is off: there is nothing to sign in to': '身份验证已关闭，无需登录',
   'must be an object with either "token" or "code", a text': '必须是带有 "token" 或 "code" 其中之一的对象，其值为文本',
   'nobody is known by this token': '没有与该令牌对应的用户',
+  // mcp/endpoint.ts
+  'agents need a token of their own': '智能体需要自己的令牌',
+  'Web pages of another origin, here {origin}, may not call {path}. Add the origin to the setting "cors"':
+    '来自其他源（此处为 {origin}）的网页不能调用 {path}。请把该源加入设置 "cors"',
+  'Expected one message of JSON-RPC, not a list of them': '需要一条 JSON-RPC 消息，而不是消息列表',
+  'Too many calls of agents are under way; try again in a moment': '正在进行的智能体调用过多；请稍后重试',
   // model/declaration.ts
   '{model} declares "schema" besides "spec" or "status": use one form':
     '{model} 同时声明了 "schema" 和 "spec" 或 "status"：只能使用其中一种形式',

@@ -43,6 +43,11 @@ export async function createMcpServer(
   return server;
 }
 
+/** Whether an error says that the package is not there, which is for whoever serves agents to install. */
+export function isSdkMissing(error: unknown): boolean {
+  return (error as NodeJS.ErrnoException).code === 'ERR_MODULE_NOT_FOUND';
+}
+
 function answer(text: string, isError: boolean) {
   return { content: [{ type: 'text' as const, text }], ...(isError && { isError }) };
 }
