@@ -38,6 +38,7 @@ export const errorCodes = {
   HeadersTooLarge: { status: 431, title: { en: 'Headers too large', zh: '请求头过大' } },
   InternalError: { status: 500, title: { en: 'Internal error', zh: '内部错误' } },
   NotReady: { status: 503, title: { en: 'Not ready', zh: '尚未就绪' } },
+  IndexBuilding: { status: 503, title: { en: 'Index not ready', zh: '索引尚未就绪' } },
   ModelOutdated: { status: 503, title: { en: 'Model outdated', zh: '模型已过时' } },
   QueryLimit: { status: 503, title: { en: 'Query limit exceeded', zh: '查询超出限制' } },
   SlowConsumer: { status: 503, title: { en: 'Consumer too slow', zh: '消费者过慢' } },

@@ -638,6 +638,16 @@ class RunningService implements Service {
     metrics.gauge('kindred_index_build_progress', 'From 0 to 1; 1 when the indexes are built', () =>
       resources.state().map(({ group, kind, progress }) => ({ labels: { group, kind }, value: progress })),
     );
+    metrics.gauge(
+      'kindred_index_online_progress',
+      'From 0 to 1, of indexes that are built while their model serves',
+      () =>
+        resources
+          .state()
+          .flatMap(({ group, kind, indexes }) =>
+            indexes.map(({ name, progress }) => ({ labels: { group, kind, index: name }, value: progress })),
+          ),
+    );
     this.#measureSnapshots();
     metrics.gauge('kindred_model_problems', 'Stored objects that need repair', () =>
       resources.state().map(({ group, kind, problems }) => ({ labels: { group, kind }, value: problems.length })),

@@ -62,6 +62,7 @@ export class Templates {
     });
     this.#stopListening = [
       registry.onRegister((scheme) => this.#tasks.add(modelKey(scheme), () => this.#put(scheme))),
+      registry.onReplace((scheme) => this.#tasks.add(modelKey(scheme), () => this.#put(scheme))),
       registry.onUnregister((scheme) => this.#tasks.add(modelKey(scheme), () => this.#remove(scheme))),
     ];
     for (const scheme of registry.schemes()) this.#tasks.add(modelKey(scheme), () => this.#put(scheme));

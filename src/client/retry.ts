@@ -39,8 +39,11 @@ export function retryAfterOf(error: unknown, now = Date.now()): number {
 /** Whether the service certainly did nothing, so that the same request may be sent again (docs/reference/errors.md). */
 export function isNotApplied(
   error: unknown,
-): error is KindredError & { code: 'NotReady' | 'ModelOutdated' | 'TooManyRequests' } {
-  return error instanceof KindredError && ['NotReady', 'ModelOutdated', 'TooManyRequests'].includes(error.code);
+): error is KindredError & { code: 'NotReady' | 'IndexBuilding' | 'ModelOutdated' | 'TooManyRequests' } {
+  return (
+    error instanceof KindredError &&
+    ['NotReady', 'IndexBuilding', 'ModelOutdated', 'TooManyRequests'].includes(error.code)
+  );
 }
 
 /**

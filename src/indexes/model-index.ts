@@ -3,6 +3,7 @@ import type { IndexDefinition, IndexEntry } from '../model/index-entry.ts';
 import { TimeSlice } from '../runtime/time-slice.ts';
 import { grown, none } from './arrays.ts';
 import { Dependents } from './dependents.ts';
+import type { Field } from './field.ts';
 import { deletedField, fieldsOf, firstDeclared, keysOf, nameField } from './field.ts';
 import type { FieldIndex } from './field-index.ts';
 import { MultiIndex, SingleIndex } from './field-index.ts';
@@ -48,28 +49,47 @@ export class ModelIndex {
   readonly definitions: readonly IndexDefinition[];
   /** By field number (`field.ts`). */
   readonly fields: readonly FieldIndex[];
-  readonly labels = new Labels();
+  readonly labels: Labels;
   /** By slot; empty where there is no object. */
-  readonly names: string[] = [];
-  readonly dependents = new Dependents();
-  readonly scratch = new Scratch();
+  readonly names: string[];
+  readonly dependents: Dependents;
+  readonly scratch: Scratch;
   /** By slot. */
   ids = new Float64Array(16);
   revisions = new Float64Array(16);
   /** Bytes of the stored objects. */
   lengths = new Uint32Array(16);
-  readonly #table = new NameTable(this.names);
-  readonly #free: number[] = [];
-  readonly #observers = new Set<Set<number>>();
+  readonly #table: NameTable;
+  readonly #free: number[];
+  readonly #observers: Set<Set<number>>;
 
-  constructor(definitions: readonly IndexDefinition[]) {
+  /** @param former what has the objects already, and is not changed any more; `fields` has the same slots */
+  constructor(
+    definitions: readonly IndexDefinition[],
+    former?: { readonly index: ModelIndex; readonly fields: readonly FieldIndex[] },
+  ) {
+    const index = former?.index;
     this.definitions = definitions;
-    const dependencies = { names: this.names, scratch: this.scratch };
-    this.fields = fieldsOf(definitions).map((field, number) =>
-      field.multi
-        ? new MultiIndex(field, dependencies)
-        : new SingleIndex(field, dependencies, number === nameField ? this.names : undefined),
-    );
+    this.labels = index?.labels ?? new Labels();
+    this.names = index?.names ?? [];
+    this.dependents = index?.dependents ?? new Dependents();
+    this.scratch = index?.scratch ?? new Scratch();
+    if (index) ({ ids: this.ids, revisions: this.revisions, lengths: this.lengths } = index);
+    this.#table = index ? index.#table : new NameTable(this.names);
+    this.#free = index ? index.#free : [];
+    this.#observers = index ? index.#observers : new Set();
+    this.fields = former?.fields ?? fieldsOf(definitions).map((field, number) => this.#emptyField(field, number));
+  }
+
+  /** Has the slots of this index, and no keys yet. */
+  emptyField(field: Field): FieldIndex {
+    return this.#emptyField(field);
+  }
+
+  #emptyField(field: Field, number?: number): FieldIndex {
+    const { names, scratch } = this;
+    if (field.multi) return new MultiIndex(field, { names, scratch });
+    return new SingleIndex(field, { names, scratch }, number === nameField ? names : undefined);
   }
 
   /** Number of objects. */

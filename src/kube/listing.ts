@@ -104,14 +104,15 @@ export class Listing {
   async #asBefore(changed: ChangedSince, until: string | undefined): Promise<Stored[]> {
     const { where, names } = this.#request;
     const { model } = this.#resource;
-    const bound = bind(where, model.scheme.indexes);
+    const { scheme } = model;
+    const bound = bind(where, scheme.indexes);
     const found: Stored[] = [];
     for (const [name, stored] of changed) {
       if (this.#slice.isOver) await this.#slice.renew();
       if (!stored || (this.#after !== undefined && name <= this.#after) || (until !== undefined && name > until))
         continue;
       if (names && !names.has(name)) continue;
-      if (bound.op !== 'all' && !matches(bound, model.entryOf(model.parse(stored.bytes, name), name))) continue;
+      if (bound.op !== 'all' && !matches(bound, model.entryOf(model.parse(stored.bytes, name), name, scheme))) continue;
       found.push(model.view(stored, 'get'));
     }
     return found;

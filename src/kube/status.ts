@@ -123,6 +123,7 @@ const answers: Readonly<Record<ErrorCode, readonly [number, string]>> = {
   HeadersTooLarge: [431, 'BadRequest'],
   InternalError: [500, 'InternalError'],
   NotReady: [503, 'ServiceUnavailable'],
+  IndexBuilding: [503, 'ServiceUnavailable'],
   ModelOutdated: [503, 'ServiceUnavailable'],
   QueryLimit: [503, 'ServiceUnavailable'],
   SlowConsumer: [410, 'Expired'],

@@ -527,6 +527,10 @@ export const zh = {
   'The object "{name}" is being deleted: finalizers can be removed, status, labels and annotations can change, but not {what}':
     '对象 "{name}" 正在删除：可以移除 finalizer，可以修改 status、labels 和 annotations，但不能修改 {what}',
   // resource/memory.ts
+  'The index "{index}" of {kind} is being built: {percent} %': '{kind} 的索引 "{index}" 正在构建：{percent} %',
+  '{model} cannot be replaced: its owner has not registered it with this version, plural and scope':
+    '{model} 无法替换：其所有者没有以此版本、复数名和作用域注册它',
+  'An index of the selector was replaced; list again': '选择器所用的索引已被替换；请重新列出',
   'The indexes of {kind} are being built: {percent} %': '正在构建 {kind} 的索引：{percent} %',
   // resource/patch.ts
   'A merge patch must be a JSON object': '合并补丁必须是 JSON 对象',

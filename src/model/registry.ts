@@ -28,6 +28,7 @@ export interface SchemeManager {
 }
 
 type Listener = (scheme: Scheme, owner: string) => void;
+type ReplaceListener = (scheme: Scheme, before: Scheme) => void;
 
 interface Entry {
   readonly scheme: Scheme;
@@ -43,6 +44,7 @@ export class SchemeRegistry {
   readonly #byType = new WeakMap<object, Scheme>();
   readonly #registered = new Set<Listener>();
   readonly #unregistered = new Set<Listener>();
+  readonly #replaced = new Set<ReplaceListener>();
   #schemes: readonly Scheme[] = Object.freeze([]);
 
   constructor(options: { reservedDomain: string; warn(message: string): void }) {
@@ -89,10 +91,10 @@ export class SchemeRegistry {
   }
 
   /** A name on the command line leads to one model of the group. */
-  #checkShortNames(scheme: Scheme): void {
+  #checkShortNames(scheme: Scheme, before?: Scheme): void {
     const { group } = scheme.groupVersionKind;
     for (const other of this.#schemes) {
-      if (other.groupVersionKind.group !== group) continue;
+      if (other === before || other.groupVersionKind.group !== group) continue;
       const taken = new Set([other.plural, other.singular, ...other.shortNames]);
       const name = scheme.shortNames.find((one) => taken.has(one)) ?? clash(other.shortNames, scheme);
       if (name === undefined) continue;
@@ -102,6 +104,38 @@ export class SchemeRegistry {
         other: describeGvk(other.groupVersionKind),
       });
     }
+  }
+
+  /**
+   * Another declaration takes the place of the one that its owner has registered, while the model serves
+   * (`ModelResource.replace`). The same declaration gives the scheme there is.
+   * Throws KindredError `InvalidModel`: nothing is registered, or version, plural or scope differ.
+   */
+  replace(type: ModelType, indexes: ((specs: IndexSpecs) => void) | undefined, owner: string): Scheme {
+    const scheme = Scheme.buildFromType(type, indexes);
+    const { groupVersionKind: gvk, plural, scope } = scheme;
+    const entry = this.#byKind.get(`${gvk.group}/${gvk.kind}`);
+    const before = entry?.scheme;
+    const isSameModel =
+      before?.groupVersionKind.version === gvk.version && before.plural === plural && before.scope === scope;
+    if (!before || !isSameModel || entry?.owner !== owner)
+      return invalidModel(
+        localized('{model} cannot be replaced: its owner has not registered it with this version, plural and scope'),
+        { model: describeGvk(gvk) },
+      );
+    if (before.sameAs(scheme) && scheme.indexes.every((one, i) => one.indexFunc === before.indexes[i]?.indexFunc)) {
+      this.#byType.set(type, before);
+      return before;
+    }
+    this.#checkShortNames(scheme, before);
+    const next: Entry = { scheme, owner };
+    this.#byKind.set(`${gvk.group}/${gvk.kind}`, next);
+    this.#byPlural.set(`${gvk.group}/${plural}`, next);
+    this.#byType.set(type, scheme);
+    this.#schemes = Object.freeze(this.#schemes.map((one) => (one === before ? scheme : one)));
+    for (const warning of scheme.warnings) this.#warn(warning);
+    for (const listener of this.#replaced) listener(scheme, before);
+    return scheme;
   }
 
   #again(there: Entry, scheme: Scheme, type: ModelType, owner: string): Scheme {
@@ -196,6 +230,11 @@ export class SchemeRegistry {
   onUnregister(listener: Listener): () => void {
     this.#unregistered.add(listener);
     return () => this.#unregistered.delete(listener);
+  }
+
+  onReplace(listener: ReplaceListener): () => void {
+    this.#replaced.add(listener);
+    return () => this.#replaced.delete(listener);
   }
 
   /** The public face for one owner. */

@@ -24,7 +24,7 @@ import type { SchemeRegistry } from '../model/registry.ts';
 import type { Scheme } from '../model/scheme.ts';
 import { Type } from '../model/type.ts';
 import { system } from '../resource/access.ts';
-import type { Admission, Admissions } from '../resource/admission.ts';
+import type { Admission, Admissions, Admitted } from '../resource/admission.ts';
 import { claimAll } from '../resource/builder.ts';
 import type { AppliedChange } from '../resource/change.ts';
 import { keepsClaims } from '../resource/claims.ts';
@@ -34,6 +34,7 @@ import type { ActiveModel, Offence } from '../resource/object-check.ts';
 import { ObjectCheck } from '../resource/object-check.ts';
 import type { RegisteredModel } from '../resource/registered-model.ts';
 import type { ResourceRegistry } from '../resource/registry.ts';
+import type { Rules } from '../resource/rules.ts';
 import { emulatedRules, ownRules } from '../resource/rules.ts';
 import { ActivationRefused } from '../resource/writer.ts';
 import type { Logger } from '../runtime/logger.ts';
@@ -239,12 +240,29 @@ export class ModelStates implements Admissions {
     return [...this.#declared.values()];
   }
 
-  async of(scheme: Scheme, memory: ModelMemory): Promise<Admission | undefined> {
+  async of(scheme: Scheme, memory: ModelMemory, isReplacing: boolean): Promise<Admitted> {
     // The models of the service and of the program around it come with no plugin that could be held back.
-    if (!this.#isOfPlugin(scheme)) return undefined;
+    if (!this.#isOfPlugin(scheme)) return { rules: undefined, admission: undefined };
     const known = this.#declared.get(scheme);
-    const declared = await this.#declare(scheme, memory);
-    if (!declared) return undefined;
+    const found = await this.#declare(scheme, memory, isReplacing);
+    if (!found) return { rules: undefined, admission: undefined };
+    return { rules: found.rules, admission: await this.#admissionOf(found.declared, known) };
+  }
+
+  /** Another declaration serves: this process can write by its contract from here on. */
+  replaced(scheme: Scheme, before: Scheme): void {
+    const former = this.#declared.get(before);
+    this.#declared.delete(before);
+    const declared = this.#declared.get(scheme);
+    if (!declared) return;
+    if (former?.check) this.#following.delete(former.memory.model);
+    if (declared.check && !declared.isActive) this.#following.set(declared.memory.model, declared.check);
+    const announced = this.#replicas?.announce(declared.number, declared.hash) ?? Promise.resolve();
+    announced.then(() => this.opened(scheme)).catch((err: unknown) => this.#failed(scheme, err));
+  }
+
+  async #admissionOf(declared: Declared, known: Declared | undefined): Promise<Admission | undefined> {
+    const { scheme, memory } = declared;
     const { contract, hash, active } = declared;
     if (known?.isActive && !declared.isActive) {
       this.#outdate(declared, declared.generation);
@@ -276,13 +294,18 @@ export class ModelStates implements Admissions {
   }
 
   /** What the store has of a model, and by which rules this process writes it. Undefined when it is no longer registered. */
-  async #declare(scheme: Scheme, memory: ModelMemory): Promise<Declared | undefined> {
+  async #declare(
+    scheme: Scheme,
+    memory: ModelMemory,
+    isReplacing: boolean,
+  ): Promise<{ declared: Declared; rules: Rules } | undefined> {
     const { store, registry, onWaiting } = this.#dependencies;
     const { group, kind } = scheme.groupVersionKind;
     const contract = contractOf(scheme);
     const hash = contractHash(contract);
     const number = await store.modelNumber(group, kind);
-    await this.#replicas?.announce(number, hash);
+    // While another declaration serves, this process writes by that one.
+    if (!isReplacing) await this.#replicas?.announce(number, hash);
     const owner = registry.ownerOf(scheme) ?? '';
     for (let waits = false, looks = 0; ; looks++) {
       const row = await this.#row(number);
@@ -324,9 +347,8 @@ export class ModelStates implements Admissions {
         isWaiting: false,
       };
       this.#declared.set(scheme, declared);
-      memory.model.rules = rules;
       if (isActive) activated.resolve();
-      return declared;
+      return { declared, rules };
     }
   }
 
@@ -337,6 +359,8 @@ export class ModelStates implements Admissions {
     if (failing > 0 && (await this.#isRefused(declared))) {
       const offences = check.offences(true);
       await this.#writePending(declared, { failing, samples: samplesOf(offences) });
+      // The former declaration stays.
+      if (declared.memory.replacement?.scheme === scheme) this.#declared.delete(scheme);
       throw new PluginStartError('IncompatibleModel', texts.incompatible, {
         kind: scheme.groupVersionKind.kind,
         failing: failing.toLocaleString('en'),
@@ -398,7 +422,7 @@ export class ModelStates implements Admissions {
       }
       const others = (await this.#replicas?.others(number, hash)) ?? [];
       if (others.length > 0) return false;
-      const release = hold(memory);
+      const release = memory.hold();
       try {
         await feed.newest();
         // Decided with what is newest, and refused when that is no longer so.
@@ -585,7 +609,8 @@ export class ModelStates implements Admissions {
   #forget(scheme: Scheme): void {
     const declared = this.#declared.get(scheme);
     if (!declared) return;
-    this.#declared.delete(scheme);
+    for (const { scheme: one, memory } of [...this.#declared.values()])
+      if (memory === declared.memory) this.#declared.delete(one);
     this.#following.delete(declared.memory.model);
     this.#replicas?.withdraw(declared.number);
   }
@@ -654,16 +679,6 @@ export class ModelStates implements Admissions {
 
 function keepsReplicas(store: Store): store is Store & ReplicaStore {
   return store.shared;
-}
-
-/** No write begins meanwhile that the active contract decides about. @returns ends it */
-function hold(memory: ModelMemory): () => void {
-  const { promise, resolve } = Promise.withResolvers<void>();
-  memory.held = promise;
-  return () => {
-    if (memory.held === promise) memory.held = undefined;
-    resolve();
-  };
 }
 
 function isClaiming({ isActive, memory }: Declared): boolean {

@@ -74,6 +74,14 @@ export function dataOf(condition: Condition): ConditionData {
   return condition as unknown as ConditionData;
 }
 
+/** Whether a condition names one of these fields. */
+export function namesField(condition: Condition, fields: ReadonlySet<string>): boolean {
+  const data = dataOf(condition);
+  if ('conditions' in data) return data.conditions.some((one) => namesField(one, fields));
+  if ('condition' in data) return namesField(data.condition, fields);
+  return 'field' in data && fields.has(data.field);
+}
+
 /** Nested conditions of the same kind become one, so that long chains stay flat. */
 function combine(op: 'and' | 'or', parts: readonly Condition[]): Condition {
   const conditions = parts.flatMap((part) => {

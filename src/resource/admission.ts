@@ -3,6 +3,7 @@ import type { ModelIndex } from '../indexes/model-index.ts';
 import type { Scheme } from '../model/scheme.ts';
 import type { ModelMemory } from './memory.ts';
 import type { ObjectCheck } from './object-check.ts';
+import type { Rules } from './rules.ts';
 
 /** One check of all stored objects, while the indexes are built. */
 export interface Admission {
@@ -14,10 +15,20 @@ export interface Admission {
   decide(index: ModelIndex): Promise<ReadonlyMap<string, string>>;
 }
 
+/** A declaration that is about to serve. */
+export interface Admitted {
+  /** By which its objects are written; undefined: by the declaration alone. */
+  readonly rules: Rules | undefined;
+  /** Undefined: nothing has to be checked before the model serves. */
+  readonly admission: Admission | undefined;
+}
+
 /** The declarations that are active, as the service keeps them. */
 export interface Admissions {
-  /** Undefined: nothing has to be checked before the model serves. */
-  of(scheme: Scheme, memory: ModelMemory): Promise<Admission | undefined>;
+  /** @param isReplacing another declaration of the model serves meanwhile */
+  of(scheme: Scheme, memory: ModelMemory, isReplacing: boolean): Promise<Admitted>;
+  /** The declaration serves in the place of another one. */
+  replaced(scheme: Scheme, before: Scheme): void;
   /** The model is ready. */
   opened(scheme: Scheme): void;
 }

@@ -48,7 +48,7 @@ export async function buildIndexes(
   options: BuildOptions,
 ): Promise<{ index: ModelIndex; problems: Map<string, string> }> {
   const { store, number, model, admission } = options;
-  const { scheme, apiVersion, rules } = model;
+  const { scheme, rules } = model;
   const problems = new Map<string, string>();
   const expected = keepsClaims(store) ? new ClaimSum() : undefined;
   const total = await store.count(number);
@@ -63,13 +63,7 @@ export async function buildIndexes(
       let built: IndexRow[] = [];
       const slice = new TimeSlice(monotonicNow, sliceLength);
       for (const row of page) {
-        const object = parse(row.text);
-        const { entry, violations, problem } = storedEntry(scheme, object ?? unreadable(scheme, row.name), row.name);
-        if (object && admission) admission.check.add(row.name, object, row.text, violations);
-        if (!object) problems.set(row.name, 'the stored object is not valid JSON');
-        else if (problem !== undefined) problems.set(row.name, problem);
-        else if (object.apiVersion !== apiVersion)
-          problems.set(row.name, `stored as ${object.apiVersion}, the model is ${apiVersion}`);
+        const { entry } = readStored(scheme, row, { problems, admission });
         if (expected) {
           for (const key of uniqueKeysOf(rules.uniques, rules.indexes, entry)) expected.add(claimOf(key).hash, row.id);
         }
@@ -93,8 +87,25 @@ export async function buildIndexes(
   return { index, problems };
 }
 
+/** The entry of a stored object; what is wrong with it is told to the check, and kept by its name. */
+export function readStored(
+  scheme: Scheme,
+  row: TextRow,
+  { problems, admission }: { problems: Map<string, string>; admission: Admission | undefined },
+): { entry: IndexEntry } {
+  const { apiVersion } = scheme;
+  const object = parse(row.text);
+  const { entry, violations, problem } = storedEntry(scheme, object ?? unreadable(scheme, row.name), row.name);
+  if (object && admission) admission.check.add(row.name, object, row.text, violations);
+  if (!object) problems.set(row.name, 'the stored object is not valid JSON');
+  else if (problem !== undefined) problems.set(row.name, problem);
+  else if (object.apiVersion !== apiVersion)
+    problems.set(row.name, `stored as ${object.apiVersion}, the model is ${apiVersion}`);
+  return { entry };
+}
+
 /** A name that is deleted and created again meanwhile would come twice; of its creations only one is up to `newest`. */
-async function rowsAfter(
+export async function rowsAfter(
   { store, number, newest }: Pick<BuildOptions, 'store' | 'number' | 'newest'>,
   after: number,
 ): Promise<readonly TextRow[]> {

@@ -1,4 +1,4 @@
-import type { IndexEntry } from '../model/index-entry.ts';
+import type { IndexDefinition, IndexEntry } from '../model/index-entry.ts';
 import type { ExtensionObject } from '../model/object.ts';
 import type { Change } from '../store/store.ts';
 import type { Caller } from './access.ts';
@@ -11,6 +11,8 @@ export interface KnownChange {
   readonly entry: IndexEntry;
   readonly before?: { readonly bytes: Buffer; readonly object: ExtensionObject; readonly entry: IndexEntry };
   readonly caller: Caller;
+  /** The declared indexes in whose order the entries are. */
+  readonly layout: readonly IndexDefinition[];
 }
 
 /** One change after it was applied to memory. */
@@ -33,6 +35,8 @@ export class AppliedChange {
   #objectBefore: ExtensionObject | undefined;
   #entry: IndexEntry | undefined;
   #entryBefore: IndexEntry | undefined;
+  /** The declared indexes in whose order the entries are; others when the declaration was replaced. */
+  #layout: readonly IndexDefinition[] | undefined;
   #view: Buffer | undefined;
 
   constructor(change: Change, model: RegisteredModel, known?: KnownChange) {
@@ -49,6 +53,7 @@ export class AppliedChange {
     this.#entry = known?.entry;
     this.#objectBefore = known?.before?.object;
     this.#entryBefore = known?.before?.entry;
+    this.#layout = known?.layout;
   }
 
   /** Parsed once, shared by all readers: not to be changed. */
@@ -78,13 +83,23 @@ export class AppliedChange {
   }
 
   entry(): IndexEntry {
+    this.#follow();
     this.#entry ??= this.model.entryOf(this.object(), this.name);
     return this.#entry;
   }
 
   entryBefore(): IndexEntry | undefined {
+    this.#follow();
     const object = this.objectBefore();
     if (!this.#entryBefore && object) this.#entryBefore = this.model.entryOf(object, this.name);
     return this.#entryBefore;
+  }
+
+  #follow(): void {
+    const { indexes } = this.model.scheme;
+    if (this.#layout === indexes) return;
+    this.#layout = indexes;
+    this.#entry = undefined;
+    this.#entryBefore = undefined;
   }
 }

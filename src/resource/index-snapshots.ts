@@ -114,6 +114,18 @@ export class IndexSnapshots {
     if (file) this.#saved.set(memory, { ...file, changes: memory.changes - replayed });
   }
 
+  /** Another declaration serves: what was written is of the former one. */
+  replaced(memory: ModelMemory): void {
+    this.#identities.delete(memory);
+    this.#saved.delete(memory);
+    this.#readySince.set(memory, this.#dependencies.now());
+    const { scheme } = memory.model;
+    this.#identityOf(scheme).then(
+      (identity) => memory.model.scheme === scheme && this.#identities.set(memory, identity),
+      () => {},
+    );
+  }
+
   /** Writes from now on what has changed enough. @param resources all there are by then */
   start(feed: Feed, resources: () => readonly Resource[]): void {
     const { signal } = this.#stopping;

@@ -4,9 +4,12 @@ import { KindredError } from '../errors.ts';
 import type { Duplicate } from '../indexes/model-index.ts';
 import { ModelIndex } from '../indexes/model-index.ts';
 import { localized } from '../locales/localized.ts';
+import type { Scheme } from '../model/scheme.ts';
+import type { Condition } from '../query/condition.ts';
 import type { ByteCache, ObjectCache } from './byte-cache.ts';
 import type { AppliedChange } from './change.ts';
 import type { RegisteredModel } from './registered-model.ts';
+import type { Rules } from './rules.ts';
 
 /** Objects that a build of indexes has read, and those that it has to read. */
 export interface BuildProgress {
@@ -24,6 +27,26 @@ export interface StartOfModel {
   readonly ms: number;
   /** Why a snapshot that was there was not used, in one word. */
   readonly reason?: string;
+}
+
+/** An index that is being built while its model serves. */
+export interface IndexProgress {
+  readonly name: string;
+  /** From 0 to 1. */
+  readonly progress: number;
+}
+
+/** Another declaration of a model that serves (`replacement.ts`). */
+export interface NextDeclaration {
+  readonly scheme: Scheme;
+  /** Those that are built. */
+  readonly indexes: readonly IndexProgress[];
+  /** Since its indexes are being built, the last change of each name. */
+  readonly changes: Iterable<AppliedChange>;
+  /** @throws IndexBuilding when a condition or a field is of an index that is being built */
+  assertBuilt(where: Condition | undefined, fields: readonly string[]): void;
+  /** In the turn in which the index was told of a change. */
+  changed(slot: number | undefined, change: AppliedChange): void;
 }
 
 /** Why an object of a model needs repair. */
@@ -60,6 +83,9 @@ export class ModelMemory {
 
   /** While it is there, no write of this process begins that an active contract decides about. */
   held: Promise<void> | undefined;
+
+  /** Another declaration, which is about to take the place of the one that serves. */
+  replacement: NextDeclaration | undefined;
 
   constructor(model: RegisteredModel, cache: ByteCache) {
     this.model = model;
@@ -111,11 +137,17 @@ export class ModelMemory {
     return this.#problems;
   }
 
+  /** @throws NotFound when the model is no longer registered */
+  assertOpen(): void {
+    const { kind } = this.model;
+    if (this.#isClosed) throw new KindredError('NotFound', texts.unregistered, { params: { kind } });
+  }
+
   /** @throws NotReady with the progress while the indexes are being built */
   assertReady(): void {
     if (this.#isReady) return;
+    this.assertOpen();
     const { kind } = this.model;
-    if (this.#isClosed) throw new KindredError('NotFound', texts.unregistered, { params: { kind } });
     if (this.#outdatedBy !== undefined) throw this.#outdated(this.#outdatedBy);
     const progress = this.#progress;
     const percent = Math.floor(progress * 100);
@@ -149,12 +181,14 @@ export class ModelMemory {
     progress: number;
     problems: Problem[];
     start: StartOfModel | undefined;
+    indexes: readonly IndexProgress[];
   } {
-    if (this.isOutdated) return { state: 'outdated', progress: 1, problems: [], start: undefined };
+    const indexes = this.replacement?.indexes ?? [];
+    if (this.isOutdated) return { state: 'outdated', progress: 1, problems: [], start: undefined, indexes };
     const problems: Problem[] = [...this.#problems].map(([name, reason]) => ({ name, reason }));
     if (this.#isReady) problems.push(...this.#duplicates());
     const state = !this.#isReady ? 'building' : problems.length > 0 ? 'degraded' : 'ready';
-    return { state, progress: this.#progress, problems, start: this.#isReady ? this.#start : undefined };
+    return { state, progress: this.#progress, problems, start: this.#isReady ? this.#start : undefined, indexes };
   }
 
   /** A build begins: changes from here on are kept for the end of its scan, which may or may not see them. */
@@ -184,6 +218,29 @@ export class ModelMemory {
     this.#isReady = !this.isOutdated;
   }
 
+  /** Another declaration serves from this turn on. @param problems of stored objects; undefined: they stay as they are */
+  replace(
+    { scheme }: NextDeclaration,
+    rules: Rules,
+    index: ModelIndex,
+    problems: Map<string, string> | undefined,
+  ): void {
+    this.#changes++;
+    this.model.replace(scheme, rules);
+    this.#index = index;
+    if (problems) this.#problems = problems;
+  }
+
+  /** No write begins meanwhile that the contract decides about. @returns ends it */
+  hold(): () => void {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.held = promise;
+    return () => {
+      if (this.held === promise) this.held = undefined;
+      resolve();
+    };
+  }
+
   /** Everything is forgotten; another build follows. */
   reset(): void {
     this.#changes++;
@@ -196,13 +253,14 @@ export class ModelMemory {
   /** The model is no longer registered: every later call is NotFound. */
   close(): void {
     this.#isClosed = true;
+    this.replacement = undefined;
     this.#isReady = false;
     this.cache.clear();
   }
 
   /** Changes since the build began, which may be in what it read. */
-  get backlog(): readonly AppliedChange[] {
-    return this.#backlog ?? [];
+  get backlog(): Iterable<AppliedChange> {
+    return this.#backlog ?? this.replacement?.changes ?? [];
   }
 
   /** Called by the feed, in revision order. */
@@ -218,11 +276,13 @@ export class ModelMemory {
     if (change.type === 'delete') {
       const slot = this.#index.remove(change.name);
       if (slot !== undefined) this.cache.delete(slot);
+      this.replacement?.changed(slot, change);
       this.#problems.delete(change.name);
       return;
     }
     const slot = this.#index.put(change.entry(), change.id, change.revision, change.bytes.length);
     this.cache.set(slot, change);
+    this.replacement?.changed(slot, change);
     if (this.#problems.size > 0 && change.object().apiVersion === this.model.apiVersion)
       this.#problems.delete(change.name);
   }

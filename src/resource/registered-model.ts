@@ -22,9 +22,9 @@ export interface Stored {
   readonly bytes: Buffer;
 }
 
-/** A model that is registered again is another one. */
+/** A model that is registered again is another one, unless its declaration is replaced. */
 export class RegisteredModel {
-  readonly scheme: Scheme;
+  #scheme: Scheme;
   readonly apiVersion: string;
   readonly kind: string;
   readonly hooks: ModelHooks | undefined;
@@ -32,11 +32,22 @@ export class RegisteredModel {
   rules: Rules;
 
   constructor(scheme: Scheme, hooks?: ModelHooks) {
-    this.scheme = scheme;
+    this.#scheme = scheme;
     this.apiVersion = scheme.apiVersion;
     this.kind = scheme.groupVersionKind.kind;
     this.hooks = hooks;
     this.rules = ownRules(scheme);
+  }
+
+  /** The declaration that serves. */
+  get scheme(): Scheme {
+    return this.#scheme;
+  }
+
+  /** Another declaration of the same version serves from now on. */
+  replace(scheme: Scheme, rules: Rules): void {
+    this.#scheme = scheme;
+    this.rules = rules;
   }
 
   /** Stored bytes; an empty object of this name when they are no JSON. */
@@ -56,8 +67,8 @@ export class RegisteredModel {
   }
 
   /** The entry of a stored object; where an index function fails on it, that index has no value for it. */
-  entryOf(object: ExtensionObject, name: string): IndexEntry {
-    return storedEntry(this.scheme, object, name).entry;
+  entryOf(object: ExtensionObject, name: string, scheme = this.#scheme): IndexEntry {
+    return storedEntry(scheme, object, name).entry;
   }
 
   /** As the built-in model shows it: a Secret in a list without its values, for example. */

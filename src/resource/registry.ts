@@ -18,7 +18,7 @@ import { ByteCache } from './byte-cache.ts';
 import { Feed } from './feed.ts';
 import type { ModelHooks } from './hooks.ts';
 import type { IndexSnapshots } from './index-snapshots.ts';
-import type { ModelMemory, Problem, StartOfModel } from './memory.ts';
+import type { IndexProgress, ModelMemory, Problem, StartOfModel } from './memory.ts';
 import type { Namespaces } from './namespaces.ts';
 import type { ResourceDependencies, ResourceLimits } from './resource.ts';
 import { ModelResource } from './resource.ts';
@@ -62,6 +62,8 @@ export interface ModelState extends GroupVersionKind {
   readonly problems: readonly Problem[];
   /** Undefined until it is ready. */
   readonly start: StartOfModel | undefined;
+  /** Those that are being built while the model serves. */
+  readonly indexes: readonly IndexProgress[];
 }
 
 const notRegistered = localized('The model {kind} ({version}) is not registered');
@@ -76,6 +78,8 @@ export class ResourceRegistry {
   readonly #dependencies: ResourceRegistryDependencies;
   readonly #resourceDependencies: ResourceDependencies;
   readonly #byScheme = new Map<Scheme, ModelResource>();
+  /** Declarations that were replaced. */
+  readonly #former = new WeakMap<Scheme, ModelResource>();
   readonly #stopListening: (() => void)[];
   readonly #stopping = new AbortController();
 
@@ -117,12 +121,14 @@ export class ResourceRegistry {
       snapshots,
       reservedDomain,
       namespaces: dependencies.namespaces,
+      onReplaced: (resource, built) => this.watches.replaced(resource, built),
       owners: { uidOf: (reference, namespace) => this.#ownerUid(reference, namespace) },
       logger,
     };
     this.#stopListening = [
       registry.onRegister((scheme) => this.#add(scheme)),
       registry.onUnregister((scheme) => this.#remove(scheme)),
+      registry.onReplace((scheme, before) => this.#replace(scheme, before)),
     ];
     for (const scheme of registry.schemes()) this.#add(scheme);
   }
@@ -134,8 +140,8 @@ export class ResourceRegistry {
 
   /** @throws NotFound when the model is not registered */
   model(scheme: Scheme): ModelResource {
-    const resource = this.#byScheme.get(scheme);
-    if (resource) return resource;
+    const resource = this.#byScheme.get(scheme) ?? this.#former.get(scheme);
+    if (resource && !resource.memory.isClosed) return resource;
     const { group, version, kind } = scheme.groupVersionKind;
     throw new KindredError('NotFound', notRegistered, { params: { kind, version: `${group}/${version}` } });
   }
@@ -186,6 +192,19 @@ export class ResourceRegistry {
     this.#byScheme.delete(scheme);
     resource.memory.close();
     this.watches.endUnregistered(resource.model);
+  }
+
+  #replace(scheme: Scheme, before: Scheme): void {
+    const resource = this.#byScheme.get(before);
+    if (!resource) return;
+    this.#byScheme.delete(before);
+    this.#byScheme.set(scheme, resource);
+    this.#former.set(before, resource);
+    const { group, kind } = scheme.groupVersionKind;
+    resource.replace(scheme).catch((err: unknown) => {
+      if (!resource.memory.isClosed)
+        this.#dependencies.logger.error({ err, group, kind }, 'The declaration of the model could not be replaced');
+    });
   }
 
   /** A store that others write to too decides about unique values itself: there the next commit need not wait for this. */

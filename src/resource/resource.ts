@@ -25,6 +25,8 @@ import type { Missing, ReadObject } from './reader.ts';
 import { ObjectReader } from './reader.ts';
 import type { Stored } from './registered-model.ts';
 import { RegisteredModel } from './registered-model.ts';
+import { Replacement } from './replacement.ts';
+import { ownRules } from './rules.ts';
 import type { Outline } from './watch/window-change.ts';
 import type { Answer, ApplyOptions, DeleteOptions, WriteLimits, WriteOptions, WriterDependencies } from './writer.ts';
 import { Writer } from './writer.ts';
@@ -84,6 +86,8 @@ export interface ResourceDependencies extends Omit<WriterDependencies, 'memory' 
   /** Undefined: the indexes are always built. */
   readonly snapshots: IndexSnapshots | undefined;
   readonly limits: ResourceLimits;
+  /** In the turn in which another declaration begins to serve. @param built names of the indexes that were built or are gone */
+  readonly onReplaced: (resource: ModelResource, built: ReadonlySet<string>) => void;
   readonly logger: {
     info(details: object, message: string): void;
     warn(details: object, message: string): void;
@@ -122,6 +126,7 @@ export class ModelResource {
   readonly #reader: ObjectReader;
   readonly #writer: Writer;
   #built: Promise<void> | undefined;
+  #replaced: Promise<void> | undefined;
   /** Grows with each build; an older one that is still under way comes to nothing. */
   #builds = 0;
 
@@ -226,8 +231,9 @@ export class ModelResource {
     await underWay.ended();
     const number = await store.modelNumber(group, kind);
     if (isOver()) return;
-    const admission = await admissions?.of(this.scheme, memory);
+    const { rules, admission } = (await admissions?.of(this.scheme, memory, false)) ?? {};
     if (isOver()) return;
+    if (rules) this.model.rules = rules;
     memory.follow(number, feed.applied);
     await feed.newest();
     const started = monotonicNow();
@@ -263,6 +269,120 @@ export class ModelResource {
       logger.warn({ group, kind, problems: problems.size }, 'The model is degraded: stored objects need repair');
     if (restored) void this.#checkClaims(number, isOver);
     await this.#reclaimLeftovers();
+  }
+
+  /**
+   * Another declaration of the same version takes the place of the one that serves. What is asked meanwhile is answered by the former
+   * one; only selectors and sorts of indexes that are new or changed are refused with `IndexBuilding`.
+   * @returns resolves when it serves, or one that replaced it; rejects when it is refused, and the former one stays
+   */
+  replace(scheme: Scheme): Promise<void> {
+    const { memory, model } = this;
+    if (!memory.isReady) {
+      memory.replacement = undefined;
+      model.replace(scheme, ownRules(scheme));
+      this.rebuild();
+      this.#replaced = this.ready;
+      return this.#replaced;
+    }
+    const replacement = new Replacement(scheme, model, memory.index);
+    memory.replacement = replacement;
+    const work = this.#replace(replacement);
+    this.#replaced = work;
+    return work;
+  }
+
+  /** Resolves when the declaration that was given last serves. */
+  get settled(): Promise<void> {
+    return this.#replaced ?? this.ready;
+  }
+
+  async #replace(first: Replacement): Promise<void> {
+    const { memory, model } = this;
+    const { group, kind } = this.scheme.groupVersionKind;
+    let replacement = first;
+    const isOver = () => memory.isClosed || memory.replacement !== replacement;
+    const failed = (err: unknown) => {
+      if (isOver() || !(err instanceof KindredError && err.code === 'NotReady')) throw err;
+      this.#dependencies.logger.warn({ err, group, kind }, 'The indexes could not be built; trying again');
+      // What it has read so far may be read twice.
+      replacement = new Replacement(first.scheme, model, memory.index);
+      memory.replacement = replacement;
+    };
+    try {
+      await retry({ timers: systemTimers, minDelay: 100, maxDelay: 5_000, failed }, () =>
+        this.#replaceOnce(replacement, isOver),
+      );
+    } catch (error) {
+      if (!isOver()) {
+        memory.replacement = undefined;
+        throw error;
+      }
+    }
+    memory.assertOpen();
+    // Who waits for this one waits for the one that took its place.
+    if (memory.replacement) await this.#replaced;
+  }
+
+  async #replaceOnce(replacement: Replacement, isReplaced: () => boolean): Promise<void> {
+    const { memory, model } = this;
+    const { store, underWay, admissions, snapshots, logger } = this.#dependencies;
+    const { scheme } = replacement;
+    const before = model.scheme;
+    const { index: former } = memory;
+    const { group, kind } = scheme.groupVersionKind;
+    const isOver = () => isReplaced() || !memory.isReady || memory.index !== former;
+    const admitted = await admissions?.of(scheme, memory, true);
+    const admission = admitted?.admission;
+    const reading = { store, number: memory.number, admission, isOver };
+    const started = performance.now();
+    let problems = isOver() ? undefined : await replacement.read(reading);
+    const release = memory.hold();
+    try {
+      for (;;) {
+        if (!store.shared) await underWay.ended();
+        const isSame = await replacement.settle(isOver);
+        if (isOver()) break;
+        if (!isSame) {
+          problems = await replacement.read(reading);
+          continue;
+        }
+        const { changes } = memory;
+        const index = replacement.index();
+        for (const [name, problem] of (await admission?.decide(index)) ?? []) {
+          if (problems && !problems.has(name)) problems.set(name, problem);
+        }
+        const isStill = memory.changes === changes && replacement.isSettled && (store.shared || underWay.none);
+        if (isStill || isOver()) break;
+      }
+      if (isReplaced()) return;
+      memory.replacement = undefined;
+      const rules = admitted?.rules ?? ownRules(scheme);
+      if (!memory.isReady || memory.index !== former) {
+        // What served is of no use any more: it is built by the new declaration.
+        model.replace(scheme, rules);
+        this.rebuild();
+        return;
+      }
+      const gone = former.definitions.filter(({ name }) => scheme.indexes.every((one) => one.name !== name));
+      memory.replace(replacement, rules, replacement.index(), problems);
+      this.#dependencies.onReplaced(this, new Set([...replacement.built, ...gone.map(({ name }) => name)]));
+    } finally {
+      release();
+    }
+    snapshots?.replaced(memory);
+    admissions?.replaced(scheme, before);
+    const ms = Math.round(performance.now() - started);
+    const indexes = [...replacement.built];
+    logger.info({ group, kind, indexes, objects: memory.index.size, ms }, 'The declaration of the model was replaced');
+  }
+
+  /** @throws IndexBuilding */
+  assertBuilt(where: Condition | undefined, sort: readonly Pick<SortTerm, 'field'>[] = []): void {
+    this.memory.replacement?.assertBuilt(
+      where,
+      sort.map(({ field }) => field),
+    );
   }
 
   /** While the model serves: every write of this process keeps the claims. */
@@ -318,6 +438,7 @@ export class ModelResource {
   /** One page and the exact total, of one revision. @throws NotReady, QueryLimit, InvalidSelector, InvalidParameter */
   list(request: ListRequest): MaybePromise<Page> {
     this.assertReady();
+    this.assertBuilt(request.where, request.sort);
     const behind = this.#dependencies.feed.current();
     return behind ? behind.then(() => this.#list(request)) : this.#list(request);
   }
@@ -325,6 +446,7 @@ export class ModelResource {
   /** Keys of an index. @throws NotReady, InvalidParameter */
   values(request: ValuesRequest): MaybePromise<Values> {
     this.assertReady();
+    this.assertBuilt(undefined, [{ field: request.index }]);
     const read = (): Values => {
       this.assertReady();
       return valuesOf(this.memory.index, request);
@@ -347,6 +469,7 @@ export class ModelResource {
   /** @throws NotReady when the indexes are built anew by now: those that were asked are of an older state than the memory */
   #query(query: Query): MaybePromise<QueryResult> {
     this.assertReady();
+    this.assertBuilt(query.where, query.sort);
     const index = this.memory.index;
     const result = execute(index, query, this.#queryLimits());
     if (!(result instanceof Promise)) return result;
@@ -490,6 +613,7 @@ export class ModelResource {
   /** How a list would be answered. */
   explain(request: ListRequest): MaybePromise<Plan> {
     this.assertReady();
+    this.assertBuilt(request.where, request.sort);
     return explain(this.memory.index, queryOf(request), this.#queryLimits());
   }
 
@@ -506,6 +630,7 @@ export class ModelResource {
         },
         () => {
           this.assertReady();
+          this.assertBuilt(selection.where, selection.sort);
           return runIds(this.memory.index, selection, this.#queryLimits());
         },
       );

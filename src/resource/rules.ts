@@ -20,6 +20,8 @@ export interface Rules {
   readonly hasStatus: boolean;
   /** Those of the declaration, in its order, with the options of the active contract. */
   readonly indexes: readonly IndexDefinition[];
+  /** Those of the declaration: tells in whose order the entries are. */
+  readonly layout: readonly IndexDefinition[];
   readonly uniques: readonly IndexDefinition[];
   /** Names of unique indexes whose values older objects may not have claimed. */
   readonly claiming: ReadonlySet<string>;
@@ -44,6 +46,7 @@ export function ownRules(scheme: Scheme, generation?: number, claiming = none): 
     jsonSchema,
     hasStatus: subresources.status,
     indexes,
+    layout: indexes,
     uniques: indexes.filter(({ unique }) => unique),
     claiming,
     unknown: none,
@@ -77,6 +80,7 @@ export function emulatedRules(
     jsonSchema: active.jsonSchema,
     hasStatus: active.subresources.status,
     indexes,
+    layout: scheme.indexes,
     uniques: indexes.filter(({ unique }) => unique),
     claiming,
     unknown,

@@ -32,6 +32,10 @@ export class WritesUnderWay {
     };
   }
 
+  get none(): boolean {
+    return this.#writes.size === 0;
+  }
+
   /** Resolves when those that are under way now have ended. */
   async ended(): Promise<void> {
     await Promise.all(this.#writes);

@@ -225,7 +225,12 @@ export class Writer {
     for (let attempt = 0; attempt < writeAttempts; attempt++) {
       if (attempt > 0) await this.#dependencies.feed.newest();
       const rules = this.#rules();
-      const answer = await this.#createBy(rules, applying ? copyOf(body) : unspoilt(rules, body), options, applying);
+      const answer = await this.#createBy(
+        rules,
+        applying ? copyOf(body) : this.#unspoilt(rules, body),
+        options,
+        applying,
+      );
       if (answer !== 'outdated') return answer;
     }
     throw new KindredError('NotReady', texts.changing, {
@@ -311,6 +316,7 @@ export class Writer {
       memory: this.#memory,
       object,
       entry,
+      layout: rules.layout,
     };
     const result = await this.#commit(rules, write, { taken, freed: [] }, options, slice);
     if (!result.ok) return result.reason === 'outdated' ? 'outdated' : undefined;
@@ -327,7 +333,7 @@ export class Writer {
     checkName(object.metadata, name, violations);
     return this.#mutate(name, options, (stored, slice) => {
       this.#checkVersion(object.metadata, stored);
-      return this.#pruned(stored, unspoilt(stored.rules, object), violations, options, slice);
+      return this.#pruned(stored, this.#unspoilt(stored.rules, object), violations, options, slice);
     });
   }
 
@@ -650,6 +656,7 @@ export class Writer {
       object,
       entry,
       before: { bytes: stored.bytes, object: stored.object, entry: before.entry },
+      layout: rules.layout,
     };
     const result = await this.#commit(rules, write, keys, options, slice);
     if (!result.ok) return undefined;
@@ -689,7 +696,7 @@ export class Writer {
     { onHanded, dryRun }: WriteOptions,
     slice: TimeSlice,
   ): Promise<WriteResult> {
-    if (write.generation !== undefined && this.#memory.held) {
+    if (this.#memory.held) {
       await this.#memory.held;
       this.#memory.assertReady();
       if (this.#model.rules !== rules) return { ok: false, reason: 'outdated' };
@@ -699,7 +706,7 @@ export class Writer {
       ? this.#rehearse(write, keys, slice)
       : keepsClaims(this.#dependencies.store)
         ? this.#commitClaiming(rules, write, keys, slice, onHanded)
-        : this.#commitAlone(write, keys, slice, onHanded));
+        : this.#commitAlone(rules, write, keys, slice, onHanded));
     if (result.ok) {
       const { feed } = this.#dependencies;
       if (feed.applied < result.revision) await feed.shown(result.revision);
@@ -770,6 +777,7 @@ export class Writer {
    * awaited first, and no other begins before this one has ended.
    */
   async #commitAlone(
+    rules: Rules,
     write: ModelWrite,
     { taken, freed }: KeyChanges,
     slice: TimeSlice,
@@ -788,6 +796,10 @@ export class Writer {
     try {
       // From here on no indexes are built: that waits for the writes under way.
       this.#memory.assertReady();
+      if (this.#model.rules !== rules) {
+        end();
+        return { ok: false, reason: 'outdated' };
+      }
       const refusal = taken.length > 0 && (await this.#refusal(write, taken, slice));
       this.#memory.assertReady();
       if (refusal) {
@@ -839,6 +851,11 @@ export class Writer {
     const { rules, kind } = this.#model;
     if (!rules.isBlocked) return rules;
     throw new KindredError('NotReady', texts.waits, { params: { kind }, headers: { 'retry-after': '1' } });
+  }
+
+  /** What was sent, to be computed again by other rules: defaults are set in place. */
+  #unspoilt<T>(rules: Rules, sent: T): T {
+    return rules.isEmulated || this.#memory.replacement ? structuredClone(sent) : sent;
   }
 
   /** One write at a time for each name, so that writers in this process do not overtake one another. */
@@ -936,11 +953,6 @@ export class Writer {
     if (caller.origin === 'host' || kept === undefined || client.labels?.[key] !== undefined) return;
     client.labels = { ...client.labels, [key]: kept };
   }
-}
-
-/** What was sent, to be computed again by other rules: defaults are set in place. */
-function unspoilt<T>(rules: Rules, sent: T): T {
-  return rules.isEmulated ? structuredClone(sent) : sent;
 }
 
 function plainFinalizers({ finalizers }: Metadata): readonly string[] {

@@ -130,7 +130,11 @@ export class ResourceRoutes {
     const lines = Math.max(lineGateLimits.lines, dependencies.limits.bulkConcurrency);
     this.#gate = new LineGate({ ...lineGateLimits, lines }, dependencies.resources.queue);
     const forget = (): void => this.#byBase.clear();
-    this.#stopListening = [dependencies.registry.onRegister(forget), dependencies.registry.onUnregister(forget)];
+    this.#stopListening = [
+      dependencies.registry.onRegister(forget),
+      dependencies.registry.onUnregister(forget),
+      dependencies.registry.onReplace(forget),
+    ];
   }
 
   close(): void {

@@ -100,7 +100,12 @@ export class ApiDocuments {
       this.#documents.clear();
     };
     const { registry, custom } = options;
-    this.#stopListening = [registry.onRegister(changed), registry.onUnregister(changed), custom.onChange(changed)];
+    this.#stopListening = [
+      registry.onRegister(changed),
+      registry.onUnregister(changed),
+      registry.onReplace(changed),
+      custom.onChange(changed),
+    ];
   }
 
   close(): void {

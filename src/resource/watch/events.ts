@@ -51,6 +51,8 @@ export interface Reader {
   /** Clients behind it. */
   readonly size: number;
   change(change: AppliedChange): void;
+  /** Another declaration of the model serves from this turn on. */
+  replaced(): void;
   /** Comes at least every `bookmarkInterval`; everything up to this revision was told. */
   bookmark(revision: number): void;
   /** The service ends the reading: nothing comes any more. */

@@ -30,6 +30,7 @@ class Model {
 
   readonly resource = {
     scheme: { indexes: [] },
+    assertBuilt: () => {},
     window: async (_: ListRequest, wanted: (outline: Window['outline']) => Iterable<number>): Promise<Window> => {
       this.reads++;
       const { rows, revision } = this;

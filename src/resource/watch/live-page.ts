@@ -83,6 +83,7 @@ export class LivePages {
     identity: string,
     sink: LivePageSink,
   ): Promise<OpenLivePage> {
+    resource.assertBuilt(request.where, request.sort);
     const release = this.#reserve(identity, request.size);
     let first: Window | undefined;
     try {
@@ -179,7 +180,7 @@ interface Group {
 class SharedPage implements Reader {
   readonly #resource: ModelResource;
   readonly #request: ListRequest;
-  readonly #bound: Bound;
+  #bound: Bound;
   readonly #background: Background;
   readonly #seats = new Set<Seat>();
   readonly #onEnd: () => void;
@@ -223,6 +224,15 @@ class SharedPage implements Reader {
 
   change(change: AppliedChange): void {
     if (this.#concerns(change)) this.#refresh();
+  }
+
+  replaced(): void {
+    try {
+      this.#bound = bind(this.#request.where, this.#resource.scheme.indexes);
+    } catch (error) {
+      return this.end(error);
+    }
+    this.#refresh();
   }
 
   bookmark(applied: number): void {

@@ -151,7 +151,7 @@ const ended = { done: true, value: undefined } as const;
 
 /** True while the database is away, or the indexes are being built: what was asked for can be had later. */
 export function isAway(error: unknown): boolean {
-  return error instanceof KindredError && error.code === 'NotReady';
+  return error instanceof KindredError && ['NotReady', 'IndexBuilding'].includes(error.code);
 }
 
 interface Kept {

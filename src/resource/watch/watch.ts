@@ -1,4 +1,6 @@
 import type { Bound } from '../../query/bind.ts';
+import { bind } from '../../query/bind.ts';
+import type { Condition } from '../../query/query.ts';
 import type { AppliedChange } from '../change.ts';
 import type { ModelResource } from '../resource.ts';
 import type { ChangeEvent, Sink, WatchRequest } from './events.ts';
@@ -33,7 +35,9 @@ interface WatchOptions {
 /** One client's watch. */
 export class Watch implements OpenWatch {
   readonly resource: ModelResource;
-  readonly bound: Bound;
+  /** Another one when the declaration of the model is replaced. */
+  bound: Bound;
+  readonly where: Condition;
   readonly names: ReadonlySet<string> | undefined;
   readonly identity: string;
   readonly sink: Sink;
@@ -55,6 +59,7 @@ export class Watch implements OpenWatch {
   ) {
     this.resource = resource;
     this.bound = bound;
+    this.where = request.where;
     this.names = names;
     this.identity = identity;
     this.sink = sink;
@@ -68,6 +73,11 @@ export class Watch implements OpenWatch {
     const request = this.#request;
     this.#request = undefined;
     if (request && !this.closed) this.#source.start(this, request);
+  }
+
+  /** @throws InvalidSelector when the declaration that serves lacks an index of it */
+  rebind(): void {
+    this.bound = bind(this.where, this.resource.scheme.indexes);
   }
 
   close(): void {

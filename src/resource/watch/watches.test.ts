@@ -82,6 +82,7 @@ async function world({ bookmarkInterval = 1_000_000 } = {}) {
       model: registered,
       memory: { number: of, followedSince: 0, isClosed: false, model: registered, apply: () => {} },
       assertReady: () => {},
+      assertBuilt: () => {},
       /** Of `sendInitial`: what is listed, in portions. */
       list: [] as string[][],
       /** Waited for before a list is opened. */

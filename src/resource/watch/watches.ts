@@ -7,6 +7,7 @@
 import { KindredError } from '../../errors.ts';
 import { localized } from '../../locales/localized.ts';
 import { bind, bindSort } from '../../query/bind.ts';
+import { namesField } from '../../query/condition.ts';
 import type { Background } from '../background.ts';
 import type { AppliedChange } from '../change.ts';
 import type { Feed } from '../feed.ts';
@@ -31,6 +32,7 @@ const texts = {
   unregistered: localized('The model {kind} is no longer registered'),
   stopping: localized('The service is shutting down'),
   failed: localized('The watch failed'),
+  replaced: localized('An index of the selector was replaced; list again'),
 };
 
 /** Bookmarks that are sent before other work of the process gets its turn. */
@@ -72,6 +74,7 @@ export class Watches implements WatchSource {
   /** @throws Expired when `since` is no longer, or not yet, there; InvalidSelector; InvalidParameter; NotReady; ShuttingDown */
   async open(resource: ModelResource, request: WatchRequest, sink: Sink): Promise<OpenWatch> {
     this.#assertOpen(resource);
+    resource.assertBuilt(request.where, request.sort);
     const bound = bind(request.where, resource.scheme.indexes);
     bindSort(request.sort, resource.scheme.indexes);
     await this.#dependencies.feed.current();
@@ -135,6 +138,30 @@ export class Watches implements WatchSource {
     }
   }
 
+  /**
+   * Another declaration serves from this turn on: watches go on by it. Those of an index that is another one now end.
+   * @param built names of the indexes that were built or are gone
+   */
+  replaced(resource: ModelResource, built: ReadonlySet<string>): void {
+    const { model } = resource;
+    const former = this.#fanouts.get(model);
+    this.#fanouts.delete(model);
+    for (const watch of [...this.#open]) {
+      if (watch.resource !== resource) continue;
+      try {
+        if (namesField(watch.where, built)) throw new KindredError('Expired', texts.replaced);
+        watch.rebind();
+        if (watch.isLive) this.#fanoutOf(model).add(watch);
+      } catch (error) {
+        this.#end(watch, asEnd(error));
+      }
+    }
+    if (!former || former.readers.size === 0) return;
+    const { readers } = this.#fanoutOf(model);
+    for (const reader of former.readers) readers.add(reader);
+    for (const reader of [...readers]) reader.replaced();
+  }
+
   endUnregistered(model: RegisteredModel): void {
     this.endAll(new KindredError('NotFound', texts.unregistered, { params: { kind: model.kind } }), model);
   }
@@ -178,6 +205,8 @@ export class Watches implements WatchSource {
   async #begin(watch: Watch, request: WatchRequest): Promise<void> {
     // The model, or the service, may have gone since the watch was opened.
     this.#assertOpen(watch.resource);
+    // Its declaration may have been replaced since.
+    watch.rebind();
     if (request.sendInitial) await this.#replays.sendInitial(watch, request);
     await this.#catchUp(watch);
   }
