@@ -1,3 +1,4 @@
+import { flushCompileCache } from 'node:module';
 import { BlockList, isIP } from 'node:net';
 import { join } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
@@ -9,6 +10,7 @@ import { snapshotPath } from '../snapshots/place.ts';
 import type { Address } from './address.ts';
 import { listenError, tryAddress } from './address.ts';
 import { logged, showBuilding } from './building.ts';
+import { useCompiledCode } from './compiled-code.ts';
 import { consoleLink } from './console.ts';
 import type { Io } from './io.ts';
 import { UsageError, write } from './io.ts';
@@ -149,12 +151,15 @@ function optionsOf({ values, sources, pluginConfigs }: Resolved): ServiceOptions
 }
 
 async function serveHere(io: Io, address: Address, given: ServiceOptions, level: string): Promise<void> {
-  const options = { ...given, indexSnapshots: { ...given.indexSnapshots, dir: cacheFolder(given, io) } };
+  const cache = given.indexSnapshots?.dir ?? userCache(io);
+  const dir = isSqlite(given.database) ? given.indexSnapshots?.dir : cache;
+  const options = { ...given, indexSnapshots: { ...given.indexSnapshots, dir } };
   // A thread reads the snapshots while the modules are being loaded.
   const { database } = { ...resolveOptions({}), ...options };
-  const { enabled = true, dir } = options.indexSnapshots;
+  const { enabled = true } = options.indexSnapshots;
   const snapshots = enabled && typeof database === 'string' ? snapshotPath(database, dir) : undefined;
   if (snapshots !== undefined) beginReading(snapshots);
+  if (cache !== undefined) useCompiledCode(join(cache, 'code'));
   // Loaded here, so that the other commands start without the service's libraries.
   const { createService, findPackage } = await loading(() => import('../service.ts'));
   const packages = (options.plugins ?? []) as readonly string[];
@@ -191,6 +196,8 @@ async function serveHere(io: Io, address: Address, given: ServiceOptions, level:
     }
     const told = process.connected && (await import('./workers.ts')).workerReady(url);
     if (!told) await write(io.stdout, `Kindred is ready at ${url}\n`);
+    // Not only at the end, since many processes are killed. Takes 70 ms when the folder is new or the code changed, otherwise none.
+    flushCompileCache();
     await stopping;
   } finally {
     // Also keeps the process until the stop is done: what it waits for may be a timer that does not.
@@ -215,9 +222,8 @@ function stopSignal(): Promise<undefined> {
   });
 }
 
-/** Where the snapshots of all databases are; undefined: beside the SQLite file, or nowhere. */
-function cacheFolder({ database, indexSnapshots }: ServiceOptions, { env }: Io): string | undefined {
-  if (indexSnapshots?.dir !== undefined || isSqlite(database)) return indexSnapshots?.dir;
+/** The folder of this service in the user's cache. */
+function userCache({ env }: Io): string | undefined {
   const home = env.HOME || env.USERPROFILE;
   const folder = env.XDG_CACHE_HOME || (home && join(home, '.cache'));
   return folder ? join(folder, 'kindred') : undefined;

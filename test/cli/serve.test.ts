@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import type { ChildProcess } from 'node:child_process';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -238,6 +238,30 @@ for (const { name, address, env, message } of unusable) {
     }
   });
 }
+
+test('command-line: serve keeps its compiled code in the cache, for its user alone, and starts without it', async () => {
+  const cache = join(folder, 'cache');
+  const args = ['serve', '--database', 'sqlite::memory:', '--insecure-no-auth', '--port', '0'];
+  const code = join(cache, 'kindred', 'code');
+  for (const own of ['kindred', 'given']) {
+    const path = own === 'given' ? join(cache, own, 'code') : code;
+    const service = start([...args, ...(own === 'given' ? ['--cache-dir', join(cache, own)] : [])], {
+      XDG_CACHE_HOME: cache,
+    });
+    await readyUrl(service);
+    // Written when the service is ready, since many processes are killed.
+    await until(() => existsSync(path) && readdirSync(path, { recursive: true }).length > 1);
+    service.child.kill('SIGKILL');
+    await service.ended;
+    assert.equal(statSync(path).mode & 0o777, 0o700);
+    rmSync(cache, { recursive: true });
+  }
+  writeFileSync(cache, 'no folder');
+  const without = start(args, { XDG_CACHE_HOME: cache });
+  await readyUrl(without);
+  without.child.kill('SIGTERM');
+  assert.equal(await without.ended, 0);
+});
 
 test('command-line: a second signal ends serve at once', async () => {
   const service = start([
