@@ -22,11 +22,16 @@ describe('openStore', () => {
     await assert.rejects(openStore('mysql://u@127.0.0.1:1/x?sslmode=maybe'), /sslmode=maybe/);
   });
 
-  it('names no server of several hosts', async () => {
-    const several = /^the database URL names several hosts: name one, such as a proxy that leads to the primary$/;
-    for (const hosts of ['a,b', 'a:1,b:2', 'a:1,b:2,c']) {
-      await assert.rejects(openStore(`postgres://me:secret@${hosts}/x`), { message: several });
-      await assert.rejects(openStore(`mysql://${hosts}/x?sslmode=require`), { message: several });
+  it('says of each host of the URL why it is of no use', async () => {
+    for (const scheme of ['postgres', 'mysql']) {
+      await assert.rejects(openStore(`${scheme}://me:secret@127.0.0.1:1,127.0.0.1:2/x?target_session_attrs=primary`), {
+        message:
+          /^the database \S+:…@127.0.0.1:1,127.0.0.1:2\S+ has no host that takes writes: 127.0.0.1:1 cannot be reached: .*127.0.0.1:1; 127.0.0.1:2 cannot be reached: .*127.0.0.1:2$/,
+      });
+      await assert.rejects(openStore(`${scheme}://a,,b/x`), { message: /an empty name among its hosts$/ });
+      await assert.rejects(openStore(`${scheme}://a,b/x?target_session_attrs=standby`), {
+        message: /^target_session_attrs=standby in the database URL: the service needs the server that takes writes/,
+      });
     }
   });
 

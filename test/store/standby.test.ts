@@ -190,5 +190,30 @@ for (const adapter of databaseAdapters().filter(({ kind }) => kind !== 'sqlite')
         await servers.primary.query('DROP TRIGGER warn ON kindred_meta', 'live');
       });
     }
+
+    // The last one: the first primary does not come back.
+    it('a URL of both hosts leads to the primary, and to the standby that takes its place', async () => {
+      const [first, second] = [servers.standby, servers.primary].map((server) => new URL(server.url('live')));
+      const several = await openStore(first!.href.replace(first!.host, `${first!.host},${second!.host}`));
+      try {
+        const name = 'through-either';
+        await several.commit([creation(name)], 1);
+        await until(() => onStandby(name));
+        const told = new Promise<void>((resolve) => several.onCommit(resolve));
+        await servers.primary.kill();
+        await assert.rejects(Promise.resolve(several.revision()), { code: 'NotReady' });
+        const promotion =
+          kind === 'postgres'
+            ? ['SELECT pg_promote()']
+            : ['STOP SLAVE', 'RESET SLAVE ALL', 'SET GLOBAL read_only = OFF'];
+        for (const statement of promotion) await servers.standby.query(statement);
+        const revision = await until(() => several.revision());
+        assert.equal((await several.changes(revision - 1, 1))[0]!.name, name);
+        assert.equal((await several.commit([creation('after-failover')], 1))[0]!.ok, true);
+        await told;
+      } finally {
+        await several.close();
+      }
+    });
   });
 }

@@ -17,6 +17,7 @@ import type {
   Statement,
   Value,
 } from '../server/dialect.ts';
+import { Hosts, hostUrls } from '../server/hosts.ts';
 import { openServer } from '../server/open.ts';
 import { OpenConnections } from '../server/open-connections.ts';
 import { connectTimeout, shortQuery } from '../server/timeouts.ts';
@@ -49,7 +50,7 @@ export async function openMysql(url: string, options: StoreOptions): Promise<Sto
       throw new Error('a mysql:// database needs the package "mysql2": npm install mysql2', { cause });
     },
   );
-  return openServer<PoolConnection>(new MysqlDialect(driver, settings(url)), url, options);
+  return openServer<PoolConnection>(new MysqlDialect(driver, url), url, options);
 }
 
 function settings(given: string): ConnectionOptions {
@@ -71,6 +72,8 @@ function settings(given: string): ConnectionOptions {
     connectTimeout,
     enableKeepAlive: true,
     multipleStatements: true,
+    // All values are in the text: the driver need not search it for question marks.
+    queryFormat: (text) => text,
     ...(security && { ssl: security as SslOptions }),
   };
 }
@@ -118,25 +121,34 @@ class MysqlDialect implements Dialect<PoolConnection> {
   readonly tables = tables;
   readonly sql = sql;
   readonly gate = mysqlGate;
+  readonly hosts: Hosts;
   readonly connections = new OpenConnections();
   readonly #driver: Driver;
-  readonly #settings: ConnectionOptions;
+  /** For each host. */
+  readonly #settings: readonly ConnectionOptions[];
 
-  constructor(driver: Driver, options: ConnectionOptions) {
+  constructor(driver: Driver, url: string) {
     this.#driver = driver;
-    // All values are in the text: the driver need not search it for question marks.
-    this.#settings = { ...options, queryFormat: (text) => text };
+    const urls = hostUrls(url);
+    this.hosts = new Hosts(urls);
+    this.#settings = urls.map(settings);
   }
 
   pool(size: number): ConnectionPool<PoolConnection> {
-    const pool = this.#driver.createPool({ ...this.#settings, connectionLimit: size });
-    pool.on('connection', (connection) => {
-      // The driver's own connection, whatever its types say.
-      const { stream } = connection as unknown as { stream: Socket };
-      const ended = new Promise<void>((resolve) => stream.once('close', () => resolve()));
-      this.connections.add({ ended, destroy: () => stream.destroy() });
+    const pools = this.#settings.map((settings) => {
+      const pool = this.#driver.createPool({ ...settings, connectionLimit: size });
+      pool.on('connection', (connection) => {
+        // The driver's own connection, whatever its types say.
+        const { stream } = connection as unknown as { stream: Socket };
+        const ended = new Promise<void>((resolve) => stream.once('close', () => resolve()));
+        this.connections.add({ ended, destroy: () => stream.destroy() });
+      });
+      return pool;
     });
-    return { acquire: () => pool.getConnection(), end: () => pool.end() };
+    return {
+      acquire: (host) => pools[host]!.getConnection(),
+      end: async () => void (await Promise.all(pools.map((pool) => pool.end()))),
+    };
   }
 
   sessionOf({ connection }: PoolConnection): object {

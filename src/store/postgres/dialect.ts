@@ -17,6 +17,7 @@ import type {
   Value,
 } from '../server/dialect.ts';
 import { CommitFailure } from '../server/dialect.ts';
+import { Hosts, hostUrls } from '../server/hosts.ts';
 import { openServer } from '../server/open.ts';
 import { OpenConnections } from '../server/open-connections.ts';
 import { connectTimeout, shortQuery } from '../server/timeouts.ts';
@@ -96,25 +97,35 @@ class PostgresDialect implements Dialect<PoolClient> {
   readonly tables = tables;
   readonly sql = sql;
   readonly gate = postgresGate;
+  readonly hosts: Hosts;
   readonly connections = new OpenConnections();
   readonly #driver: Driver;
-  readonly #settings: object;
+  /** For each host. */
+  readonly #settings: readonly object[];
   readonly #warn: ((message: string) => void) | undefined;
   /** False on engines without LISTEN and NOTIFY: there the others poll. */
   #notifies = true;
 
   constructor(driver: Driver, url: string, { warn }: StoreOptions) {
     this.#driver = driver;
-    this.#settings = settings(url);
+    const urls = hostUrls(url);
+    this.hosts = new Hosts(urls);
+    this.#settings = urls.map(settings);
     this.#warn = warn;
   }
 
   pool(size: number): ConnectionPool<PoolClient> {
-    const pool: Pool = new this.#driver.Pool({ ...this.#settings, max: size, min: 1, idleTimeoutMillis: 30_000 });
-    // A connection that breaks fails the query that uses it, or is replaced by the next one; without listeners the process would end.
-    pool.on('error', () => undefined);
-    pool.on('connect', (client) => this.#opened(client));
-    return { acquire: () => pool.connect(), end: () => pool.end() };
+    const pools = this.#settings.map((settings) => {
+      const pool: Pool = new this.#driver.Pool({ ...settings, max: size, min: 1, idleTimeoutMillis: 30_000 });
+      // A connection that breaks fails the query that uses it, or is replaced by the next one; without listeners the process would end.
+      pool.on('error', () => undefined);
+      pool.on('connect', (client) => this.#opened(client));
+      return pool;
+    });
+    return {
+      acquire: (host) => pools[host]!.connect(),
+      end: async () => void (await Promise.all(pools.map((pool) => pool.end()))),
+    };
   }
 
   #opened(client: ClientBase): void {
@@ -183,7 +194,7 @@ class PostgresDialect implements Dialect<PoolClient> {
   commitWatch(): CommitWatch | undefined {
     if (!this.#notifies) return undefined;
     const connect = async () => {
-      const client = new this.#driver.Client(this.#settings);
+      const client = new this.#driver.Client(this.#settings[this.hosts.current]);
       client.on('error', () => undefined);
       await client.connect();
       this.#opened(client);

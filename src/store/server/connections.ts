@@ -53,24 +53,28 @@ export class ServerConnections<C extends { release(): void }> {
 
   async acquire(pool: ConnectionPool<C>): Promise<C> {
     if (this.isClosed) throw notReady('the store is closed');
-    const dialect = this.#dialect;
     try {
-      const connection = await pool.acquire();
-      const session = dialect.sessionOf(connection);
-      if (this.#admitted.has(session)) return connection;
-      try {
-        await dialect.setUp?.(connection);
-        await this.#admission.admit(connection);
-        if (pool === this.writers) await dialect.setUpWriter?.(connection);
-      } catch (error) {
-        dialect.discard(connection);
-        throw error;
-      }
-      this.#admitted.add(session);
-      return connection;
+      return await this.#dialect.hosts.first((host) => this.#admittedFrom(pool, host));
     } catch (error) {
-      throw dialect.translate(error);
+      throw this.#dialect.translate(error);
     }
+  }
+
+  async #admittedFrom(pool: ConnectionPool<C>, host: number): Promise<C> {
+    const dialect = this.#dialect;
+    const connection = await pool.acquire(host);
+    const session = dialect.sessionOf(connection);
+    if (this.#admitted.has(session)) return connection;
+    try {
+      await dialect.setUp?.(connection);
+      await this.#admission.admit(connection);
+      if (pool === this.writers) await dialect.setUpWriter?.(connection);
+    } catch (error) {
+      dialect.discard(connection);
+      throw error;
+    }
+    this.#admitted.add(session);
+    return connection;
   }
 
   async read(text: string, values: readonly Value[] = [], timeout = shortQuery): Promise<readonly SqlRow[]> {

@@ -4,6 +4,7 @@
  */
 import type { KnownClaim, Plan, Questions } from '../decide.ts';
 import type { LoadPart } from '../store.ts';
+import type { Hosts } from './hosts.ts';
 import type { OpenConnections } from './open-connections.ts';
 
 /** A list stands for numbers that a column is compared with: see `Sql.anyOf`. */
@@ -21,8 +22,10 @@ export type SqlRow = Readonly<Record<string, any>>;
 /** Runs one statement; resolves to its rows. Rejects with what the driver throws. */
 export type Query = (text: string, values?: readonly Value[]) => Promise<readonly SqlRow[]>;
 
+/** Connections to each of the hosts. */
 export interface ConnectionPool<C> {
-  acquire(): Promise<C>;
+  /** @param host its number, see `Hosts` */
+  acquire(host: number): Promise<C>;
   /** Resolves when its connections are closed; those in use are waited for. */
   end(): Promise<void>;
 }
@@ -101,6 +104,8 @@ export interface Dialect<C extends { release(): void }> {
   readonly sql: Sql;
   readonly gate: Gate<C>;
 
+  /** Those of the database URL. */
+  readonly hosts: Hosts;
   /** Every connection that is open. */
   readonly connections: OpenConnections;
   pool(size: number): ConnectionPool<C>;

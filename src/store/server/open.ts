@@ -3,7 +3,7 @@
 import { shownUrl } from '../../runtime/shown-url.ts';
 import type { StoreOptions } from '../options.ts';
 import type { Store } from '../store.ts';
-import type { Dialect, Query, Tables } from './dialect.ts';
+import type { ConnectionPool, Dialect, Query, Tables } from './dialect.ts';
 import { SqlServerStore } from './store.ts';
 import { advice } from './tls.ts';
 
@@ -15,17 +15,17 @@ export async function openServer<C extends { release(): void }>(
 ): Promise<Store> {
   const pool = dialect.pool(1);
   try {
-    const connection = await pool.acquire().catch((cause: unknown) => {
-      throw unreachable(url, cause);
-    });
+    const connection = await dialect.hosts
+      .first((host) => primary(dialect, pool, host))
+      .catch((cause: Error) => {
+        const several = cause instanceof AggregateError ? 'has no host that takes writes: ' : '';
+        throw new Error(`the database ${shownUrl(url)} ${several}${cause.message}`, { cause });
+      });
     try {
       const query: Query = (text, values) => dialect.query(connection, text, values);
       const { description, problems, warnings } = await dialect.inspect(query);
       refuseUnsafeDurability(problems, options);
       for (const warning of warnings) options.warn?.(warning);
-      await dialect.gate.refuseStandby(connection).catch((cause: unknown) => {
-        throw new Error(`the database ${shownUrl(url)} cannot be used: ${(cause as Error).message}`, { cause });
-      });
       await migrate(query, dialect.tables, dialect.sql.begin);
       return new SqlServerStore(dialect, options, { database: dialect.database, ...description });
     } finally {
@@ -73,10 +73,26 @@ function refuseUnsafeDurability(problems: readonly string[], options: StoreOptio
   options.warn?.(text);
 }
 
-function unreachable(url: string, cause: unknown): Error {
+/** A connection to the host, which takes writes. Rejects with how it fails, without the name of the database. */
+async function primary<C extends { release(): void }>(
+  dialect: Dialect<C>,
+  pool: ConnectionPool<C>,
+  host: number,
+): Promise<C> {
+  const connection = await pool.acquire(host).catch((cause: unknown) => {
+    throw unreachable(cause);
+  });
+  await dialect.gate.refuseStandby(connection).catch((cause: unknown) => {
+    dialect.discard(connection);
+    throw new Error(`cannot be used: ${(cause as Error).message}`, { cause });
+  });
+  return connection;
+}
+
+function unreachable(cause: unknown): Error {
   const { message } = cause as Error;
   // What a server itself says has a severity (PostgreSQL) or an SQL state (MySQL).
   const isAnswer = 'severity' in (cause as object) || 'sqlState' in (cause as object);
   const failure = isAnswer ? 'refuses the connection' : 'cannot be reached';
-  return new Error(`the database ${shownUrl(url)} ${failure}: ${message}${advice(message)}`, { cause });
+  return new Error(`${failure}: ${message}${advice(message)}`, { cause });
 }

@@ -17,16 +17,11 @@ const securityParameters = ['sslmode', 'sslrootcert', 'sslcert', 'sslkey'];
 const securityModes = ['disable', 'require', 'verify-ca', 'verify-full'];
 
 /**
- * The URL without its parameters of security, and these: `sslmode` (`disable`, the default; `require`; `verify-ca`;
+ * The URL of one host without its parameters of security, and these: `sslmode` (`disable`, the default; `require`; `verify-ca`;
  * `verify-full`), `sslrootcert`, `sslcert` and `sslkey` (files in PEM), with the meaning that they have for libpq
  * (PostgreSQL documentation, "SSL Support"). Throws a plain error of one line when they do not fit together.
  */
 export function securityOf(url: string): { url: URL; security: Security | undefined } {
-  if (/^\w+:\/\/(?:[^/]*@)?[^/@?]*,/.test(url)) {
-    throw new Error('the database URL names several hosts: name one, such as a proxy that leads to the primary');
-  }
-  if (!URL.canParse(url))
-    throw new Error('the database URL cannot be read, expected <scheme>://user:password@host/database');
   const rest = new URL(url);
   const { searchParams } = rest;
   const unknown = [...searchParams.keys()].find((name) => name.startsWith('ssl') && !securityParameters.includes(name));
