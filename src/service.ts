@@ -25,6 +25,8 @@ import { Samples } from './http/server/samples.ts';
 import { Certificate } from './http/server/tls.ts';
 import { viewModel } from './http/view.ts';
 import { Collector } from './kube/collector.ts';
+import { Definitions, definitionHooks } from './kube/crds/definitions.ts';
+import { definitionGroup, definitionModel } from './kube/crds/kind.ts';
 import type { BuiltInKinds } from './kube/kinds.ts';
 import { builtInKindHooks, builtInKinds, coordinationGroup } from './kube/kinds.ts';
 import { Kube } from './kube/kube.ts';
@@ -46,6 +48,7 @@ import type { CheckProgress, CheckReport } from './resource/check.ts';
 import { checkStore } from './resource/check.ts';
 import { createLocalClient } from './resource/client.ts';
 import type { ExtensionClient } from './resource/extension-client.ts';
+import type { ModelHooks } from './resource/hooks.ts';
 import { IndexSnapshots } from './resource/index-snapshots.ts';
 import type { BuildProgress } from './resource/memory.ts';
 import { ResourceRegistry } from './resource/registry.ts';
@@ -153,7 +156,8 @@ export function declaredModels(options: Declaring): Promise<readonly Scheme[]> {
   const { reservedDomain } = resolveOptions(options);
   return withModels(options, async (schemes) =>
     schemes.filter(
-      ({ groupVersionKind: { group } }) => !isReservedGroup(group, reservedDomain) && group !== coordinationGroup,
+      ({ groupVersionKind: { group } }) =>
+        !isReservedGroup(group, reservedDomain) && group !== coordinationGroup && group !== definitionGroup,
     ),
   );
 }
@@ -218,6 +222,7 @@ class RunningService implements Service {
   readonly #modelStates: ModelStates;
   readonly #plugins: PluginHost;
   readonly #webhooks: Webhooks;
+  readonly #definitions: Definitions | undefined;
   readonly #collector: Collector | undefined;
   /** Undefined: agents are not served. */
   readonly #agents: McpEndpoint | undefined;
@@ -256,6 +261,8 @@ class RunningService implements Service {
     for (const model of [...auth.models, viewModel(reservedDomain)]) registry.register(model, undefined, '');
     const kinds = options.kube.enabled ? builtInKinds(reservedDomain) : undefined;
     for (const model of Object.values(kinds ?? {})) registry.register(model, undefined, '');
+    const definitions = kinds && definitionModel();
+    if (definitions) registry.register(definitions, undefined, '');
     const namespaces = kinds && openNamespaces(() => resources.model(registry.schemeOf(kinds.namespace)));
     const authorizer = open ? allowAll : auth.authorizer;
     const patchLimits = {
@@ -281,6 +288,19 @@ class RunningService implements Service {
     const snapshots =
       folder &&
       new IndexSnapshots({ folder, store, codeOf, options: options.indexSnapshots, now: systemTimers.now, logger });
+    const hooks = new Map<string, ModelHooks>([
+      ...auth.hooks,
+      [`ModelState.plugin.${reservedDomain}`, modelStateHooks],
+      ...webhookHooksByModel(reservedDomain, authorizer, auth.authors),
+      ...builtInKindHooks(reservedDomain),
+      [
+        `CustomResourceDefinition.${definitionGroup}`,
+        definitionHooks(reservedDomain, {
+          bytes: options.kube.maxBodyBytes + patch.maxGrowth,
+          members: options.kube.maxMembers,
+        }),
+      ],
+    ]);
     const resources = new ResourceRegistry({
       store,
       registry,
@@ -303,12 +323,7 @@ class RunningService implements Service {
         this.#samples.committed(milliseconds, writes);
       },
       snapshots,
-      hooks: new Map([
-        ...auth.hooks,
-        [`ModelState.plugin.${reservedDomain}`, modelStateHooks],
-        ...webhookHooksByModel(reservedDomain, authorizer, auth.authors),
-        ...builtInKindHooks(reservedDomain),
-      ]),
+      hooks,
       namespaces,
     });
     this.#modelStates.use(resources);
@@ -351,6 +366,18 @@ class RunningService implements Service {
       logger,
       options: options.webhook,
     });
+    this.#definitions =
+      definitions &&
+      new Definitions({
+        registry,
+        resources,
+        store,
+        model: definitions,
+        hooks,
+        replica,
+        timers: options.timers,
+        logger,
+      });
     this.#collector =
       kinds &&
       new Collector({
@@ -543,10 +570,12 @@ class RunningService implements Service {
       this.#url = (await this.#app.listen({ host, port })).url;
     };
     if (!listenWhenReady) await listen();
+    await this.#definitions?.start();
     await this.#plugins.start();
     await Promise.all(this.#resources.all().map((resource) => resource.ready));
     await this.#webhooks.start();
     await this.#collector?.start();
+    await this.#definitions?.lead();
     const administratorToken = await this.#auth.bootstrap();
     await this.#auth.tried();
     if (this.#stopping) throw new Error('the service was stopped during its start');
@@ -573,6 +602,7 @@ class RunningService implements Service {
       this.#plugins.stop(this.#options.pluginHost.stopTimeout / 2),
       this.#webhooks.stop(),
       this.#collector?.stop(),
+      this.#definitions?.stop(),
     ]);
     await this.#modelStates.stop();
     await this.#auth.stop();
@@ -587,6 +617,7 @@ class RunningService implements Service {
   /** By what it is known that index functions are those of before. */
   #codeOf(scheme: Scheme): string | undefined {
     const { reservedDomain, indexSnapshots } = this.#options;
+    if (scheme.definition) return scheme.definition.code;
     const owner = this.#registry.ownerOf(scheme) ?? '';
     if (owner !== '') return this.#plugins.codeOf(owner) ?? indexSnapshots.codeVersion;
     return isReservedGroup(scheme.groupVersionKind.group, reservedDomain) ? '' : indexSnapshots.codeVersion;

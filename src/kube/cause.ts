@@ -25,7 +25,7 @@ export function causeOf({ pointer, keyword, message, params }: Violation, object
 function messageOf(
   keyword: string,
   field: string,
-  { limit, type, pattern, allowed, expected, format, count }: Record<string, unknown>,
+  { limit, type, pattern, allowed, expected, format, count, value: key }: Record<string, unknown>,
   value: unknown,
 ): Omit<Cause, 'field'> | undefined {
   const invalid = (text: string): Omit<Cause, 'field'> => ({
@@ -78,6 +78,8 @@ function messageOf(
     }
     case 'uniqueItems':
       return { reason: 'FieldValueDuplicate', message: `Duplicate value: ${shown(value)}` };
+    case 'x-kubernetes-list-type':
+      return { reason: 'FieldValueDuplicate', message: `Duplicate value: ${JSON.stringify(key)}` };
     case 'anyOf':
       return invalid('must validate at least one schema (anyOf)');
     case 'oneOf':

@@ -54,7 +54,7 @@ export async function inbound(
       .map((name) => [name, metadata[name]]),
   );
   const { apiVersion: _apiVersion, kind: _kind, metadata: _metadata, status, ...rest } = members;
-  const object: Members = { apiVersion: model.scheme.apiVersion, kind: model.kind, metadata: kept };
+  const object: Members = { apiVersion: model.resource.apiVersion, kind: model.kind, metadata: kept };
   const hasStatus = model.scheme.subresources.status;
   if (sub === 'status') object.status = status;
   else {

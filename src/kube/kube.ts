@@ -116,7 +116,8 @@ export class Kube {
       return route.serve(exchange, segments);
     }
     const { model, name } = at;
-    const { group, plural, kind } = model;
+    const { group, plural, kind, warning } = model;
+    if (warning !== undefined) exchange.extra.push('Warning', `299 - ${JSON.stringify(warning)}`);
     exchange.route = `${this.#prefix}/${group}/${plural}`;
     exchange.errorForm = (error) => failureAnswer(error, { group, plural, kind, name });
     return name === undefined ? this.#collection(exchange, at) : this.#object(exchange, at);

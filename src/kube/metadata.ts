@@ -61,7 +61,8 @@ function toSeconds(timestamp: string): string {
 
 /** The bytes of an object as they are shown. */
 export function shownBytes(model: KubeModel, stored: Stored): Buffer {
-  const { metadata, rest } = cut(stored.bytes);
+  const { metadata, rest: written } = cut(stored.bytes);
+  const rest = isOfThisSchema(model, stored) ? written : conformed(model, written);
   const shown = JSON.stringify(shownMetadata(model, stored, metadata));
   const head = `{"apiVersion":"${model.apiVersion}","kind":"${model.kind}","metadata":${shown}`;
   const headLength = Buffer.byteLength(head);
@@ -69,6 +70,19 @@ export function shownBytes(model: KubeModel, stored: Stored): Buffer {
   bytes.write(head, 'utf8');
   rest.copy(bytes, headLength);
   return bytes;
+}
+
+function isOfThisSchema({ scheme, isConverted }: KubeModel, { revision }: Stored): boolean {
+  return isConverted !== true && revision >= (scheme.definition?.since ?? 0);
+}
+
+/** Without what the schema of the version does not know, and with its defaults. */
+function conformed({ scheme }: KubeModel, rest: Buffer): Buffer {
+  const object = JSON.parse(rest.length === 1 ? '{}' : `{${rest.toString('utf8', 1)}`);
+  scheme.validator.prune?.(object);
+  scheme.validator.applyDefaults(object);
+  const text = JSON.stringify(object);
+  return Buffer.from(text === '{}' ? '}' : `,${text.slice(1)}`);
 }
 
 /** An object's metadata alone. */

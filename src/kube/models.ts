@@ -1,6 +1,7 @@
 /** The models that the façade shows, and how it names them. */
+import type { ModelType } from '../model/model-type.ts';
 import type { SchemeRegistry } from '../model/registry.ts';
-import type { Scheme } from '../model/scheme.ts';
+import { Scheme } from '../model/scheme.ts';
 import type { ResourceRegistry } from '../resource/registry.ts';
 import type { ModelResource } from '../resource/resource.ts';
 import { coreGroup } from './kinds.ts';
@@ -18,6 +19,10 @@ export interface KubeModel {
   readonly kind: string;
   /** As shown. */
   readonly apiVersion: string;
+  /** What every answer tells of the version. */
+  readonly warning?: string | undefined;
+  /** Objects are stored in another version, and shown by the schema of this one. */
+  readonly isConverted?: true;
 }
 
 export interface ModelsDependencies {
@@ -31,6 +36,7 @@ export class KubeModels {
   /** What the store has as the core group of Kubernetes: the empty group is the service's own there. */
   readonly #core: string;
   readonly #known = new WeakMap<ModelResource, KubeModel>();
+  readonly #others = new WeakMap<ModelResource, readonly KubeModel[]>();
 
   constructor(dependencies: ModelsDependencies) {
     this.#dependencies = dependencies;
@@ -40,15 +46,24 @@ export class KubeModels {
   /** @param group as shown */
   find(group: string, version: string, plural: string): KubeModel | undefined {
     if (group === this.#core) return undefined;
-    const resource = this.#dependencies.resources.find(this.storedGroup(group), version, plural);
-    return resource && this.#of(resource);
+    const { registry, resources } = this.#dependencies;
+    const stored = this.storedGroup(group);
+    const resource = resources.find(stored, version, plural);
+    if (resource) return isServed(resource.scheme) ? this.#of(resource) : undefined;
+    const isIt = ({ definition, groupVersionKind, plural: name }: Scheme) =>
+      definition !== undefined && groupVersionKind.group === stored && name === plural;
+    const scheme = registry.schemes().find(isIt);
+    return scheme && this.#othersOf(resources.model(scheme)).find((one) => one.version === version);
   }
 
   /** Those that are shown, in the order of their registration. */
   all(): readonly KubeModel[] {
     const { registry, resources } = this.#dependencies;
     const shown = registry.schemes().filter(({ groupVersionKind }) => groupVersionKind.group !== '');
-    return shown.map((scheme) => this.#of(resources.model(scheme)));
+    return shown.flatMap((scheme) => {
+      const resource = resources.model(scheme);
+      return [...(isServed(scheme) ? [this.#of(resource)] : []), ...this.#othersOf(resource)];
+    });
   }
 
   /** @param group as shown */
@@ -63,8 +78,41 @@ export class KubeModels {
     const { group: storedGroup, version, kind } = scheme.groupVersionKind;
     const group = storedGroup === this.#core ? '' : storedGroup;
     const apiVersion = apiVersionOf(group, version);
-    const model = { resource, scheme, group, storedGroup, version, plural: scheme.plural, kind, apiVersion };
+    const warning = scheme.definition?.versions.find(({ name }) => name === version)?.warning;
+    const model = {
+      resource,
+      scheme,
+      group,
+      storedGroup,
+      version,
+      plural: scheme.plural,
+      kind,
+      apiVersion,
+      ...(warning !== undefined && { warning }),
+    };
     this.#known.set(resource, model);
     return model;
   }
+
+  /** The versions besides the one in which objects are stored. */
+  #othersOf(resource: ModelResource): readonly KubeModel[] {
+    const { definition, groupVersionKind } = resource.scheme;
+    const others = definition?.versions.filter(({ name }) => name !== groupVersionKind.version) ?? [];
+    if (others.length === 0) return none;
+    const known = this.#others.get(resource);
+    if (known) return known;
+    const made = others.map(({ name, model, warning }): KubeModel => {
+      const scheme = Scheme.buildFromType(model() as ModelType);
+      const { apiVersion } = scheme;
+      return { ...this.#of(resource), scheme, version: name, apiVersion, warning, isConverted: true };
+    });
+    this.#others.set(resource, made);
+    return made;
+  }
+}
+
+const none: readonly KubeModel[] = [];
+
+function isServed({ definition, groupVersionKind: { version } }: Scheme): boolean {
+  return definition === undefined || definition.versions.some(({ name }) => name === version);
 }

@@ -41,7 +41,7 @@ export function shownModel(model: KubeModel): ShownModel {
     group,
     version,
     kind,
-    listKind: `${kind}List`,
+    listKind: scheme.definition?.listKind ?? `${kind}List`,
     singular: scheme.singular,
     plural,
     namespaced: scheme.isNamespaced,

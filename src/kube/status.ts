@@ -51,14 +51,16 @@ interface StatusMembers {
   readonly details?: StatusDetails;
   readonly continue?: string;
   readonly headers?: Readonly<Record<string, string>>;
+  /** What a problem document says of it. */
+  readonly errors?: readonly Violation[];
 }
 
 /** An error with what a Status has and a problem document has not. */
 export class StatusError extends KindredError {
   readonly members: StatusMembers;
 
-  constructor(code: ErrorCode, message: string, { headers, ...members }: StatusMembers = {}) {
-    super(code, message, headers ? { headers } : {});
+  constructor(code: ErrorCode, message: string, { headers, errors, ...members }: StatusMembers = {}) {
+    super(code, message, { ...(headers && { headers }), ...(errors && { errors }) });
     this.members = members;
   }
 }

@@ -62,8 +62,9 @@ export function tableRow(model: KubeModel, stored: Stored, { includeObject, now,
 function columnsOf(scheme: Scheme): readonly TableColumn[] {
   const made = known.get(scheme);
   if (made) return made;
-  const between = scheme.columns?.map(declaredColumn) ?? indexColumns(scheme);
-  const columns = [nameColumn, ...between, ageColumn];
+  const between = scheme.columns?.map(declaredColumn) ?? (scheme.definition ? [] : indexColumns(scheme));
+  const isWhole = scheme.definition !== undefined && scheme.columns !== undefined;
+  const columns = [nameColumn, ...between, ...(isWhole ? [] : [ageColumn])];
   known.set(scheme, columns);
   return columns;
 }

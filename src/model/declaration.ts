@@ -17,6 +17,7 @@ import type { IndexDefinition } from './index-entry.ts';
 import type { ValueIndexSpec } from './index-spec.ts';
 import { checkIndexes } from './index-spec.ts';
 import { metadataSchema, namespacedMetadataSchema } from './metadata.ts';
+import type { Validator } from './validator.ts';
 
 interface Documents {
   readonly spec?: SchemaDocument;
@@ -35,6 +36,30 @@ export interface Declaration {
   readonly jsonSchema: object;
   /** What is accepted but worth saying, such as a format that is not checked. */
   readonly warnings: readonly string[];
+  /** Of a model that is declared by an object instead of code. */
+  readonly definition?: Definition;
+}
+
+/** What a definition of Kubernetes says of a model besides. */
+export interface Definition {
+  readonly listKind: string;
+  /** The same for definitions whose schema and indexes are the same. */
+  readonly code: string;
+  /** By the rules of Kubernetes. */
+  readonly validator: () => Validator;
+  /** Revision from which on it is in force: older objects may be of another one. */
+  readonly since: number;
+  /** Those that clients are served. */
+  readonly versions: readonly DefinedVersion[];
+}
+
+/** One version of a model that is stored in one of them. */
+interface DefinedVersion {
+  readonly name: string;
+  /** What clients of a deprecated version are told. */
+  readonly warning?: string;
+  /** The same model in this version. */
+  readonly model: () => object;
 }
 
 export interface RawDeclaration {

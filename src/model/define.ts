@@ -152,8 +152,13 @@ export function defineModel(declaration: ModelDeclaration): Model<any> {
     specRequired: (spec as { '~optional'?: true } | undefined)?.['~optional'] !== true && !takesNothing(spec),
     indexSpecs: () => declaredIndexes(indexes),
   });
-  const model = { gvk: declared.gvk, schema: declared.jsonSchema };
-  Object.defineProperty(model, declarationKey, { value: declared });
+  return declaredModel(declared);
+}
+
+/** The model of a declaration. */
+export function declaredModel(declaration: Declaration): Model<any> {
+  const model = { gvk: declaration.gvk, schema: declaration.jsonSchema };
+  Object.defineProperty(model, declarationKey, { value: declaration });
   return Object.freeze(model);
 }
 

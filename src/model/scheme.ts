@@ -4,7 +4,7 @@ import { localized } from '../locales/localized.ts';
 import { invalidModel } from '../schema/invalid-model.ts';
 import type { JsonSchema } from '../schema/keywords.ts';
 import type { Column, Naming, Scale, Scope } from './attributes.ts';
-import type { Declaration } from './declaration.ts';
+import type { Declaration, Definition } from './declaration.ts';
 import { deepFreeze } from './declaration.ts';
 import { classDeclaration } from './decorators.ts';
 import { modelDeclaration } from './define.ts';
@@ -57,6 +57,8 @@ export class Scheme {
   readonly apiVersion: string;
   /** What is accepted but worth saying at registration, such as a format that is not checked. */
   readonly warnings: readonly string[];
+  /** Undefined: the model is declared by code. */
+  readonly definition: Definition | undefined;
   readonly #declaration: Declaration;
   #validator: Validator | undefined;
 
@@ -87,6 +89,7 @@ export class Scheme {
     this.specRequired = declaration.specRequired;
     this.apiVersion = apiVersionOf(declaration.gvk);
     this.warnings = declaration.warnings;
+    this.definition = declaration.definition;
     this.#declaration = declaration;
   }
 
@@ -125,7 +128,7 @@ export class Scheme {
 
   /** Compiled at first use. */
   get validator(): Validator {
-    this.#validator ??= createValidator(this.#declaration);
+    this.#validator ??= this.definition?.validator() ?? createValidator(this.#declaration);
     return this.#validator;
   }
 

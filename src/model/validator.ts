@@ -5,7 +5,7 @@ import { escapeToken, Violations } from '../errors.ts';
 import { localized } from '../locales/localized.ts';
 import type { TimeSlice } from '../schema/context.ts';
 import type { DefaultLimits } from '../schema/defaults.ts';
-import type { Declaration } from './declaration.ts';
+import type { SchemaDocument } from '../schema/document.ts';
 import type { ExtensionObject } from './object.ts';
 
 export interface Validator {
@@ -21,13 +21,29 @@ export interface Validator {
   validate(object: ExtensionObject, found?: Violations): Violations;
   /** The same, for objects of any size, with turns for others in between: a promise when there is more to check than at once. */
   validateInParts(object: ExtensionObject, found: Violations, slice: TimeSlice): Promise<void> | undefined;
+  /**
+   * Takes away in place what the model does not know, before defaults are set. Absent: what is unknown is what `validate`
+   * says is.
+   * @returns pointers to what is gone
+   */
+  prune?(object: ExtensionObject): readonly string[];
 }
 
 const requiredText: Text = localized('is required');
 const unknownText: Text = localized('is not a field of the model; known here are {allowed}');
 
+/** What a declaration says of objects. */
+interface Declared {
+  readonly documents: {
+    readonly spec?: SchemaDocument;
+    readonly status?: SchemaDocument;
+    readonly fields?: SchemaDocument;
+  };
+  readonly specRequired: boolean;
+}
+
 /** Compiles the schemas of a declaration. */
-export function createValidator({ documents, specRequired }: Declaration): Validator {
+export function createValidator({ documents, specRequired }: Declared): Validator {
   const { fields } = documents;
   if (fields) {
     const defaults = fields.defaults();

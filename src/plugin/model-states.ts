@@ -617,7 +617,7 @@ export class ModelStates implements Admissions {
 
   #isOfPlugin(scheme: Scheme): boolean {
     const owner = this.#dependencies.registry.ownerOf(scheme);
-    return owner !== undefined && owner !== '';
+    return owner !== undefined && owner !== '' && !scheme.definition;
   }
 
   #activeOf(active: Contract, next: Contract): ActiveModel | undefined {

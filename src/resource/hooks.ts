@@ -19,6 +19,12 @@ export interface ModelHooks {
     before: ExtensionObject | undefined,
     caller: Caller,
   ): MaybePromise<ExtensionObject>;
+  /** Bytes that one object may have, instead of those that the service allows all. */
+  readonly objectBytes?: number;
+  /** Members of one object, likewise. */
+  readonly members?: number;
+  /** A finalizer that every object gets with its deletion. */
+  readonly deletionFinalizer?: string;
   /** Throws KindredError to refuse a deletion that is not under way yet. Never changes its argument. */
   prepareDelete?(object: ExtensionObject, caller: Caller): void;
   /** The object as a caller sees it. Never changes its argument. */

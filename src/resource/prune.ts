@@ -21,7 +21,7 @@ export async function prune(
   slice: TimeSlice,
   validator = scheme.validator,
 ): Promise<string[]> {
-  const paths: string[] = [];
+  const paths: string[] = validator.prune?.(object).map(fieldPath) ?? [];
   for (let round = 0; round < mostRounds; round++) {
     const found = await unknownIn(scheme, validator, object, slice);
     if (found.length === 0) break;

@@ -202,6 +202,7 @@ export class Writer {
   readonly #memory: ModelMemory;
   readonly #model: RegisteredModel;
   readonly #managers: FieldManagers;
+  readonly #patchLimits: PatchLimits;
   readonly #turns = new Map<string, Promise<unknown>>();
 
   constructor(dependencies: WriterDependencies) {
@@ -209,7 +210,9 @@ export class Writer {
     this.#memory = dependencies.memory;
     this.#model = this.#memory.model;
     const { now, limits } = dependencies;
-    this.#managers = new FieldManagers(this.#model, { now, objectBytes: limits.objectBytes });
+    const { objectBytes = limits.objectBytes, members = limits.patch.members } = this.#model.hooks ?? {};
+    this.#managers = new FieldManagers(this.#model, { now, objectBytes });
+    this.#patchLimits = { ...limits.patch, members };
   }
 
   /** @throws Invalid, AlreadyExists, UniqueViolation, NotReady, StorageFull, UnknownOutcome */
@@ -267,7 +270,7 @@ export class Writer {
       applying && violations.count === 0
         ? await this.#managers.applied(rules, undefined, object, applyingOf(applying), slice)
         : undefined;
-    rules.validator.applyDefaults(object, this.#dependencies.limits.patch);
+    rules.validator.applyDefaults(object, this.#patchLimits);
     if (rules.hasStatus) delete object.status;
     for (let attempt = 1; ; attempt++) {
       const name = generate ? `${client.generateName}${randomSuffix()}` : client.name;
@@ -340,7 +343,7 @@ export class Writer {
   /** @throws as `update`, and PatchTestFailed, BadRequest (malformed patch) */
   patch(name: string, patch: unknown, options: WriteOptions & { kind: 'merge' | 'json' }): Promise<Answer> {
     if (options.kind === 'merge') checkMergePatch(patch);
-    const limits = this.#dependencies.limits.patch;
+    const limits = this.#patchLimits;
     return this.#mutate(name, options, async (stored, slice) => {
       const shown = this.#model.hooks?.show?.(stored.object, 'get');
       const base = shown ? structuredClone(shown) : this.#model.parse(stored.bytes, name);
@@ -420,7 +423,7 @@ export class Writer {
     const { apiVersion, kind } = this.#model;
     const { name } = client;
     const next: ExtensionObject = { apiVersion, kind, ...content, metadata: { name, ...(content.metadata as object) } };
-    checkExtent(next, this.#dependencies.limits.patch);
+    checkExtent(next, this.#patchLimits);
     if (slice.isOver) await slice.renew();
     return { ...(await this.#replaced(stored, next, violations, options)), owners, warnings };
   }
@@ -440,9 +443,9 @@ export class Writer {
       this.#model.hooks?.prepareDelete?.(object, options.caller);
       const deletionTimestamp = new Date(this.#dependencies.now()).toISOString();
       const { finalizers = [] } = object.metadata;
-      const client = options.holds
-        ? { ...object.metadata, finalizers: [...finalizers, options.holds] }
-        : object.metadata;
+      const held = [options.holds, this.#model.hooks?.deletionFinalizer].filter((one) => one !== undefined);
+      const client =
+        held.length > 0 ? { ...object.metadata, finalizers: [...new Set([...finalizers, ...held])] } : object.metadata;
       const metadata = updatedMetadata(client, { ...object.metadata, deletionTimestamp });
       return { next: { ...object, metadata }, forced: true };
     });
@@ -490,7 +493,7 @@ export class Writer {
     if (subresource === 'status') {
       violations.refuse();
       const holder: ExtensionObject = { ...stored.object, spec: undefined, status: object.status };
-      if (object.status !== undefined) stored.rules.validator.applyDefaults(holder, this.#dependencies.limits.patch);
+      if (object.status !== undefined) stored.rules.validator.applyDefaults(holder, this.#patchLimits);
       const { status: _status, ...rest } = stored.object;
       return { next: holder.status === undefined ? rest : { ...rest, status: holder.status } };
     }
@@ -505,7 +508,7 @@ export class Writer {
   #put(stored: Current, object: ExtensionObject, client: Metadata, violations: Violations): Change {
     const metadata = violations.count > 0 ? stored.object.metadata : updatedMetadata(client, stored.object.metadata);
     const next: ExtensionObject = { ...object, metadata };
-    stored.rules.validator.applyDefaults(next, this.#dependencies.limits.patch);
+    stored.rules.validator.applyDefaults(next, this.#patchLimits);
     if (stored.rules.hasStatus) {
       if (stored.object.status === undefined) delete next.status;
       else next.status = stored.object.status;
@@ -565,7 +568,7 @@ export class Writer {
     if (rest) await rest;
     if (found.count === 0) return [];
     const before = this.#model.parse(stored.bytes, stored.name);
-    validator.applyDefaults(before, this.#dependencies.limits.patch);
+    validator.applyDefaults(before, this.#patchLimits);
     const { made, kept } = await ratchet(validator, before, next, found, slice);
     for (const one of made) violations.take(one);
     return kept;
@@ -929,7 +932,7 @@ export class Writer {
    */
   #bytesOf(object: ExtensionObject, before = 0): Buffer {
     const bytes = asBuffer(encoder.encode(JSON.stringify(object)));
-    const limit = this.#dependencies.limits.objectBytes;
+    const limit = this.#model.hooks?.objectBytes ?? this.#dependencies.limits.objectBytes;
     const { length: size } = bytes;
     if (size > limit && size > before)
       throw new KindredError('PayloadTooLarge', texts.large, { params: { size, limit } });

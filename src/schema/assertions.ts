@@ -2,7 +2,7 @@
 import type { Text } from '../errors.ts';
 import type { PatternOf } from './check.ts';
 import type { Check, Context } from './context.ts';
-import { formats } from './formats.ts';
+import type { Format } from './formats.ts';
 import { canonicalText, isEqual, Multiples } from './json-value.ts';
 import type { SchemaObject } from './keywords.ts';
 import { isContainer } from './keywords.ts';
@@ -54,6 +54,7 @@ export function constCheck(expected: unknown): Check {
 export function stringChecks(
   schema: SchemaObject,
   patternOf: PatternOf,
+  formats: ReadonlyMap<string, Format>,
 ): ((value: string, context: Context) => boolean)[] {
   const checks: ((value: string, context: Context) => boolean)[] = [];
   const { minLength, maxLength } = schema as Record<string, number | undefined>;
@@ -102,7 +103,10 @@ function codePoints(text: string, context: Context): number {
   return count;
 }
 
-export function numberChecks(schema: SchemaObject): ((value: number, context: Context) => boolean)[] {
+export function numberChecks(
+  schema: SchemaObject,
+  formats: ReadonlyMap<string, Format>,
+): ((value: number, context: Context) => boolean)[] {
   const checks: ((value: number, context: Context) => boolean)[] = [];
   const { minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf } = schema as Record<
     string,

@@ -5,6 +5,7 @@ import { constCheck, enumCheck, numberChecks, stringChecks, typeCheck, typeName 
 import type { CheckOf, Mode, PatternOf } from './check.ts';
 import { holds, refuses } from './check.ts';
 import type { Check } from './context.ts';
+import type { Format } from './formats.ts';
 import type { JsonSchema, SchemaObject } from './keywords.ts';
 import { isContainer, isPureReference, isSchema, sharingKeywords, unevaluatedKeywords } from './keywords.ts';
 import { Marks } from './marks.ts';
@@ -17,11 +18,13 @@ import { refuseUnknown } from './unknown-members.ts';
 export class Compiler {
   readonly #references: References;
   readonly #patternOf: PatternOf;
+  readonly #formats: ReadonlyMap<string, Format>;
   readonly #checks = new Map<SchemaObject, Map<Mode, Check>>();
 
-  constructor(references: References, patternOf: PatternOf) {
+  constructor(references: References, patternOf: PatternOf, formats: ReadonlyMap<string, Format>) {
     this.#references = references;
     this.#patternOf = patternOf;
+    this.#formats = formats;
   }
 
   readonly checkOf: CheckOf = (schema, mode) => {
@@ -114,8 +117,8 @@ export class Compiler {
   #assertions(schema: SchemaObject, mode: Mode): Check {
     const type = typeCheck(schema.type);
     const checks = this.#anyChecks(schema, mode);
-    const strings = stringChecks(schema, this.#patternOf);
-    const numbers = numberChecks(schema);
+    const strings = stringChecks(schema, this.#patternOf, this.#formats);
+    const numbers = numberChecks(schema, this.#formats);
     const arrays = arrayCheck(schema, mode, this.checkOf);
     const objects = objectCheck(schema, mode, this.checkOf, this.#patternOf);
     const names = Array.isArray(schema.type) ? schema.type.join(', ') : schema.type;

@@ -9,11 +9,14 @@
 import type { Text } from '../errors.ts';
 import { Violations } from '../errors.ts';
 import { localized } from '../locales/localized.ts';
+import type { PatternOf } from './check.ts';
 import { Compiler } from './compiler.ts';
 import type { Check, TimeSlice } from './context.ts';
 import { Context } from './context.ts';
 import type { DefaultLimits } from './defaults.ts';
 import { DefaultBudget, Defaults, EndlessDefault } from './defaults.ts';
+import type { Format } from './formats.ts';
+import { formats } from './formats.ts';
 import { invalidModel } from './invalid-model.ts';
 import type { JsonSchema, SchemaObject } from './keywords.ts';
 import { dialect, isPureReference, rewritten, sharingKeywords, unevaluatedKeywords } from './keywords.ts';
@@ -30,6 +33,10 @@ export interface DocumentOptions {
   /** An object schema with `properties` that does not say `additionalProperties` admits no other members, at every depth. */
   readonly closed: boolean;
   readonly loader: Loader;
+  /** Default: regular expressions of ECMA 262. Throws for one that is malformed. */
+  readonly patternOf?: PatternOf;
+  /** Default: those of JSON Schema and OpenAPI. */
+  readonly formats?: ReadonlyMap<string, Format>;
 }
 
 export class SchemaDocument {
@@ -44,9 +51,9 @@ export class SchemaDocument {
     this.root = root;
     this.#options = options;
     const { linearEngine, metaSchema } = options.loader;
-    const patternOf = (source: string) => compilePattern(source, linearEngine);
+    const patternOf = options.patternOf ?? ((source: string) => compilePattern(source, linearEngine));
     this.#references = new References(root, (path, rule, params) => this.#refuse(path, rule, params), metaSchema);
-    this.#compiler = new Compiler(this.#references, patternOf);
+    this.#compiler = new Compiler(this.#references, patternOf, options.formats ?? formats);
     this.#defaults = new Defaults(this.#references, patternOf);
   }
 
@@ -103,6 +110,12 @@ export class SchemaDocument {
     if (![...this.#references.places.keys()].some((schema) => 'default' in schema)) return undefined;
     const set = this.#defaults.of(this.root);
     return set && ((value, limits) => set(value, 0, new DefaultBudget(limits)));
+  }
+
+  /** Adds what is wrong with a value by one schema of the document; members that no schema knows are allowed. */
+  validatePart(part: SchemaObject, value: unknown, pointer: string, found: Violations): void {
+    const resource = this.#references.places.get(part)?.resource ?? this.#references.root;
+    new Context(pointer, resource).validate(this.#compiler.checkOf(part, 'open'), value, found);
   }
 
   /** The default of the document as a whole, a new copy each time; undefined when it has none. */
