@@ -64,7 +64,7 @@ export interface Violation {
 }
 
 /** A field that an apply sets, and that another manager owns with another value. */
-interface FieldConflict {
+export interface FieldConflict {
   manager: string;
   operation: 'Apply' | 'Update';
   apiVersion: string;

@@ -22,26 +22,17 @@ export function applyCommand(io: Io): Command {
 }
 
 /** Server-side apply, where it is asked for. */
-const serverSide: Apply = (client, { gvk }, object, flags) => {
+const serverSide: Apply = (client, model, object, flags) => {
   if (!flags.serverSide) {
     const [flag] = (['fieldManager', 'forceConflicts', 'dryRun'] as const).filter((name) => flags[name] !== undefined);
     if (flag === undefined) return undefined;
     throw new UsageError(`--${flag.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)} needs --server-side`);
   }
-  const { group, version, plural } = gvk;
-  const { namespace, name } = object.metadata;
-  if (!name) throw new UsageError('--server-side needs metadata.name in every object');
-  const root = group === '' ? `/api/${version}` : `/apis/${group}/${version}`;
-  const where = namespace === undefined ? '' : `namespaces/${encodeURIComponent(namespace)}/`;
-  return client.request('PATCH', `${root}/${where}${plural}/${encodeURIComponent(name)}`, {
-    query: {
-      fieldManager: flags.fieldManager ?? 'kindred-cli',
-      ...(flags.forceConflicts && { force: 'true' }),
-      ...(flags.dryRun && { dryRun: 'true' }),
-    },
-    // JSON is YAML.
-    headers: { 'content-type': 'application/apply-patch+yaml' },
-    body: object,
+  if (!object.metadata.name) throw new UsageError('--server-side needs metadata.name in every object');
+  return client.apply(model, object, {
+    fieldManager: flags.fieldManager ?? 'kindred-cli',
+    ...(flags.forceConflicts && { force: true }),
+    ...(flags.dryRun && { dryRun: true }),
   });
 };
 

@@ -3,7 +3,6 @@
 const commands: Readonly<Record<string, string>> = {
   create: 'kindred apply -f FILE',
   config: 'kindred login URL, kindred context list, kindred context use NAME',
-  whoami: 'kindred context list shows which service is asked; "kindred auth can-i VERB TYPE" what you may do',
   logs: 'the service writes its log to stderr; there are no containers',
 };
 

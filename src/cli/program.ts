@@ -27,6 +27,7 @@ const commands: Readonly<Record<string, () => Promise<(io: Io) => Command>>> = {
   import: async () => (await import('./import.ts')).importCommand,
   'api-resources': async () => (await import('./api-resources.ts')).apiResourcesCommand,
   version: async () => (await import('./version.ts')).versionCommand,
+  whoami: async () => (await import('./whoami.ts')).whoamiCommand,
   login: async () => (await import('./login.ts')).loginCommand,
   logout: async () => (await import('./login.ts')).logoutCommand,
   console: async () => (await import('./console.ts')).consoleCommand,

@@ -32,7 +32,7 @@ import { gvkOf } from './type.ts';
 import type { ResumeOptions } from './watch.ts';
 import { watch } from './watch.ts';
 
-export type { ErrorCode, Violation } from '../errors.ts';
+export type { ErrorCode, FieldConflict, Violation } from '../errors.ts';
 export { KindredError } from '../errors.ts';
 export type { New, NewOf, ObjectOf } from '../model/model-type.ts';
 export type { Plan } from '../query/execute.ts';
@@ -58,6 +58,25 @@ export interface CallOptions {
   body?: unknown;
   headers?: Readonly<Record<string, string>>;
   signal?: AbortSignal;
+}
+
+/** What one manager wants of an object: any part of it. Items of lists may be parts too, where the model merges them by key. */
+export type Applied<T> = { metadata: { name: string } & Part<Omit<Metadata, 'name'>> } & Part<Omit<T, 'metadata'>>;
+
+type Part<T> = T extends readonly (infer I)[]
+  ? readonly Part<I>[]
+  : T extends object
+    ? { [K in keyof T]?: Part<T[K]> }
+    : T;
+
+/** Of `apply`. */
+export interface ApplyOptions {
+  /** Owns the fields that are sent. */
+  fieldManager: string;
+  /** Take fields that others own with other values. Default false: FieldConflict. */
+  force?: boolean;
+  /** Give the object as it would become, and store nothing. Default false. */
+  dryRun?: boolean;
 }
 
 /**
@@ -88,6 +107,11 @@ export interface KindredClient extends ExtensionClient {
   ): AsyncIterable<PageEvent<T>>;
   /** How a list would be found, instead of the list. */
   explain(type: ModelType, query?: ListQuery<string> | ListOptions, page?: PageRequest): Promise<Plan>;
+  /**
+   * Server-side apply: sets the fields of one manager, and takes away those that it sent before and does not now. An object
+   * that is not there is created. @throws FieldConflict with `conflicts`: who owns which field
+   */
+  apply<T>(type: ModelType<T>, object: Applied<NoInfer<T>>, options: ApplyOptions): Promise<T>;
   /** Signing in and out, for pages of the service itself. */
   readonly session: SessionCalls;
   /** Bulk creation; takes objects or their JSON texts. One result for each in their order, refused ones among them. */
@@ -117,6 +141,7 @@ export interface ModelClient<T, I extends string = string, N = New<T>, K = Value
   update(object: T): Promise<T>;
   updateStatus(object: T): Promise<T>;
   patch(name: string, patch: object | readonly object[], kind?: 'merge' | 'json'): Promise<T>;
+  apply(object: Applied<T>, options: ApplyOptions): Promise<T>;
   delete(name: string, options?: { version?: number }): Promise<T>;
   watch(
     options?: Omit<WatchOptions, 'select'> & ResumeOptions & { select?: SelectQuery<I, K> | ListOptions },
@@ -181,6 +206,7 @@ class HttpClient implements KindredClient {
       update: (object) => this.update<T>(type, object),
       updateStatus: (object) => this.updateStatus<T>(type, object),
       patch: (name, patch, kind) => this.patch<T>(type, name, patch, kind),
+      apply: (object, options) => this.apply<T>(type, object as Applied<T>, options),
       delete: (name, options) => this.delete<T>(type, name, options),
       watch: (options) => this.watch<T>(type, options as WatchOptions),
       watchPage: (query, page, options) => this.watchPage<T>(type, query as ListOptions, page, options),
@@ -285,6 +311,18 @@ class HttpClient implements KindredClient {
   ): Promise<T> {
     const contentType = kind === 'json' ? 'application/json-patch+json' : 'application/merge-patch+json';
     return this.#write('PATCH', objectPath(type, name), patch, contentType);
+  }
+
+  apply<T>(type: ModelType<T>, object: Applied<NoInfer<T>>, options: ApplyOptions): Promise<T> {
+    const { group, version, kind } = gvkOf(type);
+    const { fieldManager, force, dryRun } = options;
+    const body = { apiVersion: group === '' ? version : `${group}/${version}`, kind, ...object };
+    return this.#connection.json('PATCH', objectPath(type, nameOf(object)), {
+      query: new URLSearchParams({ fieldManager, ...(force && { force: 'true' }), ...(dryRun && { dryRun: 'true' }) }),
+      // JSON is YAML.
+      headers: { 'content-type': 'application/apply-patch+yaml' },
+      body: JSON.stringify(body),
+    });
   }
 
   async delete<T>(type: ModelType<T>, name: string, options: { version?: number } = {}): Promise<T> {

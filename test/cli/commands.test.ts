@@ -316,6 +316,7 @@ const commands = [
   'model status',
   'api-resources',
   'version',
+  'whoami',
   'login',
   'logout',
   'console',

@@ -135,6 +135,29 @@ test('api-description: writes of the client, with the errors of the reference an
   assert.equal(await code(plains.delete('one')), '404 NotFound');
 });
 
+test('apply sets the fields of one manager, tells who owns others, and tries without storing', async () => {
+  const plains = client.for(Plain);
+  const metadata = { name: 'applied' };
+  const one = { fieldManager: 'one' };
+  const tried = await plains.apply({ metadata, spec: { text: 'a' } }, { ...one, dryRun: true });
+  assert.deepEqual([tried.spec.text, await plains.fetch('applied')], ['a', undefined]);
+  const made = await plains.apply({ metadata, spec: { text: 'a' } }, one);
+  assert.deepEqual(
+    (made.metadata as { managedFields?: { manager: string }[] }).managedFields?.map(({ manager }) => manager),
+    ['one'],
+  );
+  const other = { metadata, spec: { text: 'b' } };
+  await assert.rejects(client.apply(Plain, other, { fieldManager: 'two' }), (error: KindredError) => {
+    assert.equal(error.code, 'FieldConflict');
+    assert.deepEqual(
+      error.conflicts?.map(({ manager, field }) => [manager, field]),
+      [['one', '.spec.text']],
+    );
+    return true;
+  });
+  assert.equal((await client.apply(Plain, other, { fieldManager: 'two', force: true })).spec.text, 'b');
+});
+
 test('api-description: updateStatus replaces the status alone, with and without the sub-resource', async () => {
   const country = await client.get(Country, 'mc');
   const changed = { ...country, spec: { ...country.spec, area: 1 }, status: { cities: 6, population: 7 } };

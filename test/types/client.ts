@@ -16,6 +16,13 @@ export async function typed(): Promise<void> {
   for await (const event of cities.watch({ select: { labels: { rank: 'capital' } } })) {
     if (event.type !== 'BOOKMARK') event.object.spec.location.latitude satisfies number;
   }
+  const options = { fieldManager: 'importer', force: true, dryRun: true };
+  const applied = await cities.apply({ metadata: { name }, spec: { population: 1 } }, options);
+  applied.spec.location.latitude satisfies number;
+  // @ts-expect-error: a population is a number
+  await cities.apply({ metadata: { name }, spec: { population: '1' } }, options);
+  // @ts-expect-error: fields have an owner
+  await cities.apply({ metadata: { name }, spec: { population: 1 } }, {});
   const limited = createClient({ url: 'http://127.0.0.1:8090', timeout: 1_000 }).with({ retry: { patience: 5_000 } });
   (await limited.for(City).get(name)).spec.population satisfies number;
   // @ts-expect-error: another service is another client
