@@ -1,4 +1,6 @@
 /** One violation of a schema in the words of Kubernetes. */
+import type { RuleParams } from '../cel/rules.ts';
+import { rulesKeyword } from '../cel/rules.ts';
 import type { Violation } from '../errors.ts';
 import { unescapeToken } from '../errors.ts';
 import { fieldPath } from '../resource/prune.ts';
@@ -25,9 +27,10 @@ export function causeOf({ pointer, keyword, message, params }: Violation, object
 function messageOf(
   keyword: string,
   field: string,
-  { limit, type, pattern, allowed, expected, format, count, value: key }: Record<string, unknown>,
+  params: Record<string, unknown>,
   value: unknown,
 ): Omit<Cause, 'field'> | undefined {
+  const { limit, type, pattern, allowed, expected, format, count, value: key } = params;
   const invalid = (text: string): Omit<Cause, 'field'> => ({
     reason: 'FieldValueInvalid',
     message: `Invalid value: ${shown(value)}: ${field} in body ${text}`,
@@ -80,6 +83,8 @@ function messageOf(
       return { reason: 'FieldValueDuplicate', message: `Duplicate value: ${shown(value)}` };
     case 'x-kubernetes-list-type':
       return { reason: 'FieldValueDuplicate', message: `Duplicate value: ${JSON.stringify(key)}` };
+    case rulesKeyword:
+      return ruleCause(params as unknown as RuleParams);
     case 'anyOf':
       return invalid('must validate at least one schema (anyOf)');
     case 'oneOf':
@@ -90,6 +95,19 @@ function messageOf(
       return { reason: 'FieldValueForbidden', message: 'Forbidden: the key is reserved' };
     default:
       return undefined;
+  }
+}
+
+function ruleCause({ reason, type, detail }: RuleParams): Omit<Cause, 'field'> {
+  switch (reason) {
+    case 'FieldValueForbidden':
+      return { reason, message: `Forbidden: ${detail}` };
+    case 'FieldValueRequired':
+      return { reason, message: `Required value: ${detail}` };
+    case 'FieldValueDuplicate':
+      return { reason, message: `Duplicate value: ${JSON.stringify(type)}` };
+    default:
+      return { reason, message: `Invalid value: ${JSON.stringify(type)}: ${detail}` };
   }
 }
 

@@ -62,6 +62,19 @@ export const zh = {
   '"{type}" is a plural in several groups: {known}': '"{type}" 是多个组的复数名：{known}',
   // auth/sessions.ts
   'the code is unknown, was used, or is older than ten minutes': '该代码未知、已被使用，或已超过十分钟',
+  // cel/rules.ts
+  '{message}': '{message}',
+  'does not satisfy the rule {rule}': '不满足规则 {rule}',
+  '{error} evaluating rule: {message}': '对规则求值时出错：{error}：{message}',
+  'the rule does not compile: {reason}': '规则无法编译：{reason}',
+  'a rule is an object with the member "rule"': '规则必须是带有成员 "rule" 的对象',
+  'the rule must be true or false, not {type}': '规则的结果必须为 true 或 false，而不是 {type}',
+  'the expression of the message must be a string, not {type}': '消息表达式的结果必须为字符串，而不是 {type}',
+  'the expression of the message uses "oldSelf", which the rule does not': '消息表达式使用了 "oldSelf"，而规则没有使用',
+  '"oldSelf" cannot be used here: the items of the list around it have no keys':
+    '此处不能使用 "oldSelf"：外层列表的项没有键',
+  'rules cannot stand below anyOf, oneOf, not or if': '规则不能位于 anyOf、oneOf、not 或 if 之下',
+  '"{path}" names no member of this place, such as .name': '"{path}" 未指明此处的成员，例如 .name',
   // cli/targets.ts
   'The object has no metadata.name': '对象缺少 metadata.name',
   // cli/types.ts
