@@ -207,7 +207,7 @@ describe('server-side apply', () => {
     assert.deepEqual([live.time('one'), live.time('two')], ['2026-01-02T03:04:09Z', '2026-01-02T03:04:07Z']);
   });
 
-  it('apply: an object without managers belongs to before-first-apply, or to who adopts it', () => {
+  it('apply: an object without managers belongs to before-first-apply', () => {
     const content = { spec: { replicas: 1, note: 'x' } };
     assert.deepEqual(new Live(content).conflicts('one', { spec: { replicas: 2 } }), [
       'conflict with "before-first-apply" using bar.example.com/v1: .spec.replicas',
@@ -217,8 +217,25 @@ describe('server-side apply', () => {
       live.entries.map(({ manager, operation }) => `${manager} ${operation}`),
       ['before-first-apply Update', 'one Apply'],
     );
-    const adopted = new Live(content).apply('one', { spec: { replicas: 2 } }, { adopts: true });
-    assert.deepEqual(adopted.content, { spec: { replicas: 2 } });
+  });
+
+  it('apply: who adopts what nobody else applies removes it, and is recorded beside others alone', () => {
+    const adopting = { conflicts: 'yield', adopts: 'unapplied' } as const;
+    const content = { metadata: { finalizers: ['f'] }, spec: { replicas: 1, note: 'x' }, status: { ready: true } };
+    const alone = new Live(content).apply('shop', { spec: { replicas: 2 } }, adopting);
+    assert.deepEqual(alone.content, { ...content, spec: { replicas: 2 } });
+    assert.deepEqual(alone.entries, []);
+    const live = alone.apply('user', { spec: { zones: ['a'], note: 'mine' } });
+    live.update('editor', { ...live.content, spec: { ...(live.content.spec as object), replicas: 7, size: 3 } });
+    live.apply('shop', { spec: { replicas: 3, note: 'ours' } }, adopting);
+    assert.deepEqual(live.content, { ...content, spec: { replicas: 3, zones: ['a'], note: 'mine' } });
+    assert.deepEqual(live.fields('shop'), { 'f:spec': { 'f:replicas': {} } });
+    assert.equal(
+      live.entries.some(({ manager }) => manager === 'editor'),
+      false,
+    );
+    live.apply('shop', { spec: { replicas: 4 } }, { conflicts: 'force', adopts: 'all' });
+    assert.deepEqual(live.content, { ...content, spec: { replicas: 4 } });
   });
 
   it('apply: an update takes what it changes from all others, what it removes from everybody', () => {

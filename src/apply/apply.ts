@@ -40,8 +40,12 @@ export interface Applying {
   readonly conflicts: 'fail' | 'force' | 'yield';
   /** Bytes that field sets may take. */
   readonly limit?: number | undefined;
-  /** An object without managers was applied by this one; otherwise it was written by `before-first-apply`. */
-  readonly adopts?: boolean;
+  /**
+   * Which fields count as applied by this manager before, so that they go unless the body names them: those that no other
+   * one applies, or all. Status, finalizers and owner references stay with whoever wrote them. By default those of its
+   * last apply; an object without managers was written by `before-first-apply`.
+   */
+  readonly adopts?: 'unapplied' | 'all' | undefined;
 }
 
 export type Applied =
@@ -86,10 +90,10 @@ export function* apply(
   const type = fieldTypeOf(schema);
   const self: Manager = { manager, operation: 'Apply', apiVersion, ...(subresource !== undefined && { subresource }) };
   let owners = ownersOf(entries);
-  if (live && owners.length === 0) {
+  if (live && adopts) owners = yield* adopted(live, owners, self, adopts, type, pace);
+  else if (live && owners.length === 0) {
     const fields = yield* rootFieldsOf(live, type, pace);
-    const before: Manager = adopts ? self : { manager: beforeFirstApply, operation: 'Update', apiVersion };
-    owners = [{ ...before, fields }];
+    owners = [{ manager: beforeFirstApply, operation: 'Update', apiVersion, fields }];
   }
   const last = owners.find((one) => isSame(one, self));
   const others = owners.filter((one) => one !== last);
@@ -130,17 +134,51 @@ export function* apply(
     else after.push({ ...owner, fields: yield* difference(owner.fields, losing.get(owner), pace) });
   }
   if (!last) after.push({ ...self, fields });
-  if (!last?.fields) return { content: result, owners: after };
+  if (!last?.fields) return { content: result, owners: recorded(after, self, adopts) };
 
   const kept = after.flatMap((one) => (one.fields ? [one.fields] : []));
   const rest = (yield* pruned(result, type, last.fields, [...kept, identity], pace)) as Fields;
   const removed = yield* differenceOf(result, rest, type, pace);
-  if (!removed.gone) return { content: rest, owners: after };
+  if (!removed.gone) return { content: rest, owners: recorded(after, self, adopts) };
   const remaining: Owner[] = [];
   for (const owner of after) {
     remaining.push({ ...owner, fields: yield* difference(owner.fields, removed.gone, pace) });
   }
-  return { content: rest, owners: remaining };
+  return { content: rest, owners: recorded(remaining, self, adopts) };
+}
+
+/** The owners as if this one had applied what it adopts. */
+function* adopted(
+  live: Fields,
+  owners: readonly Owner[],
+  self: Manager,
+  adopts: 'unapplied' | 'all',
+  type: FieldType,
+  pace: Pace,
+): Parts<Owner[]> {
+  const all = yield* rootFieldsOf(adoptable(live), type, pace);
+  const last = owners.find((one) => isSame(one, self));
+  const others = owners.filter((one) => one !== last);
+  const isLeft = (one: Manager): boolean => adopts === 'unapplied' && one.operation === 'Apply';
+  let fields = all;
+  for (const owner of others) if (isLeft(owner)) fields = yield* difference(fields, owner.fields, pace);
+  const after: Owner[] = [{ ...self, time: last?.time, fields }];
+  for (const owner of others) {
+    after.push(isLeft(owner) ? owner : { ...owner, fields: yield* difference(owner.fields, all, pace) });
+  }
+  return after;
+}
+
+/** What of an object nobody adopts is left out. */
+function adoptable({ status: _status, metadata, ...members }: Fields): Fields {
+  if (!isObject(metadata)) return members;
+  const { finalizers: _finalizers, ownerReferences: _owners, ...own } = metadata;
+  return Object.keys(own).length > 0 ? { metadata: own, ...members } : members;
+}
+
+/** A manager that adopts is not recorded while there is no other one. */
+function recorded(owners: readonly Owner[], self: Manager, adopts: Applying['adopts']): readonly Owner[] {
+  return adopts && owners.every((one) => one.fields === undefined || isSame(one, self)) ? [] : owners;
 }
 
 /** Stays when nobody owns anything in it. */

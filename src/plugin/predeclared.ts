@@ -31,7 +31,7 @@ import { lenientEntry } from '../resource/entries.ts';
 import { ratchet, ratchetIndexes } from '../resource/ratchet.ts';
 import type { ResourceRegistry } from '../resource/registry.ts';
 import type { ModelResource } from '../resource/resource.ts';
-import type { WriteOptions } from '../resource/writer.ts';
+import type { ApplyOptions, WriteOptions } from '../resource/writer.ts';
 import type { Logger } from '../runtime/logger.ts';
 import { TimeSlice } from '../runtime/time-slice.ts';
 import { aliasLimit } from '../runtime/yaml.ts';
@@ -318,7 +318,8 @@ export class PreDeclared {
 
   async #write(one: Prepared, options: WriteOptions): Promise<void> {
     const { declared, resource } = one;
-    const { plugin, isPlugin } = this.#dependencies;
+    const { plugin, isPlugin, logger } = this.#dependencies;
+    let adopts: ApplyOptions['adopts'] = 'unapplied';
     for (let attempt = 1; ; attempt += 1) {
       const stored = await read(resource, declared.name);
       const owner = stored?.metadata.labels?.[this.#labelKey];
@@ -334,12 +335,14 @@ export class PreDeclared {
         return;
       }
       if (stored && (this.#isKept(stored) || this.#isKept(declared.object))) return;
-      const object = this.#content(declared, stored);
       try {
         if (!stored) {
-          await resource.create(object, options);
+          await resource.create(this.#created(declared), options);
           this.#done.push(() => resource.delete(declared.name, options));
-        } else if ((await resource.update(declared.name, object, options)).changed) {
+        } else if (
+          (await resource.apply(declared.name, this.#applied(declared, stored), this.#applying(adopts, options)))
+            .changed
+        ) {
           const { version: _version, ...metadata } = stored.metadata;
           this.#done.push(() => resource.update(declared.name, { ...stored, metadata }, options));
         }
@@ -349,21 +352,41 @@ export class PreDeclared {
           error instanceof KindredError &&
           ['AlreadyExists', 'VersionConflict', 'NotFound', 'Deleting'].includes(error.code);
         if (isOvertaken && attempt < attempts) continue;
+        if (stored && adopts === 'unapplied' && isInvalid(error) && isApplied(stored)) {
+          // What somebody applied does not go with what is declared.
+          logger.warn(
+            { err: error, kind: declared.kind, name: declared.name },
+            'A pre-declared object replaces what was applied to it',
+          );
+          adopts = 'all';
+          continue;
+        }
         const message = messageOf(error);
         return refuse(declared, declared.line, { en: message, zh: message });
       }
     }
   }
 
-  /** What is declared, with what the declaration leaves alone: status, finalizers and the service's own metadata. */
-  #content({ object, name }: Declared, stored: ExtensionObject | undefined): ExtensionObject {
-    const labels = { ...object.metadata.labels, [this.#labelKey]: this.#dependencies.plugin };
-    if (!stored) return { ...object, metadata: { ...object.metadata, labels } };
+  #created({ object }: Declared): ExtensionObject {
+    return { ...object, metadata: { ...object.metadata, labels: this.#labels(object) } };
+  }
+
+  /** Without what the declaration leaves alone: status, finalizers and the service's own metadata. */
+  #applied({ object, name }: Declared, { metadata: { version } }: ExtensionObject): ExtensionObject {
     const { status: _declared, ...members } = object;
-    const { version, finalizers } = stored.metadata;
-    const { annotations, ownerReferences = stored.metadata.ownerReferences } = object.metadata;
-    const metadata = { ...partsOf(name), version, finalizers, labels, annotations, ownerReferences } as Metadata;
-    return { ...members, metadata, ...(stored.status !== undefined && { status: stored.status }) };
+    const { annotations, ownerReferences } = object.metadata;
+    const metadata = { ...partsOf(name), version, labels: this.#labels(object), annotations, ownerReferences };
+    return { ...members, metadata: metadata as Metadata };
+  }
+
+  /** Ordinary changes of users go; fields that somebody applied stay, unless `all` go (docs/decisions/server-side-apply.md). */
+  #applying(adopts: ApplyOptions['adopts'], options: WriteOptions): ApplyOptions {
+    const conflicts = adopts === 'all' ? 'force' : 'yield';
+    return { ...options, manager: `plugin:${this.#dependencies.plugin}`, conflicts, adopts };
+  }
+
+  #labels({ metadata }: ExtensionObject): Record<string, string> {
+    return { ...metadata.labels, [this.#labelKey]: this.#dependencies.plugin };
   }
 
   async #remove(resource: ModelResource, object: ExtensionObject, options: WriteOptions): Promise<void> {
@@ -428,6 +451,15 @@ export class PreDeclared {
 }
 
 const pageSize = 500;
+
+function isInvalid(error: unknown): boolean {
+  return error instanceof KindredError && error.code === 'Invalid';
+}
+
+/** Whether somebody applied fields of the object. */
+function isApplied({ metadata }: ExtensionObject): boolean {
+  return metadata.managedFields?.some(({ operation }) => operation === 'Apply') ?? false;
+}
 
 async function read(resource: ModelResource, name: string): Promise<ExtensionObject | undefined> {
   const found = await ifFound(() => resource.get(name));

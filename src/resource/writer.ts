@@ -104,8 +104,8 @@ export interface ApplyOptions extends WriteOptions {
   readonly manager: string;
   /** As in `apply/apply.ts`. */
   readonly conflicts: Applying['conflicts'];
-  /** Whether a stored object without managers was applied by this one. */
-  readonly adopts?: (stored: ExtensionObject) => boolean;
+  /** As in `apply/apply.ts`. */
+  readonly adopts?: Applying['adopts'];
   /** Called before an object that is not there is created. Throws when the caller may not do that. */
   readonly onCreate?: () => void;
 }
@@ -403,6 +403,7 @@ export class Writer {
     violations.refuse();
     await this.#identifyOwners(client, violations);
     violations.refuse();
+    this.#leavePluginName(client, stored.object.metadata, options.caller);
     // What is left out is nobody's.
     const pruned = this.#prune(stored.rules, object, slice);
     const warnings = (pruned && (await pruned)) ?? [];
@@ -411,13 +412,11 @@ export class Writer {
     // In which defaults may be set.
     const live = { content: copyOf(contentOf(shown)), entries };
     if (slice.isOver) await slice.renew();
-    const adopts = options.adopts?.(stored.object) ?? false;
-    const applying = { ...applyingOf(options), adopts };
     const { content, owners } = await this.#managers.applied(
       stored.rules,
       live,
       { ...object, metadata: client },
-      applying,
+      applyingOf(options),
       slice,
     );
     const { apiVersion, kind } = this.#model;
@@ -950,6 +949,12 @@ export class Writer {
     client.labels = labels;
   }
 
+  /** Nobody else becomes an owner of the label. */
+  #leavePluginName(client: Metadata, stored: Metadata, caller: Caller): void {
+    const label = stored.labels?.[this.#pluginNameKey];
+    if (label !== undefined && client.labels?.[this.#pluginNameKey] === label) this.#dropPluginName(client, caller);
+  }
+
   #keepPluginName(client: Metadata, stored: Metadata, caller: Caller): void {
     const key = this.#pluginNameKey;
     const kept = stored.labels?.[key];
@@ -985,8 +990,8 @@ function copyOf<T>(value: T): T {
   return JSON.parse(JSON.stringify(value)) as T;
 }
 
-function applyingOf({ manager, conflicts, subresource }: ApplyOptions) {
-  return { manager, conflicts, ...(subresource && { subresource }) };
+function applyingOf({ manager, conflicts, adopts, subresource }: ApplyOptions) {
+  return { manager, conflicts, ...(adopts && { adopts }), ...(subresource && { subresource }) };
 }
 
 /** The caller with the manager of the fields, for the audit log. */

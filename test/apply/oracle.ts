@@ -131,8 +131,11 @@ export class Oracle {
     this.#root = root;
   }
 
-  apply(manager: string, body: unknown, rule: 'fail' | 'force' | 'yield'): Outcome {
+  apply(manager: string, body: unknown, rule: 'fail' | 'force' | 'yield', adopts?: 'unapplied' | 'all'): Outcome {
     const root = this.#root;
+    const before = this.claims;
+    if (adopts) this.#take(manager, adopts);
+    else if (this.claims.length === 0) this.adopt('before-first-apply', 'Update');
     const mine = this.claims.find((one) => one.manager === manager && one.operation === 'Apply');
     const others = this.claims.filter((one) => one !== mine);
     let applied = body;
@@ -142,6 +145,7 @@ export class Oracle {
       [...paths].filter((path) => set.has(path) || gone.has(path)).map((path) => ({ manager, operation, path })),
     );
     if (hits.length > 0 && rule === 'fail') {
+      this.claims = before;
       return { conflicts: hits.map(({ manager, operation, path }) => `${manager} ${operation} ${path}`).sort() };
     }
     if (rule === 'force') for (const one of others) for (const { path } of hits) one.paths.delete(path);
@@ -167,14 +171,33 @@ export class Oracle {
       path.slice(path.lastIndexOf(step) + 1).startsWith('k:')
         ? owned.includes(path)
         : owned.some((one) => one === path || below(path, one));
-    const before = tableOf(next, root);
+    const joined = tableOf(next, root);
     next = without(next, root, (path) => isNamed(path) && !isKept(path));
-    const after = tableOf(next, root);
-    const removed = delta(before, after).gone;
+    const removed = delta(joined, tableOf(next, root)).gone;
     this.content = next;
     this.claims = [...others, { manager, operation: 'Apply', paths: named }];
     for (const { paths } of this.claims) for (const path of removed) paths.delete(path);
+    if (adopts && others.every(({ paths }) => paths.size === 0)) this.claims = [];
     return { content: next };
+  }
+
+  /** What nobody else applies, or everything, is the manager's; but for what stays with whoever wrote it. */
+  #take(manager: string, adopts: 'unapplied' | 'all'): void {
+    const left = ['f:status', `f:metadata${step}f:finalizers`, `f:metadata${step}f:ownerReferences`];
+    const isLeft = (path: string) => left.some((one) => path === step + one || below(step + one, path));
+    // Every object has metadata.
+    const isField = (path: string) => path !== `${step}f:metadata` && !isLeft(path);
+    const all = [...tableOf(this.content, this.#root).fields.keys()].filter(isField);
+    const isMine = (one: Claim) => one.manager === manager && one.operation === 'Apply';
+    const stays = (one: Claim) => adopts === 'unapplied' && one.operation === 'Apply';
+    const others = this.claims.filter((one) => !isMine(one));
+    const rest = others.map((one) => ({
+      ...one,
+      paths: new Set([...one.paths].filter((path) => !all.includes(path))),
+    }));
+    const applied = new Set(others.filter(stays).flatMap(({ paths }) => [...paths]));
+    const paths = new Set(all.filter((path) => !applied.has(path)));
+    this.claims = [...others.map((one, at) => (stays(one) ? one : rest[at]!)), { manager, operation: 'Apply', paths }];
   }
 
   update(manager: string, content: unknown): void {
@@ -191,7 +214,8 @@ export class Oracle {
 
   /** Before the first apply: everything belongs to one owner. */
   adopt(manager: string, operation: 'Apply' | 'Update'): void {
-    this.claims.push({ manager, operation, paths: new Set(tableOf(this.content, this.#root).fields.keys()) });
+    const paths = new Set(tableOf(this.content, this.#root).fields.keys());
+    this.claims = [...this.claims, { manager, operation, paths }];
   }
 
   /** As `src/apply/` gives them. */

@@ -185,6 +185,56 @@ describe('pre-declared objects', () => {
     assert.equal((await bookOf(harness, 'emma'))!.spec.title, 'Kept');
   });
 
+  const apply = async (harness: Harness, name: string, body: object) => {
+    const response = await harness.fetch(`${books}/${name}?fieldManager=ada&force=true`, {
+      method: 'PATCH',
+      headers: { 'content-type': 'application/apply-patch+yaml' },
+      json: { apiVersion: 'library.example.com/v1', kind: 'Book', ...body },
+    });
+    assert.equal(response.status, 200, await response.text());
+  };
+
+  it('plugins: fields that a user applied to a pre-declared object stay, other edits are overwritten', async () => {
+    const shelf = (n: number) => ({ 'library.example.com/shelf': `${n}` });
+    const folder = library({ 'extensions/books.yaml': yaml({ name: 'emma', title: 'One', annotations: shelf(1) }) });
+    const harness = await harnessOf({ persistent: true, plugins: [folder] });
+    const exported = (await bookOf(harness, 'emma'))!.metadata.labels!;
+    await apply(harness, 'emma', { metadata: { labels: exported }, spec: { title: 'Mine' } });
+    await change(harness, 'emma', (book) => {
+      book.spec.pages = 7;
+      book.metadata.annotations = shelf(9);
+    });
+    writeFiles(folder, { 'extensions/books.yaml': yaml({ name: 'emma', title: 'Two', annotations: shelf(2) }) });
+    await harness.restart();
+    const { spec, metadata } = (await bookOf(harness, 'emma'))!;
+    assert.deepEqual([spec, metadata.annotations], [{ title: 'Mine' }, shelf(2)]);
+    const { managedFields = [] } = metadata;
+    assert.deepEqual(managedFields.map(({ manager }) => manager).sort(), ['ada', 'plugin:library']);
+    assert.equal(JSON.stringify(managedFields.find(({ manager }) => manager === 'ada')).includes('plugin-name'), false);
+    await change(harness, 'emma', (book) => {
+      book.spec.title = 'Edited';
+    });
+    await harness.restart();
+    const back = (await bookOf(harness, 'emma'))!;
+    assert.equal(back.spec.title, 'Two');
+  });
+
+  it('plugins: what a user applied goes when the declared object is invalid with it', async () => {
+    const folder = library({ 'extensions/books.yaml': yaml({ name: 'emma', title: 'One' }) });
+    const harness = await harnessOf({ persistent: true, plugins: [folder] });
+    await apply(harness, 'emma', { spec: { pages: 3 } });
+    const either = bookSource.replace(
+      /spec: (Type\.Object\(.*\)),\n/,
+      (_, one: string) =>
+        `spec: { ...${one}, anyOf: [{ properties: { title: { const: 'One' } } }, { properties: { pages: { minimum: 9 } } }] },\n`,
+    );
+    assert.notEqual(either, bookSource);
+    const next = { 'book.js': either, 'extensions/books.yaml': yaml({ name: 'emma', title: 'Two' }) };
+    await harness.restart([library(next)]);
+    assert.equal((await pluginOf(harness, 'library')).status!.state, 'STARTED');
+    assert.deepEqual((await bookOf(harness, 'emma'))!.spec, { title: 'Two' });
+  });
+
   it('plugins: do-not-overwrite counts with exactly the string "true"', async () => {
     const folder = library({
       'extensions/books.yaml': yaml({ name: 'emma', title: 'Emma', labels: { [keep]: 'yes' } }),
