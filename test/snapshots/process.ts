@@ -43,12 +43,15 @@ export const Thing = defineModel({
 
 const texts = ['', 'a', 'ab', 'é', '\u{1f600}', '\ue000', 'x'.repeat(300), '\ud800', 'same', 'same', 'same'];
 
+const owner = (number: number) => ({ apiVersion: 'v1', kind: 'Owner', name: `owner-${number}`, uid: `uid-${number}` });
+
 /** What an object with this number holds; another one for another edition. */
 export function thing(number: number, edition = 0) {
   const pick = <T>(list: readonly T[], salt: number): T => list[(number * 7 + edition * 13 + salt) % list.length]!;
   return {
     metadata: {
       name: `thing-${number}`,
+      ...(number % 6 === 5 && { ownerReferences: [owner(number % 4), ...(edition > 0 ? [owner(edition + 4)] : [])] }),
       ...(number % 9 === 0 && { finalizers: ['snap.example.com/hold'] }),
       ...(number % 3 > 0 && {
         labels: { env: pick(['prod', 'test'], 1), ...(number % 5 === 0 && { team: `t${number % 7}` }) },
@@ -164,7 +167,17 @@ export async function openProcess({
 /** Everything that an index says, whatever the slots are. */
 export function contentOf(index: ModelIndex): unknown {
   const rows = index.names.flatMap((name, slot) =>
-    name === '' ? [] : [[name, index.ids[slot], index.revisions[slot], index.lengths[slot]] as const],
+    name === ''
+      ? []
+      : [
+          [
+            name,
+            index.ids[slot],
+            index.revisions[slot],
+            index.lengths[slot],
+            index.dependents.ownersOf(name)?.join(' '),
+          ] as const,
+        ],
   );
   const fields = index.fields.map(({ field, order, column, slotOfItem, firstWithKey, withoutKey }) => {
     const runs: [key: string, names: string[]][] = [];
