@@ -36,7 +36,7 @@ export class KubeModels {
   /** What the store has as the core group of Kubernetes: the empty group is the service's own there. */
   readonly #core: string;
   readonly #known = new WeakMap<ModelResource, KubeModel>();
-  readonly #others = new WeakMap<ModelResource, readonly KubeModel[]>();
+  readonly #others = new WeakMap<Scheme, readonly KubeModel[]>();
 
   constructor(dependencies: ModelsDependencies) {
     this.#dependencies = dependencies;
@@ -73,7 +73,7 @@ export class KubeModels {
 
   #of(resource: ModelResource): KubeModel {
     const known = this.#known.get(resource);
-    if (known) return known;
+    if (known?.scheme === resource.scheme) return known;
     const { scheme } = resource;
     const { group: storedGroup, version, kind } = scheme.groupVersionKind;
     const group = storedGroup === this.#core ? '' : storedGroup;
@@ -99,14 +99,14 @@ export class KubeModels {
     const { definition, groupVersionKind } = resource.scheme;
     const others = definition?.versions.filter(({ name }) => name !== groupVersionKind.version) ?? [];
     if (others.length === 0) return none;
-    const known = this.#others.get(resource);
+    const known = this.#others.get(resource.scheme);
     if (known) return known;
     const made = others.map(({ name, model, warning }): KubeModel => {
       const scheme = Scheme.buildFromType(model() as ModelType);
       const { apiVersion } = scheme;
       return { ...this.#of(resource), scheme, version: name, apiVersion, warning, isConverted: true };
     });
-    this.#others.set(resource, made);
+    this.#others.set(resource.scheme, made);
     return made;
   }
 }

@@ -144,7 +144,7 @@ export class Scheme {
         return [name, codec.type, multi, unique, nullable, order, source.toString()];
       },
     );
-    return JSON.stringify([gvk, jsonSchema, indexes]);
+    return JSON.stringify([gvk, jsonSchema, indexes, this.definition?.code]);
   }
 }
 

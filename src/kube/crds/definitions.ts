@@ -173,6 +173,11 @@ export class Definitions {
     }
     try {
       const model = modelOf(definition, since);
+      if (loaded && isSameModel(loaded.definition, definition)) {
+        const scheme = registry.replace(model, undefined, definitionOwner);
+        this.#loaded.set(name, { scheme, key, definition });
+        return;
+      }
       if (loaded) this.#unload(name);
       const id = `${spec.names.kind}.${spec.group}`;
       hooks.set(id, {
@@ -308,6 +313,11 @@ export class Definitions {
   get #options() {
     return { caller: system, ...(this.#fence && { fence: this.#fence }) } as const;
   }
+}
+
+/** Whether the model can be replaced while it serves. */
+function isSameModel(a: DefinitionObject, b: DefinitionObject): boolean {
+  return storageVersionOf(a).name === storageVersionOf(b).name && a.spec.names.kind === b.spec.names.kind;
 }
 
 /** Milliseconds between two looks at what is left of a definition that is deleted. */

@@ -112,7 +112,7 @@ export function modelOf(
   const { structural, document, metadata: restrictions } = read;
   const annotation = Object.entries(metadata.annotations ?? {}).filter(([name]) => name.startsWith('kube.'));
   const code = createHash('sha256')
-    .update(JSON.stringify([version, scope, annotation]))
+    .update(JSON.stringify([spec, version.name, annotation]))
     .digest('hex');
   return declaredModel({
     gvk,

@@ -224,7 +224,7 @@ describe('models without code', () => {
       copy.spec.versions.push(v2);
     });
     assert.equal((await facade.kube(path, { method: 'PUT', body })).status, 200);
-    await until(async () => (await facade.kube(`${cats}/kit-2`)).status === 200);
+    await until(async () => (await facade.kube(`${cats}/kit-2`)).json.spec?.age === 1);
     assert.deepEqual((await facade.kube(`${cats}/kit-2`)).json.spec, { lives: 2, mood: 'wild', age: 1 });
     const other = await facade.kube(`${cats.replace('v1', 'v2')}/kit-2`);
     assert.equal(other.json.apiVersion, 'pets.example.com/v2');
