@@ -57,7 +57,7 @@ for (const look of looks) {
         const heading = page.getByRole('heading', { level: 1 });
         await heading.getByText(language === 'en-US' ? en : zh, { exact: true }).waitFor();
         assert.equal(await heading.count(), 1, path);
-        await page.waitForFunction("!document.querySelector('[aria-busy=true]')");
+        await page.locator('[aria-busy=true]').first().waitFor({ state: 'detached' });
         await picture(page, `${path.replace(/\W+/g, '-')}${language}-${theme}-${width}`);
         assert.deepEqual(await findings(page), [], `${path} has findings`);
         const wide = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth');
