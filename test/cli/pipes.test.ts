@@ -90,7 +90,7 @@ test('command-line: an export that arrives in part is exit code 1, and leaves no
     assert.equal(code, 1);
     assert.match(
       stderr,
-      /^Exporting 3,000 objects of 2 types\nStopped after \d+ of 3,000 objects\nkindred: .* \d+ of 3000 objects arrived\n$/,
+      /^Exporting 3,000 objects of 3 types\nStopped after \d+ of 3,000 objects\nkindred: .* \d+ of 3000 objects arrived\n$/,
     );
     assert.deepEqual(readdirSync(folder), []);
   } finally {
