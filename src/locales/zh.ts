@@ -289,6 +289,35 @@ export const zh = {
     'GVK 属性 "plural" 不能是 {taken} 之一；实际为 "{value}"',
   '"evolution" must be {"onInvalid": "refuse"} or {"onInvalid": "degrade"}; got {value}':
     '"evolution" 必须为 {"onInvalid": "refuse"} 或 {"onInvalid": "degrade"}；实际为 {value}',
+  '"indexNames" of the version {version} names the index "{name}", which the model does not have':
+    '版本 {version} 的 “indexNames” 指向索引 “{name}”，而该模型没有此索引',
+  '"indexNames" of the version {version} gives the name "{name}" to two indexes':
+    '版本 {version} 的 “indexNames” 把名称 “{name}” 给了两个索引',
+  '"versions" must be an object with a member for each version, such as v1; got {value}':
+    '“versions” 必须是对象，每个版本一个成员，例如 v1；得到 {value}',
+  '"versions" has the member "{version}": a version must be of the form v1, v1alpha1 or v2beta3':
+    '“versions” 有成员 “{version}”：版本必须形如 v1、v1alpha1 或 v2beta3',
+  'The version {version} knows no member "{name}"; it knows {members}':
+    '版本 {version} 没有成员 “{name}”；可用成员：{members}',
+  'The version {version} is the one in "gvk": its schemas stand there, and "versions" may have {members} of it; got "{name}"':
+    '版本 {version} 就是 “gvk” 中的版本：其 schema 在那里声明，“versions” 中只能有它的 {members}；得到 “{name}”',
+  '"served" of the version {version} must be true or false; got {value}':
+    '版本 {version} 的 “served” 必须是 true 或 false；得到 {value}',
+  '"deprecated" of the version {version} must be a text of printable ASCII characters that clients are told; got {value}':
+    '版本 {version} 的 “deprecated” 必须是告知客户端的可打印 ASCII 文本；得到 {value}',
+  'The version {version} has "{given}" and lacks "{missing}": a conversion goes in both directions':
+    '版本 {version} 有 “{given}” 而缺少 “{missing}”：转换必须是双向的',
+  '"{name}" of the version {version} must be a function, or an object with the functions spec and status; got {value}':
+    '版本 {version} 的 “{name}” 必须是函数，或含有函数 spec 和 status 的对象；得到 {value}',
+  'The version {version} must have {wanted}, as the model has; got {value}':
+    '版本 {version} 必须与模型一样有 {wanted}；得到 {value}',
+  '"indexNames" of the version {version} must give names of indexes by name; got {value}':
+    '版本 {version} 的 “indexNames” 必须按名称给出索引名；得到 {value}',
+  'At least one version must be served': '至少要提供一个版本',
+  '{kind} "{name}" cannot be converted from {from} to {to}: {reason}':
+    '{kind} “{name}” 无法从 {from} 转换为 {to}：{reason}',
+  'the conversion must return an object': '转换必须返回对象',
+  'stored as {version} until the model is finalized': '在模型完成切换之前以 {version} 存储',
   '{kind}: {failing} of {objects} stored {objectCount|object|objects} would become invalid ({samples}): repair them, add a conversion, or start with evolution.onInvalid: degrade':
     '{kind}：已存储的 {objects} 个对象中有 {failing} 个将变为无效（{samples}）：请修复它们、添加转换，或以 evolution.onInvalid: degrade 启动',
   '"scope" must be "Cluster" or "Namespaced"; got {value}': '"scope" 必须为 "Cluster" 或 "Namespaced"；实际为 {value}',

@@ -404,6 +404,18 @@ test('schemas that contain themselves are compared once', () => {
   assert.equal(strongest(changesOf(modelOf(either(string)), modelOf(either(string)))), undefined);
 });
 
+/** As stored by services that knew one version of a model. */
+const hashOfOne = 'dbf5f18bb2e8320d7fc1b47191c309538cca7fd7ddcae730567ee25fd82f6ceb';
+
+test('a model with a single version has the contract that it had before there were several', () => {
+  const spec = object({ a: string }, { required: ['a'] });
+  const status = object({ b: integer });
+  const declared = { gvk: { ...gvk, subresources: { status: true } }, spec, status };
+  assert.equal(contractHash(contractOf(Scheme.buildFromType(defineModel(declared)))), hashOfOne);
+  const none = Scheme.buildFromType(defineModel({ ...declared, versions: {} }));
+  assert.equal(contractHash(contractOf(none)), hashOfOne);
+});
+
 test('a contract is canonical, and its schemas are data that validate as the declaration does', () => {
   const spec = object({ a: string, b: { ...integer, default: 1 } }, { required: ['a'] });
   const first = contractOf(modelOf(spec));

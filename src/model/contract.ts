@@ -16,6 +16,10 @@ interface ContractVersion {
   /** In place of `spec` and `status`: everything beside `apiVersion`, `kind` and `metadata`. */
   readonly schema?: JsonSchema;
   readonly specRequired: boolean;
+  /** Absent: clients can use it. */
+  readonly served?: false;
+  /** Names of indexes for clients of this version, with those that they have in the hub. Absent: the same. */
+  readonly indexNames?: Readonly<Record<string, string>>;
 }
 
 interface ContractIndex {
@@ -37,7 +41,7 @@ export interface Contract {
   readonly plural: string;
   /** The version that index functions and controllers speak. */
   readonly hub: string;
-  /** The version in which objects are written. */
+  /** The version in which objects are to be written, once the model is finalized. */
   readonly storageVersion: string;
   readonly versions: Readonly<Record<string, ContractVersion>>;
   /** By name. */
@@ -58,7 +62,13 @@ export function contractOf(scheme: Scheme): Contract {
     plural,
     hub: gvk.version,
     storageVersion: gvk.version,
-    versions: { [gvk.version]: { ...scheme.documents, specRequired: scheme.specRequired } },
+    versions: Object.fromEntries([
+      [gvk.version, versionOf(scheme)],
+      ...scheme.spokes.map(({ scheme: spoke, indexNames }) => [
+        spoke.groupVersionKind.version,
+        { ...versionOf(spoke), ...(Object.keys(indexNames).length > 0 && { indexNames }) },
+      ]),
+    ]),
     indexes: scheme.indexes
       .filter((one) => !namespacedIndexes.includes(one))
       .map(indexOf)
@@ -67,6 +77,10 @@ export function contractOf(scheme: Scheme): Contract {
     ...(scope !== 'Cluster' && { scope }),
     ...(naming !== 'strict' && { naming }),
   };
+}
+
+function versionOf({ documents, specRequired, isServed }: Scheme): ContractVersion {
+  return { ...documents, specRequired, ...(!isServed && { served: false }) };
 }
 
 function indexOf({
@@ -92,11 +106,15 @@ function sha256(text: string): string {
   return createHash('sha256').update(text).digest('hex');
 }
 
-/** The model that a contract describes, without its indexes: their functions are code. Throws `InvalidModel`. */
-export function schemeOfContract(contract: Contract): Scheme {
-  const { group, kind, singular, plural, hub, versions, subresources, scope, naming } = contract;
-  const { specRequired, spec, status, schema } = versions[hub]!;
-  const names = { group, version: hub, kind, singular, plural };
+/**
+ * The model that a contract describes in one version, without its indexes: their functions are code.
+ * @param version by default the hub
+ * Throws `InvalidModel`.
+ */
+export function schemeOfContract(contract: Contract, version = contract.hub): Scheme {
+  const { group, kind, singular, plural, versions, subresources, scope, naming } = contract;
+  const { specRequired, spec, status, schema } = versions[version]!;
+  const names = { group, version, kind, singular, plural };
   const gvk = { ...names, subresources, ...(scope && { scope }), ...(naming && { naming }) };
   if (schema !== undefined) return Scheme.buildFromType(defineModel({ gvk, schema: schema as object }));
   const optional = typeof spec === 'object' && !specRequired ? { ...spec, '~optional': true } : spec;
@@ -148,8 +166,17 @@ export function compareContracts(before: Contract, after: Contract): ContractCha
     if (before[name] === after[name]) continue;
     add('names', `${name} ${before[name]} → ${after[name]}`, name === 'plural' ? 'breaking' : 'behaviour');
   }
-  for (const version of Object.keys(after.versions)) {
-    if (!(version in before.versions)) add(version, 'new version', 'widening');
+  for (const [version, is] of Object.entries(after.versions)) {
+    const was = before.versions[version];
+    const isNewHub = version === after.hub && before.hub in after.versions;
+    if (!was) add(version, isNewHub ? 'new version, hub' : 'new version', 'widening');
+    else if (version === after.hub && version !== before.hub) add(version, 'hub', 'docs');
+    if (!was) continue;
+    if ((was.served ?? true) !== (is.served ?? true))
+      add(version, is.served === false ? 'no longer served' : 'served', is.served === false ? 'breaking' : 'widening');
+    if (!isEqual(was.indexNames ?? {}, is.indexNames ?? {})) add(version, 'other names of indexes', 'index');
+    if (version === after.hub && version === before.hub) continue;
+    compareVersions(was, is, ({ pointer, what, class: of }) => add(`${version} ${pointer || 'the object'}`, what, of));
   }
   for (const version of Object.keys(before.versions)) {
     if (!(version in after.versions)) add(version, 'no longer served', 'breaking');
@@ -167,9 +194,12 @@ export function compareContracts(before: Contract, after: Contract): ContractCha
   }
   const [was, is] = [before.subresources.status, after.subresources.status];
   if (was !== is) add('status', is ? 'has a route of its own' : 'has no route any more', is ? 'behaviour' : 'breaking');
-  compareVersions(before.versions[before.hub]!, after.versions[after.hub]!, ({ pointer, what, class: of }) =>
-    add(pointer === '' ? 'the object' : pointer, what, of),
-  );
+  // Of two hubs that are both declared, a conversion stands between the schemas.
+  if (before.hub === after.hub || !(before.hub in after.versions))
+    compareVersions(before.versions[before.hub]!, after.versions[after.hub]!, ({ pointer, what, class: of }) =>
+      add(pointer === '' ? 'the object' : pointer, what, of),
+    );
+  else add('the object', `converted from ${before.hub} to ${after.hub}`, 'unknown');
   compareIndexes(before, after, add);
   return changes;
 }
@@ -236,10 +266,9 @@ export function hasFunctionOf(before: ContractIndex, after: ContractIndex): bool
  * begin when no replica with the active one is left. Empty: both can run side by side.
  */
 export function obstaclesTo(active: Contract, next: Contract): string[] {
-  const versions = ({ versions }: Contract) => Object.keys(versions).sort();
   const obstacles: string[] = [];
   if (active.plural !== next.plural) obstacles.push('plural changed');
-  if (!isEqual(versions(active), versions(next))) obstacles.push('version changed');
+  if (Object.keys(active.versions).some((version) => !(version in next.versions))) obstacles.push('version changed');
   if (active.scope !== next.scope) obstacles.push('scope changed');
   if (active.naming !== next.naming) obstacles.push('rules of names changed');
   for (const was of active.indexes) {

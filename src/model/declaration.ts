@@ -6,18 +6,20 @@
 
 import { localized } from '../locales/localized.ts';
 import { SchemaDocument } from '../schema/document.ts';
-import type { Mistakes } from '../schema/invalid-model.ts';
-import { invalidModel } from '../schema/invalid-model.ts';
+import { invalidModel, Mistakes } from '../schema/invalid-model.ts';
 import type { SchemaObject } from '../schema/keywords.ts';
 import { nodeLoader } from '../schema/node-loader.ts';
 import { normalizeSchema } from '../schema/read.ts';
+import { takesNothing } from '../schema/standard-schema.ts';
 import type { GVKAttributes } from './gvk.ts';
-import { apiVersionOf, checkGvk, describeGvk } from './gvk.ts';
+import { apiVersionOf, checkGvk, describeGvk, isVersion } from './gvk.ts';
 import type { IndexDefinition } from './index-entry.ts';
 import type { ValueIndexSpec } from './index-spec.ts';
 import { checkIndexes } from './index-spec.ts';
 import { metadataSchema, namespacedMetadataSchema } from './metadata.ts';
 import type { Validator } from './validator.ts';
+import type { CheckedVersion, Versions } from './versions.ts';
+import { checkVersions } from './versions.ts';
 
 interface Documents {
   readonly spec?: SchemaDocument;
@@ -36,6 +38,10 @@ export interface Declaration {
   readonly jsonSchema: object;
   /** What is accepted but worth saying, such as a format that is not checked. */
   readonly warnings: readonly string[];
+  readonly served: boolean;
+  readonly deprecated: string | undefined;
+  /** The versions beside this one. */
+  readonly versions: readonly DeclaredVersion[];
   /** Of a model that is declared by an object instead of code. */
   readonly definition?: Definition;
 }
@@ -62,6 +68,12 @@ interface DefinedVersion {
   readonly model: () => object;
 }
 
+/** A version beside the hub. */
+export interface DeclaredVersion extends CheckedVersion {
+  /** Without indexes: those of the model count. */
+  readonly declaration: Declaration;
+}
+
 export interface RawDeclaration {
   /** What was found wrong before. */
   mistakes: Mistakes;
@@ -71,6 +83,7 @@ export interface RawDeclaration {
   schema?: unknown;
   specRequired: boolean;
   indexSpecs: () => readonly ValueIndexSpec[];
+  versions?: unknown;
 }
 
 /** Throws `InvalidModel` with every mistake in GVK attributes, schemas, indexes. */
@@ -107,6 +120,9 @@ export function declare(raw: RawDeclaration): Declaration {
   }
   const indexSpecs = mistakes.in(raw.indexSpecs);
   const indexes = indexSpecs && mistakes.in(() => checkIndexes(indexSpecs));
+  const form = raw.schema === undefined ? 'spec' : 'schema';
+  const versions = mistakes.in(() => checkVersions(raw.versions, { hub: raw.gvk?.version, isVersion, form }));
+  const others = checked && versions && mistakes.in(() => declareVersions(raw, checked, versions.others));
   mistakes.throw();
   const gvk = checked!;
   const documents: Documents = { ...(spec && { spec }), ...(status && { status }), ...(fields && { fields }) };
@@ -118,8 +134,47 @@ export function declare(raw: RawDeclaration): Declaration {
     indexes: indexes!,
     indexSpecs: indexSpecs!,
     jsonSchema: deepFreeze(wholeSchema(gvk, documents, specRequired)),
-    warnings,
+    warnings: [...warnings, ...others!.flatMap(({ declaration }) => declaration.warnings)],
+    ...versions!.hub,
+    versions: others!,
   };
+}
+
+/** Each version as a declaration of its own, with the names of the model. Throws `InvalidModel` with every mistake. */
+function declareVersions(
+  { specRequired, versions }: RawDeclaration,
+  hub: GVKAttributes,
+  checked: readonly CheckedVersion[],
+): DeclaredVersion[] {
+  const mistakes = new Mistakes();
+  const declared = checked.map((one) => {
+    const { spec, status, schema, columns, scale } = (versions as Versions)[one.version]!;
+    const { presentation: _presentation, columns: _columns, evolution: _evolution, ...names } = hub;
+    const subresources = { ...(hub.subresources?.status && { status: true }), ...(scale && { scale }) };
+    return mistakes.in(() => ({
+      ...one,
+      declaration: {
+        ...declare({
+          mistakes: new Mistakes(),
+          gvk: { ...names, version: one.version, subresources, ...(columns && { columns }) },
+          spec,
+          status,
+          schema,
+          specRequired: specRequired && isRequired(spec),
+          indexSpecs: () => [],
+        }),
+        served: one.served,
+        deprecated: one.deprecated,
+      },
+    }));
+  });
+  mistakes.throw();
+  return declared.map((one) => one!);
+}
+
+/** Whether an object must have a member with this schema, unless the declaration says otherwise. */
+export function isRequired(schema: unknown): boolean {
+  return (schema as { '~optional'?: true } | undefined)?.['~optional'] !== true && !takesNothing(schema);
 }
 
 /** The kind of attributes that do not hold, as far as there is one. */

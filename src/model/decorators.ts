@@ -126,6 +126,7 @@ export function classDeclaration(type: unknown): Declaration | undefined {
       ...(status && { status: documentOf(status, `${type.name}.status`, mistakes) }),
       specRequired,
       indexSpecs: () => [],
+      versions: gvk.versions,
     });
   }
   const converter = new ClassConverter(undefined, mistakes);
@@ -137,6 +138,7 @@ export function classDeclaration(type: unknown): Declaration | undefined {
     schema: converter.withDefinitions(schema),
     specRequired: false,
     indexSpecs: () => [],
+    versions: gvk.versions,
   });
 }
 

@@ -4,10 +4,9 @@ import type { Static, TSchema } from 'typebox';
 import { localized } from '../locales/localized.ts';
 import { invalidModel, Mistakes } from '../schema/invalid-model.ts';
 import type { StandardTypes } from '../schema/standard-schema.ts';
-import { takesNothing } from '../schema/standard-schema.ts';
 import type { ModelAttributes } from './attributes.ts';
 import type { Declaration } from './declaration.ts';
-import { declare } from './declaration.ts';
+import { declare, isRequired } from './declaration.ts';
 import type { Evolution, GVKAttributes } from './gvk.ts';
 import type { IndexFactory, ValueIndexSpec } from './index-spec.ts';
 import { indexFactory } from './index-spec.ts';
@@ -16,6 +15,7 @@ import type { Key } from './key.ts';
 import type { Model } from './model-type.ts';
 import type { Metadata } from './object.ts';
 import type { Presentation } from './presentation.ts';
+import type { VersionDeclaration } from './versions.ts';
 
 /** Members that every object has. */
 interface ObjectBase {
@@ -87,9 +87,24 @@ interface CommonDeclaration<T, S> extends ModelAttributes {
   indexes?: (index: IndexFactory<T>) => readonly S[];
 }
 
+/** A version of a model with `spec` and `status`; that of the hub has `served` and `deprecated` alone. */
+interface SpecVersion<Own, Hub> extends VersionDeclaration<StaticOf<Own>, StaticOf<Hub>> {
+  spec?: Own & object;
+  schema?: undefined;
+}
+
+/** A version of a model with `schema`. */
+interface FieldsVersion<Own, Hub> extends VersionDeclaration<StaticOf<Own>, StaticOf<Hub>> {
+  schema?: Own & object;
+  spec?: undefined;
+  status?: undefined;
+}
+
 /** With `spec` and `status`: JSON Schemas (TypeBox, Zod's `toJSONSchema`, plain); each is a document of its own. */
-export interface SpecDeclaration<Spec, Status, S = ValueIndexSpec>
+export interface SpecDeclaration<Spec, Status, S = ValueIndexSpec, Specs = Record<string, any>>
   extends CommonDeclaration<SpecObject<Spec, Status>, S> {
+  /** The model in other versions, by their names (docs/guide/changing-models.md). */
+  versions?: { readonly [V in keyof Specs]: SpecVersion<Specs[V], Spec> };
   /** Required in an object unless it is `Type.Optional(…)`. */
   spec?: Spec;
   /** Never required. */
@@ -98,7 +113,10 @@ export interface SpecDeclaration<Spec, Status, S = ValueIndexSpec>
 }
 
 /** The 2.12 form: `schema` describes everything beside `apiVersion`, `kind` and `metadata`. */
-export interface FieldsDeclaration<Fields, S = ValueIndexSpec> extends CommonDeclaration<FieldsObject<Fields>, S> {
+export interface FieldsDeclaration<Fields, S = ValueIndexSpec, Schemas = Record<string, any>>
+  extends CommonDeclaration<FieldsObject<Fields>, S> {
+  /** The model in other versions, by their names (docs/guide/changing-models.md). */
+  versions?: { readonly [V in keyof Schemas]: FieldsVersion<Schemas[V], Fields> };
   schema: Fields;
   spec?: undefined;
   status?: undefined;
@@ -129,28 +147,34 @@ const declarationKey = Symbol.for('kindred.model');
  * void ({} as Shelf);
  * ```
  */
-export function defineModel<const Fields extends object, S extends ValueIndexSpec = ValueIndexSpec>(
-  declaration: FieldsDeclaration<Fields, S>,
+export function defineModel<
+  const Fields extends object,
+  S extends ValueIndexSpec = ValueIndexSpec,
+  const Schemas extends Record<string, object> = Record<string, any>,
+>(
+  declaration: FieldsDeclaration<Fields, S, Schemas>,
 ): Model<FieldsObject<Fields>, S['name'], NewFieldsObject<Fields>, KeysOf<S>>;
 export function defineModel<
   const Spec extends object = any,
   const Status extends object = any,
   S extends ValueIndexSpec = ValueIndexSpec,
+  const Specs extends Record<string, object> = Record<string, any>,
 >(
-  declaration: SpecDeclaration<Spec, Status, S>,
+  declaration: SpecDeclaration<Spec, Status, S, Specs>,
 ): Model<SpecObject<Spec, Status>, S['name'], NewSpecObject<Spec, Status>, KeysOf<S>>;
 export function defineModel(declaration: ModelDeclaration): Model<any> {
   const mistakes = new Mistakes();
   checkMembers(declaration, mistakes);
-  const { gvk, spec, status, schema, indexes, ...attributes } = declaration;
+  const { gvk, spec, status, schema, indexes, versions, ...attributes } = declaration;
   const declared = declare({
     mistakes,
     gvk: { ...gvk, ...defined(attributes) },
     spec,
     status,
     schema,
-    specRequired: (spec as { '~optional'?: true } | undefined)?.['~optional'] !== true && !takesNothing(spec),
+    specRequired: isRequired(spec),
     indexSpecs: () => declaredIndexes(indexes),
+    versions: versions ?? gvk?.versions,
   });
   return declaredModel(declared);
 }
@@ -199,6 +223,7 @@ const members = [
   'subresources',
   'presentation',
   'evolution',
+  'versions',
   'indexes',
 ];
 

@@ -7,6 +7,7 @@ import type { ModelAttributes } from './attributes.ts';
 import { checkAttributes } from './attributes.ts';
 import { isSubdomain } from './names.ts';
 import type { Presentation } from './presentation.ts';
+import type { Versions } from './versions.ts';
 
 /** Which model an object is of. */
 export interface GroupVersionKind {
@@ -26,8 +27,10 @@ export interface GVKAttributes extends GroupVersionKind, ModelAttributes {
   plural: string;
   /** How people see the model. */
   presentation?: Presentation;
-  /** What becomes of the plugin when stored objects would be invalid by this declaration. */
+  /** How the model takes the place of its earlier declaration. */
   evolution?: Evolution;
+  /** The model in other versions. */
+  versions?: Versions;
 }
 
 /** How a model takes the place of its earlier declaration. */

@@ -19,9 +19,9 @@ export interface SchemeManager {
   register(type: ModelType, indexes?: (indexSpecs: IndexSpecs) => void): Scheme;
   /** Takes the model's routes, indexes, controllers and validators away; its objects stay. Does nothing for what is not registered. */
   unregister(scheme: Scheme): void;
-  /** Every registered model, those of others too. */
+  /** Every registered model, those of others too, in the version that its plugin speaks. */
   schemes(): readonly Scheme[];
-  /** Undefined for what is not registered. */
+  /** In any of its versions; undefined for what is not registered. */
   fetch(gvk: GroupVersionKind): Scheme | undefined;
   /** Throws KindredError `NotFound`. */
   get(gvk: GroupVersionKind): Scheme;
@@ -170,7 +170,7 @@ export class SchemeRegistry {
   unregister(scheme: Scheme, owner: string): void {
     const { group, version, kind } = scheme.groupVersionKind;
     const entry = this.#byKind.get(`${group}/${kind}`);
-    if (entry?.owner !== owner || entry.scheme.groupVersionKind.version !== version) return;
+    if (entry?.owner !== owner || !entry.scheme.inVersion(version)) return;
     this.#byKind.delete(`${group}/${kind}`);
     this.#byPlural.delete(`${group}/${entry.scheme.plural}`);
     this.#schemes = Object.freeze(this.#schemes.filter((one) => one !== entry.scheme));
@@ -181,9 +181,9 @@ export class SchemeRegistry {
     return this.#schemes;
   }
 
+  /** In any of its versions. */
   fetch(gvk: GroupVersionKind): Scheme | undefined {
-    const scheme = this.#byKind.get(`${gvk.group}/${gvk.kind}`)?.scheme;
-    return scheme?.groupVersionKind.version === gvk.version ? scheme : undefined;
+    return this.#byKind.get(`${gvk.group}/${gvk.kind}`)?.scheme.inVersion(gvk.version);
   }
 
   /** Throws KindredError `NotFound`. */
@@ -193,8 +193,8 @@ export class SchemeRegistry {
 
   /** The model served at `/apis/<group>/<version>/<plural>`. */
   find(group: string, version: string, plural: string): Scheme | undefined {
-    const scheme = this.#byPlural.get(`${group}/${plural}`)?.scheme;
-    return scheme?.groupVersionKind.version === version ? scheme : undefined;
+    const scheme = this.#byPlural.get(`${group}/${plural}`)?.scheme.inVersion(version);
+    return scheme?.isServed ? scheme : undefined;
   }
 
   /** The registered scheme of a type that was given to a client. Throws KindredError `NotFound`. */
@@ -211,7 +211,7 @@ export class SchemeRegistry {
   ownerOf(scheme: Scheme): string | undefined {
     const { group, kind } = scheme.groupVersionKind;
     const entry = this.#byKind.get(`${group}/${kind}`);
-    return entry && entry.scheme.groupVersionKind.version === scheme.groupVersionKind.version ? entry.owner : undefined;
+    return entry?.scheme.inVersion(scheme.groupVersionKind.version) && entry.owner;
   }
 
   /** @throws NotReady while the model's owner is starting, for everybody else */

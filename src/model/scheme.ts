@@ -4,7 +4,7 @@ import { localized } from '../locales/localized.ts';
 import { invalidModel } from '../schema/invalid-model.ts';
 import type { JsonSchema } from '../schema/keywords.ts';
 import type { Column, Naming, Scale, Scope } from './attributes.ts';
-import type { Declaration, Definition } from './declaration.ts';
+import type { Declaration, DeclaredVersion, Definition } from './declaration.ts';
 import { deepFreeze } from './declaration.ts';
 import { classDeclaration } from './decorators.ts';
 import { modelDeclaration } from './define.ts';
@@ -51,6 +51,14 @@ export class Scheme {
   readonly presentation: Presentation | undefined;
   /** What becomes of the plugin when stored objects would be invalid by this declaration. */
   readonly onInvalid: 'refuse' | 'degrade';
+  /** The model in the version that its plugin speaks; this one itself but for other versions. */
+  readonly hub: Scheme;
+  /** Of a hub: the model in its other versions. */
+  readonly spokes: readonly Spoke[];
+  /** Whether clients can use this version. */
+  readonly isServed: boolean;
+  /** What clients of this version are told. */
+  readonly deprecated: string | undefined;
   /** True when an object must have a `spec`. */
   readonly specRequired: boolean;
   /** `<group>/<version>`, or the version alone in the empty group. */
@@ -62,7 +70,8 @@ export class Scheme {
   readonly #declaration: Declaration;
   #validator: Validator | undefined;
 
-  constructor(declaration: Declaration, indexes: readonly IndexDefinition[]) {
+  /** @param hub of which this is another version */
+  constructor(declaration: Declaration, indexes: readonly IndexDefinition[], hub?: Scheme) {
     const { group, version, kind, singular, plural, presentation } = declaration.gvk;
     const { scope = 'Cluster', naming = 'strict', shortNames = [], categories = [], columns } = declaration.gvk;
     const { status = false, scale } = declaration.gvk.subresources ?? {};
@@ -86,11 +95,15 @@ export class Scheme {
       indexes: this.indexes,
     });
     this.onInvalid = declaration.gvk.evolution?.onInvalid ?? 'refuse';
+    this.hub = hub ?? this;
+    this.isServed = declaration.served;
+    this.deprecated = declaration.deprecated;
     this.specRequired = declaration.specRequired;
     this.apiVersion = apiVersionOf(declaration.gvk);
     this.warnings = declaration.warnings;
     this.definition = declaration.definition;
     this.#declaration = declaration;
+    this.spokes = Object.freeze(declaration.versions.map((version) => spokeOf(version, indexes, this)));
   }
 
   /**
@@ -109,6 +122,17 @@ export class Scheme {
     const added = new IndexSpecs();
     indexes(added);
     return new Scheme(declaration, checkIndexes([...declaration.indexSpecs, ...added.all()]));
+  }
+
+  /** The hub and its other versions, those that are served. */
+  get servedVersions(): readonly Scheme[] {
+    return [this, ...this.spokes.map(({ scheme }) => scheme)].filter(({ isServed }) => isServed);
+  }
+
+  /** The model in a version; undefined when it has no such version. */
+  inVersion(version: string): Scheme | undefined {
+    if (this.groupVersionKind.version === version) return this;
+    return this.spokes.find(({ scheme }) => scheme.groupVersionKind.version === version)?.scheme;
   }
 
   /** Every object belongs to a namespace. */
@@ -144,8 +168,41 @@ export class Scheme {
         return [name, codec.type, multi, unique, nullable, order, source.toString()];
       },
     );
-    return JSON.stringify([gvk, jsonSchema, indexes, this.definition?.code]);
+    const versions = this.#declaration.versions.map(({ declaration, served, deprecated, sources, indexNames }) => {
+      return [declaration.gvk, declaration.jsonSchema, served, deprecated, sources, indexNames];
+    });
+    return JSON.stringify([
+      gvk,
+      jsonSchema,
+      indexes,
+      this.definition?.code,
+      ...(versions.length > 0 ? [versions] : []),
+    ]);
   }
+}
+
+/** A version beside the hub, and how content goes from one to the other. */
+export interface Spoke extends Pick<DeclaredVersion, 'toHub' | 'fromHub' | 'indexNames'> {
+  readonly scheme: Scheme;
+}
+
+const unknownIndexText = localized(
+  '"indexNames" of the version {version} names the index "{name}", which the model does not have',
+);
+const takenNameText = localized('"indexNames" of the version {version} gives the name "{name}" to two indexes');
+
+function spokeOf(declared: DeclaredVersion, indexes: readonly IndexDefinition[], hub: Scheme): Spoke {
+  const { declaration, indexNames, version, toHub, fromHub } = declared;
+  const names = new Map<string, string>();
+  for (const [own, name] of Object.entries(indexNames)) {
+    if (!indexes.some((one) => one.name === name)) invalidModel(unknownIndexText, { version, name });
+    if (names.has(name)) invalidModel(takenNameText, { version, name });
+    names.set(name, own);
+  }
+  const renamed = indexes.map((one) => (names.has(one.name) ? { ...one, name: names.get(one.name)! } : one));
+  const taken = renamed.find(({ name }, i) => renamed.findIndex((one) => one.name === name) !== i);
+  if (taken) invalidModel(takenNameText, { version, name: taken.name });
+  return { scheme: new Scheme(declaration, renamed, hub), toHub, fromHub, indexNames };
 }
 
 /** A model as people name it: `plural.group`, the plural alone in the empty group. */

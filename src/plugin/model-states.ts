@@ -320,8 +320,13 @@ export class ModelStates implements Admissions {
       const isEmulated = this.#replicas !== undefined && active !== undefined && contractHash(active) !== hash;
       const claiming = claimingOf(stored?.status);
       const rules = isEmulated
-        ? emulatedRules(scheme, contract, { contract: active, generation, claiming })
-        : ownRules(scheme, generation, claiming);
+        ? emulatedRules(scheme, contract, {
+            contract: active,
+            generation,
+            claiming,
+            storageVersion: row.storageVersion,
+          })
+        : ownRules(scheme, { generation, claiming, storageVersion: row.storageVersion });
       const others = rules.isBlocked ? await this.#replicas!.others(number, hash) : [];
       if (others.length > 0) {
         waits = true;
@@ -472,7 +477,7 @@ export class ModelStates implements Admissions {
     if (!declared || !status || status.generation < declared.generation) return;
     const { memory, scheme, hash } = declared;
     if (status.generation === declared.generation) {
-      if (declared.isActive) memory.model.rules = ownRules(scheme, status.generation, claimingOf(status));
+      if (declared.isActive) memory.model.rules = rulesOf(scheme, status);
       return;
     }
     if (status.contractHash !== hash) {
@@ -487,7 +492,7 @@ export class ModelStates implements Admissions {
     declared.isWaiting = false;
     declared.check = undefined;
     this.#following.delete(memory.model);
-    memory.model.rules = ownRules(scheme, status.generation, claimingOf(status));
+    memory.model.rules = rulesOf(scheme, status);
     declared.activated.resolve();
     if (memory.isOutdated) this.#resources.model(scheme).rebuild();
     this.#look();
@@ -687,6 +692,12 @@ function isClaiming({ isActive, memory }: Declared): boolean {
 
 function claimingOf(status: Status | undefined): ReadonlySet<string> {
   return new Set(status?.indexes?.filter(({ state }) => state === 'claiming').map(({ name }) => name));
+}
+
+/** Of the declaration, when its contract is the active one. */
+function rulesOf(scheme: Scheme, status: Status): Rules {
+  const { generation, storageVersion } = status;
+  return ownRules(scheme, { generation, claiming: claimingOf(status), storageVersion });
 }
 
 function nameOf({ plural, groupVersionKind: { group } }: Scheme): string {

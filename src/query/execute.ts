@@ -93,7 +93,7 @@ const idsAtOnce = 8_192;
  */
 export function runIds(
   index: ModelIndex,
-  query: Pick<Query, 'where' | 'sort' | 'names'>,
+  query: Pick<Query, 'where' | 'sort' | 'names' | 'definitions'>,
   limits: QueryLimits,
 ): Float64Array | Promise<Float64Array> {
   const everything = { ...query, offset: 0, limit: Number.POSITIVE_INFINITY };
@@ -116,8 +116,8 @@ function then<T>(found: Found | SlicedQuery, use: (found: Found) => T): T | Prom
 }
 
 function find(index: ModelIndex, query: Query, limits: QueryLimits): Found | SlicedQuery {
-  const where = bind(query.where, index.definitions);
-  const sort = numberSort(query.sort, index.definitions);
+  const where = bind(query.where, query.definitions ?? index.definitions);
+  const sort = numberSort(query.sort, query.definitions ?? index.definitions);
   const started = limits.now();
   try {
     return evaluate(index, query, where, sort, new Work(limits, true, started), started, limits);

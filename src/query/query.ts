@@ -3,6 +3,7 @@
 import type { Text } from '../errors.ts';
 import { KindredError } from '../errors.ts';
 import { localized } from '../locales/localized.ts';
+import type { IndexDefinition } from '../model/index-entry.ts';
 import type { Condition } from './condition.ts';
 import { Queries } from './condition.ts';
 import { parseFieldSelector, parseLabelSelector } from './selector.ts';
@@ -159,4 +160,6 @@ export interface Query {
   readonly limit: number;
   /** Only these objects; the total counts them alone. */
   readonly names?: ReadonlySet<string>;
+  /** The indexes in their order, with the names that the query has for them. Default: their own. */
+  readonly definitions?: readonly IndexDefinition[];
 }

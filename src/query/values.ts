@@ -25,14 +25,22 @@ const texts = {
   prefix: localized('"prefix" is for indexes of texts; the keys of "{field}" are none'),
 };
 
-/** Each key costs two searches, however many objects have it. @throws InvalidParameter */
-export function valuesOf(model: ModelIndex, { index, prefix, limit }: ValuesRequest): Values {
-  const allowed = fieldNames(model.definitions);
+/**
+ * Each key costs two searches, however many objects have it.
+ * @param definitions those of the model in their order, with the names that the caller has for them
+ * @throws InvalidParameter
+ */
+export function valuesOf(
+  model: ModelIndex,
+  { index, prefix, limit }: ValuesRequest,
+  definitions = model.definitions,
+): Values {
+  const allowed = fieldNames(definitions);
   if (!allowed.includes(index)) {
     const params = { field: index, allowed: allowed.join(', ') };
     throw new KindredError('InvalidParameter', texts.unknown, { params, parameter: 'index', allowed });
   }
-  const { field, order, column, firstWithKey } = model.fields[fieldNumber(model.definitions, index)]!;
+  const { field, order, column, firstWithKey } = model.fields[fieldNumber(definitions, index)]!;
   if (prefix !== undefined && field.codec.type !== 'string') {
     throw new KindredError('InvalidParameter', texts.prefix, { params: { field: index }, parameter: 'prefix' });
   }

@@ -1,5 +1,6 @@
 /** Builds the indexes of a model from what the store has, and makes the claims of a store that keeps them those of today's unique indexes. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { messageOf } from '../errors.ts';
 import { firstDeclared } from '../indexes/field.ts';
 import { ModelIndex } from '../indexes/model-index.ts';
 import { partsOf } from '../model/full-name.ts';
@@ -14,6 +15,7 @@ import { claimOf, keepsClaims, uniqueKeysOf } from './claims.ts';
 import { storedEntry } from './entries.ts';
 import type { RegisteredModel } from './registered-model.ts';
 import type { Rules } from './rules.ts';
+import type { Versions } from './versions.ts';
 
 interface BuildOptions {
   readonly store: Store;
@@ -63,7 +65,7 @@ export async function buildIndexes(
       let built: IndexRow[] = [];
       const slice = new TimeSlice(monotonicNow, sliceLength);
       for (const row of page) {
-        const { entry } = readStored(scheme, row, { problems, admission });
+        const { entry } = readStored(scheme, row, { problems, admission, versions: model.versions });
         if (expected) {
           for (const key of uniqueKeysOf(rules.uniques, rules.indexes, entry)) expected.add(claimOf(key).hash, row.id);
         }
@@ -91,13 +93,17 @@ export async function buildIndexes(
 export function readStored(
   scheme: Scheme,
   row: TextRow,
-  { problems, admission }: { problems: Map<string, string>; admission: Admission | undefined },
+  {
+    problems,
+    admission,
+    versions,
+  }: { problems: Map<string, string>; admission: Admission | undefined; versions: Versions | undefined },
 ): { entry: IndexEntry } {
   const { apiVersion } = scheme;
-  const object = parse(row.text);
+  const { object, problem: unconverted } = read({ versions, apiVersion }, row.text);
   const { entry, violations, problem } = storedEntry(scheme, object ?? unreadable(scheme, row.name), row.name);
   if (object && admission) admission.check.add(row.name, object, row.text, violations);
-  if (!object) problems.set(row.name, 'the stored object is not valid JSON');
+  if (!object) problems.set(row.name, unconverted ?? 'the stored object is not valid JSON');
   else if (problem !== undefined) problems.set(row.name, problem);
   else if (object.apiVersion !== apiVersion)
     problems.set(row.name, `stored as ${object.apiVersion}, the model is ${apiVersion}`);
@@ -124,6 +130,21 @@ function parse(text: string): ExtensionObject | undefined {
     return typeof object?.metadata === 'object' ? object : undefined;
   } catch {
     return undefined;
+  }
+}
+
+/** A stored object in the hub, or why it cannot be had. */
+function read(
+  { versions, apiVersion }: Pick<RegisteredModel, 'versions' | 'apiVersion'>,
+  text: string,
+): { readonly object?: ExtensionObject; readonly problem?: string } {
+  const object = parse(text);
+  if (!object) return {};
+  if (!versions || object.apiVersion === apiVersion || !versions.has(object.apiVersion)) return { object };
+  try {
+    return { object: versions.convert(object, apiVersion) };
+  } catch (error) {
+    return { problem: messageOf(error) };
   }
 }
 
@@ -242,7 +263,7 @@ async function mendOnce(options: MendOptions): Promise<number | undefined> {
     const slice = new TimeSlice(monotonicNow, sliceLength);
     for (const row of page) {
       revisions.set(row.id, row.revision);
-      const { entry } = storedEntry(rules, parse(row.text) ?? unreadable(scheme, row.name), row.name);
+      const { entry } = storedEntry(rules, read(model, row.text).object ?? unreadable(scheme, row.name), row.name);
       for (const key of uniqueKeysOf(rules.uniques, rules.indexes, entry)) {
         const claim = claimOf(key);
         const text = asBuffer(claim.hash).toString('latin1');

@@ -4,6 +4,7 @@ import type { Change } from '../store/store.ts';
 import type { Caller } from './access.ts';
 import { ownBytes } from './bytes.ts';
 import type { RegisteredModel } from './registered-model.ts';
+import type { Versions } from './versions.ts';
 
 /** What the author of a change already knows of it, so that applying it parses nothing. */
 export interface KnownChange {
@@ -38,6 +39,8 @@ export class AppliedChange {
   /** The declared indexes in whose order the entries are; others when the declaration was replaced. */
   #layout: readonly IndexDefinition[] | undefined;
   #view: Buffer | undefined;
+  /** In versions of the model, by their `apiVersion`. */
+  #inVersions: Map<string, Buffer> | undefined;
 
   constructor(change: Change, model: RegisteredModel, known?: KnownChange) {
     this.revision = change.revision;
@@ -68,10 +71,27 @@ export class AppliedChange {
     return this.#objectBefore;
   }
 
-  /** Content as watches show it, made once for all of them. */
-  view(): Buffer {
+  /**
+   * Content as watches show it, made once for all of them.
+   * @param apiVersion of the model; by default the hub
+   * @throws InternalError for an object that cannot be converted
+   */
+  view(apiVersion = this.model.apiVersion): Buffer {
+    const { versions } = this.model;
+    if (versions) return this.#in(versions, apiVersion);
     this.#view ??= this.model.listView(this.bytes);
     return this.#view;
+  }
+
+  #in(versions: Versions, apiVersion: string): Buffer {
+    if (versions.isIn(this.bytes, apiVersion)) return this.bytes;
+    this.#inVersions ??= new Map();
+    let bytes = this.#inVersions.get(apiVersion);
+    if (!bytes) {
+      bytes = versions.bytes(this.bytes, apiVersion);
+      this.#inVersions.set(apiVersion, bytes);
+    }
+    return bytes;
   }
 
   /** Gives up what can be made again from the bytes. */
@@ -80,6 +100,7 @@ export class AppliedChange {
     this.#entry = undefined;
     this.#objectBefore = undefined;
     this.#entryBefore = undefined;
+    this.#inVersions = undefined;
   }
 
   entry(): IndexEntry {

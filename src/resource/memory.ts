@@ -6,10 +6,11 @@ import { ModelIndex } from '../indexes/model-index.ts';
 import { localized } from '../locales/localized.ts';
 import type { Scheme } from '../model/scheme.ts';
 import type { Condition } from '../query/condition.ts';
-import type { ByteCache, ObjectCache } from './byte-cache.ts';
+import type { ByteCache, Cached, ObjectCache } from './byte-cache.ts';
 import type { AppliedChange } from './change.ts';
 import type { RegisteredModel } from './registered-model.ts';
 import type { Rules } from './rules.ts';
+import type { Versions } from './versions.ts';
 
 /** Objects that a build of indexes has read, and those that it has to read. */
 export interface BuildProgress {
@@ -66,6 +67,9 @@ const texts = {
 export class ModelMemory {
   readonly model: RegisteredModel;
   readonly cache: ObjectCache;
+  /** Objects in other versions than the stored one, by `apiVersion`. What is here may be of an earlier revision. */
+  readonly #converted = new Map<string, ObjectCache>();
+  readonly #bytes: ByteCache;
   #index: ModelIndex;
   #number = -1;
   #followedSince = Number.POSITIVE_INFINITY;
@@ -89,8 +93,30 @@ export class ModelMemory {
 
   constructor(model: RegisteredModel, cache: ByteCache) {
     this.model = model;
+    this.#bytes = cache;
     this.cache = cache.objectCache();
     this.#index = new ModelIndex(model.scheme.indexes);
+  }
+
+  /** An object of a model with several versions in one of them. @throws InternalError when it cannot be converted */
+  inVersion(versions: Versions, apiVersion: string, slot: number, stored: Cached): Buffer {
+    const { bytes, id, revision } = stored;
+    if (versions.isIn(bytes, apiVersion)) return bytes;
+    let cache = this.#converted.get(apiVersion);
+    if (!cache) {
+      cache = this.#bytes.objectCache();
+      this.#converted.set(apiVersion, cache);
+    }
+    const kept = cache.get(slot);
+    if (kept?.id === id && kept.revision === revision) return kept.bytes;
+    const converted = versions.bytes(bytes, apiVersion);
+    if (this.#isReady) cache.set(slot, { id, revision, bytes: converted });
+    return converted;
+  }
+
+  #clearCaches(): void {
+    this.cache.clear();
+    for (const cache of this.#converted.values()) cache.clear();
   }
 
   /** Another one after each build. */
@@ -168,7 +194,7 @@ export class ModelMemory {
     this.#changes++;
     this.#isReady = false;
     this.#outdatedBy = generation;
-    this.cache.clear();
+    this.#clearCaches();
     return this.#outdated(generation);
   }
 
@@ -246,7 +272,7 @@ export class ModelMemory {
     this.#changes++;
     this.#isReady = false;
     this.#outdatedBy = undefined;
-    this.cache.clear();
+    this.#clearCaches();
     this.#index = new ModelIndex(this.model.scheme.indexes);
   }
 
@@ -255,7 +281,7 @@ export class ModelMemory {
     this.#isClosed = true;
     this.replacement = undefined;
     this.#isReady = false;
-    this.cache.clear();
+    this.#clearCaches();
   }
 
   /** Changes since the build began, which may be in what it read. */
@@ -275,7 +301,10 @@ export class ModelMemory {
     change.previous = this.#index.find(change.name)?.revision;
     if (change.type === 'delete') {
       const slot = this.#index.remove(change.name);
-      if (slot !== undefined) this.cache.delete(slot);
+      if (slot !== undefined) {
+        this.cache.delete(slot);
+        for (const cache of this.#converted.values()) cache.delete(slot);
+      }
       this.replacement?.changed(slot, change);
       this.#problems.delete(change.name);
       return;

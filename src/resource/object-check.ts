@@ -9,6 +9,7 @@ import type { Validator } from '../model/validator.ts';
 import type { UniqueKey } from './claims.ts';
 import { claimOf, shownValue, uniqueKeysOf } from './claims.ts';
 import { lenientEntry } from './entries.ts';
+import { Versions } from './versions.ts';
 
 /** Why stored objects would be invalid. */
 export interface Offence {
@@ -38,6 +39,7 @@ const keptOffences = 1_000;
 
 export class ObjectCheck {
   readonly #scheme: Scheme;
+  readonly #versions: Versions | undefined;
   readonly #active: ActiveModel | undefined;
   /** By name. */
   readonly #invalid = new Map<string, Invalid>();
@@ -51,6 +53,7 @@ export class ObjectCheck {
   /** @param active undefined: everything that the model refuses counts */
   constructor(scheme: Scheme, active?: ActiveModel) {
     this.#scheme = scheme;
+    this.#versions = Versions.of(scheme);
     this.#active = active;
   }
 
@@ -84,7 +87,7 @@ export class ObjectCheck {
 
   /** The keys of an object, and what is wrong with it. @param text of the object */
   addText(text: string): IndexEntry {
-    const object = JSON.parse(text) as ExtensionObject;
+    const object = this.#parse(text);
     const { name } = object.metadata;
     const { entry, violations } = lenientEntry(this.#scheme, object, name);
     this.add(name, object, text, violations);
@@ -146,10 +149,21 @@ export class ObjectCheck {
     this.#duplicates.push({ names: names.slice(0, keptNames), pointer: index, keyword: 'unique', message, isNew });
   }
 
+  /** In the hub; as it is stored when it cannot be converted. */
+  #parse(text: string): ExtensionObject {
+    const object = JSON.parse(text) as ExtensionObject;
+    if (!this.#versions?.has(object.apiVersion)) return object;
+    try {
+      return this.#versions.convert(object, this.#scheme.apiVersion);
+    } catch {
+      return object;
+    }
+  }
+
   /** What is wrong after the next write, which sets defaults. */
   #withDefaults(text: string): readonly Violation[] {
     const { validator } = this.#scheme;
-    const object = JSON.parse(text) as ExtensionObject;
+    const object = this.#parse(text);
     validator.applyDefaults(object);
     const found = validator.validate(object, new Violations());
     if (found.count === 0) this.#incomplete++;

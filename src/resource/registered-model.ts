@@ -9,6 +9,7 @@ import type { ModelHooks, Projection } from './hooks.ts';
 import type { Rules } from './rules.ts';
 import { ownRules } from './rules.ts';
 import { uidOf } from './uid.ts';
+import { Versions } from './versions.ts';
 
 /** An object as it is stored and sent. */
 export interface Stored {
@@ -28,6 +29,8 @@ export class RegisteredModel {
   readonly apiVersion: string;
   readonly kind: string;
   readonly hooks: ModelHooks | undefined;
+  /** Undefined: the model has a single version. */
+  versions: Versions | undefined;
   /** Others when another contract becomes active. */
   rules: Rules;
 
@@ -36,6 +39,7 @@ export class RegisteredModel {
     this.apiVersion = scheme.apiVersion;
     this.kind = scheme.groupVersionKind.kind;
     this.hooks = hooks;
+    this.versions = Versions.of(scheme);
     this.rules = ownRules(scheme);
   }
 
@@ -48,16 +52,46 @@ export class RegisteredModel {
   replace(scheme: Scheme, rules: Rules): void {
     this.#scheme = scheme;
     this.rules = rules;
+    this.versions = Versions.of(scheme);
   }
 
-  /** Stored bytes; an empty object of this name when they are no JSON. */
+  /**
+   * A stored object, in the hub; an empty object of this name when its bytes are no JSON, and one without content when it cannot be
+   * converted.
+   */
   parse(bytes: Buffer, name: string): ExtensionObject {
+    let stored: ExtensionObject;
     try {
-      return JSON.parse(bytes.toString()) as ExtensionObject;
+      stored = JSON.parse(bytes.toString()) as ExtensionObject;
     } catch {
       const { apiVersion, kind } = this;
       return { apiVersion, kind, metadata: { ...partsOf(name), version: 0 } };
     }
+    return this.versions ? this.#converted(this.versions, stored) : stored;
+  }
+
+  #converted(versions: Versions, stored: ExtensionObject): ExtensionObject {
+    if (stored.apiVersion === this.apiVersion || !versions.has(stored.apiVersion)) return stored;
+    try {
+      return versions.convert(stored, this.apiVersion);
+    } catch {
+      const { apiVersion, kind, metadata } = stored;
+      return { apiVersion, kind, metadata };
+    }
+  }
+
+  /** As `parse`, in a version that the model may have. @throws InternalError for an object that cannot be converted */
+  parseIn(apiVersion: string, bytes: Buffer, name: string): ExtensionObject {
+    if (!this.versions) return this.parse(bytes, name);
+    let stored: ExtensionObject;
+    try {
+      stored = JSON.parse(bytes.toString()) as ExtensionObject;
+    } catch {
+      return this.parse(bytes, name);
+    }
+    return stored.apiVersion === apiVersion || !this.versions.has(stored.apiVersion)
+      ? stored
+      : this.versions.convert(stored, apiVersion);
   }
 
   /** Identity of a stored object, another one once its name was used again. */

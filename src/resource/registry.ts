@@ -140,15 +140,15 @@ export class ResourceRegistry {
 
   /** @throws NotFound when the model is not registered */
   model(scheme: Scheme): ModelResource {
-    const resource = this.#byScheme.get(scheme) ?? this.#former.get(scheme);
-    if (resource && !resource.memory.isClosed) return resource;
+    const resource = this.#byScheme.get(scheme.hub) ?? this.#former.get(scheme.hub);
+    if (resource && !resource.memory.isClosed) return inVersion(resource, scheme)!;
     const { group, version, kind } = scheme.groupVersionKind;
     throw new KindredError('NotFound', notRegistered, { params: { kind, version: `${group}/${version}` } });
   }
 
   find(group: string, version: string, plural: string): ModelResource | undefined {
     const scheme = this.#dependencies.registry.find(group, version, plural);
-    return scheme && this.#byScheme.get(scheme);
+    return scheme && inVersion(this.#byScheme.get(scheme.hub), scheme);
   }
 
   all(): readonly ModelResource[] {
@@ -231,4 +231,9 @@ export class ResourceRegistry {
     for (const { memory } of this.#byScheme.values()) if (memory.number === number) return memory;
     return undefined;
   }
+}
+
+/** A hub is the resource itself, also while a replaced declaration still serves in its place. */
+function inVersion(resource: ModelResource | undefined, scheme: Scheme): ModelResource | undefined {
+  return scheme === scheme.hub ? resource : resource?.inVersion(scheme);
 }

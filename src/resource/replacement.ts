@@ -17,6 +17,7 @@ import { readStored, rowsAfter } from './builder.ts';
 import type { AppliedChange } from './change.ts';
 import type { IndexProgress, NextDeclaration } from './memory.ts';
 import type { RegisteredModel } from './registered-model.ts';
+import { Versions } from './versions.ts';
 
 export interface ReplacementReading {
   readonly store: Store;
@@ -116,7 +117,7 @@ export class Replacement implements NextDeclaration {
       if (page.length === 0) break;
       after = page.at(-1)!.id;
       for (const row of page) {
-        const { entry } = readStored(this.scheme, row, { problems, admission });
+        const { entry } = readStored(this.scheme, row, { problems, admission, versions: Versions.of(this.scheme) });
         this.#fields.add(entry, row.revision);
         this.#done++;
         if (slice.isOver) await slice.renew();

@@ -27,6 +27,7 @@ import type { Stored } from './registered-model.ts';
 import { RegisteredModel } from './registered-model.ts';
 import { Replacement } from './replacement.ts';
 import { ownRules } from './rules.ts';
+import type { Versions } from './versions.ts';
 import type { Outline } from './watch/window-change.ts';
 import type { Answer, ApplyOptions, DeleteOptions, WriteLimits, WriteOptions, WriterDependencies } from './writer.ts';
 import { Writer } from './writer.ts';
@@ -115,35 +116,67 @@ interface OpenWindow extends Window {
   readonly missing: readonly (Place & { readonly place: number })[];
 }
 
-function queryOf({ where, sort, names, page, size }: ListRequest): Query {
-  return { where, sort, offset: (page - 1) * size, limit: size, ...(names && { names }) };
-}
-
 export class ModelResource {
   readonly memory: ModelMemory;
   readonly model: RegisteredModel;
   readonly #dependencies: ResourceDependencies;
   readonly #reader: ObjectReader;
   readonly #writer: Writer;
+  /** Of the model in another version than the hub: the version, and what has the indexes and objects of both. */
+  readonly #spoke: { readonly scheme: Scheme; readonly hub: ModelResource } | undefined;
+  readonly #inVersions = new WeakMap<Scheme, ModelResource>();
   #built: Promise<void> | undefined;
   #replaced: Promise<void> | undefined;
   /** Grows with each build; an older one that is still under way comes to nothing. */
   #builds = 0;
 
-  constructor(scheme: Scheme, dependencies: ResourceDependencies, hooks?: ModelHooks) {
+  /** @param hub of which this is another version */
+  constructor(scheme: Scheme, dependencies: ResourceDependencies, hooks?: ModelHooks, hub?: ModelResource) {
     this.#dependencies = dependencies;
+    if (hub) {
+      this.#spoke = { scheme, hub };
+      this.model = hub.model;
+      this.memory = hub.memory;
+      this.#reader = hub.#reader;
+      this.#writer = hub.#writer;
+      return;
+    }
     this.model = new RegisteredModel(scheme, hooks);
     this.memory = new ModelMemory(this.model, dependencies.cache);
     this.#reader = new ObjectReader({ ...dependencies, memory: this.memory });
     this.#writer = new Writer({ ...dependencies, memory: this.memory, reader: this.#reader });
   }
 
+  /** Of the version that this is. */
   get scheme(): Scheme {
-    return this.model.scheme;
+    return this.#spoke?.scheme ?? this.model.scheme;
   }
 
   get apiVersion(): string {
-    return this.model.apiVersion;
+    return this.#spoke?.scheme.apiVersion ?? this.model.apiVersion;
+  }
+
+  /** Of a model with several versions: which one this is. */
+  get version(): string | undefined {
+    return this.model.versions && this.scheme.groupVersionKind.version;
+  }
+
+  /** False for a version that the active contract does not have yet. */
+  get isServed(): boolean {
+    const { served } = this.model.rules;
+    return served === undefined || served.has(this.scheme.groupVersionKind.version);
+  }
+
+  /** The same objects in another version of the model. */
+  inVersion(scheme: Scheme): ModelResource {
+    const hub = this.#spoke?.hub ?? this;
+    if (scheme === hub.scheme) return hub;
+    let resource = hub.#inVersions.get(scheme);
+    if (!resource) {
+      resource = new ModelResource(scheme, hub.#dependencies, undefined, hub);
+      hub.#inVersions.set(scheme, resource);
+    }
+    return resource;
   }
 
   get kind(): string {
@@ -185,6 +218,7 @@ export class ModelResource {
 
   /** Resolves when the indexes are built; the first to ask starts the build. */
   get ready(): Promise<void> {
+    if (this.#spoke) return this.#spoke.hub.ready;
     this.#built ??= this.#build();
     return this.#built;
   }
@@ -196,6 +230,7 @@ export class ModelResource {
 
   /** The indexes are read again from the store. */
   rebuild(): void {
+    if (this.#spoke) return this.#spoke.hub.rebuild();
     this.memory.reset();
     this.#built = this.#build();
     this.#built.catch((err: unknown) => {
@@ -428,11 +463,25 @@ export class ModelResource {
           return this.#reader.read(name);
         })
       : this.#reader.read(name);
+    const { versions } = this.model;
+    if (versions) {
+      if (!(read instanceof Promise)) return this.#converted(versions, name, read);
+      return read.then((found) => this.#converted(versions, name, found));
+    }
     if (!this.isConfidential) return read;
     return Promise.resolve(read).then(({ revision, stored }) => ({
       revision,
       stored: this.model.view(stored, 'get'),
     }));
+  }
+
+  #converted(versions: Versions, name: string, { revision, stored }: ReadObject): ReadObject {
+    const slot = this.memory.index.slotOf(name);
+    const bytes =
+      slot === undefined
+        ? versions.bytes(stored.bytes, this.apiVersion)
+        : this.memory.inVersion(versions, this.apiVersion, slot, stored);
+    return { revision, stored: { ...stored, bytes } };
   }
 
   /** One page and the exact total, of one revision. @throws NotReady, QueryLimit, InvalidSelector, InvalidParameter */
@@ -449,7 +498,7 @@ export class ModelResource {
     this.assertBuilt(undefined, [{ field: request.index }]);
     const read = (): Values => {
       this.assertReady();
-      return valuesOf(this.memory.index, request);
+      return valuesOf(this.memory.index, request, this.#spoke?.scheme.indexes);
     };
     const behind = this.#dependencies.feed.current();
     return behind ? behind.then(read) : read();
@@ -459,7 +508,7 @@ export class ModelResource {
   #list(request: ListRequest, since?: number): MaybePromise<Page> {
     this.assertReady();
     const index = this.memory.index;
-    return runSlots(index, queryOf(request), this.#queryLimits(), (total, slots) => {
+    return runSlots(index, this.#queryOf(request), this.#queryLimits(), (total, slots) => {
       this.assertReady();
       // Built anew while the query was answered in slices.
       return index === this.memory.index ? this.#page(request, total, slots, since) : this.#list(request, since);
@@ -479,6 +528,15 @@ export class ModelResource {
     });
   }
 
+  #queryOf({ where, sort, names, page, size }: ListRequest): Query {
+    return this.#named({ where, sort, offset: (page - 1) * size, limit: size, ...(names && { names }) });
+  }
+
+  /** With the names that clients of this version have for indexes. */
+  #named<Q extends Omit<Query, 'offset' | 'limit'>>(query: Q): Q {
+    return this.#spoke ? { ...query, definitions: this.#spoke.scheme.indexes } : query;
+  }
+
   #queryLimits() {
     const { monotonicNow: now, turns, limits } = this.#dependencies;
     return { now, nextTurn: () => turns.next(), timeLimit: limits.queryTimeout };
@@ -490,6 +548,7 @@ export class ModelResource {
     const { index, cache } = this.memory;
     const items: Buffer[] = [];
     const missing: (Place & { readonly at: number })[] = [];
+    const places = this.model.versions && slots.map((slot) => index.at(slot));
     for (let at = 0; at < slots.length; at++) {
       const slot = slots[at]!;
       const cached = cache.bytes(slot);
@@ -497,20 +556,34 @@ export class ModelResource {
       else missing.push({ at, ...index.at(slot) });
     }
     const page = { revision, total, items };
-    if (missing.length === 0) return this.#shownPage(page, bytes);
+    if (missing.length === 0) return this.#shownPage(page, bytes, places);
     const finish = (read: readonly Buffer[] | Missing): MaybePromise<Page> => {
       if ('seen' in read) return this.#reader.catchUp(read, since).then((first) => this.#list(request, first));
       for (const [i, { at }] of missing.entries()) items[at] = read[i]!;
-      return this.#shownPage(page, bytes);
+      return this.#shownPage(page, bytes, places);
     };
     const read = this.#reader.readAll(missing);
     return read instanceof Promise ? read.then(finish) : finish(read);
   }
 
-  #shownPage(page: Page, bytes: number): MaybePromise<Page> {
+  #shownPage(page: Page, bytes: number, places: readonly Place[] | undefined): MaybePromise<Page> {
+    const { versions } = this.model;
+    if (versions) return this.#pageIn(versions, page, bytes, places!);
     if (bytes > largePage) return this.#shownLargePage(page);
     if (!this.isConfidential) return page;
     return { ...page, items: page.items.map((item) => this.model.listView(item)) };
+  }
+
+  async #pageIn(versions: Versions, page: Page, bytes: number, places: readonly Place[]): Promise<Page> {
+    const items: Buffer[] = [];
+    const slice = this.#dependencies.turns.slice();
+    for (const [at, stored] of page.items.entries()) {
+      if (slice.isOver) await slice.renew();
+      const { slot, id, revision } = places[at]!;
+      const item = this.memory.inVersion(versions, this.apiVersion, slot, { id, revision, bytes: stored });
+      items.push(bytes > largePage ? ownBytes(item) : item);
+    }
+    return { ...page, items };
   }
 
   async #shownLargePage(page: Page): Promise<Page> {
@@ -543,7 +616,7 @@ export class ModelResource {
     for (let since: number | undefined; ; ) {
       this.assertReady();
       const index = this.memory.index;
-      const found = await runSlots(index, queryOf(request), this.#queryLimits(), (total, slots) => {
+      const found = await runSlots(index, this.#queryOf(request), this.#queryLimits(), (total, slots) => {
         this.assertReady();
         // Otherwise built anew while the query was answered in slices.
         return index === this.memory.index ? this.#outlined(request, total, slots, wanted) : undefined;
@@ -590,23 +663,30 @@ export class ModelResource {
     const slice = this.#dependencies.turns.slice();
     for (const [place, bytes] of items) {
       if (isLarge && slice.isOver) await slice.renew();
-      items.set(place, this.model.listView(isLarge ? ownBytes(bytes) : bytes));
+      const own = isLarge ? ownBytes(bytes) : bytes;
+      items.set(place, this.#shown(own));
     }
     return undefined;
+  }
+
+  /** One object's bytes as lists, exports and watches show them. @throws InternalError when it cannot be converted */
+  #shown(bytes: Buffer): Buffer {
+    const { versions } = this.model;
+    return versions ? versions.bytes(bytes, this.apiVersion) : this.model.listView(bytes);
   }
 
   /** Names of all matches, in order. */
   async names(selection: Selection): Promise<string[]> {
     this.assertReady();
     await this.#dependencies.feed.current();
-    const result = await this.#query({ ...selection, offset: 0, limit: this.memory.index.size });
+    const result = await this.#query(this.#named({ ...selection, offset: 0, limit: this.memory.index.size }));
     return result.refs.map((ref) => ref.name);
   }
 
   async count(selection: Omit<Selection, 'sort'>): Promise<number> {
     this.assertReady();
     await this.#dependencies.feed.current();
-    const { total } = await this.#query({ ...selection, sort: [], offset: 0, limit: 0 });
+    const { total } = await this.#query(this.#named({ ...selection, sort: [], offset: 0, limit: 0 }));
     return total;
   }
 
@@ -614,7 +694,7 @@ export class ModelResource {
   explain(request: ListRequest): MaybePromise<Plan> {
     this.assertReady();
     this.assertBuilt(request.where, request.sort);
-    return explain(this.memory.index, queryOf(request), this.#queryLimits());
+    return explain(this.memory.index, this.#queryOf(request), this.#queryLimits());
   }
 
   /** Every match in order at one revision, read in portions while writes go on. */
@@ -631,7 +711,7 @@ export class ModelResource {
         () => {
           this.assertReady();
           this.assertBuilt(selection.where, selection.sort);
-          return runIds(this.memory.index, selection, this.#queryLimits());
+          return runIds(this.memory.index, this.#named(selection), this.#queryLimits());
         },
       );
       const opened = snapshot!;
@@ -661,10 +741,19 @@ export class ModelResource {
       const rows = await snapshot.get(this.memory.number, wanted);
       if (rows.length !== wanted.length)
         throw new Error(`snapshot of ${this.kind}: ${wanted.length - rows.length} rows missing`);
-      yield rows.map((row) => {
-        const bytes = asBuffer(row.bytes);
-        return { ...row, bytes: withValues && this.hidesValues ? bytes : this.model.listView(bytes) };
-      });
+      if (this.model.versions) {
+        // Conversions are somebody else's code.
+        const shown: Stored[] = [];
+        for (const row of rows) {
+          if (slice.isOver) await slice.renew();
+          shown.push({ ...row, bytes: this.#shown(asBuffer(row.bytes)) });
+        }
+        yield shown;
+      } else
+        yield rows.map((row) => {
+          const bytes = asBuffer(row.bytes);
+          return { ...row, bytes: withValues && this.hidesValues ? bytes : this.#shown(bytes) };
+        });
       at += wanted.length;
       const bytes = rows.reduce((sum, row) => sum + row.bytes.byteLength, 0) / rows.length;
       count = Math.max(1, Math.min(exportPortion.most, Math.floor(exportPortion.bytes / bytes)));
@@ -679,30 +768,44 @@ export class ModelResource {
    */
   async create(body: unknown, options: WriteOptions & { namespace?: string }): Promise<Answer> {
     this.assertReady();
-    return this.#writer.create(body, options);
+    return this.#answered(this.#writer.create(body, this.#via(options)));
   }
 
   /** Full replace, or of the status alone (the sub-resource). @throws as `create`, NotFound, VersionConflict, PreconditionFailed, Deleting */
   update(name: string, body: unknown, options: WriteOptions): Promise<Answer> {
     this.assertReady();
-    return this.#writer.update(name, body, options);
+    return this.#answered(this.#writer.update(name, body, this.#via(options)));
   }
 
   /** @throws as `update`, and PatchTestFailed, BadRequest (malformed patch) */
   patch(name: string, patch: unknown, options: WriteOptions & { kind: 'merge' | 'json' }): Promise<Answer> {
     this.assertReady();
-    return this.#writer.patch(name, patch, options);
+    return this.#answered(this.#writer.patch(name, patch, this.#via(options)));
   }
 
   /** Server-side apply. @throws as `update`, and FieldConflict */
   async apply(name: string, body: unknown, options: ApplyOptions): Promise<Answer> {
     this.assertReady();
-    return this.#writer.apply(name, body, options);
+    return this.#answered(this.#writer.apply(name, body, this.#via(options)));
   }
 
   /** The object as it was marked. @throws NotFound, VersionConflict, PreconditionFailed */
   delete(name: string, options: DeleteOptions): Promise<Answer> {
     this.assertReady();
-    return this.#writer.delete(name, options);
+    return this.#answered(this.#writer.delete(name, this.#via(options)));
+  }
+
+  /** The version in which a write is computed and answered. */
+  #via<O extends WriteOptions>(options: O): O {
+    return this.#spoke ? { ...options, via: this.#spoke.scheme } : options;
+  }
+
+  #answered(answer: Promise<Answer>): Promise<Answer> {
+    const { versions } = this.model;
+    if (!versions) return answer;
+    return answer.then(({ stored, ...rest }) => ({
+      ...rest,
+      stored: { ...stored, bytes: versions.bytes(stored.bytes, this.apiVersion) },
+    }));
   }
 }

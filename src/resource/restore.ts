@@ -241,9 +241,10 @@ function sampleOf(index: ModelIndex): number[] {
 }
 
 /** What the index has of an object, and the stored object does not give. */
-function differenceOf(index: ModelIndex, slot: number, row: Row, { scheme }: RegisteredModel): string | undefined {
-  const object = parse(row);
-  if (!object) return undefined;
+function differenceOf(index: ModelIndex, slot: number, row: Row, model: RegisteredModel): string | undefined {
+  if (!parse(row)) return undefined;
+  const { scheme } = model;
+  const object = model.parse(asBuffer(row.bytes), row.name);
   const { entry } = storedEntry(scheme, object, row.name);
   for (const [field, one] of index.fields.entries()) {
     if (!one.hasExactly(slot, keysOf(entry, field))) return `the index "${one.field.name}"`;

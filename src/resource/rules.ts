@@ -18,6 +18,12 @@ export interface Rules {
   /** Of whole objects. */
   readonly jsonSchema: object;
   readonly hasStatus: boolean;
+  /** In which writes are computed: `apiVersion` of the active contract's hub. */
+  readonly apiVersion: string;
+  /** In which objects are stored, as `apiVersion`. */
+  readonly storage: string;
+  /** Versions that clients can use, by name; undefined: those of the declaration. */
+  readonly served: ReadonlySet<string> | undefined;
   /** Those of the declaration, in its order, with the options of the active contract. */
   readonly indexes: readonly IndexDefinition[];
   /** Those of the declaration: tells in whose order the entries are. */
@@ -35,9 +41,16 @@ export interface Rules {
 
 const none: ReadonlySet<string> = new Set();
 
+/** What the store says of a model. */
+interface ActiveModel {
+  readonly generation?: number | undefined;
+  readonly claiming?: ReadonlySet<string>;
+  readonly storageVersion?: string | undefined;
+}
+
 /** Of the declaration itself. */
-export function ownRules(scheme: Scheme, generation?: number, claiming = none): Rules {
-  const { indexes, jsonSchema, subresources } = scheme;
+export function ownRules(scheme: Scheme, { generation, claiming = none, storageVersion }: ActiveModel = {}): Rules {
+  const { indexes, jsonSchema, subresources, apiVersion } = scheme;
   return {
     ...(generation !== undefined && { generation }),
     get validator() {
@@ -45,6 +58,9 @@ export function ownRules(scheme: Scheme, generation?: number, claiming = none): 
     },
     jsonSchema,
     hasStatus: subresources.status,
+    apiVersion,
+    storage: (storageVersion !== undefined && scheme.inVersion(storageVersion)?.apiVersion) || apiVersion,
+    served: undefined,
     indexes,
     layout: indexes,
     uniques: indexes.filter(({ unique }) => unique),
@@ -62,10 +78,10 @@ export function ownRules(scheme: Scheme, generation?: number, claiming = none): 
 export function emulatedRules(
   scheme: Scheme,
   next: Contract,
-  { contract, generation, claiming }: { contract: Contract; generation: number; claiming: ReadonlySet<string> },
+  { contract, generation, claiming = none, storageVersion }: ActiveModel & { contract: Contract },
 ): Rules {
   const active = obstaclesTo(contract, next).length === 0 ? schemeOf(contract) : undefined;
-  if (!active) return { ...ownRules(scheme, generation), isBlocked: true };
+  if (!active) return { ...ownRules(scheme, { generation }), isBlocked: true };
   const unknown = new Set<string>();
   const indexes = scheme.indexes.map((definition) => {
     const was = contract.indexes.find(({ name }) => name === definition.name);
@@ -74,11 +90,16 @@ export function emulatedRules(
     unknown.add(definition.name);
     return { ...definition, unique: false, nullable: true };
   });
+  const stored = storageVersion ?? contract.hub;
+  const served = Object.entries(contract.versions).filter(([, version]) => version.served !== false);
   return {
-    generation,
+    ...(generation !== undefined && { generation }),
     validator: active.validator,
     jsonSchema: active.jsonSchema,
     hasStatus: active.subresources.status,
+    apiVersion: active.apiVersion,
+    storage: scheme.inVersion(stored)?.apiVersion ?? active.apiVersion,
+    served: new Set(served.map(([version]) => version)),
     indexes,
     layout: scheme.indexes,
     uniques: indexes.filter(({ unique }) => unique),
@@ -98,7 +119,7 @@ function schemeOf(contract: Contract): Scheme | undefined {
   }
 }
 
-/** The entry of an object that is about to be stored, and what the indexes of the active contract refuse. */
+/** The entry of an object that is about to be stored, in the hub, and what the indexes of the active contract refuse. */
 export function entryBy(
   rules: Rules,
   object: ExtensionObject,

@@ -5,13 +5,14 @@ import type { Applying } from '../apply/apply.ts';
 import { contentOf } from '../apply/apply.ts';
 import type { Owner } from '../apply/managers.ts';
 import type { Violation } from '../errors.ts';
-import { countedViolations, ifFound, invalid, KindredError, Violations } from '../errors.ts';
+import { countedViolations, ifFound, invalid, KindredError, Violations, violation } from '../errors.ts';
 import type { Place } from '../indexes/model-index.ts';
 import { localized } from '../locales/localized.ts';
 import { fullNameOf, partsOf } from '../model/full-name.ts';
 import type { IndexEntry } from '../model/index-entry.ts';
 import { checkMetadata, checkReservedKeys } from '../model/metadata.ts';
 import type { ExtensionObject, Metadata } from '../model/object.ts';
+import type { Scheme } from '../model/scheme.ts';
 import type { TimeSlice, TurnQueue } from '../runtime/time-slice.ts';
 import { endsWithin, systemTimers } from '../runtime/timers.ts';
 import type { CommitQueue } from '../store/commit-queue.ts';
@@ -22,7 +23,7 @@ import { asBuffer } from './bytes.ts';
 import type { UniqueKey } from './claims.ts';
 import { claimOf, haveSameKeys, keepsClaims, shownValue, uniqueKeysOf } from './claims.ts';
 import { lenientEntry } from './entries.ts';
-import { etagOf, matchesEtag } from './etag.ts';
+import { etagOf, matchesEtag, withoutVersions } from './etag.ts';
 import type { Feed, ModelWrite } from './feed.ts';
 import {
   checkDeleting,
@@ -51,7 +52,9 @@ import type { ObjectReader } from './reader.ts';
 import type { RegisteredModel, Stored } from './registered-model.ts';
 import type { Rules } from './rules.ts';
 import { entryBy } from './rules.ts';
+import { contentOnly, differencesOf, threeWay } from './three-way.ts';
 import type { WritesUnderWay } from './under-way.ts';
+import type { Versions } from './versions.ts';
 
 export interface Answer {
   /** For a write the revision of that change, for a read or a no-op the revision it reflects. */
@@ -86,6 +89,8 @@ export interface WriteOptions {
   readonly subresource?: 'status' | 'scale';
   /** The write fails unless this lease is held. */
   readonly fence?: { readonly lease: string; readonly token: number };
+  /** The version of the model in which the write is meant. Default: that in which it is computed. */
+  readonly via?: Scheme;
   /** Of an update: a contract that becomes active with it. @throws ActivationRefused */
   readonly activate?: Activation;
 }
@@ -158,6 +163,7 @@ const texts = {
   required: localized('is required'),
   managed: localized('metadata.managedFields must be nil'),
   fenced: localized('The lease "{lease}" is held by another replica'),
+  notYetStorable: localized('stored as {version} until the model is finalized'),
   waits: localized('{kind} takes no writes before replicas with another version of the plugin are gone'),
 };
 
@@ -228,12 +234,9 @@ export class Writer {
     for (let attempt = 0; attempt < writeAttempts; attempt++) {
       if (attempt > 0) await this.#dependencies.feed.newest();
       const rules = this.#rules();
-      const answer = await this.#createBy(
-        rules,
-        applying ? copyOf(body) : this.#unspoilt(rules, body),
-        options,
-        applying,
-      );
+      const isSpoilt = applying || this.#model.versions !== undefined;
+      const sent = isSpoilt ? copyOf(body) : this.#unspoilt(rules, body);
+      const answer = await this.#createBy(rules, sent, options, applying);
       if (answer !== 'outdated') return answer;
     }
     throw new KindredError('NotReady', texts.changing, {
@@ -248,7 +251,10 @@ export class Writer {
     options: WriteOptions & { namespace?: string },
     applying: ApplyOptions | undefined,
   ): Promise<Answer | 'outdated'> {
-    const { object, violations } = incoming(body, this.#model.apiVersion, this.#model.kind);
+    const sent = incoming(body, this.#apiVersionOf(options, rules), this.#model.kind);
+    const { violations } = sent;
+    const converted = this.#converted(rules, sent.object, violations, options, undefined);
+    const { object, warnings: told } = converted ? await converted : { object: sent.object };
     const client = object.metadata;
     if (options.namespace !== undefined) {
       checkNamespace(client, options.namespace, violations);
@@ -256,7 +262,7 @@ export class Writer {
     }
     const slice = this.#dependencies.turns.slice();
     const pruned = this.#prune(rules, object, slice);
-    const warnings = pruned && (await pruned);
+    const warnings = [...(told ?? []), ...((pruned && (await pruned)) ?? [])];
     this.#dropPluginName(client, options.caller);
     this.#checkMetadata(client, undefined, options.caller, violations);
     const identified = this.#identifyOwners(client, violations);
@@ -282,7 +288,7 @@ export class Writer {
       const managers = await this.#managers.entries(rules, undefined, made, false, applied?.owners, options, slice);
       const inserted = await this.#insert(rules, managedBy(made, managers), options, slice);
       if (inserted === 'outdated') return inserted;
-      const answer = inserted && warnings?.length ? { ...inserted, warnings } : inserted;
+      const answer = inserted && warnings.length > 0 ? { ...inserted, warnings } : inserted;
       // A token that is not stored is not told either.
       if (answer && options.dryRun) return { ...answer, stored: this.#model.view(answer.stored, 'get') };
       if (answer) return { ...answer, stored: this.#model.view(answer.stored, 'created', made) };
@@ -302,9 +308,10 @@ export class Writer {
     if (this.#memory.index.find(name) && !this.#dependencies.store.shared) return undefined;
     if (slice.isOver) await slice.renew();
     // Before the object is frozen, which takes it off the quick way of `JSON.stringify`.
-    const bytes = this.#bytesOf(object);
+    const bytes = this.#bytesOf(rules, object);
     if (slice.isOver) await slice.renew();
-    const { entry, violations } = entryBy(rules, object, name);
+    const inHub = this.#inHub(rules, object);
+    const { entry, violations } = entryBy(rules, inHub, name);
     if (violations.length > 0) throw invalid(violations);
     if (slice.isOver) await slice.renew();
     const taken = uniqueKeysOf(rules.uniques, rules.indexes, entry);
@@ -317,7 +324,7 @@ export class Writer {
       generation: this.#generationOf(rules),
       caller: named(options),
       memory: this.#memory,
-      object,
+      object: inHub,
       entry,
       layout: rules.layout,
     };
@@ -332,6 +339,7 @@ export class Writer {
 
   /** Full replace, or of the status alone (the sub-resource). */
   update(name: string, body: unknown, options: WriteOptions): Promise<Answer> {
+    if (this.#model.versions) return this.#updateIn(name, body, options);
     const { object, violations } = incoming(body, this.#model.apiVersion, this.#model.kind);
     checkName(object.metadata, name, violations);
     return this.#mutate(name, options, (stored, slice) => {
@@ -340,23 +348,117 @@ export class Writer {
     });
   }
 
+  /** Of a model with several versions. */
+  #updateIn(name: string, body: unknown, options: WriteOptions): Promise<Answer> {
+    return this.#mutate(name, options, (stored, slice) => {
+      const sent = incoming(copyOf(body), this.#apiVersionOf(options, stored.rules), this.#model.kind);
+      checkName(sent.object.metadata, name, sent.violations);
+      this.#checkVersion(sent.object.metadata, stored);
+      return this.#replacedIn(stored, sent.object, sent.violations, options, slice);
+    });
+  }
+
+  /** As `#pruned`, of an object in the version of the request. */
+  async #replacedIn(
+    stored: Current,
+    sent: ExtensionObject,
+    violations: Violations,
+    options: WriteOptions,
+    slice: TimeSlice,
+  ): Promise<Change> {
+    const converted = await this.#converted(stored.rules, sent, violations, options, stored);
+    if (!converted) return this.#pruned(stored, sent, violations, options, slice);
+    const change = await this.#pruned(stored, converted.object, violations, options, slice);
+    return { ...change, warnings: [...converted.warnings, ...(change.warnings ?? [])] };
+  }
+
+  #apiVersionOf({ via }: WriteOptions, rules: Rules): string {
+    if (via) return via.apiVersion;
+    return this.#model.versions ? this.#model.apiVersion : rules.apiVersion;
+  }
+
+  /**
+   * An object that was sent in another version than the one in which writes are computed, in the latter; undefined when it is in
+   * that already. What the version of the request cannot say stays as it is stored.
+   * @param stored undefined: the object is new
+   * @throws Invalid, InternalError when an object cannot be converted
+   */
+  #converted(
+    rules: Rules,
+    sent: ExtensionObject,
+    violations: Violations,
+    { via = this.#model.scheme, subresource }: WriteOptions,
+    stored: Current | undefined,
+  ): Promise<{ readonly object: ExtensionObject; readonly warnings: readonly string[] }> | undefined {
+    const { versions } = this.#model;
+    if (!versions || via.apiVersion === rules.apiVersion) return undefined;
+    return this.#convertedBy(versions, rules, sent, violations, { via, subresource }, stored);
+  }
+
+  async #convertedBy(
+    versions: Versions,
+    rules: Rules,
+    sent: ExtensionObject,
+    violations: Violations,
+    { via, subresource }: Required<Pick<WriteOptions, 'via'>> & { subresource: WriteOptions['subresource'] },
+    stored: Current | undefined,
+  ): Promise<{ readonly object: ExtensionObject; readonly warnings: readonly string[] }> {
+    const slice = this.#dependencies.turns.slice();
+    const { validator } = via;
+    const limits = this.#dependencies.limits.patch;
+    const pruned = this.#prune({ validator }, sent, slice, via);
+    const warnings = (pruned && (await pruned)) ?? [];
+    const before = stored && this.#model.parseIn(via.apiVersion, stored.bytes, stored.name);
+    if (before) validator.applyDefaults(before, limits);
+    const { metadata } = sent;
+    let own: ExtensionObject;
+    if (subresource === 'status' && before) own = { ...before, metadata, status: sent.status };
+    else if (rules.hasStatus) own = { ...sent, status: before?.status };
+    else own = sent;
+    if (own.status === undefined) delete own.status;
+    validator.applyDefaults(own, limits);
+    const found = new Violations(countedViolations);
+    const rest = validator.validateInParts(own, found, slice);
+    if (rest) await rest;
+    if (found.count > 0) {
+      const { made } = before ? await ratchet(validator, before, own, found, slice) : { made: found.listed };
+      for (const one of made) violations.take(one);
+    }
+    violations.refuse();
+    const named = { ...own, metadata: { ...metadata, ...(stored && partsOf(stored.name)) } };
+    const mine = versions.convert(copyOf(named), rules.apiVersion);
+    if (!stored) return { object: mine, warnings };
+    const base = versions.convert(before!, rules.apiVersion);
+    const merged = threeWay(contentOnly(stored.object), contentOnly(base), contentOnly(mine)) as ExtensionObject;
+    // What is stored is frozen where its indexes have seen it, and defaults are set in place.
+    return { object: { ...copyOf(merged), apiVersion: rules.apiVersion, kind: mine.kind, metadata }, warnings };
+  }
+
+  /** An object that is computed, in the hub. */
+  #inHub({ apiVersion }: Rules, object: ExtensionObject): ExtensionObject {
+    const { versions, apiVersion: hub } = this.#model;
+    return versions && apiVersion !== hub ? versions.convert(object, hub) : object;
+  }
+
   /** @throws as `update`, and PatchTestFailed, BadRequest (malformed patch) */
   patch(name: string, patch: unknown, options: WriteOptions & { kind: 'merge' | 'json' }): Promise<Answer> {
     if (options.kind === 'merge') checkMergePatch(patch);
     const limits = this.#patchLimits;
     return this.#mutate(name, options, async (stored, slice) => {
       const shown = this.#model.hooks?.show?.(stored.object, 'get');
-      const base = shown ? structuredClone(shown) : this.#model.parse(stored.bytes, name);
-      base.apiVersion = this.#model.apiVersion;
+      const apiVersion = this.#apiVersionOf(options, stored.rules);
+      const base = shown ? structuredClone(shown) : this.#model.parseIn(apiVersion, stored.bytes, name);
+      base.apiVersion = apiVersion;
       if (slice.isOver) await slice.renew();
       const patched =
         options.kind === 'merge' ? mergePatch(base, patch) : await this.#jsonPatch(base, patch, limits, slice);
-      const { object, violations } = incoming(patched, this.#model.apiVersion, this.#model.kind);
+      const { object, violations } = incoming(patched, apiVersion, this.#model.kind);
       checkName(object.metadata, name, violations);
       if (slice.isOver) await slice.renew();
       checkExtent(object, limits);
       if (slice.isOver) await slice.renew();
       this.#checkVersion(object.metadata, stored);
+      if (this.#model.versions) return this.#replacedIn(stored, object, violations, options, slice);
       return this.#pruned(stored, object, violations, options, slice);
     });
   }
@@ -474,9 +576,14 @@ export class Writer {
   }
 
   /** Warnings about what is left out; undefined where that is refused. */
-  #prune({ validator }: Rules, object: ExtensionObject, slice: TimeSlice): Promise<string[]> | undefined {
-    if (this.#model.scheme.naming === 'strict') return undefined;
-    return prune(this.#model.scheme, object, slice, validator).then((paths) => [
+  #prune(
+    { validator }: Pick<Rules, 'validator'>,
+    object: ExtensionObject,
+    slice: TimeSlice,
+    scheme = this.#model.scheme,
+  ): Promise<string[]> | undefined {
+    if (scheme.naming === 'strict') return undefined;
+    return prune(scheme, object, slice, validator).then((paths) => [
       ...paths.map((path) => `unknown field ${JSON.stringify(path)}`),
       ...plainFinalizers(object.metadata).map((one) => `the finalizer ${JSON.stringify(one)} has no domain in front`),
     ]);
@@ -566,7 +673,7 @@ export class Writer {
     const rest = validator.validateInParts(next, found, slice);
     if (rest) await rest;
     if (found.count === 0) return [];
-    const before = this.#model.parse(stored.bytes, stored.name);
+    const before = this.#model.parseIn(stored.rules.apiVersion, stored.bytes, stored.name);
     validator.applyDefaults(before, this.#patchLimits);
     const { made, kept } = await ratchet(validator, before, next, found, slice);
     for (const one of made) violations.take(one);
@@ -588,7 +695,7 @@ export class Writer {
       for (let attempt = 0; attempt < writeAttempts; attempt++) {
         if (attempt > 0) await this.#dependencies.feed.newest();
         const stored = await this.#current(name);
-        if (options.ifMatch && !matchesEtag(options.ifMatch, etagOf(stored), 'strong')) {
+        if (options.ifMatch && !matchesEtag(withoutVersions(options.ifMatch), etagOf(stored), 'strong')) {
           throw new KindredError('PreconditionFailed', texts.ifMatch, { params: { name } });
         }
         this.#checkExpected(stored, options);
@@ -632,14 +739,17 @@ export class Writer {
     if (slice.isOver) await slice.renew();
     // A deletion is never refused for the size of the object.
     const isMarked = metadata.deletionTimestamp !== stored.object.metadata.deletionTimestamp;
-    const bytes = this.#bytesOf(object, isMarked ? Number.POSITIVE_INFINITY : stored.bytes.length);
+    const largest = isMarked ? Number.POSITIVE_INFINITY : stored.bytes.length;
+    const bytes = this.#bytesOf(rules, object, largest, isMarked);
     const gone = isReclaimable(metadata);
     if (slice.isOver) await slice.renew();
-    const before = lenientEntry(rules, stored.object, name);
+    const storedInHub = this.#inHub(rules, stored.object);
+    const inHub = this.#inHub(rules, object);
+    const before = lenientEntry(rules, storedInHub, name);
     if (slice.isOver) await slice.renew();
     // What needs no valid object needs no key in every index either.
     const isLenient = metadata.deletionTimestamp !== undefined || onlyFinalizersWent(stored.object, next);
-    const { entry, violations } = entryBy(rules, object, name);
+    const { entry, violations } = entryBy(rules, inHub, name);
     const indexes = ratchetIndexes(before.violations, isLenient ? [] : violations);
     if (indexes.made.length > 0) throw invalid(indexes.made);
     if (slice.isOver) await slice.renew();
@@ -655,9 +765,9 @@ export class Writer {
       activate: options.activate,
       caller: named(options),
       memory: this.#memory,
-      object,
+      object: inHub,
       entry,
-      before: { bytes: stored.bytes, object: stored.object, entry: before.entry },
+      before: { bytes: stored.bytes, object: storedInHub, entry: before.entry },
       layout: rules.layout,
     };
     const result = await this.#commit(rules, write, keys, options, slice);
@@ -832,7 +942,8 @@ export class Writer {
   /** @throws NotFound */
   async #current(name: string): Promise<Current> {
     const stored = await this.#read(name);
-    return { ...stored, object: this.#model.parse(stored.bytes, name), rules: this.#rules() };
+    const rules = this.#rules();
+    return { ...stored, object: this.#model.parseIn(rules.apiVersion, stored.bytes, name), rules };
   }
 
   /** @throws NotFound */
@@ -927,15 +1038,34 @@ export class Writer {
   /**
    * In memory of their own, since changes are kept for a while: `Buffer.from` would take a piece of a pool.
    * @param before bytes of the stored object: one that is larger than allowed may become smaller
-   * @throws PayloadTooLarge
+   * @param forced also when the version in which objects are stored cannot say all of it
+   * @throws PayloadTooLarge, Invalid with the keyword `notYetStorable`
    */
-  #bytesOf(object: ExtensionObject, before = 0): Buffer {
-    const bytes = asBuffer(encoder.encode(JSON.stringify(object)));
+  #bytesOf(rules: Rules, object: ExtensionObject, before = 0, forced = false): Buffer {
+    const { versions } = this.#model;
+    const text =
+      versions && rules.storage !== rules.apiVersion
+        ? this.#storedText(versions, rules, object, forced)
+        : JSON.stringify(object);
+    const bytes = asBuffer(encoder.encode(text));
     const limit = this.#model.hooks?.objectBytes ?? this.#dependencies.limits.objectBytes;
     const { length: size } = bytes;
     if (size > limit && size > before)
       throw new KindredError('PayloadTooLarge', texts.large, { params: { size, limit } });
     return bytes;
+  }
+
+  /** The object in the version in which objects are stored. @throws Invalid, InternalError */
+  #storedText(versions: Versions, rules: Rules, object: ExtensionObject, forced: boolean): string {
+    const text = versions.text(copyOf(object), rules.storage);
+    if (forced) return text;
+    const back = versions.convert(JSON.parse(text) as ExtensionObject, rules.apiVersion);
+    // The other version lacks what has a default here: it comes back with the next read by these rules.
+    rules.validator.applyDefaults(back, this.#dependencies.limits.patch);
+    const lost = differencesOf(contentOnly(object), contentOnly(back));
+    if (lost.length === 0) return text;
+    const version = rules.storage.slice(rules.storage.lastIndexOf('/') + 1);
+    throw invalid(lost.map((pointer) => violation(pointer, 'notYetStorable', texts.notYetStorable, { version })));
   }
 
   get #pluginNameKey(): string {

@@ -217,6 +217,7 @@ export class ResourceRoutes {
     if (verb === 'list') return this.#list(exchange, model, namespace);
     authorise(this.#dependencies.authorizer, exchange, this.access(method, found));
     this.#dependencies.registry.assertOpen(model.resource.scheme);
+    if (model.resource.version !== undefined) announceVersion(exchange, model.resource);
     if (at === 'status' && !model.hasStatus) throw noRoute(exchange.path);
     const isOverNamespaces = model.namespaced !== undefined && namespace === undefined;
     if (!verb || isOverNamespaces) {
@@ -316,6 +317,7 @@ export class ResourceRoutes {
       : decision.names;
     const { resource } = model;
     this.#dependencies.registry.assertOpen(resource.scheme);
+    if (resource.version !== undefined) announceVersion(exchange, resource);
     resource.assertReady();
     if (watching && this.#dependencies.watch) {
       exchange.assertRoom();
@@ -479,7 +481,7 @@ export class ResourceRoutes {
     headers.push('Content-Type', json, 'Kindred-Revision', String(answer.revision));
     // What is not stored has no state that a later request could name.
     if (dryRun) headers.push(...dryRunHeader);
-    else headers.push('ETag', etagOf(answer.stored));
+    else headers.push('ETag', etagOf(answer.stored, resource.version));
     if (answer.warning !== undefined) headers.push('Kindred-Warning', answer.warning);
     for (const text of answer.warnings?.slice(0, mostWarnings) ?? []) headers.push('Warning', warningHeader(text));
     if (resource.isConfidential) headers.push(...unkept);
@@ -522,6 +524,13 @@ const longestWarning = 512;
 function warningHeader(text: string): string {
   const quoted = text.slice(0, longestWarning).replace(/["\\]/g, '\\$&');
   return `299 - "${quoted.replace(/[^\x20-\x7e]/gu, (one) => encodeURIComponent(one.toWellFormed()))}"`;
+}
+
+/** Tells clients of a deprecated version. @throws NotFound for a version that is not there yet */
+function announceVersion(exchange: Exchange, { isServed, scheme }: ModelResource): void {
+  if (!isServed) throw noRoute(exchange.path);
+  if (scheme.deprecated !== undefined)
+    exchange.extra.push('Warning', warningHeader(scheme.deprecated), 'Deprecation', 'true');
 }
 
 function pageHeaders(revision: number): string[] {
@@ -576,7 +585,7 @@ function sendRead(
   resource: ModelResource,
   { stored, revision }: { readonly stored: Stored; readonly revision: number },
 ): void {
-  const etag = etagOf(stored);
+  const etag = etagOf(stored, resource.version);
   const ifNoneMatch = exchange.request.headers['if-none-match'];
   if (ifNoneMatch !== undefined && matchesEtag(parseEtags(ifNoneMatch), etag, 'weak')) {
     exchange.send(304, ['ETag', etag, 'Kindred-Revision', String(revision)]);

@@ -122,6 +122,9 @@ export function modelOf(
     indexSpecs,
     jsonSchema,
     warnings: [],
+    served: true,
+    deprecated: undefined,
+    versions: [],
     definition: {
       listKind: names.listKind ?? `${names.kind}List`,
       code,

@@ -21,6 +21,8 @@ export interface WatchSource {
   /** Live changes come too fast for the client: it goes on by a replay from the watch's position. */
   fallBehind(watch: Watch): void;
   remove(watch: Watch): void;
+  /** The watch cannot be told of a change: it ends. */
+  fail(watch: Watch, error: unknown): void;
 }
 
 interface WatchOptions {
@@ -112,6 +114,12 @@ export class Watch implements OpenWatch {
 
   #send(type: ChangeEvent['type'], change: AppliedChange): void {
     this.#busy = true;
-    this.sink.event({ type, revision: change.revision, bytes: change.view(), change });
+    let bytes: Buffer;
+    try {
+      bytes = change.view(this.resource.apiVersion);
+    } catch (error) {
+      return this.#source.fail(this, error);
+    }
+    this.sink.event({ type, revision: change.revision, bytes, change });
   }
 }

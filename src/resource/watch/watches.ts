@@ -105,6 +105,10 @@ export class Watches implements WatchSource {
     this.#tidy(watch.resource.model);
   }
 
+  fail(watch: Watch, error: unknown): void {
+    this.#end(watch, asEnd(error));
+  }
+
   /** From now on, without a gap. Ended at once when the model or the service is no longer there. @returns stops it */
   join(resource: ModelResource, reader: Reader): () => void {
     try {
