@@ -626,7 +626,9 @@ class RunningService implements Service {
   readiness(): Readiness {
     const plugins = this.#plugins.states();
     // With several replicas, the others go on with what is active: this one takes no part before it can.
-    const models = this.#resources.state();
+    const models = this.#resources
+      .state()
+      .map(({ indexes, ...model }) => (indexes.length > 0 ? { ...model, indexes } : model));
     const isHeldBack = this.#store.shared && plugins.some(({ reason }) => reason === 'IncompatibleModel');
     const isOutdated = models.some(({ state }) => state === 'outdated');
     const isAway = !this.#resources.feed.reachable;
