@@ -635,6 +635,9 @@ export const zh = {
   'The ETag of "{name}" does not match If-Match': '"{name}" 的实体标签与 If-Match 不符',
   'The object "{name}" is changing too quickly': '对象 "{name}" 更改过于频繁',
   'The object would have {size} bytes; at most {limit} are allowed': '对象将有 {size} 字节；最多允许 {limit} 字节',
+  'must be {expected}: server-side apply works in that version alone; got {value}':
+    '必须为 {expected}：服务端应用仅在该版本中可用；实际为 {value}',
+  'is stored as {version}, which the declaration lacks': '以 {version} 存储，而声明中没有该版本',
   'The lease "{lease}" is held by another replica': '租约 "{lease}" 已由其他副本持有',
   // schema/defaults.ts
   'The defaults of the model would add more than {members} members or {growth} bytes to the object':

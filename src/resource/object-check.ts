@@ -106,7 +106,7 @@ export class ObjectCheck {
     this.#objects++;
     this.remove(name);
     const { validator } = this.#scheme;
-    const misplaced = placeOf(this.#scheme, object);
+    const misplaced = [...placeOf(this.#scheme, object), ...this.#versionOf(object)];
     const found = [...misplaced, ...(validator.validate(object).count === 0 ? [] : this.#withDefaults(text))];
     if (found.length === 0 && refused.length === 0) return;
     const known = this.#active && found.length > 0 ? this.#active.validator.validate(object).listed : [];
@@ -160,6 +160,12 @@ export class ObjectCheck {
     }
   }
 
+  /** Of an object whose version no conversion leads from. A declaration of one version reads what is there as its own. */
+  #versionOf({ apiVersion: version }: ExtensionObject): Violation[] {
+    if (!this.#versions || this.#versions.has(version)) return [];
+    return [violation('/apiVersion', 'version', texts.unknownVersion, { version })];
+  }
+
   /** What is wrong after the next write, which sets defaults. */
   #withDefaults(text: string): readonly Violation[] {
     const { validator } = this.#scheme;
@@ -178,6 +184,7 @@ function placeOf({ isNamespaced }: Scheme, { metadata }: ExtensionObject): Viola
 }
 
 const texts = {
+  unknownVersion: localized('is stored as {version}, which the declaration lacks'),
   without: localized('is missing: the model is namespaced by now'),
   within: localized('is there: the model is cluster-scoped by now'),
 };

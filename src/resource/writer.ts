@@ -162,6 +162,7 @@ const texts = {
   large: localized('The object would have {size} bytes; at most {limit} are allowed'),
   required: localized('is required'),
   managed: localized('metadata.managedFields must be nil'),
+  appliedInHub: localized('must be {expected}: server-side apply works in that version alone; got {value}'),
   fenced: localized('The lease "{lease}" is held by another replica'),
   notYetStorable: localized('stored as {version} until the model is finalized'),
   waits: localized('{kind} takes no writes before replicas with another version of the plugin are gone'),
@@ -466,9 +467,13 @@ export class Writer {
   /**
    * Server-side apply: makes the fields that the body names what it says, and the manager their owner; creates the object
    * when there is none.
-   * @throws as `update`, and FieldConflict
+   * @throws as `update`, and FieldConflict, Invalid in another version than the hub
    */
   async apply(name: string, body: unknown, options: ApplyOptions): Promise<Answer> {
+    if (options.via) {
+      const params = { expected: this.#model.apiVersion, value: options.via.apiVersion };
+      throw invalid([violation('/apiVersion', 'const', texts.appliedInHub, params)]);
+    }
     checkApplied(body);
     const isConditional =
       options.subresource !== undefined ||

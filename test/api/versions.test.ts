@@ -1,6 +1,7 @@
 /** A model in several versions: read, listed, watched and written in each of them. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import fc from 'fast-check';
 import type { PluginContext } from 'kindred';
 import { defineModel, definePlugin, Type } from 'kindred';
 import type { Harness } from 'kindred/testing';
@@ -132,6 +133,97 @@ test('versions: an object that cannot be converted is a 500 that names it, and c
   assert.equal(response.status, 500);
   assert.match(await response.text(), /Person \\?"broken\\?" cannot be converted from v1 to v2: no such name/);
   assert.deepEqual((await get('v1', 'broken')).object.spec, { fullName: 'fine name' });
+});
+
+test('versions: discovery and OpenAPI list each served version with its own schema', async () => {
+  const json = async (at: string) => (await (await harness.fetch(at)).json()) as any;
+  const { versions } = await json(`/apis/${gvk.group}`);
+  assert.deepEqual(
+    versions.map(({ version }: { version: string }) => version),
+    ['v2', 'v1'],
+  );
+  for (const { groupVersion } of versions) {
+    const { resources } = await json(`/apis/${groupVersion}`);
+    assert.deepEqual(
+      resources.map(({ name }: { name: string }) => name),
+      ['persons'],
+    );
+  }
+  assert.equal((await harness.fetch(`/apis/${gvk.group}/v1beta1`)).status, 404);
+  const { paths, components } = await json('/v3/api-docs/apis_extension.api_v1alpha1');
+  const membersOf = (component: string) => Object.keys(components.schemas[`${component}.spec`].properties);
+  assert.deepEqual(membersOf('Person'), ['name', 'email']);
+  assert.deepEqual(membersOf('PersonV1VersionsExampleCom'), ['fullName', 'email']);
+  const schemaOf = (version: string) =>
+    paths[`${path(version)}/{name}`].get.responses['200'].content['application/json'].schema.$ref;
+  assert.deepEqual(['v2', 'v1'].map(schemaOf), [
+    '#/components/schemas/Person',
+    '#/components/schemas/PersonV1VersionsExampleCom',
+  ]);
+  assert.equal(paths[path('v1beta1')], undefined);
+  const patchesOf = (version: string) => Object.keys(paths[`${path(version)}/{name}`].patch.requestBody.content);
+  assert.deepEqual(
+    ['v2', 'v1'].map((version) => patchesOf(version).includes('application/apply-patch+yaml')),
+    [true, false],
+  );
+});
+
+test('versions: server-side apply through another version than the hub is refused', async () => {
+  const apply = (version: string, spec: object) =>
+    harness.fetch(`${path(version, 'applied')}?fieldManager=me`, {
+      method: 'PATCH',
+      json: { apiVersion: `${gvk.group}/${version}`, kind: 'Person', spec },
+      headers: { 'content-type': 'application/apply-patch+yaml' },
+    });
+  const response = await apply('v1', { fullName: 'An Applied' });
+  assert.equal(response.status, 422);
+  const { errors } = (await response.json()) as { errors: { pointer: string; message: string }[] };
+  assert.deepEqual(
+    errors.map(({ pointer, message }) => [pointer, message]),
+    [['/apiVersion', `must be ${gvk.group}/v2: server-side apply works in that version alone; got ${gvk.group}/v1`]],
+  );
+  assert.equal((await get('v2', 'applied')).response.status, 404);
+  assert.equal((await apply('v2', { name: { given: 'An', family: 'Applied' } })).status, 201);
+});
+
+test('versions: what is read through any version and put back changes nothing', async () => {
+  const text = fc.string({ unit: 'grapheme', maxLength: 8 });
+  const specs = fc.record(
+    {
+      name: fc.record({ given: text, family: text, middle: text }, { requiredKeys: ['given', 'family'] }),
+      email: text,
+    },
+    { requiredKeys: ['name'] },
+  );
+  let count = 0;
+  const run = async (spec: Got['spec'] & { name: NonNullable<Got['spec']['name']> }) => {
+    const name = `random-${count++}`;
+    await harness.client.create(Person, { metadata: { name }, spec });
+    const { object: stored } = await get('v2', name);
+    for (const version of ['v1', 'v2']) {
+      const { object } = await get(version, name);
+      const response = await put(version, name, object);
+      assert.equal(response.status, 200);
+      assert.deepEqual(await response.json(), object);
+    }
+    assert.deepEqual((await get('v2', name)).object, stored);
+  };
+  await fc.assert(fc.asyncProperty(specs, run), { numRuns: 100, seed: 7 });
+});
+
+test('versions: a declaration without the version in which objects are stored holds its plugin back', async (t) => {
+  const own = await startHarness({ persistent: true, plugins: [pluginWith(First)] });
+  t.after(() => own.stop());
+  await own.client.create(First, { metadata: { name: 'ada' }, spec: { fullName: 'Ada Lovelace' } });
+  const spec = Type.Object({ fullName: Type.String() });
+  await own.restart([pluginWith(defineModel({ gvk, spec, versions: { v3: { spec } } }) as never)]);
+  const plugin = await own.fetch('/apis/plugin.platform.run/v1alpha1/plugins/people');
+  const { status } = (await plugin.json()) as { status: { reason: string; message: string } };
+  assert.equal(status.reason, 'IncompatibleModel');
+  assert.match(status.message, /1 of 1 stored object would become invalid \(ada: \/apiVersion version\)/);
+  await own.restart([pluginWith(Person)]);
+  const response = await own.fetch(path('v2', 'ada'));
+  assert.deepEqual(((await response.json()) as Got).spec, { name: { given: 'Ada', family: 'Lovelace' } });
 });
 
 test('declaration: mistakes in versions are named', () => {

@@ -48,7 +48,7 @@ export function discover(
 
 function groupsOf(registry: SchemeRegistry, mayUse: MayUse): ApiGroup[] {
   const versions = new Map<string, Set<string>>();
-  for (const scheme of registry.schemes()) {
+  for (const scheme of servedSchemes(registry)) {
     const { group, version } = scheme.groupVersionKind;
     if (group === '' || resources(scheme, mayUse).length === 0) continue;
     versions.set(group, (versions.get(group) ?? new Set()).add(version));
@@ -67,14 +67,17 @@ function resourcesOf(
   version: string,
   mayUse: MayUse,
 ): ApiResources | undefined {
-  const found = registry
-    .schemes()
+  const found = servedSchemes(registry)
     .filter(({ groupVersionKind: gvk }) => gvk.group === group && gvk.version === version)
     .sort((a, b) => (a.plural < b.plural ? -1 : 1))
     .flatMap((scheme) => resources(scheme, mayUse));
   return found.length === 0
     ? undefined
     : { groupVersion: group === '' ? version : `${group}/${version}`, resources: found };
+}
+
+function servedSchemes(registry: SchemeRegistry): Scheme[] {
+  return registry.schemes().flatMap(({ servedVersions }) => servedVersions);
 }
 
 function resources(scheme: Scheme, mayUse: MayUse): ApiResource[] {

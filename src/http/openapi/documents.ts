@@ -156,7 +156,9 @@ export class ApiDocuments {
     const names = this.#names;
     const all = audience === 'aggregated';
     const models =
-      all || audience === 'extension' ? [...names.keys()].map((scheme) => this.#describeModel(scheme)) : [];
+      all || audience === 'extension'
+        ? [...names.keys()].filter(({ isServed }) => isServed).map((scheme) => this.#describeModel(scheme))
+        : [];
     const service = all ? [this.#service] : [];
     const taken = new Set([...models, ...service].flatMap(operationIdsOf).map((id) => id.toLowerCase()));
     const routes = custom
@@ -242,13 +244,15 @@ function operationIdsOf(fragment: Fragment): string[] {
 }
 
 /**
- * Where two models share a kind, the later by (group, version) gets `<Version><GroupInCamelCase>` appended. Names are compared
- * without case: generators of clients ignore it.
+ * Where two models share a kind, the later by (group, version) gets `<Version><GroupInCamelCase>` appended, as the further versions
+ * of a model do. Names are compared without case: generators of clients ignore it.
  */
 function nameModels(schemes: readonly Scheme[]): Map<Scheme, ModelName> {
   const taken = new Set<string>();
   const order = (scheme: Scheme): string => `${scheme.groupVersionKind.group}/${scheme.groupVersionKind.version}/`;
-  const sorted = [...schemes].sort((a, b) => (order(a) < order(b) ? -1 : 1));
+  const hubs = [...schemes].sort((a, b) => (order(a) < order(b) ? -1 : 1));
+  // A model keeps its names when it gets further versions.
+  const sorted = [...hubs, ...hubs.flatMap((hub) => hub.servedVersions.filter((scheme) => scheme !== hub))];
   const components = new Set<string>();
   const names = new Map<Scheme, ModelName>();
   for (const scheme of sorted) {

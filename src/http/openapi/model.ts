@@ -221,16 +221,17 @@ function describe(scheme: Scheme, name: string, inNamespace = scheme.isNamespace
     requestBody: { required: true, content: { 'application/json': { schema: input } } },
     responses: { 200: updated, ...written },
   });
+  const canApply = scheme === scheme.hub;
   const patch = (text: string) => ({
     summary: summary(text),
-    description: 'With application/apply-patch+yaml a server-side apply',
-    parameters: [...named, ...['dryRun', 'fieldManager', 'force', 'ifMatch'].map(parameter)],
+    ...(canApply && { description: 'With application/apply-patch+yaml a server-side apply' }),
+    parameters: [...named, ...['dryRun', ...(canApply ? ['fieldManager', 'force'] : []), 'ifMatch'].map(parameter)],
     requestBody: {
       required: true,
       content: {
         'application/merge-patch+json': { schema: componentRef('MergePatch') },
         'application/json-patch+json': { schema: componentRef('JsonPatch') },
-        'application/apply-patch+yaml': { schema: componentRef('ApplyPatch') },
+        ...(canApply && { 'application/apply-patch+yaml': { schema: componentRef('ApplyPatch') } }),
       },
     },
     responses: {
@@ -240,7 +241,10 @@ function describe(scheme: Scheme, name: string, inNamespace = scheme.isNamespace
   });
   const creating = ({ responses, ...operation }: ReturnType<typeof patch>) => ({
     ...operation,
-    responses: { ...responses, 201: { ...updated, description: 'The object, which the apply made' } },
+    responses: {
+      ...responses,
+      ...(canApply && { 201: { ...updated, description: 'The object, which the apply made' } }),
+    },
   });
   return {
     'collection list': {
