@@ -69,6 +69,9 @@ export const TABLE: Readonly<Record<string, readonly string[]>> = {
     'snapshots',
     'auth/kinds.ts',
     'plugin/kind.ts',
+    'kube/crds/check.ts',
+    'kube/crds/kind.ts',
+    'kube/crds/source.ts',
   ],
   testing: ['*'],
 };

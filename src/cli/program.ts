@@ -35,6 +35,7 @@ const commands: Readonly<Record<string, () => Promise<(io: Io) => Command>>> = {
   kubeconfig: async () => (await import('./kubeconfig.ts')).kubeconfigCommand,
   plugin: async () => (await import('./plugin.ts')).pluginCommand,
   model: async () => (await import('./model.ts')).modelCommand,
+  crd: async () => (await import('./crd.ts')).crdCommand,
   token: async () => (await import('./token.ts')).tokenCommand,
   auth: async () => (await import('./auth.ts')).authCommand,
   check: async () => (await import('./check.ts')).checkCommand,

@@ -341,6 +341,7 @@ const commands = [
   'backup',
   'restore',
   'migrate',
+  'crd import',
   'plugin new',
   'plugin list',
   'plugin enable',

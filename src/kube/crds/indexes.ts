@@ -17,7 +17,7 @@ const longestKey = 1_024;
 const keyTypes = { string: String, number: Number, integer: Number, boolean: Boolean, date: Date } as const;
 type KeyName = keyof typeof keyTypes;
 
-interface Wanted {
+export interface Wanted {
   readonly name: string;
   readonly path: string;
   readonly type: KeyName;
@@ -26,12 +26,20 @@ interface Wanted {
   readonly order?: 'ASC' | 'DESC';
 }
 
-/** Columns are left out first when there are too many. */
 export function indexesOf(
   definition: DefinitionObject,
   version: DefinitionVersion,
   schema: Structural,
 ): readonly ValueIndexSpec[] {
+  return wantedIndexes(definition, version, schema).map(specOf);
+}
+
+/** Columns are left out first when there are too many. */
+export function wantedIndexes(
+  definition: DefinitionObject,
+  version: DefinitionVersion,
+  schema: Structural,
+): readonly Wanted[] {
   const wanted = new Map<string, Wanted>();
   const add = (one: Wanted): void => {
     if (!wanted.has(one.name) && wanted.size < mostIndexes && isNew(one.name)) wanted.set(one.name, one);
@@ -44,7 +52,7 @@ export function indexesOf(
     const name = nameOf(path);
     if (name !== undefined) add({ name, path, type: type === 'date' ? 'date' : typeAt(schema, path, type) });
   }
-  return [...wanted.values()].map(specOf);
+  return [...wanted.values()];
 }
 
 function isNew(name: string): boolean {
@@ -52,13 +60,26 @@ function isNew(name: string): boolean {
 }
 
 const plain = /^(?:\.[\w-]+)+$/;
-const picking = /^((?:\.[\w-]+)+)\[\?\(\s*@\.[\w-]+\s*==\s*["']([\w.-]+)["']\s*\)\]((?:\.[\w-]+)+)$/;
+const picking = /^((?:\.[\w-]+)+)\[\?\(\s*@(\.[\w-]+)\s*==\s*["']([\w.-]+)["']\s*\)\]((?:\.[\w-]+)+)$/;
+
+/** A path, and perhaps which item of the list there has what is meant. */
+interface SimplePath {
+  readonly path: string;
+  readonly pick?: { readonly by: string; readonly value: string; readonly rest: string };
+}
+
+/** Undefined for what is no one value. */
+export function plainOrPicking(path: string): SimplePath | undefined {
+  if (plain.test(path)) return { path };
+  const [, list, by, value, rest] = picking.exec(path) ?? [];
+  return list === undefined ? undefined : { path: list, pick: { by: by!, value: value!, rest: rest! } };
+}
 
 /** `.status.conditions[?(@.type=="Ready")].status` is `status.conditions.Ready.status`; undefined for what is no one value. */
 function nameOf(path: string): string | undefined {
-  if (plain.test(path)) return path.slice(1);
-  const [, list, item, rest] = picking.exec(path) ?? [];
-  return list === undefined ? undefined : `${list.slice(1)}.${item}${rest}`;
+  const found = plainOrPicking(path);
+  const pick = found?.pick;
+  return found && `${found.path.slice(1)}${pick ? `.${pick.value}${pick.rest}` : ''}`;
 }
 
 /** By the schema at a plain path. */

@@ -149,7 +149,7 @@ export function modelOf(
   }) as Model<ExtensionObject>;
 }
 
-function columnsOf({ additionalPrinterColumns = [] }: DefinitionVersion): Column[] {
+export function columnsOf({ additionalPrinterColumns = [] }: DefinitionVersion): Column[] {
   return additionalPrinterColumns.map(({ jsonPath, type, ...column }) => ({
     ...column,
     type: type as Column['type'],

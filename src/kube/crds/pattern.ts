@@ -13,7 +13,7 @@ const linearCost = 20;
  */
 export function compileGoPattern(source: string): Pattern {
   const linear = nodeLoader.linearEngine().compile(source);
-  const shared = inEcma(source);
+  const shared = ecmaPattern(source);
   if (shared !== undefined) {
     try {
       return compilePattern(shared, nodeLoader.linearEngine);
@@ -31,7 +31,7 @@ const outside: Readonly<Record<string, string>> = {
 };
 
 /** The same for ECMA 262 with the `u` flag; undefined where that reads something else. */
-function inEcma(source: string): string | undefined {
+export function ecmaPattern(source: string): string | undefined {
   // Classes by name, case folding and other flags.
   if (/\[:|\(\?(?!:)|\\[bBQEC]/.test(source)) return undefined;
   let isInClass = false;
