@@ -32,6 +32,7 @@ const holding = [
   "'%s is %d, %.2f, %x'.format(['a', 1, 1.5, 255]) == 'a is 1, 1.50, ff'",
   "'example.com/x'.find('^[^/]+') == 'example.com' && '1a2b'.findAll('[0-9]') == ['1', '2']",
   "'ABC'.matches('(?i)^abc$') && '1a2b3c'.findAll('[0-9]', 2).size() == 2",
+  "['http://#%blah$#@', 'http://a#b', 'http://%41/', 'http://%zz/', 'http://a b@c/'].all(u, !isURL(u)) && isURL('http://a%25b@%C3%A9.com/#x')",
   "isURL('https://a:b@example.com:80/p%20q?x=1&x=2') && url('https://example.com:80/p?x=1&x=2').getPort() == '80'",
   "url('https://example.com:80/p?x=1&x=2').getQuery() == {'x': ['1', '2']} && !isURL('a/b')",
   "url('https://[::1]:80/').getHostname() == '::1' && url('/a b').getEscapedPath() == '/a%20b'",

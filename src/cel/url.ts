@@ -19,8 +19,13 @@ export class CelUrl {
     if (text === '' || hasControls(text)) return undefined;
     const [, scheme = '', authority = '', path = '', query = ''] = syntax.exec(text)!;
     if (scheme === '' && !text.startsWith('/')) return undefined;
-    const host = authority.slice(authority.lastIndexOf('@') + 1);
-    const isWell = /^(?:\[[0-9A-Fa-f:.]+(?:%25[^\]]*)?\]|[^\s:[\]<>"\\^`{|}]*)(?::\d*)?$/.test(host);
+    const hostStart = authority.lastIndexOf('@') + 1;
+    const host = authority.slice(hostStart);
+    const isWell =
+      /^(?:\[[0-9A-Fa-f:.]+(?:%25[^\]]*)?\]|(?:[^\s#%:[\]<>"\\^`{|}]|%25|%[89A-Fa-f][0-9A-Fa-f])*)(?::\d*)?$/.test(
+        host,
+      ) &&
+      (hostStart === 0 || /^(?:[\w.~!$&'()*+,;=:@-]|%[0-9A-Fa-f]{2})*$/.test(authority.slice(0, hostStart - 1)));
     if (!isWell || /%(?![0-9A-Fa-f]{2})/.test(path)) return undefined;
     return new CelUrl(scheme.toLowerCase(), host, path, query);
   }

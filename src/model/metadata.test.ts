@@ -148,11 +148,20 @@ test('objects: exempt reserved keys are open to all callers', () => {
     'rbac.platform.run/dependencies': 'x',
     'rbac.platform.run/aggregate-to-viewer': 'true',
     'rbac.platform.run/role-template': 'true',
+    'kube.platform.run/indexes': '[]',
   };
   assert.deepEqual(keys('plugin', exempt), []);
   assert.deepEqual(keys('http', exempt), []);
-  assert.deepEqual(keys('http', { 'plugin.platform.run/plugin-name': 'x', 'rbac.platform.run/other': 'x' }), [
-    '/metadata/labels/plugin.platform.run~1plugin-name reserved',
-    '/metadata/labels/rbac.platform.run~1other reserved',
-  ]);
+  assert.deepEqual(
+    keys('http', {
+      'kube.platform.run/other': 'x',
+      'plugin.platform.run/plugin-name': 'x',
+      'rbac.platform.run/other': 'x',
+    }),
+    [
+      '/metadata/labels/kube.platform.run~1other reserved',
+      '/metadata/labels/plugin.platform.run~1plugin-name reserved',
+      '/metadata/labels/rbac.platform.run~1other reserved',
+    ],
+  );
 });

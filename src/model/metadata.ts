@@ -331,9 +331,12 @@ function wrongType(pointer: string, expected: string, value: unknown, found: Vio
   found.add(pointer, 'type', typeText, { expected, actual });
 }
 
-/** Reserved by their prefix, yet everybody's to use (docs/reference/objects.md): name parts below the domain itself and below `rbac.`. */
-const exempt: readonly RegExp[] = [/^do-not-overwrite$/];
-const exemptRbac: readonly RegExp[] = [/^dependencies$/, /^aggregate-to-.+$/, /^role-template$/];
+/** Reserved by their prefix, yet everybody's to use (docs/reference/objects.md): by what stands before the domain, the name parts. */
+const exempt: Readonly<Record<string, RegExp>> = {
+  '': /^do-not-overwrite$/,
+  'rbac.': /^(?:dependencies|aggregate-to-.+|role-template)$/,
+  'kube.': /^indexes$/,
+};
 
 const reservedText: Text = localized(
   'the key "{key}" is reserved: keys with the prefix "{domain}" or below it are the service\'s own, and cannot be added or changed',
@@ -382,6 +385,6 @@ function isReservedPrefix(prefix: string, reservedDomain: string): boolean {
 }
 
 function isExempt(part: string, prefix: string, reservedDomain: string): boolean {
-  const patterns = prefix === reservedDomain ? exempt : prefix === `rbac.${reservedDomain}` ? exemptRbac : [];
-  return patterns.some((pattern) => pattern.test(part));
+  const before = prefix.slice(0, -reservedDomain.length);
+  return Object.hasOwn(exempt, before) && exempt[before]!.test(part);
 }

@@ -19,8 +19,16 @@ export interface Validator {
    * what was found before; nothing for a valid object.
    */
   validate(object: ExtensionObject, found?: Violations): Violations;
-  /** The same, for objects of any size, with turns for others in between: a promise when there is more to check than at once. */
-  validateInParts(object: ExtensionObject, found: Violations, slice: TimeSlice): Promise<void> | undefined;
+  /**
+   * The same, for objects of any size, with turns for others in between: a promise when there is more to check than at once.
+   * @param stored what `object` takes the place of, with defaults; asked for by rules about changes
+   */
+  validateInParts(
+    object: ExtensionObject,
+    found: Violations,
+    slice: TimeSlice,
+    stored?: () => ExtensionObject,
+  ): Promise<void> | undefined;
   /**
    * Takes away in place what the model does not know, before defaults are set. Absent: what is unknown is what `validate`
    * says is.

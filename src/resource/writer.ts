@@ -675,12 +675,17 @@ export class Writer {
   ): Promise<readonly Violation[]> {
     const { validator } = stored.rules;
     const found = new Violations(countedViolations);
-    const rest = validator.validateInParts(next, found, slice);
+    let parsed: ExtensionObject | undefined;
+    const before = (): ExtensionObject => {
+      if (parsed) return parsed;
+      parsed = this.#model.parseIn(stored.rules.apiVersion, stored.bytes, stored.name);
+      validator.applyDefaults(parsed, this.#patchLimits);
+      return parsed;
+    };
+    const rest = validator.validateInParts(next, found, slice, before);
     if (rest) await rest;
     if (found.count === 0) return [];
-    const before = this.#model.parseIn(stored.rules.apiVersion, stored.bytes, stored.name);
-    validator.applyDefaults(before, this.#patchLimits);
-    const { made, kept } = await ratchet(validator, before, next, found, slice);
+    const { made, kept } = await ratchet(validator, before(), next, found, slice);
     for (const one of made) violations.take(one);
     return kept;
   }

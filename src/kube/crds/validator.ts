@@ -23,25 +23,27 @@ const required = localized('is required');
 
 export function structuralValidator({ structural, document, metadata, rules }: Checked): Validator {
   const embedded = hasEmbedded(structural);
-  const finish = (object: ExtensionObject, found: Violations): void => {
+  const checkParts = (object: ExtensionObject, found: Violations): void => {
     if (metadata) document.validatePart(metadata, object.metadata, '/metadata', found);
     if (embedded) checkEmbedded(object, structural, '', found);
-    if (found.count > 0 || rules.isEmpty) return;
-    for (const one of rules.check(object, undefined)) found.take(one);
   };
   return {
     prune: (object) => pruneUnknown(object, structural, true),
     applyDefaults: (object, limits) => setDefaults(object, structural, limits),
     validate(object, found = new Violations()) {
       document.validate(contentOf(object), '', found);
-      finish(object, found);
+      checkParts(object, found);
+      if (found.count === 0) for (const one of rules.check(object, undefined)) found.take(one);
       return found;
     },
-    validateInParts(object, found, slice) {
+    validateInParts(object, found, slice, stored) {
+      const checkRest = (): Promise<void> | undefined => {
+        checkParts(object, found);
+        if (found.count > 0 || rules.isEmpty) return undefined;
+        return rules.checkInParts(object, stored?.(), found, slice);
+      };
       const rest = document.validateInParts(contentOf(object), '', found, slice);
-      if (rest) return rest.then(() => finish(object, found));
-      finish(object, found);
-      return undefined;
+      return rest ? rest.then(checkRest) : checkRest();
     },
   };
 }

@@ -243,6 +243,83 @@ describe('models without code', () => {
     );
   });
 
+  it('checks rules about changes against the stored object', async () => {
+    const rules = (...rest: object[]) => ({ type: 'object', 'x-kubernetes-validations': rest });
+    const dog = changed((copy) => {
+      copy.metadata.name = 'dogs.pets.example.com';
+      copy.spec.names = { plural: 'dogs', kind: 'Dog' };
+      delete copy.spec.versions[0].subresources.scale;
+      delete copy.spec.versions[0].selectableFields;
+      copy.spec.versions[0].schema.openAPIV3Schema.properties.spec = {
+        ...rules(
+          { rule: 'self.size == oldSelf.size', message: 'size is immutable', fieldPath: '.size' },
+          { rule: 'self.age < 20', message: 'too old', reason: 'FieldValueForbidden' },
+          { rule: 'oldSelf.hasValue() || self.age == 1', optionalOldSelf: true, message: 'begins at one' },
+        ),
+        required: ['age'],
+        properties: { age: { type: 'integer' }, size: { type: 'string', default: 'small' } },
+      };
+    });
+    const made = await facade.kube(definitions, { body: dog });
+    assert.equal(made.status, 201, made.text);
+    const dogs = cats.replace('cats', 'dogs');
+    await until(async () => (await facade.kube(dogs)).status === 200);
+    const body = (spec: object) => ({ ...named('rex', spec), kind: 'Dog' });
+    const old = await facade.kube(dogs, { body: body({ age: 2 }) });
+    assert.equal(
+      old.json.message,
+      'Dog.pets.example.com "rex" is invalid: spec: Invalid value: "object": begins at one',
+    );
+    assert.equal((await facade.kube(dogs, { body: body({ age: 1 }) })).status, 201);
+    const patched = (spec: object) =>
+      facade.kube(`${dogs}/rex`, {
+        method: 'PATCH',
+        headers: { 'content-type': 'application/merge-patch+json' },
+        body: { spec },
+      });
+    assert.equal((await patched({ age: 2, size: 'small' })).status, 200);
+    const grown = await patched({ size: 'big' });
+    assert.equal(grown.status, 422);
+    assert.deepEqual(grown.json.details.causes, [
+      { reason: 'FieldValueInvalid', message: 'Invalid value: "object": size is immutable', field: 'spec.size' },
+    ]);
+    const both = await patched({ age: 20, size: 'big' });
+    assert.deepEqual(
+      both.json.details.causes.map(({ reason, field }: any) => [reason, field]),
+      [
+        ['FieldValueInvalid', 'spec.size'],
+        ['FieldValueForbidden', 'spec'],
+      ],
+    );
+    const path = `${definitions}/dogs.pets.example.com`;
+    const next = (await facade.kube(path)).json;
+    const { spec } = next.spec.versions[0].schema.openAPIV3Schema.properties;
+    spec.properties.coat = { type: 'string', default: 'plain' };
+    spec['x-kubernetes-validations'].push({ rule: 'self.coat == oldSelf.coat', message: 'coat is immutable' });
+    assert.equal((await facade.kube(path, { method: 'PUT', body: next })).status, 200);
+    await until(async () => (await facade.kube(`${dogs}/rex`)).json.spec.coat === 'plain');
+    const later = await patched({ age: 3 });
+    assert.equal(later.status, 200, later.text);
+    assert.equal((await patched({ coat: 'curly' })).status, 422);
+  });
+
+  it('lets users declare indexes by an annotation', async () => {
+    const crd = (indexes: string) =>
+      changed((copy) => {
+        copy.metadata = { name: 'fish.pets.example.com', annotations: { 'kube.platform.run/indexes': indexes } };
+        copy.spec.names = { plural: 'fish', singular: 'fish', kind: 'Fish', listKind: 'FishList' };
+      });
+    const refused = await facade.kube(definitions, { body: crd('no list') });
+    assert.equal(refused.status, 422);
+    const made = await facade.kube(definitions, { body: crd('[{"name":"tag","path":".spec.tag","unique":true}]') });
+    assert.equal(made.status, 201, made.text);
+    const fish = cats.replace('cats', 'fish');
+    await until(async () => (await facade.kube(fish)).status === 200);
+    const body = (name: string) => ({ ...named(name, { lives: 1, tag: 'a' }), kind: 'Fish' });
+    assert.equal((await facade.kube(fish, { body: body('one') })).status, 201);
+    assert.equal((await facade.kube(fish, { body: body('two') })).status, 422);
+  });
+
   it('goes with its objects, and comes again without them', async () => {
     const held = named('held', { lives: 1 }) as any;
     held.metadata.finalizers = ['example.com/hold'];
