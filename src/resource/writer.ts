@@ -419,7 +419,7 @@ export class Writer {
     if (own.status === undefined) delete own.status;
     validator.applyDefaults(own, limits);
     const found = new Violations(countedViolations);
-    const rest = validator.validateInParts(own, found, slice);
+    const rest = validator.validateInParts(own, found, slice, before && (() => before));
     if (rest) await rest;
     if (found.count > 0) {
       const { made } = before ? await ratchet(validator, before, own, found, slice) : { made: found.listed };
