@@ -143,6 +143,7 @@ describe('apply against an oracle', () => {
       conflicts += history.conflicts;
       yields += history.yields;
     }
-    assert.ok(conflicts > 200 && yields > 200, `${conflicts} conflicts, ${yields} times yielded`);
+    // About half of what these histories have: 229 and 1,118.
+    assert.ok(conflicts >= 115 && yields >= 560, `${conflicts} conflicts, ${yields} times yielded`);
   });
 });
