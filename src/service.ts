@@ -23,6 +23,7 @@ import type { Readiness } from './http/server/health.ts';
 import { Metrics } from './http/server/metrics.ts';
 import { Samples } from './http/server/samples.ts';
 import { Certificate } from './http/server/tls.ts';
+import { YamlReader } from './http/server/yaml-body.ts';
 import { viewModel } from './http/view.ts';
 import { Collector } from './kube/collector.ts';
 import { Definitions, definitionHooks } from './kube/crds/definitions.ts';
@@ -229,6 +230,7 @@ class RunningService implements Service {
   readonly #metrics = new Metrics();
   readonly #samples: Samples;
   readonly #app: App;
+  readonly #yaml = new YamlReader();
   readonly #stopRetention: () => void;
   readonly #snapshots: IndexSnapshots | undefined;
   #status: Readiness['status'] = 'starting';
@@ -446,6 +448,7 @@ class RunningService implements Service {
     this.#app = createApp({
       registry,
       resources,
+      yaml: this.#yaml,
       custom,
       documents,
       authenticate: open ? () => everybody : (request) => auth.authenticate(request as Credentials),
@@ -466,6 +469,7 @@ class RunningService implements Service {
             turns: resources.turns,
             watches: resources.watches,
             limits: { ...options.http, body: options.kube.maxBodyBytes },
+            yaml: this.#yaml,
             patchLimits,
             maxMembers: options.kube.maxMembers,
             continueTtl: options.kube.continueTtl,
@@ -604,6 +608,7 @@ class RunningService implements Service {
       this.#collector?.stop(),
       this.#definitions?.stop(),
     ]);
+    await this.#yaml.close();
     await this.#modelStates.stop();
     await this.#auth.stop();
     await this.#snapshots?.stop(this.#resources.feed, resources);

@@ -44,6 +44,7 @@ import { methodNotAllowed, noRoute, overloaded, queryTooLong, shuttingDown, urlT
 import { checkProtocol } from './server/protocol.ts';
 import type { Certificate } from './server/tls.ts';
 import { WaitingAnswers } from './server/waiting-answers.ts';
+import type { YamlReader } from './server/yaml-body.ts';
 import type { ServiceRoutesDependencies } from './service-routes.ts';
 import { ServiceRoutes, starting } from './service-routes.ts';
 
@@ -51,6 +52,8 @@ export interface AppDependencies extends ServiceRoutesDependencies {
   /** A client that acts as the caller, for custom routes. */
   readonly clientOf: (caller: Caller) => ExtensionClient;
   readonly logger: Logger;
+  /** Reads bodies in YAML; its owner closes it. */
+  readonly yaml: YamlReader;
   readonly clock: { now(): number; monotonicNow(): number };
   readonly timers: Pick<Timers, 'after'>;
   /** A number from 0 (included) to 1 (excluded): the prefix of made request ids. */
@@ -171,9 +174,10 @@ class Handler implements ExchangeObserver {
 
   constructor(dependencies: AppDependencies) {
     this.#dependencies = dependencies;
-    const { registry, resources, authorizer, limits, maxListSize, maxListBytes, keptPageBytes, watch } = dependencies;
+    const { registry, resources, authorizer, limits, yaml, maxListSize, maxListBytes, keptPageBytes, watch } =
+      dependencies;
     this.waiting = new WaitingAnswers(limits);
-    const routes = { registry, resources, limits, maxListSize, maxListBytes, keptPageBytes, authorizer };
+    const routes = { registry, resources, limits, yaml, maxListSize, maxListBytes, keptPageBytes, authorizer };
     this.#routes = new ResourceRoutes({ ...routes, ...(watch && { watch }) });
     this.#console = dependencies.console ? new ConsolePage() : undefined;
     this.#log = new AccessLog(dependencies.logger, dependencies.accessLog);

@@ -6,8 +6,10 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { grown } from '../indexes/arrays.ts';
 import type { ModelIndex, Place } from '../indexes/model-index.ts';
 import { countBits, SlotSet } from '../indexes/slot-set.ts';
+import { andThen } from '../runtime/and-then.ts';
 import type { Bound, BoundSort, KeyCondition } from './bind.ts';
 import { bind, numberSort } from './bind.ts';
+import type { Condition } from './condition.ts';
 import type { Matches } from './evaluate.ts';
 import { Evaluation, isSingleKey, markAccepted, rankRangeOf, tester } from './evaluate.ts';
 import type { Strategy } from './page/pager.ts';
@@ -31,8 +33,8 @@ export interface QueryResult {
 }
 
 /**
- * How a query was answered (docs/reference/lists.md, `explain`). Of a query that is limited to some names, the rows are the
- * number of these names throughout: what other objects hold is not told.
+ * How a query was answered (docs/reference/lists.md, `explain`). Of a query that is limited to some names or to a namespace,
+ * the rows are the number of these names or of its objects throughout: what other objects hold is not told.
  */
 export interface Plan {
   /**
@@ -58,7 +60,8 @@ export interface Plan {
 interface Found {
   readonly total: number;
   readonly slots: readonly number[];
-  readonly plan: () => Plan;
+  /** Of a query about a part of the objects, with their number. */
+  readonly plan: (among?: number) => Plan;
 }
 
 /**
@@ -79,9 +82,17 @@ export function runSlots<T>(
   return then(find(index, query, limits), ({ total, slots }) => use(total, slots));
 }
 
-/** Answers the query and tells how. */
-export function explain(index: ModelIndex, query: Query, limits: QueryLimits): Plan | Promise<Plan> {
-  return then(find(index, query, limits), ({ plan }) => plan());
+/**
+ * Answers the query and tells how.
+ * @param among what the caller may know of, when the query is limited to it: all rows of the plan are the number of these objects
+ */
+export function explain(index: ModelIndex, query: Query, limits: QueryLimits, among?: Condition): Plan | Promise<Plan> {
+  if (!among) return then(find(index, query, limits), ({ plan }) => plan());
+  const all = { where: among, sort: [], offset: 0, limit: 0 };
+  return andThen(
+    then(find(index, all, limits), ({ total }) => total),
+    (total) => then(find(index, query, limits), ({ plan }) => plan(total)),
+  ) as Plan | Promise<Plan>;
 }
 
 /** Matches that are put in order at once. */
@@ -150,8 +161,8 @@ function evaluate(
       slots = pager.page(query.offset, query.limit);
       strategy = pager.strategy;
     }
-    const plan = () =>
-      planOf(index, sort, strategy, uses, work.touched, total, limits.now() - started, query.names?.size);
+    const plan = (among?: number) =>
+      planOf(index, sort, strategy, uses, work.touched, total, limits.now() - started, query.names?.size ?? among);
     return { total, slots, plan };
   } finally {
     evaluation.release();
@@ -182,24 +193,24 @@ function planOf(
   touchedRows: number,
   total: number,
   time: number,
-  named: number | undefined,
+  among: number | undefined,
 ): Plan {
   const filters = uses.map(({ field, rows }) => ({
     name: field,
     use: 'filter' as const,
-    estimatedRows: named ?? rows,
+    estimatedRows: among ?? rows,
   }));
   const sorts = sort.map(({ field }) => ({
     name: index.fields[field]!.field.name,
     use: 'sort' as const,
-    estimatedRows: named ?? index.size,
+    estimatedRows: among ?? index.size,
   }));
-  const estimatedRows = named ?? Math.min(index.size, ...filters.map((filter) => filter.estimatedRows));
+  const estimatedRows = among ?? Math.min(index.size, ...filters.map((filter) => filter.estimatedRows));
   return {
     strategy,
     indexes: [...filters, ...sorts],
     estimatedRows,
-    touchedRows: named ?? touchedRows,
+    touchedRows: among ?? touchedRows,
     total,
     time,
   };

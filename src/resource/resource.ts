@@ -690,11 +690,14 @@ export class ModelResource {
     return total;
   }
 
-  /** How a list would be answered. */
-  explain(request: ListRequest): MaybePromise<Plan> {
+  /**
+   * How a list would be answered.
+   * @param among the objects that the request is limited to (`limited`); undefined: all
+   */
+  explain(request: ListRequest, among?: Condition): MaybePromise<Plan> {
     this.assertReady();
     this.assertBuilt(request.where, request.sort);
-    return explain(this.memory.index, this.#queryOf(request), this.#queryLimits());
+    return explain(this.memory.index, this.#queryOf(request), this.#queryLimits(), among);
   }
 
   /** Every match in order at one revision, read in portions while writes go on. */

@@ -19,6 +19,13 @@ export function within(where: Condition, namespace: string | undefined): Conditi
   return namespace === undefined ? where : Queries.equal(namespaceIndex, namespace).and(where);
 }
 
+/** Of a namespaced model: the objects that a request is limited to, when it is not about all. */
+export function visible({ isNamespaced }: Scheme, { namespace, names }: Visible): Condition | undefined {
+  if (!isNamespaced) return undefined;
+  if (namespace !== undefined) return within(Queries.all(), namespace);
+  return names && Queries.in(nameIndex, names);
+}
+
 /**
  * What a list or a watch is limited to; `where` says already which namespace.
  * @returns full names, or a condition: over all namespaces a name stands for many objects

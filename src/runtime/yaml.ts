@@ -1,6 +1,6 @@
 /** YAML as people write it in files, flags and variables. JSON is YAML too. */
 import { createRequire } from 'node:module';
-import type { ParseOptions } from 'yaml';
+import type { Document, ParseOptions } from 'yaml';
 
 /** For what few starts need. */
 const require = createRequire(import.meta.url);
@@ -23,12 +23,16 @@ export function reasonOf({ message }: Problem): string {
  * The value of the one document in a text, or what is wrong with it: `FILE:2:5 is neither YAML nor JSON: …`, in one line.
  * @param from file, flag or variable that the text came from
  */
-export function parseYaml(text: string, from: string, options?: ParseOptions): { value?: unknown; mistake?: string } {
+export function parseYaml(
+  text: string,
+  from: string,
+  options?: ParseOptions,
+): { value?: unknown; mistake?: string; document: Document } {
   const { parseDocument } = require('yaml') as typeof import('yaml');
   const document = parseDocument(text, { uniqueKeys: true, ...options });
   const problem: Problem | undefined = document.errors[0];
-  if (!problem) return { value: document.toJS({ maxAliasCount: aliasLimit }) ?? undefined };
+  if (!problem) return { value: document.toJS({ maxAliasCount: aliasLimit }) ?? undefined, document };
   const at = problem.linePos?.[0];
   const place = at === undefined ? from : `${from}:${at.line}:${at.col}`;
-  return { mistake: `${place} is neither YAML nor JSON: ${reasonOf(problem)}` };
+  return { mistake: `${place} is neither YAML nor JSON: ${reasonOf(problem)}`, document };
 }

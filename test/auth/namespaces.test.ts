@@ -193,3 +193,30 @@ test('permissions: nobody grants beyond their namespaces', async () => {
   assert.equal((await bind(zoe, 'super-role', 'zoe')).status, 403);
   assert.equal((await bind(zoe, 'widgets', 'bob', ['a'])).status, 201);
 });
+
+test('permissions: the plan of a list tells nothing of other namespaces, or of other names', async () => {
+  await using one = await world();
+  await role(one, 'widgets', [rule()]);
+  await role(one, 'named', [rule({ resourceNames: ['w0'] })]);
+  const others = Array.from({ length: 7 }, (_, i) => `b/w${i + 2}`);
+  const made = ['a/w0', 'a/w1', 'b/w0', ...others].map((full) => full.split('/') as [string, string]);
+  for (const [namespace, name] of made) await expect(201, one.admin('POST', inside(namespace), widget(name)));
+  const ada = await one.person('ada', []);
+  const bob = await one.person('bob', []);
+  await expect(201, bind(one.admin, 'widgets', 'ada', ['a']));
+  await expect(201, bind(one.admin, 'named', 'bob'));
+  const query = 'explain=true&sort=metadata.name&fieldSelector=metadata.name!=w5';
+  const rows = async (send: Send, path: string) => {
+    const { body } = await expect(200, send('GET', `${path}?${query}`));
+    const { indexes, estimatedRows, touchedRows, total } = body;
+    const each = indexes.map((index: { estimatedRows: number }) => index.estimatedRows);
+    return { rows: [...new Set([...each, estimatedRows, touchedRows])], total };
+  };
+  assert.deepEqual(await rows(ada.send, inside('a')), { rows: [2], total: 2 });
+  assert.deepEqual(await rows(one.admin, inside('a')), { rows: [2], total: 2 });
+  assert.deepEqual(await rows(one.admin, inside('none')), { rows: [0], total: 0 });
+  assert.deepEqual(await rows(bob.send, `${base}/widgets`), { rows: [2], total: 2 });
+  assert.deepEqual(await rows(bob.send, inside('a')), { rows: [1], total: 1 });
+  const { rows: all } = await rows(one.admin, `${base}/widgets`);
+  assert.ok(all.includes(10), `${all}`);
+});

@@ -253,7 +253,24 @@ test('YAML in and out', async () => {
     body: `metadata: {name: x}\nspec: {size: 123456789012345678901}\n`,
   });
   assert.equal(inexact.status, 422);
-  assert.equal((await facade.kube(gadgets, { headers, body: 'a: [' })).status, 400);
+  const refused = async (text: string) => {
+    const { status, json } = await facade.kube(gadgets, {
+      headers: { 'content-type': 'application/yaml' },
+      body: text,
+    });
+    assert.equal(json.kind, 'Status');
+    return [status, json.reason, json.message];
+  };
+  assert.deepEqual((await refused('a: [')).slice(0, 2), [400, 'BadRequest']);
+  const [, , message] = await refused('a: 1\n---\na: 2\n');
+  assert.match(message, /^error converting YAML to JSON: body:\d+:\d+ .*multiple documents/);
+  // A body of which the event loop reads nothing but the JSON.
+  const long = await facade.kube(`${gadgets}?dryRun=All`, {
+    headers,
+    body: `metadata:\n  name: long\n  annotations: {note: "${'x'.repeat(100_000)}"}\nspec: {color: red, size: 1}\n`,
+  });
+  assert.equal(long.status, 201);
+  assert.deepEqual((await refused(`# ${'x'.repeat(1024 * 1024)}\n`)).slice(0, 2), [413, 'RequestEntityTooLarge']);
 });
 
 test('deletion tells the uid of what is gone; with finalizers the object stays', async () => {

@@ -13,7 +13,7 @@ import { answered, checkPatch } from '../../resource/hidden.ts';
 import type { Stored } from '../../resource/registered-model.ts';
 import type { ResourceRegistry } from '../../resource/registry.ts';
 import type { ModelResource, Page } from '../../resource/resource.ts';
-import { limited, within } from '../../resource/visible.ts';
+import { limited, visible, within } from '../../resource/visible.ts';
 import { sameNames, seenNames } from '../../resource/watch/rights.ts';
 import type { Answer } from '../../resource/writer.ts';
 import { andThen } from '../../runtime/and-then.ts';
@@ -42,7 +42,8 @@ import {
 } from '../server/problem.ts';
 import { sliceSize } from '../server/slices.ts';
 import type { Hold } from '../server/waiting-answers.ts';
-import { isJson, YamlReader } from '../server/yaml-body.ts';
+import type { YamlReader } from '../server/yaml-body.ts';
+import { isJson } from '../server/yaml-body.ts';
 import { authorise } from './authorise.ts';
 import { bulkCreate } from './bulk.ts';
 import { Envelope } from './envelope.ts';
@@ -67,6 +68,7 @@ export interface ResourceRoutesDependencies {
   readonly registry: SchemeRegistry;
   readonly resources: ResourceRegistry;
   readonly limits: HttpLimits;
+  readonly yaml: YamlReader;
   /** Largest `size` of a page (option `list.maxSize`). */
   readonly maxListSize: number;
   /** Bytes that the objects of a page may have together (option `list.maxBytes`). */
@@ -120,7 +122,6 @@ export class ResourceRoutes {
   readonly #buffers = new BufferPool(pageBuffers.size, pageBuffers.most);
   readonly #pages: PageCache;
   readonly #gate: LineGate;
-  readonly #yaml = new YamlReader();
   readonly #stopListening: (() => void)[];
 
   constructor(dependencies: ResourceRoutesDependencies) {
@@ -140,7 +141,6 @@ export class ResourceRoutes {
   close(): void {
     for (const stop of this.#stopListening) stop();
     this.#byBase.clear();
-    void this.#yaml.close();
   }
 
   /**
@@ -328,7 +328,7 @@ export class ResourceRoutes {
     const selection = { ...limited(resource.scheme, parameters.where, { namespace, names }), sort };
     const request = { ...selection, page, size };
     if (explain) {
-      return andThen(resource.explain(request), (plan) => {
+      return andThen(resource.explain(request, visible(resource.scheme, { namespace, names })), (plan) => {
         const revision = String(this.#dependencies.resources.feed.applied);
         exchange.sendJson(200, plan, ['Kindred-Revision', revision]);
       });
@@ -445,7 +445,7 @@ export class ResourceRoutes {
     const { namespace } = partsOf(name);
     const inNamespace = namespace === undefined ? {} : { namespace };
     const bytes = await readBody(exchange.request, this.#dependencies.limits);
-    const body = await this.#parse(isJson(bytes) ? bytes : await this.#yaml.json(bytes));
+    const body = await this.#parse(isJson(bytes) ? bytes : await this.#dependencies.yaml.json(bytes));
     const answer = await resource.apply(name, body, {
       ...writeOptions(exchange),
       ...howWritten(at, dryRun),

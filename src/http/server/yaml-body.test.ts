@@ -16,6 +16,16 @@ describe('bodies in YAML', () => {
     assert.equal(await read('# nothing\n'), 'null');
   });
 
+  it('http: where members may be given twice the last one counts, and their paths are told, 100 at most', async () => {
+    const duplicated = async (text: string) => reader.read(Buffer.from(text), true);
+    assert.deepEqual(await duplicated('a: 1\nb: [{c: {d: 1, d: 2}}]\na: 3\n'), {
+      json: '{"a":3,"b":[{"c":{"d":2}}]}',
+      duplicates: ['a', 'b.c.d'],
+    });
+    const many = await duplicated('a: 1\n'.repeat(500));
+    assert.equal(many.mistake === undefined && many.duplicates.length, 100);
+  });
+
   const bomb =
     'a: &a [1,1,1,1,1,1,1,1,1,1]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: [*b,*b,*b,*b,*b,*b,*b,*b,*b,*b,*b]\n';
   const refused: { what: string; text: string; says: RegExp }[] = [

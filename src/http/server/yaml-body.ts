@@ -8,9 +8,18 @@ export interface YamlRequest {
   readonly text: string;
   /** Characters of the JSON. */
   readonly limit: number;
+  /** Of a member that is given twice the last one counts; otherwise it is a mistake. */
+  readonly allowsDuplicates: boolean;
 }
 
-export type YamlAnswer = { readonly json: string; readonly mistake?: undefined } | { readonly mistake: string };
+export type YamlAnswer =
+  | {
+      readonly json: string;
+      /** Paths of members that were given more than once, 100 at most. */
+      readonly duplicates: readonly string[];
+      readonly mistake?: undefined;
+    }
+  | { readonly mistake: string };
 
 const texts = {
   mistake: localized('The body cannot be read: {mistake}'),
@@ -44,11 +53,18 @@ export class YamlReader {
 
   /** One document as JSON. @throws BadRequest; NotReady when there are too many at the same time */
   async json(bytes: Buffer): Promise<Buffer> {
+    const answer = await this.read(bytes, false);
+    if (answer.mistake === undefined) return Buffer.from(answer.json);
+    throw new KindredError('BadRequest', texts.mistake, { params: { mistake: answer.mistake } });
+  }
+
+  /** As `json`, with what is wrong with the text as the result, and the members that it gives twice, if that is allowed. */
+  async read(bytes: Buffer, allowsDuplicates: boolean): Promise<YamlAnswer> {
     if (!isUtf8(bytes)) throw new KindredError('BadRequest', texts.utf8);
     if (this.#waiting >= waitingLimit)
       throw new KindredError('NotReady', texts.busy, { headers: { 'retry-after': '1' } });
     this.#waiting++;
-    const read = this.#last.then(() => this.#read(bytes));
+    const read = this.#last.then(() => this.#read(bytes, allowsDuplicates));
     this.#last = read.catch(() => undefined);
     try {
       return await read;
@@ -62,12 +78,12 @@ export class YamlReader {
     await this.#worker?.terminate();
   }
 
-  async #read(bytes: Buffer): Promise<Buffer> {
+  async #read(bytes: Buffer, allowsDuplicates: boolean): Promise<YamlAnswer> {
     clearTimeout(this.#idle);
-    const answer = await this.#ask({ text: bytes.toString('utf8'), limit: growth * bytes.length + smallest });
+    const limit = growth * bytes.length + smallest;
+    const answer = await this.#ask({ text: bytes.toString('utf8'), limit, allowsDuplicates });
     this.#idle = setTimeout(() => void this.close(), idleLimit).unref();
-    if (answer.mistake === undefined) return Buffer.from(answer.json);
-    throw new KindredError('BadRequest', texts.mistake, { params: { mistake: answer.mistake } });
+    return answer;
   }
 
   #ask(request: YamlRequest): Promise<YamlAnswer> {

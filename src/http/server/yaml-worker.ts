@@ -1,22 +1,48 @@
 /** Reads YAML in a thread of its own: a text of 1 MiB takes seconds. */
 import { parentPort } from 'node:worker_threads';
+import type { Document } from 'yaml';
+import { isPair, isScalar, visit } from 'yaml';
 import { parseYaml } from '../../runtime/yaml.ts';
 import type { YamlAnswer, YamlRequest } from './yaml-body.ts';
 
 const port = parentPort!;
 
-port.on('message', ({ text, limit }: YamlRequest) => port.postMessage(answerTo(text, limit)));
+port.on('message', (request: YamlRequest) => port.postMessage(answerTo(request)));
 
-function answerTo(text: string, limit: number): YamlAnswer {
+function answerTo({ text, limit, allowsDuplicates }: YamlRequest): YamlAnswer {
   try {
-    const { value, mistake } = parseYaml(text, 'body', { intAsBigInt: true });
+    const options = { intAsBigInt: true, uniqueKeys: !allowsDuplicates };
+    const { value, mistake, document } = parseYaml(text, 'body', options);
     if (mistake !== undefined) return { mistake };
     const json = JSON.stringify(value ?? null, exactly);
-    return json.length > limit ? { mistake: `body: with its aliases it has more than ${limit} characters` } : { json };
+    if (json.length > limit) return { mistake: `body: with its aliases it has more than ${limit} characters` };
+    return { json, duplicates: allowsDuplicates ? duplicatesOf(document) : [] };
   } catch (error) {
     // Too many aliases, or nested too deeply.
     return { mistake: `body: ${(error as Error).message}` };
   }
+}
+
+/** Duplicates that are told. */
+const mostTold = 100;
+
+function duplicatesOf(document: Document): string[] {
+  const duplicates: string[] = [];
+  visit(document, {
+    Map: (_key, map, ancestors) => {
+      const seen = new Set<unknown>();
+      for (const { key } of map.items) {
+        const name = isScalar(key) ? key.value : undefined;
+        if (name !== undefined && seen.has(name)) {
+          const names = [...ancestors.filter((one) => isPair(one)).map((one) => String(one.key)), String(name)];
+          if (duplicates.push(names.join('.')) === mostTold) return visit.BREAK;
+        }
+        seen.add(name);
+      }
+      return undefined;
+    },
+  });
+  return duplicates;
 }
 
 /** Integers as they are written; what JSON has no number for is refused. */
