@@ -141,14 +141,16 @@ describe('kinds of Kubernetes', () => {
     const at = (after: number) => new Date(clock.now() + after).toISOString();
     const involvedObject = { kind: 'City', name: 'bern' };
     await make(events, { metadata: { name: 'old' }, involvedObject, lastTimestamp: at(-59_000), eventTime: null });
+    await make(events, { metadata: { name: 'fresh' }, involvedObject, lastTimestamp: at(0) });
     await make(events, {
       metadata: { name: 'seen' },
       involvedObject,
       series: { count: 2, lastObservedTime: at(600_000) },
     });
     const { body } = await send('GET', `${events}?fieldSelector=involvedObject.name=bern,involvedObject.kind=City`);
-    assert.equal(body.items.length, 2);
+    assert.equal(body.items.length, 3);
     await eventually(async () => !(await isThere(`${events}/old`)));
+    assert.ok(await isThere(`${events}/fresh`));
     assert.ok(await isThere(`${events}/seen`));
   });
 
@@ -171,6 +173,8 @@ describe('kinds of Kubernetes', () => {
     await make(maps, { metadata: { name: 'fixed' }, data: { a: 'b' }, immutable: true });
     const { status, body } = await send('PATCH', `${maps}/fixed`, { data: { a: 'c' } });
     assert.deepEqual([status, body.reason, body.details.causes[0].field], [422, 'Invalid', 'data']);
+    const unmarked = await send('PATCH', `${maps}/fixed`, { data: { a: 'c' }, immutable: null });
+    assert.deepEqual([unmarked.status, unmarked.body.reason], [422, 'Invalid']);
     assert.equal((await send('PATCH', `${maps}/fixed`, { metadata: { labels: { a: 'b' } } })).status, 200);
     assert.deepEqual((await send('GET', `${core}/services`)).body.items, []);
     assert.equal((await send('POST', `${core}/namespaces/default/services`, { metadata: { name: 'x' } })).status, 405);
