@@ -425,7 +425,8 @@ export class Order {
    * Copies the items from a rank on, also when items come and go between two pieces: one that stays is met exactly once.
    */
   *pieces(of: string, portion: number, from: number): Pieces {
-    if (from === this.size) yield { of, values: new Uint32Array(0) };
+    // What comes after this piece is new, and not part of the copy.
+    if (from === this.size) return void (yield { of, values: new Uint32Array(0) });
     for (let rank = from; rank < this.size; ) {
       const values = new Uint32Array(Math.min(portion, this.size - rank));
       let at = 0;

@@ -231,3 +231,12 @@ test('a key of an own type is found in its column by comparison', () => {
   assert(column.compareTo(0, 'x') < 0);
   assert.equal(column.get(1), undefined);
 });
+
+test('a copy of an order in which no item has a key has none, whatever comes while it is made', () => {
+  const order = new Order(new NumberColumn());
+  order.insert(0);
+  const pieces = order.pieces('order', 8, order.size);
+  const first = pieces.next().value;
+  order.insert(1);
+  assert.deepEqual([first && [...first.values], pieces.next().done], [[], true]);
+});
