@@ -16,6 +16,7 @@ import type { ModelHooks } from '../../resource/hooks.ts';
 import type { ResourceRegistry } from '../../resource/registry.ts';
 import type { ModelResource } from '../../resource/resource.ts';
 import type { Logger } from '../../runtime/logger.ts';
+import { retry } from '../../runtime/retry.ts';
 import { TaskQueue } from '../../runtime/task-queue.ts';
 import type { Timers } from '../../runtime/timers.ts';
 import { isEqual } from '../../schema/json-value.ts';
@@ -71,6 +72,7 @@ interface Loaded {
 }
 
 const concurrency = 8;
+const delays = { minDelay: 50, maxDelay: 10_000 };
 
 export class Definitions {
   readonly #dependencies: DefinitionsDependencies;
@@ -78,6 +80,7 @@ export class Definitions {
   readonly #tasks: TaskQueue;
   /** By name of the definition. */
   readonly #loaded = new Map<string, Loaded>();
+  readonly #stopping = new AbortController();
   #fence: Fence | undefined;
   #unsubscribe: (() => void) | undefined;
 
@@ -87,8 +90,7 @@ export class Definitions {
     this.#tasks = new TaskQueue({
       timers,
       concurrency,
-      minDelay: 50,
-      maxDelay: 10_000,
+      ...delays,
       failed: (err, task, failures) =>
         failures > 3 &&
         logger.warn({ err, task, failures }, 'A definition could not be looked after yet; trying again'),
@@ -127,7 +129,12 @@ export class Definitions {
       },
       resync: () => void this.#loadAll().catch(() => {}),
     });
-    await this.#loadAll();
+    const { timers, logger } = this.#dependencies;
+    const failed = (err: unknown) => {
+      if (!(err instanceof KindredError && err.code === 'NotReady')) throw err;
+      logger.warn({ err }, 'The definitions could not be read; trying again');
+    };
+    await retry({ timers, ...delays, signal: this.#stopping.signal, failed }, () => this.#loadAll());
   }
 
   /** Once the models of plugins are registered, which win. */
@@ -137,6 +144,7 @@ export class Definitions {
 
   async stop(): Promise<void> {
     this.#unsubscribe?.();
+    this.#stopping.abort();
     await this.#tasks.stop();
     await this.#leader.stop();
   }
