@@ -127,14 +127,12 @@ export class Definitions {
         else this.#load(change.object() as unknown as DefinitionObject, change.revision);
         this.#lookAfter(change.name);
       },
-      resync: () => void this.#loadAll().catch(() => {}),
+      resync: () =>
+        void this.#loadAllUntilDone().catch((err: unknown) =>
+          this.#dependencies.logger.warn({ err }, 'The definitions could not be read'),
+        ),
     });
-    const { timers, logger } = this.#dependencies;
-    const failed = (err: unknown) => {
-      if (!(err instanceof KindredError && err.code === 'NotReady')) throw err;
-      logger.warn({ err }, 'The definitions could not be read; trying again');
-    };
-    await retry({ timers, ...delays, signal: this.#stopping.signal, failed }, () => this.#loadAll());
+    await this.#loadAllUntilDone();
   }
 
   /** Once the models of plugins are registered, which win. */
@@ -152,6 +150,16 @@ export class Definitions {
   /** By what it is known that index functions are those of before; undefined for models of others. */
   codeOf(scheme: Scheme): string | undefined {
     return scheme.definition?.code;
+  }
+
+  /** Tries again as long as the database is away. */
+  async #loadAllUntilDone(): Promise<void> {
+    const { timers, logger } = this.#dependencies;
+    const failed = (err: unknown) => {
+      if (!(err instanceof KindredError && err.code === 'NotReady')) throw err;
+      logger.warn({ err }, 'The definitions could not be read; trying again');
+    };
+    await retry({ timers, ...delays, signal: this.#stopping.signal, failed }, () => this.#loadAll());
   }
 
   async #loadAll(): Promise<void> {
