@@ -3,7 +3,7 @@ import { fail } from './frame.ts';
 const syntax = /^([+-]?)(\d+(?:\.\d*)?|\.\d+)(n|u|m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei|[eE][+-]?\d{1,3})?$/;
 const decimal: Readonly<Record<string, number>> = { n: -9, u: -6, m: -3, k: 3, M: 6, G: 9, T: 12, P: 15, E: 18 };
 const binary: Readonly<Record<string, bigint>> = { Ki: 10n, Mi: 20n, Gi: 30n, Ti: 40n, Pi: 50n, Ei: 60n };
-/** A quantity is counted in so many parts of one. */
+/** A quantity is a whole number of billionths. */
 const scale = 1_000_000_000n;
 const integerLimit = 2n ** 63n;
 

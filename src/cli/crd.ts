@@ -40,7 +40,7 @@ interface Found {
   readonly definition: DefinitionObject;
 }
 
-/** Each is told that a service would not accept; then there is no plugin. */
+/** Reports every definition that a service would not accept, and throws when there is one. */
 async function definitionsIn(io: Io, paths: readonly string[]): Promise<Found[]> {
   const validator = createValidator(modelDeclaration(definitionModel())!);
   const { reservedDomain } = resolveOptions({});

@@ -1,4 +1,4 @@
-/** Bodies of requests: JSON and YAML. Of a member that is given twice the last one counts, and it is told. */
+/** Bodies of requests: JSON and YAML. Of a member that is given twice the last one counts, and its path is reported. */
 
 import { readBody } from '../http/server/body.ts';
 import type { Exchange } from '../http/server/exchange.ts';
@@ -73,7 +73,7 @@ export async function readValue(
   return { value, duplicates };
 }
 
-/** Duplicates that are told. */
+/** Duplicate members that are reported, at most. */
 const mostTold = 100;
 
 /** @throws KindredError BadRequest, PayloadTooLarge, NotReady */

@@ -23,7 +23,7 @@ function answerTo({ text, limit, allowsDuplicates }: YamlRequest): YamlAnswer {
   }
 }
 
-/** Duplicates that are told. */
+/** Duplicate members that are reported, at most. */
 const mostTold = 100;
 
 function duplicatesOf(document: Document): string[] {
