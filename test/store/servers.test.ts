@@ -218,6 +218,27 @@ for (const adapter of databaseAdapters().filter((one) => one.kind !== 'sqlite'))
       await database.drop();
     });
 
+    if (kind === 'postgres') {
+      it('tables that Citus distributes are refused, others of the database are not', async () => {
+        const database = await adapter.create();
+        const running = await server();
+        const name = new URL(database.url).pathname.slice(1);
+        await (await openStore(database.url)).close();
+        await running.query('CREATE TABLE pg_dist_partition (logicalrelid regclass)', name);
+        await running.query('CREATE TABLE visits (id int)', name);
+        const distribute = (table: string) =>
+          running.query(`INSERT INTO pg_dist_partition VALUES ('${table}'::regclass)`, name);
+        await distribute('visits');
+        await (await openStore(database.url)).close();
+        await distribute('kindred_changes');
+        await assert.rejects(
+          openStore(database.url),
+          /Citus distributes tables of the service \(kindred_changes\): keep them local to the coordinator/,
+        );
+        await database.drop();
+      });
+    }
+
     describe('when the connection breaks at the commit', () => {
       const proxies: Cutter[] = [];
       after(() => Promise.all(proxies.map((proxy) => proxy.close())));

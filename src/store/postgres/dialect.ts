@@ -188,6 +188,7 @@ class PostgresDialect implements Dialect<PoolClient> {
     const [row] = await query('SELECT version() AS version');
     const version: string = row!.version;
     this.#notifies = !/CockroachDB/.test(version);
+    await refuseDistributed(query);
     return { description: { version, ...durability }, problems, warnings: [] };
   }
 
@@ -292,6 +293,23 @@ class PostgresDialect implements Dialect<PoolClient> {
   load(part: LoadPart): readonly Statement[] {
     return loadStatements(part);
   }
+}
+
+/**
+ * A statement that changes an object also reads what it was before, for the change log (`statements.ts`). On Citus,
+ * the nodes that hold parts of a distributed table have no common snapshot, so that content could be of another moment.
+ */
+async function refuseDistributed(query: Query): Promise<void> {
+  const [catalog] = await query("SELECT to_regclass('pg_dist_partition') AS name");
+  if (catalog!.name === null) return;
+  const tables = await query(
+    "SELECT logicalrelid::text AS name FROM pg_dist_partition WHERE logicalrelid::text LIKE '%kindred\\_%' ORDER BY 1",
+  );
+  if (tables.length === 0) return;
+  const names = tables.map(({ name }) => name).join(', ');
+  throw new Error(
+    `Citus distributes tables of the service (${names}): keep them local to the coordinator, with undistribute_table()`,
+  );
 }
 
 /** Ends a connection without waiting for the server. */
