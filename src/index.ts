@@ -107,6 +107,7 @@ export type {
   LoadPart,
   ModelRow,
   ReplicaRow,
+  Rewrite,
   Row,
   Snapshot,
   Store,

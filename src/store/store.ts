@@ -41,6 +41,13 @@ export interface Successor {
   readonly revision: number;
 }
 
+/** A row as it was read, with other bytes that mean the same. */
+export interface Rewrite {
+  readonly id: number;
+  readonly revision: number;
+  readonly bytes: Uint8Array;
+}
+
 /** One change that is to be made. Members of a batch succeed or fail each alone. */
 export interface Write {
   readonly type: 'create' | 'update' | 'delete';
@@ -184,6 +191,14 @@ interface Rows {
   count(model: number): MaybePromise<number>;
 
   snapshot(): Promise<Snapshot>;
+
+  /**
+   * Puts other bytes, which mean the same, in the place of those of rows, in one durable transaction that holds no commit
+   * up: no revision moves, the change log gets no line, claims stay. A row is left as it is when it is another by now
+   * (another revision, or gone), and may be when a commit is changing it. Resolves to how many rows have the new bytes; to undefined, and nothing
+   * is done, when the model has another generation than this.
+   */
+  rewrite(model: number, rows: readonly Rewrite[], generation?: number): Promise<number | undefined>;
 }
 
 /** Durable changes of rows, and of their claims where the store keeps them. */

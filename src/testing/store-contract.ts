@@ -672,6 +672,108 @@ const cases: Readonly<Record<string, Case>> = {
     assert.equal((await store.models())[0]?.generation, 1);
   },
 
+  'rows are rewritten as long as they are as they were read, and nothing else tells of it': async ({
+    store,
+    model,
+  }) => {
+    const other = await store.modelNumber('demo.example.com', 'Other');
+    for (const name of ['a', 'b', 'c']) await committed(store, creation(model, name, 'old', claimOf(name)));
+    const updated = await committed(store, { type: 'update', model, name: 'b', bytes: bytesOf('newer') });
+    await committed(store, creation(other, 'a', 'other'));
+    const everything = async () => ({
+      changes: (await allChanges(store)).map(({ bytes, before, ...change }) => ({
+        ...change,
+        text: textOf(bytes),
+        before: before && textOf(before),
+      })),
+      revision: await store.revision(),
+      oldest: await store.oldest(),
+      claims: store.shared && (await (store as SharedStore).claims(model, undefined, 10)),
+    });
+    const before = await everything();
+    const long = 'rewritten'.repeat(70_000);
+    const rewritten = await store.rewrite(model, [
+      { id: 1, revision: 1, bytes: bytesOf(long) },
+      { id: 2, revision: 2, bytes: bytesOf('older than the update') },
+      { id: 3, revision: 3, bytes: bytesOf(`${long}é`) },
+      { id: 5, revision: 5, bytes: bytesOf('of another model') },
+      { id: 99, revision: 99, bytes: bytesOf('of nothing') },
+    ]);
+    assert.equal(rewritten, 2);
+    assert.deepEqual(await everything(), before);
+    assert.deepEqual((await allRows(store, model)).map(plainRow), [
+      { id: 1, revision: 1, name: 'a', text: long },
+      { id: 2, revision: updated.revision, name: 'b', text: 'newer' },
+      { id: 3, revision: 3, name: 'c', text: `${long}é` },
+    ]);
+    assert.deepEqual((await allRows(store, other)).map(plainRow), [{ id: 5, revision: 5, name: 'a', text: 'other' }]);
+    assert.equal(await store.rewrite(model, []), 0);
+    const expected = { id: 1, revision: 1 };
+    await committed(store, { type: 'update', model, name: 'a', bytes: bytesOf('next'), expected });
+    const last = (await allChanges(store)).at(-1);
+    assert.deepEqual([last?.before && textOf(last.before), last?.revision], [long, 6]);
+  },
+
+  'rows are rewritten by the generation of their model alone': async ({ store, model }) => {
+    const other = await store.modelNumber('demo.example.com', 'Other');
+    const row = await committed(store, creation(model, 'a', 'old'));
+    const rewrite = (generation: number) =>
+      store.rewrite(model, [{ ...row, bytes: bytesOf(`by ${generation}`) }], generation);
+    assert.equal(await rewrite(1), undefined);
+    const activate: Activation = { model, from: 0, to: 1, contract: '{}', storageVersion: 'v1' };
+    await committed(store, { ...creation(other, 's'), activate });
+    assert.equal(await rewrite(0), undefined);
+    assert.equal(textOf((await allRows(store, model))[0]!.bytes), 'old');
+    assert.equal(await rewrite(1), 1);
+    assert.equal(textOf((await allRows(store, model))[0]!.bytes), 'by 1');
+  },
+
+  'a snapshot shows rows as they were before they were rewritten': async ({ store, model }) => {
+    const row = await committed(store, creation(model, 'a', 'old'));
+    const snapshot = await store.snapshot();
+    try {
+      assert.equal(await store.rewrite(model, [{ ...row, bytes: bytesOf('new') }]), 1);
+      assert.deepEqual((await snapshot.get(model, [row.id])).map(plainRow), [{ ...row, name: 'a', text: 'old' }]);
+      assert.deepEqual((await store.get(model, [row.id])).map(plainRow), [{ ...row, name: 'a', text: 'new' }]);
+    } finally {
+      await snapshot.close();
+    }
+  },
+
+  'no commit is lost to rows that are rewritten beside it': async ({ store, model }) => {
+    const names = Array.from({ length: 20 }, (_, i) => `n${i}`);
+    await commit(
+      store,
+      names.map((name) => creation(model, name, `${name} 0`)),
+    );
+    let isWriting = true;
+    const rewriting = (async () => {
+      for (let count = 0; isWriting; count++) {
+        const rows = await allRows(store, model);
+        const again = rows.map(({ id, revision, bytes }) => ({
+          id,
+          revision,
+          bytes: bytesOf(`${textOf(bytes).split('|')[0]}|${count}`),
+        }));
+        await store.rewrite(model, again);
+      }
+    })();
+    const rounds = 30;
+    for (let round = 1; round <= rounds; round++) {
+      const turn = round % 2 === 0 ? names : names.toReversed();
+      const updates = turn.map((name): Write => ({ type: 'update', model, name, bytes: bytesOf(`${name} ${round}`) }));
+      assert.ok((await commit(store, updates)).every(({ ok }) => ok));
+    }
+    isWriting = false;
+    await rewriting;
+    const rows = await allRows(store, model);
+    assert.deepEqual(
+      rows.map(({ bytes }) => textOf(bytes).split('|')[0]),
+      names.map((name) => `${name} ${rounds}`),
+    );
+    assert.equal(await store.revision(), names.length * (rounds + 1));
+  },
+
   'large contents and odd names come back as they were': async ({ store, model }) => {
     const megabyte = new Uint8Array(2 ** 20).map((_, i) => i % 251);
     const names = [
@@ -878,6 +980,14 @@ const cases: Readonly<Record<string, Case>> = {
 };
 
 const durableCases: Readonly<Record<string, Case>> = {
+  'rewritten rows are there when the store is opened again': async ({ store, model, open }) => {
+    const row = await committed(store, creation(model, 'a', 'old'));
+    assert.equal(await store.rewrite(model, [{ ...row, bytes: bytesOf('new') }]), 1);
+    await store.close();
+    const again = await open();
+    assert.deepEqual((await allRows(again, model)).map(plainRow), [{ ...row, name: 'a', text: 'new' }]);
+  },
+
   'a store that is opened again has everything': async ({ store, model, open }) => {
     const a = await committed(store, creation(model, 'a', 'one'));
     await committed(store, { type: 'update', model, name: 'a', expected: a, bytes: bytesOf('two') });

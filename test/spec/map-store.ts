@@ -8,6 +8,7 @@ import type {
   LoadPart,
   ModelRow,
   ReplicaRow,
+  Rewrite,
   Row,
   Snapshot,
   Store,
@@ -178,6 +179,18 @@ class MapStore implements Store {
       get: (model, ids) => inOrder(ids, copy.get(model) ?? []),
       close: async () => undefined,
     };
+  }
+
+  async rewrite(model: number, rows: readonly Rewrite[], generation?: number): Promise<number | undefined> {
+    const medium = this.#open;
+    const active = medium.models.find(({ number }) => number === model)?.generation;
+    if (generation !== undefined && active !== generation) return undefined;
+    const same = rows.filter(({ id, revision }) => medium.row(model, id)?.revision === revision);
+    for (const { id, bytes } of same) {
+      const row = medium.row(model, id)!;
+      medium.rowsOf(model).set(row.name, { ...row, bytes: bytes.slice() });
+    }
+    return same.length;
   }
 
   claims(model: number, after: Uint8Array | undefined, limit: number): readonly Held[] {

@@ -22,7 +22,7 @@ import { openServer } from '../server/open.ts';
 import { OpenConnections } from '../server/open-connections.ts';
 import { connectTimeout, shortQuery } from '../server/timeouts.ts';
 import { securityOf } from '../server/tls.ts';
-import type { LoadPart, Store } from '../store.ts';
+import type { LoadPart, Rewrite, Store } from '../store.ts';
 import { mysqlGate, touch } from './standby.ts';
 import {
   activate,
@@ -33,6 +33,7 @@ import {
   literal,
   loadStatements,
   nameLiteral,
+  rewriteStatements,
   selectClaims,
   stepStatements,
 } from './statements.ts';
@@ -301,6 +302,10 @@ class MysqlDialect implements Dialect<PoolConnection> {
 
   insertClaims(claims: readonly KnownClaim[]): readonly Statement[] {
     return insertClaims(claims).map((text) => ({ text }));
+  }
+
+  rewrite(rows: readonly Rewrite[]): readonly Statement[] {
+    return rewriteStatements(rows).map((text) => ({ text }));
   }
 
   load(part: LoadPart): readonly Statement[] {

@@ -3,7 +3,7 @@
 import type { KnownClaim, PlannedChange } from '../decide.ts';
 import { changeTypes } from '../limits.ts';
 import type { ClaimKey } from '../server/dialect.ts';
-import type { Activation, LoadPart } from '../store.ts';
+import type { Activation, LoadPart, Rewrite } from '../store.ts';
 
 export const bytesOf = (text: string): Buffer => Buffer.from(text, 'utf8');
 export const literal = (bytes: Uint8Array): string =>
@@ -89,6 +89,28 @@ export function stepStatements(step: readonly PlannedChange[], time: number, bat
     statements.push(`${rowsOf('update')} ON DUPLICATE KEY UPDATE revision = VALUES(revision), bytes = VALUES(bytes)`);
   }
   if (types.has('create')) statements.push(rowsOf('create'));
+  return statements;
+}
+
+/** Each of at most about a megabyte. */
+export function rewriteStatements(rows: readonly Rewrite[]): string[] {
+  const statements: string[] = [];
+  let [cases, ids, length]: [string[], number[], number] = [[], [], 0];
+  const end = () => {
+    if (ids.length > 0)
+      statements.push(
+        `UPDATE kindred_objects SET bytes = CASE id ${cases.join(' ')} END WHERE id IN (${ids.join(',')})`,
+      );
+    [cases, ids, length] = [[], [], 0];
+  };
+  for (const { id, bytes } of rows) {
+    const one = `WHEN ${id} THEN ${literal(bytes)}`;
+    if (length + one.length > 2 ** 20) end();
+    cases.push(one);
+    ids.push(id);
+    length += one.length;
+  }
+  end();
   return statements;
 }
 

@@ -22,7 +22,7 @@ import { openServer } from '../server/open.ts';
 import { OpenConnections } from '../server/open-connections.ts';
 import { connectTimeout, shortQuery } from '../server/timeouts.ts';
 import { securityOf } from '../server/tls.ts';
-import type { LoadPart, Store } from '../store.ts';
+import type { LoadPart, Rewrite, Store } from '../store.ts';
 import { CommitListener } from './commit-listener.ts';
 import type { Call } from './pipeline.ts';
 import { parser, prepare, sequenceOf } from './pipeline.ts';
@@ -35,6 +35,7 @@ import {
   insertClaims,
   loadStatements,
   numbers,
+  rewriteStatements,
   selectClaims,
   stepCall,
   texts,
@@ -288,6 +289,10 @@ class PostgresDialect implements Dialect<PoolClient> {
 
   insertClaims(claims: readonly KnownClaim[]): readonly Statement[] {
     return claims.length > 0 ? [{ text: insertClaims, values: claimParameters(claims) }] : [];
+  }
+
+  rewrite(rows: readonly Rewrite[]): readonly Statement[] {
+    return rewriteStatements(rows);
   }
 
   load(part: LoadPart): readonly Statement[] {

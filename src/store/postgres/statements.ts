@@ -3,7 +3,7 @@
 import type { KnownClaim, PlannedChange } from '../decide.ts';
 import { changeTypes } from '../limits.ts';
 import type { Statement } from '../server/dialect.ts';
-import type { LoadPart } from '../store.ts';
+import type { LoadPart, Rewrite } from '../store.ts';
 import type { Call } from './pipeline.ts';
 
 /** Where replicas are told of commits. */
@@ -158,6 +158,17 @@ export const batchStatements = {
   tell: `SELECT pg_notify('${channel}', $1)`,
   COMMIT: 'COMMIT',
 };
+
+export function rewriteStatements(rows: readonly Rewrite[]): Statement[] {
+  if (rows.length === 0) return [];
+  const bytes = new Bytes();
+  for (const row of rows) bytes.add(row.bytes);
+  const values = [bytes.all, numbers(rows.map(({ id }) => id)), numbers(bytes.starts), numbers(bytes.lengths)];
+  const text = `
+    UPDATE kindred_objects o SET bytes = substring($1::bytea from w.start for w.length)
+    FROM unnest($2::bigint[], $3::int[], $4::int[]) AS w (id, start, length) WHERE o.id = w.id`;
+  return [{ text, values }];
+}
 
 export function loadStatements(part: LoadPart): Statement[] {
   if ('models' in part) {

@@ -3,7 +3,7 @@
  * the SQL in which it differs. A further database of the kind is a folder with a dialect and its tables.
  */
 import type { KnownClaim, Plan, Questions } from '../decide.ts';
-import type { LoadPart } from '../store.ts';
+import type { LoadPart, Rewrite } from '../store.ts';
 import type { Hosts } from './hosts.ts';
 import type { OpenConnections } from './open-connections.ts';
 
@@ -146,6 +146,8 @@ export interface Dialect<C extends { release(): void }> {
   selectClaims(claims: readonly ClaimKey[]): Statement;
   deleteClaims(claims: readonly ClaimKey[]): Statement;
   insertClaims(claims: readonly KnownClaim[]): readonly Statement[];
+  /** New bytes of rows, by their ids. */
+  rewrite(rows: readonly Rewrite[]): readonly Statement[];
   load(part: LoadPart): readonly Statement[];
 }
 

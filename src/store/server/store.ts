@@ -22,6 +22,7 @@ import type {
   LoadPart,
   ModelRow,
   ReplicaRow,
+  Rewrite,
   Row,
   Snapshot,
   Store,
@@ -218,6 +219,25 @@ export class SqlServerStore<C extends { release(): void }> implements Store {
     const text = 'SELECT count(*) AS count FROM kindred_objects WHERE model = ?';
     const [row] = await this.#connections.read(text, [model], longQuery);
     return row!.count;
+  }
+
+  rewrite(model: number, rows: readonly Rewrite[], generation?: number): Promise<number | undefined> {
+    if (rows.length === 0) return Promise.resolve(0);
+    const dialect = this.#dialect;
+    return this.#connections.transaction(async (query) => {
+      // An activation waits for the end of this transaction, or this one for that of the activation.
+      const [active] = await query('SELECT generation FROM kindred_models WHERE number = ? FOR UPDATE', [model]);
+      if (generation !== undefined && active?.generation !== generation) return undefined;
+      // A row that a commit has locked gets other bytes anyway, and whoever waits for no row ends nobody in a deadlock.
+      const locked = await query(
+        `SELECT id, revision FROM kindred_objects WHERE id ${dialect.sql.anyOf} AND model = ? FOR UPDATE SKIP LOCKED`,
+        [rows.map(({ id }) => id), model],
+      );
+      const revisions = new Map(locked.map(({ id, revision }) => [id, revision]));
+      const same = rows.filter(({ id, revision }) => revisions.get(id) === revision);
+      for (const { text, values } of dialect.rewrite(same)) await query(text, values);
+      return same.length;
+    });
   }
 
   async snapshot(): Promise<Snapshot> {

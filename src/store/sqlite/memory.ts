@@ -1,9 +1,9 @@
 /** A SQLite store in memory: one connection, no thread; for tests and trials, gone with the process. */
 import type { DatabaseSync } from 'node:sqlite';
 import { notReady } from '../failure.ts';
-import type { Row, Snapshot, Write } from '../store.ts';
+import type { Row, Snapshot } from '../store.ts';
 import type { RequestMessage, WriterClient } from './message.ts';
-import { perform, unpackBatch } from './message.ts';
+import { perform, unpackBatch, unpackRewrites } from './message.ts';
 import { SqliteReader } from './reader.ts';
 import { openForWriting } from './tables.ts';
 import { translate } from './thread.ts';
@@ -21,10 +21,10 @@ export function memory(): { connection: DatabaseSync; writer: WriterClient; snap
   const writer = new SqliteWriter(connection);
   const views = new Set<View>();
 
-  function keep(writes: readonly Write[]): void {
+  /** Rows that are about to change. */
+  function keep(rows: Iterable<Row | undefined>): void {
     if (views.size === 0) return;
-    for (const { model, name } of writes) {
-      const row = reader.named(model, name);
+    for (const row of rows) {
       if (!row) continue;
       for (const view of views) {
         if (row.id <= view.revision && !view.replaced.has(row.id)) view.replaced.set(row.id, row);
@@ -36,7 +36,12 @@ export function memory(): { connection: DatabaseSync; writer: WriterClient; snap
     async request(name, request) {
       if (!connection.isOpen) throw notReady('the store is closed');
       const message = { id: 0, name, request } as Exclude<RequestMessage, { name: 'close' }>;
-      if (message.name === 'commit') keep(unpackBatch(message.request.batch));
+      if (message.name === 'commit')
+        keep(unpackBatch(message.request.batch).map(({ model, name }) => reader.named(model, name)));
+      if (message.name === 'rewrite') {
+        const { model, batch } = message.request;
+        keep(unpackRewrites(batch).map(({ id }) => reader.row(model, id)));
+      }
       try {
         return perform(writer, message) as never;
       } catch (error) {

@@ -3,12 +3,16 @@
  * buffer that holds all its bytes and is handed over: cloning a list of small buffers would copy the memory pool behind each.
  */
 import { changeTypes } from '../limits.ts';
-import type { Lease, LoadPart, Write, WriteResult } from '../store.ts';
+import type { Lease, LoadPart, Rewrite, Write, WriteResult } from '../store.ts';
 import type { SqliteWriter } from './writer.ts';
 
 /** What the writer can be asked for: the request and the response of each operation. */
 export interface Operations {
   commit: { request: { batch: PackedBatch; time: number }; response: readonly WriteResult[] };
+  rewrite: {
+    request: { model: number; batch: PackedBatch; generation: number | undefined };
+    response: number | undefined;
+  };
   modelNumber: { request: { group: string; kind: string }; response: number };
   compact: { request: { keep: number; time: number }; response: number };
   acquireLease: { request: { name: string; holder: string; ttl: number; now: number }; response: Lease | undefined };
@@ -39,6 +43,8 @@ export function perform(writer: SqliteWriter, message: Exclude<RequestMessage, {
   switch (name) {
     case 'commit':
       return writer.commit(unpackBatch(request.batch), request.time);
+    case 'rewrite':
+      return writer.rewrite(request.model, unpackRewrites(request.batch), request.generation);
     case 'modelNumber':
       return writer.modelNumber(request.group, request.kind);
     case 'compact':
@@ -89,6 +95,26 @@ export function packBatch(writes: readonly Write[]): PackedBatch {
     offset += write.bytes.byteLength;
   }
   return { values, bytes };
+}
+
+export function packRewrites(rows: readonly Rewrite[]): PackedBatch {
+  const bytes = new Uint8Array(new ArrayBuffer(rows.reduce((sum, row) => sum + row.bytes.byteLength, 0)));
+  let offset = 0;
+  for (const row of rows) {
+    bytes.set(row.bytes, offset);
+    offset += row.bytes.byteLength;
+  }
+  return { values: rows.flatMap(({ id, revision, bytes }) => [id, revision, bytes.byteLength]), bytes };
+}
+
+export function unpackRewrites({ values, bytes }: PackedBatch): Rewrite[] {
+  const numbers = values as readonly number[];
+  let offset = 0;
+  return Array.from({ length: numbers.length / 3 }, (_, i) => {
+    const [id, revision, length] = numbers.slice(3 * i, 3 * i + 3) as [number, number, number];
+    offset += length;
+    return { id, revision, bytes: bytes.subarray(offset - length, offset) };
+  });
 }
 
 export function unpackBatch({ values, bytes }: PackedBatch): Write[] {

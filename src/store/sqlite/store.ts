@@ -13,6 +13,7 @@ import type {
   Lease,
   LoadPart,
   ModelRow,
+  Rewrite,
   Row,
   Snapshot,
   Store,
@@ -23,7 +24,7 @@ import type {
 } from '../store.ts';
 import { memory } from './memory.ts';
 import type { Failure, WriterClient } from './message.ts';
-import { packBatch } from './message.ts';
+import { packBatch, packRewrites } from './message.ts';
 import { SqliteReader } from './reader.ts';
 import { checkSqlite, openForReading, sqliteVersion } from './tables.ts';
 import { primary, resultCodes, translate, WriterThread } from './thread.ts';
@@ -206,6 +207,11 @@ class SqliteStore implements Store {
   commit(writes: readonly Write[], time: number): Promise<readonly WriteResult[]> {
     const batch = packBatch(writes);
     return this.#medium.writer.request('commit', { batch, time }, [batch.bytes.buffer]);
+  }
+
+  async rewrite(model: number, rows: readonly Rewrite[], generation?: number): Promise<number | undefined> {
+    const batch = packRewrites(rows);
+    return this.#medium.writer.request('rewrite', { model, batch, generation }, [batch.bytes.buffer]);
   }
 
   get(model: number, ids: readonly number[]): readonly Row[] {

@@ -3,7 +3,7 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { RowState } from '../decide.ts';
 import { decideRow } from '../decide.ts';
 import { changeTypes, compactRows, restoreGap } from '../limits.ts';
-import type { Lease, LoadPart, Write, WriteResult } from '../store.ts';
+import type { Lease, LoadPart, Rewrite, Write, WriteResult } from '../store.ts';
 import { firstToken, readMeta } from './tables.ts';
 
 /** The statement that makes a transaction durable failed: `cause` is SQLite's error. */
@@ -99,6 +99,18 @@ export class SqliteWriter {
       );
     }
     return result;
+  }
+
+  /** @returns how many rows have the new bytes; undefined when the model has another generation */
+  rewrite(model: number, rows: readonly Rewrite[], generation: number | undefined): number | undefined {
+    return this.#transaction(() => {
+      if (generation !== undefined && this.#state.generation(model) !== generation) return undefined;
+      const statement = this.#sql('UPDATE objects SET bytes = ? WHERE id = ? AND model = ? AND revision = ?');
+      return rows.reduce(
+        (count, { id, revision, bytes }) => count + Number(statement.run(bytes, id, model, revision).changes),
+        0,
+      );
+    });
   }
 
   modelNumber(group: string, kind: string): number {
