@@ -133,6 +133,8 @@ export class Oracle {
 
   apply(manager: string, body: unknown, rule: 'fail' | 'force' | 'yield', adopts?: 'unapplied' | 'all'): Outcome {
     const root = this.#root;
+    // Who owns nothing any more is forgotten.
+    this.claims = this.claims.filter(({ paths }) => paths.size > 0);
     const before = this.claims;
     if (adopts) this.#take(manager, adopts);
     else if (this.claims.length === 0) this.adopt('before-first-apply', 'Update');
