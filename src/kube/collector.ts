@@ -19,8 +19,9 @@ import type { ModelResource } from '../resource/resource.ts';
 import type { Logger } from '../runtime/logger.ts';
 import { TaskQueue } from '../runtime/task-queue.ts';
 import type { Timers } from '../runtime/timers.ts';
+import { lastSeenIndex } from './events.ts';
 import type { BuiltInKinds, NamespaceObject } from './kinds.ts';
-import { contentFinalizer, coreGroup, foregroundFinalizer, lastSeenIndex, orphanFinalizer } from './kinds.ts';
+import { contentFinalizer, coreGroup, foregroundFinalizer, orphanFinalizer } from './kinds.ts';
 
 export interface CollectorDependencies {
   readonly registry: SchemeRegistry;

@@ -63,7 +63,7 @@ export async function inbound(
   }
   unknown.push(...(await prune(model.scheme, object as never, slice)));
   return {
-    object,
+    object: model.view ? model.view.stored(object) : object,
     resourceVersion: versionOf(metadata.resourceVersion),
     uid: typeof metadata.uid === 'string' && metadata.uid !== '' ? metadata.uid : undefined,
     warnings: told(model, unknown, duplicates, validation),

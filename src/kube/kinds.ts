@@ -6,12 +6,13 @@ import { invalid, KindredError, violation } from '../errors.ts';
 import { localized } from '../locales/localized.ts';
 import { defineModel } from '../model/define.ts';
 import type { GVKAttributes } from '../model/gvk.ts';
-import type { IndexFactory } from '../model/index-spec.ts';
 import type { Model } from '../model/model-type.ts';
 import type { ExtensionObject, Metadata } from '../model/object.ts';
 import { Type } from '../model/type.ts';
 import type { ModelHooks } from '../resource/hooks.ts';
 import { isEqual } from '../schema/json-value.ts';
+import { eventKind } from './events.ts';
+import { count, moment, text } from './fields.ts';
 
 /** Where the kinds of the core group of Kubernetes are in the store, in roles and natively. */
 export function coreGroup(reservedDomain: string): string {
@@ -38,17 +39,6 @@ export interface NamespaceObject {
   status?: { phase?: string };
 }
 
-interface EventShape {
-  metadata?: { creationTimestamp?: string };
-  involvedObject?: Record<string, string | undefined>;
-  reason?: string;
-  type?: string;
-  source?: { component?: string };
-  lastTimestamp?: string | null;
-  eventTime?: string | null;
-  series?: { lastObservedTime?: string | null };
-}
-
 /** The models by what they are for, in the order of their registration. */
 export interface BuiltInKinds {
   readonly namespace: Model<NamespaceObject>;
@@ -59,37 +49,10 @@ export interface BuiltInKinds {
   readonly service: Model<ExtensionObject>;
 }
 
-/** When an Event was seen last: after that it is kept for a while. */
-export const lastSeenIndex = 'lastSeen';
-
-const text = (description: string) => Type.Optional(Type.String({ description }));
-const count = (description: string) => Type.Optional(Type.Integer({ description }));
-/** Clients in Go send null for none. */
-const nullable = (schema: { type: string; [keyword: string]: unknown }) =>
-  Type.Optional({ ...schema, type: [schema.type, 'null'] } as any);
-const moment = (description: string) => nullable({ type: 'string', format: 'date-time', description });
 const texts = (description: string) => Type.Optional(Type.Record(Type.String(), Type.String(), { description }));
 const bytes = (description: string) =>
   Type.Optional(Type.Record(Type.String(), Type.String({ format: 'byte' }), { description }));
 const immutable = Type.Optional(Type.Boolean({ description: 'Its content cannot change any more.' }));
-
-const reference = (description: string) =>
-  Type.Optional(
-    Type.Object(
-      {
-        apiVersion: text('Group and version of the object'),
-        kind: text('Kind of the object'),
-        namespace: text('Namespace of the object'),
-        name: text('Name of the object'),
-        uid: text('The uid of the object'),
-        resourceVersion: text('Revision of the object'),
-        fieldPath: text('Part of the object'),
-      },
-      { description },
-    ),
-  );
-
-const involved = ['kind', 'namespace', 'name', 'uid', 'apiVersion', 'fieldPath'] as const;
 
 export function builtInKinds(reservedDomain: string): BuiltInKinds {
   const core = (kind: string, singular: string): GVKAttributes => ({
@@ -181,61 +144,6 @@ export function builtInKinds(reservedDomain: string): BuiltInKinds {
       schema: Type.Object({}, { description: 'There is none: nothing runs here.' }),
     }) as unknown as Model<ExtensionObject>,
   };
-}
-
-function eventKind(gvk: GVKAttributes): Model<ExtensionObject> {
-  return defineModel({
-    gvk,
-    naming: 'kubernetes',
-    scope: 'Namespaced',
-    shortNames: ['ev'],
-    columns: [
-      { name: 'Last Seen', type: 'date', path: '.lastTimestamp', description: 'When it happened last' },
-      { name: 'Type', type: 'string', path: '.type', description: 'Normal or Warning' },
-      { name: 'Reason', type: 'string', path: '.reason', description: 'Why, in one word' },
-      { name: 'Object', type: 'string', path: '.involvedObject.name', description: 'What it is about' },
-      { name: 'Message', type: 'string', path: '.message', description: 'What happened' },
-    ],
-    schema: Type.Object(
-      {
-        involvedObject: reference('What it is about'),
-        related: reference('What else it is about'),
-        reason: text('Why, in one word'),
-        message: text('What happened'),
-        type: text('Normal or Warning'),
-        source: Type.Optional(
-          Type.Object({ component: text('Program'), host: text('Machine') }, { description: 'Who tells it' }),
-        ),
-        firstTimestamp: moment('When it happened first'),
-        lastTimestamp: moment('When it happened last'),
-        eventTime: moment('When it happened'),
-        count: count('How often it happened'),
-        series: nullable({
-          type: 'object',
-          description: 'How often it happened, and when last',
-          properties: { count: count('How often it happened'), lastObservedTime: moment('When it happened last') },
-        }),
-        action: text('What was done'),
-        reportingComponent: text('Program that tells it'),
-        reportingInstance: text('Which of its processes'),
-      },
-      { description: 'Something that happened to an object; it is kept for a while.' },
-    ),
-    // What clients in Go send as null has no static type.
-    indexes: (index: IndexFactory<any>) => [
-      ...involved.map((name) =>
-        index.single(`involvedObject.${name}`, String, (event: EventShape) => event.involvedObject?.[name]),
-      ),
-      index.single('reason', String, (event: EventShape) => event.reason),
-      index.single('type', String, (event: EventShape) => event.type),
-      index.single('source', String, (event: EventShape) => event.source?.component),
-      index.single(lastSeenIndex, Date, lastSeen),
-    ],
-  }) as unknown as Model<ExtensionObject>;
-}
-
-function lastSeen({ metadata, lastTimestamp, eventTime, series }: EventShape): string | undefined {
-  return series?.lastObservedTime ?? lastTimestamp ?? eventTime ?? metadata?.creationTimestamp;
 }
 
 const refusals = {

@@ -77,8 +77,9 @@ function isOfThisSchema({ scheme, isConverted }: KubeModel, { revision }: Stored
 }
 
 /** Without what the schema of the version does not know, and with its defaults. */
-function conformed({ scheme }: KubeModel, rest: Buffer): Buffer {
-  const object = JSON.parse(rest.length === 1 ? '{}' : `{${rest.toString('utf8', 1)}`);
+function conformed({ scheme, view }: KubeModel, rest: Buffer): Buffer {
+  const members = JSON.parse(rest.length === 1 ? '{}' : `{${rest.toString('utf8', 1)}`);
+  const object = view ? view.shown(members) : members;
   scheme.validator.prune?.(object);
   scheme.validator.applyDefaults(object);
   const text = JSON.stringify(object);

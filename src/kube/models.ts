@@ -4,7 +4,9 @@ import type { SchemeRegistry } from '../model/registry.ts';
 import { Scheme } from '../model/scheme.ts';
 import type { ResourceRegistry } from '../resource/registry.ts';
 import type { ModelResource } from '../resource/resource.ts';
-import { coreGroup } from './kinds.ts';
+import type { View } from './events.ts';
+import { eventCells, eventsPlace, eventsScheme, eventsView } from './events.ts';
+import { coordinationGroup, coreGroup } from './kinds.ts';
 import { apiVersionOf } from './path.ts';
 
 export interface KubeModel {
@@ -23,6 +25,12 @@ export interface KubeModel {
   readonly warning?: string | undefined;
   /** Objects are stored in another version, and shown by the schema of this one. */
   readonly isConverted?: true;
+  /** Of objects that are shown under other names of their members. */
+  readonly view?: View;
+  /** One of Kubernetes itself, whose schema its clients have built in: they patch by it. */
+  readonly isBuiltIn?: true;
+  /** Cells of columns whose value is at no one path, by the name of the column. */
+  readonly cells?: Readonly<Record<string, (object: never) => unknown>>;
 }
 
 export interface ModelsDependencies {
@@ -37,6 +45,7 @@ export class KubeModels {
   readonly #core: string;
   readonly #known = new WeakMap<ModelResource, KubeModel>();
   readonly #others = new WeakMap<Scheme, readonly KubeModel[]>();
+  #view: KubeModel | undefined;
 
   constructor(dependencies: ModelsDependencies) {
     this.#dependencies = dependencies;
@@ -50,6 +59,9 @@ export class KubeModels {
     const stored = this.storedGroup(group);
     const resource = resources.find(stored, version, plural);
     if (resource) return isServed(resource.scheme) ? this.#of(resource) : undefined;
+    if (group === eventsPlace.group && version === eventsPlace.version && plural === eventsPlace.plural) {
+      return this.#events();
+    }
     const isIt = ({ definition, groupVersionKind, plural: name }: Scheme) =>
       definition !== undefined && groupVersionKind.group === stored && name === plural;
     const scheme = registry.schemes().find(isIt);
@@ -60,10 +72,12 @@ export class KubeModels {
   all(): readonly KubeModel[] {
     const { registry, resources } = this.#dependencies;
     const shown = registry.schemes().filter(({ groupVersionKind }) => groupVersionKind.group !== '');
-    return shown.flatMap((scheme) => {
+    const models = shown.flatMap((scheme) => {
       const resource = resources.model(scheme);
       return [...(isServed(scheme) ? [this.#of(resource)] : []), ...this.#othersOf(resource)];
     });
+    const events = this.#events();
+    return events ? [...models, events] : models;
   }
 
   /** @param group as shown */
@@ -79,7 +93,8 @@ export class KubeModels {
     const group = storedGroup === this.#core ? '' : storedGroup;
     const apiVersion = apiVersionOf(group, version);
     const warning = scheme.definition?.versions.find(({ name }) => name === version)?.warning;
-    const model = {
+    const isBuiltIn = storedGroup === this.#core || storedGroup === coordinationGroup;
+    const model: KubeModel = {
       resource,
       scheme,
       group,
@@ -89,9 +104,25 @@ export class KubeModels {
       kind,
       apiVersion,
       ...(warning !== undefined && { warning }),
+      ...(isBuiltIn && { isBuiltIn }),
+      ...(storedGroup === this.#core && kind === 'Event' && { cells: eventCells }),
     };
     this.#known.set(resource, model);
     return model;
+  }
+
+  /** The Events of the core group as `events.k8s.io` has them; a model that is registered there takes the place. */
+  #events(): KubeModel | undefined {
+    const { resources } = this.#dependencies;
+    const { group, version, plural } = eventsPlace;
+    const resource = resources.find(this.#core, 'v1', plural);
+    if (!resource || resources.find(group, version, plural)) return undefined;
+    const core = this.#of(resource);
+    if (this.#view?.resource === resource) return this.#view;
+    const scheme = eventsScheme(resource.scheme.columns);
+    const { apiVersion } = scheme;
+    this.#view = { ...core, scheme, group, version, apiVersion, view: eventsView, isConverted: true };
+    return this.#view;
   }
 
   /** The versions besides the one in which objects are stored. */

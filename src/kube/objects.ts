@@ -31,6 +31,7 @@ import type { WriteParameters } from './parameters.ts';
 import { flag, writeParameters } from './parameters.ts';
 import { scaleBytes, scaledObject } from './scale.ts';
 import { badRequest, failureAnswer, invalidFields, success } from './status.ts';
+import { strategicMerge, strategicPatchType } from './strategic-merge.ts';
 import { includeObject } from './table.ts';
 import type { ResourceTarget } from './target.ts';
 import { fullName } from './target.ts';
@@ -54,6 +55,7 @@ const patchTypes: readonly string[] = [jsonPatchType, mergePatchType, applyPatch
 
 /** A number of replicas has no fields that several would share. */
 const scalePatchTypes = patchTypes.filter((type) => type !== applyPatchType);
+const builtInPatchTypes = [...patchTypes, strategicPatchType];
 
 /** Tries of a patch that other writers keep overtaking. */
 const patchAttempts = 20;
@@ -129,13 +131,13 @@ export class KubeObjects {
   async #patch(call: Call): Promise<void> {
     const { exchange, target } = call;
     const parameters = parametersOf(call);
-    const type = bodyType(exchange, target.sub === 'scale' ? scalePatchTypes : patchTypes);
+    const type = bodyType(exchange, patchTypesOf(target));
     const body = await readValue(exchange, type, this.#dependencies, this.#limits(target).members);
     if (!body) throw badRequest('the body of a patch is missing');
     if (type === applyPatchType) return this.#apply(call, body, parameters);
     const { model } = target;
     const name = fullName(target);
-    if (type === mergePatchType) checkMergePatch(body.value);
+    if (type === mergePatchType || type === strategicPatchType) checkMergePatch(body.value);
     else checkPatch(model.resource, name, body.value, (one) => this.#mayGet(call, one));
     for (let attempt = 1; ; attempt++) {
       const { stored } = await model.resource.get(name);
@@ -187,6 +189,7 @@ export class KubeObjects {
     const base = JSON.parse((sub === 'scale' ? scaleBytes(model, stored) : shownBytes(model, stored)).toString());
     if (slice.isOver) await slice.renew();
     if (type === mergePatchType) return mergePatch(base, patch);
+    if (type === strategicPatchType) return strategicMerge(base, patch);
     const patching = new JsonPatch(base, patch, this.#limits(target));
     while (patching.step()) if (slice.isOver) await slice.renew();
     return patching.result;
@@ -284,6 +287,11 @@ export class KubeObjects {
 function about({ exchange, target: { model } }: Call, object: unknown, name: string | undefined): void {
   const { group, plural, kind } = model;
   exchange.errorForm = (error) => failureAnswer(error, { group, plural, kind, name, object });
+}
+
+function patchTypesOf({ sub, model }: ResourceTarget): readonly string[] {
+  if (sub === 'scale') return scalePatchTypes;
+  return model.isBuiltIn ? builtInPatchTypes : patchTypes;
 }
 
 function parametersOf({ exchange, query }: Call): WriteParameters {

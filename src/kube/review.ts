@@ -144,8 +144,8 @@ function accessReview(dependencies: ReviewDependencies, identity: Identity, body
 
 function ofResource({ models, storedGroup }: ReviewDependencies, given: Readonly<Record<string, string>>): Access[] {
   const { verb = '', group: shown = '', resource: plural = '', subresource, name, namespace } = given;
-  const group = shown === '*' ? '*' : storedGroup(shown);
-  const model = models().find((one) => one.storedGroup === group && one.plural === plural);
+  const model = models().find((one) => one.group === shown && one.plural === plural);
+  const group = shown === '*' ? '*' : (model?.storedGroup ?? storedGroup(shown));
   // Clients name a namespace whatever the resource is.
   const isPlaced = Boolean(namespace) && (model?.scheme.isNamespaced ?? true);
   const resource = subresource ? `${plural}/${subresource}` : plural;

@@ -61,9 +61,11 @@ function unescaped(value: string): string {
 }
 
 /** An object without a value has the empty text. */
-function fieldCondition({ text, field, value, isNegated }: FieldTerm, { scheme }: KubeModel): Condition {
+function fieldCondition({ text, field: given, value, isNegated }: FieldTerm, model: KubeModel): Condition {
+  const { scheme } = model.view ? model.resource : model;
+  const field = model.view?.index(given) ?? given;
   if (!fieldNames(scheme.indexes).includes(field))
-    throw badRequest(`field label not supported: ${field.slice(0, 200)}`);
+    throw badRequest(`field label not supported: ${given.slice(0, 200)}`);
   const source = { term: text, column: 1 };
   const isText = scheme.indexes.every(({ name, codec }) => name !== field || codec === codecOf(String));
   const equal = condition({ op: 'equal', field, value, source });

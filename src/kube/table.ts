@@ -44,13 +44,13 @@ export function includeObject(query: URLSearchParams): IncludeObject {
 
 const known = new WeakMap<Scheme, readonly TableColumn[]>();
 
-export function tableColumns({ scheme }: KubeModel): readonly ColumnDefinition[] {
-  return columnsOf(scheme).map(({ definition }) => definition);
+export function tableColumns(model: KubeModel): readonly ColumnDefinition[] {
+  return columnsOf(model).map(({ definition }) => definition);
 }
 
 export function tableRow(model: KubeModel, stored: Stored, { includeObject, now, version }: RowForm): Buffer {
   const object = model.resource.model.parse(stored.bytes, stored.name);
-  const cells = JSON.stringify(columnsOf(model.scheme).map(({ cell }) => cell(object, now) ?? null));
+  const cells = JSON.stringify(columnsOf(model).map(({ cell }) => cell(object, now) ?? null));
   const head = Buffer.from(`{"cells":${cells}`);
   const end = Buffer.from('}');
   if (includeObject === 'None') return Buffer.concat([head, end]);
@@ -59,10 +59,12 @@ export function tableRow(model: KubeModel, stored: Stored, { includeObject, now,
   return Buffer.concat([head, Buffer.from(',"object":'), shown, end]);
 }
 
-function columnsOf(scheme: Scheme): readonly TableColumn[] {
+function columnsOf({ scheme, cells }: KubeModel): readonly TableColumn[] {
   const made = known.get(scheme);
   if (made) return made;
-  const between = scheme.columns?.map(declaredColumn) ?? (scheme.definition ? [] : indexColumns(scheme));
+  const between =
+    scheme.columns?.map((column) => declaredColumn(column, cells?.[column.name])) ??
+    (scheme.definition ? [] : indexColumns(scheme));
   const isWhole = scheme.definition !== undefined && scheme.columns !== undefined;
   const columns = [nameColumn, ...between, ...(isWhole ? [] : [ageColumn])];
   known.set(scheme, columns);
@@ -93,12 +95,14 @@ const ageColumn = declaredColumn({
   description: 'Time since the object was made',
 });
 
-function declaredColumn({ name, type, path, priority = 0, description = '', format = '' }: Column): TableColumn {
+function declaredColumn(column: Column, own?: (object: never) => unknown): TableColumn {
+  const { name, type, path, priority = 0, description = '', format = '' } = column;
   const jsonPath = JsonPath.parse(path);
+  const find = own ?? ((object: unknown) => jsonPath?.value(object));
   const read = cellReaders[type];
   return {
     definition: { name, type, format, description, priority },
-    cell: (object, now) => read(jsonPath?.value(object), now),
+    cell: (object, now) => read(find(object as never), now),
   };
 }
 

@@ -154,6 +154,88 @@ describe('kinds of Kubernetes', () => {
     assert.ok(await isThere(`${events}/seen`));
   });
 
+  test('Events of both groups are the same objects', async () => {
+    const place = '/namespaces/default/events';
+    const other = '/kube/apis/events.k8s.io/v1';
+    const told = await make(`${other}${place}`, {
+      metadata: { name: 'new' },
+      eventTime: '2026-01-02T03:04:05.123456Z',
+      regarding: { kind: 'Widget', name: 'w', namespace: 'default' },
+      note: 'It began',
+      reason: 'Began',
+      type: 'Normal',
+      reportingController: 'shop.example.com/keeper',
+      deprecatedFirstTimestamp: null,
+    });
+    assert.deepEqual([told.kind, told.apiVersion], ['Event', 'events.k8s.io/v1']);
+    const { body: seen } = await send('GET', `${core}${place}/new`);
+    const { regarding, note, reportingController, deprecatedFirstTimestamp, metadata, ...same } = told;
+    assert.deepEqual(seen, {
+      ...same,
+      apiVersion: 'v1',
+      metadata,
+      involvedObject: regarding,
+      message: note,
+      reportingComponent: reportingController,
+      firstTimestamp: deprecatedFirstTimestamp,
+    });
+    const lastObservedTime = new Date(clock.now() - 30_000).toISOString();
+    const series = { count: 2, lastObservedTime };
+    const strategic = { 'content-type': 'application/strategic-merge-patch+json' };
+    const patched = await send('PATCH', `${other}${place}/new`, { series, note: 'Again' }, strategic);
+    assert.deepEqual([patched.status, patched.body.note, patched.body.series], [200, 'Again', series]);
+    assert.equal((await send('GET', `${core}${place}/new`)).body.message, 'Again');
+
+    await make(`${core}${place}`, {
+      metadata: { name: 'old' },
+      involvedObject: { kind: 'Widget', name: 'v' },
+      message: 'It ended',
+      source: { component: 'old-keeper' },
+      count: 3,
+    });
+    const { body: old } = await send('GET', `${other}${place}/old`);
+    assert.deepEqual(
+      [old.regarding, old.note, old.deprecatedSource, old.deprecatedCount, old.message],
+      [{ kind: 'Widget', name: 'v' }, 'It ended', { component: 'old-keeper' }, 3, undefined],
+    );
+    const names = async (path: string) => (await send('GET', path)).body.items.map((one: Shown) => one.metadata.name);
+    assert.deepEqual(await names(`${other}${place}?fieldSelector=regarding.name=w,regarding.kind=Widget`), ['new']);
+    assert.deepEqual(await names(`${core}${place}?fieldSelector=source=shop.example.com/keeper`), ['new']);
+    assert.deepEqual(await names(`${other}/events?fieldSelector=reportingController=shop.example.com/keeper`), ['new']);
+    assert.equal((await send('GET', `${other}${place}?fieldSelector=nothing=w`)).status, 400);
+    const { body: strict } = await send('POST', `${other}${place}?fieldValidation=Strict`, { message: 'x' });
+    assert.match(strict.message, /unknown field "message"/);
+    const accept = { accept: 'application/json;as=Table;v=v1;g=meta.k8s.io' };
+    for (const path of [core, other]) {
+      const { body: table } = await send('GET', `${path}${place}?fieldSelector=reason=Began`, undefined, accept);
+      assert.deepEqual(table.rows[0].cells.slice(2, 6), ['Normal', 'Began', 'widget/w', 'Again']);
+      assert.equal(table.rows[0].cells[1], '30s');
+    }
+    const { body: review } = await send('POST', '/kube/apis/authorization.k8s.io/v1/selfsubjectaccessreviews', {
+      spec: {
+        resourceAttributes: { verb: 'create', group: 'events.k8s.io', resource: 'events', namespace: 'default' },
+      },
+    });
+    assert.equal(review.status.allowed, true);
+    assert.equal((await send('DELETE', `${other}${place}/old`)).status, 200);
+    assert.equal(await isThere(`${core}${place}/old`), false);
+  });
+
+  test('kinds of Kubernetes take strategic merge patches, as their clients send them', async () => {
+    const path = `${core}/namespaces/default/configmaps`;
+    const metadata = { name: 'patched', finalizers: ['example.com/a'] };
+    await make(path, { metadata, data: { a: '1', b: '2' } });
+    const strategic = { 'content-type': 'application/strategic-merge-patch+json' };
+    const patch = { metadata: { finalizers: ['example.com/b'] }, data: { a: null, c: '3' } };
+    const { status, body } = await send('PATCH', `${path}/patched`, patch, strategic);
+    assert.equal(status, 200, JSON.stringify(body));
+    assert.deepEqual([body.data, body.metadata.finalizers], [{ b: '2', c: '3' }, ['example.com/a', 'example.com/b']]);
+    const wrong = await send('PATCH', `${path}/patched`, { data: { $patch: 'mix' } }, strategic);
+    assert.deepEqual([wrong.status, wrong.body.reason], [400, 'BadRequest']);
+    const removal = { metadata: { '$deleteFromPrimitiveList/finalizers': ['example.com/a', 'example.com/b'] } };
+    assert.equal((await send('PATCH', `${path}/patched`, removal, strategic)).body.metadata.finalizers, undefined);
+  });
+
   test('a Secret is shown with its values here, and without them in native lists', async () => {
     const secrets = `${core}/namespaces/default/secrets`;
     const made = await make(secrets, { metadata: { name: 'mail' }, stringData: { password: 'x' } });
