@@ -44,10 +44,14 @@ export function sharedDefinitions(refer: (name: string) => OpenApiSchema): Recor
         ...list(refer(`${meta}.OwnerReference`), 'Objects that this one depends on; it goes when none of them is left'),
         'x-kubernetes-list-type': 'map',
         'x-kubernetes-list-map-keys': ['uid'],
+        // By these, clients make strategic merge patches.
+        'x-kubernetes-patch-merge-key': 'uid',
+        'x-kubernetes-patch-strategy': 'merge',
       },
       finalizers: {
         ...list({ type: 'string' }, 'A deleted object stays until this set is empty'),
         'x-kubernetes-list-type': 'set',
+        'x-kubernetes-patch-strategy': 'merge',
       },
       managedFields: {
         ...list(refer(`${meta}.ManagedFieldsEntry`), 'Who set which fields; kept by the service'),

@@ -15,6 +15,7 @@ import { meta, pathParameters, queryParameters, scaleName, sharedDefinitions } f
 import { apiVersionOf } from './path.ts';
 import type { ShownModel } from './shown.ts';
 import { rootOf } from './shown.ts';
+import { strategicPatchType } from './strategic-merge.ts';
 
 export interface KubeDocument {
   readonly pieces: readonly Buffer[];
@@ -272,8 +273,9 @@ function operationOf(model: ShownModel, action: Action, sub: Subresource, suffix
 
 const patchTypes = ['application/json-patch+json', 'application/merge-patch+json', 'application/apply-patch+yaml'];
 
-function consumed({ method }: Described): readonly string[] {
-  return method === 'patch' ? patchTypes : ['application/json', 'application/yaml'];
+function consumed({ method }: Described, { isBuiltIn }: ShownModel): readonly string[] {
+  if (method !== 'patch') return ['application/json', 'application/yaml'];
+  return isBuiltIn ? [...patchTypes, strategicPatchType] : patchTypes;
 }
 
 function describeInV3(model: ShownModel, whole: OpenApiSchema): Part {
@@ -288,7 +290,9 @@ function describeInV3(model: ShownModel, whole: OpenApiSchema): Part {
     const item = Object.fromEntries(
       operations.map((one) => {
         const { body, answer, operationId, description, extensions } = one;
-        const content = Object.fromEntries(consumed(one).map((type) => [type, { schema: componentOf(body ?? '') }]));
+        const content = Object.fromEntries(
+          consumed(one, model).map((type) => [type, { schema: componentOf(body ?? '') }]),
+        );
         return [
           one.method,
           {
@@ -336,7 +340,7 @@ async function describeInV2(
             tags: [tagOf(model)],
             operationId,
             description,
-            consumes: consumed(one),
+            consumes: consumed(one, model),
             produces: ['application/json', 'application/yaml'],
             parameters: [...one.parameters.map(parameterOf), ...(body !== undefined ? [sent] : [])],
             responses: { 200: { description: 'OK', schema: referInV2(answer) } },

@@ -15,6 +15,8 @@ export interface ShownModel {
   readonly categories: readonly string[];
   readonly subresources: { readonly status: boolean; readonly scale: boolean };
   readonly verbs: readonly string[];
+  /** Clients may patch it by the schema that they have built in. */
+  readonly isBuiltIn?: true;
   /** The whole object as JSON Schema; `apiVersion`, `kind` and `metadata` in it are the model's own. */
   readonly schema: object;
 }
@@ -49,6 +51,7 @@ export function shownModel(model: KubeModel): ShownModel {
     categories: scheme.categories,
     subresources: { status: scheme.subresources.status, scale: scheme.subresources.scale !== undefined },
     verbs: group === '' && kind === 'Service' ? reading : verbs,
+    ...(model.isBuiltIn && { isBuiltIn: true }),
     schema: scheme.jsonSchema,
   };
   shown.set(model, made);

@@ -77,6 +77,8 @@ export function sender(url: string, token: string | undefined): Send {
         ...headers,
       },
       body: body === undefined ? undefined : typeof body === 'string' ? body : JSON.stringify(body),
+      // A watch that should be refused, and is not, has no end.
+      signal: AbortSignal.timeout(60_000),
     });
     const text = await response.text();
     const json =

@@ -28,6 +28,7 @@ export const Widget = defineModel({
   scope: 'Namespaced',
   naming: 'kubernetes',
   shortNames: ['wd'],
+  categories: ['all'],
   spec: Type.Object({ replicas: Type.Optional(Type.Integer({ minimum: 0 })), color: Type.Optional(Type.String()) }),
   status: Type.Object({
     replicas: Type.Optional(Type.Integer()),

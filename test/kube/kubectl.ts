@@ -1,15 +1,18 @@
-/** Runs the kubectl of this machine against a façade, with a folder of its own for what it remembers. */
+/** Runs kubectl against a façade, with a folder of its own for what it remembers. */
 import { execFile, execFileSync, spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+
+/** The program: that of the environment variable KUBECTL, or the one of the machine. */
+const program = process.env.KUBECTL || 'kubectl';
 
 /** The version of kubectl, `1.20`; undefined where there is none. */
 export const kubectlVersion = versionOf();
 
 function versionOf(): string | undefined {
   try {
-    const text = execFileSync('kubectl', ['version', '--client', '-o', 'json'], {
+    const text = execFileSync(program, ['version', '--client', '-o', 'json'], {
       stdio: ['ignore', 'pipe', 'ignore'],
     });
     const { major, minor } = JSON.parse(text.toString()).clientVersion;
@@ -26,19 +29,20 @@ export interface Outcome {
 }
 
 export class Kubectl {
-  readonly #server: string;
-  readonly #home = mkdtempSync(join(tmpdir(), 'kubectl-'));
+  /** For files of tests too. */
+  readonly home = mkdtempSync(join(tmpdir(), 'kubectl-'));
+  readonly #url: string | undefined;
 
-  /** @param url of the service */
-  constructor(url: string) {
-    this.#server = `${url}/kube`;
+  /** @param url of the service; without one, a kubeconfig in the file `config` of its folder says it */
+  constructor(url?: string) {
+    this.#url = url;
   }
 
   /** @param input what `-f -` reads */
   run(args: readonly string[], input = ''): Promise<Outcome> {
     return new Promise((resolve) => {
       const options = { env: this.#env, timeout: 60_000 };
-      const child = execFile('kubectl', this.#args(args), options, (error, stdout, stderr) => {
+      const child = execFile(program, this.#args(args), options, (error, stdout, stderr) => {
         resolve({ code: error ? Number(error.code ?? 1) : 0, stdout, stderr });
       });
       child.stdin!.end(input);
@@ -47,7 +51,7 @@ export class Kubectl {
 
   /** One that goes on, such as `get -w`. */
   begin(args: readonly string[]): { readonly lines: string[]; end(): Promise<void> } {
-    const child = spawn('kubectl', this.#args(args), { env: this.#env, stdio: ['ignore', 'pipe', 'ignore'] });
+    const child = spawn(program, this.#args(args), { env: this.#env, stdio: ['ignore', 'pipe', 'ignore'] });
     const lines: string[] = [];
     let text = '';
     child.stdout.on('data', (chunk: Buffer) => {
@@ -67,14 +71,18 @@ export class Kubectl {
   }
 
   close(): void {
-    rmSync(this.#home, { recursive: true, force: true });
+    rmSync(this.home, { recursive: true, force: true });
   }
 
   get #env(): NodeJS.ProcessEnv {
-    return { PATH: process.env.PATH, HOME: this.#home, KUBECONFIG: join(this.#home, 'config') };
+    const { PATH } = process.env;
+    // What `edit` opens: it makes red things pink.
+    const editor = { KUBE_EDITOR: "sed -i 's/color: red/color: pink/'" };
+    return { PATH, HOME: this.home, KUBECONFIG: join(this.home, 'config'), ...editor };
   }
 
   #args(args: readonly string[]): string[] {
-    return [`--server=${this.#server}`, `--cache-dir=${join(this.#home, 'cache')}`, ...args];
+    const server = this.#url === undefined ? [] : [`--server=${this.#url}/kube`];
+    return [...server, `--cache-dir=${join(this.home, 'cache')}`, ...args];
   }
 }
