@@ -35,10 +35,11 @@ const screens = [
   { path: '/no/such/page', en: 'Kindred', zh: 'Kindred' },
 ];
 
-/** Each language, theme and width once: what is found in one of them is rarely a matter of two. */
 const looks = [
   { language: 'en-US', theme: 'light', width: 1280 },
   { language: 'zh-CN', theme: 'dark', width: 320 },
+  { language: 'en-US', theme: 'dark', width: 320 },
+  { language: 'zh-CN', theme: 'light', width: 1280 },
 ] as const;
 
 for (const look of looks) {

@@ -1,3 +1,5 @@
+import { withValue } from '../diff/pointer.ts';
+
 /** Any object as plain JSON. */
 export interface ApiObject {
   readonly apiVersion: string;
@@ -23,4 +25,18 @@ export function fullNameOf({ metadata: { namespace, name } }: Pick<ApiObject, 'm
 export function partsOf(fullName: string): { readonly namespace?: string; readonly name: string } {
   const slash = fullName.indexOf('/');
   return slash < 0 ? { name: fullName } : { namespace: fullName.slice(0, slash), name: fullName.slice(slash + 1) };
+}
+
+/** Counts and owners of fields: they say nothing of what was changed. */
+const bookkeeping = ['/metadata/version', '/metadata/generation', '/metadata/managedFields'];
+
+/** Pointers of what the service sets, whatever is sent. */
+export const setByService: readonly string[] = [
+  ...bookkeeping,
+  '/metadata/creationTimestamp',
+  '/metadata/deletionTimestamp',
+];
+
+export function withoutBookkeeping(object: unknown): unknown {
+  return bookkeeping.reduce((rest, pointer) => withValue(rest, pointer, undefined), object);
 }

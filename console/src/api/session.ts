@@ -1,6 +1,6 @@
 /** Who is signed in. The page keeps no token: signing in trades it for a cookie that scripts cannot read. */
 import { computed, shallowRef } from 'vue';
-import { client } from './client.ts';
+import { client, refusals } from './client.ts';
 
 export interface Session {
   /** False: everybody may do everything. */
@@ -25,8 +25,11 @@ export const sessionFailure = shallowRef<unknown>();
 
 export const isSignedIn = computed(() => session.value?.authentication === false || !!session.value?.identity);
 
+/** A session that is over leaves the page as it is, with the question to sign in again over it. */
 export async function readSession(): Promise<void> {
-  session.value = await client.request<Session>('GET', '/v3/session');
+  const now = await client.request<Session>('GET', '/v3/session');
+  if (session.value?.identity && now.authentication && !now.identity) refusals.value++;
+  else session.value = now;
 }
 
 /** Throws what the service says of a wrong token, or of a code that was used. */

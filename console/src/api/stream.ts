@@ -6,7 +6,7 @@
 import { onScopeDispose, shallowRef, watchEffect } from 'vue';
 import { isOnline } from './client.ts';
 import { problemOf } from './errors.ts';
-import { session } from './session.ts';
+import { readSession, session } from './session.ts';
 
 export type Connection = 'live' | 'polling' | 'paused' | 'reconnecting' | 'offline';
 
@@ -76,8 +76,7 @@ async function follow<E>(stream: Stream<E>, start: Start<E>, signal: AbortSignal
     } catch (error) {
       if (signal.aborted) return;
       if (forGood.includes(problemOf(error).code)) {
-        stream.failed(error);
-        connection.value = 'paused';
+        ended(stream, error);
         return;
       }
     }
@@ -96,11 +95,18 @@ async function poll<E>(stream: Stream<E>, signal: AbortSignal): Promise<void> {
       await stream.poll();
     } catch (error) {
       if (!forGood.includes(problemOf(error).code)) continue;
-      stream.failed(error);
-      connection.value = 'paused';
+      ended(stream, error);
       return;
     }
   }
+}
+
+/** Who may no longer follow may have been signed out: a stream says "Forbidden" for both. */
+function ended<E>(stream: Stream<E>, error: unknown): void {
+  connection.value = 'paused';
+  stream.failed(error);
+  // A service that does not answer is shown by `isOnline`.
+  if (problemOf(error).code === 'Forbidden') void readSession().catch(() => undefined);
 }
 
 /** Hands on what came during a frame at once. */

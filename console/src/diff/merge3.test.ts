@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { setByService } from '../api/object.ts';
 import { changesBetween } from './diff.ts';
-import { decidedByService, merge3 } from './merge3.ts';
+import { merge3 } from './merge3.ts';
 import { isEqual, isObject, isWithin, valueAt } from './pointer.ts';
 
 const cases: { name: string; base: unknown; mine: unknown; theirs: unknown; merged?: unknown; conflicts?: string[] }[] =
@@ -100,7 +101,9 @@ test('merge: what was chosen is in the result, theirs until then', () => {
 
 test('merge: version and times are theirs always', () => {
   const object = (version: number, title: string) => ({ metadata: { version }, spec: { title } });
-  const { merged, conflicts } = merge3(object(3, 'a'), object(5, 'b'), object(4, 'a'), { theirs: decidedByService });
+  const { merged, conflicts } = merge3(object(3, 'a'), object(5, 'b'), object(4, 'a'), {
+    theirs: new Set(setByService),
+  });
   assert.deepEqual([merged, conflicts], [object(4, 'b'), []]);
 });
 

@@ -27,13 +27,6 @@ export interface MergeOptions {
   readonly theirs?: ReadonlySet<string>;
 }
 
-/** What the service decides: the version and the times of an object. */
-export const decidedByService: ReadonlySet<string> = new Set([
-  '/metadata/version',
-  '/metadata/creationTimestamp',
-  '/metadata/deletionTimestamp',
-]);
-
 /**
  * A list is one value, unless all items of the three lists are objects with a `name` that is a text and unique in its
  * list: those are merged by name, in their order. Pointers count the items of that order.

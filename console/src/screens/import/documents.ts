@@ -7,6 +7,7 @@ import { client } from '../../api/client.ts';
 import { problemOf } from '../../api/errors.ts';
 import type { ModelDetails, ModelSummary } from '../../api/models.ts';
 import { objectPathOf, pathOf, typeOf } from '../../api/models.ts';
+import { setByService } from '../../api/object.ts';
 import { isEqual, isObject, valueAt, withValue } from '../../diff/pointer.ts';
 import { yamlDocuments } from '../../diff/yaml.ts';
 import { openDocument } from '../../form/document.ts';
@@ -170,8 +171,7 @@ async function storedOf({ model, object }: ImportRow, signal: AbortSignal): Prom
 /** With the version and the times of what is stored, and its status where that is a resource of its own. */
 function wantedOf({ object, model }: ImportRow, stored: unknown): unknown {
   let wanted = object;
-  const decided = ['/metadata/version', '/metadata/creationTimestamp', '/metadata/deletionTimestamp'];
-  if (model?.subresources.status) decided.push('/status');
+  const decided = model?.subresources.status ? [...setByService, '/status'] : setByService;
   for (const pointer of decided) wanted = withValue(wanted, pointer, valueAt(stored, pointer));
   return wanted;
 }

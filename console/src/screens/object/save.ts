@@ -5,7 +5,7 @@ import { client } from '../../api/client.ts';
 import type { Problem } from '../../api/errors.ts';
 import type { ModelDetails } from '../../api/models.ts';
 import { objectLink, objectPathOf, pathOf, typeOf } from '../../api/models.ts';
-import { fullNameOf } from '../../api/object.ts';
+import { fullNameOf, setByService } from '../../api/object.ts';
 import { changesBetween } from '../../diff/diff.ts';
 import { isEqual, valueAt, withValue } from '../../diff/pointer.ts';
 import type { FieldProblem } from '../../form/errors.ts';
@@ -69,10 +69,7 @@ export function create(model: ModelDetails, object: unknown): Promise<StoredObje
 /** True when a stored object has what was to be written, but for what the service decides. */
 export function hasBeenStored(stored: unknown, wanted: unknown): boolean {
   const without = (object: unknown) =>
-    ['/metadata/version', '/metadata/creationTimestamp', '/metadata/deletionTimestamp', '/status'].reduce(
-      (value, pointer) => withValue(value, pointer, undefined),
-      object,
-    );
+    [...setByService, '/status'].reduce((value, pointer) => withValue(value, pointer, undefined), object);
   return isEqual(without(stored), without(wanted));
 }
 
