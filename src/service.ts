@@ -54,6 +54,7 @@ import { IndexSnapshots } from './resource/index-snapshots.ts';
 import type { BuildProgress } from './resource/memory.ts';
 import { ResourceRegistry } from './resource/registry.ts';
 import { startRetention } from './resource/retention.ts';
+import { TimeSlice } from './runtime/time-slice.ts';
 import { systemTimers } from './runtime/timers.ts';
 import { SnapshotFolder } from './snapshots/folder.ts';
 import { snapshotPath } from './snapshots/place.ts';
@@ -297,7 +298,7 @@ class RunningService implements Service {
       ...builtInKindHooks(reservedDomain),
       [
         `CustomResourceDefinition.${definitionGroup}`,
-        definitionHooks(reservedDomain, {
+        definitionHooks(reservedDomain, () => new TimeSlice(monotonicNow), {
           bytes: options.kube.maxBodyBytes + patch.maxGrowth,
           members: options.kube.maxMembers,
         }),

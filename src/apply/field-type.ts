@@ -59,17 +59,24 @@ export function fieldTypeOf(schema: SchemaObject): FieldType {
 
 /** The types of one document, each made when it is asked for first. */
 class Types {
-  readonly #references: References;
+  readonly #root: JsonSchema;
+  #known: References | undefined;
   readonly #patterns = new Map<string, Pattern>();
   readonly #numbers = new Map<SchemaObject, number>();
   readonly #types = new Map<string, FieldType>();
 
   constructor(root: JsonSchema) {
+    this.#root = root;
+  }
+
+  /** Of a large schema without references they are not worth their time. */
+  get #references(): References {
     // The model was checked when it was declared.
     const refuse = (path: string): never => {
       throw new Error(`the reference at ${path} leads nowhere`);
     };
-    this.#references = new References(root, refuse, nodeLoader.metaSchema);
+    this.#known ??= new References(this.#root, refuse, nodeLoader.metaSchema);
+    return this.#known;
   }
 
   /** @param schemas that hold at one place */

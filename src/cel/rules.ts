@@ -115,9 +115,21 @@ interface Place {
 }
 
 /** Compiles the rules of a schema and of every schema below it. References (`#/…`) begin at its root. */
-export function compileRules(schema: JsonSchema, { isObject: isWhole = false }: RuleOptions = {}): CompiledRules {
+export function compileRules(schema: JsonSchema, options?: RuleOptions): CompiledRules {
+  const work = compilingRules(schema, options);
+  for (;;) {
+    const part = work.next();
+    if (part.done) return part.value;
+  }
+}
+
+/** As `compileRules`; it yields after each rule. */
+export function* compilingRules(
+  schema: JsonSchema,
+  { isObject: isWhole = false }: RuleOptions = {},
+): Generator<void, CompiledRules, void> {
   const compiler = new RuleCompiler(schema, isWhole);
-  const root = mentionsRules(schema) ? compiler.place(schema, '', true) : undefined;
+  const root = yield* compiler.place(schema, '', true);
   const { problems } = compiler;
   if (!root) return { isEmpty: true, problems, check: () => [], checkInParts: () => undefined };
   return {
@@ -146,13 +158,25 @@ function mentionsRules(schema: unknown): boolean {
   return Object.entries(schema).some(([name, value]) => name === rulesKeyword || mentionsRules(value));
 }
 
+/** Adds each part of a schema that has rules, or a reference, at any depth. */
+function markRules(schema: unknown, marked: Set<unknown>): boolean {
+  if (typeof schema !== 'object' || schema === null) return false;
+  let mentions = Object.hasOwn(schema, rulesKeyword) || Object.hasOwn(schema, '$ref');
+  for (const one of Object.values(schema)) if (markRules(one, marked)) mentions = true;
+  if (mentions) marked.add(schema);
+  return mentions;
+}
+
 class RuleCompiler {
   readonly problems: RuleProblem[] = [];
   readonly #types: SchemaTypes;
   readonly #known = new Map<SchemaObject, Place | undefined>();
+  /** Parts of the schema that may have rules, or have some below. */
+  readonly #marked = new Set<unknown>();
 
   constructor(root: JsonSchema, isWhole: boolean) {
     this.#types = new SchemaTypes(root, isWhole);
+    markRules(root, this.#marked);
   }
 
   #problem(path: string, text: Text, params: Readonly<Record<string, unknown>> = {}): void {
@@ -160,9 +184,9 @@ class RuleCompiler {
   }
 
   /** Undefined where there are no rules. @param isCorrelated a stored value belongs to each value of the place */
-  place(given: JsonSchema, path: string, isCorrelated: boolean): Place | undefined {
+  *place(given: JsonSchema, path: string, isCorrelated: boolean): Generator<void, Place | undefined, void> {
     const schema = this.#types.resolve(given);
-    if (!schema) return undefined;
+    if (!schema || !this.#marked.has(schema)) return undefined;
     if (this.#known.has(schema)) return this.#known.get(schema);
     const place: Place = {
       type: this.#types.of(schema),
@@ -173,7 +197,7 @@ class RuleCompiler {
     };
     // Stands in for a schema that contains itself.
     this.#known.set(schema, place);
-    this.#fill(place, schema, path, isCorrelated);
+    yield* this.#fill(place, schema, path, isCorrelated);
     const { rules, properties, patterns, additional, items } = place;
     const isEmpty = rules.length + properties.size + patterns.length === 0 && !additional && !items;
     // What is the same schema at two places has the paths of the first.
@@ -181,35 +205,36 @@ class RuleCompiler {
     return isEmpty ? undefined : place;
   }
 
-  #fill(place: Place, schema: SchemaObject, path: string, isCorrelated: boolean): void {
-    this.#rules(place, schema, path, isCorrelated);
+  *#fill(place: Place, schema: SchemaObject, path: string, isCorrelated: boolean): Generator<void, void, void> {
+    yield* this.#rules(place, schema, path, isCorrelated);
     const properties = isObject(schema.properties) ? Object.entries(schema.properties) : [];
     for (const [name, one] of properties) {
-      const below = isSchema(one) && this.place(one, `${path}/properties/${escapeToken(name)}`, isCorrelated);
+      const below = isSchema(one) && (yield* this.place(one, `${path}/properties/${escapeToken(name)}`, isCorrelated));
       if (below) place.properties.set(name, below);
     }
     for (const [source, one] of isObject(schema.patternProperties) ? Object.entries(schema.patternProperties) : []) {
-      const below = isSchema(one) && this.place(one, `${path}/patternProperties/${escapeToken(source)}`, isCorrelated);
+      const below =
+        isSchema(one) && (yield* this.place(one, `${path}/patternProperties/${escapeToken(source)}`, isCorrelated));
       if (below) place.patterns.push([new RegExp(source, 'u'), below]);
     }
     if (isObject(schema.additionalProperties)) {
-      const below = this.place(schema.additionalProperties, `${path}/additionalProperties`, isCorrelated);
+      const below = yield* this.place(schema.additionalProperties, `${path}/additionalProperties`, isCorrelated);
       if (below) place.additional = below;
     }
     if (isObject(schema.items)) {
-      const below = this.place(schema.items, `${path}/items`, isCorrelated && place.keys !== undefined);
+      const below = yield* this.place(schema.items, `${path}/items`, isCorrelated && place.keys !== undefined);
       if (below) place.items = below;
     }
     for (const [i, one] of (Array.isArray(schema.allOf) ? schema.allOf : []).entries()) {
       const branch = isSchema(one) ? this.#types.resolve(one) : undefined;
-      if (branch && mentionsRules(branch)) this.#fill(place, branch, `${path}/allOf/${i}`, isCorrelated);
+      if (branch && this.#marked.has(branch)) yield* this.#fill(place, branch, `${path}/allOf/${i}`, isCorrelated);
     }
     for (const keyword of ['anyOf', 'oneOf', 'not', 'if', 'then', 'else']) {
       if (mentionsRules(schema[keyword])) this.#problem(`${path}/${keyword}`, texts.place);
     }
   }
 
-  #rules(place: Place, schema: SchemaObject, path: string, isCorrelated: boolean): void {
+  *#rules(place: Place, schema: SchemaObject, path: string, isCorrelated: boolean): Generator<void, void, void> {
     const given = schema[rulesKeyword];
     if (given === undefined) return;
     const list = Array.isArray(given) ? given : [given];
@@ -217,6 +242,7 @@ class RuleCompiler {
       const at = `${path}/${rulesKeyword}/${i}`;
       const rule = this.#rule(one, place, schema, at, isCorrelated);
       if (rule) place.rules.push(rule);
+      yield;
     }
   }
 

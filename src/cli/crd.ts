@@ -10,6 +10,7 @@ import { isRecord } from '../model/object.ts';
 import type { Validator } from '../model/validator.ts';
 import { createValidator } from '../model/validator.ts';
 import { resolveOptions } from '../options.ts';
+import { atOnce } from '../runtime/time-slice.ts';
 import { describe } from './describe.ts';
 import { documents, filesOf, open } from './documents.ts';
 import type { Io } from './io.ts';
@@ -84,6 +85,6 @@ function accepted(
   if (mistakes.length > 0) throw invalid(mistakes);
   for (const { pointer } of listed) io.stderr.write(`${place}: ${pointer} is unknown and left out\n`);
   const definition = withDefaults(object as unknown as DefinitionObject);
-  checkDefinition(definition, undefined, reservedDomain);
+  atOnce(checkDefinition(definition, undefined, reservedDomain));
   return definition;
 }

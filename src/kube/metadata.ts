@@ -72,8 +72,8 @@ export function shownBytes(model: KubeModel, stored: Stored): Buffer {
   return bytes;
 }
 
-function isOfThisSchema({ scheme, isConverted }: KubeModel, { revision }: Stored): boolean {
-  return isConverted !== true && revision >= (scheme.definition?.since ?? 0);
+function isOfThisSchema({ scheme, isConverted, resource }: KubeModel, { revision }: Stored): boolean {
+  return !scheme.definition || (isConverted !== true && revision > resource.model.since);
 }
 
 /** Without what the schema of the version does not know, and with its defaults. */

@@ -127,13 +127,13 @@ export class KubeModels {
 
   /** The versions besides the one in which objects are stored. */
   #othersOf(resource: ModelResource): readonly KubeModel[] {
-    const { definition, groupVersionKind } = resource.scheme;
-    const others = definition?.versions.filter(({ name }) => name !== groupVersionKind.version) ?? [];
+    const { definition } = resource.scheme;
+    const others = definition?.versions.filter(({ model }) => model !== undefined) ?? [];
     if (others.length === 0) return none;
     const known = this.#others.get(resource.scheme);
     if (known) return known;
     const made = others.map(({ name, model, warning }): KubeModel => {
-      const scheme = Scheme.buildFromType(model() as ModelType);
+      const scheme = Scheme.buildFromType(model as ModelType);
       const { apiVersion } = scheme;
       return { ...this.#of(resource), scheme, version: name, apiVersion, warning, isConverted: true };
     });

@@ -4,6 +4,7 @@
  */
 import type { JsonSchema } from '../http/openapi/schema.ts';
 import { componentsOf } from '../http/openapi/schema.ts';
+import type { Parts } from '../runtime/time-slice.ts';
 import { describingKeywords, inPlaceKeywords, isObject, subschemas } from '../schema/keywords.ts';
 
 export type OpenApiSchema = { [keyword: string]: unknown };
@@ -17,10 +18,11 @@ const mostReferences = 20;
 const mostNodes = 20_000;
 
 /** As OpenAPI 3.0, without references. */
-export function schemaOf(schema: object): OpenApiSchema {
+export function* schemaOf(schema: object): Parts<OpenApiSchema> {
   const hasReferences = /"\$(?:dynamicR|r)ef":/.test(JSON.stringify(schema));
+  yield;
   const components = hasReferences ? componentsOf(schema, 'Root', { closed: false }) : new Map<string, JsonSchema>();
-  return new Writer(components).whole((components.get('Root') ?? schema) as JsonSchema);
+  return yield* new Writer(components).whole((components.get('Root') ?? schema) as JsonSchema);
 }
 
 /** Have the same meaning in both. */
@@ -53,15 +55,16 @@ class Writer {
     this.#components = components;
   }
 
-  whole(schema: JsonSchema): OpenApiSchema {
+  whole(schema: JsonSchema): Parts<OpenApiSchema> {
     return this.#write(schema, []);
   }
 
   /** @param way names of the components that are being written out */
-  #write(schema: unknown, way: readonly string[]): OpenApiSchema {
+  *#write(schema: unknown, way: readonly string[]): Parts<OpenApiSchema> {
     this.#nodes++;
+    yield;
     if (!isObject(schema)) return schema === false ? { not: {} } : {};
-    if (typeof schema.$ref === 'string') return this.#writeReference(schema as JsonSchema, way);
+    if (typeof schema.$ref === 'string') return yield* this.#writeReference(schema as JsonSchema, way);
     const result: OpenApiSchema = {};
     for (const [keyword, value] of Object.entries(schema)) {
       if (kept.has(keyword) || keyword.startsWith('x-kubernetes-')) result[keyword] = value;
@@ -69,31 +72,32 @@ class Writer {
     writeType(schema, result);
     writeBounds(schema, result);
     if ('const' in schema) result.enum = [schema.const];
-    this.#writeObject(schema, result, way);
-    this.#writeList(schema, result, way);
-    this.#writeAlternatives(schema, result, way);
+    yield* this.#writeObject(schema, result, way);
+    yield* this.#writeList(schema, result, way);
+    yield* this.#writeAlternatives(schema, result, way);
     if (admitsMore(schema)) result[preserveUnknown] = true;
     return result;
   }
 
-  #writeReference({ $ref, ...beside }: JsonSchema, way: readonly string[]): OpenApiSchema {
+  *#writeReference({ $ref, ...beside }: JsonSchema, way: readonly string[]): Parts<OpenApiSchema> {
     const name = ($ref as string).slice(($ref as string).lastIndexOf('/') + 1);
     const target = this.#components.get(name);
     const isTooMuch = way.includes(name) || way.length >= mostReferences || this.#nodes > mostNodes;
-    const own = this.#write(beside, way);
+    const own = yield* this.#write(beside, way);
     if (!target || isTooMuch) return { ...own, [preserveUnknown]: true };
-    const referred = this.#write(target, [...way, name]);
+    const referred = yield* this.#write(target, [...way, name]);
     if (Object.keys(own).every((keyword) => describingKeywords.includes(keyword))) return { ...referred, ...own };
     return { ...own, allOf: [...((own.allOf as OpenApiSchema[] | undefined) ?? []), referred] };
   }
 
-  #writeObject(schema: JsonSchema, result: OpenApiSchema, way: readonly string[]): void {
+  *#writeObject(schema: JsonSchema, result: OpenApiSchema, way: readonly string[]): Parts<void> {
     const { properties, additionalProperties, required } = schema;
     if (isObject(properties)) {
-      const written = Object.entries(properties).map(([name, one]) => [name, this.#write(one, way)] as const);
+      const written: [string, OpenApiSchema][] = [];
+      for (const [name, one] of Object.entries(properties)) written.push([name, yield* this.#write(one, way)]);
       result.properties = Object.fromEntries(written);
     }
-    if (isObject(additionalProperties)) result.additionalProperties = this.#write(additionalProperties, way);
+    if (isObject(additionalProperties)) result.additionalProperties = yield* this.#write(additionalProperties, way);
     else if (additionalProperties !== undefined) result.additionalProperties = additionalProperties;
     if (!Array.isArray(required)) return;
     // What a default fills in need not be sent.
@@ -102,23 +106,24 @@ class Writer {
     if (needed.length > 0) result.required = needed;
   }
 
-  #writeList(schema: JsonSchema, result: OpenApiSchema, way: readonly string[]): void {
+  *#writeList(schema: JsonSchema, result: OpenApiSchema, way: readonly string[]): Parts<void> {
     const { items, prefixItems } = schema;
-    if (isObject(items) && prefixItems === undefined) result.items = this.#write(items, way);
+    if (isObject(items) && prefixItems === undefined) result.items = yield* this.#write(items, way);
     else if (result.type === 'array') result.items = {};
   }
 
-  #writeAlternatives(schema: JsonSchema, result: OpenApiSchema, way: readonly string[]): void {
+  *#writeAlternatives(schema: JsonSchema, result: OpenApiSchema, way: readonly string[]): Parts<void> {
     for (const keyword of ['allOf', 'anyOf', 'oneOf'] as const) {
       const all = schema[keyword];
       if (!Array.isArray(all)) continue;
       const others = all.filter((one) => !isNull(one));
       if (others.length < all.length && keyword !== 'allOf') result.nullable = true;
-      const written = others.map((one) => this.#write(one, way));
+      const written: OpenApiSchema[] = [];
+      for (const one of others) written.push(yield* this.#write(one, way));
       if (written.length === 1 && others.length < all.length) Object.assign(result, { ...written[0]!, ...result });
       else if (written.length > 0) result[keyword] = written;
     }
-    if (schema.not !== undefined) result.not = this.#write(schema.not, way);
+    if (schema.not !== undefined) result.not = yield* this.#write(schema.not, way);
   }
 }
 

@@ -106,7 +106,7 @@ export class KubeOpenApi {
     if (known) return known;
     let whole = this.#schemas.get(model);
     if (!whole) {
-      whole = schemaOf(model.schema);
+      whole = await slice.run(schemaOf(model.schema));
       this.#schemas.set(model, whole);
       if (slice.isOver) await slice.renew();
     }

@@ -52,20 +52,18 @@ export interface Definition {
   /** The same for definitions whose schema and indexes are the same. */
   readonly code: string;
   /** By the rules of Kubernetes. */
-  readonly validator: () => Validator;
-  /** Revision from which on it is in force: older objects may be of another one. */
-  readonly since: number;
+  readonly validator: Validator;
   /** Those that clients are served. */
   readonly versions: readonly DefinedVersion[];
 }
 
 /** One version of a model that is stored in one of them. */
-interface DefinedVersion {
+export interface DefinedVersion {
   readonly name: string;
   /** What clients of a deprecated version are told. */
   readonly warning?: string;
-  /** The same model in this version. */
-  readonly model: () => object;
+  /** The same model in this version; undefined: it is the one in which objects are stored. */
+  readonly model: object | undefined;
 }
 
 /** A version beside the hub. */

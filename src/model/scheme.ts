@@ -152,12 +152,14 @@ export class Scheme {
 
   /** Compiled at first use. */
   get validator(): Validator {
-    this.#validator ??= this.definition?.validator() ?? createValidator(this.#declaration);
+    this.#validator ??= this.definition?.validator ?? createValidator(this.#declaration);
     return this.#validator;
   }
 
   /** True when the other scheme declares the same: attributes, schema, and indexes by name, type, options and function text. */
   sameAs(other: Scheme): boolean {
+    // A definition's code covers everything, and its schema may be large.
+    if (this.definition && other.definition) return this.definition.code === other.definition.code;
     return this.#fingerprint() === other.#fingerprint();
   }
 
@@ -171,13 +173,7 @@ export class Scheme {
     const versions = this.#declaration.versions.map(({ declaration, served, deprecated, sources, indexNames }) => {
       return [declaration.gvk, declaration.jsonSchema, served, deprecated, sources, indexNames];
     });
-    return JSON.stringify([
-      gvk,
-      jsonSchema,
-      indexes,
-      this.definition?.code,
-      ...(versions.length > 0 ? [versions] : []),
-    ]);
+    return JSON.stringify([gvk, jsonSchema, indexes, ...(versions.length > 0 ? [versions] : [])]);
   }
 }
 

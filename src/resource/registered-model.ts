@@ -33,6 +33,8 @@ export class RegisteredModel {
   versions: Versions | undefined;
   /** Others when another contract becomes active. */
   rules: Rules;
+  /** Revision after which this process writes by the declaration that serves: older objects may be of another one. */
+  since = 0;
 
   constructor(scheme: Scheme, hooks?: ModelHooks) {
     this.#scheme = scheme;

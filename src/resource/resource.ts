@@ -295,6 +295,7 @@ export class ModelResource {
     };
     if (restored) memory.progress({ done: objects, objects });
     memory.open(index, problems, start, readThrough);
+    this.model.since = readThrough;
     snapshots?.opened(memory, restored?.replayed);
     admissions?.opened(this.scheme);
     if (restored)
@@ -361,7 +362,7 @@ export class ModelResource {
 
   async #replaceOnce(replacement: Replacement, isReplaced: () => boolean): Promise<void> {
     const { memory, model } = this;
-    const { store, underWay, admissions, snapshots, logger } = this.#dependencies;
+    const { store, feed, underWay, admissions, snapshots, logger } = this.#dependencies;
     const { scheme } = replacement;
     const before = model.scheme;
     const { index: former } = memory;
@@ -401,6 +402,7 @@ export class ModelResource {
       }
       const gone = former.definitions.filter(({ name }) => scheme.indexes.every((one) => one.name !== name));
       memory.replace(replacement, rules, replacement.index(), problems);
+      model.since = feed.applied;
       this.#dependencies.onReplaced(this, new Set([...replacement.built, ...gone.map(({ name }) => name)]));
     } finally {
       release();

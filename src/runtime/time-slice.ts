@@ -4,6 +4,9 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 /** Milliseconds that work may go on without giving the event loop back. */
 export const sliceLength = 5;
 
+/** A work that yields where others may have a turn. */
+export type Parts<T> = Generator<void, T, void>;
+
 /** Of one work: `if (slice.isOver) await slice.renew()` stands between its parts. */
 export class TimeSlice {
   readonly #now: () => number;
@@ -32,13 +35,20 @@ export class TimeSlice {
     this.#end = this.#now() + this.#length;
   }
 
-  /** Does a work that yields where others may have a turn. */
-  async run<T>(work: Generator<void, T, void>): Promise<T> {
+  async run<T>(work: Parts<T>): Promise<T> {
     for (;;) {
       const part = work.next();
       if (part.done) return part.value;
       if (this.isOver) await this.renew();
     }
+  }
+}
+
+/** Does a work without a turn for others. */
+export function atOnce<T>(work: Parts<T>): T {
+  for (;;) {
+    const part = work.next();
+    if (part.done) return part.value;
   }
 }
 

@@ -19,12 +19,15 @@ export class Compiler {
   readonly #references: References;
   readonly #patternOf: PatternOf;
   readonly #formats: ReadonlyMap<string, Format>;
+  readonly #isLazy: boolean;
   readonly #checks = new Map<SchemaObject, Map<Mode, Check>>();
 
-  constructor(references: References, patternOf: PatternOf, formats: ReadonlyMap<string, Format>) {
+  /** @param isLazy a schema is compiled when the first value meets it */
+  constructor(references: References, patternOf: PatternOf, formats: ReadonlyMap<string, Format>, isLazy = false) {
     this.#references = references;
     this.#patternOf = patternOf;
     this.#formats = formats;
+    this.#isLazy = isLazy;
   }
 
   readonly checkOf: CheckOf = (schema, mode) => {
@@ -37,6 +40,11 @@ export class Compiler {
     }
     const known = byMode.get(mode);
     if (known) return known;
+    if (this.#isLazy) {
+      const check = this.#later(schema, mode);
+      byMode.set(mode, check);
+      return check;
+    }
     // Stands in while the schema is compiled, for schemas that contain themselves.
     const modes = byMode;
     modes.set(mode, (value, context, marks) => modes.get(mode)!(value, context, marks));
@@ -44,6 +52,14 @@ export class Compiler {
     modes.set(mode, check);
     return check;
   };
+
+  #later(schema: SchemaObject, mode: Mode): Check {
+    let compiled: Check | undefined;
+    return (value, context, marks) => {
+      compiled ??= this.#compile(schema, mode);
+      return compiled(value, context, marks);
+    };
+  }
 
   /** What the `$ref` of a schema means. */
   targetOf(schema: SchemaObject): JsonSchema {

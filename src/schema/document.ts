@@ -23,6 +23,7 @@ import { dialect, isPureReference, rewritten, sharingKeywords, unevaluatedKeywor
 import { listTypeProblem } from './list-types.ts';
 import type { Loader } from './loader.ts';
 import { compilePattern } from './pattern.ts';
+import type { Refuse } from './references.ts';
 import { References } from './references.ts';
 
 export interface DocumentOptions {
@@ -37,6 +38,11 @@ export interface DocumentOptions {
   readonly patternOf?: PatternOf;
   /** Default: those of JSON Schema and OpenAPI. */
   readonly formats?: ReadonlyMap<string, Format>;
+  /**
+   * Large and without references, anchors and `$id`: a part is compiled when a value first has it. The defaults of such a document
+   * are for its owner to check and to set.
+   */
+  readonly isPlain?: boolean;
 }
 
 export class SchemaDocument {
@@ -52,8 +58,10 @@ export class SchemaDocument {
     this.#options = options;
     const { linearEngine, metaSchema } = options.loader;
     const patternOf = options.patternOf ?? ((source: string) => compilePattern(source, linearEngine));
-    this.#references = new References(root, (path, rule, params) => this.#refuse(path, rule, params), metaSchema);
-    this.#compiler = new Compiler(this.#references, patternOf, options.formats ?? formats);
+    const refuse: Refuse = (path, rule, params) => this.#refuse(path, rule, params);
+    const { isPlain = false } = options;
+    this.#references = new References(root, refuse, metaSchema, isPlain);
+    this.#compiler = new Compiler(this.#references, patternOf, options.formats ?? formats, isPlain);
     this.#defaults = new Defaults(this.#references, patternOf);
   }
 

@@ -30,6 +30,8 @@ interface Target {
   readonly anchor?: string;
 }
 
+const modelBase = 'kindred://model/';
+
 export class References {
   /** What the document as a whole is, or is in. */
   readonly root: Resource;
@@ -39,11 +41,18 @@ export class References {
   readonly #places = new Map<SchemaObject, Place>();
   #dynamic = false;
 
-  /** Throws `InvalidModel`: references that lead nowhere or in a circle without a step into the object. */
-  constructor(root: JsonSchema, refuse: Refuse, metaSchema: Loader['metaSchema']) {
+  /**
+   * @param isPlain the document has no references, identifiers and anchors: nothing of it is looked up
+   * Throws `InvalidModel`: references that lead nowhere or in a circle without a step into the object.
+   */
+  constructor(root: JsonSchema, refuse: Refuse, metaSchema: Loader['metaSchema'], isPlain = false) {
     this.#refuse = refuse;
     this.#metaSchema = metaSchema;
-    this.root = this.#add(root, 'kindred://model/', '');
+    if (isPlain) {
+      this.root = { base: modelBase, root, anchors: new Map(), dynamicAnchors: new Map() };
+      return;
+    }
+    this.root = this.#add(root, modelBase, '');
     this.#resolveAll();
     this.#refuseCircles();
   }

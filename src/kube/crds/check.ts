@@ -1,7 +1,8 @@
 /** Which definitions are accepted. */
-import { compileRules } from '../../cel/rules.ts';
+import { compilingRules } from '../../cel/rules.ts';
 import { Violations } from '../../errors.ts';
 import { isSubdomain } from '../../model/names.ts';
+import type { Parts } from '../../runtime/time-slice.ts';
 import { isEqual } from '../../schema/json-value.ts';
 import { JsonPath } from '../jsonpath.ts';
 import { fieldAt, readAnnotation } from './indexes.ts';
@@ -9,7 +10,8 @@ import type { DefinitionNames, DefinitionObject, DefinitionVersion } from './kin
 import type { DeclaredVersion } from './model.ts';
 import { readVersion } from './model.ts';
 import { DefinitionMistakes, FieldPath } from './path.ts';
-import { compileGoPattern } from './pattern.ts';
+import type { GoPatterns } from './pattern.ts';
+import type { Structural } from './structural.ts';
 import { pruneUnknown, setDefaults } from './values.ts';
 
 const labelText =
@@ -36,11 +38,11 @@ export function withDefaults(definition: DefinitionObject): DefinitionObject {
 }
 
 /** @throws KindredError Invalid with everything that is wrong */
-export function checkDefinition(
+export function* checkDefinition(
   definition: DefinitionObject,
   before: DefinitionObject | undefined,
   reservedDomain: string,
-): void {
+): Parts<void> {
   const mistakes = new DefinitionMistakes();
   const { spec, metadata } = definition;
   const at = FieldPath.of('spec');
@@ -66,7 +68,7 @@ export function checkDefinition(
       'cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead';
     mistakes.invalid(at.child('preserveUnknownFields'), true, text);
   }
-  checkVersions(versions, at.child('versions'), mistakes);
+  yield* checkVersions(versions, at.child('versions'), mistakes);
   for (const [i, stored] of (before?.status?.storedVersions ?? []).entries()) {
     if (versions.some(({ name }) => name === stored)) continue;
     const text = `missing from spec.versions; ${stored} was previously a storage version, and must remain in spec.versions until a storage migration ensures no data remains persisted in ${stored} and removes ${stored} from status.storedVersions`;
@@ -118,7 +120,11 @@ function checkNames(names: DefinitionNames, at: FieldPath, mistakes: DefinitionM
   for (const [i, name] of categories.entries()) check(name, at.child('categories').key(i));
 }
 
-function checkVersions(versions: readonly DefinitionVersion[], at: FieldPath, mistakes: DefinitionMistakes): void {
+function* checkVersions(
+  versions: readonly DefinitionVersion[],
+  at: FieldPath,
+  mistakes: DefinitionMistakes,
+): Parts<void> {
   if (versions.length === 0) mistakes.required(at, 'must have at least one version');
   else if (versions.filter(({ storage }) => storage).length !== 1) {
     mistakes.invalid(at, versions, 'must have exactly one version marked as storage version');
@@ -133,23 +139,23 @@ function checkVersions(versions: readonly DefinitionVersion[], at: FieldPath, mi
       const text = 'can only be set for deprecated versions';
       mistakes.invalid(path.child('deprecationWarning'), version.deprecationWarning, text);
     }
-    checkVersion(version, path, mistakes);
+    yield* checkVersion(version, path, mistakes);
   }
 }
 
-function checkVersion(version: DefinitionVersion, path: FieldPath, mistakes: DefinitionMistakes): void {
+function* checkVersion(version: DefinitionVersion, path: FieldPath, mistakes: DefinitionMistakes): Parts<void> {
   const at = path.child('schema', 'openAPIV3Schema');
   if (version.schema?.openAPIV3Schema === undefined) return mistakes.required(at, 'schemas are required');
   const before = mistakes.count;
-  const read = readVersion(version, at, mistakes);
+  const read = yield* readVersion(version, at, mistakes);
   checkColumns(version, path, mistakes);
   checkScale(version, path, mistakes);
   checkSelectable(version, read, path, mistakes);
   if (mistakes.count > before) return;
-  checkPatterns(version.schema.openAPIV3Schema, at, mistakes);
+  yield* checkPatterns(version.schema.openAPIV3Schema, at, read.patterns, mistakes);
   if (mistakes.count > before) return;
-  checkDefaults(read, at, mistakes);
-  const { problems } = compileRules(
+  yield* checkDefaults(read, at, mistakes);
+  const { problems } = yield* compilingRules(
     { ...read.content, properties: { ...(read.content.properties as object), metadata: { type: 'object' } } },
     { isObject: true },
   );
@@ -168,21 +174,28 @@ function placeOf(at: FieldPath, pointer: string): FieldPath {
   return path;
 }
 
-function checkPatterns(schema: unknown, at: FieldPath, mistakes: DefinitionMistakes): void {
+function* checkPatterns(
+  schema: unknown,
+  at: FieldPath,
+  patterns: GoPatterns,
+  mistakes: DefinitionMistakes,
+): Parts<void> {
   if (typeof schema !== 'object' || schema === null) return;
   for (const [name, value] of Object.entries(schema)) {
     if (name === 'default' || name === 'enum' || name === 'example') continue;
     const path = Array.isArray(schema) ? at.key(name) : at.child(name);
     if (name === 'pattern' && typeof value === 'string') {
       try {
-        compileGoPattern(value);
+        patterns.of(value);
       } catch (error) {
         mistakes.invalid(path, value, `must be a valid regular expression, but isn't: ${(error as Error).message}`);
       }
+      yield;
     } else if (name === 'properties' && typeof value === 'object' && value !== null) {
-      for (const [key, one] of Object.entries(value)) checkPatterns(one, path.key(key), mistakes);
-    } else checkPatterns(value, path, mistakes);
+      for (const [key, one] of Object.entries(value)) yield* checkPatterns(one, path.key(key), patterns, mistakes);
+    } else if (typeof value === 'object') yield* checkPatterns(value, path, patterns, mistakes);
   }
+  yield;
 }
 
 function checkColumns(
@@ -246,12 +259,12 @@ function checkSelectable(
 }
 
 /** A default must be what an object may have. */
-function checkDefaults(
+function* checkDefaults(
   { structural, document, schemas }: DeclaredVersion,
   at: FieldPath,
   mistakes: DefinitionMistakes,
-): void {
-  const visit = (node: typeof structural, path: FieldPath): void => {
+): Parts<void> {
+  function* visit(node: Structural, path: FieldPath): Parts<void> {
     if (node.defaultText !== undefined) {
       const value: unknown = JSON.parse(node.defaultText);
       const place = path.child('default');
@@ -266,11 +279,12 @@ function checkDefaults(
           mistakes.invalid(place, node.schema.default, `must be valid: at "${first.pointer}" it ${first.message}`);
       }
     }
-    for (const [name, one] of node.properties) visit(one, path.child('properties').key(name));
-    if (node.items) visit(node.items, path.child('items'));
-    if (typeof node.additional === 'object') visit(node.additional, path.child('additionalProperties'));
-  };
-  visit(structural, at);
+    for (const [name, one] of node.properties) yield* visit(one, path.child('properties').key(name));
+    if (node.items) yield* visit(node.items, path.child('items'));
+    if (typeof node.additional === 'object') yield* visit(node.additional, path.child('additionalProperties'));
+    yield;
+  }
+  yield* visit(structural, at);
 }
 
 /** Whether anything changed that the definition declares. */

@@ -18,12 +18,13 @@ import type { ModelResource } from '../../resource/resource.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import { retry } from '../../runtime/retry.ts';
 import { TaskQueue } from '../../runtime/task-queue.ts';
+import type { TimeSlice } from '../../runtime/time-slice.ts';
 import type { Timers } from '../../runtime/timers.ts';
 import { isEqual } from '../../schema/json-value.ts';
 import { checkDefinition, declaresTheSame, withDefaults } from './check.ts';
 import type { Condition, DefinitionObject } from './kind.ts';
 import { cleanupFinalizer, definitionOwner } from './kind.ts';
-import { modelOf, storageVersionOf } from './model.ts';
+import { codeOf, modelOf, storageVersionOf } from './model.ts';
 
 export interface DefinitionsDependencies {
   readonly registry: SchemeRegistry;
@@ -45,16 +46,21 @@ export interface DefinitionLimits {
   readonly members: number;
 }
 
-export function definitionHooks(reservedDomain: string, { bytes, members }: DefinitionLimits): ModelHooks {
+/** @param slice of the event loop, for one work */
+export function definitionHooks(
+  reservedDomain: string,
+  slice: () => TimeSlice,
+  { bytes, members }: DefinitionLimits,
+): ModelHooks {
   return {
     objectBytes: bytes,
     members,
     deletionFinalizer: cleanupFinalizer,
-    prepareWrite(object, stored, caller) {
+    async prepareWrite(object, stored, caller) {
       const before = stored as unknown as DefinitionObject | undefined;
       const definition = withDefaults(object as unknown as DefinitionObject);
       const isSame = before !== undefined && declaresTheSame(definition, before);
-      if (!isSame) checkDefinition(definition, before, reservedDomain);
+      if (!isSame) await slice().run(checkDefinition(definition, before, reservedDomain));
       const finalizers = definition.metadata.finalizers ?? [];
       const isKept = caller.origin !== 'host' && before?.metadata.finalizers?.includes(cleanupFinalizer);
       if (isKept && !finalizers.includes(cleanupFinalizer)) {
@@ -66,9 +72,9 @@ export function definitionHooks(reservedDomain: string, { bytes, members }: Defi
 }
 
 interface Loaded {
-  readonly scheme: Scheme;
-  readonly key: string;
-  definition: DefinitionObject;
+  scheme: Scheme;
+  /** Nothing is made any more. */
+  isTerminating: boolean;
 }
 
 const concurrency = 8;
@@ -123,16 +129,19 @@ export class Definitions {
     this.#unsubscribe = this.#dependencies.resources.feed.subscribe({
       change: (change) => {
         if (change.model !== resource.model) return;
+        const loaded = this.#loaded.get(change.name);
         if (change.type === 'delete') this.#unload(change.name);
-        else this.#load(change.object() as unknown as DefinitionObject, change.revision);
+        else if (loaded) loaded.isTerminating = isTerminating(change.object() as unknown as DefinitionObject);
         this.#lookAfter(change.name);
       },
       resync: () =>
-        void this.#loadAllUntilDone().catch((err: unknown) =>
+        void this.#lookAfterAll().catch((err: unknown) =>
           this.#dependencies.logger.warn({ err }, 'The definitions could not be read'),
         ),
     });
-    await this.#loadAllUntilDone();
+    await this.#lookAfterAll();
+    await this.#tasks.settled();
+    await Promise.all([...this.#loaded.values()].map(({ scheme }) => this.#dependencies.resources.model(scheme).ready));
   }
 
   /** Once the models of plugins are registered, which win. */
@@ -147,64 +156,55 @@ export class Definitions {
     await this.#leader.stop();
   }
 
-  /** By what it is known that index functions are those of before; undefined for models of others. */
-  codeOf(scheme: Scheme): string | undefined {
-    return scheme.definition?.code;
-  }
-
   /** Tries again as long as the database is away. */
-  async #loadAllUntilDone(): Promise<void> {
+  async #lookAfterAll(): Promise<void> {
     const { timers, logger } = this.#dependencies;
     const failed = (err: unknown) => {
       if (!(err instanceof KindredError && err.code === 'NotReady')) throw err;
       logger.warn({ err }, 'The definitions could not be read; trying again');
     };
-    await retry({ timers, ...delays, signal: this.#stopping.signal, failed }, () => this.#loadAll());
+    const names = await retry({ timers, ...delays, signal: this.#stopping.signal, failed }, async () => {
+      await this.#resource.ready;
+      return this.#resource.names({ where: Queries.all(), sort: [] });
+    });
+    for (const name of new Set([...this.#loaded.keys(), ...(names ?? [])])) this.#lookAfter(name);
   }
 
-  async #loadAll(): Promise<void> {
-    const resource = this.#resource;
-    await resource.ready;
-    const names = await resource.names({ where: Queries.all(), sort: [] });
-    for (const name of this.#loaded.keys()) if (!names.includes(name)) this.#unload(name);
-    for (const name of names) {
-      const definition = await this.#find(name);
-      if (definition) this.#load(definition, this.#dependencies.resources.feed.applied);
-    }
-    await Promise.all([...this.#loaded.values()].map(({ scheme }) => this.#dependencies.resources.model(scheme).ready));
+  #lookAfter(name: string): void {
+    this.#tasks.add(name, () => this.#look(name));
+  }
+
+  async #look(name: string): Promise<void> {
+    const definition = await this.#find(name);
+    if (!definition) return this.#unload(name);
+    await this.#load(definition);
+    if (this.#fence) await this.#establish(definition);
   }
 
   /** The model is registered, or in its new form. */
-  #load(definition: DefinitionObject, since: number): void {
-    const { registry, hooks, logger } = this.#dependencies;
+  async #load(definition: DefinitionObject): Promise<void> {
+    const { registry, resources, hooks, logger } = this.#dependencies;
     const { metadata, spec } = definition;
     const name = metadata.name!;
-    const isAccepted = has(definition, 'NamesAccepted');
-    const loaded = this.#loaded.get(name);
-    if (!isAccepted && !loaded) return;
-    const key = JSON.stringify([spec, metadata.annotations]);
-    if (loaded?.key === key) {
-      loaded.definition = definition;
-      return;
-    }
+    const before = this.#loaded.get(name);
+    if (!before && !has(definition, 'NamesAccepted')) return;
+    if (before?.scheme.definition?.code === codeOf(definition)) return;
     try {
-      const model = modelOf(definition, since);
-      if (loaded && isSameModel(loaded.definition, definition)) {
-        const scheme = registry.replace(model, undefined, definitionOwner);
-        this.#loaded.set(name, { scheme, key, definition });
+      const model = await resources.turns.slice().run(modelOf(definition));
+      const loaded = this.#loaded.get(name);
+      if (loaded && isSameModel(loaded.scheme, definition)) {
+        loaded.scheme = registry.replace(model, undefined, definitionOwner);
         return;
       }
-      if (loaded) this.#unload(name);
-      const id = `${spec.names.kind}.${spec.group}`;
-      hooks.set(id, {
-        prepareWrite: (object, before) => {
-          if (!before && this.#loaded.get(name)?.definition.metadata.deletionTimestamp !== undefined)
-            throw new KindredError('MethodNotAllowed', terminating);
+      this.#unload(name);
+      hooks.set(`${spec.names.kind}.${spec.group}`, {
+        prepareWrite: (object, stored) => {
+          if (!stored && this.#loaded.get(name)?.isTerminating) throw new KindredError('MethodNotAllowed', terminating);
           return object;
         },
       });
       const scheme = registry.register(model, undefined, definitionOwner);
-      this.#loaded.set(name, { scheme, key, definition });
+      this.#loaded.set(name, { scheme, isTerminating: isTerminating(definition) });
     } catch (err) {
       logger.warn({ err, definition: name }, 'A definition cannot be served');
     }
@@ -217,19 +217,14 @@ export class Definitions {
     this.#dependencies.registry.unregister(loaded.scheme, definitionOwner);
   }
 
-  #lookAfter(name: string): void {
-    if (this.#fence) this.#tasks.add(name, () => this.#establish(name));
-  }
-
   async #find(name: string): Promise<DefinitionObject | undefined> {
     const found = await ifFound(async () => this.#resource.get(name));
     return found && (JSON.parse(found.stored.bytes.toString()) as DefinitionObject);
   }
 
-  async #establish(name: string): Promise<void> {
-    const definition = await this.#find(name);
-    if (!definition || !this.#fence) return;
-    if (definition.metadata.deletionTimestamp !== undefined) return this.#clear(definition);
+  async #establish(definition: DefinitionObject): Promise<void> {
+    const name = definition.metadata.name!;
+    if (isTerminating(definition)) return this.#clear(definition);
     const conflict = this.#conflictOf(definition);
     const wasAccepted = has(definition, 'NamesAccepted');
     const loaded = this.#loaded.get(name);
@@ -311,7 +306,7 @@ export class Definitions {
         const conditions = this.#changed(definition.status?.conditions ?? [], [going]);
         if (!isEqual(conditions, definition.status?.conditions))
           await this.#write(definition, { ...definition.status, conditions });
-        this.#tasks.add(name, () => this.#establish(name), contentDelay);
+        this.#tasks.add(name, () => this.#look(name), contentDelay);
         return;
       }
     }
@@ -332,8 +327,12 @@ export class Definitions {
 }
 
 /** Whether the model can be replaced while it serves. */
-function isSameModel(a: DefinitionObject, b: DefinitionObject): boolean {
-  return storageVersionOf(a).name === storageVersionOf(b).name && a.spec.names.kind === b.spec.names.kind;
+function isSameModel({ groupVersionKind: { version, kind } }: Scheme, definition: DefinitionObject): boolean {
+  return storageVersionOf(definition).name === version && definition.spec.names.kind === kind;
+}
+
+function isTerminating({ metadata }: DefinitionObject): boolean {
+  return metadata.deletionTimestamp !== undefined;
 }
 
 /** Milliseconds between two looks at what is left of a definition that is deleted. */

@@ -1,5 +1,6 @@
 /** A structural schema as JSON Schema 2020-12, which is what the rest of the service knows of a model. */
 import { isRecord } from '../../model/object.ts';
+import type { Parts } from '../../runtime/time-slice.ts';
 import type { SchemaObject } from '../../schema/keywords.ts';
 import type { Structural } from './structural.ts';
 import { isEither } from './structural.ts';
@@ -22,7 +23,10 @@ const kept: ReadonlySet<string> = new Set([
 ]);
 
 /** @param at told which schema a node became */
-export function jsonSchemaOf(node: Structural, at: (node: Structural, schema: SchemaObject) => void): SchemaObject {
+export function* jsonSchemaOf(
+  node: Structural,
+  at: (node: Structural, schema: SchemaObject) => void,
+): Parts<SchemaObject> {
   const { schema, type, nullable, isIntOrString, properties, additional, items } = node;
   const out: Out = constraintsOf(schema, isIntOrString);
   const types = isIntOrString ? ['integer', 'string'] : type === undefined ? [] : [type];
@@ -36,12 +40,16 @@ export function jsonSchemaOf(node: Structural, at: (node: Structural, schema: Sc
   }
   if (schema.default !== undefined && schema.default !== null) out.default = schema.default;
   if (properties.size > 0) {
-    out.properties = Object.fromEntries([...properties].map(([name, one]) => [name, jsonSchemaOf(one, at)]));
+    const members: [string, SchemaObject][] = [];
+    for (const [name, one] of properties) members.push([name, yield* jsonSchemaOf(one, at)]);
+    out.properties = Object.fromEntries(members);
   }
-  if (additional !== undefined) out.additionalProperties = additional === true ? true : jsonSchemaOf(additional, at);
+  if (additional === true) out.additionalProperties = true;
+  else if (additional) out.additionalProperties = yield* jsonSchemaOf(additional, at);
   else if (node.preserves && type === 'object') out.additionalProperties = true;
-  if (items) out.items = jsonSchemaOf(items, at);
+  if (items) out.items = yield* jsonSchemaOf(items, at);
   at(node, out);
+  yield;
   return out;
 }
 

@@ -1,7 +1,8 @@
 /** The model that a definition declares. */
 import { createHash } from 'node:crypto';
-import { compileRules } from '../../cel/rules.ts';
+import { compilingRules } from '../../cel/rules.ts';
 import type { Column } from '../../model/attributes.ts';
+import type { DefinedVersion } from '../../model/declaration.ts';
 import { deepFreeze } from '../../model/declaration.ts';
 import { declaredModel } from '../../model/define.ts';
 import type { GVKAttributes } from '../../model/gvk.ts';
@@ -10,6 +11,7 @@ import { checkIndexes } from '../../model/index-spec.ts';
 import { metadataSchema, namespacedMetadataSchema } from '../../model/metadata.ts';
 import type { Model } from '../../model/model-type.ts';
 import type { ExtensionObject } from '../../model/object.ts';
+import type { Parts } from '../../runtime/time-slice.ts';
 import { SchemaDocument } from '../../schema/document.ts';
 import type { SchemaObject } from '../../schema/keywords.ts';
 import { nodeLoader } from '../../schema/node-loader.ts';
@@ -18,7 +20,7 @@ import { indexesOf } from './indexes.ts';
 import { jsonSchemaOf } from './json-schema.ts';
 import type { DefinitionObject, DefinitionVersion } from './kind.ts';
 import { DefinitionMistakes, FieldPath } from './path.ts';
-import { compileGoPattern } from './pattern.ts';
+import { GoPatterns } from './pattern.ts';
 import type { Structural } from './structural.ts';
 import { readStructural } from './structural.ts';
 import { structuralValidator } from './validator.ts';
@@ -32,22 +34,24 @@ export interface DeclaredVersion {
   /** What each part of the tree is in the document. */
   readonly schemas: ReadonlyMap<Structural, SchemaObject>;
   readonly metadata: SchemaObject | undefined;
+  readonly patterns: GoPatterns;
 }
 
-export function readVersion(
+export function* readVersion(
   version: DefinitionVersion,
   path: FieldPath,
   mistakes: DefinitionMistakes,
-): DeclaredVersion {
-  const structural = readStructural(version.schema?.openAPIV3Schema, path, mistakes);
+): Parts<DeclaredVersion> {
+  const structural = yield* readStructural(version.schema?.openAPIV3Schema, path, mistakes);
   const schemas = new Map<Structural, SchemaObject>();
-  const whole = jsonSchemaOf(structural, (node, schema) => schemas.set(node, schema));
+  const whole = yield* jsonSchemaOf(structural, (node, schema) => schemas.set(node, schema));
   const { apiVersion: _apiVersion, kind: _kind, metadata, ...properties } = (whole.properties ?? {}) as SchemaObject;
   const required = ((whole.required ?? []) as string[]).filter((name) => !ofEveryObject.includes(name));
   const { required: _required, ...rest } = whole;
   const content: SchemaObject = { ...rest, properties, ...(required.length > 0 && { required }) };
   schemas.set(structural, content);
   const restrictions = (metadata as SchemaObject | undefined)?.properties ? (metadata as SchemaObject) : undefined;
+  const patterns = new GoPatterns();
   const document = new SchemaDocument(
     { ...content, ...(restrictions && { $defs: { metadata: restrictions } }) },
     {
@@ -55,31 +59,28 @@ export function readVersion(
       path: '',
       closed: false,
       loader: nodeLoader,
-      patternOf: compileGoPattern,
+      patternOf: (source) => patterns.of(source),
       formats: kubernetesFormats,
+      isPlain: true,
     },
   );
-  return { structural, content, document, schemas, metadata: restrictions };
+  return { structural, content, document, schemas, metadata: restrictions, patterns };
 }
 
 const ofEveryObject = ['apiVersion', 'kind', 'metadata'];
 
-export function storageVersionOf({ spec }: DefinitionObject): DefinitionVersion {
+export function storageVersionOf({ spec }: Pick<DefinitionObject, 'spec'>): DefinitionVersion {
   return spec.versions.find(({ storage }) => storage)!;
 }
 
-/**
- * @param since revision of the definition
- * @throws KindredError Invalid, InvalidModel for what admission would not accept
- */
-export function modelOf(
+/** @throws KindredError Invalid, InvalidModel for what admission would not accept */
+export function* modelOf(
   definition: DefinitionObject,
-  since: number,
   version = storageVersionOf(definition),
-): Model<ExtensionObject> {
-  const { spec, metadata } = definition;
+): Parts<Model<ExtensionObject>> {
+  const { spec } = definition;
   const mistakes = new DefinitionMistakes();
-  const read = readVersion(version, FieldPath.of('spec'), mistakes);
+  const read = yield* readVersion(version, FieldPath.of('spec'), mistakes);
   mistakes.refuse();
   const { names, group, scope } = spec;
   const { status, scale } = version.subresources ?? {};
@@ -109,11 +110,16 @@ export function modelOf(
     },
     required: [...ofEveryObject, ...required],
   });
-  const { structural, document, metadata: restrictions } = read;
-  const annotation = Object.entries(metadata.annotations ?? {}).filter(([name]) => name.startsWith('kube.'));
-  const code = createHash('sha256')
-    .update(JSON.stringify([spec, version.name, annotation]))
-    .digest('hex');
+  yield;
+  const rules = yield* compilingRules(jsonSchema as SchemaObject, { isObject: true });
+  const { structural, document, metadata } = read;
+  const versions: DefinedVersion[] = [];
+  for (const one of version === storageVersionOf(definition) ? spec.versions : []) {
+    if (!one.served) continue;
+    const warning = one.deprecationWarning ?? `${group}/${one.name} ${names.kind} is deprecated`;
+    const model = one === version ? undefined : yield* modelOf(definition, one);
+    versions.push({ name: one.name, ...(one.deprecated && { warning }), model });
+  }
   return declaredModel({
     gvk,
     documents: { fields: document },
@@ -127,26 +133,19 @@ export function modelOf(
     versions: [],
     definition: {
       listKind: names.listKind ?? `${names.kind}List`,
-      code,
-      since,
-      versions: spec.versions
-        .filter(({ served }) => served)
-        .map((one) => ({
-          name: one.name,
-          ...(one.deprecated && {
-            warning: one.deprecationWarning ?? `${group}/${one.name} ${names.kind} is deprecated`,
-          }),
-          model: () => modelOf(definition, since, one),
-        })),
-      validator: () =>
-        structuralValidator({
-          structural,
-          document,
-          metadata: restrictions,
-          rules: compileRules(jsonSchema as SchemaObject, { isObject: true }),
-        }),
+      code: codeOf(definition, version),
+      versions,
+      validator: structuralValidator({ structural, document, metadata, rules }),
     },
   }) as Model<ExtensionObject>;
+}
+
+/** The same for definitions that declare the same. */
+export function codeOf({ spec, metadata }: DefinitionObject, version = storageVersionOf({ spec })): string {
+  const annotation = Object.entries(metadata.annotations ?? {}).filter(([name]) => name.startsWith('kube.'));
+  return createHash('sha256')
+    .update(JSON.stringify([spec, version.name, annotation]))
+    .digest('hex');
 }
 
 export function columnsOf({ additionalPrinterColumns = [] }: DefinitionVersion): Column[] {

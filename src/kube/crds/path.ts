@@ -4,30 +4,41 @@ import type { Cause } from '../cause.ts';
 import { StatusError } from '../status.ts';
 
 export class FieldPath {
-  readonly text: string;
-  readonly pointer: string;
+  readonly #above: FieldPath | undefined;
+  readonly #token: string;
+  readonly #isKey: boolean;
 
-  private constructor(text: string, pointer: string) {
-    this.text = text;
-    this.pointer = pointer;
+  private constructor(above: FieldPath | undefined, token = '', isKey = false) {
+    this.#above = above;
+    this.#token = token;
+    this.#isKey = isKey;
   }
 
   static of(...members: readonly string[]): FieldPath {
-    return new FieldPath('', '').child(...members);
+    return new FieldPath(undefined).child(...members);
   }
 
   child(...members: readonly string[]): FieldPath {
     let path: FieldPath = this;
-    for (const member of members) {
-      const text = path.text === '' ? member : `${path.text}.${member}`;
-      path = new FieldPath(text, `${path.pointer}/${escapeToken(member)}`);
-    }
+    for (const member of members) path = new FieldPath(path, member);
     return path;
   }
 
   /** An item of a list, or a key of a map. */
   key(key: string | number): FieldPath {
-    return new FieldPath(`${this.text}[${key}]`, `${this.pointer}/${escapeToken(String(key))}`);
+    return new FieldPath(this, String(key), true);
+  }
+
+  /** Made when something is wrong there. */
+  get text(): string {
+    if (!this.#above) return '';
+    const above = this.#above.text;
+    if (this.#isKey) return `${above}[${this.#token}]`;
+    return above === '' ? this.#token : `${above}.${this.#token}`;
+  }
+
+  get pointer(): string {
+    return this.#above ? `${this.#above.pointer}/${escapeToken(this.#token)}` : '';
   }
 }
 

@@ -11,7 +11,7 @@ const linearCost = 20;
  * the two engines runs it.
  * @throws Error when it is malformed
  */
-export function compileGoPattern(source: string): Pattern {
+function compileGoPattern(source: string): Pattern {
   const linear = nodeLoader.linearEngine().compile(source);
   const shared = ecmaPattern(source);
   if (shared !== undefined) {
@@ -22,6 +22,20 @@ export function compileGoPattern(source: string): Pattern {
     }
   }
   return { engine: 'RE2', cost: linearCost, test: (text) => linear.test(text) };
+}
+
+/** Those of one definition, where the same pattern stands at many places. */
+export class GoPatterns {
+  readonly #known = new Map<string, Pattern>();
+
+  /** @throws as `compileGoPattern` */
+  of(source: string): Pattern {
+    const known = this.#known.get(source);
+    if (known) return known;
+    const pattern = compileGoPattern(source);
+    this.#known.set(source, pattern);
+    return pattern;
+  }
 }
 
 const outside: Readonly<Record<string, string>> = {

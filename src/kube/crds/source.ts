@@ -2,6 +2,7 @@
  * Definitions as the source of a plugin that declares the same models. What a declared model cannot say as a definition
  * does is left out or changed; a comment at the place, and a note, say so.
  */
+import { atOnce } from '../../runtime/time-slice.ts';
 import { formats } from '../../schema/formats.ts';
 import type { SchemaObject } from '../../schema/keywords.ts';
 import { isObject, listKeywords, mapKeywords, schemaKeywords } from '../../schema/keywords.ts';
@@ -78,7 +79,7 @@ function modelSource(definition: DefinitionObject, name: string): { name: string
   const version = storageVersionOf(definition);
   const carrier = new Carrier();
   const mistakes = new DefinitionMistakes();
-  const read = readVersion(version, FieldPath.of('schema'), mistakes);
+  const read = atOnce(readVersion(version, FieldPath.of('schema'), mistakes));
   mistakes.refuse();
   const { status, scale } = version.subresources ?? {};
   const nodes = new Map([...read.schemas].map(([node, schema]) => [schema, node]));

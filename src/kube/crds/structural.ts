@@ -3,6 +3,7 @@
  * there can be told without looking at alternatives.
  */
 import { isRecord } from '../../model/object.ts';
+import type { Parts } from '../../runtime/time-slice.ts';
 import type { SchemaObject } from '../../schema/keywords.ts';
 import type { DefinitionMistakes, FieldPath } from './path.ts';
 
@@ -111,7 +112,7 @@ const shapes: Readonly<Record<string, readonly [(value: unknown) => boolean, str
 };
 
 /** The tree, with everything that is wrong with it added to the mistakes. */
-export function readStructural(schema: unknown, path: FieldPath, mistakes: DefinitionMistakes): Structural {
+export function readStructural(schema: unknown, path: FieldPath, mistakes: DefinitionMistakes): Parts<Structural> {
   return new Reader(mistakes).read(schema, path, 'root', 0);
 }
 
@@ -122,7 +123,7 @@ class Reader {
     this.#mistakes = mistakes;
   }
 
-  read(given: unknown, path: FieldPath, level: Level, depth: number): Structural {
+  *read(given: unknown, path: FieldPath, level: Level, depth: number): Parts<Structural> {
     const mistakes = this.#mistakes;
     if (!isRecord(given)) mistakes.invalid(path, given, 'must be a schema');
     if (depth > deepest) mistakes.invalid(path, given, `must not be nested more than ${deepest} deep`);
@@ -131,8 +132,14 @@ class Reader {
     const { type, properties, additionalProperties, items } = schema;
     const below = (one: unknown, at: FieldPath, of: Level) => this.read(one, at, of, depth + 1);
     const members = new Map<string, Structural>();
+    const at = path.child('properties');
     for (const [name, one] of Object.entries(isRecord(properties) ? properties : {})) {
-      members.set(name, below(one, path.child('properties').key(name), 'field'));
+      members.set(name, yield* below(one, at.key(name), 'field'));
+    }
+    let additional: Structural | true | undefined;
+    if (additionalProperties === true) additional = true;
+    else if (additionalProperties !== undefined && additionalProperties !== null && additionalProperties !== false) {
+      additional = yield* below(additionalProperties, path.child('additionalProperties'), 'field');
     }
     const node: Structural = {
       schema,
@@ -142,11 +149,8 @@ class Reader {
       preserves: schema[preserveUnknown] === true,
       isEmbedded: schema[embeddedResource] === true,
       properties: members,
-      additional:
-        additionalProperties === undefined || additionalProperties === null || additionalProperties === false
-          ? undefined
-          : additionalProperties === true || below(additionalProperties, path.child('additionalProperties'), 'field'),
-      items: isRecord(items) ? below(items, path.child('items'), 'item') : undefined,
+      additional,
+      items: isRecord(items) ? yield* below(items, path.child('items'), 'item') : undefined,
       defaultText: schema.default === undefined || schema.default === null ? undefined : JSON.stringify(schema.default),
     };
     this.#checkType(node, path, level);
@@ -154,6 +158,7 @@ class Reader {
     this.#checkList(node, path);
     const skipsFirst = isIntOrStringPattern(schema);
     this.#checkAlternatives(node, schema, path, skipsFirst);
+    yield;
     return node;
   }
 

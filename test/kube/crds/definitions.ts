@@ -1,0 +1,63 @@
+/** Definitions for tests. */
+
+interface Sizes {
+  /** Schemas in its schema. */
+  readonly nodes: number;
+  readonly group?: string;
+  readonly plural?: string;
+}
+
+/** As large as asked for, with patterns, defaults and rules on its way. */
+export function definitionOf({ nodes, group = 'large.example.com', plural = 'things' }: Sizes): any {
+  let left = nodes - 2;
+  const leaf = (i: number): object => {
+    left--;
+    const kinds = [
+      { type: 'string', pattern: `^[a-z]{1,${(i % 40) + 1}}$`, description: 'A text' },
+      { type: 'integer', minimum: 0, default: i, description: 'A number' },
+      { 'x-kubernetes-int-or-string': true, anyOf: [{ type: 'integer' }, { type: 'string' }] },
+      { type: 'boolean', nullable: true },
+    ];
+    return kinds[i % kinds.length]!;
+  };
+  const branch = (depth: number): object => {
+    left--;
+    const properties: Record<string, object> = {};
+    for (let i = 0; i < 10 && left > 0; i++) properties[`m${i}`] = depth > 0 && i >= 7 ? list(depth - 1) : leaf(i);
+    return {
+      type: 'object',
+      properties,
+      ...(depth === 2 && {
+        'x-kubernetes-validations': [{ rule: '!has(self.m1) || self.m1 >= 0', message: 'negative' }],
+      }),
+    };
+  };
+  const list = (depth: number): object => {
+    left--;
+    return { type: 'array', maxItems: 20, items: branch(depth) };
+  };
+  const parts: Record<string, object> = {};
+  for (let i = 0; left > 0; i++) parts[`part${i}`] = branch(3);
+  const kind = `${plural[0]!.toUpperCase()}${plural.slice(1, -1)}`;
+  return {
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: { name: `${plural}.${group}` },
+    spec: {
+      group,
+      names: { plural, kind },
+      scope: 'Cluster',
+      versions: [
+        {
+          name: 'v1',
+          served: true,
+          storage: true,
+          schema: {
+            openAPIV3Schema: { type: 'object', properties: { spec: { type: 'object', properties: parts } } },
+          },
+          additionalPrinterColumns: [{ name: 'First', type: 'integer', jsonPath: '.spec.part0.m1' }],
+        },
+      ],
+    },
+  };
+}
