@@ -635,7 +635,8 @@ class RunningService implements Service {
     const models = this.#resources
       .state()
       .map(({ indexes, ...model }) => (indexes.length > 0 ? { ...model, indexes } : model));
-    const isHeldBack = this.#store.shared && plugins.some(({ reason }) => reason === 'IncompatibleModel');
+    const isHeldBack =
+      this.#store.shared && plugins.some(({ state, reason }) => state === 'FAILED' && reason === 'IncompatibleModel');
     const isOutdated = models.some(({ state }) => state === 'outdated');
     const isAway = !this.#resources.feed.reachable;
     const status = isAway ? 'unavailable' : isHeldBack || isOutdated ? 'outdated' : this.#status;

@@ -113,12 +113,10 @@ export class SchemeRegistry {
    */
   replace(type: ModelType, indexes: ((specs: IndexSpecs) => void) | undefined, owner: string): Scheme {
     const scheme = Scheme.buildFromType(type, indexes);
-    const { groupVersionKind: gvk, plural, scope } = scheme;
+    const { groupVersionKind: gvk, plural } = scheme;
     const entry = this.#byKind.get(`${gvk.group}/${gvk.kind}`);
     const before = entry?.scheme;
-    const isSameModel =
-      before?.groupVersionKind.version === gvk.version && before.plural === plural && before.scope === scope;
-    if (!before || !isSameModel || entry?.owner !== owner)
+    if (!before || !isSameModel(before, scheme) || entry?.owner !== owner)
       return invalidModel(
         localized('{model} cannot be replaced: its owner has not registered it with this version, plural and scope'),
         { model: describeGvk(gvk) },
@@ -128,14 +126,50 @@ export class SchemeRegistry {
       return before;
     }
     this.#checkShortNames(scheme, before);
-    const next: Entry = { scheme, owner };
-    this.#byKind.set(`${gvk.group}/${gvk.kind}`, next);
-    this.#byPlural.set(`${gvk.group}/${plural}`, next);
     this.#byType.set(type, scheme);
-    this.#schemes = Object.freeze(this.#schemes.map((one) => (one === before ? scheme : one)));
     for (const warning of scheme.warnings) this.#warn(warning);
-    for (const listener of this.#replaced) listener(scheme, before);
+    this.#exchange({ scheme, owner }, before);
     return scheme;
+  }
+
+  /**
+   * As `register`, by an owner who comes again: what it has registered of this model before is replaced. A model with another version,
+   * plural or scope is registered anew, and so is one whose names another model of the owner gave up.
+   * Throws KindredError `InvalidModel`.
+   * @param left what the owner has registered before and not again yet
+   */
+  registerAgain(
+    type: ModelType,
+    indexes: ((specs: IndexSpecs) => void) | undefined,
+    owner: string,
+    left: readonly Scheme[],
+  ): Scheme {
+    const scheme = Scheme.buildFromType(type, indexes);
+    const names = new Set(namesOf(scheme));
+    let before: Scheme | undefined;
+    for (const one of left) {
+      if (one.groupVersionKind.group !== scheme.groupVersionKind.group) continue;
+      const isKind = one.groupVersionKind.kind === scheme.groupVersionKind.kind;
+      if (isKind && isSameModel(one, scheme)) before = one;
+      else if (isKind || namesOf(one).some((name) => names.has(name))) this.unregister(one, owner);
+    }
+    return before ? this.replace(type, indexes, owner) : this.register(type, indexes, owner);
+  }
+
+  /** A declaration that was refused gives its place back to the one before it; does nothing when it is no longer there. */
+  takeBack(scheme: Scheme, before: Scheme): void {
+    const { group, kind } = scheme.groupVersionKind;
+    const entry = this.#byKind.get(`${group}/${kind}`);
+    if (entry?.scheme === scheme) this.#exchange({ scheme: before, owner: entry.owner }, scheme);
+  }
+
+  #exchange(next: Entry, before: Scheme): void {
+    const { scheme } = next;
+    const { group, kind } = scheme.groupVersionKind;
+    this.#byKind.set(`${group}/${kind}`, next);
+    this.#byPlural.set(`${group}/${scheme.plural}`, next);
+    this.#schemes = Object.freeze(this.#schemes.map((one) => (one === before ? scheme : one)));
+    for (const listener of this.#replaced) listener(scheme, before);
   }
 
   #again(there: Entry, scheme: Scheme, type: ModelType, owner: string): Scheme {
@@ -214,11 +248,17 @@ export class SchemeRegistry {
     return entry?.scheme.inVersion(scheme.groupVersionKind.version) && entry.owner;
   }
 
+  /** The model's owner is starting, and it is the one who asks. */
+  isStarting(scheme: Scheme, caller: string | undefined): boolean {
+    if (this.starting.none || caller === undefined) return false;
+    return this.starting.has(caller) && this.ownerOf(scheme) === caller;
+  }
+
   /** @throws NotReady while the model's owner is starting, for everybody else */
   assertOpen(scheme: Scheme, caller?: string): void {
     if (this.starting.none) return;
     const owner = this.ownerOf(scheme);
-    if (owner !== undefined && owner !== caller) this.starting.assertDone(owner);
+    if (owner !== undefined && owner !== caller) this.starting.assertServing(owner, scheme);
   }
 
   /** Called synchronously after a registration; gives back what ends it. */
@@ -247,6 +287,20 @@ export class SchemeRegistry {
       get: (gvk) => this.get(gvk),
     };
   }
+}
+
+/** Whether the one can take the place of the other while it serves. */
+function isSameModel(one: Scheme, other: Scheme): boolean {
+  return (
+    one.groupVersionKind.version === other.groupVersionKind.version &&
+    one.plural === other.plural &&
+    one.scope === other.scope
+  );
+}
+
+/** By which a model of its group is found. */
+function namesOf({ plural, singular, shortNames }: Scheme): string[] {
+  return [plural, singular, ...shortNames];
 }
 
 /** The first short name that is a name of the model. */

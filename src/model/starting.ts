@@ -1,6 +1,7 @@
 import type { Text } from '../errors.ts';
 import { KindredError } from '../errors.ts';
 import { localized } from '../locales/localized.ts';
+import type { Scheme } from './scheme.ts';
 
 const text: Text = localized('The plugin {plugin} is starting: it answers when its start is done');
 
@@ -11,13 +12,17 @@ const text: Text = localized('The plugin {plugin} is starting: it answers when i
 export class Starting {
   /** By name, each with how far its indexes are, from 0 to 1. */
   readonly #plugins = new Map<string, () => number>();
+  /** By name, the models of a plugin that is loaded again which go on serving meanwhile. */
+  readonly #serving = new Map<string, (scheme: Scheme) => boolean>();
 
-  begin(plugin: string, progress: () => number): void {
+  begin(plugin: string, progress: () => number, isServing: (scheme: Scheme) => boolean = () => false): void {
     this.#plugins.set(plugin, progress);
+    this.#serving.set(plugin, isServing);
   }
 
   end(plugin: string): void {
     this.#plugins.delete(plugin);
+    this.#serving.delete(plugin);
   }
 
   has(plugin: string): boolean {
@@ -29,6 +34,11 @@ export class Starting {
   }
 
   /** @throws NotReady with the state and the progress */
+  assertServing(plugin: string, scheme: Scheme): void {
+    if (!this.#serving.get(plugin)?.(scheme)) this.assertDone(plugin);
+  }
+
+  /** As `assertServing`, for what is no model. */
   assertDone(plugin: string): void {
     const progress = this.#plugins.get(plugin)?.();
     if (progress === undefined) return;

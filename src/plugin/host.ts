@@ -18,7 +18,7 @@ import { endsWithin, pause } from '../runtime/timers.ts';
 import { dependenciesOf, dependentsOf, notStarted } from './dependencies.ts';
 import type { PluginScope } from './faults.ts';
 import { watchFaults } from './faults.ts';
-import type { DeclaredObject, InstanceOptions, PluginDependencies } from './instance.ts';
+import type { DeclaredObject, InstanceOptions, PluginDependencies, Trouble } from './instance.ts';
 import { PluginInstance } from './instance.ts';
 import { PluginLoader } from './loader.ts';
 import { PluginLog } from './log.ts';
@@ -100,6 +100,8 @@ class Installed {
   enabled: boolean;
   /** While it runs. */
   instance: PluginInstance | undefined;
+  /** What runs is not the code that was loaded last. */
+  isFormer = false;
   /** Starts and stops, one after the other. */
   work: Promise<unknown> = Promise.resolve();
   /** The start under way or to come. */
@@ -290,8 +292,9 @@ export class PluginHost {
 
   /** The same as long as a plugin's code and its configuration are; undefined where the code is in no files. */
   codeOf(name: string): string | undefined {
-    const folder = this.#plugins.get(name)?.package.folder;
-    const code = folder === undefined ? undefined : this.#loader?.codeOf(folder);
+    const plugin = this.#plugins.get(name);
+    const folder = plugin?.package.folder;
+    const code = folder === undefined || plugin?.isFormer ? undefined : this.#loader?.codeOf(folder);
     return code && hash('sha256', JSON.stringify([code, this.#options.config[name] ?? null]));
   }
 
@@ -300,14 +303,14 @@ export class PluginHost {
     return this.#all.flatMap(({ instance }) => instance?.controllers() ?? []);
   }
 
-  /** Stops the plugin, loads its code anew and starts it, if it is enabled; resolves when that is done. */
+  /**
+   * Loads the plugin's code anew, stops it and starts the new code, if it is enabled; resolves when that is done. Its models go on
+   * serving meanwhile. When the new code cannot be started, the former one is started again.
+   */
   async reload(name: string): Promise<void> {
     const plugin = this.#plugins.get(name);
     if (!plugin) throw new KindredError('NotFound', texts.unknown, { params: { name } });
-    plugin.work = plugin.work.then(async () => {
-      if (plugin.instance) await this.#stopPlugin(plugin);
-    });
-    this.#enqueue(plugin);
+    this.#enqueueReload(plugin);
     await plugin.work;
     await plugin.status.written();
   }
@@ -381,6 +384,13 @@ export class PluginHost {
     if (plugin.enabled) plugin.starting = plugin.work;
   }
 
+  #enqueueReload(plugin: Installed): void {
+    plugin.work = plugin.work.then(async () => {
+      if (!this.#stopping && plugin.instance && plugin.enabled) await this.#reload(plugin, plugin.instance);
+    });
+    this.#enqueue(plugin);
+  }
+
   async #settle(plugin: Installed): Promise<void> {
     if (this.#stopping) return;
     if (plugin.enabled && !plugin.instance) await this.#startPlugin(plugin);
@@ -392,40 +402,110 @@ export class PluginHost {
   }
 
   async #startPlugin(plugin: Installed): Promise<void> {
-    const { store } = this.#dependencies;
-    const { name, status, logger } = plugin;
-    status.forgetTroubles();
-    const clash = this.#duplicates.find((one) => one.name === name);
-    if (clash) status.report('name', { reason: clash.reason, message: clash.message });
+    this.#forgetTroubles(plugin);
     try {
       await plugin.package.readAgain();
       const { broken, manifest } = plugin.package;
       if (broken) {
-        status.set('FAILED', broken);
-        logger.error({ plugin: name, ...broken }, 'The plugin could not be started');
+        plugin.status.set('FAILED', broken);
+        plugin.logger.error({ plugin: plugin.name, ...broken }, 'The plugin could not be started');
         return;
       }
       checkEngine(manifest!, this.#options.version);
       await this.#whenDependenciesRun(plugin);
       if (this.#stopping) return;
-      status.set('STARTING');
+      plugin.status.set('STARTING');
       plugin.instance = await this.#inTime(this.#load(plugin, manifest!));
       await plugin.instance.start(() => this.#lead(plugin));
     } catch (error) {
-      plugin.instance = undefined;
-      if (this.#stopping) return;
-      status.set('FAILED', { reason: reasonOf(error), message: messageOf(error) });
-      logger.error({ err: error, plugin: name }, 'The plugin could not be started');
-      await status.written();
-      if (store.shared) await plugin.lease.giveUp();
+      await this.#startFailed(plugin, error);
       return;
     }
+    this.#started(plugin);
+  }
+
+  #forgetTroubles({ name, status }: Installed): void {
+    status.forgetTroubles();
+    const clash = this.#duplicates.find((one) => one.name === name);
+    if (clash) status.report('name', { reason: clash.reason, message: clash.message });
+  }
+
+  async #startFailed(plugin: Installed, error: unknown): Promise<void> {
+    const { name, status, logger, lease } = plugin;
+    plugin.instance = undefined;
+    if (this.#stopping) return;
+    status.set('FAILED', troubleOf(error));
+    logger.error({ err: error, plugin: name }, 'The plugin could not be started');
+    await status.written();
+    if (this.#dependencies.store.shared) await lease.giveUp();
+  }
+
+  #started({ name, status, logger, manifest }: Installed): void {
     status.set('STARTED');
-    logger.info({ plugin: name, version: plugin.manifest?.version }, 'Plugin started');
+    logger.info({ plugin: name, version: manifest?.version }, 'Plugin started');
     for (const dependent of dependentsOf(name, this.#plugins)) {
       const { state, reason } = dependent.status.shown;
       if (state === 'FAILED' && reason === 'DependencyNotStarted') this.#enqueue(dependent);
     }
+  }
+
+  async #reload(plugin: Installed, former: PluginInstance): Promise<void> {
+    const { name, status, logger } = plugin;
+    const runs = plugin.manifest;
+    const lead = () => this.#lead(plugin);
+    const goesOn = ({ reason, message }: Trouble) => {
+      plugin.package.keep(runs);
+      plugin.isFormer = true;
+      logger.error({ plugin: name, reason, message }, 'The plugin could not be loaded again: what ran before goes on');
+      status.report('reload', { reason, message: `the new code was not started, what ran before goes on: ${message}` });
+      status.set('STARTED');
+    };
+    let next: PluginInstance;
+    try {
+      await plugin.package.readAgain();
+      const { broken, manifest } = plugin.package;
+      if (broken) return goesOn(broken);
+      checkEngine(manifest!, this.#options.version);
+      await this.#whenDependenciesRun(plugin);
+      next = await this.#inTime(this.#load(plugin, manifest!));
+    } catch (error) {
+      goesOn(troubleOf(error));
+      // What ran before goes on only with what it depends on.
+      if (!(await this.#dependenciesRun(plugin))) await this.#stopPlugin(plugin);
+      return;
+    }
+    if (this.#stopping) return;
+    this.#forgetTroubles(plugin);
+    status.set('STARTING');
+    await former.handOver();
+    if (this.#stopping) return;
+    try {
+      plugin.instance = next;
+      await next.start(lead, former);
+    } catch (error) {
+      if (this.#stopping) return;
+      plugin.instance = former.again();
+      try {
+        await plugin.instance.start(lead, next);
+      } catch (err) {
+        if (this.#stopping) return;
+        plugin.instance.takeDown();
+        logger.error({ err, plugin: name }, 'Nor could what ran before be started again');
+        await this.#startFailed(plugin, error);
+        return this.#stopDependents(plugin);
+      }
+      return goesOn(troubleOf(error));
+    }
+    plugin.isFormer = false;
+    this.#started(plugin);
+    for (const dependent of dependentsOf(name, this.#plugins)) if (dependent.instance) this.#enqueueReload(dependent);
+  }
+
+  async #dependenciesRun(plugin: Installed): Promise<boolean> {
+    return this.#whenDependenciesRun(plugin).then(
+      () => true,
+      () => false,
+    );
   }
 
   /** @throws PluginStartError when one of them cannot run */
@@ -481,8 +561,8 @@ export class PluginHost {
     }
   }
 
-  /** Dependents are stopped first; they start again when this plugin does. */
-  async #stopPlugin(plugin: Installed): Promise<void> {
+  /** They start again when this plugin does. */
+  async #stopDependents(plugin: Installed): Promise<void> {
     const stops = dependentsOf(plugin.name, this.#plugins).map((dependent) => {
       dependent.work = dependent.work.then(async () => {
         if (!dependent.instance) return;
@@ -494,6 +574,10 @@ export class PluginHost {
       return dependent.work;
     });
     await Promise.all(stops);
+  }
+
+  async #stopPlugin(plugin: Installed): Promise<void> {
+    await this.#stopDependents(plugin);
     const { instance, status } = plugin;
     if (!instance) return;
     status.set('STOPPING');
@@ -530,4 +614,8 @@ export class PluginHost {
       logger.warn({ err, plugin: plugin.name }, 'The plugin did not stop as it should');
     });
   }
+}
+
+function troubleOf(error: unknown): Trouble {
+  return { reason: reasonOf(error), message: messageOf(error) };
 }

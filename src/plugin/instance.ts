@@ -138,6 +138,12 @@ export class PluginInstance {
   #controllersRun = false;
   /** The leader's fence; undefined at other replicas. */
   #fence: Fence | undefined;
+  /** Models of the former life that this one has not registered yet. */
+  #left: Scheme[] = [];
+  /** Models of the former life, which go on serving; by kind. */
+  #serving: Set<string> = new Set();
+  /** Declarations that are to take the place of those that serve. */
+  readonly #replacing: Promise<void>[] = [];
 
   constructor(dependencies: InstanceDependencies) {
     this.#dependencies = dependencies;
@@ -153,7 +159,11 @@ export class PluginInstance {
       isPlugin: dependencies.isPlugin,
       logger: this.#logger,
     });
-    this.#stopListening = registry.onUnregister((scheme) => this.#forgetControllers(scheme));
+    this.#stopListening = registry.onUnregister((scheme) => {
+      this.#left = this.#left.filter((one) => one !== scheme);
+      this.#serving.delete(kindOf(scheme));
+      this.#forgetControllers(scheme);
+    });
     this.#ending.promise.catch(() => {});
   }
 
@@ -161,15 +171,29 @@ export class PluginInstance {
    * `start()`, indexes, pre-declared objects, routes, controllers. When something fails, all of it is undone before the
    * error is thrown.
    * @param lead resolves when it is known whether this replica applies the pre-declared objects: with its fence when it does
+   * @param before the life that was handed over, or failed after that: its models serve until this one replaces them or has started
+   *   without them, and stay when this one fails
    */
-  async start(lead: () => Promise<Fence | 'done elsewhere' | undefined>): Promise<void> {
-    const { custom, registry, resources, modelStates } = this.#dependencies;
+  async start(lead: () => Promise<Fence | 'done elsewhere' | undefined>, before?: PluginInstance): Promise<void> {
+    const { custom, registry, resources, modelStates, authenticators } = this.#dependencies;
     const unlessEnding = <T>(work: Promise<T>) => Promise.race([work, this.#ending.promise]);
     try {
-      registry.starting.begin(this.#name, () => this.#progress());
+      if (before) {
+        this.#left = this.#schemes();
+        this.#serving = new Set(before.#serving);
+        authenticators.remove(this.#name);
+        custom.remove(this.#name);
+      }
+      registry.starting.begin(
+        this.#name,
+        () => this.#progress(),
+        (scheme) => this.#serving.has(kindOf(scheme)),
+      );
       custom.runInScope(this.#name, (handle) => this.#handle(handle));
       await unlessEnding(this.#callStart());
-      await unlessEnding(Promise.all(this.#schemes().map((scheme) => resources.model(scheme).ready)));
+      await unlessEnding(Promise.all(this.#replacing));
+      for (const scheme of this.#left) registry.unregister(scheme, this.#name);
+      await unlessEnding(Promise.all(this.#schemes().map((scheme) => resources.model(scheme).settled)));
       this.#nameDegraded();
       const waiting = await unlessEnding(modelStates.activate(this.#schemes()));
       this.#dependencies.rights.declare(this.#name, this.#declaredObjects());
@@ -182,9 +206,31 @@ export class PluginInstance {
       this.#controllersRun = true;
       await Promise.all(this.#controllers.map(({ running }) => running!.start()));
     } catch (error) {
-      if (this.#alive) await this.#undo();
+      if (this.#alive) await this.#undo(before !== undefined);
       throw error;
     }
+  }
+
+  /** The same code for another life. */
+  again(): PluginInstance {
+    return new PluginInstance(this.#dependencies);
+  }
+
+  /**
+   * Controllers get their time, then `stop()`. What is registered and declared stays for the life that comes next; until that has
+   * started, the plugin's own routes answer `NotReady`.
+   */
+  async handOver(): Promise<void> {
+    const { registry, options } = this.#dependencies;
+    this.#serving = new Set(this.#schemes().map(kindOf));
+    registry.starting.begin(
+      this.#name,
+      () => 0,
+      () => true,
+    );
+    await this.#stopControllers(options.stopTimeout);
+    await this.#callStop(options.stopTimeout);
+    this.#end();
   }
 
   async #declare(lead: () => Promise<Fence | 'done elsewhere' | undefined>): Promise<void> {
@@ -220,7 +266,7 @@ export class PluginInstance {
     await this.#finishFinalizers(end);
     await this.#stopControllers(Math.max(endingLeast, end - timers.now()));
     const trouble = await this.#callStop(stopTimeout);
-    this.#takeDown();
+    this.takeDown();
     return trouble;
   }
 
@@ -229,9 +275,8 @@ export class PluginInstance {
     this.#preDeclared.close();
     await this.#stopControllers(milliseconds / 2);
     await this.#callStop(milliseconds / 2);
-    this.#alive = false;
     this.#ending.reject(new KindredError('InvalidPlugin', texts.ended, { params: { plugin: this.#name } }));
-    this.#stopListening();
+    this.#end();
     this.#dependencies.authenticators.remove(this.#name);
   }
 
@@ -337,8 +382,9 @@ export class PluginInstance {
   #isBuilding(): boolean {
     return this.#schemes().some((scheme) => {
       const { modelStates, resources } = this.#dependencies;
-      const { state, progress } = resources.model(scheme).memory.state();
-      return (state === 'building' && progress > 0) || modelStates.isHeldUp(scheme);
+      const { memory } = resources.model(scheme);
+      const { state, progress } = memory.state();
+      return (state === 'building' && progress > 0) || memory.replacement !== undefined || modelStates.isHeldUp(scheme);
     });
   }
 
@@ -346,10 +392,10 @@ export class PluginInstance {
   #progress(): number {
     const schemes = this.#schemes();
     if (schemes.length === 0) return 0;
-    const sum = schemes.reduce(
-      (total, scheme) => total + this.#dependencies.resources.model(scheme).memory.state().progress,
-      0,
-    );
+    const sum = schemes.reduce((total, scheme) => {
+      const { memory } = this.#dependencies.resources.model(scheme);
+      return total + (memory.replacement ?? memory.state()).progress;
+    }, 0);
     return sum / schemes.length;
   }
 
@@ -374,7 +420,7 @@ export class PluginInstance {
     const schemeManager: SchemeManager = {
       register: (type, indexes) => {
         this.#assertAlive();
-        return manager.register(type, indexes);
+        return this.#left.length > 0 ? this.#registerAgain(type, indexes) : manager.register(type, indexes);
       },
       unregister: (scheme) => manager.unregister(scheme),
       schemes: () => manager.schemes(),
@@ -403,6 +449,18 @@ export class PluginInstance {
         dependencies.authenticators.add(this.#name, (request) => this.#inside(() => authenticate(request)));
       },
     };
+  }
+
+  #registerAgain(...[type, indexes]: Parameters<SchemeManager['register']>): Scheme {
+    const { registry, resources } = this.#dependencies;
+    const scheme = registry.registerAgain(type, indexes, this.#name, this.#left);
+    if (this.#serving.has(kindOf(scheme))) {
+      this.#left = this.#left.filter((one) => kindOf(one) !== kindOf(scheme));
+      const replaced = resources.model(scheme).settled;
+      replaced.catch(() => {});
+      this.#replacing.push(replaced);
+    }
+    return scheme;
   }
 
   #declaredObjects(): { group: string; resource: string; name: string }[] {
@@ -470,7 +528,7 @@ export class PluginInstance {
 
   #forgetControllers(scheme: Scheme): void {
     for (const registered of this.#controllers) {
-      if (registered.running?.scheme !== scheme) continue;
+      if (!registered.running || kindOf(registered.running.scheme) !== kindOf(scheme)) continue;
       void registered.running.stop(this.#dependencies.options.stopTimeout);
       registered.running = undefined;
     }
@@ -513,25 +571,37 @@ export class PluginInstance {
   }
 
   /** After a failed start. `stop()` is called only when `start()` succeeded. */
-  async #undo(): Promise<void> {
-    this.#dependencies.custom.remove(this.#name);
+  async #undo(keepsModels: boolean): Promise<void> {
+    if (!keepsModels) this.#dependencies.custom.remove(this.#name);
     await this.#preDeclared.undo();
     await this.#stopControllers(this.#dependencies.options.stopTimeout);
     await this.#callStop(this.#dependencies.options.stopTimeout);
-    this.#takeDown();
+    if (keepsModels) this.#end();
+    else this.takeDown();
   }
 
-  #takeDown(): void {
-    const { registry, custom, authenticators, rights } = this.#dependencies;
+  /** It may register and write nothing any more; what it has registered stays. */
+  #end(): void {
     this.#alive = false;
     this.#stopListening();
     this.#preDeclared.close();
+  }
+
+  /** What is registered goes, also what lives before it have left. */
+  takeDown(): void {
+    const { registry, custom, authenticators, rights } = this.#dependencies;
+    this.#end();
     custom.remove(this.#name);
     authenticators.remove(this.#name);
     rights.declare(this.#name, []);
     for (const scheme of this.#schemes()) registry.unregister(scheme, this.#name);
     registry.starting.end(this.#name);
   }
+}
+
+/** Names a model, whatever its declaration. */
+function kindOf({ groupVersionKind: { group, kind } }: Scheme): string {
+  return `${group}/${kind}`;
 }
 
 /** Arguments as `console.log` takes them; an error among them keeps its stack. */

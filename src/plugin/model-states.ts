@@ -255,6 +255,9 @@ export class ModelStates implements Admissions {
     this.#declared.delete(before);
     const declared = this.#declared.get(scheme);
     if (!declared) return;
+    // Those that were given up before they served.
+    for (const one of [...this.#declared.values()])
+      if (one.memory === declared.memory && one !== declared) this.#declared.delete(one.scheme);
     if (former?.check) this.#following.delete(former.memory.model);
     if (declared.check && !declared.isActive) this.#following.set(declared.memory.model, declared.check);
     const announced = this.#replicas?.announce(declared.number, declared.hash) ?? Promise.resolve();

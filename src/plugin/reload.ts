@@ -20,7 +20,7 @@ export function reloadEndpoint(
           operation: {
             operationId: 'ReloadPlugin',
             description:
-              'Stops the plugin, loads its code anew and starts it if it is enabled; answers when that is done.',
+              'Loads the code of the plugin anew, stops the plugin, and starts it with the new code if it is enabled; answers when that is done. Its models go on serving meanwhile.',
             tags: ['PluginV1alpha1Console'],
             parameters: [],
             responses: [{ status: 200, schema: model, description: 'The plugin as it is now.' }],

@@ -86,6 +86,12 @@ export class PluginPackage {
     }
   }
 
+  /** The package that runs is an earlier one than what was last read. */
+  keep(manifest: Manifest | undefined): void {
+    this.#manifest = manifest;
+    this.#broken = undefined;
+  }
+
   /** Whether a file is one of the package's. */
   has(file: string): boolean {
     return this.folder !== undefined && file.startsWith(this.folder + sep);

@@ -55,7 +55,9 @@ export function createLocalClient(dependencies: LocalClientDependencies): Extens
     const decision = permit(scheme, verb, place, subresource);
     if (!dependencies.unchecked) registry.assertOpen(scheme, caller.plugin);
     const resource = resources.model(scheme);
-    if (!resource.isReady) await resource.ready;
+    // A plugin that is loaded again finds its models as it declares them.
+    if (registry.isStarting(scheme, caller.plugin)) await resource.settled;
+    else if (!resource.isReady) await resource.ready;
     return { resource, decision };
   }
 

@@ -42,6 +42,8 @@ export interface NextDeclaration {
   readonly scheme: Scheme;
   /** Those that are built. */
   readonly indexes: readonly IndexProgress[];
+  /** Of the objects that are read for it, from 0 to 1. */
+  readonly progress: number;
   /** Since its indexes are being built, the last change of each name. */
   readonly changes: Iterable<AppliedChange>;
   /** @throws IndexBuilding when a condition or a field is of an index that is being built */

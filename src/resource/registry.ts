@@ -200,10 +200,14 @@ export class ResourceRegistry {
     this.#byScheme.delete(before);
     this.#byScheme.set(scheme, resource);
     this.#former.set(before, resource);
+    if (resource.serves(scheme)) return;
     const { group, kind } = scheme.groupVersionKind;
+    const { memory, scheme: served } = resource;
+    const isServing = memory.isReady;
     resource.replace(scheme).catch((err: unknown) => {
-      if (!resource.memory.isClosed)
-        this.#dependencies.logger.error({ err, group, kind }, 'The declaration of the model could not be replaced');
+      if (memory.isClosed) return;
+      this.#dependencies.logger.error({ err, group, kind }, 'The declaration of the model could not be replaced');
+      if (isServing) this.#dependencies.registry.takeBack(scheme, served);
     });
   }
 

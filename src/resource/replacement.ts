@@ -57,8 +57,12 @@ export class Replacement implements NextDeclaration {
     return this.#fields.built;
   }
 
+  get progress(): number {
+    return Math.min(this.#done / Math.max(this.#total, 1), 1);
+  }
+
   get indexes(): readonly IndexProgress[] {
-    const progress = Math.min(this.#done / Math.max(this.#total, 1), 1);
+    const { progress } = this;
     return [...this.built].map((name) => ({ name, progress }));
   }
 
@@ -78,7 +82,7 @@ export class Replacement implements NextDeclaration {
       (name) => fields.includes(name) || (where !== undefined && namesField(where, new Set([name]))),
     );
     if (named === undefined) return;
-    const { progress } = this.indexes.find(({ name }) => name === named)!;
+    const { progress } = this;
     throw new KindredError('IndexBuilding', texts.building, {
       params: { index: named, kind: this.#model.kind, percent: Math.floor(progress * 100) },
       index: named,

@@ -318,8 +318,7 @@ export class ModelResource {
       memory.replacement = undefined;
       model.replace(scheme, ownRules(scheme));
       this.rebuild();
-      this.#replaced = this.ready;
-      return this.#replaced;
+      return this.ready;
     }
     const replacement = new Replacement(scheme, model, memory.index);
     memory.replacement = replacement;
@@ -328,9 +327,15 @@ export class ModelResource {
     return work;
   }
 
-  /** Resolves when the declaration that was given last serves. */
+  /** Resolves when the declaration that was given last serves; rejects when it is refused. */
   get settled(): Promise<void> {
-    return this.#replaced ?? this.ready;
+    if (this.#spoke) return this.#spoke.hub.settled;
+    return this.memory.replacement ? this.#replaced! : this.ready;
+  }
+
+  /** It answers by this declaration, and no other is about to take its place. */
+  serves(scheme: Scheme): boolean {
+    return this.memory.isReady && !this.memory.replacement && this.model.scheme === scheme;
   }
 
   async #replace(first: Replacement): Promise<void> {

@@ -9,6 +9,7 @@ import { SchemeRegistry } from '../../src/model/registry.ts';
 import { Type } from '../../src/model/type.ts';
 import { Queries } from '../../src/query/query.ts';
 import { system } from '../../src/resource/access.ts';
+import type { Admissions } from '../../src/resource/admission.ts';
 import { ResourceRegistry } from '../../src/resource/registry.ts';
 import type { ModelResource } from '../../src/resource/resource.ts';
 import { openStore } from '../../src/store/open.ts';
@@ -32,7 +33,7 @@ after(async () => {
   for (const stop of stops) await stop();
 });
 
-async function widgets(count: number, model = Bare) {
+async function widgets(count: number, model = Bare, admissions?: Admissions) {
   const store = await openStore('sqlite::memory:');
   const registry = new SchemeRegistry({ reservedDomain: 'platform.run', warn: () => {} });
   const errors: string[] = [];
@@ -51,6 +52,7 @@ async function widgets(count: number, model = Bare) {
       livePages: { rows: 100, rowsPerIdentity: 100 },
     },
     reservedDomain: 'platform.run',
+    ...(admissions && { admissions }),
     logger: { info: () => {}, warn: () => {}, error: (_, message) => void errors.push(message) },
     hooks: new Map(),
   });
@@ -224,6 +226,36 @@ test('a function that says the same and gives something else is found by its key
   registry.replace(by(2), undefined, 'bar');
   await resource.settled;
   assert.equal(await total(resource, Queries.equal('spec.size', 198)), 1);
+  await assertRight(resource);
+});
+
+test('a declaration that is refused gives its place back to the one that serves, also when others were given up before', async () => {
+  const asked: string[][] = [];
+  const admissions: Admissions = {
+    of: async (scheme, _memory, isReplacing) => {
+      if (isReplacing) asked.push(scheme.indexes.map(({ name }) => name));
+      if (scheme.indexes.some(({ unique }) => unique)) throw new Error('refused');
+      return { rules: undefined, admission: undefined };
+    },
+    replaced: () => {},
+    opened: () => {},
+  };
+  const { registry, resources, resource, errors } = await widgets(100, Bare, admissions);
+  const served = resource.scheme;
+  for (const first of [undefined, Tagged]) {
+    if (first) registry.replace(first, undefined, 'bar');
+    const refused = registry.replace(Unique, undefined, 'bar');
+    assert.equal(registry.fetch(served.groupVersionKind), refused);
+    await assert.rejects(resource.settled, /refused/);
+    await until(() => registry.fetch(served.groupVersionKind) === served);
+    assert.deepEqual([resources.model(served), resources.model(refused)], [resource, resource]);
+    assert.equal(resource.serves(served), true);
+    await resource.settled;
+  }
+  assert.equal(asked.filter((names) => names.length === 1).length, 2, 'a refused one is not tried again');
+  assert.equal(errors.length, 2);
+  registry.replace(Tagged, undefined, 'bar');
+  await resource.settled;
   await assertRight(resource);
 });
 
