@@ -113,7 +113,7 @@ export class SchemeRegistry {
    */
   replace(type: ModelType, indexes: ((specs: IndexSpecs) => void) | undefined, owner: string): Scheme {
     const scheme = Scheme.buildFromType(type, indexes);
-    const { groupVersionKind: gvk, plural } = scheme;
+    const { groupVersionKind: gvk } = scheme;
     const entry = this.#byKind.get(`${gvk.group}/${gvk.kind}`);
     const before = entry?.scheme;
     if (!before || !isSameModel(before, scheme) || entry?.owner !== owner)

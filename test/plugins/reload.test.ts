@@ -38,7 +38,11 @@ const Box = defineModel({
 });
 
 const pluginOfModels = (...models: Model<any>[]) =>
-  definePlugin({ start: ({ schemeManager }: PluginContext) => models.forEach((one) => schemeManager.register(one)) });
+  definePlugin({
+    start: ({ schemeManager }: PluginContext) => {
+      for (const model of models) schemeManager.register(model);
+    },
+  });
 
 /** A plugin whose code can be exchanged before it is loaded again. */
 const stock = (plugin: unknown) => ({ name: 'stock', version: '1.0.0', plugin }) as { plugin: unknown } & CodePlugin;
