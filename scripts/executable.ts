@@ -1,5 +1,5 @@
 /**
- * Makes the single executable: Node.js, the service, its packages and the drivers of PostgreSQL and MySQL in one file.
+ * Makes the single executable: Node.js, the service, its packages the drivers of PostgreSQL and MySQL, and the API of OpenTelemetry in one file.
  * `npm run executable [-- FILE]`; FILE is `kindred` (`kindred.exe` on Windows) in the current folder by default.
  */
 import { execFileSync } from 'node:child_process';
@@ -11,7 +11,8 @@ import { dirname, join, relative, resolve, sep } from 'node:path';
 
 const root = resolve(import.meta.dirname, '..');
 const output = resolve(process.argv[2] ?? (process.platform === 'win32' ? 'kindred.exe' : 'kindred'));
-const drivers = ['pg', 'mysql2'];
+/** Optional packages that come along. */
+const extras = ['pg', 'mysql2', '@opentelemetry/api'];
 
 const work = mkdtempSync(join(tmpdir(), 'kindred-executable-'));
 try {
@@ -50,7 +51,7 @@ try {
   rmSync(work, { recursive: true, force: true });
 }
 
-/** Folders of the packages that run in production, and of the drivers, with everything that they depend on. */
+/** Folders of the packages that run in production, and of the optional ones, with everything that they depend on. */
 function packages(): Set<string> {
   const found = new Set<string>();
   const add = (name: string, from: string, isOptional: boolean): void => {
@@ -67,7 +68,7 @@ function packages(): Set<string> {
   };
   const own = join(root, 'package.json');
   const { dependencies = {} } = JSON.parse(readFileSync(own, 'utf8')) as Manifest;
-  for (const name of [...Object.keys(dependencies), ...drivers]) add(name, own, false);
+  for (const name of [...Object.keys(dependencies), ...extras]) add(name, own, false);
   return found;
 }
 

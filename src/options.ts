@@ -12,6 +12,7 @@ import { shownUrl } from './runtime/shown-url.ts';
 import type { Timers } from './runtime/timers.ts';
 import { systemTimers } from './runtime/timers.ts';
 import type { StoreOpener } from './store/options.ts';
+import type { TelemetryOptions } from './telemetry/options.ts';
 import type { WebhookOptions } from './webhook/webhooks.ts';
 
 /** Options of `createService`; every one may be left out. Times are milliseconds, sizes bytes. */
@@ -95,6 +96,8 @@ export interface ServiceOptions {
     /** Bytes that the service gives to a tool at once; more is refused with QueryLimit. Default 1 MiB. */
     maxAnswerBytes?: number;
   };
+  /** OpenTelemetry; needs the package `@opentelemetry/api`, and an SDK that the program registers before. */
+  telemetry?: TelemetryOptions;
   changeLog?: {
     /** Changes that are kept at least. Default 100,000. */
     maxCount?: number;
@@ -236,6 +239,7 @@ function withDefaults(options: ServiceOptions) {
       ...options.kube,
     },
     mcp: { enabled: false, readOnly: false, maxCalls: 64, maxAnswerBytes: mebibyte, ...options.mcp },
+    telemetry: { traces: false, metrics: false, ...options.telemetry },
     changeLog: { maxCount: 100_000, maxAge: 3_600 * second, ...options.changeLog },
     indexSnapshots: {
       enabled: true,

@@ -61,6 +61,8 @@ import { snapshotPath } from './snapshots/place.ts';
 import { openStore } from './store/open.ts';
 import { sqliteFile } from './store/sqlite-file.ts';
 import type { Store } from './store/store.ts';
+import type { Telemetry } from './telemetry/telemetry.ts';
+import { openTelemetry } from './telemetry/telemetry.ts';
 import { Webhooks, webhookHooksByModel } from './webhook/webhooks.ts';
 
 export interface Service {
@@ -115,13 +117,14 @@ export async function createService(options: ServiceOptions = {}): Promise<Servi
       { level: 'warn', serializers: { err: pino.stdSerializers.errWithCause } },
       pino.destination({ dest: 2, sync: true }),
     );
+  const telemetry = await openTelemetry(resolved.telemetry, version, (message) => logger.warn(message));
   const store = await openStore(resolved.database, {
     allowUnsafeDurability: resolved.allowUnsafeDurability,
     warn: (message) => logger.warn(message),
   });
   let service: RunningService | undefined;
   try {
-    service = new RunningService({ ...resolved, given: options, sources, certificate }, store, logger);
+    service = new RunningService({ ...resolved, given: options, sources, certificate }, store, logger, telemetry);
     await service.open();
     return service;
   } catch (error) {
@@ -228,7 +231,7 @@ class RunningService implements Service {
   readonly #collector: Collector | undefined;
   /** Undefined: agents are not served. */
   readonly #agents: McpEndpoint | undefined;
-  readonly #metrics = new Metrics();
+  readonly #metrics: Metrics;
   readonly #samples: Samples;
   readonly #app: App;
   readonly #yaml = new YamlReader();
@@ -239,10 +242,11 @@ class RunningService implements Service {
   #url = '';
   #stopping: Promise<void> | undefined;
 
-  constructor(options: ServiceSettings, store: Store, logger: Logger) {
+  constructor(options: ServiceSettings, store: Store, logger: Logger, { tracing, meter }: Telemetry) {
     this.#options = options;
     this.#store = store;
     this.#logger = logger;
+    this.#metrics = new Metrics(meter);
     const { reservedDomain, list, query, patch, cache, write, watch, changeLog, pluginHost } = options;
     const now = () => options.timers.now();
     const monotonicNow = () => performance.now();
@@ -305,6 +309,7 @@ class RunningService implements Service {
       ],
     ]);
     const resources = new ResourceRegistry({
+      tracing,
       store,
       registry,
       now,
@@ -321,9 +326,9 @@ class RunningService implements Service {
       reservedDomain,
       logger,
       admissions: this.#modelStates,
-      observeCommit: (milliseconds, writes) => {
-        this.#metrics.observeCommit(milliseconds / 1_000, writes);
-        this.#samples.committed(milliseconds, writes);
+      observeCommit: (milliseconds, stored, writes) => {
+        this.#metrics.observeCommit(milliseconds / 1_000, stored, writes);
+        this.#samples.committed(milliseconds, stored);
       },
       snapshots,
       hooks,
@@ -368,6 +373,7 @@ class RunningService implements Service {
       random: Math.random,
       logger,
       options: options.webhook,
+      tracing,
     });
     this.#definitions =
       definitions &&
@@ -413,6 +419,7 @@ class RunningService implements Service {
         reservedDomain,
         observe: ({ controller, outcome, latency, duration }) =>
           this.#metrics.observeReconcile(controller, outcome, latency / 1000, duration / 1000),
+        tracing,
       },
       {
         ...pluginHost,
@@ -432,13 +439,14 @@ class RunningService implements Service {
           maxCalls,
           limits: options.http,
           cors: options.cors,
-          clientOf: ({ id, address, request }) =>
+          clientOf: ({ id, address, request, span }) =>
             createClient({
               url: 'http://localhost',
               fetch: this.#app.innerFetch({ address, maxAnswerBytes }),
               headers: {
                 'accept-language': 'en',
                 'x-request-id': id,
+                ...span?.headers(),
                 ...(request.headers.authorization !== undefined && { authorization: request.headers.authorization }),
               },
               timeout: options.http.requestTimeout,
@@ -482,6 +490,7 @@ class RunningService implements Service {
           })
         : undefined,
       agents: this.#agents,
+      tracing,
       ...(!open && {
         signIn: {
           sessions: () => auth.sessions,
@@ -669,18 +678,19 @@ class RunningService implements Service {
   #measure(): void {
     const resources = this.#resources;
     const metrics = this.#metrics;
-    metrics.gauge('kindred_objects', 'Stored objects by model', () =>
+    metrics.gauge('kindred_objects', 'Stored objects by model', ['group', 'kind'], () =>
       resources.all().map((resource) => {
         const { group, kind } = resource.scheme.groupVersionKind;
         return { labels: { group, kind }, value: resource.size };
       }),
     );
-    metrics.gauge('kindred_index_build_progress', 'From 0 to 1; 1 when the indexes are built', () =>
+    metrics.gauge('kindred_index_build_progress', 'From 0 to 1; 1 when the indexes are built', ['group', 'kind'], () =>
       resources.state().map(({ group, kind, progress }) => ({ labels: { group, kind }, value: progress })),
     );
     metrics.gauge(
       'kindred_index_online_progress',
       'From 0 to 1, of indexes that are built while their model serves',
+      ['group', 'kind', 'index'],
       () =>
         resources
           .state()
@@ -689,64 +699,123 @@ class RunningService implements Service {
           ),
     );
     this.#measureSnapshots();
-    metrics.gauge('kindred_model_problems', 'Stored objects that need repair', () =>
+    metrics.gauge('kindred_model_problems', 'Stored objects that need repair', ['group', 'kind'], () =>
       resources.state().map(({ group, kind, problems }) => ({ labels: { group, kind }, value: problems.length })),
     );
-    metrics.gauge('kindred_model_generation', 'How often another contract of a model became active', () =>
-      this.#modelStates.active().map(({ scheme, generation }) => {
-        const { group, kind } = scheme.groupVersionKind;
-        return { labels: { group, kind }, value: generation };
-      }),
+    metrics.gauge(
+      'kindred_model_generation',
+      'How often another contract of a model became active',
+      ['group', 'kind'],
+      () =>
+        this.#modelStates.active().map(({ scheme, generation }) => {
+          const { group, kind } = scheme.groupVersionKind;
+          return { labels: { group, kind }, value: generation };
+        }),
     );
-    metrics.gauge('kindred_model_pending', '1 while this process declares another contract than the active one', () =>
-      this.#modelStates.active().map(({ scheme, isActive }) => {
-        const { group, kind } = scheme.groupVersionKind;
-        return { labels: { group, kind }, value: isActive ? 0 : 1 };
-      }),
+    metrics.gauge(
+      'kindred_model_pending',
+      '1 while this process declares another contract than the active one',
+      ['group', 'kind'],
+      () =>
+        this.#modelStates.active().map(({ scheme, isActive }) => {
+          const { group, kind } = scheme.groupVersionKind;
+          return { labels: { group, kind }, value: isActive ? 0 : 1 };
+        }),
     );
-    metrics.gauge('kindred_revision', 'Newest revision that this process reflects', () => [
+    // While the database is away there is no sample, and the other figures are told all the same.
+    const ofStore = (ask: () => Promise<number>) => async () =>
+      resources.feed.reachable
+        ? ask().then(
+            (value) => [{ value }],
+            () => [],
+          )
+        : [];
+    metrics.gauge('kindred_revision', 'Newest revision that this process reflects', [], () => [
       { value: resources.feed.applied },
     ]);
-    metrics.gauge('kindred_oldest_revision', 'Oldest revision that a watch can resume after', async () => [
-      { value: await this.#store.oldest() },
-    ]);
+    metrics.gauge(
+      'kindred_feed_lag_revisions',
+      'Revisions that the database has and this process does not reflect yet',
+      [],
+      ofStore(async () => Math.max(0, (await this.#store.revision()) - resources.feed.applied)),
+    );
+    metrics.gauge(
+      'kindred_oldest_revision',
+      'Oldest revision that a watch can resume after',
+      [],
+      ofStore(async () => this.#store.oldest()),
+    );
     metrics.counter(
       'kindred_read_anew_total',
       'Times that everything was read anew: the change log did not reach back, or the database had another history',
+      ['because'],
       () => Object.entries(resources.feed.readAnew).map(([because, value]) => ({ labels: { because }, value })),
     );
-    metrics.gauge('kindred_writes_waiting', 'Writes that wait for a commit or are in one', () => [
+    metrics.gauge('kindred_writes_waiting', 'Writes that wait for a commit or are in one', [], () => [
       { value: resources.queue.length },
     ]);
-    metrics.gauge('kindred_watches', 'Open watches', () => [{ value: resources.watches.size }]);
+    metrics.gauge('kindred_watches', 'Open watches', [], () => [{ value: resources.watches.size }]);
     if (this.#agents) {
-      metrics.gauge('kindred_agent_calls', 'Calls of agents under way', () => [{ value: this.#agents!.underWay }]);
+      metrics.gauge('kindred_agent_calls', 'Calls of agents under way', [], () => [{ value: this.#agents!.underWay }]);
     }
-    metrics.gauge('kindred_live_page_rows', 'Rows of all live pages that are open', () => [
+    metrics.gauge('kindred_live_page_rows', 'Rows of all live pages that are open', [], () => [
       { value: resources.livePages.rows },
     ]);
-    metrics.gauge('kindred_controller_queue', 'Names that wait for a worker, or for their time', () =>
-      this.#plugins.controllers().flatMap(({ id, queueDepth, delayed, running }) =>
-        Object.entries({ waiting: queueDepth, delayed, running }).map(([state, value]) => ({
-          labels: { controller: id, state },
-          value,
-        })),
-      ),
-    );
-    metrics.gauge('kindred_controller_retries', 'Calls that followed a failure of the same name', () =>
-      this.#plugins.controllers().map(({ id, retries }) => ({ labels: { controller: id }, value: retries })),
-    );
-    metrics.gauge('kindred_controller_last_error', 'When a call failed last, seconds since the epoch', () =>
-      this.#plugins
-        .controllers()
-        .flatMap(({ id, lastError }) =>
-          lastError ? [{ labels: { controller: id }, value: lastError.time / 1000 }] : [],
+    metrics.gauge(
+      'kindred_controller_queue',
+      'Names that wait for a worker, or for their time',
+      ['controller', 'state'],
+      () =>
+        this.#plugins.controllers().flatMap(({ id, queueDepth, delayed, running }) =>
+          Object.entries({ waiting: queueDepth, delayed, running }).map(([state, value]) => ({
+            labels: { controller: id, state },
+            value,
+          })),
         ),
     );
-    metrics.gauge('kindred_store', 'What the store says of itself', () =>
+    metrics.gauge('kindred_controller_retries', 'Calls that followed a failure of the same name', ['controller'], () =>
+      this.#plugins.controllers().map(({ id, retries }) => ({ labels: { controller: id }, value: retries })),
+    );
+    metrics.gauge(
+      'kindred_controller_last_error',
+      'When a call failed last, seconds since the epoch',
+      ['controller'],
+      () =>
+        this.#plugins
+          .controllers()
+          .flatMap(({ id, lastError }) =>
+            lastError ? [{ labels: { controller: id }, value: lastError.time / 1000 }] : [],
+          ),
+    );
+    this.#measureWebhooks();
+    metrics.gauge('kindred_store', 'What the store says of itself', ['name'], () =>
       Object.entries(this.#store.describe()).flatMap(([name, value]) =>
         typeof value === 'number' ? [{ labels: { name }, value }] : [],
       ),
+    );
+  }
+
+  #measureWebhooks(): void {
+    const metrics = this.#metrics;
+    metrics.counter(
+      'kindred_webhook_attempts_total',
+      'Attempts at deliveries since this process delivers',
+      ['webhook', 'outcome'],
+      () =>
+        this.#webhooks
+          .figures()
+          .flatMap(({ webhook, attempts }) =>
+            Object.entries(attempts).map(([outcome, value]) => ({ labels: { webhook, outcome }, value })),
+          ),
+    );
+    metrics.gauge(
+      'kindred_webhook_deliveries_waiting',
+      'Deliveries that were read and are not accepted yet',
+      ['webhook'],
+      () => this.#webhooks.figures().map(({ webhook, waiting }) => ({ labels: { webhook }, value: waiting })),
+    );
+    metrics.counter('kindred_webhook_deliveries_dropped_total', 'Deliveries that were given up', ['webhook'], () =>
+      this.#webhooks.figures().map(({ webhook, dropped }) => ({ labels: { webhook }, value: dropped })),
     );
   }
 
@@ -763,21 +832,25 @@ class RunningService implements Service {
     metrics.gauge(
       'kindred_index_snapshot_bytes',
       'Size of the last snapshot of the indexes',
+      ['group', 'kind'],
       perModel(({ bytes }) => bytes),
     );
     metrics.gauge(
       'kindred_index_snapshot_age_seconds',
       'Time since the last snapshot of the indexes was written',
+      ['group', 'kind'],
       perModel(({ age }) => age && age / 1_000),
     );
     metrics.gauge(
       'kindred_index_snapshot_restore_seconds',
       'How long the start from a snapshot of the indexes took',
+      ['group', 'kind'],
       perModel(({ restoreMs }) => restoreMs && restoreMs / 1_000),
     );
     metrics.counter(
       'kindred_index_snapshot_rejected_total',
       'Snapshots of the indexes that were not used, by why',
+      ['reason'],
       () => [...snapshots.rejected].map(([reason, value]) => ({ labels: { reason }, value })),
     );
   }

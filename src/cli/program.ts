@@ -72,6 +72,12 @@ function ignore(): void {}
 const exitCodes = `
 Exit codes: 0 done; 1 refused by the service, or not everything was done; 2 wrong use. "diff" ends with 1 for a difference.`;
 
+/** All commands with their options, for the reference. */
+export async function everyCommand(): Promise<Command> {
+  const { stdin, stdout, stderr } = process;
+  return programFor({ stdin, stdout, stderr, env: {} }, undefined);
+}
+
 /** With the one command of this name, or with all: for the help, and to say what there is. */
 async function programFor(io: Io, name: string | undefined): Promise<Command> {
   const root = new Command('kindred')

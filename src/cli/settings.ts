@@ -82,6 +82,8 @@ export const settings = {
   'mcp.readOnly': s('switch', 'offer agents no tool that changes objects'),
   'mcp.maxCalls': s('positive', 'calls of agents at the same time, of one caller a quarter of them'),
   'mcp.maxAnswerBytes': s('positive', 'bytes that the service gives to a tool of an agent at once'),
+  'telemetry.traces': s('switch', 'spans and the W3C trace context, by OpenTelemetry'),
+  'telemetry.metrics': s('switch', 'the metrics of /metrics by OpenTelemetry too'),
   'changeLog.maxCount': s('count', 'changes that are kept for watches to go on from'),
   'changeLog.maxAge': s('duration', 'how long they are kept at least'),
   'indexSnapshots.enabled': s('switch', 'keep snapshots of the indexes, from which the next start goes on'),

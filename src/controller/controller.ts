@@ -7,6 +7,7 @@ import { messageOf } from '../errors.ts';
 import type { ModelType } from '../model/model-type.ts';
 import type { ExtensionObject } from '../model/object.ts';
 import type { Scheme } from '../model/scheme.ts';
+import { typeNameOf } from '../model/scheme.ts';
 import type { AppliedChange } from '../resource/change.ts';
 import type { ExtensionClient } from '../resource/extension-client.ts';
 import type { Feed } from '../resource/feed.ts';
@@ -15,6 +16,7 @@ import type { Logger } from '../runtime/logger.ts';
 import type { Timers } from '../runtime/timers.ts';
 import { endsWithin, pause } from '../runtime/timers.ts';
 import { WorkQueue } from '../runtime/work-queue.ts';
+import type { Tracing } from '../telemetry/tracing.ts';
 import type { Fence, LeaseStore, LeaseTimes } from './lease.ts';
 import { Leader, leaseTimes } from './lease.ts';
 import type { ControllerSpec, Reconciler, Result } from './reconciler.ts';
@@ -39,6 +41,8 @@ export interface ControllerDependencies {
   /** A name fails again and again, or a call does not end. Undefined: nothing is wrong any more. */
   readonly onTrouble: (trouble: { reason: string; message: string } | undefined) => void;
   readonly observe?: ControllerObserver;
+  /** Undefined: calls have no spans. */
+  readonly tracing?: Tracing | undefined;
 }
 
 /** Told of every call that ended; for histograms. Milliseconds. */
@@ -391,7 +395,7 @@ export class RunningController {
   }
 
   async #call(term: Term, name: string, latency: number): Promise<void> {
-    const { timers, reconciler } = this.#dependencies;
+    const { timers, reconciler, tracing, id } = this.#dependencies;
     const began = timers.now();
     const cancel = timers.after(hangAfter, () => {
       if (this.#term !== term) return;
@@ -401,9 +405,9 @@ export class RunningController {
     let outcome: Outcome = 'done';
     let after: number | undefined;
     try {
-      const result = await this.#dependencies.run(term.fence, () =>
-        reconciler.reconcile({ name, signal: term.abort.signal }),
-      );
+      const call = () =>
+        this.#dependencies.run(term.fence, () => reconciler.reconcile({ name, signal: term.abort.signal }));
+      const result = await (tracing ? tracing.reconcile(id, typeNameOf(this.#scheme), name, call) : call());
       if (asksAgain(result)) {
         outcome = 'requeued';
         after = result.after ?? term.backoff.next(name);

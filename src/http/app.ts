@@ -15,6 +15,7 @@ import { http, https } from '../runtime/node-http.ts';
 import type { TurnQueue } from '../runtime/time-slice.ts';
 import type { Timers } from '../runtime/timers.ts';
 import type { MaybePromise } from '../store/store.ts';
+import type { Tracing } from '../telemetry/tracing.ts';
 import { authorise } from './api/authorise.ts';
 import type { ResourceTarget, WatchContext } from './api/resources.ts';
 import { ResourceRoutes } from './api/resources.ts';
@@ -35,7 +36,7 @@ import { BrowserGuard } from './server/browser-guard.ts';
 import { Connections } from './server/connections.ts';
 import { Cors } from './server/cors.ts';
 import type { ExchangeObserver } from './server/exchange.ts';
-import { Exchange } from './server/exchange.ts';
+import { Exchange, unmatched } from './server/exchange.ts';
 import { admissionLimits } from './server/limits.ts';
 import type { Address } from './server/listen.ts';
 import { clientErrorHandler, listen, refuseConnect, stop } from './server/listen.ts';
@@ -74,6 +75,8 @@ export interface AppDependencies extends ServiceRoutesDependencies {
   readonly console: boolean;
   /** Of the listening socket; without one it speaks plain http. */
   readonly certificate?: Certificate | undefined;
+  /** Undefined: requests have no spans. */
+  readonly tracing?: Tracing | undefined;
   /** What answers Kubernetes clients. */
   readonly kube?: Kube | undefined;
   /** What answers agents. */
@@ -119,10 +122,11 @@ export function createApp(dependencies: AppDependencies): App {
     () => dependencies.clock.monotonicNow(),
     (refused, address) => logger.warn({ refused, address }, 'Too many connections: new ones are closed'),
   );
-  dependencies.metrics.gauge('kindred_connections', 'Open connections', () => [{ value: connections.open }]);
+  dependencies.metrics.gauge('kindred_connections', 'Open connections', [], () => [{ value: connections.open }]);
   dependencies.metrics.counter(
     'kindred_connections_refused_total',
     'Connections that were closed at once, because there were too many of all or of one address',
+    ['of'],
     () => Object.entries(connections.refusals.counts).map(([of, value]) => ({ labels: { of }, value })),
   );
   server.on('clientError', clientErrorHandler(connection));
@@ -193,15 +197,16 @@ class Handler implements ExchangeObserver {
       refuse: (exchange) => this.#refuse(exchange),
       warn: (refused) => dependencies.logger.warn({ refused }, 'Overloaded: requests are refused'),
     });
-    dependencies.metrics.gauge('kindred_requests_waiting', 'Requests in line', () => [
+    dependencies.metrics.gauge('kindred_requests_waiting', 'Requests in line', [], () => [
       { value: this.#admission.waiting },
     ]);
-    dependencies.metrics.gauge('kindred_answer_bytes_waiting', 'Bytes that clients have not taken yet', () => [
+    dependencies.metrics.gauge('kindred_answer_bytes_waiting', 'Bytes that clients have not taken yet', [], () => [
       { value: this.waiting.bytes },
     ]);
     dependencies.metrics.counter(
       'kindred_requests_refused_total',
       'Requests that were not begun, by what there was too much of',
+      ['of'],
       () => Object.entries(this.#admission.refused).map(([of, value]) => ({ labels: { of }, value })),
     );
     this.#idPrefix = Math.floor(dependencies.random() * 36 ** 8)
@@ -246,6 +251,7 @@ class Handler implements ExchangeObserver {
     this.#dependencies.metrics.observe(exchange.method, exchange.route, status, ms / 1000);
     this.#dependencies.samples.answered(status);
     this.#log.finished(exchange, status, ms);
+    endSpan(exchange, status);
     const { id: requestId, identity, access, address, code } = exchange;
     if (identity && access) this.#dependencies.answered?.({ requestId, identity, access, address, status, code });
   }
@@ -255,10 +261,23 @@ class Handler implements ExchangeObserver {
   }
 
   /** Answers the request; never throws. */
-  readonly handle = (request: IncomingMessage, response: ServerResponse): void =>
-    this.#run(new Exchange(request, response, this.#makeId, this), false);
+  readonly handle = (request: IncomingMessage, response: ServerResponse): void => {
+    const exchange = new Exchange(request, response, this.#makeId, this);
+    const { tracing, certificate } = this.#dependencies;
+    // Probes and scrapes would be most of the spans of a quiet service.
+    if (tracing && fixedRouteAt(exchange.path)?.begun === undefined) {
+      exchange.span = tracing.request(exchange, certificate ? 'https' : 'http');
+    }
+    this.#run(exchange, false);
+  };
 
   #run(exchange: Exchange, isAdmitted: boolean): void {
+    // What waited in line is begun in the turn of another request.
+    if (exchange.span) exchange.span.run(() => this.#begin(exchange, isAdmitted));
+    else this.#begin(exchange, isAdmitted);
+  }
+
+  #begin(exchange: Exchange, isAdmitted: boolean): void {
     try {
       const served = isAdmitted ? this.#serve(exchange) : this.#receive(exchange);
       if (served instanceof Promise) served.catch((error: unknown) => exchange.fail(error));
@@ -325,6 +344,7 @@ class Handler implements ExchangeObserver {
     const seconds = (this.monotonicNow() - exchange.started) / 1000;
     this.#dependencies.metrics.observe(exchange.method, exchange.route, overloaded.status, seconds);
     this.#dependencies.samples.answered(overloaded.status);
+    endSpan(exchange, overloaded.status);
   }
 
   #match(exchange: Exchange): Match {
@@ -368,6 +388,10 @@ class Handler implements ExchangeObserver {
     const isModelPath = path.startsWith('/apis/') || path.startsWith('/api/');
     throw isModelPath && this.#dependencies.health().status === 'starting' ? starting() : noRoute(path);
   }
+}
+
+function endSpan({ span, route, code }: Exchange, status: number): void {
+  span?.end(route === unmatched ? undefined : route, status, code);
 }
 
 /** Of the API description and its assets, and of the console. */

@@ -19,6 +19,7 @@ import type { ResourceRegistry } from '../resource/registry.ts';
 import type { Logger } from '../runtime/logger.ts';
 import type { Timers } from '../runtime/timers.ts';
 import { endsWithin } from '../runtime/timers.ts';
+import type { Tracing } from '../telemetry/tracing.ts';
 import type { PluginScope } from './faults.ts';
 import type { Manifest } from './manifest.ts';
 import type { Authenticate, PluginContext, PluginLogger } from './plugin.ts';
@@ -62,6 +63,7 @@ export interface PluginDependencies {
   readonly logger: Logger;
   readonly reservedDomain: string;
   readonly observe?: ControllerObserver;
+  readonly tracing?: Tracing | undefined;
 }
 
 export interface InstanceOptions {
@@ -522,6 +524,7 @@ export class PluginInstance {
       run: (fence, work) => this.#inside(work, fence),
       logger: this.#logger,
       observe: dependencies.observe,
+      tracing: dependencies.tracing,
       onTrouble: (trouble) => onTrouble(id, trouble),
     });
   }

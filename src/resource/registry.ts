@@ -7,11 +7,13 @@ import type { GroupVersionKind } from '../model/gvk.ts';
 import type { OwnerReference } from '../model/object.ts';
 import type { SchemeRegistry } from '../model/registry.ts';
 import type { Scheme } from '../model/scheme.ts';
+import { typeNameOf } from '../model/scheme.ts';
 import { retry } from '../runtime/retry.ts';
 import { TurnQueue } from '../runtime/time-slice.ts';
 import { systemTimers } from '../runtime/timers.ts';
 import { CommitQueue } from '../store/commit-queue.ts';
 import type { Store } from '../store/store.ts';
+import type { Tracing } from '../telemetry/tracing.ts';
 import type { Admissions } from './admission.ts';
 import { Background } from './background.ts';
 import { ByteCache } from './byte-cache.ts';
@@ -26,10 +28,13 @@ import { WritesUnderWay } from './under-way.ts';
 import type { LivePagesDependencies } from './watch/live-page.ts';
 import { LivePages } from './watch/live-page.ts';
 import { Watches } from './watch/watches.ts';
+import type { ModelCommits } from './writer.ts';
 
 export interface ResourceRegistryDependencies {
-  /** Told of each transaction: its milliseconds and the writes that it made durable. */
-  readonly observeCommit?: (milliseconds: number, writes: number) => void;
+  /** Told of each transaction: its milliseconds, the writes that it made durable, and all in it. */
+  readonly observeCommit?: (milliseconds: number, stored: number, writes: number) => void;
+  /** Undefined: commits have no spans. */
+  readonly tracing?: Tracing | undefined;
   readonly store: Store;
   readonly registry: SchemeRegistry;
   /** Milliseconds since the epoch. */
@@ -85,8 +90,8 @@ export class ResourceRegistry {
 
   constructor(dependencies: ResourceRegistryDependencies) {
     this.#dependencies = dependencies;
-    const { store, registry, now, monotonicNow, limits, admissions, snapshots, reservedDomain, logger, observeCommit } =
-      dependencies;
+    const { store, registry, now, monotonicNow, limits, admissions, snapshots, reservedDomain, logger } = dependencies;
+    const { observeCommit, tracing } = dependencies;
     this.turns = new TurnQueue(monotonicNow);
     this.feed = new Feed({ store, monotonicNow, logger, memoryOf: (number) => this.#memoryOf(number) });
     const background = new Background({ width: 2, now: monotonicNow });
@@ -109,7 +114,7 @@ export class ResourceRegistry {
     this.#cache = cache;
     this.#resourceDependencies = {
       store,
-      queue: this.queue,
+      queue: tracing ? this.#traced(tracing) : this.queue,
       underWay: new WritesUnderWay(),
       feed: this.feed,
       cache,
@@ -167,6 +172,15 @@ export class ResourceRegistry {
     await this.queue.stop();
     this.feed.stop();
     for (const resource of this.#byScheme.values()) resource.memory.close();
+  }
+
+  #traced(tracing: Tracing): ModelCommits {
+    return {
+      commit: (write, settled) => {
+        const type = typeNameOf(write.memory.model.scheme);
+        return tracing.commit(`${type}/${write.name}`, () => this.queue.commit(write, settled));
+      },
+    };
   }
 
   #add(scheme: Scheme): void {

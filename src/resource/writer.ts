@@ -15,7 +15,6 @@ import type { ExtensionObject, Metadata } from '../model/object.ts';
 import type { Scheme } from '../model/scheme.ts';
 import type { TimeSlice, TurnQueue } from '../runtime/time-slice.ts';
 import { endsWithin, systemTimers } from '../runtime/timers.ts';
-import type { CommitQueue } from '../store/commit-queue.ts';
 import { notReady } from '../store/failure.ts';
 import type { Activation, Claim, MaybePromise, Store, WriteResult } from '../store/store.ts';
 import type { Caller } from './access.ts';
@@ -130,11 +129,16 @@ export interface WriteLimits {
   readonly writeTimeout: number;
 }
 
+/** What makes writes durable, as `CommitQueue.commit`. */
+export interface ModelCommits {
+  commit(write: ModelWrite, settled?: (result?: WriteResult) => void): Promise<WriteResult>;
+}
+
 export interface WriterDependencies {
   readonly memory: ModelMemory;
   readonly reader: ObjectReader;
   readonly store: Store;
-  readonly queue: CommitQueue;
+  readonly queue: ModelCommits;
   readonly underWay: WritesUnderWay;
   readonly feed: Feed;
   readonly turns: TurnQueue;

@@ -39,8 +39,8 @@ export interface CommitQueueOptions {
   readonly onCommitted?: (batch: readonly CommittedWrite[], time: number) => void;
   /** A transaction's outcome is not known: whoever mirrors the store must read the change log before going on. The next one starts when the promise resolves. */
   readonly onUnknown?: () => void | Promise<void>;
-  /** Milliseconds that a transaction took, and how many writes it made durable. Must not throw. */
-  readonly onDuration?: (milliseconds: number, writes: number) => void;
+  /** Milliseconds that a transaction took, how many writes it made durable, and how many were in it. Must not throw. */
+  readonly onDuration?: (milliseconds: number, stored: number, writes: number) => void;
 }
 
 interface Waiting {
@@ -167,7 +167,8 @@ export class CommitQueue {
     const time = this.#options.now();
     const writes = batch.map((one) => one.write);
     const began = this.#options.monotonicNow();
-    const told = (stored: number) => this.#options.onDuration?.(this.#options.monotonicNow() - began, stored);
+    const told = (stored: number) =>
+      this.#options.onDuration?.(this.#options.monotonicNow() - began, stored, writes.length);
     const outcome = Promise.try(() => this.#store.commit(writes, time)).then(
       (results) => {
         told(results.reduce((sum, { ok }) => (ok ? sum + 1 : sum), 0));

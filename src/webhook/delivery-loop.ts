@@ -18,6 +18,7 @@ import { delayAfter } from '../runtime/backoff.ts';
 import type { Logger } from '../runtime/logger.ts';
 import type { Timers } from '../runtime/timers.ts';
 import { WorkQueue } from '../runtime/work-queue.ts';
+import type { Tracing } from '../telemetry/tracing.ts';
 import { AddressNotAllowed } from './address.ts';
 import type { Attempt } from './history.ts';
 import { History } from './history.ts';
@@ -58,7 +59,19 @@ export interface WebhookRunDependencies {
   /** From 0 (included) to 1 (excluded). */
   readonly random: () => number;
   readonly options: WebhookRunOptions;
+  /** Undefined: attempts have no spans, and no trace context is sent. */
+  readonly tracing?: Tracing | undefined;
   readonly logger: Pick<Logger, 'warn'>;
+}
+
+export interface WebhookFigures {
+  readonly webhook: string;
+  /** Since this process delivers it. */
+  readonly attempts: Readonly<Record<Attempt['outcome'], number>>;
+  /** Deliveries that were read from the log and not accepted yet. */
+  readonly waiting: number;
+  /** Deliveries that were given up, ever. */
+  readonly dropped: number;
 }
 
 /** There is nothing to sign with; unsigned deliveries are not made. */
@@ -124,6 +137,7 @@ export class WebhookRun {
   readonly #queue: WorkQueue;
   readonly #attempts = new Set<Promise<void>>();
   readonly #history: History;
+  readonly #outcomes: Record<Attempt['outcome'], number> = { accepted: 0, refused: 0, failed: 0 };
   /** Attempts that somebody asked for and that are under way. */
   #asked = 0;
   #reading: Promise<void> | undefined;
@@ -313,10 +327,12 @@ export class WebhookRun {
 
   /** One attempt, which the history has then. */
   async #send(body: Buffer, about: AboutAttempt): Promise<{ attempt: Attempt; error?: unknown }> {
-    const { sender, timers, keys } = this.#dependencies;
+    const { sender, timers, keys, tracing, name: webhook } = this.#dependencies;
     const time = timers.now();
-    const done = (outcome: Attempt['outcome'], more: Pick<Attempt, 'status' | 'error'>) =>
-      this.#history.add({ ...about, time, duration: timers.now() - time, outcome, ...more });
+    const done = (outcome: Attempt['outcome'], more: Pick<Attempt, 'status' | 'error'>) => {
+      this.#outcomes[outcome]++;
+      return this.#history.add({ ...about, time, duration: timers.now() - time, outcome, ...more });
+    };
     try {
       const signing = await keys(this.#spec.secretName);
       const forbidden = this.#dependencies.forbids(this.#author, this.#spec);
@@ -329,13 +345,26 @@ export class WebhookRun {
         'webhook-timestamp': String(timestamp),
         'webhook-signature': signatureOf({ id: about.webhookId, timestamp, body }, signing),
       };
-      const status = await sender.post({ url: this.#spec.url, headers, body, signal: this.#abort.signal });
+      const { url } = this.#spec;
+      const post = (traced?: Readonly<Record<string, string>>) =>
+        sender.post({ url, headers: { ...headers, ...traced }, body, signal: this.#abort.signal });
+      const status = await (tracing ? tracing.delivery({ ...about, webhook, url }, post) : post());
       return { attempt: done('accepted', { status }) };
     } catch (error) {
       const refused = error instanceof Refused;
       const more = { error: messageOf(error), ...(refused && { status: error.status }) };
       return { attempt: done(refused ? 'refused' : 'failed', more), error };
     }
+  }
+
+  /** For metrics. */
+  figures(): WebhookFigures {
+    return {
+      webhook: this.#dependencies.name,
+      attempts: this.#outcomes,
+      waiting: this.#left.size,
+      dropped: this.#status.dropped,
+    };
   }
 
   // ── on demand ──────────────────────────────────────────────────────────────────────────────────────────

@@ -16,9 +16,10 @@ import type { ModelResource } from '../resource/resource.ts';
 import type { Logger } from '../runtime/logger.ts';
 import { TaskQueue } from '../runtime/task-queue.ts';
 import type { Timers } from '../runtime/timers.ts';
+import type { Tracing } from '../telemetry/tracing.ts';
 import type { Lookup } from './address.ts';
 import { missingRight, splitType, webhookHooks } from './behaviour.ts';
-import type { WebhookRunOptions } from './delivery-loop.ts';
+import type { WebhookFigures, WebhookRunOptions } from './delivery-loop.ts';
 import { KeyMissing, WebhookRun } from './delivery-loop.ts';
 import type { Attempt } from './history.ts';
 import type { WebhookObject, WebhookSpec, WebhookStatus } from './model.ts';
@@ -62,6 +63,7 @@ export interface WebhooksDependencies {
   readonly random: () => number;
   readonly logger: Pick<Logger, 'warn'>;
   readonly options: Required<WebhookOptions>;
+  readonly tracing?: Tracing | undefined;
   readonly leaseTimes?: Partial<LeaseTimes>;
   /** Stands in for the system's name resolution. */
   readonly lookup?: Lookup;
@@ -142,6 +144,11 @@ export class Webhooks {
     this.#endTerm(true);
     await this.#ended;
     await this.#leader.stop();
+  }
+
+  /** Of the webhooks that this process delivers. */
+  figures(): readonly WebhookFigures[] {
+    return this.#term?.figures() ?? [];
   }
 
   /** @throws NotFound; NotReady when it does not run here */
@@ -252,6 +259,10 @@ class LeaderTerm {
     return this.#runs.get(name)?.run;
   }
 
+  figures(): readonly WebhookFigures[] {
+    return [...this.#runs.values()].map(({ run }) => run.figures());
+  }
+
   resync(newest: number): void {
     for (const { run } of this.#runs.values()) run.resync(newest);
   }
@@ -307,7 +318,7 @@ class LeaderTerm {
   }
 
   #run({ metadata, spec, status }: WebhookObject, created: number): WebhookRun {
-    const { registry, resources, timers, random, logger } = this.#dependencies;
+    const { registry, resources, timers, random, logger, tracing } = this.#dependencies;
     const { name } = metadata;
     return new WebhookRun({
       name,
@@ -324,6 +335,7 @@ class LeaderTerm {
       timers,
       random,
       options: this.#options,
+      tracing,
       logger,
     });
   }

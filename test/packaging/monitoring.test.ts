@@ -51,6 +51,14 @@ test('packaging: each metric of the rules, the board and the page is one that a 
   }
 });
 
+test('packaging: the reference has each metric that a running service declares', async () => {
+  const { text } = await api.send({ path: '/metrics' });
+  const reference = read('docs/reference/metrics.md');
+  for (const [, name, type] of text.matchAll(/^# TYPE (\S+) (\S+)$/gm)) {
+    assert.ok(reference.includes(`\n| \`${name}\` | ${type} |`), String(name));
+  }
+});
+
 test('packaging: each alert has a summary and a section of the page that names it', () => {
   assert.ok(alerts.length > 0);
   for (const { alert, annotations } of alerts) {

@@ -1,4 +1,4 @@
-/** The log of requests: method, path, status, time, request id, identity. Never a query string, a body or a token. */
+/** The log of requests: method, path, status, time, request id, identity, with traces the ids of the span. Never a query string, a body or a token. */
 import type { Logger } from 'pino';
 import type { Exchange } from './exchange.ts';
 
@@ -31,18 +31,16 @@ export class AccessLog {
   finished(exchange: Exchange, status: number, ms: number): void {
     const level = status < 400 ? this.#success : status < 500 ? this.#refusal : this.#failure;
     if (level === 'silent' || !this.#logger.isLevelEnabled(level)) return;
-    const { method, path, id: requestId, identity } = exchange;
+    const { method, path, id: requestId, identity, span } = exchange;
     this.#logger[level](
-      { method, path, status, ms: Math.round(ms * 1000) / 1000, requestId, identity: identity?.name },
+      { method, path, status, ms: Math.round(ms * 1000) / 1000, requestId, identity: identity?.name, ...span?.ids },
       'request',
     );
   }
 
   /** The reason behind a 500. */
   unexpected(exchange: Exchange, error: unknown): void {
-    this.#logger.error(
-      { err: error, method: exchange.method, path: exchange.path, requestId: exchange.id },
-      'unexpected error',
-    );
+    const { method, path, id: requestId, span } = exchange;
+    this.#logger.error({ err: error, method, path, requestId, ...span?.ids }, 'unexpected error');
   }
 }

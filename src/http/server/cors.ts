@@ -3,7 +3,7 @@ import type { Exchange } from './exchange.ts';
 
 const methods = 'GET, HEAD, POST, PUT, PATCH, DELETE';
 const requestHeaders =
-  'Accept, Accept-Language, Authorization, Content-Type, If-Match, If-None-Match, Last-Event-ID, Mcp-Protocol-Version, X-Request-Id';
+  'Accept, Accept-Language, Authorization, Baggage, Content-Type, If-Match, If-None-Match, Last-Event-ID, Mcp-Protocol-Version, Traceparent, Tracestate, X-Request-Id';
 const exposedHeaders =
   'Accept-Patch, Allow, Content-Language, ETag, Kindred-Dry-Run, Kindred-Revision, Kindred-Total, Kindred-Warning, Location, Retry-After, WWW-Authenticate, X-Request-Id';
 /** Seconds that a browser may keep the answer to a preflight. */

@@ -4,6 +4,7 @@ import type { ErrorCode, KindredError, Locale } from '../../errors.ts';
 import type { Access, Caller, Identity } from '../../resource/access.ts';
 import { matchesEtag, parseEtags } from '../../resource/etag.ts';
 import type { TimeSlice, TurnQueue } from '../../runtime/time-slice.ts';
+import type { RequestSpan } from '../../telemetry/tracing.ts';
 import type { AnswerQueue } from './answer-queue.ts';
 import { dropRest, hasBody } from './body.ts';
 import { isLoopback, sourceOf } from './connections.ts';
@@ -47,6 +48,9 @@ export const json = 'application/json';
 export const ndjson = 'application/x-ndjson';
 const problemJson = 'application/problem+json';
 
+/** The route of a request that no route was found for. */
+export const unmatched = 'unmatched';
+
 const wellFormedId = /^[A-Za-z0-9._-]{1,128}$/;
 
 export class Exchange {
@@ -63,8 +67,10 @@ export class Exchange {
   readonly id: string;
   readonly started: number;
   /** Template of the route, for metrics: `/apis/<group>/<version>/<plural>/{name}`. */
-  route = 'unmatched';
+  route = unmatched;
   identity: Identity | undefined;
+  /** Undefined: there are no traces, or none of this request. */
+  span: RequestSpan | undefined;
   /** What the authoriser was asked last. */
   access: Access | undefined;
   /** Of the error that was the answer. */

@@ -13,7 +13,7 @@ export interface Sample {
   readonly value: number;
 }
 
-type Labels = Readonly<Record<string, string | number>>;
+export type Labels<L extends string = string> = Readonly<Record<L, string | number>>;
 
 export interface Figure {
   readonly name: string;
@@ -47,10 +47,8 @@ function escaped(text: string): string {
   return text.replaceAll('\\', '\\\\').replaceAll('\n', '\\n');
 }
 
-/** Upper bounds in seconds. */
-const buckets = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
-
-const bounds = [...buckets, '+Inf'].map((le) => textOf({ le }));
+/** Upper bounds of durations, seconds. */
+const durations = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
 
 interface Series {
   readonly counts: number[];
@@ -59,30 +57,42 @@ interface Series {
 
 type Tree = Map<string | number, Tree | Series>;
 
-/** Durations by labels. The series of known labels is found without making a key of them: that would cost more than the rest. */
+/** Told of each value, with the labels by name. */
+type Recorder = (value: number, labels: Record<string, string | number>) => void;
+
+/** Values by labels, counted in buckets. The series of known labels is found without making a key of them: that would cost more than the rest. */
 export class Histogram implements Figure {
   readonly type = 'histogram';
   readonly name: string;
   readonly help: string;
+  /** Upper bounds, ascending. */
+  readonly buckets: readonly number[];
   readonly #labelNames: readonly string[];
+  readonly #bounds: readonly string[];
+  /** Besides the own series. */
+  record: Recorder | undefined;
   readonly #tree: Tree = new Map();
   readonly #series: { readonly labels: string; readonly series: Series }[] = [];
 
-  constructor(name: string, help: string, labelNames: readonly string[]) {
+  constructor(name: string, help: string, labelNames: readonly string[], buckets: readonly number[] = durations) {
     this.name = name;
     this.help = help;
+    this.buckets = buckets;
     this.#labelNames = labelNames;
+    this.#bounds = [...buckets, '+Inf'].map((le) => textOf({ le }));
   }
 
   /** @param labels their values, in the order of the names */
-  observe(seconds: number, ...labels: readonly (string | number)[]): void {
+  observe(value: number, ...labels: readonly (string | number)[]): void {
     let found: Tree | Series | undefined = this.#tree;
     for (let i = 0; i < labels.length && found; i++) found = (found as Tree).get(labels[i]!);
     const series = (found as Series | undefined) ?? this.#add(labels);
     let bucket = 0;
-    while (bucket < buckets.length && seconds > buckets[bucket]!) bucket++;
+    const { buckets } = this;
+    while (bucket < buckets.length && value > buckets[bucket]!) bucket++;
     series.counts[bucket]!++;
-    series.sum += seconds;
+    series.sum += value;
+    this.record?.(value, this.#named(labels));
   }
 
   #add(values: readonly (string | number)[]): Series {
@@ -92,11 +102,15 @@ export class Histogram implements Figure {
       tree.set(value, next);
       tree = next;
     }
-    const series = { counts: new Array<number>(buckets.length + 1).fill(0), sum: 0 };
+    const series = { counts: new Array<number>(this.buckets.length + 1).fill(0), sum: 0 };
     tree.set(values.at(-1)!, series);
-    const labels = textOf(Object.fromEntries(this.#labelNames.map((name, i) => [name, values[i]!])));
+    const labels = textOf(this.#named(values));
     this.#series.push({ labels, series });
     return series;
+  }
+
+  #named(values: readonly (string | number)[]): Record<string, string | number> {
+    return Object.fromEntries(this.#labelNames.map((name, i) => [name, values[i]!]));
   }
 
   readonly collect = () => this.#samples();
@@ -106,7 +120,7 @@ export class Histogram implements Figure {
       // Of one moment, however long the one who asks takes for its samples.
       const { sum, counts } = { sum: series.sum, counts: series.counts.slice() };
       let below = 0;
-      for (const [i, bound] of bounds.entries()) {
+      for (const [i, bound] of this.#bounds.entries()) {
         below += counts[i]!;
         yield { suffix: '_bucket', labels: `${labels},${bound}`, value: below };
       }
