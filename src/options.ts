@@ -104,6 +104,11 @@ export interface ServiceOptions {
     /** Milliseconds that a change is kept at least. Default 1 h. */
     maxAge?: number;
   };
+  /** The rewrite of stored objects to another storage version. */
+  modelRewrite?: {
+    /** Objects in a second, at most. Default 2,000. */
+    rate?: number;
+  };
   /** Copies of the indexes on the disk, from which the next start goes on; deleting them costs one slow start. */
   indexSnapshots?: {
     /** Default true. */
@@ -241,6 +246,7 @@ function withDefaults(options: ServiceOptions) {
     mcp: { enabled: false, readOnly: false, maxCalls: 64, maxAnswerBytes: mebibyte, ...options.mcp },
     telemetry: { traces: false, metrics: false, ...options.telemetry },
     changeLog: { maxCount: 100_000, maxAge: 3_600 * second, ...options.changeLog },
+    modelRewrite: { rate: 2_000, ...options.modelRewrite },
     indexSnapshots: {
       enabled: true,
       dir: undefined as string | undefined,

@@ -288,6 +288,7 @@ class RunningService implements Service {
       replica,
       timers: options.timers,
       logger,
+      rewriteRate: options.modelRewrite.rate,
       onWaiting: (plugin, kind, replicas) => this.#plugins.waits(plugin, kind, replicas),
     });
     const folder = snapshotFolder(options);

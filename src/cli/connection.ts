@@ -2,9 +2,9 @@ import type { Command } from 'commander';
 import { InvalidArgumentError, Option } from 'commander';
 import type { ConnectionOptions, KindredClient } from '../client/client.ts';
 import { createClient } from '../client/client.ts';
+import { parseDuration } from '../model/duration.ts';
 import { contextNamed, currentContext, readContexts } from './contexts.ts';
 import { describe } from './describe.ts';
-import { parseDuration } from './duration.ts';
 import type { Io } from './io.ts';
 import { UsageError } from './io.ts';
 

@@ -1,11 +1,11 @@
 /** Options of `kindred serve` from flags, the environment and a config file, in that order (docs/reference/command-line.md). */
 import { readFile } from 'node:fs/promises';
 import { delimiter } from 'node:path';
+import { formatDuration, parseDuration } from '../model/duration.ts';
 import { isRecord } from '../model/object.ts';
 import { resolveOptions } from '../options.ts';
 import { parseYaml } from '../runtime/yaml.ts';
 import { databaseForms, databaseMistake } from './database.ts';
-import { formatDuration, parseDuration } from './duration.ts';
 import { UsageError } from './io.ts';
 import { nearest } from './nearest.ts';
 
@@ -86,6 +86,7 @@ export const settings = {
   'telemetry.metrics': s('switch', 'the metrics of /metrics by OpenTelemetry too'),
   'changeLog.maxCount': s('count', 'changes that are kept for watches to go on from'),
   'changeLog.maxAge': s('duration', 'how long they are kept at least'),
+  'modelRewrite.rate': s('positive', 'objects that are rewritten to another storage version in a second'),
   'indexSnapshots.enabled': s('switch', 'keep snapshots of the indexes, from which the next start goes on'),
   'indexSnapshots.interval': s('period', 'time between two snapshots of a model, at least'),
   'indexSnapshots.minObjects': s('count', 'models with fewer objects have no snapshots'),

@@ -1,6 +1,7 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
 import type { KindredClient, WatchEvent } from '../client/client.ts';
 import { KindredError } from '../client/client.ts';
+import { parseDuration } from '../model/duration.ts';
 import { fullNameOf, partsOf } from '../model/full-name.ts';
 import type { ExtensionObject } from '../model/object.ts';
 import type { ChoiceFlags } from './choice.ts';
@@ -8,7 +9,6 @@ import { chosenTargets, withChoice } from './choice.ts';
 import type { ConnectionFlags } from './connection.ts';
 import { connect, withConnection } from './connection.ts';
 import { describe } from './describe.ts';
-import { parseDuration } from './duration.ts';
 import type { Io } from './io.ts';
 import { Exit, UsageError, write } from './io.ts';
 import { printed, Template } from './jsonpath.ts';

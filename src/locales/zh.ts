@@ -287,8 +287,8 @@ export const zh = {
     '缺少 GVK 属性 "{name}"：group、version、kind、singular 和 plural 都是必需的字符串',
   'The GVK attribute "plural" must not be one of {taken}; got "{value}"':
     'GVK 属性 "plural" 不能是 {taken} 之一；实际为 "{value}"',
-  '"evolution" must be {"onInvalid": "refuse"} or {"onInvalid": "degrade"}; got {value}':
-    '"evolution" 必须为 {"onInvalid": "refuse"} 或 {"onInvalid": "degrade"}；实际为 {value}',
+  '"evolution" may have "onInvalid" ("refuse" or "degrade") and "finalizeAfter" (milliseconds or a text such as "1h"); got {value}':
+    '"evolution" 可以包含 "onInvalid"（"refuse" 或 "degrade"）和 "finalizeAfter"（毫秒数或 "1h" 之类的文本）；实际为 {value}',
   '"indexNames" of the version {version} names the index "{name}", which the model does not have':
     '版本 {version} 的 “indexNames” 指向索引 “{name}”，而该模型没有此索引',
   '"indexNames" of the version {version} gives the name "{name}" to two indexes':
@@ -637,6 +637,7 @@ export const zh = {
   'The object would have {size} bytes; at most {limit} are allowed': '对象将有 {size} 字节；最多允许 {limit} 字节',
   'must be {expected}: server-side apply works in that version alone; got {value}':
     '必须为 {expected}：服务端应用仅在该版本中可用；实际为 {value}',
+  'would be lost in {version}': '在 {version} 中会丢失',
   'is stored as {version}, which the declaration lacks': '以 {version} 存储，而声明中没有该版本',
   'The lease "{lease}" is held by another replica': '租约 "{lease}" 已由其他副本持有',
   // schema/defaults.ts

@@ -5,6 +5,7 @@ import { localized } from '../locales/localized.ts';
 import { invalidModel, Mistakes } from '../schema/invalid-model.ts';
 import type { ModelAttributes } from './attributes.ts';
 import { checkAttributes } from './attributes.ts';
+import { parseDuration } from './duration.ts';
 import { isSubdomain } from './names.ts';
 import type { Presentation } from './presentation.ts';
 import type { Versions } from './versions.ts';
@@ -37,6 +38,11 @@ export interface GVKAttributes extends GroupVersionKind, ModelAttributes {
 export interface Evolution {
   /** `refuse` (default): the plugin does not start. `degrade`: it starts, and the objects are listed as degraded. */
   onInvalid?: 'refuse' | 'degrade';
+  /**
+   * How long objects are stored in the version of before, so that the earlier plugin can read them: from when every
+   * replica declares the new version. Milliseconds, or a text such as `30m`; 0: not at all. Default `1h`.
+   */
+  finalizeAfter?: number | string;
 }
 
 const versionSyntax = /^v[1-9]\d*(?:(?:alpha|beta)[1-9]\d*)?$/;
@@ -143,12 +149,20 @@ export function checkPlural(value: string): void {
 function checkEvolution(evolution: unknown): Evolution | undefined {
   if (evolution === undefined) return undefined;
   const isRecord = typeof evolution === 'object' && evolution !== null;
-  const onInvalid = isRecord ? (evolution as Evolution).onInvalid : null;
-  const known = isRecord && Object.keys(evolution).every((name) => name === 'onInvalid');
-  if (!known || !(onInvalid === undefined || onInvalid === 'refuse' || onInvalid === 'degrade')) {
-    invalidModel(localized('"evolution" must be {"onInvalid": "refuse"} or {"onInvalid": "degrade"}; got {value}'), {
-      value: evolution,
-    });
+  const { onInvalid, finalizeAfter, ...others } = isRecord ? (evolution as Evolution) : {};
+  const isTime = finalizeAfter === undefined || parseDuration(finalizeAfter) !== undefined;
+  if (
+    !isRecord ||
+    Object.keys(others).length > 0 ||
+    !isTime ||
+    !(onInvalid === undefined || onInvalid === 'refuse' || onInvalid === 'degrade')
+  ) {
+    invalidModel(
+      localized(
+        '"evolution" may have "onInvalid" ("refuse" or "degrade") and "finalizeAfter" (milliseconds or a text such as "1h"); got {value}',
+      ),
+      { value: evolution },
+    );
   }
-  return onInvalid && { onInvalid };
+  return { ...(onInvalid && { onInvalid }), ...(finalizeAfter !== undefined && { finalizeAfter }) };
 }

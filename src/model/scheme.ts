@@ -8,6 +8,7 @@ import type { Declaration, DeclaredVersion, Definition } from './declaration.ts'
 import { deepFreeze } from './declaration.ts';
 import { classDeclaration } from './decorators.ts';
 import { modelDeclaration } from './define.ts';
+import { parseDuration } from './duration.ts';
 import type { GroupVersionKind } from './gvk.ts';
 import { apiVersionOf, describeGvk } from './gvk.ts';
 import type { IndexDefinition } from './index-entry.ts';
@@ -51,6 +52,8 @@ export class Scheme {
   readonly presentation: Presentation | undefined;
   /** What becomes of the plugin when stored objects would be invalid by this declaration. */
   readonly onInvalid: 'refuse' | 'degrade';
+  /** Milliseconds for which objects are stored in the version of before. */
+  readonly finalizeAfter: number;
   /** The model in the version that its plugin speaks; this one itself but for other versions. */
   readonly hub: Scheme;
   /** Of a hub: the model in its other versions. */
@@ -94,7 +97,9 @@ export class Scheme {
       jsonSchema: declaration.jsonSchema,
       indexes: this.indexes,
     });
-    this.onInvalid = declaration.gvk.evolution?.onInvalid ?? 'refuse';
+    const { onInvalid = 'refuse', finalizeAfter = '1h' } = declaration.gvk.evolution ?? {};
+    this.onInvalid = onInvalid;
+    this.finalizeAfter = parseDuration(finalizeAfter)!;
     this.hub = hub ?? this;
     this.isServed = declaration.served;
     this.deprecated = declaration.deprecated;

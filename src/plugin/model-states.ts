@@ -17,12 +17,9 @@ import {
   schemeOfContract,
   strongest,
 } from '../model/contract.ts';
-import { defineModel } from '../model/define.ts';
-import type { Model } from '../model/model-type.ts';
-import type { Metadata } from '../model/object.ts';
+import { apiVersionOf } from '../model/gvk.ts';
 import type { SchemeRegistry } from '../model/registry.ts';
 import type { Scheme } from '../model/scheme.ts';
-import { Type } from '../model/type.ts';
 import { system } from '../resource/access.ts';
 import type { Admission, Admissions, Admitted } from '../resource/admission.ts';
 import { claimAll } from '../resource/builder.ts';
@@ -41,93 +38,12 @@ import type { Logger } from '../runtime/logger.ts';
 import type { Timers } from '../runtime/timers.ts';
 import { pause } from '../runtime/timers.ts';
 import type { Activation, Lease, ModelRow, Replicas as ReplicaStore, Store } from '../store/store.ts';
-import { modelStateKind, modelStateName } from './kind.ts';
+import { modelStateName } from './kind.ts';
+import type { Finalize, ModelStateObject, Sample, Status } from './model-state.ts';
+import { modelStateModel } from './model-state.ts';
 import { Replicas } from './replicas.ts';
 import { PluginStartError } from './start-error.ts';
-
-interface Sample {
-  names: readonly string[];
-  pointer: string;
-  keyword: string;
-  message: string;
-}
-
-export interface ModelStateObject {
-  apiVersion: string;
-  kind: string;
-  metadata: Metadata;
-  spec: { onInvalid?: 'refuse' | 'degrade' };
-  status?: {
-    model: { group: string; kind: string; plural: string };
-    /** The model generation. */
-    generation: number;
-    contractHash: string;
-    contract: Contract;
-    storageVersion: string;
-    /** Stored objects that the active contract refuses. */
-    degraded?: { failing: number; samples: readonly Sample[] };
-    /** Its unique indexes: of one that is being claimed, older objects may share a value. */
-    indexes?: readonly { name: string; state: 'building' | 'claiming' | 'enforced' }[];
-    /** A declaration that was refused, or waits for replicas with another one. */
-    pending?: {
-      hash: string;
-      class: string;
-      failing: number;
-      samples: readonly Sample[];
-      waitsFor?: readonly string[];
-    };
-  };
-}
-
-type Status = NonNullable<ModelStateObject['status']>;
-
-/** `modelstates` in `plugin.<reserved domain>/v1alpha1`. */
-function modelStateModel(reservedDomain: string): Model<ModelStateObject> {
-  const sample = Type.Object({
-    names: Type.Array(Type.String()),
-    pointer: Type.String(),
-    keyword: Type.String(),
-    message: Type.String(),
-  });
-  const found = { failing: Type.Integer({ minimum: 0 }), samples: Type.Array(sample) };
-  return defineModel({
-    gvk: modelStateKind(reservedDomain),
-    subresources: { status: true },
-    spec: Type.Object({
-      onInvalid: Type.Optional(
-        Type.Enum(['refuse', 'degrade'], {
-          description: 'Wins over the declaration: whether a plugin starts when stored objects would become invalid.',
-        }),
-      ),
-    }),
-    status: Type.Object({
-      model: Type.Object({ group: Type.String(), kind: Type.String(), plural: Type.String() }),
-      generation: Type.Integer({ minimum: 1, description: 'Grows with each contract that becomes active.' }),
-      contractHash: Type.String({ description: 'SHA-256 of the contract as canonical JSON.' }),
-      contract: { description: 'The declaration that is active.' } as never,
-      storageVersion: Type.String({ description: 'The version in which objects are written.' }),
-      indexes: Type.Optional(
-        Type.Array(Type.Object({ name: Type.String(), state: Type.Enum(['building', 'claiming', 'enforced']) }), {
-          description: 'The unique indexes, those of the pending declaration among them.',
-        }),
-      ),
-      degraded: Type.Optional(Type.Object(found, { description: 'Stored objects that the active contract refuses.' })),
-      pending: Type.Optional(
-        Type.Object(
-          {
-            hash: Type.String(),
-            class: Type.String(),
-            ...found,
-            waitsFor: Type.Optional(
-              Type.Array(Type.String(), { description: 'Replicas that declare another contract.' }),
-            ),
-          },
-          { description: 'A declaration that was refused or waits, and why.' },
-        ),
-      ),
-    }),
-  }) as unknown as Model<ModelStateObject>;
-}
+import { StorageVersion, storedVersionsOf } from './storage-version.ts';
 
 interface ModelStatesDependencies {
   readonly registry: SchemeRegistry;
@@ -137,6 +53,8 @@ interface ModelStatesDependencies {
   readonly replica: string;
   readonly timers: Timers;
   readonly logger: Logger;
+  /** Objects that are rewritten to another storage version in a second, at most. */
+  readonly rewriteRate: number;
   /** A plugin cannot start beside these replicas; undefined: it can. */
   readonly onWaiting: (plugin: string, kind: string, replicas: readonly string[] | undefined) => void;
 }
@@ -166,6 +84,8 @@ interface Declared {
   degraded?: { readonly failing: number; readonly samples: readonly Sample[] } | undefined;
   /** The model generation of which this process has claimed every unique value. */
   claimed?: number;
+  /** Of a model with several versions, once its indexes are there. */
+  storage?: StorageVersion;
 }
 
 const texts = {
@@ -227,6 +147,7 @@ export class ModelStates implements Admissions {
     this.#stopping.abort();
     this.#cancel?.();
     await this.#looking;
+    await Promise.all([...this.#declared.values()].map(({ storage }) => storage?.stop()));
     await this.#replicas?.stop();
     for (const number of this.#leases.keys()) await this.#release(number);
   }
@@ -253,6 +174,7 @@ export class ModelStates implements Admissions {
   replaced(scheme: Scheme, before: Scheme): void {
     const former = this.#declared.get(before);
     this.#declared.delete(before);
+    void former?.storage?.stop();
     const declared = this.#declared.get(scheme);
     if (!declared) return;
     // Those that were given up before they served.
@@ -282,7 +204,8 @@ export class ModelStates implements Admissions {
     if (!active || !stored) return undefined;
     const changes = compareContracts(active, contract);
     if (!status?.degraded && !needsData(changes)) return undefined;
-    const check = new ObjectCheck(scheme, declared.isActive ? undefined : this.#activeOf(active, contract));
+    const accepted = declared.isActive ? undefined : this.#activeOf(active, contract);
+    const check = new ObjectCheck(scheme, accepted, lackingIn(contract, active));
     declared.check = check;
     const decide: Admission['decide'] = async (index) => {
       for (const { type, name, bytes } of memory.backlog) {
@@ -354,6 +277,7 @@ export class ModelStates implements Admissions {
         isNew: false,
         isWaiting: false,
       };
+      void this.#declared.get(scheme)?.storage?.stop();
       this.#declared.set(scheme, declared);
       if (isActive) activated.resolve();
       return { declared, rules };
@@ -388,17 +312,65 @@ export class ModelStates implements Admissions {
     return { check: check!, failing, invalid, objects };
   }
 
-  async #isRefused({ scheme, isActive }: Declared): Promise<boolean> {
+  async #isRefused({ scheme, isActive, check }: Declared): Promise<boolean> {
     if (isActive) return false;
+    if (check!.unreadable > 0) return true;
     return ((await this.#read(scheme))?.spec.onInvalid ?? scheme.onInvalid) === 'refuse';
   }
 
   opened(scheme: Scheme): void {
-    if (!this.#declared.get(scheme)?.isNew) return;
+    const declared = this.#declared.get(scheme);
+    if (declared) this.#lookAfterStorage(declared);
+    if (!declared?.isNew) return;
     const owner = this.#dependencies.registry.ownerOf(scheme);
     // Of a plugin that starts, all models become active together.
     if (owner === undefined || this.#dependencies.registry.starting.has(owner)) return;
     this.activate([scheme]).catch((err: unknown) => this.#failed(scheme, err));
+  }
+
+  /** Goes on for as long as the model is registered. */
+  #lookAfterStorage(declared: Declared): void {
+    const { scheme, memory, number, hash } = declared;
+    if (this.#stopping.signal.aborted) return;
+    declared.storage ??= new StorageVersion(
+      { ...this.#dependencies, rate: this.#dependencies.rewriteRate, feed: this.#resources.feed },
+      {
+        number,
+        kind: scheme.groupVersionKind.kind,
+        memory,
+        finalizeAfter: scheme.finalizeAfter,
+        state: async () => {
+          const state = declared.isActive && memory.isReady ? await this.#read(scheme) : undefined;
+          const { status } = state ?? {};
+          return state && status?.generation === declared.generation ? { ...state, status } : undefined;
+        },
+        write: (next, storageVersion) =>
+          this.#write(
+            scheme,
+            (status) => (status.generation === undefined ? undefined : next(status)),
+            storageVersion === undefined
+              ? undefined
+              : ({ generation }) => activationOf(declared, { from: generation - 1, to: generation, storageVersion }),
+          ),
+        obey: (request, finalize) => this.#obey(scheme, request, finalize),
+        others: async () => (await this.#replicas?.others(number, hash)) ?? [],
+      },
+    );
+    declared.storage.look();
+  }
+
+  /** What was requested in `spec.finalize` is done. */
+  async #obey(scheme: Scheme, request: Finalize, finalize: Finalize): Promise<void> {
+    const patch = [
+      { op: 'test', path: '/spec/finalize', value: request },
+      { op: 'replace', path: '/spec/finalize', value: finalize },
+    ];
+    try {
+      await this.#resources.model(this.#scheme).patch(nameOf(scheme), patch, { caller: system, kind: 'json' });
+    } catch (error) {
+      // Something else is requested by now.
+      if (!(error instanceof KindredError && ['PatchTestFailed', 'NotFound'].includes(error.code))) throw error;
+    }
   }
 
   /**
@@ -424,7 +396,7 @@ export class ModelStates implements Admissions {
     const { feed } = this.#resources;
     for (let attempt = 0; attempt < attempts && !memory.isClosed; attempt++) {
       if (declared.isActive) {
-        await this.#write(scheme, (status) => statusOf(declared, status, this.#replicas !== undefined));
+        await this.#write(scheme, (status, spec) => statusOf(declared, status, this.#replicas !== undefined, spec));
         declared.isNew = false;
         return true;
       }
@@ -438,13 +410,9 @@ export class ModelStates implements Admissions {
         if (checked !== undefined) await this.#decide(declared, memory.index.duplicates());
         await this.#write(
           scheme,
-          (status) => statusOf(declared, status, this.#replicas !== undefined),
-          (status) => ({
-            model: number,
-            from: declared.generation,
-            to: status.generation,
-            contract: JSON.stringify(declared.contract),
-            storageVersion: declared.contract.storageVersion,
+          (status, spec) => statusOf(declared, status, this.#replicas !== undefined, spec),
+          ({ generation: to, storageVersion }) => ({
+            ...activationOf(declared, { from: declared.generation, to, storageVersion }),
             ...(checked !== undefined && { checked }),
           }),
         );
@@ -479,11 +447,13 @@ export class ModelStates implements Admissions {
     const { status } = change.object() as unknown as ModelStateObject;
     if (!declared || !status || status.generation < declared.generation) return;
     const { memory, scheme, hash } = declared;
+    if (declared.storage) queueMicrotask(() => this.#lookAfterStorage(declared));
     if (status.generation === declared.generation) {
       if (declared.isActive) memory.model.rules = rulesOf(scheme, status);
       return;
     }
     if (status.contractHash !== hash) {
+      if (this.#emulatesStill(declared, status)) return;
       // Whoever is still building begins anew, by the contract that is active now.
       if (memory.isReady) this.#outdate(declared, status.generation);
       else if (!memory.isOutdated) this.#resources.model(scheme).rebuild();
@@ -499,6 +469,17 @@ export class ModelStates implements Admissions {
     declared.activated.resolve();
     if (memory.isOutdated) this.#resources.model(scheme).rebuild();
     this.#look();
+  }
+
+  /** The contract that is emulated stays the active one, with another storage version. */
+  #emulatesStill(declared: Declared, status: Status): boolean {
+    const { scheme, memory, contract, active } = declared;
+    if (!active || declared.isActive || !memory.isReady || contractHash(active) !== status.contractHash) return false;
+    const { generation, storageVersion } = status;
+    declared.generation = generation;
+    const emulated = { contract: active, generation, claiming: claimingOf(status), storageVersion };
+    memory.model.rules = emulatedRules(scheme, contract, emulated);
+    return true;
   }
 
   /** The model answers nobody here any more, and holds no other replica up. */
@@ -619,6 +600,7 @@ export class ModelStates implements Admissions {
     if (!declared) return;
     for (const { scheme: one, memory } of [...this.#declared.values()])
       if (memory === declared.memory) this.#declared.delete(one);
+    void declared.storage?.stop();
     this.#following.delete(declared.memory.model);
     this.#replicas?.withdraw(declared.number);
   }
@@ -652,12 +634,13 @@ export class ModelStates implements Admissions {
   /**
    * @param next of the status that is stored; undefined: nothing is written
    * @param activate the contract that becomes active with it
+   * @returns the revision of the change, or that of what it leaves as it is
    */
   async #write(
     scheme: Scheme,
-    next: (status: Status) => Status | undefined,
+    next: (status: Status, spec: ModelStateObject['spec']) => Status | undefined,
     activate?: (status: Status) => Activation,
-  ): Promise<void> {
+  ): Promise<number | undefined> {
     const resource = this.#resources.model(this.#scheme);
     const name = nameOf(scheme);
     for (let attempt = 1; ; attempt++) {
@@ -667,15 +650,15 @@ export class ModelStates implements Admissions {
           const { stored: created } = await resource.create({ metadata: { name }, spec: {} }, { caller: system });
           stored = JSON.parse(created.bytes.toString()) as ModelStateObject;
         }
-        const status = next(stored.status ?? ({} as Status));
-        if (!status) return;
+        const status = next(stored.status ?? ({} as Status), stored.spec);
+        if (!status) return undefined;
         const options = { caller: system, subresource: 'status' as const };
-        await resource.update(
+        const answer = await resource.update(
           name,
           { ...stored, status },
           activate ? { ...options, activate: activate(status) } : options,
         );
-        return;
+        return answer.revision;
       } catch (error) {
         const isOvertaken =
           error instanceof KindredError && ['AlreadyExists', 'VersionConflict', 'NotFound'].includes(error.code);
@@ -683,6 +666,13 @@ export class ModelStates implements Admissions {
       }
     }
   }
+}
+
+function activationOf(
+  { number, contract }: Declared,
+  moved: Pick<Activation, 'from' | 'to' | 'storageVersion'>,
+): Activation {
+  return { model: number, contract: JSON.stringify(contract), ...moved };
 }
 
 function keepsReplicas(store: Store): store is Store & ReplicaStore {
@@ -712,6 +702,7 @@ function statusOf(
   { scheme, contract, hash, degraded, generation: known, active, isActive }: Declared,
   before: Partial<Status>,
   claims: boolean,
+  { finalize }: ModelStateObject['spec'],
 ): Status {
   const { group, kind } = scheme.groupVersionKind;
   const newest = Math.max(known, before.generation ?? 0);
@@ -725,12 +716,40 @@ function statusOf(
     generation,
     contractHash: hash,
     contract,
-    storageVersion: contract.storageVersion,
+    ...storageOf(scheme, contract, before, isActive, finalize),
     indexes: contract.indexes
       .filter(({ unique }) => unique)
       .map(({ name }) => ({ name, state: claimed(name) ? ('enforced' as const) : ('claiming' as const) })),
     ...(degraded && { degraded }),
   };
+}
+
+/** How objects are stored once a contract is active. Until it is finalized, in the version of before where it has that one. */
+function storageOf(
+  { finalizeAfter }: Scheme,
+  { hub, versions }: Contract,
+  before: Partial<Status>,
+  isActive: boolean,
+  finalize: Finalize = 'auto',
+): Pick<Status, 'storageVersion' | 'storedVersions' | 'formerVersion' | 'finalizesAt' | 'migration'> {
+  const { storageVersion: former, formerVersion, finalizesAt, migration } = before;
+  const isKept = former !== undefined && former in versions && (finalizeAfter > 0 || finalize !== 'auto');
+  const storageVersion = former !== undefined && (isActive || isKept) ? former : hub;
+  const isSame = storageVersion === former;
+  return {
+    storageVersion,
+    storedVersions: [...new Set([...storedVersionsOf(before), storageVersion])],
+    ...(isSame ? formerVersion !== undefined && { formerVersion } : former !== undefined && { formerVersion: former }),
+    ...(isActive && finalizesAt !== undefined && { finalizesAt }),
+    ...(isSame && migration && { migration }),
+  };
+}
+
+/** Versions from which the active contract converts and the next one does not, as `apiVersion`. */
+function lackingIn({ versions: next }: Contract, { group, versions }: Contract): ReadonlySet<string> {
+  const all = Object.keys(versions);
+  const lacking = all.length > 1 ? all.filter((version) => !(version in next)) : [];
+  return new Set(lacking.map((version) => apiVersionOf({ group, version })));
 }
 
 function samplesOf(offences: readonly Offence[]): Sample[] {

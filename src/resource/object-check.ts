@@ -41,6 +41,8 @@ export class ObjectCheck {
   readonly #scheme: Scheme;
   readonly #versions: Versions | undefined;
   readonly #active: ActiveModel | undefined;
+  readonly #lacking: ReadonlySet<string>;
+  readonly #unreadable = new Set<string>();
   /** By name. */
   readonly #invalid = new Map<string, Invalid>();
   /** Names of those that share a value, by whether the active model lets them. */
@@ -50,11 +52,20 @@ export class ObjectCheck {
   #objects = 0;
   #incomplete = 0;
 
-  /** @param active undefined: everything that the model refuses counts */
-  constructor(scheme: Scheme, active?: ActiveModel) {
+  /**
+   * @param active undefined: everything that the model refuses counts
+   * @param lacking versions, as `apiVersion`, from which the active model converts and this one does not
+   */
+  constructor(scheme: Scheme, active?: ActiveModel, lacking: ReadonlySet<string> = new Set()) {
     this.#scheme = scheme;
     this.#versions = Versions.of(scheme);
     this.#active = active;
+    this.#lacking = lacking;
+  }
+
+  /** Objects that nobody could read: they are stored in a version that is lacking. */
+  get unreadable(): number {
+    return this.#unreadable.size;
   }
 
   get objects(): number {
@@ -108,6 +119,7 @@ export class ObjectCheck {
     const { validator } = this.#scheme;
     const misplaced = [...placeOf(this.#scheme, object), ...this.#versionOf(object)];
     const found = [...misplaced, ...(validator.validate(object).count === 0 ? [] : this.#withDefaults(text))];
+    if (this.#lacking.has(object.apiVersion)) this.#unreadable.add(name);
     if (found.length === 0 && refused.length === 0) return;
     const known = this.#active && found.length > 0 ? this.#active.validator.validate(object).listed : [];
     const isKnown = (one: Violation) =>
@@ -129,6 +141,7 @@ export class ObjectCheck {
   /** The object is gone. */
   remove(name: string): void {
     this.#invalid.delete(name);
+    this.#unreadable.delete(name);
   }
 
   /** The keys that several objects have, in place of those that were added. */
@@ -162,8 +175,8 @@ export class ObjectCheck {
 
   /** Of an object whose version no conversion leads from. A declaration of one version reads what is there as its own. */
   #versionOf({ apiVersion: version }: ExtensionObject): Violation[] {
-    if (!this.#versions || this.#versions.has(version)) return [];
-    return [violation('/apiVersion', 'version', texts.unknownVersion, { version })];
+    const isKnown = this.#versions ? this.#versions.has(version) : !this.#lacking.has(version);
+    return isKnown ? [] : [unknownVersion(version)];
   }
 
   /** What is wrong after the next write, which sets defaults. */
@@ -175,6 +188,11 @@ export class ObjectCheck {
     if (found.count === 0) this.#incomplete++;
     return found.listed;
   }
+}
+
+/** Of an object that is stored in a version from which the declaration does not convert. */
+export function unknownVersion(version: string): Violation {
+  return violation('/apiVersion', 'version', texts.unknownVersion, { version });
 }
 
 /** Of an object that was stored when the model had another scope. */

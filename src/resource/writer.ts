@@ -51,7 +51,8 @@ import type { ObjectReader } from './reader.ts';
 import type { RegisteredModel, Stored } from './registered-model.ts';
 import type { Rules } from './rules.ts';
 import { entryBy } from './rules.ts';
-import { contentOnly, differencesOf, threeWay } from './three-way.ts';
+import { inStorage, versionOf } from './stored-version.ts';
+import { contentOnly, threeWay } from './three-way.ts';
 import type { WritesUnderWay } from './under-way.ts';
 import type { Versions } from './versions.ts';
 
@@ -922,15 +923,14 @@ export class Writer {
     try {
       // From here on no indexes are built: that waits for the writes under way.
       this.#memory.assertReady();
-      if (this.#model.rules !== rules) {
-        end();
-        return { ok: false, reason: 'outdated' };
-      }
       const refusal = taken.length > 0 && (await this.#refusal(write, taken, slice));
       this.#memory.assertReady();
-      if (refusal) {
+      // What is handed over from here on may come after a contract that becomes active.
+      const isOutdated = this.#memory.held !== undefined || this.#model.rules !== rules;
+      const outcome = isOutdated ? ({ ok: false, reason: 'outdated' } as const) : refusal;
+      if (outcome) {
         end();
-        return refusal;
+        return outcome;
       }
     } catch (error) {
       end();
@@ -1071,14 +1071,10 @@ export class Writer {
 
   /** The object in the version in which objects are stored. @throws Invalid, InternalError */
   #storedText(versions: Versions, rules: Rules, object: ExtensionObject, forced: boolean): string {
-    const text = versions.text(copyOf(object), rules.storage);
-    if (forced) return text;
-    const back = versions.convert(JSON.parse(text) as ExtensionObject, rules.apiVersion);
-    // The other version lacks what has a default here: it comes back with the next read by these rules.
-    rules.validator.applyDefaults(back, this.#dependencies.limits.patch);
-    const lost = differencesOf(contentOnly(object), contentOnly(back));
+    if (forced) return versions.text(copyOf(object), rules.storage);
+    const { text, lost } = inStorage(versions, rules, object, this.#dependencies.limits.patch);
     if (lost.length === 0) return text;
-    const version = rules.storage.slice(rules.storage.lastIndexOf('/') + 1);
+    const version = versionOf(rules.storage);
     throw invalid(lost.map((pointer) => violation(pointer, 'notYetStorable', texts.notYetStorable, { version })));
   }
 

@@ -40,6 +40,7 @@ const Person = defineModel({
     },
   },
   indexes: (index) => [index.single('spec.name', String, (person) => person.spec.name.family)],
+  evolution: { finalizeAfter: 0 },
 });
 
 const pluginWith = (model: typeof Person | typeof First) => ({

@@ -1,0 +1,62 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Finalize, Migration } from './model-state.ts';
+import { nextStep } from './storage-version.ts';
+
+const now = Date.parse('2026-11-23T12:00:00.000Z');
+const later = '2026-11-23T12:30:00.000Z';
+const contract = { hub: 'v2', versions: { v1: {}, v2: {} } };
+const running: Migration = { done: 1, total: 3, after: 7, failing: 0, samples: [] };
+const former = { contract, storageVersion: 'v1', storedVersions: ['v1'] };
+const finalized = { contract, storageVersion: 'v2', storedVersions: ['v1', 'v2'], formerVersion: 'v1' };
+const rewritten = { ...finalized, migration: { ...running, revision: 9 } };
+const alone = { contract, storageVersion: 'v2', storedVersions: ['v2'] };
+
+const cases: [string, Finalize | undefined, Parameters<typeof nextStep>[0]['status'], ReturnType<typeof nextStep>][] = [
+  ['the former version: the clock starts', undefined, former, { do: 'start clock' }],
+  ['the clock runs', 'auto', { ...former, finalizesAt: later }, { do: 'wait', for: 1_800_000 }],
+  ['its time is over', 'auto', { ...former, finalizesAt: '2026-11-23T12:00:00.000Z' }, { do: 'finalize' }],
+  ['hold stops it', 'hold', { ...former, finalizesAt: later }, { do: 'stop clock' }],
+  ['hold without a clock', 'hold', former, { do: 'wait' }],
+  ['now does not wait for it', 'now', { ...former, finalizesAt: later }, { do: 'finalize' }],
+  ['now is done', 'now', finalized, { do: 'obeyed', finalize: 'auto' }],
+  ['finalized: objects are rewritten', 'auto', finalized, { do: 'rewrite' }],
+  ['also while it is held', 'hold', { ...finalized, migration: running }, { do: 'rewrite' }],
+  ['all are rewritten: the change log has the former version', 'auto', rewritten, { do: 'forget versions' }],
+  ['nothing is left', 'auto', alone, { do: 'wait' }],
+  ['a rollback of what was never stored otherwise', 'rollback', alone, { do: 'obeyed', finalize: 'hold' }],
+  ['a rollback', 'rollback', rewritten, { do: 'roll back' }],
+  ['a rollback before the end of the rewrite', 'rollback', finalized, { do: 'roll back' }],
+  [
+    'a rollback to a version that the model has no more',
+    'rollback',
+    { ...rewritten, formerVersion: 'v0' },
+    { do: 'obeyed', finalize: 'hold' },
+  ],
+  ['a rollback rewrites', 'rollback', { ...finalized, storageVersion: 'v1', formerVersion: 'v2' }, { do: 'rewrite' }],
+  [
+    'a rollback is done',
+    'rollback',
+    { ...rewritten, storageVersion: 'v1', formerVersion: 'v2' },
+    { do: 'obeyed', finalize: 'hold' },
+  ],
+  ['a rollback before the model is finalized', 'rollback', former, { do: 'obeyed', finalize: 'hold' }],
+  [
+    'one version, beside objects that another declaration left',
+    'auto',
+    { ...finalized, contract: { hub: 'v2', versions: { v2: {} } } },
+    { do: 'wait' },
+  ],
+  [
+    'a state of an earlier version of the service: any version may be stored',
+    'auto',
+    { contract, storageVersion: 'v2' },
+    { do: 'rewrite' },
+  ],
+];
+
+for (const [title, finalize, status, expected] of cases) {
+  test(`storage version: ${title}`, () => {
+    assert.deepEqual(nextStep({ spec: finalize ? { finalize } : {}, status }, now), expected);
+  });
+}

@@ -1,0 +1,356 @@
+/**
+ * In which version the objects of a model are stored: until the model is *finalized*, in the one of before, so that the
+ * plugin of before can read them; then in the hub. What is stored in another version is rewritten
+ * (docs/guide/changing-models.md).
+ */
+import type { Fence } from '../controller/lease.ts';
+import { Leader } from '../controller/lease.ts';
+import type { Feed } from '../resource/feed.ts';
+import type { ModelMemory } from '../resource/memory.ts';
+import { lossesIn, rewriteObjects } from '../resource/stored-version.ts';
+import { ActivationRefused } from '../resource/writer.ts';
+import type { Logger } from '../runtime/logger.ts';
+import type { Timers } from '../runtime/timers.ts';
+import type { Store } from '../store/store.ts';
+import type { Finalize, Migration, ModelStateObject, Status } from './model-state.ts';
+
+/** What is to be done next about the storage version of a model. */
+type Step =
+  /** Nothing before the state changes, or so many milliseconds are over. */
+  | { readonly do: 'wait'; readonly for?: number }
+  /** The request of `spec.finalize` is done: what stands there then. */
+  | { readonly do: 'obeyed'; readonly finalize: Finalize }
+  | { readonly do: 'start clock' | 'stop clock' | 'finalize' | 'roll back' | 'rewrite' | 'forget versions' };
+
+type State = Pick<ModelStateObject, 'spec'> & {
+  readonly status: Pick<Status, 'storageVersion' | 'storedVersions' | 'formerVersion' | 'finalizesAt' | 'migration'> & {
+    readonly contract: { readonly hub: string; readonly versions: object };
+  };
+};
+
+/** @param now milliseconds since the epoch */
+export function nextStep({ spec: { finalize = 'auto' }, status }: State, now: number): Step {
+  const { storageVersion, contract, finalizesAt, formerVersion } = status;
+  const isFinalized = storageVersion === contract.hub;
+  const isWhole = isRewritten(status);
+  if (finalize === 'now') return isFinalized ? { do: 'obeyed', finalize: 'auto' } : { do: 'finalize' };
+  if (finalize === 'rollback') {
+    const isPossible = formerVersion !== undefined && formerVersion in contract.versions;
+    if (isFinalized && isPossible) return { do: 'roll back' };
+    if (isFinalized || isWhole) return { do: 'obeyed', finalize: 'hold' };
+  }
+  if (finalize === 'auto' && !isFinalized) {
+    if (finalizesAt === undefined) return { do: 'start clock' };
+    if (Date.parse(finalizesAt) <= now) return { do: 'finalize' };
+  } else if (finalizesAt !== undefined) return { do: 'stop clock' };
+  const converts = Object.keys(contract.versions).length > 1;
+  if (!isWhole && converts) return { do: 'rewrite' };
+  if (isWhole && storedVersionsOf(status).length > 1) return { do: 'forget versions' };
+  return { do: 'wait', ...(finalizesAt !== undefined && { for: Date.parse(finalizesAt) - now }) };
+}
+
+/** Every version that objects, or what the change log has of them, may be in. */
+export function storedVersionsOf({
+  storedVersions,
+  storageVersion,
+  contract,
+}: Partial<Pick<Status, 'storedVersions' | 'storageVersion'>> & {
+  readonly contract?: { readonly versions: object };
+}): readonly string[] {
+  // Of a state that an earlier version of the service kept.
+  const known = storedVersions ?? Object.keys(contract?.versions ?? {});
+  return storageVersion === undefined || known.includes(storageVersion) ? known : [...known, storageVersion];
+}
+
+/** No object is in another version than the storage version. */
+function isRewritten(status: Parameters<typeof storedVersionsOf>[0] & { migration?: Migration | undefined }) {
+  return storedVersionsOf(status).length <= 1 || status.migration?.revision !== undefined;
+}
+
+interface StorageVersionDependencies {
+  readonly store: Store;
+  /** Names this process among the replicas. */
+  readonly replica: string;
+  readonly timers: Timers;
+  readonly logger: Logger;
+  readonly feed: Feed;
+  /** Objects that are rewritten in a second, at most. */
+  readonly rate: number;
+}
+
+/** One model, as far as this is about it. */
+interface StoredModel {
+  /** The store's number of it. */
+  readonly number: number;
+  readonly kind: string;
+  readonly memory: ModelMemory;
+  /** Milliseconds until it is finalized. */
+  readonly finalizeAfter: number;
+  /** Undefined while its declaration is not the active one here. */
+  state(): Promise<(ModelStateObject & { readonly status: Status }) | undefined>;
+  /** Gives the revision of the change, or of what it leaves as it is; undefined: there is no status. @param storageVersion another one, which becomes that with the change */
+  write(next: (status: Status) => Status, storageVersion?: string): Promise<number | undefined>;
+  /** Takes the place of what is requested. */
+  obey(request: Finalize, finalize: Finalize): Promise<void>;
+  /** Replicas that declare another contract. */
+  others(): Promise<readonly string[]>;
+}
+
+/** Milliseconds between two looks while something is to be done, and at the longest. */
+const interval = 1_000;
+const longest = 10_000;
+/** Milliseconds between two notes of how far a rewrite is. */
+const noteInterval = 5_000;
+/** Milliseconds until objects that could not be rewritten are looked at again. */
+const retryAfter = 600_000;
+/** Objects that are named. */
+const keptSamples = 10;
+/** The last moment that a date can be. */
+const lastTime = 8.64e15;
+
+export class StorageVersion {
+  readonly #dependencies: StorageVersionDependencies;
+  readonly #model: StoredModel;
+  #leader: Leader | undefined;
+  #running: Promise<void> | undefined;
+  #cancel: (() => void) | undefined;
+  #isWanted = false;
+  #stopped = false;
+  /** When the last rewrite ended that left objects. */
+  #failedAt = Number.NEGATIVE_INFINITY;
+
+  constructor(dependencies: StorageVersionDependencies, model: StoredModel) {
+    this.#dependencies = dependencies;
+    this.#model = model;
+  }
+
+  /** The state of the model may be another one. */
+  look(): void {
+    this.#isWanted = true;
+    if (this.#stopped || this.#running) return;
+    this.#cancel?.();
+    this.#running = this.#run().finally(() => {
+      this.#running = undefined;
+      if (this.#isWanted) this.look();
+    });
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    this.#cancel?.();
+    await this.#running;
+    await this.#leader?.stop();
+  }
+
+  async #run(): Promise<void> {
+    this.#isWanted = false;
+    let pause: number | undefined;
+    try {
+      pause = await this.#step();
+    } catch (err) {
+      const { kind } = this.#model;
+      this.#dependencies.logger.warn({ err, kind }, 'The storage version of the model could not be looked after');
+      pause = longest;
+    }
+    if (pause === undefined) {
+      await this.#leader?.stop();
+      this.#leader = undefined;
+    } else if (!this.#stopped) this.#cancel = this.#dependencies.timers.after(pause, () => this.look());
+  }
+
+  /** Milliseconds until the next look; undefined: when the state changes. */
+  async #step(): Promise<number | undefined> {
+    const { timers } = this.#dependencies;
+    const state = await this.#model.state();
+    if (!state || this.#stopped) return undefined;
+    const next = nextStep(state, timers.now());
+    if (next.do === 'wait') {
+      if (next.for === undefined) return undefined;
+      await this.#leader?.stop();
+      this.#leader = undefined;
+      return Math.min(Math.max(next.for, 0) + 1, longest);
+    }
+    if (!(await this.#lead())) return interval;
+    switch (next.do) {
+      case 'obeyed':
+        await this.#model.obey(state.spec.finalize!, next.finalize);
+        return interval;
+      case 'start clock':
+        return this.#startClock();
+      case 'stop clock':
+        await this.#model.write(({ finalizesAt: _stopped, ...status }) => status);
+        return interval;
+      case 'finalize':
+        return this.#finalize(state);
+      case 'roll back':
+        return this.#rollBack(state.status);
+      case 'rewrite':
+        return this.#rewrite(state);
+      case 'forget versions':
+        return this.#forget(state.status);
+    }
+  }
+
+  /** One replica at a time. */
+  async #lead(): Promise<Fence | undefined> {
+    if (!this.#leader) {
+      const { store, replica, timers, logger } = this.#dependencies;
+      const { number, kind } = this.#model;
+      this.#leader = new Leader({
+        store,
+        name: `model-migration/${number}`,
+        holder: replica,
+        timers,
+        onAcquired: () => this.look(),
+        onLost: () => {},
+        onError: (err) => logger.warn({ err, kind }, 'The lease on the storage version could not be asked for'),
+      });
+      await this.#leader.start();
+    }
+    return this.#leader.fence;
+  }
+
+  async #startClock(): Promise<number> {
+    const { timers } = this.#dependencies;
+    const others = await this.#model.others();
+    if (others.length > 0) return interval;
+    const time = Math.min(timers.now() + this.#model.finalizeAfter, lastTime);
+    await this.#model.write((status) => ({ ...status, finalizesAt: new Date(time).toISOString() }));
+    return interval;
+  }
+
+  async #finalize({ spec, status: { contract, storageVersion } }: { spec: ModelStateObject['spec']; status: Status }) {
+    const others = await this.#model.others();
+    if (others.length > 0) {
+      // They could not read what is written then. The clock starts again when they are gone.
+      if (spec.finalize !== 'now') await this.#model.write(({ finalizesAt: _stopped, ...status }) => status);
+      return interval;
+    }
+    await this.#move(contract.hub, ({ rollback: _former, ...status }) => ({
+      ...status,
+      formerVersion: storageVersion,
+    }));
+    return interval;
+  }
+
+  /** Every write has another storage version from here on. */
+  async #move(storageVersion: string, next: (status: Status) => Status): Promise<void> {
+    const { feed } = this.#dependencies;
+    const { memory } = this.#model;
+    const release = memory.hold();
+    try {
+      await feed.newest();
+      await this.#model.write((status) => {
+        const { finalizesAt: _over, migration: _former, ...kept } = next(status);
+        const storedVersions = [...new Set([...storedVersionsOf(status), storageVersion])];
+        return { ...kept, storageVersion, storedVersions, generation: status.generation + 1 };
+      }, storageVersion);
+      await feed.newest();
+    } catch (error) {
+      if (!(error instanceof ActivationRefused)) throw error;
+      await feed.newest();
+    } finally {
+      release();
+    }
+  }
+
+  async #rollBack({ contract, formerVersion }: Status): Promise<number> {
+    const { memory } = this.#model;
+    const { rules } = memory.model;
+    const former = memory.model.scheme.inVersion(formerVersion!)!.apiVersion;
+    const found = await lossesIn({ ...this.#reading(), rules: { ...rules, storage: former } });
+    if (this.#isOver()) return interval;
+    if (found.failing > 0) await this.#refuse(found);
+    else
+      await this.#move(formerVersion!, ({ rollback: _former, ...status }) => ({
+        ...status,
+        formerVersion: contract.hub,
+      }));
+    return interval;
+  }
+
+  /** Objects cannot be stored in the former version. */
+  async #refuse({ failing, samples }: Pick<Migration, 'failing' | 'samples'>): Promise<void> {
+    await this.#model.write((status) => ({ ...status, rollback: { failing, samples } }));
+    await this.#model.obey('rollback', 'hold');
+  }
+
+  #reading() {
+    const { store } = this.#dependencies;
+    const { number, memory } = this.#model;
+    return { store, number, model: memory.model, isOver: () => this.#isOver() };
+  }
+
+  #isOver(): boolean {
+    return this.#stopped || this.#model.memory.isClosed || !this.#model.memory.isReady || !this.#leader?.fence;
+  }
+
+  async #rewrite({ spec, status }: { spec: ModelStateObject['spec']; status: Status }): Promise<number> {
+    const { timers, rate, store, logger } = this.#dependencies;
+    const { kind, number, memory } = this.#model;
+    const { rules } = memory.model;
+    const wait = this.#failedAt + retryAfter - timers.now();
+    if (wait > 0) return Math.min(wait, longest);
+    const { failing: left = 0, done = 0, after = 0, total = await store.count(number) } = status.migration ?? {};
+    // What was left before may be repaired by now.
+    let migration: Migration = {
+      total,
+      done: 0,
+      after: 0,
+      failing: 0,
+      samples: [],
+      ...(left === 0 && { done, after }),
+    };
+    let noted = timers.now();
+    const note = (): Promise<number | undefined> => {
+      noted = timers.now();
+      return this.#model.write((current) =>
+        current.generation === status.generation ? { ...current, migration } : current,
+      );
+    };
+    const isWhole = await rewriteObjects({
+      ...this.#reading(),
+      rules,
+      after: migration.after,
+      rate,
+      timers,
+      onProgress: async (progress) => {
+        migration = {
+          ...migration,
+          done: migration.done + progress.done,
+          after: progress.after,
+          failing: migration.failing + progress.failing,
+          samples: [...migration.samples, ...progress.samples].slice(0, keptSamples),
+        };
+        migration.total = Math.max(migration.total, migration.done + migration.failing);
+        if (timers.now() - noted >= noteInterval) await note();
+      },
+    });
+    if (!isWhole) return interval;
+    if (migration.failing > 0) {
+      await note();
+      if (spec.finalize === 'rollback') {
+        await this.#refuse(migration);
+        await this.#move(status.contract.hub, (current) => ({ ...current, formerVersion: status.storageVersion }));
+        return interval;
+      }
+      this.#failedAt = timers.now();
+      logger.warn({ kind, objects: migration.failing }, 'Stored objects could not be converted to the storage version');
+      return longest;
+    }
+    migration = { ...migration, total: migration.done };
+    // A commit that was under way while the last rows were rewritten has a lower revision than this note.
+    const revision = await note();
+    if (revision === undefined) return interval;
+    migration = { ...migration, revision };
+    await note();
+    return interval;
+  }
+
+  /** A version that is neither in objects nor in the change log any more. */
+  async #forget({ storageVersion, migration }: Status): Promise<number> {
+    if ((await this.#dependencies.store.oldest()) < migration!.revision!) return longest;
+    await this.#model.write(({ migration: _done, ...status }) => ({ ...status, storedVersions: [storageVersion] }));
+    return interval;
+  }
+}

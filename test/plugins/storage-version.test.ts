@@ -1,0 +1,300 @@
+/** The version in which the objects of a model are stored: until it is finalized, then, and after a rollback. */
+import assert from 'node:assert/strict';
+import { DatabaseSync } from 'node:sqlite';
+import { afterEach, describe, it } from 'node:test';
+import type { Model, PluginContext } from 'kindred';
+import { defineModel, definePlugin, Type } from 'kindred';
+import type { Harness } from 'kindred/testing';
+import { until } from 'kindred/testing';
+import { cleanUp, folderOf, harnessOf, pluginOf } from './kit.ts';
+
+afterEach(cleanUp);
+
+const gvk = { group: 'people.example.com', version: 'v2', kind: 'Person', singular: 'person', plural: 'persons' };
+const v1Spec = Type.Object({ fullName: Type.String(), email: Type.Optional(Type.String()) });
+const First = defineModel({ gvk: { ...gvk, version: 'v1' }, spec: v1Spec });
+
+const secondWith = (finalizeAfter: number | string, evolution: { onInvalid?: 'degrade' } = {}) =>
+  defineModel({
+    gvk,
+    spec: Type.Object({
+      name: Type.Object({ given: Type.String(), family: Type.String(), middle: Type.Optional(Type.String()) }),
+      email: Type.Optional(Type.String()),
+    }),
+    versions: {
+      v1: {
+        spec: v1Spec,
+        toHub: ({ fullName, ...rest }) => {
+          if (fullName === 'broken') throw new Error('no such name');
+          const [given = '', family = ''] = fullName.split(' ');
+          return { ...rest, name: { given, family } };
+        },
+        fromHub: ({ name, ...rest }) => ({ ...rest, fullName: `${name.given} ${name.family}` }),
+      },
+    },
+    indexes: (index) => [index.single('spec.family', String, (person) => person.spec.name.family)],
+    evolution: { finalizeAfter, ...evolution },
+  });
+const Second = secondWith('1h');
+const Lenient = secondWith('1h', { onInvalid: 'degrade' });
+const FirstLenient = defineModel({
+  gvk: { ...gvk, version: 'v1' },
+  spec: v1Spec,
+  evolution: { onInvalid: 'degrade' },
+});
+
+const pluginWith = (model: Model<any>) => ({
+  name: 'people',
+  plugin: definePlugin({ start: ({ schemeManager }: PluginContext) => void schemeManager.register(model) }),
+});
+
+interface State {
+  spec: { finalize?: string };
+  status: {
+    generation: number;
+    storageVersion: string;
+    storedVersions: string[];
+    formerVersion?: string;
+    finalizesAt?: string;
+    migration?: { done: number; total: number; failing: number; samples: { names: string[] }[]; revision?: number };
+    rollback?: { failing: number; samples: { names: string[]; pointer: string; keyword: string }[] };
+  };
+}
+
+const statePath = '/apis/plugin.platform.run/v1alpha1/modelstates/persons-people-example-com';
+
+async function stateOf(harness: Harness): Promise<State> {
+  return (await (await harness.fetch(statePath)).json()) as State;
+}
+
+async function ask(harness: Harness, finalize: string): Promise<void> {
+  const response = await harness.fetch(statePath, {
+    method: 'PATCH',
+    headers: { 'content-type': 'application/merge-patch+json' },
+    json: { spec: { finalize } },
+  });
+  assert.equal(response.status, 200);
+}
+
+/** The state as soon as it is as wanted; the last one is told otherwise. */
+async function untilState(harness: Harness, holds: (state: State) => boolean): Promise<State> {
+  let state = await stateOf(harness);
+  const look = async () => {
+    state = await stateOf(harness);
+    return holds(state);
+  };
+  await until(look, { timeout: 20_000 }).catch((cause) => {
+    throw new Error(JSON.stringify({ ...state, status: { ...state.status, contract: '' } }), { cause });
+  });
+  return state;
+}
+
+const path = (version: string, name = '') => `/apis/${gvk.group}/${version}/persons${name && `/${name}`}`;
+
+interface Person {
+  apiVersion: string;
+  metadata: { name: string; version: number };
+  spec: object;
+  errors?: { pointer: string; keyword: string; message: string }[];
+}
+
+async function get(harness: Harness, version: string, name: string) {
+  const response = await harness.fetch(path(version, name));
+  return { etag: response.headers.get('etag'), object: (await response.json()) as Person };
+}
+
+async function create(harness: Harness, name: string, spec: object, version = 'v2') {
+  const response = await harness.fetch(path(version), { method: 'POST', json: { metadata: { name }, spec } });
+  return { status: response.status, body: (await response.json()) as Person };
+}
+
+/** A service with the first version and its objects, started again with the second one. */
+async function upgraded(
+  model: Model<any> = Second,
+  { objects = 3, options = {} }: { objects?: number; options?: object } = {},
+): Promise<{ harness: Harness; file: string }> {
+  const file = `${folderOf({})}/kindred.db`;
+  const harness = await harnessOf({ database: `sqlite:${file}`, plugins: [pluginWith(First)], ...options });
+  const lines = Array.from({ length: objects }, (_, i) =>
+    JSON.stringify({ metadata: { name: `p${i}` }, spec: { fullName: `Given${i} Family${i}` } }),
+  );
+  const headers = { 'content-type': 'application/x-ndjson' };
+  const made = await harness.fetch(path('v1'), { method: 'POST', headers, body: lines.join('\n') });
+  assert.equal(made.status, 200, await made.text());
+  await harness.restart([pluginWith(model)]);
+  return { harness, file };
+}
+
+const nameOf = (i: number) => ({ name: { given: `Given${i}`, family: `Family${i}` } });
+
+/** How many objects are stored in each version. */
+function storedIn(file: string): Record<string, number> {
+  const db = new DatabaseSync(file, { readOnly: true });
+  try {
+    const rows = db
+      .prepare(
+        `SELECT json_extract(CAST(bytes AS TEXT), '$.apiVersion') AS version, count(*) AS count FROM objects
+          WHERE json_extract(CAST(bytes AS TEXT), '$.kind') = 'Person' GROUP BY version ORDER BY version`,
+      )
+      .all();
+    return Object.fromEntries(rows.map(({ version, count }) => [String(version).split('/')[1], Number(count)]));
+  } finally {
+    db.close();
+  }
+}
+
+const isDone = ({ spec, status }: State) =>
+  status.migration?.revision !== undefined && (spec.finalize ?? 'auto') !== 'now';
+
+describe('storage version', () => {
+  it('plugins: objects are stored so that the earlier version can read them until the model is finalized', async () => {
+    const { harness, file } = await upgraded();
+    const { status } = await untilState(harness, ({ status }) => status.finalizesAt !== undefined);
+    assert.deepEqual([status.generation, status.storageVersion, status.storedVersions], [2, 'v1', ['v1']]);
+    const inAnHour = Date.parse(status.finalizesAt!) - Date.now();
+    assert.ok(inAnHour > 3_500_000 && inAnHour <= 3_600_000, String(inAnHour));
+    assert.equal((await create(harness, 'grace', { name: { given: 'Grace', family: 'Hopper' } })).status, 201);
+    const middle = { name: { given: 'Grace', family: 'Hopper', middle: 'Brewster' } };
+    const refused = await create(harness, 'other', middle);
+    assert.equal(refused.status, 422);
+    assert.deepEqual(
+      refused.body.errors!.map(({ pointer, keyword, message }) => [pointer, keyword, message]),
+      [['/spec/name/middle', 'notYetStorable', 'stored as v1 until the model is finalized']],
+    );
+    assert.deepEqual(storedIn(file), { v1: 4 });
+    await harness.restart([pluginWith(First)]);
+    assert.equal((await pluginOf(harness, 'people')).status!.state, 'STARTED');
+    assert.deepEqual((await get(harness, 'v1', 'grace')).object.spec, { fullName: 'Grace Hopper' });
+    const back = (await stateOf(harness)).status;
+    assert.deepEqual([back.generation, back.storageVersion, back.finalizesAt], [3, 'v1', undefined]);
+  });
+
+  it('plugins: finalizing makes the hub the storage version, and rewrites what is stored without telling anybody', async () => {
+    const { harness, file } = await upgraded(Second, { objects: 250 });
+    const read = () => Promise.all(['v1', 'v2'].map((version) => get(harness, version, 'p249')));
+    const list = async () =>
+      ((await (await harness.fetch(`${path('v2')}?size=1000`)).json()) as { items: Person[] }).items;
+    const [objects, before] = [await list(), await read()];
+    const end = new AbortController();
+    const seen: string[] = [];
+    const watching = (async () => {
+      for await (const event of harness.client.watch(Second, { signal: end.signal })) {
+        if (event.type !== 'BOOKMARK') seen.push(`${event.type} ${event.object.metadata.name}`);
+      }
+    })();
+    await ask(harness, 'now');
+    const { status } = await untilState(harness, isDone);
+    assert.deepEqual(
+      [status.generation, status.storageVersion, status.storedVersions, status.formerVersion],
+      [3, 'v2', ['v1', 'v2'], 'v1'],
+    );
+    assert.deepEqual([status.migration!.done, status.migration!.total, status.migration!.failing], [250, 250, 0]);
+    assert.deepEqual(storedIn(file), { v2: 250 });
+    assert.deepEqual(await list(), objects);
+    assert.deepEqual(await read(), before);
+    assert.deepEqual(before[1]!.object.spec, nameOf(249));
+    assert.equal((await create(harness, 'other', { name: { given: 'A', family: 'B', middle: 'C' } })).status, 201);
+    await until(() => seen.length > 0);
+    assert.deepEqual(seen, ['ADDED other']);
+    end.abort();
+    await watching.catch(() => {});
+    await harness.restart([pluginWith(Second)]);
+    assert.deepEqual(
+      (await list()).filter(({ metadata }) => metadata.name !== 'other'),
+      objects,
+    );
+  });
+
+  it('plugins: a model is finalized when its time is over, and its former version is forgotten with the change log', async () => {
+    const { harness, file } = await upgraded(secondWith('1s'), { options: { changeLog: { maxCount: 0, maxAge: 0 } } });
+    const { status } = await untilState(harness, ({ status }) => status.storedVersions.join() === 'v2');
+    assert.deepEqual([status.storageVersion, status.migration], ['v2', undefined]);
+    assert.deepEqual(storedIn(file), { v2: 3 });
+  });
+
+  it('plugins: finalizeAfter 0 makes the hub the storage version at once; hold keeps the former one', async () => {
+    const { harness } = await upgraded(secondWith(0));
+    assert.equal((await stateOf(harness)).status.storageVersion, 'v2');
+    const other = await harnessOf({ persistent: true, plugins: [pluginWith(First)] });
+    await ask(other, 'hold');
+    await other.restart([pluginWith(secondWith(0))]);
+    const { status } = await stateOf(other);
+    assert.deepEqual([status.storageVersion, status.finalizesAt], ['v1', undefined]);
+    await ask(other, 'auto');
+    await untilState(other, ({ status }) => status.storageVersion === 'v2');
+  });
+
+  it('plugins: hold stops the clock', async () => {
+    const { harness } = await upgraded();
+    await untilState(harness, ({ status }) => status.finalizesAt !== undefined);
+    await ask(harness, 'hold');
+    const { status } = await untilState(harness, ({ status }) => status.finalizesAt === undefined);
+    assert.equal(status.storageVersion, 'v1');
+    await ask(harness, 'auto');
+    await untilState(harness, ({ status }) => status.finalizesAt !== undefined);
+  });
+
+  it('plugins: a rewrite that was interrupted goes on after the next start', async () => {
+    const { harness, file } = await upgraded(Second, { objects: 500, options: { modelRewrite: { rate: 1_000 } } });
+    await ask(harness, 'now');
+    await until(() => (storedIn(file).v2 ?? 0) > 0);
+    await harness.restart([pluginWith(Second)]);
+    const { v1 = 0, v2 = 0 } = storedIn(file);
+    assert.ok(v1 > 0 && v2 > 0, `${v1} in v1, ${v2} in v2`);
+    await untilState(harness, isDone);
+    assert.deepEqual(storedIn(file), { v2: 500 });
+  });
+
+  it('plugins: what cannot be converted is named, and stays as it is', async () => {
+    const { harness, file } = await upgraded();
+    await harness.restart([pluginWith(First)]);
+    await create(harness, 'broken', { fullName: 'broken' }, 'v1');
+    await ask(harness, 'hold');
+    await harness.restart([pluginWith(Lenient)]);
+    await ask(harness, 'now');
+    const { status } = await untilState(harness, ({ status }) => (status.migration?.failing ?? 0) > 0);
+    const { failing, done, samples, revision } = status.migration!;
+    assert.deepEqual([failing, done, samples[0]!.names, revision], [1, 3, ['broken'], undefined]);
+    assert.deepEqual(storedIn(file), { v1: 1, v2: 3 });
+  });
+
+  it('plugins: a rollback stores objects as before, and the earlier version of the plugin starts again', async () => {
+    const { harness, file } = await upgraded();
+    await ask(harness, 'now');
+    await untilState(harness, isDone);
+    assert.deepEqual(storedIn(file), { v2: 3 });
+
+    await harness.restart([pluginWith(First)]);
+    const { reason, message } = (await pluginOf(harness, 'people')).status!;
+    assert.equal(reason, 'IncompatibleModel');
+    assert.match(message!, /3 of 3 stored objects would become invalid \(p0: \/apiVersion version/);
+    await harness.restart([pluginWith(FirstLenient)]);
+    assert.equal((await pluginOf(harness, 'people')).status!.reason, 'IncompatibleModel', 'also with degrade');
+
+    await harness.restart([pluginWith(Second)]);
+    await create(harness, 'grace', { name: { given: 'Grace', family: 'Hopper', middle: 'Brewster' } });
+    await ask(harness, 'rollback');
+    const refused = await untilState(harness, ({ spec }) => spec.finalize === 'hold');
+    assert.deepEqual([refused.status.storageVersion, refused.status.rollback?.failing], ['v2', 1]);
+    const [{ names, pointer, keyword }] = refused.status.rollback!.samples as [
+      { names: string[]; pointer: string; keyword: string },
+    ];
+    assert.deepEqual([names, pointer, keyword], [['grace'], '/spec/name/middle', 'notYetStorable']);
+    assert.deepEqual(storedIn(file), { v2: 4 });
+
+    await harness.client.patch(Second, 'grace', { spec: { name: { middle: null } } });
+    await ask(harness, 'rollback');
+    const { status } = await untilState(
+      harness,
+      ({ spec, status }) => spec.finalize === 'hold' && status.storageVersion === 'v1',
+    );
+    assert.equal(status.rollback, undefined);
+    assert.deepEqual(storedIn(file), { v1: 4 });
+    assert.equal((await create(harness, 'other', { name: { given: 'A', family: 'B', middle: 'C' } })).status, 422);
+    await harness.restart([pluginWith(First)]);
+    assert.equal((await pluginOf(harness, 'people')).status!.state, 'STARTED');
+    assert.deepEqual((await get(harness, 'v1', 'grace')).object.spec, { fullName: 'Grace Hopper' });
+    await harness.restart([pluginWith(Second)]);
+    assert.equal((await stateOf(harness)).status.storageVersion, 'v1');
+  });
+});
