@@ -89,17 +89,23 @@ export class Kube {
 
   /** Answered without a token, however much there is to do. */
   isOpen({ path }: Exchange): boolean {
-    return this.#routes.isOpen(path.slice(this.#prefix.length));
+    return this.#routes.isOpen(this.#behindPrefix(path));
   }
 
   /** @throws KindredError BadRequest when the path is not well-formed */
   match({ method, path }: Exchange): KubeMatch {
-    const segments = segmentsOf(path.slice(this.#prefix.length) || '/');
+    const segments = segmentsOf(this.#behindPrefix(path));
     const route = this.#routes.find(method, segments);
     if (route) return { access: { verb: method.toLowerCase(), path }, at: route };
     const place = resourcePath(segments);
     const target = place && targetOf(this.#models, method, place);
     return { access: target?.access ?? { verb: method.toLowerCase(), path }, at: target };
+  }
+
+  /** Some clients end paths with a slash. */
+  #behindPrefix(path: string): string {
+    const end = path.endsWith('/') ? -1 : undefined;
+    return path.slice(this.#prefix.length, end) || '/';
   }
 
   /** Throws (or rejects with) what becomes the Status. */

@@ -10,7 +10,7 @@ import type { SchemeRegistry } from '../model/registry.ts';
 import type { Authorizer } from '../resource/access.ts';
 import { answered, checkPatch } from '../resource/hidden.ts';
 import type { PatchLimits } from '../resource/patch.ts';
-import { checkExtent, checkMergePatch, JsonPatch, mergePatch } from '../resource/patch.ts';
+import { checkExtent, JsonPatch, mergePatch } from '../resource/patch.ts';
 import type { Stored } from '../resource/registered-model.ts';
 import type { Answer, WriteOptions } from '../resource/writer.ts';
 import { andThen } from '../runtime/and-then.ts';
@@ -32,7 +32,7 @@ import type { WriteParameters } from './parameters.ts';
 import { flag, writeParameters } from './parameters.ts';
 import { scaleBytes, scaledObject } from './scale.ts';
 import { badRequest, failureAnswer, invalidFields, success } from './status.ts';
-import { strategicMerge, strategicPatchType } from './strategic-merge.ts';
+import { assertMergePatch, strategicMerge, strategicPatchType } from './strategic-merge.ts';
 import { includeObject } from './table.ts';
 import type { ResourceTarget } from './target.ts';
 import { fullName } from './target.ts';
@@ -138,7 +138,7 @@ export class KubeObjects {
     if (type === applyPatchType) return this.#apply(call, body, parameters);
     const { model } = target;
     const name = fullName(target);
-    if (type === mergePatchType || type === strategicPatchType) checkMergePatch(body.value);
+    if (type !== jsonPatchType) assertMergePatch(body.value);
     else checkPatch(model.resource, name, body.value, (one) => this.#mayGet(call, one));
     for (let attempt = 1; ; attempt++) {
       const { stored } = await model.resource.get(name);

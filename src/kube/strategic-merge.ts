@@ -12,6 +12,11 @@ export const strategicPatchType = 'application/strategic-merge-patch+json';
 
 type Members = Readonly<Record<string, unknown>>;
 
+/** @throws KindredError BadRequest */
+export function assertMergePatch(patch: unknown): asserts patch is Members {
+  if (!isRecord(patch)) throw badRequest('the body of a merge patch is an object');
+}
+
 /** Lists that are merged, by their place: the member that tells items apart, or undefined for a set of values. */
 const lists: ReadonlyMap<string, string | undefined> = new Map([
   ['metadata.finalizers', undefined],
@@ -25,7 +30,7 @@ const ofOrder = '$setElementOrder/';
 
 /** What an object becomes; it shares what the patch does not touch. @throws KindredError BadRequest */
 export function strategicMerge(target: unknown, patch: unknown): unknown {
-  if (!isRecord(patch)) throw badRequest('the body of a strategic merge patch is an object');
+  assertMergePatch(patch);
   return merged(isRecord(target) ? target : {}, patch, '');
 }
 
