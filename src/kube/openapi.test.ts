@@ -117,6 +117,9 @@ test('the document of version 2 is valid, and the protobuf has the same definiti
   const { spec } = json.definitions['com.example.demo.v1.City'].properties;
   assert.deepEqual(spec.properties.size, { type: 'integer', minimum: 0, exclusiveMinimum: true });
   assert.deepEqual(spec.properties.parts.items.properties.name, {});
+  const metadata = json.definitions['io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta'].properties;
+  for (const list of ['finalizers', 'ownerReferences'])
+    assert.equal(metadata[list]['x-kubernetes-patch-strategy'], 'merge', list);
   const names: string[] = [];
   for (const [field, bytes] of fieldsOf(textOf(await api.v2(everything, 'protobuf', slice())))) {
     if (field !== 9) continue;

@@ -311,7 +311,11 @@ describe('discovery, reviews and who may ask', () => {
       assert.equal(response.status, 401, path);
       assert.equal(((await response.json()) as { reason: string }).reason, 'Unauthorized');
     }
-    assert.equal((await fetch(`${harness.url}/kube/version`)).status, 200);
+    for (const path of ['/kube/version', '/kube/version/']) {
+      assert.equal((await fetch(`${harness.url}${path}`)).status, 200, path);
+    }
+    assert.equal((await send('GET', '/kube/apis/')).body.kind, 'APIGroupList');
+    assert.equal((await send('GET', `${core}/namespaces/`)).body.kind, 'NamespaceList');
   });
 
   test('discovery is aggregated for those who ask for it first, and has an entity tag', async () => {
