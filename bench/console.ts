@@ -257,7 +257,9 @@ async function typing(browser: Browser, url: string): Promise<Row[]> {
     // What runs after the rest between strokes is not part of the next one.
     await page.waitForTimeout(250);
     const begin = await taskTime();
-    await field.press('b');
+    // Not `field.press`: to find the field again by its name among 300 costs the page more than the key does.
+    await page.keyboard.press('b');
+    await page.evaluate('new Promise((done) => requestAnimationFrame(() => setTimeout(done)))');
     times.push((await taskTime()) - begin);
   }
   await close();

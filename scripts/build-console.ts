@@ -1,8 +1,8 @@
 // Builds console/ into dist/console/ (`npm run build` does it too): Vite's files, each text also compressed, and a list of them all.
 import { createHash } from 'node:crypto';
-import { appendFileSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { appendFileSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { extname, join, resolve } from 'node:path';
+import { extname, join, relative, resolve } from 'node:path';
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
 
 const types: Readonly<Record<string, string>> = {
@@ -28,7 +28,7 @@ export interface ConsoleFile {
 
 export interface ConsoleManifest {
   readonly files: readonly ConsoleFile[];
-  /** Of each module of the sources, the files that a browser loads before it runs, in bytes after gzip. */
+  /** Of each module below console/src, the files that a browser loads before it runs, in bytes after gzip. */
   readonly loads: Readonly<Record<string, Readonly<Record<string, number>>>>;
 }
 
@@ -43,21 +43,15 @@ Permission to use, copy, modify, and/or distribute this software for any purpose
 provided that the above copyright notice and this permission notice appear in all copies.
 `;
 
-interface Chunk {
-  readonly file: string;
-  readonly css?: readonly string[];
-  readonly imports?: readonly string[];
-}
-
 const root = resolve(import.meta.dirname, '..');
 const folder = join(root, 'dist', 'console');
 
 export async function buildConsole(): Promise<void> {
   const workspace = createRequire(join(root, 'console', 'package.json'));
   const { build } = (await import(workspace.resolve('vite'))) as typeof import('vite');
-  await build({ configFile: join(root, 'console', 'vite.config.ts'), logLevel: 'warn' });
-  const chunks = JSON.parse(readFileSync(join(folder, '.vite', 'manifest.json'), 'utf8')) as Record<string, Chunk>;
-  rmSync(join(folder, '.vite'), { recursive: true });
+  const built = await build({ configFile: join(root, 'console', 'vite.config.ts'), logLevel: 'warn' });
+  if (!('output' in built)) throw new Error('Vite made several builds of the console, or watches its sources');
+  const chunks = new Map(built.output.flatMap((one) => (one.type === 'chunk' ? [[one.fileName, one]] : [])));
   appendFileSync(join(folder, 'licenses.txt'), iconLicence);
 
   const gzipped = new Map<string, number>();
@@ -80,14 +74,21 @@ export async function buildConsole(): Promise<void> {
     })
     .sort((a, b) => (a.path < b.path ? -1 : 1));
 
-  const loadsOf = (key: string, found: Record<string, number> = {}): Record<string, number> => {
-    const { file, css = [], imports = [] } = chunks[key]!;
+  const loadsOf = (file: string, found: Record<string, number> = {}): Record<string, number> => {
     if (file in found) return found;
-    for (const path of [file, ...css]) found[path] = gzipped.get(path)!;
+    const { imports, viteMetadata } = chunks.get(file)!;
+    for (const path of [file, ...(viteMetadata?.importedCss ?? [])]) found[path] = gzipped.get(path)!;
     for (const next of imports) loadsOf(next, found);
     return found;
   };
-  const loads = Object.fromEntries(Object.keys(chunks).map((key) => [key, loadsOf(key)]));
+  const sources = join(root, 'console', 'src');
+  const loads = Object.fromEntries(
+    [...chunks.values()].flatMap(({ fileName, moduleIds }) =>
+      moduleIds
+        .filter((id) => id.startsWith(sources) && !id.includes('?'))
+        .map((id) => [relative(sources, id).replaceAll('\\', '/'), loadsOf(fileName)]),
+    ),
+  );
   const manifest: ConsoleManifest = { files, loads };
   writeFileSync(join(folder, 'manifest.json'), `${JSON.stringify(manifest, undefined, 2)}\n`);
 }

@@ -5,6 +5,7 @@ import { createRouter, createWebHistory } from 'vue-router';
 import { isSignedIn } from './api/session.ts';
 import { rememberPlaces, returnToPlace } from './parts/places.ts';
 import { rememberRoute } from './parts/recent.ts';
+import ListScreen from './screens/list/ListScreen.vue';
 
 declare module 'vue-router' {
   interface RouteMeta {
@@ -30,7 +31,7 @@ const routes: RouteRecordRaw[] = [
   },
   {
     path: '/objects/:type',
-    component: () => import('./screens/list/ListScreen.vue'),
+    component: ListScreen,
     props: true,
     meta: { parameters: [...selectors, 'sort', 'page', 'size', 'columns', 'live', 'view', 'explain'] },
   },

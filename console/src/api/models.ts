@@ -139,14 +139,20 @@ export function useModels() {
   return useQuery(modelsQuery);
 }
 
+export const modelQuery = (type: string) => ({
+  queryKey: ['model', type],
+  queryFn: ({ signal }: { signal: AbortSignal }) =>
+    client.request<ModelDetails>('GET', `/v3/models/${encodeURIComponent(type)}`, { signal }),
+  staleTime: 10_000,
+});
+
 /** The model of an address, with its schema and indexes. */
 export function useModel(type: MaybeRefOrGetter<string>) {
   return useQuery({
-    queryKey: computed(() => ['model', toValue(type)]),
-    queryFn: ({ signal }) =>
-      client.request<ModelDetails>('GET', `/v3/models/${encodeURIComponent(toValue(type))}`, { signal }),
+    queryKey: computed(() => modelQuery(toValue(type)).queryKey),
+    queryFn: (context) => modelQuery(toValue(type)).queryFn(context),
     enabled: computed(() => toValue(type) !== ''),
-    staleTime: 10_000,
+    staleTime: modelQuery('').staleTime,
     refetchInterval: ({ state }) => (state.data?.state === 'building' ? whileBuilding : false),
   });
 }

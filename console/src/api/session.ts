@@ -46,6 +46,8 @@ export async function signOut(): Promise<void> {
 
 /** The one-time code of the address, taken out of it before the router, which imports this file, reads the address. */
 const code = /^#code=([\w-]+)$/.exec(location.hash)?.[1];
+/** The address brought a code to sign in with. */
+export const hasCode = code !== undefined;
 if (code) history.replaceState(null, '', location.pathname + location.search);
 
 /** At the start: uses the one-time code, and asks who is signed in. */

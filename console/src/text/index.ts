@@ -25,7 +25,9 @@ export function f(text: Parameters<typeof fill>[0], values: Values): string {
 export async function startLanguage(): Promise<void> {
   const saved = localStorage.getItem(kept);
   const wanted = [saved ?? '', ...navigator.languages].find((one) => /^(en|zh)\b/.test(one)) ?? 'en';
-  await show(wanted.startsWith('zh') ? 'zh-CN' : 'en');
+  // What is asked for meanwhile is answered in it.
+  language.value = wanted.startsWith('zh') ? 'zh-CN' : 'en';
+  await show(language.value);
 }
 
 export async function chooseLanguage(chosen: Language): Promise<void> {

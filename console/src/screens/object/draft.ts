@@ -16,6 +16,8 @@ import { language } from '../../text/index.ts';
 
 /** How long nobody types before the whole object is checked. */
 const rest = 150;
+/** The same at each key, so that nothing is drawn anew that did not change. */
+const none: readonly never[] = [];
 
 export interface TextProblemOfDraft {
   readonly message: string;
@@ -122,8 +124,8 @@ export function useDraft({ document, readOnly, isSecret, key }: DraftOptions) {
     value.value = next;
     yaml.value = from?.yaml ?? (from?.json === undefined ? yaml.value : undefined);
     json.value = from?.json;
-    textProblems.value = [];
-    answered.value = [];
+    textProblems.value = none;
+    answered.value = none;
     checkSoon();
     keepSoon();
   }
@@ -141,7 +143,7 @@ export function useDraft({ document, readOnly, isSecret, key }: DraftOptions) {
     }
     const stillWrong = answered.value.filter((one) => !isWithin(one.pointer, pointer));
     change(after);
-    answered.value = stillWrong;
+    if (stillWrong.length > 0) answered.value = stillWrong;
   }
 
   /** Starts again from a stored object, or from the draft that this tab kept. */
@@ -150,8 +152,8 @@ export function useDraft({ document, readOnly, isSecret, key }: DraftOptions) {
     value.value = initial;
     yaml.value = undefined;
     json.value = undefined;
-    textProblems.value = [];
-    answered.value = [];
+    textProblems.value = none;
+    answered.value = none;
     isTried.value = false;
     left.value = new Set();
     refused.value = new Map();
