@@ -348,6 +348,7 @@ class RunningService implements Service {
     const documents = new ApiDocuments({
       registry,
       custom,
+      resources,
       version,
       authentication: !open,
       maxListSize: list.maxSize,

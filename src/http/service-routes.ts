@@ -127,7 +127,7 @@ export class ServiceRoutes {
 
   #has({ path: template }: OwnRoutes, path: string): boolean {
     if (template === '/v3/can-i') return this.#dependencies.canI !== undefined;
-    return !path.startsWith('/api') || discover(this.#dependencies.registry, path) !== undefined;
+    return !path.startsWith('/api') || discover(this.#dependencies.resources.servedVersions(), path) !== undefined;
   }
 
   /**
@@ -244,10 +244,10 @@ export class ServiceRoutes {
   }
 
   async #discovery(exchange: Exchange): Promise<void> {
-    const { registry } = this.#dependencies;
+    const served = this.#dependencies.resources.servedVersions();
     const accesses: Access[] = [];
-    discover(registry, exchange.path, (access) => accesses.push(access) > 0);
-    const found = discover(registry, exchange.path, await this.#rightsTo(exchange, accesses));
+    discover(served, exchange.path, (access) => accesses.push(access) > 0);
+    const found = discover(served, exchange.path, await this.#rightsTo(exchange, accesses));
     if (!found) throw noRoute(exchange.path);
     exchange.route = exchange.path;
     exchange.sendJson(200, found);

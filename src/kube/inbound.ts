@@ -55,7 +55,7 @@ export async function inbound(
   );
   const { apiVersion: _apiVersion, kind: _kind, metadata: _metadata, status, ...rest } = members;
   const object: Members = { apiVersion: model.resource.apiVersion, kind: model.kind, metadata: kept };
-  const hasStatus = model.scheme.subresources.status;
+  const { hasStatus } = model.resource;
   if (sub === 'status') object.status = status;
   else {
     Object.assign(object, rest);

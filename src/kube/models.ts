@@ -12,6 +12,8 @@ import { apiVersionOf } from './path.ts';
 export interface KubeModel {
   readonly resource: ModelResource;
   readonly scheme: Scheme;
+  /** What clients see of it, by the contract that is active; undefined: as it is declared. */
+  readonly shown?: Scheme;
   /** As shown: '' for the core group. */
   readonly group: string;
   /** In the store, in roles and natively. */
@@ -58,7 +60,7 @@ export class KubeModels {
     const { registry, resources } = this.#dependencies;
     const stored = this.storedGroup(group);
     const resource = resources.find(stored, version, plural);
-    if (resource) return isServed(resource.scheme) ? this.#of(resource) : undefined;
+    if (resource) return isServed(resource) ? this.#of(resource) : undefined;
     if (group === eventsPlace.group && version === eventsPlace.version && plural === eventsPlace.plural) {
       return this.#events();
     }
@@ -74,7 +76,7 @@ export class KubeModels {
     const shown = registry.schemes().filter(({ groupVersionKind }) => groupVersionKind.group !== '');
     const models = shown.flatMap((scheme) => {
       const resource = resources.model(scheme);
-      return [...(isServed(scheme) ? [this.#of(resource)] : []), ...this.#othersOf(resource)];
+      return [...(isServed(resource) ? [this.#of(resource)] : []), ...this.#othersOf(resource)];
     });
     const events = this.#events();
     return events ? [...models, events] : models;
@@ -87,8 +89,8 @@ export class KubeModels {
 
   #of(resource: ModelResource): KubeModel {
     const known = this.#known.get(resource);
-    if (known?.scheme === resource.scheme) return known;
-    const { scheme } = resource;
+    const { scheme, shown = scheme } = resource;
+    if (known?.scheme === scheme && known.shown === shown) return known;
     const { group: storedGroup, version, kind } = scheme.groupVersionKind;
     const group = storedGroup === this.#core ? '' : storedGroup;
     const apiVersion = apiVersionOf(group, version);
@@ -97,6 +99,7 @@ export class KubeModels {
     const model: KubeModel = {
       resource,
       scheme,
+      shown,
       group,
       storedGroup,
       version,
@@ -144,6 +147,7 @@ export class KubeModels {
 
 const none: readonly KubeModel[] = [];
 
-function isServed({ definition, groupVersionKind: { version } }: Scheme): boolean {
-  return definition === undefined || definition.versions.some(({ name }) => name === version);
+function isServed({ scheme, shown }: ModelResource): boolean {
+  const { definition, groupVersionKind } = scheme;
+  return definition ? definition.versions.some(({ name }) => name === groupVersionKind.version) : shown !== undefined;
 }

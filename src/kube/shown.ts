@@ -39,6 +39,7 @@ export function shownModel(model: KubeModel): ShownModel {
   const known = shown.get(model);
   if (known) return known;
   const { group, version, kind, plural, scheme } = model;
+  const { subresources, jsonSchema } = model.isConverted ? scheme : (model.shown ?? scheme);
   const made: ShownModel = {
     group,
     version,
@@ -49,10 +50,10 @@ export function shownModel(model: KubeModel): ShownModel {
     namespaced: scheme.isNamespaced,
     shortNames: scheme.shortNames,
     categories: scheme.categories,
-    subresources: { status: scheme.subresources.status, scale: scheme.subresources.scale !== undefined },
+    subresources: { status: subresources.status, scale: scheme.subresources.scale !== undefined },
     verbs: group === '' && kind === 'Service' ? reading : verbs,
     ...(model.isBuiltIn && { isBuiltIn: true }),
-    schema: scheme.jsonSchema,
+    schema: jsonSchema,
   };
   shown.set(model, made);
   return made;

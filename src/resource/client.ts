@@ -175,7 +175,7 @@ export function createLocalClient(dependencies: LocalClientDependencies): Extens
     async updateStatus<T>(type: ModelType<T>, object: T): Promise<T> {
       const place = placeOf(object);
       const name = fullName(place);
-      const hasRoute = registry.schemeOf(type).subresources.status;
+      const hasRoute = resources.model(registry.schemeOf(type)).hasStatus;
       const { resource } = await open(type, 'update', place, hasRoute ? 'status' : undefined);
       return written<T>(
         resource,

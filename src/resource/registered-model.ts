@@ -26,23 +26,35 @@ export interface Stored {
 /** A model that is registered again is another one, unless its declaration is replaced. */
 export class RegisteredModel {
   #scheme: Scheme;
+  #rules: Rules;
+  readonly #onRules: () => void;
   readonly apiVersion: string;
   readonly kind: string;
   readonly hooks: ModelHooks | undefined;
   /** Undefined: the model has a single version. */
   versions: Versions | undefined;
-  /** Others when another contract becomes active. */
-  rules: Rules;
   /** Revision after which this process writes by the declaration that serves: older objects may be of another one. */
   since = 0;
 
-  constructor(scheme: Scheme, hooks?: ModelHooks) {
+  /** @param onRules called when its objects are written by others */
+  constructor(scheme: Scheme, hooks?: ModelHooks, onRules: () => void = () => {}) {
     this.#scheme = scheme;
+    this.#onRules = onRules;
     this.apiVersion = scheme.apiVersion;
     this.kind = scheme.groupVersionKind.kind;
     this.hooks = hooks;
     this.versions = Versions.of(scheme);
-    this.rules = ownRules(scheme);
+    this.#rules = ownRules(scheme);
+  }
+
+  /** Others when another contract becomes active. */
+  get rules(): Rules {
+    return this.#rules;
+  }
+
+  set rules(rules: Rules) {
+    this.#rules = rules;
+    this.#onRules();
   }
 
   /** The declaration that serves. */
@@ -53,8 +65,8 @@ export class RegisteredModel {
   /** Another declaration of the same version serves from now on. */
   replace(scheme: Scheme, rules: Rules): void {
     this.#scheme = scheme;
-    this.rules = rules;
     this.versions = Versions.of(scheme);
+    this.rules = rules;
   }
 
   /**

@@ -85,6 +85,7 @@ export class ResourceRegistry {
   readonly #byScheme = new Map<Scheme, ModelResource>();
   /** Declarations that were replaced. */
   readonly #former = new WeakMap<Scheme, ModelResource>();
+  readonly #shownListeners = new Set<() => void>();
   readonly #stopListening: (() => void)[];
   readonly #stopping = new AbortController();
 
@@ -126,6 +127,9 @@ export class ResourceRegistry {
       snapshots,
       reservedDomain,
       namespaces: dependencies.namespaces,
+      onShown: () => {
+        for (const listener of this.#shownListeners) listener();
+      },
       onReplaced: (resource, built) => this.watches.replaced(resource, built),
       owners: { uidOf: (reference, namespace) => this.#ownerUid(reference, namespace) },
       logger,
@@ -154,6 +158,26 @@ export class ResourceRegistry {
   find(group: string, version: string, plural: string): ModelResource | undefined {
     const scheme = this.#dependencies.registry.find(group, version, plural);
     return scheme && inVersion(this.#byScheme.get(scheme.hub), scheme);
+  }
+
+  /** What clients see of a version, by the contract that is active; undefined for one that they cannot use. */
+  shown(scheme: Scheme): Scheme | undefined {
+    return inVersion(this.#byScheme.get(scheme.hub), scheme)?.shown;
+  }
+
+  /** Every version that clients can use. */
+  servedVersions(): { readonly scheme: Scheme; readonly shown: Scheme }[] {
+    const versions = this.#dependencies.registry.schemes().flatMap(({ servedVersions }) => servedVersions);
+    return versions.flatMap((scheme) => {
+      const shown = this.shown(scheme);
+      return shown ? [{ scheme, shown }] : [];
+    });
+  }
+
+  /** Called when `shown` could have changed. */
+  onShown(listener: () => void): () => void {
+    this.#shownListeners.add(listener);
+    return () => this.#shownListeners.delete(listener);
   }
 
   all(): readonly ModelResource[] {

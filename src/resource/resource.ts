@@ -87,6 +87,8 @@ export interface ResourceDependencies extends Omit<WriterDependencies, 'memory' 
   /** Undefined: the indexes are always built. */
   readonly snapshots: IndexSnapshots | undefined;
   readonly limits: ResourceLimits;
+  /** Something of what clients see of a model may be another now. */
+  readonly onShown: () => void;
   /** In the turn in which another declaration begins to serve. @param built names of the indexes that were built or are gone */
   readonly onReplaced: (resource: ModelResource, built: ReadonlySet<string>) => void;
   readonly logger: {
@@ -141,7 +143,7 @@ export class ModelResource {
       this.#writer = hub.#writer;
       return;
     }
-    this.model = new RegisteredModel(scheme, hooks);
+    this.model = new RegisteredModel(scheme, hooks, dependencies.onShown);
     this.memory = new ModelMemory(this.model, dependencies.cache);
     this.#reader = new ObjectReader({ ...dependencies, memory: this.memory });
     this.#writer = new Writer({ ...dependencies, memory: this.memory, reader: this.#reader });
@@ -158,13 +160,17 @@ export class ModelResource {
 
   /** Of a model with several versions: which one this is. */
   get version(): string | undefined {
-    return this.model.versions && this.scheme.groupVersionKind.version;
+    return this.#spoke || this.model.versions ? this.scheme.groupVersionKind.version : undefined;
   }
 
-  /** False for a version that the active contract does not have yet. */
-  get isServed(): boolean {
-    const { served } = this.model.rules;
-    return served === undefined || served.has(this.scheme.groupVersionKind.version);
+  /** What clients see of it, by the contract that is active; undefined for a version that this contract does not serve. */
+  get shown(): Scheme | undefined {
+    return this.model.rules.shown(this.scheme.groupVersionKind.version);
+  }
+
+  /** The status has a route of its own. */
+  get hasStatus(): boolean {
+    return this.model.rules.hasStatus;
   }
 
   /** The same objects in another version of the model. */

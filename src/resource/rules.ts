@@ -22,8 +22,8 @@ export interface Rules {
   readonly apiVersion: string;
   /** In which objects are stored, as `apiVersion`. */
   readonly storage: string;
-  /** Versions that clients can use, by name; undefined: those of the declaration. */
-  readonly served: ReadonlySet<string> | undefined;
+  /** What clients see of a version: its names, schema and sub-resources. Undefined for one that they cannot use. */
+  readonly shown: (version: string) => Scheme | undefined;
   /** Those of the declaration, in its order, with the options of the active contract. */
   readonly indexes: readonly IndexDefinition[];
   /** Those of the declaration: tells in whose order the entries are. */
@@ -60,7 +60,10 @@ export function ownRules(scheme: Scheme, { generation, claiming = none, storageV
     hasStatus: subresources.status,
     apiVersion,
     storage: (storageVersion !== undefined && scheme.inVersion(storageVersion)?.apiVersion) || apiVersion,
-    served: undefined,
+    shown: (version) => {
+      const known = scheme.inVersion(version);
+      return known?.isServed ? known : undefined;
+    },
     indexes,
     layout: indexes,
     uniques: indexes.filter(({ unique }) => unique),
@@ -91,7 +94,7 @@ export function emulatedRules(
     return { ...definition, unique: false, nullable: true };
   });
   const stored = storageVersion ?? contract.hub;
-  const served = Object.entries(contract.versions).filter(([, version]) => version.served !== false);
+  const versions = new Map<string, Scheme | undefined>([[contract.hub, active]]);
   return {
     ...(generation !== undefined && { generation }),
     validator: active.validator,
@@ -99,7 +102,12 @@ export function emulatedRules(
     hasStatus: active.subresources.status,
     apiVersion: active.apiVersion,
     storage: scheme.inVersion(stored)?.apiVersion ?? active.apiVersion,
-    served: new Set(served.map(([version]) => version)),
+    shown: (version) => {
+      const served = contract.versions[version];
+      if (!served || served.served === false) return undefined;
+      if (!versions.has(version)) versions.set(version, schemeOf(contract, version));
+      return versions.get(version);
+    },
     indexes,
     layout: scheme.indexes,
     uniques: indexes.filter(({ unique }) => unique),
@@ -111,9 +119,9 @@ export function emulatedRules(
 }
 
 /** Undefined for a contract that this version of the service does not understand. */
-function schemeOf(contract: Contract): Scheme | undefined {
+function schemeOf(contract: Contract, version = contract.hub): Scheme | undefined {
   try {
-    return schemeOfContract(contract);
+    return schemeOfContract(contract, version);
   } catch {
     return undefined;
   }

@@ -1,22 +1,23 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Type } from 'typebox';
+import type { ServedVersion } from '../../src/http/api/discovery.ts';
 import { discover } from '../../src/http/api/discovery.ts';
 import { swaggerFile } from '../../src/http/openapi/swagger.ts';
 import { defineModel } from '../../src/model/define.ts';
 import { SchemeRegistry } from '../../src/model/registry.ts';
 
-function registryOf(...models: [group: string, version: string, kind: string, status?: boolean][]): SchemeRegistry {
+function served(...models: [group: string, version: string, kind: string, status?: boolean][]): ServedVersion[] {
   const registry = new SchemeRegistry({ reservedDomain: 'platform.run', warn: () => {} });
   for (const [group, version, kind, status = false] of models) {
     const singular = kind.toLowerCase();
     const gvk = { group, version, kind, singular, plural: `${singular}s`, subresources: { status } };
     registry.register(defineModel({ gvk, spec: Type.Object({}), status: Type.Object({}) }), undefined, '');
   }
-  return registry;
+  return registry.schemes().map((scheme) => ({ scheme, shown: scheme }));
 }
 
-const registry = registryOf(
+const versions = served(
   ['demo.example.com', 'v1alpha1', 'Person', true],
   ['demo.example.com', 'v1beta1', 'Cat'],
   ['demo.example.com', 'v1', 'Dog'],
@@ -28,7 +29,7 @@ const registry = registryOf(
 const verbs = ['get', 'list', 'watch', 'create', 'update', 'patch', 'delete'];
 
 test('api-description: /apis lists the groups with their versions, the empty group is not among them', () => {
-  assert.deepEqual(discover(registry, '/apis'), {
+  assert.deepEqual(discover(versions, '/apis'), {
     groups: [
       { name: 'a.example.com', versions: [{ groupVersion: 'a.example.com/v1', version: 'v1' }] },
       {
@@ -43,13 +44,13 @@ test('api-description: /apis lists the groups with their versions, the empty gro
 });
 
 test('api-description: /apis/<group> is one of these', () => {
-  const { groups } = discover(registry, '/apis') as { groups: object[] };
-  assert.deepEqual(discover(registry, '/apis/demo.example.com'), groups[1]);
-  assert.equal(discover(registry, '/apis/none.example.com'), undefined);
+  const { groups } = discover(versions, '/apis') as { groups: object[] };
+  assert.deepEqual(discover(versions, '/apis/demo.example.com'), groups[1]);
+  assert.equal(discover(versions, '/apis/none.example.com'), undefined);
 });
 
 test('api-description: /apis/<group>/<version> lists the resources with their verbs, sub-resources too', () => {
-  assert.deepEqual(discover(registry, '/apis/demo.example.com/v1alpha1'), {
+  assert.deepEqual(discover(versions, '/apis/demo.example.com/v1alpha1'), {
     groupVersion: 'demo.example.com/v1alpha1',
     resources: [
       { name: 'ants', singularName: 'ant', kind: 'Ant', verbs },
@@ -58,12 +59,12 @@ test('api-description: /apis/<group>/<version> lists the resources with their ve
     ],
   });
   for (const path of ['/apis/demo.example.com/v9', '/apis/demo.example.com/v1/dogs', '/apis/', '/apis//v1', '/other']) {
-    assert.equal(discover(registry, path), undefined, path);
+    assert.equal(discover(versions, path), undefined, path);
   }
 });
 
 test('api-description: /api/<version> lists the resources of the empty group', () => {
-  assert.deepEqual(discover(registry, '/api/v1alpha1'), {
+  assert.deepEqual(discover(versions, '/api/v1alpha1'), {
     groupVersion: 'v1alpha1',
     resources: [{ name: 'notes', singularName: 'note', kind: 'Note', verbs }],
   });
@@ -72,18 +73,18 @@ test('api-description: /api/<version> lists the resources of the empty group', (
 test('permissions: discovery shows a caller what the caller may use', () => {
   const mayUse = (access: object) =>
     'resource' in access && access.resource === 'persons' && 'verb' in access && access.verb === 'get';
-  assert.deepEqual(discover(registry, '/apis', mayUse), {
+  assert.deepEqual(discover(versions, '/apis', mayUse), {
     groups: [
       { name: 'demo.example.com', versions: [{ groupVersion: 'demo.example.com/v1alpha1', version: 'v1alpha1' }] },
     ],
   });
-  assert.deepEqual(discover(registry, '/apis/demo.example.com/v1alpha1', mayUse), {
+  assert.deepEqual(discover(versions, '/apis/demo.example.com/v1alpha1', mayUse), {
     groupVersion: 'demo.example.com/v1alpha1',
     resources: [{ name: 'persons', singularName: 'person', kind: 'Person', verbs: ['get'] }],
   });
-  assert.equal(discover(registry, '/api/v1alpha1', mayUse), undefined);
+  assert.equal(discover(versions, '/api/v1alpha1', mayUse), undefined);
   assert.deepEqual(
-    discover(registry, '/apis', () => false),
+    discover(versions, '/apis', () => false),
     { groups: [] },
   );
 });

@@ -1,5 +1,4 @@
 /** `/apis`, `/apis/<group>`, `/apis/<group>/<version>`, `/api/<version>` (docs/reference/api-description.md). */
-import type { SchemeRegistry } from '../../model/registry.ts';
 import type { Scheme } from '../../model/scheme.ts';
 import type { MayUse } from '../../resource/access.ts';
 import { someNamespace } from '../../resource/access.ts';
@@ -27,30 +26,37 @@ export interface ApiResources {
   resources: ApiResource[];
 }
 
+/** A version of a model that clients can use. */
+export interface ServedVersion {
+  readonly scheme: Scheme;
+  /** As clients see it, by the contract that is active. */
+  readonly shown: Scheme;
+}
+
 /**
  * The answer for a path (without query): undefined when it is no discovery path, or when there is nothing below it that
  * the caller may use, which is a 404. `/apis` itself is always there.
  */
 export function discover(
-  registry: SchemeRegistry,
+  served: readonly ServedVersion[],
   path: string,
   mayUse: MayUse = () => true,
 ): { groups: ApiGroup[] } | ApiGroup | ApiResources | undefined {
   const [, root, ...rest] = path.split('/') as [string, string, ...string[]];
-  if (root === 'api' && rest.length === 1) return resourcesOf(registry, '', rest[0]!, mayUse);
+  if (root === 'api' && rest.length === 1) return resourcesOf(served, '', rest[0]!, mayUse);
   if (root !== 'apis') return undefined;
   const [group, version, ...more] = rest;
   if (more.length > 0 || group === '') return undefined;
-  if (group !== undefined && version !== undefined) return resourcesOf(registry, group, version, mayUse);
-  const groups = groupsOf(registry, mayUse);
+  if (group !== undefined && version !== undefined) return resourcesOf(served, group, version, mayUse);
+  const groups = groupsOf(served, mayUse);
   return group === undefined ? { groups } : groups.find((one) => one.name === group);
 }
 
-function groupsOf(registry: SchemeRegistry, mayUse: MayUse): ApiGroup[] {
+function groupsOf(served: readonly ServedVersion[], mayUse: MayUse): ApiGroup[] {
   const versions = new Map<string, Set<string>>();
-  for (const scheme of servedSchemes(registry)) {
-    const { group, version } = scheme.groupVersionKind;
-    if (group === '' || resources(scheme, mayUse).length === 0) continue;
+  for (const one of served) {
+    const { group, version } = one.scheme.groupVersionKind;
+    if (group === '' || resources(one, mayUse).length === 0) continue;
     versions.set(group, (versions.get(group) ?? new Set()).add(version));
   }
   return [...versions]
@@ -62,30 +68,26 @@ function groupsOf(registry: SchemeRegistry, mayUse: MayUse): ApiGroup[] {
 }
 
 function resourcesOf(
-  registry: SchemeRegistry,
+  served: readonly ServedVersion[],
   group: string,
   version: string,
   mayUse: MayUse,
 ): ApiResources | undefined {
-  const found = servedSchemes(registry)
-    .filter(({ groupVersionKind: gvk }) => gvk.group === group && gvk.version === version)
-    .sort((a, b) => (a.plural < b.plural ? -1 : 1))
-    .flatMap((scheme) => resources(scheme, mayUse));
+  const found = served
+    .filter(({ scheme: { groupVersionKind: gvk } }) => gvk.group === group && gvk.version === version)
+    .sort((a, b) => (a.scheme.plural < b.scheme.plural ? -1 : 1))
+    .flatMap((one) => resources(one, mayUse));
   return found.length === 0
     ? undefined
     : { groupVersion: group === '' ? version : `${group}/${version}`, resources: found };
 }
 
-function servedSchemes(registry: SchemeRegistry): Scheme[] {
-  return registry.schemes().flatMap(({ servedVersions }) => servedVersions);
-}
-
-function resources(scheme: Scheme, mayUse: MayUse): ApiResource[] {
+function resources({ scheme, shown }: ServedVersion, mayUse: MayUse): ApiResource[] {
   const { group, kind } = scheme.groupVersionKind;
   const { isNamespaced, shortNames } = scheme;
   const where = isNamespaced ? { namespace: someNamespace } : {};
   const found = new Map<string, ApiResource>();
-  for (const route of routesOf(scheme)) {
+  for (const route of routesOf(shown)) {
     const name = `${scheme.plural}${places[route.at].resource}`;
     const resource = found.get(name) ?? {
       name,

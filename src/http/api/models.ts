@@ -89,7 +89,9 @@ export function describeModel(
 ): { readonly scheme: Scheme; readonly description: ModelDescription } | undefined {
   const scheme = dependencies.registry.schemes().find((one) => typeNameOf(one) === type);
   const summary = scheme && summaryOf(dependencies, scheme);
-  return summary && { scheme, description: { ...summary, schema: scheme.jsonSchema, indexes: indexesOf(scheme) } };
+  if (!summary) return undefined;
+  const { served, shown } = versionOf(dependencies, scheme);
+  return { scheme, description: { ...summary, schema: shown.jsonSchema, indexes: indexesOf(served) } };
 }
 
 const mostValues = 1_000;
@@ -119,8 +121,20 @@ export function listValues(
   return resource.values({ index, prefix: once(given, 'prefix'), limit });
 }
 
+/** The version that the plugin speaks; another one while the active contract does not have it. */
+function versionOf({ resources }: Pick<ModelsDependencies, 'resources'>, hub: Scheme) {
+  for (const served of hub.servedVersions) {
+    const shown = resources.shown(served);
+    if (shown) return { served, shown };
+  }
+  return { served: hub, shown: hub };
+}
+
 function summaryOf({ registry, resources, decide }: ModelsDependencies, scheme: Scheme): ModelSummary | undefined {
-  const { groupVersionKind, singular, plural, subresources, scope, naming, presentation } = scheme;
+  const { singular, plural, scope, naming, presentation } = scheme;
+  const { served, shown } = versionOf({ resources }, scheme);
+  const { groupVersionKind } = served;
+  const subresources = { ...scheme.subresources, status: shown.subresources.status };
   const { shortNames, categories, columns } = scheme;
   const { group, version } = groupVersionKind;
   const may = (verb: string): Decision => decide({ verb, group, resource: plural });

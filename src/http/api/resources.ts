@@ -87,7 +87,6 @@ interface ModelRoutes {
   readonly templates: Readonly<Record<Place, string>>;
   /** Of a namespaced model: the template of the collection of one namespace. */
   readonly namespaced: string | undefined;
-  readonly hasStatus: boolean;
   readonly lists: LRUCache<string, ListParameters>;
 }
 
@@ -218,7 +217,7 @@ export class ResourceRoutes {
     authorise(this.#dependencies.authorizer, exchange, this.access(method, found));
     this.#dependencies.registry.assertOpen(model.resource.scheme);
     if (model.resource.version !== undefined) announceVersion(exchange, model.resource);
-    if (at === 'status' && !model.hasStatus) throw noRoute(exchange.path);
+    if (at === 'status' && !model.resource.hasStatus) throw noRoute(exchange.path);
     const isOverNamespaces = model.namespaced !== undefined && namespace === undefined;
     if (!verb || isOverNamespaces) {
       throw methodNotAllowed(method, exchange.path, isOverNamespaces ? methodsOverNamespaces : [...verbs[at].keys()]);
@@ -287,7 +286,6 @@ export class ResourceRoutes {
         status: `${inner}${places.status.path}`,
       },
       namespaced: isNamespaced ? inner : undefined,
-      hasStatus: resource.scheme.subresources.status,
       lists: new LRUCache({ max: keptLists }),
     };
     this.#byBase.set(base, model);
@@ -527,8 +525,8 @@ function warningHeader(text: string): string {
 }
 
 /** Tells clients of a deprecated version. @throws NotFound for a version that is not there yet */
-function announceVersion(exchange: Exchange, { isServed, scheme }: ModelResource): void {
-  if (!isServed) throw noRoute(exchange.path);
+function announceVersion(exchange: Exchange, { shown, scheme }: ModelResource): void {
+  if (!shown) throw noRoute(exchange.path);
   if (scheme.deprecated !== undefined)
     exchange.extra.push('Warning', warningHeader(scheme.deprecated), 'Deprecation', 'true');
 }

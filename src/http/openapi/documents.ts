@@ -7,6 +7,7 @@ import { LRUCache } from 'lru-cache';
 import type { SchemeRegistry } from '../../model/registry.ts';
 import type { Scheme } from '../../model/scheme.ts';
 import type { Access, MayUse } from '../../resource/access.ts';
+import type { ResourceRegistry } from '../../resource/registry.ts';
 import { operationIds } from '../api/routes.ts';
 import type { Audience, CustomRoute, CustomRoutes } from '../custom/routes.ts';
 import { audienceOf } from '../custom/routes.ts';
@@ -35,6 +36,8 @@ export interface ApiDocument {
 export interface ApiDocumentsOptions {
   registry: SchemeRegistry;
   custom: CustomRoutes;
+  /** Knows by which contract clients see the models. Default: by their declarations. */
+  resources?: Pick<ResourceRegistry, 'shown' | 'onShown'>;
   /** Of the product, for `info.version`. */
   version: string;
   /** Whether callers identify themselves: then the bearer token is described. */
@@ -76,7 +79,8 @@ export class ApiDocuments {
   readonly #options: ApiDocumentsOptions;
   readonly #service = describeService();
   readonly #shared: Record<string, Record<string, object>>;
-  readonly #models = new WeakMap<Scheme, { component: string; fragment: Fragment }>();
+  /** By what clients see of them. */
+  readonly #models = new WeakMap<Scheme, { scheme: Scheme; component: string; fragment: Fragment }>();
   /** By operationId: routes of one name are apart in documents for different audiences, together in the aggregated one. */
   readonly #routes = new WeakMap<CustomRoute, Map<string, CustomFragment>>();
   /** By group and by what of it the caller may use. */
@@ -99,12 +103,13 @@ export class ApiDocuments {
       this.#fragments.clear();
       this.#documents.clear();
     };
-    const { registry, custom } = options;
+    const { registry, custom, resources } = options;
     this.#stopListening = [
       registry.onRegister(changed),
       registry.onUnregister(changed),
       registry.onReplace(changed),
       custom.onChange(changed),
+      ...(resources ? [resources.onShown(changed)] : []),
     ];
   }
 
@@ -157,7 +162,7 @@ export class ApiDocuments {
     const all = audience === 'aggregated';
     const models =
       all || audience === 'extension'
-        ? [...names.keys()].filter(({ isServed }) => isServed).map((scheme) => this.#describeModel(scheme))
+        ? [...names.keys()].filter((scheme) => this.#shown(scheme)).map((scheme) => this.#describeModel(scheme))
         : [];
     const service = all ? [this.#service] : [];
     const taken = new Set([...models, ...service].flatMap(operationIdsOf).map((id) => id.toLowerCase()));
@@ -171,12 +176,18 @@ export class ApiDocuments {
     return [...models, ...routes, ...service];
   }
 
+  #shown(scheme: Scheme): Scheme | undefined {
+    const { resources } = this.#options;
+    return scheme.isServed ? (resources ? resources.shown(scheme) : scheme) : undefined;
+  }
+
   #describeModel(scheme: Scheme): Fragment {
     const name = this.#names!.get(scheme)!;
-    const known = this.#models.get(scheme);
-    if (known?.component === name.component) return known.fragment;
-    const fragment = describeModel(scheme, name);
-    this.#models.set(scheme, { component: name.component, fragment });
+    const shown = this.#shown(scheme) ?? scheme;
+    const known = this.#models.get(shown);
+    if (known?.scheme === scheme && known.component === name.component) return known.fragment;
+    const fragment = describeModel(scheme, name, shown);
+    this.#models.set(shown, { scheme, component: name.component, fragment });
     return fragment;
   }
 

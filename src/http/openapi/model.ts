@@ -82,19 +82,23 @@ function withMetadata(whole: JsonSchema, component: string): JsonSchema {
   return { ...whole, properties: { ...(whole.properties as JsonSchema), metadata: componentRef(component) } };
 }
 
-export function describeModel(scheme: Scheme, name: ModelName): Fragment {
+/**
+ * @param scheme as it is declared
+ * @param shown as clients see it, by the contract that is active
+ */
+export function describeModel(scheme: Scheme, name: ModelName, shown = scheme): Fragment {
   const { group, version, kind } = scheme.groupVersionKind;
   const { isNamespaced } = scheme;
   const all = collectionPath(group, version, scheme.plural);
   const base = isNamespaced ? collectionPath(group, version, scheme.plural, '{namespace}') : all;
-  const schemas = modelSchemas(scheme, name.component);
-  for (const [key, schema] of inputSchemas(scheme, name.component, schemas.get(name.component)!))
+  const schemas = modelSchemas(shown, name.component);
+  for (const [key, schema] of inputSchemas(shown, name.component, schemas.get(name.component)!))
     schemas.set(key, schema);
   for (const [key, schema] of answerSchemas(name.component)) schemas.set(key, schema);
   const tag = name.suffix === '' ? `${kind}${camelCase(version)}` : `${kind}${name.suffix}`;
 
-  const described = describe(scheme, name.component);
-  const routes = routesOf(scheme);
+  const described = describe(scheme, name.component, shown);
+  const routes = routesOf(shown);
   const operations = (Object.keys(places) as Place[]).flatMap((place) =>
     routes
       .filter(({ at }) => at === place)
@@ -117,7 +121,7 @@ export function describeModel(scheme: Scheme, name: ModelName): Fragment {
   );
   if (isNamespaced) {
     const id = operationIdOfAll(scheme, name.suffix);
-    const list = describe(scheme, name.component, false)['collection list'];
+    const list = describe(scheme, name.component, shown, false)['collection list'];
     operations.push({
       path: all,
       method: 'get',
@@ -193,7 +197,12 @@ const namespaceParameter = {
  * event of a watch) rather than in `content`, and bulk creation in `x-bulk`: there they would be texts, and a generated client
  * would take and give "an object or a text" everywhere.
  */
-function describe(scheme: Scheme, name: string, inNamespace = scheme.isNamespaced): Record<RouteName, object> {
+function describe(
+  scheme: Scheme,
+  name: string,
+  shown: Scheme,
+  inNamespace = scheme.isNamespaced,
+): Record<RouteName, object> {
   const common = inNamespace ? [namespaceParameter, ...commonParameters] : commonParameters;
   const object = { 'application/json': { schema: componentRef(name) } };
   const input = componentRef(`${name}.input`);
@@ -204,7 +213,7 @@ function describe(scheme: Scheme, name: string, inNamespace = scheme.isNamespace
   const summary = (text: string): string => `${text} of the model ${scheme.groupVersionKind.kind}`;
   const written = errors(...anywhere, 409, 412, 413, 415, 422, 504, 507);
   const named = [parameter('name'), ...common];
-  const { status } = scheme.subresources;
+  const { status } = shown.subresources;
   const get = (text: string) => ({
     summary: summary(text),
     parameters: [...named, parameter('ifNoneMatch')],
