@@ -1,6 +1,8 @@
 import { writeFile } from 'node:fs/promises';
 import { Command } from 'commander';
 import { contractOf } from '../model/contract.ts';
+import { formatDuration } from '../model/duration.ts';
+import type { Scheme } from '../model/scheme.ts';
 import type { ConnectionFlags } from './connection.ts';
 import { connect, withConnection } from './connection.ts';
 import type { PluginFlags } from './declared.ts';
@@ -12,13 +14,14 @@ import type { ModelReport } from './model-check.ts';
 import { checkModels } from './model-check.ts';
 import type { ModelDiff } from './model-diff.ts';
 import { diffModels } from './model-diff.ts';
-import { activeContracts } from './model-states.ts';
+import type { ModelState } from './model-states.ts';
+import { contractsOf, statesOf } from './model-states.ts';
 import { yamlOf } from './output.ts';
 
 type Flags = ConnectionFlags & PluginFlags & { output?: string };
 
 interface Step {
-  readonly step: 'repair' | 'default' | 'index';
+  readonly step: 'repair' | 'default' | 'index' | 'finalize' | 'rewrite' | 'rollback';
   readonly what: string;
 }
 
@@ -34,11 +37,13 @@ export function modelPlanCommand(io: Io): Command {
         const client = connect(flags, io, { signal: interrupt.stop });
         const schemes = await declaredBy(flags);
         const after = schemes.map(contractOf);
-        const diffs = diffModels(await activeContracts(client, after), after);
+        const states = await statesOf(client, after);
+        const diffs = diffModels(contractsOf(states), after);
         const reports = await checkModels(io, client, schemes);
         const models = diffs.map((diff, i) => {
           const { objects, failing, incomplete, offences } = reports[i]!;
-          return { ...diff, objects, failing, incomplete, offences, steps: stepsOf(diff, reports[i]!) };
+          const steps = [...stepsOf(diff, reports[i]!), ...storageSteps(schemes[i]!, states[i], objects)];
+          return { ...diff, objects, failing, incomplete, offences, steps };
         });
         const text = yamlOf({ models });
         await (output === undefined ? write(io.stdout, text) : writeFile(output, text));
@@ -60,4 +65,23 @@ function stepsOf({ changes }: ModelDiff, { failing, incomplete }: ModelReport): 
     if (isBuilt) steps.push({ step: 'index', what: `${place} is built when the plugin starts` });
   }
   return steps;
+}
+
+/** What becomes of the version in which objects are stored. */
+function storageSteps(scheme: Scheme, state: ModelState | undefined, objects: number): Step[] {
+  if (!state?.status) return [];
+  const { storageVersion, storedVersions = [storageVersion], migration, contract } = state.status;
+  const { version: hub } = scheme.groupVersionKind;
+  const inObjects = migration?.revision === undefined ? storedVersions : [storageVersion];
+  const lacking = inObjects.filter((version) => !scheme.inVersion(version));
+  if (lacking.length > 0 && Object.keys(contract.versions).length > 1) {
+    const what = `objects are stored as ${lacking.join(', ')}, which this version lacks: kindred model rollback, while the newer version runs`;
+    return [{ step: 'rollback', what }];
+  }
+  if (storageVersion === hub || !scheme.inVersion(storageVersion)) return [];
+  const after = scheme.finalizeAfter === 0 ? 'at once' : `after ${formatDuration(scheme.finalizeAfter)}`;
+  return [
+    { step: 'finalize', what: `objects are stored as ${storageVersion}, and ${after} as ${hub}` },
+    { step: 'rewrite', what: `${objects} objects are rewritten to ${hub} then` },
+  ];
 }

@@ -5,6 +5,7 @@ import type { Contract } from '../model/contract.ts';
 import type { Model } from '../model/model-type.ts';
 import type { ExtensionObject } from '../model/object.ts';
 import { modelStateKind, modelStateName } from '../plugin/kind.ts';
+import { UsageError } from './io.ts';
 import { Types } from './types.ts';
 
 interface Found {
@@ -13,19 +14,24 @@ interface Found {
 }
 
 export interface ModelState extends ExtensionObject {
-  spec: { onInvalid?: string };
+  spec: { onInvalid?: string; finalize?: string };
   status?: {
     model: { group: string; kind: string; plural: string };
     generation: number;
     contractHash: string;
     contract: Contract;
     storageVersion: string;
+    storedVersions?: string[];
+    formerVersion?: string;
+    finalizesAt?: string;
+    migration?: Found & { done: number; total: number; revision?: number };
+    rollback?: Found;
     degraded?: Found;
     pending?: Found & { class: string; waitsFor?: string[] };
   };
 }
 
-async function modelOfStates(client: KindredClient): Promise<Model<ModelState>> {
+export async function modelOfStates(client: KindredClient): Promise<Model<ModelState>> {
   return modelOf(modelStateKind(await new Types(client).reservedDomain())) as Model<ModelState>;
 }
 
@@ -36,9 +42,37 @@ export async function modelStates(client: KindredClient): Promise<ModelState[]> 
   return found;
 }
 
+/** Those of a plural or plural.group. */
+export async function namedModelStates(client: KindredClient, text: string): Promise<ModelState[]> {
+  const all = await modelStates(client);
+  const named = all.filter(({ status }) => {
+    const { plural, group } = status?.model ?? {};
+    return text === plural || text === `${plural}.${group}`;
+  });
+  // A model that a plugin could not start with is known here alone.
+  if (named.length === 0) await new Types(client).resolve(text);
+  if (named.length === 0) throw new UsageError(`"${text}" is a model of no plugin`);
+  return named;
+}
+
+/** That of a plural or plural.group. @throws UsageError when there are several */
+export async function namedModelState(client: KindredClient, text: string): Promise<ModelState> {
+  const [state, ...others] = await namedModelStates(client, text);
+  if (others.length > 0) throw new UsageError(`several models have the plural "${text}": say plural.group`);
+  return state!;
+}
+
 /** Of the models that these are to take the place of. */
 export async function activeContracts(client: KindredClient, next: readonly Contract[]): Promise<Contract[]> {
+  return contractsOf(await statesOf(client, next));
+}
+
+/** In the order of the contracts; undefined where there is none. */
+export async function statesOf(client: KindredClient, next: readonly Contract[]): Promise<(ModelState | undefined)[]> {
   const model = await modelOfStates(client);
-  const states = await Promise.all(next.map(({ plural, group }) => client.fetch(model, modelStateName(plural, group))));
+  return Promise.all(next.map(({ plural, group }) => client.fetch(model, modelStateName(plural, group))));
+}
+
+export function contractsOf(states: readonly (ModelState | undefined)[]): Contract[] {
   return states.flatMap((state) => state?.status?.contract ?? []);
 }

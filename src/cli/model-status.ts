@@ -3,14 +3,17 @@ import type { ConnectionFlags } from './connection.ts';
 import { connect, withConnection } from './connection.ts';
 import { countOf } from './count.ts';
 import type { Io } from './io.ts';
-import { UsageError } from './io.ts';
 import type { ModelState } from './model-states.ts';
-import { modelStates } from './model-states.ts';
+import { modelStates, namedModelStates } from './model-states.ts';
 import type { Format } from './output.ts';
 import { formatOption, print, valueFormats } from './output.ts';
 import { wholePage } from './print-objects.ts';
 import { lines, table, widthsOf } from './table.ts';
-import { Types } from './types.ts';
+
+interface Known {
+  readonly spec: ModelState['spec'];
+  readonly status: NonNullable<ModelState['status']>;
+}
 
 export function modelStatusCommand(io: Io): Command {
   const command = new Command('status')
@@ -19,11 +22,7 @@ export function modelStatusCommand(io: Io): Command {
     .addOption(formatOption(valueFormats, 'table'))
     .action(async (text: string | undefined, { output, ...flags }: ConnectionFlags & { output: Format }) => {
       const client = connect(flags, io);
-      const all = await modelStates(client);
-      const chosen = text === undefined ? all : all.filter(({ status }) => status && isNamed(status.model, text));
-      // A model that a plugin could not start with is known here alone.
-      if (text !== undefined && chosen.length === 0) await new Types(client).resolve(text);
-      if (text !== undefined && chosen.length === 0) throw new UsageError(`"${text}" is a model of no plugin`);
+      const chosen = await (text === undefined ? modelStates(client) : namedModelStates(client, text));
       await print(io, output, { items: chosen, ...wholePage(chosen.length) }, () => statusTable(chosen));
     });
   return withConnection(command, io);
@@ -38,22 +37,35 @@ function pendingText({
   return `${waits}${countOf(failing, 'object')} (${of})`;
 }
 
-function isNamed({ plural, group }: { plural: string; group: string }, text: string): boolean {
-  return text === plural || text === `${plural}.${group}`;
+/** `v1 (v2 at 2026-11-23T12:00:00.000Z)`, `v2 (40 % rewritten)`. */
+function storageText({ spec, status }: Known): string {
+  const { storageVersion, storedVersions = [], contract, finalizesAt, migration } = status;
+  const notes: string[] = [];
+  if (finalizesAt !== undefined) notes.push(`${contract.hub} at ${finalizesAt}`);
+  else if (storageVersion !== contract.hub && spec.finalize === 'hold') notes.push('held');
+  if (migration && migration.revision === undefined && storedVersions.length > 1) {
+    const { done, total, failing } = migration;
+    notes.push(`${Math.floor((100 * done) / Math.max(total, 1))} % rewritten`);
+    if (failing > 0) notes.push(`${countOf(failing, 'object')} left`);
+  }
+  return notes.length > 0 ? `${storageVersion} (${notes.join(', ')})` : storageVersion;
 }
 
 function statusTable(states: readonly ModelState[]): string {
-  const known = states.flatMap(({ status }) => status ?? []);
-  const rows = known.map(({ model, generation, storageVersion, degraded, pending }) => [
-    `${model.plural}.${model.group}`,
-    model.kind,
-    String(generation),
-    storageVersion,
-    degraded ? countOf(degraded.failing, 'object') : '-',
-    pending ? pendingText(pending) : '-',
-  ]);
-  const details = known.flatMap(({ model, degraded, pending }) => {
-    const samples = (pending ?? degraded)?.samples ?? [];
+  const known = states.flatMap(({ spec, status }) => (status ? { spec, status } : []));
+  const rows = known.map(({ spec, status }) => {
+    const { model, generation, degraded, pending } = status;
+    return [
+      `${model.plural}.${model.group}`,
+      model.kind,
+      String(generation),
+      storageText({ spec, status }),
+      degraded ? countOf(degraded.failing, 'object') : '-',
+      pending ? pendingText(pending) : '-',
+    ];
+  });
+  const details = known.flatMap(({ status: { model, degraded, pending, migration } }) => {
+    const samples = [...((pending ?? degraded)?.samples ?? []), ...(migration?.samples ?? [])];
     if (samples.length === 0) return [];
     const found = samples.map(({ names, pointer, keyword, message }) => [
       '',

@@ -2,6 +2,7 @@ import { Command } from 'commander';
 import type { Io } from './io.ts';
 import { modelCheckCommand } from './model-check.ts';
 import { modelDiffCommand } from './model-diff.ts';
+import { modelFinalizeCommand, modelHoldCommand, modelRollbackCommand } from './model-finalize.ts';
 import { modelPlanCommand } from './model-plan.ts';
 import { modelStatusCommand } from './model-status.ts';
 
@@ -11,5 +12,8 @@ export function modelCommand(io: Io): Command {
     .addCommand(modelDiffCommand(io))
     .addCommand(modelCheckCommand(io))
     .addCommand(modelPlanCommand(io))
-    .addCommand(modelStatusCommand(io));
+    .addCommand(modelStatusCommand(io))
+    .addCommand(modelFinalizeCommand(io))
+    .addCommand(modelHoldCommand(io))
+    .addCommand(modelRollbackCommand(io));
 }

@@ -6,6 +6,7 @@ import type { Model, PluginContext } from 'kindred';
 import { defineModel, definePlugin, Type } from 'kindred';
 import type { Harness } from 'kindred/testing';
 import { until } from 'kindred/testing';
+import { kindred } from '../cli/command.ts';
 import { cleanUp, folderOf, harnessOf, pluginOf } from './kit.ts';
 
 afterEach(cleanUp);
@@ -296,5 +297,43 @@ describe('storage version', () => {
     assert.deepEqual((await get(harness, 'v1', 'grace')).object.spec, { fullName: 'Grace Hopper' });
     await harness.restart([pluginWith(Second)]);
     assert.equal((await stateOf(harness)).status.storageVersion, 'v1');
+  });
+
+  it('command-line: model finalize, hold and rollback wait for what they ask for, and say what came of it', async () => {
+    const { harness } = await upgraded();
+    const call = async (...args: string[]) => {
+      const { code, stdout, stderr } = await kindred(['model', ...args, '--server', harness.url]);
+      return { code, out: stdout + stderr };
+    };
+    const name = 'persons.people.example.com';
+    const storage = async () => /v\d( \(.*\))?(?= +-)/.exec((await call('status', 'persons')).out)?.[0];
+    await untilState(harness, ({ status }) => status.finalizesAt !== undefined);
+    assert.match((await storage())!, /^v1 \(v2 at 2\d{3}-.*Z\)$/);
+    assert.deepEqual(await call('hold', name), {
+      code: 0,
+      out: `${name} stays stored as v1 until it is finalized by hand\n`,
+    });
+    assert.equal(await storage(), 'v1 (held)');
+    const rollback = `${name} is stored as v1; the earlier version of the plugin can be started\n`;
+    assert.deepEqual(await call('rollback', 'persons'), { code: 0, out: rollback });
+    const finalized = await call('finalize', 'persons');
+    assert.equal(finalized.code, 0);
+    assert.match(finalized.out, /^persons\.people\.example\.com is stored as v2 from now on; /);
+    await untilState(harness, isDone);
+    assert.equal(await storage(), 'v2');
+    await create(harness, 'grace', { name: { given: 'Grace', family: 'Hopper', middle: 'Brewster' } });
+    assert.deepEqual(await call('rollback', 'persons'), {
+      code: 1,
+      out: `${name} stays stored as v2: 1 object would lose content\n   grace   /spec/name/middle   notYetStorable   would be lost in v1\n`,
+    });
+    await harness.client.delete(Second, 'grace');
+    assert.deepEqual(await call('rollback', 'persons'), { code: 0, out: rollback });
+    const json = await kindred(['model', 'hold', 'persons', '-o', 'json', '--server', harness.url]);
+    assert.equal((JSON.parse(json.stdout) as State).status.storageVersion, 'v1');
+    assert.equal((await call('hold', 'cars')).code, 1);
+    const plain = await harnessOf({ plugins: [pluginWith(First)] });
+    const never = await kindred(['model', 'rollback', 'persons', '--server', plain.url]);
+    assert.deepEqual([never.code, never.stdout], [2, '']);
+    assert.match(never.stderr, /was stored in no other version than v1/);
   });
 });
