@@ -38,7 +38,15 @@ export {
   PutMapping,
 } from './http/custom/mapping.ts';
 /** Models: both forms of declaration, and what they give. */
-export type { Column, ModelAttributes, Naming, Scale, Scope, Subresources } from './model/attributes.ts';
+export type {
+  Column,
+  ModelAttributes,
+  Naming,
+  Scale,
+  Scope,
+  Subresources,
+  ValidationRule,
+} from './model/attributes.ts';
 export { GVK, Schema, type SchemaAttributes } from './model/decorators.ts';
 export {
   defineModel,

@@ -22,6 +22,10 @@ export interface Expression {
   readonly type: CelType;
   /** Names of the variables that it uses. */
   readonly uses: ReadonlySet<string>;
+  /** What it reads of `self`: paths of members, an empty path for all of it. */
+  readonly reads: readonly (readonly string[])[];
+  /** That it takes for the largest lists and maps that the types allow; those without a bound count as one item. */
+  readonly steps: number;
   /** Throws `CelError` when it has no value, `TooCostly` when it takes too many steps. */
   run(frame: Frame): Value;
 }
@@ -31,9 +35,13 @@ type Run = (frame: Frame) => Value;
 interface Part {
   readonly type: CelType;
   readonly run: Run;
+  /** Of `self`, or of a member of it. */
+  readonly path?: readonly string[];
 }
 
 interface Member {
+  /** As it stands in JSON. */
+  readonly name: string;
   readonly type: CelType;
   readonly get: (value: Value, frame: Frame) => Value | undefined;
 }
@@ -72,7 +80,8 @@ export function compileExpression(source: string, variables: ReadonlyMap<string,
   }
   const compiler = new ExpressionCompiler(functions, variables);
   const { type, run } = compiler.part(ast);
-  return { type, run, uses: compiler.uses };
+  const { uses, reads, steps } = compiler;
+  return { type, run, uses, reads, steps };
 }
 
 const typeNames: Readonly<Record<string, string>> = {
@@ -91,11 +100,16 @@ const typeNames: Readonly<Record<string, string>> = {
 
 const comprehensions = ['all', 'exists', 'exists_one', 'existsOne', 'map', 'filter'];
 
+/** Of one part of an expression, in an estimate. */
+const partSteps = 2;
+
 /** An element of an empty list. */
 const free: CelType = { kind: 'param', name: '_' };
 
 class ExpressionCompiler {
   readonly uses = new Set<string>();
+  readonly reads: (readonly string[])[] = [];
+  steps = 0;
   readonly #functions: Functions;
   /** From the outermost on; a later one hides an earlier one of its name. */
   readonly #variables: { name: string; type: CelType }[];
@@ -108,6 +122,7 @@ class ExpressionCompiler {
 
   part(node: ASTNode): Part {
     if (++this.#depth > limits.depth) throw new ExpressionError('is nested too deeply');
+    this.steps += partSteps;
     const made = this.#part(node);
     this.#depth--;
     return made;
@@ -159,8 +174,11 @@ class ExpressionCompiler {
     const at = this.#find(name);
     if (at >= 0) {
       this.uses.add(name);
+      const path = name === 'self' && at === 0 ? [] : undefined;
+      if (path) this.reads.push(path);
       return {
         type: this.#variables[at]!.type,
+        ...(path && { path }),
         run: (frame) => {
           frame.spend(1);
           return frame.variables[at]!;
@@ -186,15 +204,25 @@ class ExpressionCompiler {
     }
     const of = this.part(holder);
     if (of.type.kind === 'optional') return this.#optionalAccess(of, this.#member(of.type.value, name));
-    const { type, get } = this.#member(of.type, name);
+    const member = this.#member(of.type, name);
+    const { type, get } = member;
     const { run } = of;
     return {
       type,
+      ...this.#pathOf(of, member),
       run: (frame) => {
         frame.spend(2);
         return get(run(frame), frame) ?? fail(`no such key: ${name}`);
       },
     };
+  }
+
+  /** Of a member: what is read is this alone, not all of its holder. */
+  #pathOf({ path: holder }: Part, { name }: Member): { path?: readonly string[] } {
+    if (!holder) return {};
+    const path = [...holder, name];
+    this.reads[this.reads.lastIndexOf(holder)] = path;
+    return { path };
   }
 
   #optionalSelect(holder: ASTNode, name: string): Part {
@@ -209,6 +237,7 @@ class ExpressionCompiler {
       const field = type.fields.get(name);
       if (!field) throw new ExpressionError(`undefined field '${name}'`);
       return {
+        name: field.name,
         type: field.type,
         get: (value, frame) =>
           value instanceof JsonObject ? value.member(field.name, field.type, frame) : memberOf(value, name, frame),
@@ -218,6 +247,7 @@ class ExpressionCompiler {
       throw new ExpressionError(`type '${nameOf(type)}' does not support field selection`);
     }
     return {
+      name,
       type: type.kind === 'map' ? bound(type.value) : dyn,
       get: (value, frame) => memberOf(value, name, frame),
     };
@@ -228,6 +258,7 @@ class ExpressionCompiler {
     const { type, get } = member;
     return {
       type: type.kind === 'optional' ? type : optionalOf(type),
+      ...this.#pathOf(of, member),
       run: (frame) => {
         frame.spend(2);
         const value = run(frame);
@@ -364,7 +395,9 @@ class ExpressionCompiler {
     if (node.op !== '.') throw new ExpressionError('invalid argument to has() macro');
     const of = this.part(node.args[0]);
     const isOptional = of.type.kind === 'optional';
-    const { get } = this.#member(of.type.kind === 'optional' ? of.type.value : of.type, node.args[1]);
+    const member = this.#member(of.type.kind === 'optional' ? of.type.value : of.type, node.args[1]);
+    const { get } = member;
+    this.#pathOf(of, member);
     const { run } = of;
     return {
       type: bool,
@@ -461,19 +494,26 @@ class ExpressionCompiler {
         `expression of type '${nameOf(type)}' cannot be range of a comprehension (must be list, map, or dynamic)`,
       );
     }
+    const most = type.kind === 'list' || type.kind === 'map' ? type.most : undefined;
+    const sized = most !== undefined && { most };
     return this.#within(args[0]!, item ?? dyn, (slot) => {
+      const before = this.steps;
       const bodies = args.slice(1).map((one) => this.part(one));
+      this.steps = before + (most ?? 1) * (partSteps + this.steps - before);
       const [body, transform] = bodies as [Part, Part | undefined];
       const each = loop(range.run, slot);
       if (name === 'map') {
         if (transform && !isBool(body.type)) throw noOverload('_?_:_', bodies);
         const made = transform ?? body;
-        return { type: listOf(made.type), run: collecting(each, transform ? body.run : undefined, made.run) };
+        return {
+          type: { ...listOf(made.type), ...sized },
+          run: collecting(each, transform ? body.run : undefined, made.run),
+        };
       }
       if (!isBool(body.type)) throw noOverload(name, [body]);
       if (name === 'filter') {
         const run = collecting(each, body.run, (frame) => frame.variables[slot]!);
-        return { type: listOf(item ?? dyn), run };
+        return { type: { ...listOf(item ?? dyn), ...sized }, run };
       }
       if (name === 'all' || name === 'exists') return { type: bool, run: quantifying(each, body.run, name === 'all') };
       return {

@@ -1,7 +1,7 @@
 /** The type that a JSON Schema says a value has, for the rules that see the value. */
-import { unescapeToken } from '../errors.ts';
 import type { JsonSchema, SchemaObject } from '../schema/keywords.ts';
 import { isObject, isSchema } from '../schema/keywords.ts';
+import type { References } from '../schema/references.ts';
 import type { CelType, Field, ListType } from './types.ts';
 import { dyn, listOf, mapOf, typeOfKind, unify } from './types.ts';
 
@@ -30,36 +30,41 @@ const metadata: SchemaObject = {
 /** What the root of an object has beside what its schema says. */
 const objectProperties: SchemaObject = { apiVersion: { type: 'string' }, kind: { type: 'string' }, metadata };
 
+/** Say which values there are; beside a reference they count together with it. */
+const shaping = ['type', 'properties', 'items', 'allOf', 'anyOf', 'oneOf'];
+
 /** Reads the types of one schema and of those below it. */
 export class SchemaTypes {
   readonly #root: JsonSchema;
+  readonly #references: () => References;
   readonly #isObject: boolean;
+  readonly #isDeclared: boolean;
   readonly #known = new Map<SchemaObject, CelType>();
 
-  constructor(root: JsonSchema, isObject: boolean) {
+  constructor(
+    root: JsonSchema,
+    references: () => References,
+    { isObject, isDeclared }: { isObject: boolean; isDeclared: boolean },
+  ) {
     this.#root = root;
+    this.#references = references;
     this.#isObject = isObject;
+    this.#isDeclared = isDeclared;
   }
 
-  /** A schema without the references that are all it says. */
+  /** A schema without the references that are all it says of the shape of a value. */
   resolve(schema: JsonSchema): SchemaObject | undefined {
     let one: unknown = schema;
-    for (let i = 0; i < 20 && isObject(one) && typeof one.$ref === 'string'; i++) one = this.#target(one.$ref);
+    while (isObject(one) && typeof one.$ref === 'string' && !this.#isShaped(one)) one = this.#target(one);
     return isObject(one) ? one : undefined;
   }
 
-  /** Of a reference within the schema; undefined for any other. */
-  #target(reference: string): unknown {
-    if (!reference.startsWith('#')) return undefined;
-    const tokens = reference
-      .slice(1)
-      .split('/')
-      .slice(1)
-      .map((token) => unescapeToken(decodeURIComponent(token)));
-    return tokens.reduce<unknown>(
-      (at, token) => (typeof at === 'object' && at !== null ? (at as Record<string, unknown>)[token] : undefined),
-      this.#root,
-    );
+  #isShaped(schema: SchemaObject): boolean {
+    return shaping.some((keyword) => keyword in schema);
+  }
+
+  #target(schema: SchemaObject): JsonSchema {
+    return this.#references().target(schema, '$ref').schema;
   }
 
   of(given: JsonSchema): CelType {
@@ -78,7 +83,8 @@ export class SchemaTypes {
     if (schema['x-kubernetes-int-or-string'] === true) return dyn;
     switch (typeNameOf(schema)) {
       case 'string':
-        return stringType(schema.format);
+        // A duration is a text of ISO 8601 in JSON Schema, and one of Go in Kubernetes.
+        return this.#isDeclared && schema.format === 'duration' ? typeOfKind('string') : stringType(schema.format);
       case 'integer':
         return typeOfKind('int');
       case 'number':
@@ -97,12 +103,12 @@ export class SchemaTypes {
   }
 
   #list(schema: SchemaObject): ListType {
-    const element = isSchema(schema.items) ? this.of(schema.items) : dyn;
+    const { items, prefixItems, maxItems } = schema;
+    const element = isSchema(items) && prefixItems === undefined ? this.of(items) : dyn;
+    const list = { ...listOf(element), ...(typeof maxItems === 'number' && { most: maxItems }) };
     const kind = schema['x-kubernetes-list-type'];
-    if (kind === 'set') return { ...listOf(element), keys: [] };
-    return kind === 'map'
-      ? { ...listOf(element), keys: schema['x-kubernetes-list-map-keys'] as string[] }
-      : listOf(element);
+    if (kind === 'set') return { ...list, keys: [] };
+    return kind === 'map' ? { ...list, keys: schema['x-kubernetes-list-map-keys'] as string[] } : list;
   }
 
   #object(schema: SchemaObject): CelType {
@@ -110,7 +116,9 @@ export class SchemaTypes {
     if (properties.size === 0 && !this.#seesMetadata(schema)) {
       const patterns = isObject(schema.patternProperties) ? Object.values(schema.patternProperties) : [];
       const values = patterns.length === 1 ? patterns[0] : schema.additionalProperties;
-      if (isObject(values)) return mapOf(typeOfKind('string'), this.of(values));
+      const { maxProperties } = schema;
+      const bound = typeof maxProperties === 'number' && { most: maxProperties };
+      if (isObject(values)) return { ...mapOf(typeOfKind('string'), this.of(values)), ...bound };
       const isOpen = values === true || (schema.properties === undefined && values === undefined);
       if (isOpen && schema['x-kubernetes-preserve-unknown-fields'] !== true) return mapOf(typeOfKind('string'), dyn);
     }
@@ -146,14 +154,16 @@ export class SchemaTypes {
     const own = isObject(schema.properties) ? Object.entries(schema.properties) : [];
     for (const [name, one] of own) if (isSchema(one)) found.set(name, one);
     if (depth > 10) return found;
-    for (const keyword of ['allOf', 'anyOf', 'oneOf']) {
-      for (const one of Array.isArray(schema[keyword]) ? schema[keyword] : []) {
-        const branch = isSchema(one) ? this.resolve(one) : undefined;
-        if (!branch) continue;
-        for (const [name, property] of this.propertiesOf(branch, depth + 1)) {
-          if (!found.has(name)) found.set(name, keyword === 'allOf' ? property : {});
-        }
+    const add = (one: unknown, isCertain: boolean): void => {
+      const branch = isSchema(one) ? this.resolve(one) : undefined;
+      if (!branch) return;
+      for (const [name, property] of this.propertiesOf(branch, depth + 1)) {
+        if (!found.has(name)) found.set(name, isCertain ? property : {});
       }
+    };
+    if (typeof schema.$ref === 'string') add(this.#target(schema), true);
+    for (const keyword of ['allOf', 'anyOf', 'oneOf']) {
+      for (const one of Array.isArray(schema[keyword]) ? schema[keyword] : []) add(one, keyword === 'allOf');
     }
     return found;
   }
@@ -169,7 +179,8 @@ export class SchemaTypes {
       const joined = types.slice(1).reduce<CelType | undefined>((known, type) => known && unify(known, type), types[0]);
       return joined ?? dyn;
     }
-    return isObject(schema.properties) ? this.#object(schema) : dyn;
+    if (isObject(schema.properties)) return this.#object(schema);
+    return typeof schema.$ref === 'string' ? this.of(this.#target(schema)) : dyn;
   }
 }
 

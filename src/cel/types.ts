@@ -27,12 +27,16 @@ export interface ListType {
   readonly element: CelType;
   /** Of lists whose items are told apart: the names of their keys, none for a set. Their order does not count. */
   readonly keys?: readonly string[];
+  /** Items at most; absent: not known. */
+  readonly most?: number;
 }
 
 export interface MapType {
   readonly kind: 'map';
   readonly key: CelType;
   readonly value: CelType;
+  /** Members at most; absent: not known. */
+  readonly most?: number;
 }
 
 /** An object with declared members. */

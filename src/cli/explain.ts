@@ -28,6 +28,7 @@ interface Schema {
   oneOf?: Schema[];
   enum?: unknown[];
   const?: unknown;
+  'x-kubernetes-validations'?: { rule: string; message?: string }[];
   [keyword: string]: unknown;
 }
 
@@ -191,6 +192,9 @@ class Explanation {
     const lines = schema.description ? schema.description.trim().split(/\s*\n\s*/) : [];
     if (schema.enum) lines.push(`enum: ${schema.enum.map(String).join(', ')}`);
     const known = rules.filter((rule) => schema[rule] !== undefined);
+    for (const { rule, message } of schema['x-kubernetes-validations'] ?? []) {
+      lines.push(`rule: ${rule.trim().replace(/\s+/g, ' ')}${message === undefined ? '' : ` (${message.trim()})`}`);
+    }
     if (known.length > 0) lines.push(known.map((rule) => `${rule}: ${textOf(schema[rule])}`).join(', '));
     return lines.map((line) => `${indent}${line}\n`).join('');
   }

@@ -1,6 +1,6 @@
 /** One violation of a schema in the words of Kubernetes. */
-import type { RuleParams } from '../cel/rules.ts';
-import { rulesKeyword } from '../cel/rules.ts';
+import type { RuleParams } from '../cel/evaluation.ts';
+import { rulesKeyword } from '../cel/rule-compiler.ts';
 import type { Violation } from '../errors.ts';
 import { unescapeToken } from '../errors.ts';
 import { fieldPath } from '../resource/prune.ts';

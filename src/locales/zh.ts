@@ -73,7 +73,16 @@ export const zh = {
   'the expression of the message uses "oldSelf", which the rule does not': '消息表达式使用了 "oldSelf"，而规则没有使用',
   '"oldSelf" cannot be used here: the items of the list around it have no keys':
     '此处不能使用 "oldSelf"：外层列表的项没有键',
-  'rules cannot stand below anyOf, oneOf, not or if': '规则不能位于 anyOf、oneOf、not 或 if 之下',
+  'rules cannot stand here: they stand at a value, its properties, items, patternProperties and additionalProperties, and in allOf':
+    '规则不能位于此处：规则可以位于值本身、其 properties、items、patternProperties 和 additionalProperties，以及 allOf 中',
+  'rules are a list of objects with the member "rule"': '规则是由带有成员 "rule" 的对象组成的列表',
+  'a rule knows no member "{name}"; it knows {members}': '规则没有成员 "{name}"；可用的有 {members}',
+  'must be a text, or true or false for "optionalOldSelf"': '必须为文本；"optionalOldSelf" 必须为 true 或 false',
+  'the rule may take {steps} steps for the longest lists that the schema allows, more than {limit}: lower their maxItems or maxProperties':
+    '对于模式允许的最长列表，该规则可能需要 {steps} 步，超过 {limit} 步：请减小它们的 maxItems 或 maxProperties',
+  'the rule may take {steps} steps for all values at this place together, more than {limit}: lower maxItems or maxProperties of what is around it':
+    '对于此处的所有值，该规则合计可能需要 {steps} 步，超过 {limit} 步：请减小外层的 maxItems 或 maxProperties',
+  'some rules were not checked, because of the other violations': '由于存在其他违规，部分规则未被检查',
   '"{path}" names no member of this place, such as .name': '"{path}" 未指明此处的成员，例如 .name',
   // cli/targets.ts
   'The object has no metadata.name': '对象缺少 metadata.name',
@@ -324,6 +333,8 @@ export const zh = {
   '"naming" must be "strict" or "kubernetes"; got {value}': '"naming" 必须为 "strict" 或 "kubernetes"；实际为 {value}',
   '"{name}" must be a list of at most {limit} names of lower-case letters, digits and "-", each once, that start with a letter and have at most 63 characters; got {value}':
     '"{name}" 必须为最多 {limit} 个名称的列表，各名称互不相同，由小写字母、数字和 "-" 组成，以字母开头，最多 63 个字符；实际为 {value}',
+  '"rules" must be a list of at most {limit} rules; got {value}':
+    '"rules" 必须是最多 {limit} 条规则的列表；实际为 {value}',
   '"columns" must be a list of at most {limit} columns; got {value}':
     '"columns" 必须为最多 {limit} 列的列表；实际为 {value}',
   '"columns" must have for each column a name of its own, a type ({types}), a path, and perhaps a priority (an integer from 0), a description and a format; got {value}':
@@ -704,6 +715,7 @@ export const zh = {
   'is too large: its repetitions written out have more than {reason} parts: {pattern}':
     '过大：展开重复后超过 {reason} 个部分：{pattern}',
   // schema/read.ts
+  'a list of rules': '规则的列表',
   'true or false': 'true 或 false',
   'a type: plural.group, or the plural alone in the empty group': '类型：plural.group，空组时仅为复数名',
   'an object of texts by language, such as { "en": "Title" }': '按语言给出文本的对象，例如 { "en": "Title" }',

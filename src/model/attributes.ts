@@ -43,6 +43,30 @@ export interface Subresources {
   scale?: Scale;
 }
 
+/**
+ * A rule in the Common Expression Language (docs/guide/models.md), as Kubernetes has it in `x-kubernetes-validations`.
+ *
+ * @example
+ * ```ts
+ * const rule: ValidationRule = { rule: 'self.spec.room == oldSelf.spec.room', message: 'the room cannot change' };
+ * void rule;
+ * ```
+ */
+export interface ValidationRule {
+  /** True for what is allowed. `self` is the value where the rule stands; with `oldSelf`, the stored one, it is a rule about changes. */
+  rule: string;
+  /** What a violation says. Default: the rule. */
+  message?: string;
+  /** An expression of the same language for the message; `message` is said where it has no value. */
+  messageExpression?: string;
+  /** Default `FieldValueInvalid`. */
+  reason?: 'FieldValueInvalid' | 'FieldValueForbidden' | 'FieldValueRequired' | 'FieldValueDuplicate';
+  /** The member that a violation names instead of the value where the rule stands, such as `.spec.room`. */
+  fieldPath?: string;
+  /** The rule is checked for new values too, and `oldSelf` is an optional value. Default false. */
+  optionalOldSelf?: boolean;
+}
+
 export interface ModelAttributes {
   /** Default `Cluster`. */
   scope?: Scope;
@@ -54,6 +78,8 @@ export interface ModelAttributes {
   categories?: readonly string[];
   columns?: readonly Column[];
   subresources?: Subresources;
+  /** Of whole objects; of their parts, rules stand in the schema as `x-kubernetes-validations`. */
+  rules?: readonly ValidationRule[];
 }
 
 const texts = {
@@ -69,6 +95,7 @@ const texts = {
   path: localized(
     'The path of the column "{name}" must be a JSONPath such as .spec.replicas or .status.conditions[?(@.type=="Ready")].status; got "{value}"',
   ),
+  rules: localized('"rules" must be a list of at most {limit} rules; got {value}'),
   subresources: localized('"subresources" knows the members status (true or false) and scale; got {value}'),
   scale: localized(
     '"subresources.scale" needs specReplicasPath below .spec and statusReplicasPath below .status, such as .spec.replicas and .status.replicas, and may have labelSelectorPath below either; got {value}',
@@ -77,6 +104,7 @@ const texts = {
 
 const mostNames = 20;
 const mostColumns = 100;
+const mostRules = 100;
 const nameSyntax = /^[a-z][a-z0-9-]{0,62}$/;
 
 const member = String.raw`\.(?:[\w$-]|\\.)+`;
@@ -98,6 +126,7 @@ export function checkAttributes(declared: ModelAttributes): ModelAttributes {
   const groups = mistakes.in(() => checkNames('categories', categories));
   const shown = mistakes.in(() => checkColumns(columns));
   const subresources = mistakes.in(() => checkSubresources(declared.subresources));
+  const rules = mistakes.in(() => checkRules(declared.rules));
   mistakes.throw();
   return {
     subresources: subresources!,
@@ -106,6 +135,7 @@ export function checkAttributes(declared: ModelAttributes): ModelAttributes {
     ...(names && names.length > 0 && { shortNames: names }),
     ...(groups && groups.length > 0 && { categories: groups }),
     ...(shown && { columns: shown }),
+    ...(rules && rules.length > 0 && { rules }),
   };
 }
 
@@ -117,6 +147,13 @@ function checkNames(name: string, value: unknown): readonly string[] | undefined
     value.every((one) => typeof one === 'string' && nameSyntax.test(one)) &&
     new Set(value).size === value.length;
   return holds ? [...(value as string[])] : invalidModel(texts.names, { name, limit: mostNames, value });
+}
+
+/** What a rule says is checked with the schema that it is about. */
+function checkRules(value: unknown): readonly ValidationRule[] | undefined {
+  if (value === undefined) return undefined;
+  if (!Array.isArray(value) || value.length > mostRules) return invalidModel(texts.rules, { limit: mostRules, value });
+  return value.map((one) => (isRecord(one) ? { ...one } : one)) as ValidationRule[];
 }
 
 function checkColumns(value: unknown): readonly Column[] | undefined {

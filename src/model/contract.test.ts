@@ -20,6 +20,8 @@ const list = (items: object, more: object = {}) => ({ type: 'array', items, ...m
 const conditional = (then: object): object =>
   JSON.parse(JSON.stringify({ if: string, THEN: then }).replace('THEN', 'then'));
 
+const ruled = (...rules: object[]): object => ({ ...string, 'x-kubernetes-validations': rules });
+
 /** Schemas of one member, before and after, with the strongest class of their changes; undefined: none. */
 const pairs: readonly (readonly [ChangeClass | undefined, object, object])[] = [
   [undefined, string, string],
@@ -33,6 +35,12 @@ const pairs: readonly (readonly [ChangeClass | undefined, object, object])[] = [
   ['docs', string, { ...string, $comment: 'a' }],
   ['docs', string, { ...string, deprecated: true }],
   ['docs', { anyOf: [string, integer] }, { anyOf: [string, integer], description: 'either' }],
+  ['narrowing', string, ruled({ rule: 'self.size() < 9' })],
+  ['widening', ruled({ rule: 'true' }), string],
+  ['narrowing', ruled({ rule: 'true' }), ruled({ rule: "self != ''" })],
+  ['docs', ruled({ rule: 'true' }), ruled({ rule: 'true', message: 'yes' })],
+  ['behaviour', ruled({ rule: 'true' }), ruled({ rule: 'true', reason: 'FieldValueForbidden' })],
+  [undefined, ruled({ rule: 'true' }, { rule: '1 == 1' }), ruled({ rule: '1 == 1' }, { rule: 'true' })],
   ['widening', integer, number],
   ['narrowing', number, integer],
   ['widening', string, { type: ['string', 'null'] }],

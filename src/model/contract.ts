@@ -1,9 +1,10 @@
 /** What a declaration promises to stored objects and to clients, as data (docs/guide/changing-models.md). */
 import { createHash } from 'node:crypto';
 import type { ChangeClass, SchemaChange } from '../schema/compare.ts';
-import { changeClasses, compareSchemas } from '../schema/compare.ts';
+import { changeClasses, compareRules, compareSchemas } from '../schema/compare.ts';
 import { canonicalText, isEqual } from '../schema/json-value.ts';
 import type { JsonSchema } from '../schema/keywords.ts';
+import type { ValidationRule } from './attributes.ts';
 import { defineModel } from './define.ts';
 import type { IndexDefinition } from './index-entry.ts';
 import { namespacedIndexes } from './index-spec.ts';
@@ -16,6 +17,8 @@ interface ContractVersion {
   /** In place of `spec` and `status`: everything beside `apiVersion`, `kind` and `metadata`. */
   readonly schema?: JsonSchema;
   readonly specRequired: boolean;
+  /** Of whole objects. Absent: none. */
+  readonly rules?: readonly ValidationRule[];
   /** Absent: clients can use it. */
   readonly served?: false;
   /** Names of indexes for clients of this version, with those that they have in the hub. Absent: the same. */
@@ -79,8 +82,8 @@ export function contractOf(scheme: Scheme): Contract {
   };
 }
 
-function versionOf({ documents, specRequired, isServed }: Scheme): ContractVersion {
-  return { ...documents, specRequired, ...(!isServed && { served: false }) };
+function versionOf({ documents, specRequired, rules, isServed }: Scheme): ContractVersion {
+  return { ...documents, specRequired, ...(rules.length > 0 && { rules }), ...(!isServed && { served: false }) };
 }
 
 function indexOf({
@@ -113,8 +116,8 @@ function sha256(text: string): string {
  */
 export function schemeOfContract(contract: Contract, version = contract.hub): Scheme {
   const { group, kind, singular, plural, versions, subresources, scope, naming } = contract;
-  const { specRequired, spec, status, schema } = versions[version]!;
-  const names = { group, version, kind, singular, plural };
+  const { specRequired, spec, status, schema, rules } = versions[version]!;
+  const names = { group, version, kind, singular, plural, ...(rules && { rules }) };
   const gvk = { ...names, subresources, ...(scope && { scope }), ...(naming && { naming }) };
   if (schema !== undefined) return Scheme.buildFromType(defineModel({ gvk, schema: schema as object }));
   const optional = typeof spec === 'object' && !specRequired ? { ...spec, '~optional': true } : spec;
@@ -213,6 +216,7 @@ function compareVersions(before: ContractVersion, after: ContractVersion, add: (
     else if (is !== undefined && !(member === 'spec' && after.specRequired))
       add({ pointer, what: `${member} added`, class: member === 'schema' ? 'unknown' : 'widening' });
   }
+  for (const one of compareRules(before.rules, after.rules, '')) add(one);
   if (before.specRequired === after.specRequired) return;
   if (after.specRequired) add({ pointer: '/spec', what: 'required member added', class: 'narrowing' });
   else if (after.spec !== undefined) add({ pointer: '/spec', what: 'required → optional', class: 'widening' });

@@ -4,10 +4,13 @@
  * `kind` and `metadata` (the 2.12 form).
  */
 
+import { rulesKeyword } from '../cel/rule-compiler.ts';
+import type { CompiledRules } from '../cel/rules.ts';
+import { compileRules } from '../cel/rules.ts';
 import { localized } from '../locales/localized.ts';
 import { SchemaDocument } from '../schema/document.ts';
 import { invalidModel, Mistakes } from '../schema/invalid-model.ts';
-import type { SchemaObject } from '../schema/keywords.ts';
+import type { JsonSchema, SchemaObject } from '../schema/keywords.ts';
 import { nodeLoader } from '../schema/node-loader.ts';
 import { normalizeSchema } from '../schema/read.ts';
 import { takesNothing } from '../schema/standard-schema.ts';
@@ -36,6 +39,8 @@ export interface Declaration {
   readonly indexSpecs: readonly ValueIndexSpec[];
   /** The whole object as one JSON Schema 2020-12. */
   readonly jsonSchema: object;
+  /** Absent: it has none. */
+  readonly rules?: CompiledRules;
   /** What is accepted but worth saying, such as a format that is not checked. */
   readonly warnings: readonly string[];
   readonly served: boolean;
@@ -125,13 +130,16 @@ export function declare(raw: RawDeclaration): Declaration {
   const gvk = checked!;
   const documents: Documents = { ...(spec && { spec }), ...(status && { status }), ...(fields && { fields }) };
   const specRequired = raw.specRequired && spec !== undefined;
+  const jsonSchema = deepFreeze(wholeSchema(gvk, documents, specRequired));
+  const rules = checkedRules(jsonSchema, model, { own: gvk.rules?.length ?? 0, form: fields ? 'schema' : 'spec' });
   return {
     gvk,
     documents,
     specRequired,
     indexes: indexes!,
     indexSpecs: indexSpecs!,
-    jsonSchema: deepFreeze(wholeSchema(gvk, documents, specRequired)),
+    jsonSchema,
+    ...(!rules.isEmpty && { rules }),
     warnings: [...warnings, ...others!.flatMap(({ declaration }) => declaration.warnings)],
     ...versions!.hub,
     versions: others!,
@@ -147,7 +155,7 @@ function declareVersions(
   const mistakes = new Mistakes();
   const declared = checked.map((one) => {
     const { spec, status, schema, columns, scale } = (versions as Versions)[one.version]!;
-    const { presentation: _presentation, columns: _columns, evolution: _evolution, ...names } = hub;
+    const { presentation: _presentation, columns: _columns, evolution: _evolution, rules: _rules, ...names } = hub;
     const subresources = { ...(hub.subresources?.status && { status: true }), ...(scale && { scale }) };
     return mistakes.in(() => ({
       ...one,
@@ -168,6 +176,31 @@ function declareVersions(
   });
   mistakes.throw();
   return declared.map((one) => one!);
+}
+
+/** Throws `InvalidModel` with everything that is wrong with rules. @param own rules of the model, which stand first */
+function checkedRules(
+  jsonSchema: object,
+  model: string,
+  { own, form }: { own: number; form: 'spec' | 'schema' },
+): CompiledRules {
+  const rules = compileRules(jsonSchema as SchemaObject, { isObject: true, isDeclared: true });
+  const mistakes = new Mistakes();
+  for (const { path, text, params } of rules.problems) {
+    const [, first, index, ...rest] = path.split('/');
+    const isAtRoot = first === rulesKeyword;
+    const isOfModel = isAtRoot && Number(index) < own;
+    const tail = rest.map((one) => `/${one}`).join('');
+    let place = form === 'spec' ? path.replace('/properties', '') : path.replace('/$defs/fields', '');
+    if (isOfModel) place = `rules/${index}${tail}`;
+    else if (isAtRoot) place = `/${rulesKeyword}/${Number(index) - own}${tail}`;
+    const told = isOfModel
+      ? { en: `{model}: {place}: ${text.en}`, zh: `{model}：{place}：${text.zh}` }
+      : { en: `{model}: the schema at {place}: ${text.en}`, zh: `{model}：{place} 处的模式：${text.zh}` };
+    mistakes.in(() => invalidModel(told, { model, place, ...params }));
+  }
+  mistakes.throw();
+  return rules;
 }
 
 /** Whether an object must have a member with this schema, unless the declaration says otherwise. */
@@ -215,8 +248,11 @@ function wholeSchema(gvk: GVKAttributes, { spec, status, fields }: Documents, sp
     metadata: gvk.scope === 'Namespaced' ? namespacedMetadataSchema : metadataSchema,
   };
   const required = ['apiVersion', 'kind', 'metadata'];
+  const rules = [...(gvk.rules ?? []), ...rulesAt(fields?.root)];
+  const ruled = rules.length > 0 && { [rulesKeyword]: rules };
   if (!fields) {
     return {
+      ...ruled,
       type: 'object',
       properties: {
         ...base,
@@ -237,19 +273,31 @@ function wholeSchema(gvk: GVKAttributes, { spec, status, fields }: Documents, sp
       type: 'object',
       properties: { ...base, ...(own.properties as object | undefined) },
       required: [...required, ...((own.required as string[] | undefined) ?? [])],
+      ...ruled,
       ...(closes && { additionalProperties: false }),
       ...(JSON.stringify(own).includes('"#/$defs/fields"') && {
         $defs: { ...(own.$defs as object | undefined), fields: definition },
       }),
     };
   }
+  const embedded = fields.embedded('#/$defs/fields');
   return {
     type: 'object',
     properties: base,
     required,
+    ...ruled,
     allOf: [{ $ref: '#/$defs/fields' }],
-    $defs: { fields: fields.embedded('#/$defs/fields') },
+    $defs: { fields: typeof embedded === 'object' ? withoutRules(embedded) : embedded },
   };
+}
+
+function withoutRules({ [rulesKeyword]: _rules, ...schema }: SchemaObject): SchemaObject {
+  return schema;
+}
+
+/** Those at the root of a schema. */
+function rulesAt(root: JsonSchema | undefined): readonly unknown[] {
+  return typeof root === 'object' ? ((root[rulesKeyword] ?? []) as readonly unknown[]) : [];
 }
 
 /** Freezes a JSON value at every depth, and gives it back. */

@@ -1,7 +1,9 @@
 /** The class form of declaring a model: `@GVK` and `@Schema`, standard (TC39) decorators (docs/reference/declaration.md). */
 
+import { rulesKeyword } from '../cel/rule-compiler.ts';
 import { localized } from '../locales/localized.ts';
 import { invalidModel, Mistakes } from '../schema/invalid-model.ts';
+import type { ValidationRule } from './attributes.ts';
 import type { Declaration } from './declaration.ts';
 import { declare } from './declaration.ts';
 import type { GVKAttributes } from './gvk.ts';
@@ -53,6 +55,8 @@ export interface SchemaAttributes {
   uniqueItems?: boolean;
   /** A TypeScript enum or a list of values. */
   enum?: readonly (string | number)[] | Record<string, string | number>;
+  /** `x-kubernetes-validations` of the field: `self` is its value. */
+  rules?: readonly ValidationRule[];
 }
 
 const fieldsKey = Symbol.for('kindred.fields');
@@ -190,6 +194,7 @@ const attributeNames: readonly string[] = [
   'requiredMode',
   'nullable',
   'enum',
+  'rules',
   ...plainKeywords.flat(),
 ];
 
@@ -235,6 +240,7 @@ class ClassConverter {
           : this.schemaOf({ type: additional }, `${where}.additionalProperties`);
     }
     if (attributes.enum !== undefined) schema.enum = valuesOf(attributes.enum);
+    if (attributes.rules !== undefined) schema[rulesKeyword] = attributes.rules;
     if (attributes.nullable !== undefined) schema.nullable = attributes.nullable;
     return schema;
   }

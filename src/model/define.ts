@@ -221,6 +221,7 @@ const members = [
   'categories',
   'columns',
   'subresources',
+  'rules',
   'presentation',
   'evolution',
   'versions',

@@ -3,7 +3,7 @@
 import { localized } from '../locales/localized.ts';
 import { invalidModel } from '../schema/invalid-model.ts';
 import type { JsonSchema } from '../schema/keywords.ts';
-import type { Column, Naming, Scale, Scope } from './attributes.ts';
+import type { Column, Naming, Scale, Scope, ValidationRule } from './attributes.ts';
 import type { Declaration, DeclaredVersion, Definition } from './declaration.ts';
 import { deepFreeze } from './declaration.ts';
 import { classDeclaration } from './decorators.ts';
@@ -48,6 +48,8 @@ export class Scheme {
   readonly categories: readonly string[];
   /** What clients print of each object; undefined: not declared. */
   readonly columns: readonly Readonly<Column>[] | undefined;
+  /** Of whole objects; those of their parts stand in the schema. */
+  readonly rules: readonly Readonly<ValidationRule>[];
   /** How people see the model. */
   readonly presentation: Presentation | undefined;
   /** What becomes of the plugin when stored objects would be invalid by this declaration. */
@@ -76,7 +78,14 @@ export class Scheme {
   /** @param hub of which this is another version */
   constructor(declaration: Declaration, indexes: readonly IndexDefinition[], hub?: Scheme) {
     const { group, version, kind, singular, plural, presentation } = declaration.gvk;
-    const { scope = 'Cluster', naming = 'strict', shortNames = [], categories = [], columns } = declaration.gvk;
+    const {
+      scope = 'Cluster',
+      naming = 'strict',
+      shortNames = [],
+      categories = [],
+      columns,
+      rules = [],
+    } = declaration.gvk;
     const { status = false, scale } = declaration.gvk.subresources ?? {};
     this.groupVersionKind = Object.freeze({ group, version, kind });
     this.singular = singular;
@@ -89,6 +98,7 @@ export class Scheme {
     this.shortNames = deepFreeze(shortNames);
     this.categories = deepFreeze(categories);
     this.columns = deepFreeze(columns);
+    this.rules = deepFreeze(rules);
     const model = describeGvk(declaration.gvk);
     const taken = namespacedIndexes.find(({ name }) => this.isNamespaced && indexes.some((one) => one.name === name));
     if (taken) invalidModel(builtInText, { name: taken.name });

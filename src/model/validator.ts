@@ -1,5 +1,7 @@
 /** Validation of whole objects against their model (docs/reference/objects.md); metadata has its own rules in `metadata.ts`. */
 
+import { rulesKeyword } from '../cel/rule-compiler.ts';
+import type { CompiledRules } from '../cel/rules.ts';
 import type { Text } from '../errors.ts';
 import { escapeToken, Violations } from '../errors.ts';
 import { localized } from '../locales/localized.ts';
@@ -15,20 +17,17 @@ export interface Validator {
    */
   applyDefaults(object: ExtensionObject, limits?: DefaultLimits): void;
   /**
-   * Everything about one whole object but metadata's own rules: the model's schema, closedness at every depth. Adds to
-   * what was found before; nothing for a valid object.
+   * Everything about one whole object but metadata's own rules: the model's schema, closedness at every depth, rules but for
+   * those about changes. Adds to what was found before; nothing for a valid object.
    */
   validate(object: ExtensionObject, found?: Violations): Violations;
   /**
-   * The same, for objects of any size, with turns for others in between: a promise when there is more to check than at once.
-   * @param stored what `object` takes the place of, with defaults; asked for by rules about changes
+   * The same without rules, for objects of any size, with turns for others in between: a promise when there is more to
+   * check than at once.
    */
-  validateInParts(
-    object: ExtensionObject,
-    found: Violations,
-    slice: TimeSlice,
-    stored?: () => ExtensionObject,
-  ): Promise<void> | undefined;
+  validateInParts(object: ExtensionObject, found: Violations, slice: TimeSlice): Promise<void> | undefined;
+  /** Undefined for a model without rules. */
+  readonly rules: CompiledRules | undefined;
   /**
    * Takes away in place what the model does not know, before defaults are set. Absent: what is unknown is what `validate`
    * says is.
@@ -40,6 +39,37 @@ export interface Validator {
 const requiredText: Text = localized('is required');
 const unknownText: Text = localized('is not a field of the model; known here are {allowed}');
 
+const uncheckedText: Text = localized('some rules were not checked, because of the other violations');
+
+/** What a value must be for its rules to be asked, as in Kubernetes. */
+const typing: readonly string[] = [
+  'type',
+  'required',
+  'enum',
+  'const',
+  'maxLength',
+  'maxItems',
+  'maxProperties',
+  'limit',
+];
+
+/** True, with a violation that says so, when rules cannot be asked about an object for what was found. */
+export function isTooWrong(found: Violations): boolean {
+  const is = found.count > found.listed.length || found.listed.some(({ keyword }) => typing.includes(keyword));
+  if (is) found.add('', rulesKeyword, uncheckedText);
+  return is;
+}
+
+/** Adds what the rules of a new object find, unless what was found before is in the way. */
+export function checkRules(
+  { rules }: Pick<Validator, 'rules'>,
+  object: ExtensionObject,
+  found: Violations,
+): Violations {
+  if (rules && !isTooWrong(found)) for (const one of rules.check(object)) found.take(one);
+  return found;
+}
+
 /** What a declaration says of objects. */
 interface Declared {
   readonly documents: {
@@ -48,10 +78,11 @@ interface Declared {
     readonly fields?: SchemaDocument;
   };
   readonly specRequired: boolean;
+  readonly rules?: CompiledRules;
 }
 
 /** Compiles the schemas of a declaration. */
-export function createValidator({ documents, specRequired }: Declared): Validator {
+export function createValidator({ documents, specRequired, rules }: Declared): Validator {
   const { fields } = documents;
   if (fields) {
     const defaults = fields.defaults();
@@ -59,7 +90,11 @@ export function createValidator({ documents, specRequired }: Declared): Validato
       applyDefaults: (object, limits) => {
         defaults?.(object, limits);
       },
-      validate: ({ apiVersion, kind, metadata, ...rest }, found) => fields.validate(rest, '', found),
+      rules,
+      validate(object, found = new Violations()) {
+        const { apiVersion, kind, metadata, ...rest } = object;
+        return checkRules({ rules }, object, fields.validate(rest, '', found));
+      },
       validateInParts: ({ apiVersion, kind, metadata, ...rest }, found, slice) =>
         fields.validateInParts(rest, '', found, slice),
     };
@@ -102,8 +137,9 @@ export function createValidator({ documents, specRequired }: Declared): Validato
     validate(object, found = new Violations()) {
       checkMembers(object, found);
       for (const { document, value, pointer } of documentsOf(object)) document.validate(value, pointer, found);
-      return found;
+      return checkRules({ rules }, object, found);
     },
+    rules,
     validateInParts(object, found, slice) {
       checkMembers(object, found);
       let earlier: Promise<void> | undefined;

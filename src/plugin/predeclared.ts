@@ -28,7 +28,7 @@ import { Queries } from '../query/query.ts';
 import { system } from '../resource/access.ts';
 import type { AppliedChange } from '../resource/change.ts';
 import { lenientEntry } from '../resource/entries.ts';
-import { ratchet, ratchetIndexes } from '../resource/ratchet.ts';
+import { checkUpdate, ratchetIndexes } from '../resource/ratchet.ts';
 import type { ResourceRegistry } from '../resource/registry.ts';
 import type { ModelResource } from '../resource/resource.ts';
 import type { ApplyOptions, WriteOptions } from '../resource/writer.ts';
@@ -306,7 +306,9 @@ export class PreDeclared {
     if (!stored) return [...found.listed, ...indexes];
     if (found.count === 0) return ratchetIndexes(lenientEntry(scheme, stored, name).violations, indexes).made;
     validator.applyDefaults(stored);
-    return (await ratchet(validator, stored, object, found, new TimeSlice(() => performance.now()))).made;
+    const made = new Violations(countedViolations);
+    await checkUpdate(validator, () => stored, object, made, new TimeSlice(() => performance.now()));
+    return made.listed;
   }
 
   #refuseAll(declared: Declared, violations: readonly Violation[]): void {

@@ -63,6 +63,24 @@ test('what the active model refuses too is no reason to refuse the next one, and
   );
 });
 
+test('stored objects are held against rules, each of them on its own', () => {
+  const ruled = (...rules: string[]) =>
+    Scheme.buildFromType(
+      defineModel({ gvk, rules: rules.map((rule) => ({ rule })), spec: Type.Object({ n: Type.Integer() }) }),
+    );
+  const active = ruled('self.spec.n < 10');
+  for (const [rules, failing] of [
+    [['self.spec.n < 10'], 0],
+    [['self.spec.n < 10', 'self.spec.n % 2 == 1'], 1],
+    [['self == oldSelf'], 0],
+  ] as const) {
+    const check = new ObjectCheck(ruled(...rules), { validator: active.validator, keepsIndex: () => true });
+    check.addText(lineOf('a', { n: 12 }));
+    check.addText(lineOf('b', { n: 1 }));
+    assert.equal(check.failing, failing, rules.join(' '));
+  }
+});
+
 test('objects of another scope would become invalid', async () => {
   const spec = Type.Object({ n: Type.Integer() });
   const inside = JSON.stringify({

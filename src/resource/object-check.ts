@@ -123,7 +123,10 @@ export class ObjectCheck {
     if (found.length === 0 && refused.length === 0) return;
     const known = this.#active && found.length > 0 ? this.#active.validator.validate(object).listed : [];
     const isKnown = (one: Violation) =>
-      known.some(({ pointer, keyword }) => pointer === one.pointer && keyword === one.keyword);
+      known.some(
+        ({ pointer, keyword, params }) =>
+          pointer === one.pointer && keyword === one.keyword && ruleIn(params) === ruleIn(one.params),
+      );
     const isNew =
       !found.every(isKnown) ||
       !refused.every(({ params }) => this.#active?.keepsIndex(String((params as { index?: unknown }).index)));
@@ -193,6 +196,11 @@ export class ObjectCheck {
 /** Of an object that is stored in a version from which the declaration does not convert. */
 export function unknownVersion(version: string): Violation {
   return violation('/apiVersion', 'version', texts.unknownVersion, { version });
+}
+
+/** Several rules can stand at one place. */
+function ruleIn(params: object | undefined): unknown {
+  return (params as { rule?: unknown } | undefined)?.rule;
 }
 
 /** Of an object that was stored when the model had another scope. */

@@ -4,9 +4,10 @@
  */
 
 import type { Violation } from '../errors.ts';
-import { unescapeToken, Violations } from '../errors.ts';
+import { countedViolations, unescapeToken, Violations } from '../errors.ts';
 import type { ExtensionObject } from '../model/object.ts';
 import type { Validator } from '../model/validator.ts';
+import { isTooWrong } from '../model/validator.ts';
 import type { TimeSlice } from '../runtime/time-slice.ts';
 import { canonicalText, isEqual } from '../schema/json-value.ts';
 
@@ -17,11 +18,58 @@ export interface Ratcheted {
   readonly kept: readonly Violation[];
 }
 
+/** Adds what a model finds wrong with a new object. */
+export async function checkNew(
+  validator: Validator,
+  object: ExtensionObject,
+  violations: Violations,
+  slice: TimeSlice,
+): Promise<void> {
+  const rest = validator.validateInParts(object, violations, slice);
+  if (rest) await rest;
+  const { rules } = validator;
+  if (!rules || isTooWrong(violations)) return;
+  const more = rules.checkInParts(object, undefined, { made: violations, kept: violations }, slice);
+  if (more) await more;
+}
+
+/**
+ * Adds the violations that an update makes. Gives those that the stored object has too.
+ * @param stored with today's defaults
+ */
+export async function checkUpdate(
+  validator: Validator,
+  stored: () => ExtensionObject,
+  next: ExtensionObject,
+  violations: Violations,
+  slice: TimeSlice,
+): Promise<readonly Violation[]> {
+  const found = new Violations(countedViolations);
+  const rest = validator.validateInParts(next, found, slice);
+  if (rest) await rest;
+  const { made, kept } = found.count > 0 ? await ratchet(validator, stored(), next, found, slice) : nothing;
+  for (const one of made) violations.take(one);
+  const { rules } = validator;
+  if (!rules || isTooWrong(violations)) return kept;
+  if (!rules.seeStored) {
+    const broken = new Violations();
+    const more = rules.checkInParts(next, undefined, { made: broken, kept: broken }, slice);
+    if (more) await more;
+    if (broken.count === 0) return kept;
+  }
+  const known = new Violations(countedViolations);
+  const more = rules.checkInParts(next, stored(), { made: violations, kept: known }, slice);
+  if (more) await more;
+  return [...kept, ...known.listed];
+}
+
+const nothing: Ratcheted = { made: [], kept: [] };
+
 /**
  * @param stored with today's defaults
  * @param found what today's schema finds wrong with `next`, every violation listed
  */
-export async function ratchet(
+async function ratchet(
   validator: Validator,
   stored: ExtensionObject,
   next: ExtensionObject,

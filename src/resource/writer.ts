@@ -5,7 +5,7 @@ import type { Applying } from '../apply/apply.ts';
 import { contentOf } from '../apply/apply.ts';
 import type { Owner } from '../apply/managers.ts';
 import type { Violation } from '../errors.ts';
-import { countedViolations, ifFound, invalid, KindredError, Violations, violation } from '../errors.ts';
+import { ifFound, invalid, KindredError, Violations, violation } from '../errors.ts';
 import type { Place } from '../indexes/model-index.ts';
 import { localized } from '../locales/localized.ts';
 import { fullNameOf, partsOf } from '../model/full-name.ts';
@@ -46,7 +46,7 @@ import { identified } from './owners.ts';
 import type { PatchLimits } from './patch.ts';
 import { checkExtent, checkMergePatch, JsonPatch, mergePatch } from './patch.ts';
 import { prune } from './prune.ts';
-import { ratchet, ratchetIndexes, warningOf } from './ratchet.ts';
+import { checkNew, checkUpdate, ratchetIndexes, warningOf } from './ratchet.ts';
 import type { ObjectReader } from './reader.ts';
 import type { RegisteredModel, Stored } from './registered-model.ts';
 import type { Rules } from './rules.ts';
@@ -423,13 +423,8 @@ export class Writer {
     else own = sent;
     if (own.status === undefined) delete own.status;
     validator.applyDefaults(own, limits);
-    const found = new Violations(countedViolations);
-    const rest = validator.validateInParts(own, found, slice, before && (() => before));
-    if (rest) await rest;
-    if (found.count > 0) {
-      const { made } = before ? await ratchet(validator, before, own, found, slice) : { made: found.listed };
-      for (const one of made) violations.take(one);
-    }
+    if (before) await checkUpdate(validator, () => before, own, violations, slice);
+    else await checkNew(validator, own, violations, slice);
     violations.refuse();
     const named = { ...own, metadata: { ...metadata, ...(stored && partsOf(stored.name)) } };
     const mine = versions.convert(copyOf(named), rules.apiVersion);
@@ -679,7 +674,6 @@ export class Writer {
     slice: TimeSlice,
   ): Promise<readonly Violation[]> {
     const { validator } = stored.rules;
-    const found = new Violations(countedViolations);
     let parsed: ExtensionObject | undefined;
     const before = (): ExtensionObject => {
       if (parsed) return parsed;
@@ -687,18 +681,12 @@ export class Writer {
       validator.applyDefaults(parsed, this.#patchLimits);
       return parsed;
     };
-    const rest = validator.validateInParts(next, found, slice, before);
-    if (rest) await rest;
-    if (found.count === 0) return [];
-    const { made, kept } = await ratchet(validator, before(), next, found, slice);
-    for (const one of made) violations.take(one);
-    return kept;
+    return checkUpdate(validator, before, next, violations, slice);
   }
 
   /** @throws Invalid with what was found before too */
   async #validate(rules: Rules, object: ExtensionObject, violations: Violations, slice: TimeSlice): Promise<void> {
-    const rest = rules.validator.validateInParts(object, violations, slice);
-    if (rest) await rest;
+    await checkNew(rules.validator, object, violations, slice);
     violations.refuse();
   }
 

@@ -68,8 +68,9 @@ const composing = [
   '$dynamicRef',
 ];
 const structural = ['type', 'enum', 'uniqueItems', 'required', 'dependentRequired', 'default'];
+const rulesKeyword = 'x-kubernetes-validations';
 const containing = ['properties', 'patternProperties', 'additionalProperties', 'items', 'prefixItems'];
-const compared = new Set([...least, ...most, ...assertions, ...composing, ...structural, ...containing]);
+const compared = new Set([...least, ...most, ...assertions, ...composing, ...structural, ...containing, rulesKeyword]);
 const typeNames = ['string', 'number', 'boolean', 'null', 'array', 'object'];
 
 class Comparison {
@@ -111,6 +112,7 @@ class Comparison {
     this.#required(before, after, pointer);
     this.#items(before, after, pointer);
     this.#composition(before, after, pointer);
+    for (const one of compareRules(before[rulesKeyword], after[rulesKeyword], pointer)) this.changes.push(one);
     if (!isEqual(before.default, after.default)) {
       this.#add(pointer, `default ${changeOf(before.default, after.default)}`, 'behaviour');
     }
@@ -283,6 +285,31 @@ class Comparison {
     };
     return value === undefined ? '' : canonicalText([collect(value), [...reached].sort()]);
   }
+}
+
+/** Rules are the same when they say the same of values, in any order. */
+export function compareRules(before: unknown, after: unknown, pointer: string): SchemaChange[] {
+  const [was, is] = [rulesByText(before), rulesByText(after)];
+  const changes: SchemaChange[] = [];
+  const add = (rule: unknown, what: string, of: ChangeClass) =>
+    changes.push({ pointer, what: `rule ${JSON.stringify(rule)} ${what}`, class: of });
+  for (const [key, { rule }] of was) if (!is.has(key)) add(rule, 'removed', 'widening');
+  for (const [key, { rule, message, messageExpression, ...rest }] of is) {
+    const old = was.get(key);
+    if (!old) {
+      add(rule, 'added', 'narrowing');
+      continue;
+    }
+    const { message: oldMessage, messageExpression: oldExpression, rule: _rule, ...oldRest } = old;
+    if (!isEqual([message, messageExpression], [oldMessage, oldExpression])) add(rule, 'has another message', 'docs');
+    if (!isEqual(rest, oldRest)) add(rule, 'has another reason or fieldPath', 'behaviour');
+  }
+  return changes;
+}
+
+function rulesByText(rules: unknown): Map<string, SchemaObject> {
+  const all = Array.isArray(rules) ? rules.filter(isObject) : [];
+  return new Map(all.map((one) => [canonicalText([one.rule, one.optionalOldSelf === true]), one]));
 }
 
 /** A member of this name is no keyword where it is a schema. */

@@ -36,6 +36,8 @@ function checkAnnotation(keyword: string, value: unknown, expect: (expected: Tex
   } else if (listTypeKeywords.includes(keyword)) {
     const expected = expectedListType(keyword, value);
     if (expected) expect(expected);
+  } else if (keyword === 'x-kubernetes-validations') {
+    if (!Array.isArray(value)) expect(localized('a list of rules'));
   } else if (keyword === 'x-titles' || keyword === 'x-descriptions') {
     const isTexts = isObject(value) && Object.values(value).every((text) => typeof text === 'string');
     if (!isTexts) expect(localized('an object of texts by language, such as { "en": "Title" }'));

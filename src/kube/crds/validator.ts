@@ -6,6 +6,7 @@ import { checkMetadata } from '../../model/metadata.ts';
 import type { ExtensionObject } from '../../model/object.ts';
 import { isRecord } from '../../model/object.ts';
 import type { Validator } from '../../model/validator.ts';
+import { checkRules } from '../../model/validator.ts';
 import type { SchemaDocument } from '../../schema/document.ts';
 import type { SchemaObject } from '../../schema/keywords.ts';
 import type { Structural } from './structural.ts';
@@ -21,29 +22,25 @@ export interface Checked {
 
 const required = localized('is required');
 
-export function structuralValidator({ structural, document, metadata, rules }: Checked): Validator {
+export function structuralValidator({ structural, document, metadata, rules: compiled }: Checked): Validator {
+  const rules = compiled.isEmpty ? undefined : compiled;
   const embedded = hasEmbedded(structural);
   const checkParts = (object: ExtensionObject, found: Violations): void => {
     if (metadata) document.validatePart(metadata, object.metadata, '/metadata', found);
     if (embedded) checkEmbedded(object, structural, '', found);
   };
   return {
+    rules,
     prune: (object) => pruneUnknown(object, structural, true),
     applyDefaults: (object, limits) => setDefaults(object, structural, limits),
     validate(object, found = new Violations()) {
       document.validate(contentOf(object), '', found);
       checkParts(object, found);
-      if (found.count === 0) for (const one of rules.check(object, undefined)) found.take(one);
-      return found;
+      return checkRules({ rules }, object, found);
     },
-    validateInParts(object, found, slice, stored) {
-      const checkRest = (): Promise<void> | undefined => {
-        checkParts(object, found);
-        if (found.count > 0 || rules.isEmpty) return undefined;
-        return rules.checkInParts(object, stored?.(), found, slice);
-      };
+    validateInParts(object, found, slice) {
       const rest = document.validateInParts(contentOf(object), '', found, slice);
-      return rest ? rest.then(checkRest) : checkRest();
+      return rest ? rest.then(() => checkParts(object, found)) : void checkParts(object, found);
     },
   };
 }
