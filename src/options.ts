@@ -80,6 +80,8 @@ export interface ServiceOptions {
     maxBodyBytes?: number;
     /** Members of all objects of a body that declares a kind; other bodies have those of `http.members`. Default 200,000. */
     maxMembers?: number;
+    /** Definitions (`CustomResourceDefinition`) at most; one more is refused with `Forbidden`. Default 1,000. */
+    maxCrds?: number;
     /** Milliseconds for which the pages of a list, read by `continue`, show one moment. Default 5 min. */
     continueTtl?: number;
     /** Milliseconds that an Event is kept after it was seen last. Default 1 h. */
@@ -239,6 +241,7 @@ function withDefaults(options: ServiceOptions) {
       path: '/kube',
       maxBodyBytes: 3 * mebibyte,
       maxMembers: 200_000,
+      maxCrds: 1_000,
       continueTtl: 300 * second,
       eventTtl: 3_600 * second,
       ...options.kube,

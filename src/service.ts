@@ -28,6 +28,7 @@ import { viewModel } from './http/view.ts';
 import { Collector } from './kube/collector.ts';
 import { Definitions, definitionHooks } from './kube/crds/definitions.ts';
 import { definitionGroup, definitionModel } from './kube/crds/kind.ts';
+import { definedSchemes } from './kube/crds/stored.ts';
 import type { BuiltInKinds } from './kube/kinds.ts';
 import { builtInKindHooks, builtInKinds, coordinationGroup } from './kube/kinds.ts';
 import { Kube } from './kube/kube.ts';
@@ -54,7 +55,6 @@ import { IndexSnapshots } from './resource/index-snapshots.ts';
 import type { BuildProgress } from './resource/memory.ts';
 import { ResourceRegistry } from './resource/registry.ts';
 import { startRetention } from './resource/retention.ts';
-import { TimeSlice } from './runtime/time-slice.ts';
 import { systemTimers } from './runtime/timers.ts';
 import { SnapshotFolder } from './snapshots/folder.ts';
 import { snapshotPath } from './snapshots/place.ts';
@@ -149,7 +149,7 @@ export async function check(
   return withModels(options, async (schemes) => {
     const store = await openStore(database);
     try {
-      return await checkStore(store, schemes, onProgress);
+      return await checkStore(store, [...schemes, ...(await definedSchemes(store))], onProgress);
     } finally {
       await store.close();
     }
@@ -303,10 +303,16 @@ class RunningService implements Service {
       ...builtInKindHooks(reservedDomain),
       [
         `CustomResourceDefinition.${definitionGroup}`,
-        definitionHooks(reservedDomain, () => new TimeSlice(monotonicNow), {
-          bytes: options.kube.maxBodyBytes + patch.maxGrowth,
-          members: options.kube.maxMembers,
-        }),
+        definitionHooks(
+          reservedDomain,
+          {
+            bytes: options.kube.maxBodyBytes,
+            growth: patch.maxGrowth,
+            members: options.kube.maxMembers,
+            count: options.kube.maxCrds,
+          },
+          () => (definitions ? resources.model(registry.schemeOf(definitions)).memory.index.size : 0),
+        ),
       ],
     ]);
     const resources = new ResourceRegistry({
@@ -482,7 +488,6 @@ class RunningService implements Service {
             limits: { ...options.http, body: options.kube.maxBodyBytes },
             yaml: this.#yaml,
             patchLimits,
-            maxMembers: options.kube.maxMembers,
             continueTtl: options.kube.continueTtl,
             maxBufferBytes: watch.maxBufferBytes,
             stallTimeout: watch.stallTimeout,

@@ -76,6 +76,7 @@ export const settings = {
   'kube.path': s('text', 'path below which Kubernetes clients are served, in lower case'),
   'kube.maxBodyBytes': s('positive', 'bytes of a request body there'),
   'kube.maxMembers': s('positive', 'members of all objects of a body there that declares a kind'),
+  'kube.maxCrds': s('positive', 'definitions (CustomResourceDefinition) that there may be'),
   'kube.continueTtl': s('period', 'how long the pages of a list there show one moment'),
   'kube.eventTtl': s('period', 'how long an Event is kept after it was seen last'),
   'mcp.enabled': s('switch', 'serve agents at /mcp, by the Model Context Protocol'),

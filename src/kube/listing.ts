@@ -113,7 +113,7 @@ export class Listing {
         continue;
       if (names && !names.has(name)) continue;
       if (bound.op !== 'all' && !matches(bound, model.entryOf(model.parse(stored.bytes, name), name, scheme))) continue;
-      found.push(model.view(stored, 'get'));
+      found.push(model.view({ ...stored, bytes: model.current(stored.bytes, stored) }, 'get'));
     }
     return found;
   }

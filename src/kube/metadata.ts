@@ -62,7 +62,7 @@ function toSeconds(timestamp: string): string {
 /** The bytes of an object as they are shown. */
 export function shownBytes(model: KubeModel, stored: Stored): Buffer {
   const { metadata, rest: written } = cut(stored.bytes);
-  const rest = isOfThisSchema(model, stored) ? written : conformed(model, written);
+  const rest = model.isConverted ? conformed(model, written) : written;
   const shown = JSON.stringify(shownMetadata(model, stored, metadata));
   const head = `{"apiVersion":"${model.apiVersion}","kind":"${model.kind}","metadata":${shown}`;
   const headLength = Buffer.byteLength(head);
@@ -70,10 +70,6 @@ export function shownBytes(model: KubeModel, stored: Stored): Buffer {
   bytes.write(head, 'utf8');
   rest.copy(bytes, headLength);
   return bytes;
-}
-
-function isOfThisSchema({ scheme, isConverted, resource }: KubeModel, { revision }: Stored): boolean {
-  return !scheme.definition || (isConverted !== true && revision > resource.model.since);
 }
 
 /** Without what the schema of the version does not know, and with its defaults. */

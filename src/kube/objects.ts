@@ -41,8 +41,6 @@ export interface ObjectsDependencies extends BodyDependencies {
   readonly authorizer: Authorizer;
   readonly registry: SchemeRegistry;
   readonly patchLimits: PatchLimits;
-  /** Members of a body that declares a kind (option `kube.maxMembers`); other objects have those of the native API. */
-  readonly maxMembers: number;
   readonly namespaces: KnownNamespaces;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
@@ -243,8 +241,9 @@ export class KubeObjects {
 
   /** What declares a kind may be as large as real definitions are. */
   #limits({ model }: ResourceTarget): PatchLimits {
-    const { patchLimits, maxMembers } = this.#dependencies;
-    return model.kind === 'CustomResourceDefinition' ? { ...patchLimits, members: maxMembers } : patchLimits;
+    const { patchLimits } = this.#dependencies;
+    const { members = patchLimits.members } = model.resource.model.hooks ?? {};
+    return { ...patchLimits, members };
   }
 
   #inbound({ exchange, target }: Call, body: Body, { fieldValidation }: WriteParameters) {

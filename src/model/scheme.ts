@@ -14,6 +14,7 @@ import { apiVersionOf, describeGvk } from './gvk.ts';
 import type { IndexDefinition } from './index-entry.ts';
 import { checkIndexes, IndexSpecs, namespacedIndexes } from './index-spec.ts';
 import type { ModelType } from './model-type.ts';
+import type { ExtensionObject } from './object.ts';
 import type { Presentation } from './presentation.ts';
 import { checkPresentation } from './presentation.ts';
 import type { Validator } from './validator.ts';
@@ -169,6 +170,18 @@ export class Scheme {
   get validator(): Validator {
     this.#validator ??= this.definition?.validator ?? createValidator(this.#declaration);
     return this.#validator;
+  }
+
+  /**
+   * A stored object of a model that a definition declares, which may be older than the schema: in place, without what that does not
+   * know, and with its defaults.
+   */
+  conform(object: ExtensionObject): ExtensionObject {
+    if (!this.definition) return object;
+    object.apiVersion = this.apiVersion;
+    this.validator.prune?.(object);
+    this.validator.applyDefaults(object);
+    return object;
   }
 
   /** True when the other scheme declares the same: attributes, schema, and indexes by name, type, options and function text. */

@@ -100,7 +100,7 @@ export function readStored(
   }: { problems: Map<string, string>; admission: Admission | undefined; versions: Versions | undefined },
 ): { entry: IndexEntry } {
   const { apiVersion } = scheme;
-  const { object, problem: unconverted } = read({ versions, apiVersion }, row.text);
+  const { object, problem: unconverted } = read(scheme, versions, row.text);
   const { entry, violations, problem } = storedEntry(scheme, object ?? unreadable(scheme, row.name), row.name);
   if (object && admission) admission.check.add(row.name, object, row.text, violations);
   if (!object) problems.set(row.name, unconverted ?? 'the stored object is not valid JSON');
@@ -135,14 +135,16 @@ function parse(text: string): ExtensionObject | undefined {
 
 /** A stored object in the hub, or why it cannot be had. */
 function read(
-  { versions, apiVersion }: Pick<RegisteredModel, 'versions' | 'apiVersion'>,
+  scheme: Scheme,
+  versions: Versions | undefined,
   text: string,
 ): { readonly object?: ExtensionObject; readonly problem?: string } {
   const object = parse(text);
   if (!object) return {};
-  if (!versions || object.apiVersion === apiVersion || !versions.has(object.apiVersion)) return { object };
+  const { apiVersion } = scheme;
+  const isConverted = versions !== undefined && object.apiVersion !== apiVersion && versions.has(object.apiVersion);
   try {
-    return { object: versions.convert(object, apiVersion) };
+    return { object: isConverted ? versions.convert(object, apiVersion) : scheme.conform(object) };
   } catch (error) {
     return { problem: messageOf(error) };
   }
@@ -263,7 +265,11 @@ async function mendOnce(options: MendOptions): Promise<number | undefined> {
     const slice = new TimeSlice(monotonicNow, sliceLength);
     for (const row of page) {
       revisions.set(row.id, row.revision);
-      const { entry } = storedEntry(rules, read(model, row.text).object ?? unreadable(scheme, row.name), row.name);
+      const { entry } = storedEntry(
+        rules,
+        read(scheme, model.versions, row.text).object ?? unreadable(scheme, row.name),
+        row.name,
+      );
       for (const key of uniqueKeysOf(rules.uniques, rules.indexes, entry)) {
         const claim = claimOf(key);
         const text = asBuffer(claim.hash).toString('latin1');

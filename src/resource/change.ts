@@ -79,7 +79,7 @@ export class AppliedChange {
   view(apiVersion = this.model.apiVersion): Buffer {
     const { versions } = this.model;
     if (versions) return this.#in(versions, apiVersion);
-    this.#view ??= this.model.listView(this.bytes);
+    this.#view ??= this.model.listView(this.model.current(this.bytes, this));
     return this.#view;
   }
 

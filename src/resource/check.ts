@@ -97,7 +97,7 @@ function checkObject(scheme: Scheme, row: Row, report: Report): ExtensionObject 
     report(row.name, `holds an object of another name: ${JSON.stringify(fullName)}`);
     return undefined;
   }
-  const { apiVersion, kind } = object;
+  const { apiVersion, kind } = scheme.conform(object);
   if (apiVersion !== scheme.apiVersion || kind !== scheme.groupVersionKind.kind) {
     report(row.name, `is ${kind} (${apiVersion}), the model is ${scheme.groupVersionKind.kind} (${scheme.apiVersion})`);
     return undefined;

@@ -21,10 +21,14 @@ export interface ModelHooks {
   ): MaybePromise<ExtensionObject>;
   /** Bytes that one object may have, instead of those that the service allows all. */
   readonly objectBytes?: number;
+  /** Bytes of a body in which one is sent natively, likewise. */
+  readonly bodyBytes?: number;
   /** Members of one object, likewise. */
   readonly members?: number;
   /** A finalizer that every object gets with its deletion. */
   readonly deletionFinalizer?: string;
+  /** What whoever writes the object is told of it. English. */
+  warnings?(object: ExtensionObject): readonly string[];
   /** Throws KindredError to refuse a deletion that is not under way yet. Never changes its argument. */
   prepareDelete?(object: ExtensionObject, caller: Caller): void;
   /** The object as a caller sees it. Never changes its argument. */

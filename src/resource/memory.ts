@@ -255,6 +255,8 @@ export class ModelMemory {
   ): void {
     this.#changes++;
     this.model.replace(scheme, rules);
+    // What is cached is as the former schema shows it.
+    if (scheme.definition) this.#clearCaches();
     this.#index = index;
     if (problems) this.#problems = problems;
   }

@@ -123,8 +123,9 @@ export class ObjectReader {
   /** The row as it is to be sent, unless it changed after the memory was asked. */
   #keep(ref: Place, row: Row | undefined): Stored | undefined {
     if (!row || row.revision !== ref.revision) return undefined;
-    const stored = { id: row.id, revision: row.revision, name: row.name, bytes: asBuffer(row.bytes) };
-    const { index, cache, isReady } = this.#memory;
+    const { index, cache, isReady, model } = this.#memory;
+    const { id, revision, name } = row;
+    const stored = { id, revision, name, bytes: model.current(asBuffer(row.bytes), row) };
     const now = index.at(ref.slot);
     if (isReady && now.id === ref.id && now.revision === ref.revision) cache.set(ref.slot, stored);
     return stored;

@@ -81,7 +81,13 @@ export class RegisteredModel {
       const { apiVersion, kind } = this;
       return { apiVersion, kind, metadata: { ...partsOf(name), version: 0 } };
     }
-    return this.versions ? this.#converted(this.versions, stored) : stored;
+    return this.versions ? this.#converted(this.versions, stored) : this.#scheme.conform(stored);
+  }
+
+  /** Bytes of a stored object as the model shows it: those that are given unless they are older than the schema of a definition. */
+  current(bytes: Buffer, { name, revision }: Pick<Stored, 'name' | 'revision'>): Buffer {
+    if (!this.#scheme.definition || revision > this.since) return bytes;
+    return Buffer.from(JSON.stringify(this.parse(bytes, name)));
   }
 
   #converted(versions: Versions, stored: ExtensionObject): ExtensionObject {

@@ -767,7 +767,7 @@ export class ModelResource {
         yield shown;
       } else
         yield rows.map((row) => {
-          const bytes = asBuffer(row.bytes);
+          const bytes = this.model.current(asBuffer(row.bytes), row);
           return { ...row, bytes: withValues && this.hidesValues ? bytes : this.#shown(bytes) };
         });
       at += wanted.length;

@@ -112,6 +112,7 @@ export async function restoreIndexes(
 
 /** The same for declarations with the same indexes in the same order, and the same contract. */
 export function definitionHash(scheme: Scheme): string {
+  if (scheme.definition) return scheme.definition.code;
   const order = scheme.indexes.map(({ name }) => name);
   return hash('sha256', JSON.stringify([contractHash(contractOf(scheme)), order]));
 }

@@ -294,7 +294,8 @@ export class Writer {
       const managers = await this.#managers.entries(rules, undefined, made, false, applied?.owners, options, slice);
       const inserted = await this.#insert(rules, managedBy(made, managers), options, slice);
       if (inserted === 'outdated') return inserted;
-      const answer = inserted && warnings.length > 0 ? { ...inserted, warnings } : inserted;
+      const all = [...warnings, ...(this.#model.hooks?.warnings?.(made) ?? [])];
+      const answer = inserted && all.length > 0 ? { ...inserted, warnings: all } : inserted;
       // A token that is not stored is not told either.
       if (answer && options.dryRun) return { ...answer, stored: this.#model.view(answer.stored, 'get') };
       if (answer) return { ...answer, stored: this.#model.view(answer.stored, 'created', made) };
@@ -710,7 +711,9 @@ export class Writer {
           (computed.forced
             ? { next: computed.next, kept: [] }
             : await this.#admitted(stored, computed, options, slice));
-        const told = computed?.warnings?.length ? { warnings: computed.warnings } : {};
+        const own = computed && !computed.forced ? (this.#model.hooks?.warnings?.(computed.next) ?? []) : [];
+        const warnings = [...(computed?.warnings ?? []), ...own];
+        const told = warnings.length > 0 ? { warnings } : {};
         if (!admitted)
           return {
             revision: this.#dependencies.feed.applied,

@@ -22,7 +22,6 @@ import { readBody } from '../server/body.ts';
 import { BufferPool } from '../server/buffer-pool.ts';
 import type { Exchange } from '../server/exchange.ts';
 import { json, ndjson } from '../server/exchange.ts';
-import type { JsonLimits } from '../server/json.ts';
 import { parseJson, parseLargeJson } from '../server/json.ts';
 import type { HttpLimits } from '../server/limits.ts';
 import { jsonLimits, lineGateLimits } from '../server/limits.ts';
@@ -116,7 +115,6 @@ const pageBuffers = { size: 64 * 1024, most: 32 };
 
 export class ResourceRoutes {
   readonly #dependencies: ResourceRoutesDependencies;
-  readonly #jsonLimits: JsonLimits;
   readonly #byBase = new Map<string, ModelRoutes>();
   readonly #buffers = new BufferPool(pageBuffers.size, pageBuffers.most);
   readonly #pages: PageCache;
@@ -125,7 +123,6 @@ export class ResourceRoutes {
 
   constructor(dependencies: ResourceRoutesDependencies) {
     this.#dependencies = dependencies;
-    this.#jsonLimits = jsonLimits(dependencies.limits);
     this.#pages = new PageCache(dependencies.keptPageBytes);
     const lines = Math.max(lineGateLimits.lines, dependencies.limits.bulkConcurrency);
     this.#gate = new LineGate({ ...lineGateLimits, lines }, dependencies.resources.queue);
@@ -410,7 +407,7 @@ export class ResourceRoutes {
       return bulkCreate(exchange, resources.feed.applied, { create, limits, gate: this.#gate });
     }
     const options = { caller: exchange.caller, dryRun, ...(namespace !== undefined && { namespace }) };
-    const answer = await resource.create(await this.#body(exchange), options);
+    const answer = await resource.create(await this.#body(exchange, resource), options);
     if (dryRun) return this.#sendWritten(exchange, model, 201, answer, dryRun);
     const { group, version } = resource.scheme.groupVersionKind;
     const { name } = partsOf(answer.stored.name);
@@ -421,7 +418,7 @@ export class ResourceRoutes {
   async #update(exchange: Exchange, model: ModelRoutes, name: string, how: HowWritten): Promise<void> {
     this.#bodyType(exchange, [json]);
     const options = { ...writeOptions(exchange), ...how };
-    const answer = await model.resource.update(name, await this.#body(exchange), options);
+    const answer = await model.resource.update(name, await this.#body(exchange, model.resource), options);
     this.#sendWritten(exchange, model, 200, answer, how.dryRun);
   }
 
@@ -429,7 +426,7 @@ export class ResourceRoutes {
     const type = this.#bodyType(exchange, [mergePatch, jsonPatch, applyPatch], true);
     const kind = type === jsonPatch ? 'json' : 'merge';
     const options = { ...writeOptions(exchange), ...how, kind } as const;
-    const patch = await this.#body(exchange);
+    const patch = await this.#body(exchange, model.resource);
     checkPatch(model.resource, name, patch, this.#mayGet(exchange, model));
     this.#sendWritten(exchange, model, 200, await model.resource.patch(name, patch, options), how.dryRun);
   }
@@ -442,8 +439,9 @@ export class ResourceRoutes {
       throw new KindredError('Forbidden', hiddenText, { params: { name } });
     const { namespace } = partsOf(name);
     const inNamespace = namespace === undefined ? {} : { namespace };
-    const bytes = await readBody(exchange.request, this.#dependencies.limits);
-    const body = await this.#parse(isJson(bytes) ? bytes : await this.#dependencies.yaml.json(bytes));
+    const limits = this.#limits(resource);
+    const bytes = await readBody(exchange.request, limits);
+    const body = await this.#parse(isJson(bytes) ? bytes : await this.#dependencies.yaml.json(bytes), limits);
     const answer = await resource.apply(name, body, {
       ...writeOptions(exchange),
       ...howWritten(at, dryRun),
@@ -486,17 +484,25 @@ export class ResourceRoutes {
     exchange.send(status, headers, bytes);
   }
 
-  async #body(exchange: Exchange): Promise<unknown> {
-    return this.#parse(await readBody(exchange.request, this.#dependencies.limits));
+  async #body(exchange: Exchange, resource: ModelResource): Promise<unknown> {
+    const limits = this.#limits(resource);
+    return this.#parse(await readBody(exchange.request, limits), limits);
   }
 
-  #parse(bytes: Buffer): unknown {
-    return bytes.length < largeBody ? parseJson(bytes, this.#jsonLimits) : this.#parseLarge(bytes);
+  /** Of a body that holds one object. */
+  #limits({ model }: ModelResource): HttpLimits {
+    const { limits } = this.#dependencies;
+    const { bodyBytes: body = limits.body, members = limits.members } = model.hooks ?? {};
+    return { ...limits, body, members };
   }
 
-  async #parseLarge(bytes: Buffer): Promise<unknown> {
+  #parse(bytes: Buffer, limits = this.#dependencies.limits): unknown {
+    return bytes.length < largeBody ? parseJson(bytes, jsonLimits(limits)) : this.#parseLarge(bytes, limits);
+  }
+
+  async #parseLarge(bytes: Buffer, limits: HttpLimits): Promise<unknown> {
     const { turns } = this.#dependencies.resources;
-    const body = await parseLargeJson(bytes, this.#jsonLimits, () => turns.next());
+    const body = await parseLargeJson(bytes, jsonLimits(limits), () => turns.next());
     await turns.next();
     return body;
   }

@@ -18,13 +18,14 @@ import type { ModelResource } from '../../resource/resource.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import { retry } from '../../runtime/retry.ts';
 import { TaskQueue } from '../../runtime/task-queue.ts';
-import type { TimeSlice } from '../../runtime/time-slice.ts';
+import { TimeSlice } from '../../runtime/time-slice.ts';
 import type { Timers } from '../../runtime/timers.ts';
 import { isEqual } from '../../schema/json-value.ts';
 import { checkDefinition, declaresTheSame, withDefaults } from './check.ts';
 import type { Condition, DefinitionObject } from './kind.ts';
 import { cleanupFinalizer, definitionOwner } from './kind.ts';
 import { codeOf, modelOf, storageVersionOf } from './model.ts';
+import { isAccepted } from './stored.ts';
 
 export interface DefinitionsDependencies {
   readonly registry: SchemeRegistry;
@@ -42,25 +43,37 @@ const terminating = localized('create not allowed while custom resource definiti
 
 /** What definitions may hold beyond other objects. */
 export interface DefinitionLimits {
+  /** Of a body that declares one. */
   readonly bytes: number;
+  /** Bytes by which the stored one may be larger. */
+  readonly growth: number;
   readonly members: number;
+  /** Of all definitions. */
+  readonly count: number;
 }
 
-/** @param slice of the event loop, for one work */
+const tooMany = localized('There are {limit} definitions, as many as the service allows');
+
+/** @param existing how many definitions there are */
 export function definitionHooks(
   reservedDomain: string,
-  slice: () => TimeSlice,
-  { bytes, members }: DefinitionLimits,
+  { bytes, growth, members, count }: DefinitionLimits,
+  existing: () => number,
 ): ModelHooks {
   return {
-    objectBytes: bytes,
+    objectBytes: bytes + growth,
+    bodyBytes: bytes,
     members,
     deletionFinalizer: cleanupFinalizer,
     async prepareWrite(object, stored, caller) {
       const before = stored as unknown as DefinitionObject | undefined;
       const definition = withDefaults(object as unknown as DefinitionObject);
       const isSame = before !== undefined && declaresTheSame(definition, before);
-      if (!isSame) await slice().run(checkDefinition(definition, before, reservedDomain));
+      if (!before && existing() >= count) throw new KindredError('Forbidden', tooMany, { params: { limit: count } });
+      if (!isSame) {
+        const slice = new TimeSlice(() => performance.now());
+        await slice.run(checkDefinition(definition, before, reservedDomain));
+      }
       const finalizers = definition.metadata.finalizers ?? [];
       const isKept = caller.origin !== 'host' && before?.metadata.finalizers?.includes(cleanupFinalizer);
       if (isKept && !finalizers.includes(cleanupFinalizer)) {
@@ -68,8 +81,13 @@ export function definitionHooks(
       }
       return (isEqual(definition, object) ? object : definition) as unknown as ExtensionObject;
     },
+    warnings: ({ spec }) =>
+      (spec as DefinitionObject['spec']).conversion?.strategy === 'Webhook' ? [webhookConversion] : [],
   };
 }
+
+const webhookConversion =
+  'spec.conversion.strategy: the webhook is not called: Webhook works as None, which changes apiVersion alone';
 
 interface Loaded {
   scheme: Scheme;
@@ -175,6 +193,7 @@ export class Definitions {
   }
 
   async #look(name: string): Promise<void> {
+    await this.#dependencies.resources.turns.next();
     const definition = await this.#find(name);
     if (!definition) return this.#unload(name);
     await this.#load(definition);
@@ -187,7 +206,7 @@ export class Definitions {
     const { metadata, spec } = definition;
     const name = metadata.name!;
     const before = this.#loaded.get(name);
-    if (!before && !has(definition, 'NamesAccepted')) return;
+    if (!before && !isAccepted(definition)) return;
     if (before?.scheme.definition?.code === codeOf(definition)) return;
     try {
       const model = await resources.turns.slice().run(modelOf(definition));
@@ -226,7 +245,7 @@ export class Definitions {
     const name = definition.metadata.name!;
     if (isTerminating(definition)) return this.#clear(definition);
     const conflict = this.#conflictOf(definition);
-    const wasAccepted = has(definition, 'NamesAccepted');
+    const wasAccepted = isAccepted(definition);
     const loaded = this.#loaded.get(name);
     const isServed = !conflict && wasAccepted && loaded !== undefined;
     if (isServed) await this.#dependencies.resources.model(loaded.scheme).ready;

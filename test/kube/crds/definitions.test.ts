@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { until } from '../../../src/testing/until.ts';
 import { Facade } from '../harness.ts';
+import { definitions, isEstablished } from './definitions.ts';
 
-const definitions = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
 const cats = '/apis/pets.example.com/v1/namespaces/default/cats';
 
 const cat = {
@@ -337,7 +337,3 @@ describe('models without code', () => {
     assert.deepEqual((await facade.kube(cats)).json.items, []);
   });
 });
-
-function isEstablished({ status }: any): boolean {
-  return status?.conditions?.some(({ type, status }: any) => type === 'Established' && status === 'True') === true;
-}

@@ -1,4 +1,43 @@
 /** Definitions for tests. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { gunzipSync } from 'node:zlib';
+import { parseAllDocuments } from 'yaml';
+
+export const definitions = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
+
+/** The objects of a file in YAML, perhaps gzipped. */
+export function documents(file: string): any[] {
+  const bytes = readFileSync(file);
+  const text = (file.endsWith('.gz') ? gunzipSync(bytes) : bytes).toString();
+  return parseAllDocuments(text).flatMap((one) => {
+    const value = one.toJS({ maxAliasCount: -1 });
+    return value === null ? [] : value.kind === 'List' ? value.items : [value];
+  });
+}
+
+/** Those in the files of a folder, one for each resource. */
+export function definitionsIn(folder: string): any[] {
+  return readdirSync(folder)
+    .sort()
+    .filter((file) => !file.includes('.minimal.'))
+    .flatMap((file) => documents(join(folder, file)))
+    .filter(({ kind }) => kind === 'CustomResourceDefinition');
+}
+
+export function storageVersionOf({ spec }: any): any {
+  return spec.versions.find(({ storage }: any) => storage);
+}
+
+/** Where its objects are, in no namespace. */
+export function pathOf(definition: any): string {
+  const { group, names } = definition.spec;
+  return `/apis/${group}/${storageVersionOf(definition).name}/${names.plural}`;
+}
+
+export function isEstablished({ status }: any): boolean {
+  return status?.conditions?.some(({ type, status }: any) => type === 'Established' && status === 'True') === true;
+}
 
 interface Sizes {
   /** Schemas in its schema. */

@@ -3,52 +3,41 @@
  * must be refused. `node test/kube/crds/run.ts --folder <folder>`, where `definitions/` has YAML files (perhaps gzipped)
  * and `samples/<project>/{valid,invalid}` objects. Exit code 1 when an outcome is another than it should be.
  */
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { parseArgs } from 'node:util';
-import { gunzipSync } from 'node:zlib';
-import { parseAllDocuments } from 'yaml';
+import { LoopGuard } from '../../api/loop-guard.ts';
 import { Facade } from '../harness.ts';
+import { definitions, definitionsIn, documents, pathOf } from './definitions.ts';
 
 const { folder = '' } = parseArgs({ options: { folder: { type: 'string' } } }).values;
 const facade = new Facade({ kube: { enabled: true } });
 await facade.start();
 
-function documents(file: string): any[] {
-  const bytes = readFileSync(file);
-  const text = (file.endsWith('.gz') ? gunzipSync(bytes) : bytes).toString();
-  return parseAllDocuments(text).flatMap((one) => {
-    const value = one.toJS({ maxAliasCount: -1 });
-    return value === null ? [] : value.kind === 'List' ? value.items : [value];
-  });
-}
-
-const crds = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
 const faults: string[] = [];
 const kinds = new Map<string, any>();
-const definitions = join(folder, 'definitions');
-for (const file of readdirSync(definitions).sort()) {
-  for (const crd of documents(join(definitions, file))) {
-    if (crd.kind !== 'CustomResourceDefinition' || file.includes('.minimal.')) continue;
-    const cpu = process.cpuUsage();
-    const started = performance.now();
-    const reply = await facade.kube(crds, { body: crd });
-    if (reply.status !== 201) {
-      faults.push(`${crd.metadata.name}: ${reply.status} ${reply.json?.message ?? reply.text}`);
-      continue;
-    }
-    const path = `/apis/${crd.spec.group}/${crd.spec.versions.find((one: any) => one.storage).name}/${crd.spec.names.plural}`;
-    let served = await facade.kube(path);
-    while (served.status !== 200 && performance.now() - started < 10_000) served = await facade.kube(path);
-    const { user, system } = process.cpuUsage(cpu);
-    const size = Buffer.byteLength(JSON.stringify(crd));
-    console.log(
-      `${crd.metadata.name}: ${size} bytes, served ${served.status} after ${Math.round(performance.now() - started)} ms, ${Math.round((user + system) / 1_000)} ms of processor`,
-    );
-    for (const { name } of crd.spec.versions) kinds.set(`${crd.spec.group}/${name} ${crd.spec.names.kind}`, crd);
+const guard = new LoopGuard();
+for (const crd of definitionsIn(join(folder, 'definitions'))) {
+  const body = JSON.stringify(crd);
+  guard.take();
+  const cpu = process.cpuUsage();
+  const started = performance.now();
+  const reply = await facade.kube(definitions, { body });
+  if (reply.status !== 201) {
+    faults.push(`${crd.metadata.name}: ${reply.status} ${reply.json?.message ?? reply.text}`);
+    continue;
   }
+  const path = pathOf(crd);
+  let served = await facade.kube(path);
+  while (served.status !== 200 && performance.now() - started < 10_000) served = await facade.kube(path);
+  const { user, system } = process.cpuUsage(cpu);
+  const times = `${Math.round(performance.now() - started)} ms, ${Math.round((user + system) / 1_000)} ms of processor`;
+  const turn = `longest turn ${Math.round(guard.take())} ms`;
+  console.log(`${crd.metadata.name}: ${body.length} characters, served ${served.status} after ${times}, ${turn}`);
+  for (const { name } of crd.spec.versions) kinds.set(`${crd.spec.group}/${name} ${crd.spec.names.kind}`, crd);
 }
+guard.stop();
 
 const made = new Set(['default']);
 async function send(object: any): Promise<{ status: number; message: string } | undefined> {
