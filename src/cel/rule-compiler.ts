@@ -58,21 +58,10 @@ const texts = {
   cost: localized(
     'the rule may take {steps} steps for the longest lists that the schema allows, more than {limit}: lower their maxItems or maxProperties',
   ),
-  together: localized(
-    'the rule may take {steps} steps for all values at this place together, more than {limit}: lower maxItems or maxProperties of what is around it',
-  ),
 };
 
 const members = ['rule', 'message', 'messageExpression', 'reason', 'fieldPath', 'optionalOldSelf'];
 const reasons = ['FieldValueInvalid', 'FieldValueForbidden', 'FieldValueRequired', 'FieldValueDuplicate'];
-
-/** Around a place. */
-interface Around {
-  /** A stored value belongs to each value of the place. */
-  readonly isCorrelated: boolean;
-  /** Most values of the place in one object, as far as the schema says. */
-  readonly count: number;
-}
 
 /** Adds each part of a schema that has rules, or a reference, at any depth. Tells whether there are rules. */
 function markRules(schema: unknown, marked: Set<unknown>): { isMarked: boolean; hasRules: boolean } {
@@ -124,7 +113,7 @@ export class RuleCompiler {
   /** The rules of the whole schema; undefined without any. */
   *compile(): Generator<void, Place | undefined, void> {
     if (!this.#hasRules) return undefined;
-    const place = yield* this.#place(this.#root, '', { isCorrelated: true, count: 1 });
+    const place = yield* this.#place(this.#root, '', true);
     if (!this.#isDeclared) return place;
     for (const [schema, { path }] of this.#references().places) {
       if (rulesKeyword in schema && !this.#visited.has(schema)) this.#problem(`${path}/${rulesKeyword}`, texts.place);
@@ -137,13 +126,13 @@ export class RuleCompiler {
     this.#problems.set(`${path}\n${message}`, { path, text, params, message });
   }
 
-  /** Undefined where there are no rules. */
-  *#place(given: JsonSchema, path: string, around: Around): Generator<void, Place | undefined, void> {
+  /** Undefined where there are no rules. @param isCorrelated a stored value belongs to each value of the place */
+  *#place(given: JsonSchema, path: string, isCorrelated: boolean): Generator<void, Place | undefined, void> {
     if (!isObject(given)) return undefined;
     const isBeside = typeof given.$ref === 'string' && rulesKeyword in given;
     const schema = isBeside ? given : this.#types.resolve(given);
     if (!schema || !this.#marked.has(schema)) return undefined;
-    const known = this.#known[around.isCorrelated ? 1 : 0];
+    const known = this.#known[isCorrelated ? 1 : 0];
     if (known.has(schema)) return known.get(schema);
     const described = this.#types.resolve(schema)!;
     const place: Place = {
@@ -158,12 +147,12 @@ export class RuleCompiler {
     };
     // Stands in for a schema that contains itself.
     known.set(schema, place);
-    yield* this.#rules(place, schema, path, around);
+    yield* this.#rules(place, schema, path, isCorrelated);
     if (isBeside) {
-      const referred = yield* this.#place(described, path, around);
+      const referred = yield* this.#place(described, path, isCorrelated);
       if (referred) place.also.push(referred);
     }
-    yield* this.#below(place, schema, path, around);
+    yield* this.#below(place, schema, path, isCorrelated);
     const { rules, properties, others, items, also } = place;
     const isEmpty = rules.length + properties.size + also.length === 0 && !others && !items;
     // What is the same schema at two places has the paths of the first.
@@ -171,51 +160,49 @@ export class RuleCompiler {
     return isEmpty ? undefined : place;
   }
 
-  *#below(place: Place, schema: SchemaObject, path: string, around: Around): Generator<void, void, void> {
+  *#below(place: Place, schema: SchemaObject, path: string, isCorrelated: boolean): Generator<void, void, void> {
     for (const [name, one] of schemasIn(schema.properties)) {
-      const below = yield* this.#place(one, `${path}/properties/${escapeToken(name)}`, around);
+      const below = yield* this.#place(one, `${path}/properties/${escapeToken(name)}`, isCorrelated);
       if (below) place.properties.set(name, below);
     }
-    const many = { ...around, count: around.count * sizeOf(schema.maxProperties) };
-    const others = yield* this.#others(schema, path, many);
+    const others = yield* this.#others(schema, path, isCorrelated);
     if (others.place || others.patterns.some((one) => one.place)) place.others = others;
-    const { items, maxItems, prefixItems } = schema;
+    const { items, prefixItems } = schema;
     const from = Array.isArray(prefixItems) ? prefixItems.length : 0;
-    const isCorrelated = around.isCorrelated && place.keys !== undefined;
-    const count = around.count * sizeOf(maxItems);
-    const below = isSchema(items) && (yield* this.#place(items, `${path}/items`, { isCorrelated, count }));
+    const hasKeys = place.keys !== undefined;
+    const below = isSchema(items) && (yield* this.#place(items, `${path}/items`, isCorrelated && hasKeys));
     if (below) place.items = { place: below, from };
     for (const [at, one] of sameValue(schema)) {
-      const same = yield* this.#place(one, `${path}/${at}`, around);
+      const same = yield* this.#place(one, `${path}/${at}`, isCorrelated);
       if (same) place.also.push(same);
     }
   }
 
-  *#others(schema: SchemaObject, path: string, around: Around): Generator<void, Others, void> {
+  *#others(schema: SchemaObject, path: string, isCorrelated: boolean): Generator<void, Others, void> {
     const { properties, patternProperties, additionalProperties: rest } = schema;
     const patterns: Others['patterns'][number][] = [];
     for (const [source, one] of schemasIn(patternProperties)) {
-      const place = yield* this.#place(one, `${path}/patternProperties/${escapeToken(source)}`, around);
+      const place = yield* this.#place(one, `${path}/patternProperties/${escapeToken(source)}`, isCorrelated);
       patterns.push({ pattern: compilePattern(source, nodeLoader.linearEngine), place });
     }
-    const place = isSchema(rest) ? yield* this.#place(rest, `${path}/additionalProperties`, around) : undefined;
+    const place = isSchema(rest) ? yield* this.#place(rest, `${path}/additionalProperties`, isCorrelated) : undefined;
     return { named: new Set(isObject(properties) ? Object.keys(properties) : []), patterns, place };
   }
 
-  *#rules(place: Place, schema: SchemaObject, path: string, around: Around): Generator<void, void, void> {
+  *#rules(place: Place, schema: SchemaObject, path: string, isCorrelated: boolean): Generator<void, void, void> {
     this.#visited.add(schema);
     const given = schema[rulesKeyword];
     if (given === undefined) return;
     const at = `${path}/${rulesKeyword}`;
     if (!Array.isArray(given)) return this.#problem(at, texts.list);
     for (const [i, one] of given.entries()) {
-      const rule = this.#rule(one, place, schema, `${at}/${i}`, around);
+      const rule = this.#rule(one, place, schema, `${at}/${i}`, isCorrelated);
       if (rule) place.rules.push(rule);
       yield;
     }
   }
 
-  #rule(given: unknown, place: Place, schema: SchemaObject, path: string, around: Around): Rule | undefined {
+  #rule(given: unknown, place: Place, schema: SchemaObject, path: string, isCorrelated: boolean): Rule | undefined {
     if (!isObject(given) || typeof given.rule !== 'string' || given.rule.trim() === '') {
       this.#problem(path, texts.object);
       return undefined;
@@ -233,13 +220,15 @@ export class RuleCompiler {
     if (!isBool) this.#problem(`${path}/rule`, texts.boolean, { type: nameOf(expression.type) });
     const isTransition = expression.uses.has('oldSelf');
     const sees = isTransition || isOptional;
-    if (sees && !around.isCorrelated) this.#problem(`${path}/rule`, texts.uncorrelated);
-    if (this.#isDeclared) this.#checkCost(expression, around, `${path}/rule`);
+    if (sees && !isCorrelated) this.#problem(`${path}/rule`, texts.uncorrelated);
+    const { steps } = expression;
+    if (this.#isDeclared && steps > limits.rule)
+      this.#problem(`${path}/rule`, texts.cost, { steps, limit: limits.rule });
     const reason = given.reason ?? reasons[0];
     if (!reasons.includes(reason as string))
       this.#problem(`${path}/reason`, texts.reason, { allowed: reasons.join(', ') });
     const at = this.#fieldPath(given.fieldPath, schema, path);
-    if (!isBool || (sees && !around.isCorrelated) || at === undefined) return undefined;
+    if (!isBool || (sees && !isCorrelated) || at === undefined) return undefined;
     this.seeStored ||= sees;
     return {
       source: given.rule,
@@ -262,12 +251,6 @@ export class RuleCompiler {
       else if (typeof value !== (name === 'optionalOldSelf' ? 'boolean' : 'string')) this.#problem(at, texts.value);
     }
     return this.#problems.size === before;
-  }
-
-  #checkCost({ steps }: Expression, { count }: Around, path: string): void {
-    if (steps > limits.rule) this.#problem(path, texts.cost, { steps, limit: limits.rule });
-    else if (steps * count > limits.object)
-      this.#problem(path, texts.together, { steps: steps * count, limit: limits.object });
   }
 
   #expression(source: string, variables: ReadonlyMap<string, CelType>, path: string): Expression | undefined {
@@ -331,9 +314,4 @@ function sameValue(schema: SchemaObject): [string, JsonSchema][] {
     list(keyword).filter(([, one]) => !(isObject(one) && one.type === 'null')),
   );
   return [...list('allOf'), ...alternatives.filter(({ length }) => length === 1).flat()];
-}
-
-/** What bounds a list or a map; 1 where nothing does. */
-function sizeOf(most: unknown): number {
-  return typeof most === 'number' ? most : 1;
 }

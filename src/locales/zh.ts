@@ -80,8 +80,6 @@ export const zh = {
   'must be a text, or true or false for "optionalOldSelf"': '必须为文本；"optionalOldSelf" 必须为 true 或 false',
   'the rule may take {steps} steps for the longest lists that the schema allows, more than {limit}: lower their maxItems or maxProperties':
     '对于模式允许的最长列表，该规则可能需要 {steps} 步，超过 {limit} 步：请减小它们的 maxItems 或 maxProperties',
-  'the rule may take {steps} steps for all values at this place together, more than {limit}: lower maxItems or maxProperties of what is around it':
-    '对于此处的所有值，该规则合计可能需要 {steps} 步，超过 {limit} 步：请减小外层的 maxItems 或 maxProperties',
   'some rules were not checked, because of the other violations': '由于存在其他违规，部分规则未被检查',
   '"{path}" names no member of this place, such as .name': '"{path}" 未指明此处的成员，例如 .name',
   // cli/targets.ts

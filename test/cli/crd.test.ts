@@ -61,6 +61,7 @@ const shelf = definition({
     ],
   },
   root: {
+    'x-kubernetes-validations': [{ rule: "self.spec.room != 'cellar' || self.metadata.name.startsWith('low')" }],
     properties: {
       spec: {
         type: 'object',
@@ -150,6 +151,8 @@ test('crd import: the plugin compiles under strict, starts, and checks and index
       [{ room: 'hall', level: -1 }, '/spec/level'],
       [{ room: 'hall', port: true }, '/spec/port'],
       [{ room: 'hall', inner: { kind: 'A' } }, '/spec/inner/apiVersion'],
+      [{ room: 'attic' }, '/spec'],
+      [{ room: 'cellar' }, ''],
     ] as const) {
       const { status, body } = await create('c', spec);
       assert.deepEqual([status, body.errors?.[0].pointer], [422, pointer]);
@@ -188,11 +191,23 @@ export default definePlugin({
   assert.equal(stderr, '');
 });
 
+const timed = {
+  properties: { wait: { type: 'string', format: 'duration' } },
+  'x-kubernetes-validations': [
+    { rule: "self.wait <\n duration('9s')", message: 'short' },
+    { rule: "has(self.wait) && self.wait != ''" },
+  ],
+};
+test('crd import: the rule beside one that is left out is carried over', async () => {
+  const { stdout } = await imported(definition({ spec: timed }));
+  assert.match(stdout, /'x-kubernetes-validations': \[\{ rule: "has\(self\.wait\) && self\.wait != ''" \}\]/);
+});
+
 const losses: [string, Given, RegExp][] = [
   [
-    'a CEL rule, on one line',
-    { spec: { 'x-kubernetes-validations': [{ rule: 'self.size() <\n 9', message: 'few' }] } },
-    /not carried over: the CEL rule self\.size\(\) < 9 \(few\)/i,
+    'a CEL rule that needs a format of Kubernetes, on one line',
+    { spec: timed },
+    /not carried over: the CEL rule self\.wait < duration\('9s'\) \(short\), because the rule does not compile: /i,
   ],
   [
     'another version',

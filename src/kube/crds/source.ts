@@ -2,6 +2,10 @@
  * Definitions as the source of a plugin that declares the same models. What a declared model cannot say as a definition
  * does is left out or changed; a comment at the place, and a note, say so.
  */
+
+import { rulesKeyword } from '../../cel/rule-compiler.ts';
+import { compileRules } from '../../cel/rules.ts';
+import { unescapeToken } from '../../errors.ts';
 import { atOnce } from '../../runtime/time-slice.ts';
 import { formats } from '../../schema/formats.ts';
 import type { SchemaObject } from '../../schema/keywords.ts';
@@ -111,6 +115,7 @@ function modelSource(definition: DefinitionObject, name: string): { name: string
   if (names.listKind !== undefined && names.listKind !== `${names.kind}List`) {
     carrier.note(declaration, 'names.listKind', `the kind of lists, ${names.listKind}`);
   }
+  carrier.checkRules(schema);
   if (read.metadata) carrier.note(schema, 'schema.metadata', `rules for metadata: ${JSON.stringify(read.metadata)}`);
   const indexes = indexList(wantedIndexes(definition, version, read.structural), declaration, carrier);
   if (indexes.length > 0) declaration.indexes = new Code(`(index) => [\n    ${indexes.join(',\n    ')},\n  ]`);
@@ -192,7 +197,6 @@ class Carrier {
       } else if (keyword === 'required') out[keyword] = [...new Set(value as string[])];
       else if (keyword === 'pattern') this.#pattern(out, value as string, place);
       else if (keyword === 'format') this.#format(out, value as string, place);
-      else if (keyword === 'x-kubernetes-validations') this.#rules(out, value, place);
       else if (!dropped.has(keyword)) out[keyword] = value;
     }
     const node = nodes.get(given);
@@ -236,9 +240,26 @@ class Carrier {
     } else this.note(out, place, `the format ${name}, which declared models do not check alike`);
   }
 
-  #rules(out: Members, rules: unknown, place: string): void {
-    for (const { rule, message } of rules as { rule: string; message?: string }[]) {
-      this.note(out, place, `the CEL rule ${rule}${message === undefined ? '' : ` (${message})`}`);
+  /** Leaves out the rules that a declared model would refuse. @param schema as it is carried over, which is changed */
+  checkRules(schema: Members): void {
+    const refused = new Set<unknown>();
+    const holders = new Set<Members>();
+    for (const { path, message } of compileRules(schema, { isObject: true, isDeclared: true }).problems) {
+      const tokens = path.split('/').slice(1).map(unescapeToken);
+      const end = tokens.indexOf(rulesKeyword);
+      const holder = tokens.slice(0, end).reduce<Members>((at, token) => at[token] as Members, schema);
+      const rule = (holder[rulesKeyword] as { rule: string; message?: string }[])[Number(tokens[end + 1])]!;
+      if (refused.has(rule)) continue;
+      refused.add(rule);
+      holders.add(holder);
+      const place = ['schema', ...tokens.slice(0, end).filter((token) => token !== 'properties')].join('.');
+      const told = rule.message === undefined ? '' : ` (${rule.message})`;
+      this.note(holder, place, `the CEL rule ${rule.rule}${told}, because ${message}`);
+    }
+    for (const holder of holders) {
+      const kept = (holder[rulesKeyword] as unknown[]).filter((rule) => !refused.has(rule));
+      if (kept.length > 0) holder[rulesKeyword] = kept;
+      else delete holder[rulesKeyword];
     }
   }
 }
