@@ -193,14 +193,11 @@ export default definePlugin({
 
 const timed = {
   properties: { wait: { type: 'string', format: 'duration' } },
-  'x-kubernetes-validations': [
-    { rule: "self.wait <\n duration('9s')", message: 'short' },
-    { rule: "has(self.wait) && self.wait != ''" },
-  ],
+  'x-kubernetes-validations': [{ rule: "self.wait <\n duration('9s')", message: 'short' }, { rule: 'has(self.wait)' }],
 };
 test('crd import: the rule beside one that is left out is carried over', async () => {
   const { stdout } = await imported(definition({ spec: timed }));
-  assert.match(stdout, /'x-kubernetes-validations': \[\{ rule: "has\(self\.wait\) && self\.wait != ''" \}\]/);
+  assert.match(stdout, /'x-kubernetes-validations': \[\{ rule: 'has\(self\.wait\)' \}\]/);
 });
 
 const losses: [string, Given, RegExp][] = [
