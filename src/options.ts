@@ -11,7 +11,7 @@ import type { PluginSource } from './plugin/source.ts';
 import { shownUrl } from './runtime/shown-url.ts';
 import type { Timers } from './runtime/timers.ts';
 import { systemTimers } from './runtime/timers.ts';
-import type { StoreOpener } from './store/options.ts';
+import type { PlacementRule, StoreOpener } from './store/options.ts';
 import type { TelemetryOptions } from './telemetry/options.ts';
 import type { WebhookOptions } from './webhook/webhooks.ts';
 
@@ -19,6 +19,10 @@ import type { WebhookOptions } from './webhook/webhooks.ts';
 export interface ServiceOptions {
   /** `sqlite:<file>`, `sqlite::memory:`, `postgres://…` or `mysql://…`, or what opens a store of your own. Default `sqlite:./kindred.db`. */
   database?: string | StoreOpener;
+  /** Further stores by name, for the models that `placement` names. All are SQLite files, or all are on database servers. Default none. */
+  stores?: Readonly<Record<string, { readonly database: string | StoreOpener }>>;
+  /** Models in other stores than the default one: the first that fits counts. Default none. */
+  placement?: readonly PlacementRule[];
   /** Default none. */
   plugins?: readonly PluginSource[];
   /** Every folder in this one that has a `package.json` is a plugin too. Default none. */
@@ -197,12 +201,15 @@ export function resolveOptions(options: ServiceOptions) {
   checkPublicUrl(resolved.console.publicUrl);
   checkTls(resolved.tls);
   checkKubePath(resolved.kube.path);
+  checkPlacement(resolved);
   return resolved;
 }
 
 function withDefaults(options: ServiceOptions) {
   return {
     database: options.database ?? 'sqlite:./kindred.db',
+    stores: options.stores ?? {},
+    placement: options.placement ?? [],
     plugins: options.plugins ?? [],
     pluginFolder: options.pluginFolder,
     host: options.host ?? '127.0.0.1',
@@ -295,7 +302,7 @@ export function listOptions(options: ServiceOptions): ShownOption[] {
 function flat(options: object): [string, unknown][] {
   return Object.entries(options).flatMap(([name, value]): [string, unknown][] => {
     if (unlisted.includes(name)) return [];
-    if (name === 'auth' || !isGroup(value)) return [[name, value]];
+    if (name === 'auth' || name === 'stores' || !isGroup(value)) return [[name, value]];
     return Object.entries(value).map(([member, one]) => [`${name}.${member}`, one]);
   });
 }
@@ -303,6 +310,10 @@ function flat(options: object): [string, unknown][] {
 function shownOption(name: string, value: unknown): unknown {
   if (name === 'plugins')
     return (value as readonly PluginSource[]).map((one) => (typeof one === 'string' ? one : one.name));
+  if (name === 'stores') {
+    const stores = Object.entries(value as NonNullable<ServiceOptions['stores']>);
+    return Object.fromEntries(stores.map(([store, { database }]) => [store, shownOption('database', database)]));
+  }
   if (name !== 'auth')
     return typeof value === 'string' ? shownUrl(value) : typeof value === 'function' ? '(code)' : value;
   return value;
@@ -323,6 +334,30 @@ function checkKubePath(path: string): void {
   const isOwn = /^(?:\/[a-z0-9][a-z0-9._-]*)+$/.test(path);
   if (isOwn && !/^\/(?:apis?|v3|swagger-ui|console|livez|readyz|metrics)(?:\/|$)/.test(path)) return;
   throw new TypeError(`the option "kube.path" needs a lower-case path of its own such as /kube, not "${path}"`);
+}
+
+function checkPlacement({ stores, placement }: Pick<ResolvedOptions, 'stores' | 'placement'>): void {
+  if (!isGroup(stores)) throw new TypeError('the option "stores" needs an object of names, each with its "database"');
+  for (const [name, store] of Object.entries(stores)) {
+    if (!/^[a-z][a-z0-9-]{0,62}$/.test(name) || name === 'default')
+      throw new TypeError(`a store needs a lower-case name other than "default", such as telemetry, not "${name}"`);
+    if (!isGroup(store) || !['string', 'function'].includes(typeof store.database))
+      throw new TypeError(`the store "${name}" needs a "database"`);
+  }
+  if (!Array.isArray(placement)) throw new TypeError('the option "placement" needs a list of { model, store }');
+  for (const rule of placement as readonly Partial<PlacementRule>[]) {
+    const { model, store, ...others } = rule ?? {};
+    if (typeof model !== 'string' || typeof store !== 'string' || Object.keys(others).length > 0)
+      throw new TypeError(`the option "placement" needs a list of { model, store }, not ${JSON.stringify(rule)}`);
+    if (!/^(?:\*|[a-z0-9-]+)(?:\.[a-z0-9-]+)+$/.test(model))
+      throw new TypeError(
+        `a model is placed by its name such as books.library.example.com or *.example.com, not "${model}"`,
+      );
+    if (store !== 'default' && !Object.hasOwn(stores, store))
+      throw new TypeError(
+        `the option "placement" puts "${model}" into the store "${store}", which "stores" does not name`,
+      );
+  }
 }
 
 function checkTls({ cert, key }: Partial<TlsFiles>): void {
@@ -358,7 +393,7 @@ const otherNames: Readonly<Record<string, string>> = {
 };
 
 /** With members that are no options of ours, or that are checked elsewhere. */
-const unchecked = ['auth', 'pluginConfig', 'timers', 'optionSources'];
+const unchecked = ['auth', 'pluginConfig', 'timers', 'optionSources', 'stores'];
 
 /** A name that is not known could be a typing error that opens a door. */
 function checkNames(options: ServiceOptions): void {

@@ -53,14 +53,19 @@ import type { ExtensionClient } from './resource/extension-client.ts';
 import type { ModelHooks } from './resource/hooks.ts';
 import { IndexSnapshots } from './resource/index-snapshots.ts';
 import type { BuildProgress } from './resource/memory.ts';
+import type { StorePlace } from './resource/place.ts';
+import { Placement } from './resource/placement.ts';
 import { ResourceRegistry } from './resource/registry.ts';
 import { startRetention } from './resource/retention.ts';
 import { systemTimers } from './runtime/timers.ts';
 import { SnapshotFolder } from './snapshots/folder.ts';
 import { snapshotPath } from './snapshots/place.ts';
+import { Leases } from './store/leases.ts';
 import { openStore } from './store/open.ts';
+import type { StoreOptions } from './store/options.ts';
+import { defaultStore } from './store/options.ts';
 import { sqliteFile } from './store/sqlite-file.ts';
-import type { Store } from './store/store.ts';
+import type { MaybePromise, Store } from './store/store.ts';
 import type { Telemetry } from './telemetry/telemetry.ts';
 import { openTelemetry } from './telemetry/telemetry.ts';
 import { Webhooks, webhookHooksByModel } from './webhook/webhooks.ts';
@@ -118,19 +123,48 @@ export async function createService(options: ServiceOptions = {}): Promise<Servi
       pino.destination({ dest: 2, sync: true }),
     );
   const telemetry = await openTelemetry(resolved.telemetry, version, (message) => logger.warn(message));
-  const store = await openStore(resolved.database, {
+  const storeOptions: StoreOptions = {
     allowUnsafeDurability: resolved.allowUnsafeDurability,
     warn: (message) => logger.warn(message),
-  });
+  };
+  const store = await openStore(resolved.database, storeOptions);
+  const stores = new Map([[defaultStore, store]]);
   let service: RunningService | undefined;
   try {
-    service = new RunningService({ ...resolved, given: options, sources, certificate }, store, logger, telemetry);
+    for (const [name, { database }] of Object.entries(resolved.stores)) {
+      const other = await openStore(database, storeOptions).catch((cause: Error) => {
+        throw new Error(`the store "${name}" cannot be opened: ${cause.message}`, { cause });
+      });
+      stores.set(name, other);
+      if (other.shared !== store.shared) {
+        throw new Error(
+          `the store "${name}" cannot stand beside the default store: either all stores are SQLite files, or all are on database servers`,
+        );
+      }
+    }
+    const { placement: rules, reservedDomain, timers } = resolved;
+    const placement = await Placement.open({
+      rules,
+      stores: Object.keys(resolved.stores),
+      store,
+      isPlaceable: ({ groupVersionKind: { group } }) => !isOfService(group, reservedDomain),
+      now: () => timers.now(),
+    });
+    const settings = { ...resolved, given: options, sources, certificate };
+    service = new RunningService(settings, { stores, placement }, logger, telemetry);
     await service.open();
     return service;
   } catch (error) {
-    await (service ? service.stop() : store.close());
+    await (service ? service.stop() : Promise.all([...stores.values()].map((one) => one.close())));
     throw error;
   }
+}
+
+/** Whether the models of a group are those of the service itself, and not of plugins or of the program around it. */
+function isOfService(group: string, reservedDomain: string): boolean {
+  return (
+    group === '' || isReservedGroup(group, reservedDomain) || group === coordinationGroup || group === definitionGroup
+  );
 }
 
 /**
@@ -160,10 +194,7 @@ export async function check(
 export function declaredModels(options: Declaring): Promise<readonly Scheme[]> {
   const { reservedDomain } = resolveOptions(options);
   return withModels(options, async (schemes) =>
-    schemes.filter(
-      ({ groupVersionKind: { group } }) =>
-        !isReservedGroup(group, reservedDomain) && group !== coordinationGroup && group !== definitionGroup,
-    ),
+    schemes.filter(({ groupVersionKind: { group } }) => !isOfService(group, reservedDomain)),
   );
 }
 
@@ -212,10 +243,17 @@ interface ServiceSettings extends ResolvedOptions {
   readonly certificate: Certificate | undefined;
 }
 
+interface PlacedStores {
+  /** By name, the default one first. */
+  readonly stores: ReadonlyMap<string, Store>;
+  readonly placement: Placement;
+}
+
 class RunningService implements Service {
   readonly schemeManager: SchemeManager;
   readonly client: ExtensionClient;
   readonly #options: ServiceSettings;
+  /** The default one. */
   readonly #store: Store;
   readonly #logger: Logger;
   /** Undefined: Kubernetes clients are not served. */
@@ -235,16 +273,22 @@ class RunningService implements Service {
   readonly #samples: Samples;
   readonly #app: App;
   readonly #yaml = new YamlReader();
-  readonly #stopRetention: () => void;
-  readonly #snapshots: IndexSnapshots | undefined;
+  readonly #stopRetention: readonly (() => void)[];
   #status: Readiness['status'] = 'starting';
   /** Where it listens, once it does. */
   #url = '';
   #stopping: Promise<void> | undefined;
 
-  constructor(options: ServiceSettings, store: Store, logger: Logger, { tracing, meter }: Telemetry) {
+  constructor(
+    options: ServiceSettings,
+    { stores, placement }: PlacedStores,
+    logger: Logger,
+    { tracing, meter }: Telemetry,
+  ) {
     this.#options = options;
+    const store = stores.get(defaultStore)!;
     this.#store = store;
+    const leases = new Leases([...stores.values()]);
     this.#logger = logger;
     this.#metrics = new Metrics(meter);
     const { reservedDomain, list, query, patch, cache, write, watch, changeLog, pluginHost } = options;
@@ -291,11 +335,13 @@ class RunningService implements Service {
       rewriteRate: options.modelRewrite.rate,
       onWaiting: (plugin, kind, replicas) => this.#plugins.waits(plugin, kind, replicas),
     });
-    const folder = snapshotFolder(options);
     const codeOf = (scheme: Scheme) => this.#codeOf(scheme);
-    const snapshots =
-      folder &&
-      new IndexSnapshots({ folder, store, codeOf, options: options.indexSnapshots, now: systemTimers.now, logger });
+    const snapshotsOf = (name: string, of: Store): IndexSnapshots | undefined => {
+      const folder = snapshotFolder(options, name === defaultStore ? options.database : options.stores[name]!.database);
+      const written = { codeOf, options: options.indexSnapshots, now: systemTimers.now, logger };
+      return folder && new IndexSnapshots({ folder, store: of, ...written });
+    };
+    const [main, ...others] = [...stores].map(([name, of]) => ({ name, store: of, snapshots: snapshotsOf(name, of) }));
     const hooks = new Map<string, ModelHooks>([
       ...auth.hooks,
       [`ModelState.plugin.${reservedDomain}`, modelStateHooks],
@@ -318,6 +364,9 @@ class RunningService implements Service {
     const resources = new ResourceRegistry({
       tracing,
       store,
+      stores: others,
+      placement,
+      fenceIn: (of, fence) => leases.fenceIn(of, fence),
       registry,
       now,
       monotonicNow,
@@ -337,7 +386,7 @@ class RunningService implements Service {
         this.#metrics.observeCommit(milliseconds / 1_000, stored, writes);
         this.#samples.committed(milliseconds, stored);
       },
-      snapshots,
+      snapshots: main!.snapshots,
       hooks,
       namespaces,
     });
@@ -346,7 +395,7 @@ class RunningService implements Service {
       () => ({ revision: resources.feed.applied, watches: resources.watches.size, cacheBytes: resources.cacheBytes }),
       now,
     );
-    this.#snapshots = snapshots;
+    resources.feed.subscribe({ unregistered: (change) => placement.changed(change) });
     const clientOf = (caller: Caller, fence?: () => Fence | undefined) =>
       createLocalClient({ resources, registry, authorizer, caller, fence });
     const client = createLocalClient({ resources, registry, authorizer, caller: system, unchecked: true });
@@ -368,7 +417,7 @@ class RunningService implements Service {
     this.#webhooks = new Webhooks({
       registry,
       resources,
-      store,
+      store: leases,
       clientOf: (fence) =>
         createLocalClient({ resources, registry, authorizer, caller: system, unchecked: true, fence }),
       authors: auth.authors,
@@ -388,7 +437,7 @@ class RunningService implements Service {
       new Definitions({
         registry,
         resources,
-        store,
+        store: leases,
         model: definitions,
         hooks,
         replica,
@@ -400,7 +449,7 @@ class RunningService implements Service {
       new Collector({
         registry,
         resources,
-        store,
+        store: leases,
         kinds,
         reservedDomain,
         replica,
@@ -414,7 +463,7 @@ class RunningService implements Service {
         resources,
         modelStates: this.#modelStates,
         custom,
-        store,
+        store: leases,
         client,
         clientOf: (plugin, fence) => clientOf({ identity: pluginIdentity(plugin), origin: 'plugin', plugin }, fence),
         authenticators: {
@@ -482,7 +531,6 @@ class RunningService implements Service {
             authorizer,
             reservedDomain,
             health: () => this.readiness(),
-            feed: resources.feed,
             turns: resources.turns,
             watches: resources.watches,
             limits: { ...options.http, body: options.kube.maxBodyBytes },
@@ -552,13 +600,13 @@ class RunningService implements Service {
       }),
     });
     this.#measure();
-    this.#stopRetention = startRetention({ store, now, ...changeLog, logger });
+    this.#stopRetention = [...stores.values()].map((one) => startRetention({ store: one, now, ...changeLog, logger }));
   }
 
   async open(): Promise<void> {
     await this.#agents?.load();
     const { feed } = this.#resources;
-    await feed.start();
+    await this.#resources.start();
     if (this.#kinds) await makeDefaultNamespace(this.client, this.#kinds);
     await this.#auth.start({
       feed,
@@ -601,7 +649,8 @@ class RunningService implements Service {
     await this.#auth.tried();
     if (this.#stopping) throw new Error('the service was stopped during its start');
     this.#status = 'ready';
-    this.#snapshots?.start(this.#resources.feed, () => this.#resources.all());
+    for (const { snapshots, feed } of this.#resources.places)
+      snapshots?.start(feed, () => this.#resources.all().filter(({ place }) => place.feed === feed));
     if (listenWhenReady) await listen();
     return { url: this.#url, ...(administratorToken !== undefined && { administratorToken }) };
   }
@@ -615,7 +664,7 @@ class RunningService implements Service {
     this.#status = 'stopping';
     this.#app.drain();
     this.#auth.drain();
-    this.#stopRetention();
+    for (const stop of this.#stopRetention) stop();
     this.#resources.watches.stop();
     const resources = this.#resources.all();
     await Promise.all([
@@ -628,9 +677,13 @@ class RunningService implements Service {
     await this.#yaml.close();
     await this.#modelStates.stop();
     await this.#auth.stop();
-    await this.#snapshots?.stop(this.#resources.feed, resources);
+    for (const { snapshots, feed } of this.#resources.places)
+      await snapshots?.stop(
+        feed,
+        resources.filter(({ place }) => place.feed === feed),
+      );
     await this.#resources.stop();
-    await this.#store.close();
+    await Promise.all(this.#resources.places.map(({ store }) => store.close()));
     this.#metrics.close();
     this.#samples.close();
     this.#logger.info('Stopped');
@@ -656,10 +709,21 @@ class RunningService implements Service {
     const isOutdated = models.some(({ state }) => state === 'outdated');
     const isAway = !this.#resources.feed.reachable;
     const status = isAway ? 'unavailable' : isHeldBack || isOutdated ? 'outdated' : this.#status;
-    return { status: this.#status === 'ready' ? status : this.#status, models, plugins };
+    const { places } = this.#resources;
+    const stores = places.map(({ name, feed }) => ({
+      name,
+      state: feed.reachable ? ('ready' as const) : ('unavailable' as const),
+    }));
+    return {
+      status: this.#status === 'ready' ? status : this.#status,
+      models,
+      plugins,
+      ...(places.length > 1 && { stores }),
+    };
   }
 
   #about(): object {
+    const stores = this.#resources.places.slice(1);
     return {
       version,
       node: process.version,
@@ -668,6 +732,9 @@ class RunningService implements Service {
       uptime: Math.floor(process.uptime()),
       authentication: this.#options.auth !== false,
       database: this.#store.describe(),
+      ...(stores.length > 0 && {
+        stores: Object.fromEntries(stores.map(({ name, store }) => [name, store.describe()])),
+      }),
       shared: this.#store.shared,
       revision: this.#resources.feed.applied,
       readiness: this.readiness(),
@@ -729,38 +796,53 @@ class RunningService implements Service {
           return { labels: { group, kind }, value: isActive ? 0 : 1 };
         }),
     );
-    // While the database is away there is no sample, and the other figures are told all the same.
-    const ofStore = (ask: () => Promise<number>) => async () =>
-      resources.feed.reachable
-        ? ask().then(
-            (value) => [{ value }],
-            () => [],
-          )
-        : [];
-    metrics.gauge('kindred_revision', 'Newest revision that this process reflects', [], () => [
-      { value: resources.feed.applied },
-    ]);
+    const { places } = resources;
+    const of = ({ name }: StorePlace) => ({ labels: { store: name } });
+    // While a store is away it has no sample, and the other figures are told all the same.
+    const ofStore = (ask: (place: StorePlace) => MaybePromise<number>) => async () => {
+      const asked = places.map(async (place) =>
+        place.feed.reachable
+          ? Promise.try(() => ask(place)).then(
+              (value) => [{ ...of(place), value }],
+              () => [],
+            )
+          : [],
+      );
+      return (await Promise.all(asked)).flat();
+    };
+    metrics.gauge('kindred_revision', 'Newest revision that this process reflects', ['store'], () =>
+      places.map((place) => ({ ...of(place), value: place.feed.applied })),
+    );
     metrics.gauge(
       'kindred_feed_lag_revisions',
       'Revisions that the database has and this process does not reflect yet',
-      [],
-      ofStore(async () => Math.max(0, (await this.#store.revision()) - resources.feed.applied)),
+      ['store'],
+      ofStore(async ({ store, feed }) => Math.max(0, (await store.revision()) - feed.applied)),
     );
     metrics.gauge(
       'kindred_oldest_revision',
       'Oldest revision that a watch can resume after',
-      [],
-      ofStore(async () => this.#store.oldest()),
+      ['store'],
+      ofStore(({ store }) => store.oldest()),
+    );
+    metrics.gauge('kindred_store_reachable', '1 while the store answers', ['store'], () =>
+      places.map((place) => ({ ...of(place), value: place.feed.reachable ? 1 : 0 })),
     );
     metrics.counter(
       'kindred_read_anew_total',
       'Times that everything was read anew: the change log did not reach back, or the database had another history',
-      ['because'],
-      () => Object.entries(resources.feed.readAnew).map(([because, value]) => ({ labels: { because }, value })),
+      ['because', 'store'],
+      () =>
+        places.flatMap((place) =>
+          Object.entries(place.feed.readAnew).map(([because, value]) => ({
+            labels: { because, store: place.name },
+            value,
+          })),
+        ),
     );
-    metrics.gauge('kindred_writes_waiting', 'Writes that wait for a commit or are in one', [], () => [
-      { value: resources.queue.length },
-    ]);
+    metrics.gauge('kindred_writes_waiting', 'Writes that wait for a commit or are in one', ['store'], () =>
+      places.map((place) => ({ ...of(place), value: place.queue.length })),
+    );
     metrics.gauge('kindred_watches', 'Open watches', [], () => [{ value: resources.watches.size }]);
     if (this.#agents) {
       metrics.gauge('kindred_agent_calls', 'Calls of agents under way', [], () => [{ value: this.#agents!.underWay }]);
@@ -795,9 +877,11 @@ class RunningService implements Service {
           ),
     );
     this.#measureWebhooks();
-    metrics.gauge('kindred_store', 'What the store says of itself', ['name'], () =>
-      Object.entries(this.#store.describe()).flatMap(([name, value]) =>
-        typeof value === 'number' ? [{ labels: { name }, value }] : [],
+    metrics.gauge('kindred_store', 'What the store says of itself', ['name', 'store'], () =>
+      places.flatMap((place) =>
+        Object.entries(place.store.describe()).flatMap(([name, value]) =>
+          typeof value === 'number' ? [{ labels: { name, store: place.name }, value }] : [],
+        ),
       ),
     );
   }
@@ -827,11 +911,11 @@ class RunningService implements Service {
   }
 
   #measureSnapshots(): void {
-    const snapshots = this.#snapshots;
-    if (!snapshots) return;
+    const { places } = this.#resources;
+    if (!places.some(({ snapshots }) => snapshots)) return;
     const perModel = (of: (known: ReturnType<IndexSnapshots['describe']>) => number | undefined) => () =>
-      this.#resources.all().flatMap(({ memory, scheme: { groupVersionKind } }) => {
-        const value = of(snapshots.describe(memory));
+      this.#resources.all().flatMap(({ memory, place: { snapshots }, scheme: { groupVersionKind } }) => {
+        const value = snapshots && of(snapshots.describe(memory));
         const { group, kind } = groupVersionKind;
         return value === undefined ? [] : [{ labels: { group, kind }, value }];
       });
@@ -857,13 +941,22 @@ class RunningService implements Service {
     metrics.counter(
       'kindred_index_snapshot_rejected_total',
       'Snapshots of the indexes that were not used, by why',
-      ['reason'],
-      () => [...snapshots.rejected].map(([reason, value]) => ({ labels: { reason }, value })),
+      ['reason', 'store'],
+      () =>
+        places.flatMap(({ name, snapshots }) =>
+          [...(snapshots?.rejected ?? [])].map(([reason, value]) => ({
+            labels: { reason, store: name },
+            value,
+          })),
+        ),
     );
   }
 }
 
-function snapshotFolder({ database, indexSnapshots: { enabled, dir } }: ResolvedOptions): SnapshotFolder | undefined {
+function snapshotFolder(
+  { indexSnapshots: { enabled, dir } }: ResolvedOptions,
+  database: ResolvedOptions['database'],
+): SnapshotFolder | undefined {
   const path = enabled ? snapshotPath(typeof database === 'string' ? database : undefined, dir) : undefined;
   return path === undefined ? undefined : SnapshotFolder.open(path);
 }

@@ -102,6 +102,10 @@ ${lines.join('\n')}
         userPrefix: "sso:"
     rateLimit: { perIdentity: { perSecond: 500, burst: 2000 }, perAddress: false }
     audit: { file: ./audit.ndjson, reads: false, keep: 10000 }
+"stores" and "placement" are YAML or JSON in a flag and a variable too; in the config file:
+  stores: { telemetry: { database: 'postgres://telemetry.db.example.com/kindred' } }
+  placement:
+    - { model: readings.telemetry.example.com, store: telemetry }
 "cors" is a list, with commas in a flag and a variable: https://console.example.com,https://app.example.com; * is every origin.
 `;
 }

@@ -39,6 +39,8 @@ const s = (kind: Kind, help: string, preset?: string): Setting => ({
 /** Every setting by its name in the config file; `a.b` is member `b` of `a`. In the environment `KINDRED_A_B`. */
 export const settings = {
   database: s('database', databaseForms),
+  stores: s('any', 'further stores by name, each with its database; see below'),
+  placement: s('any', 'models in other stores than that of "database"; see below'),
   plugin: s('texts', 'plugin packages: folders, or names of installed npm packages'),
   pluginsDir: s('text', 'folder whose sub-folders are plugin packages'),
   host: s('text', 'address to listen on'),

@@ -192,7 +192,7 @@ class Handler implements ExchangeObserver {
       limits: admissionLimits,
       now: () => this.monotonicNow(),
       awaitEnd: () => this.answers.awaitEnd(),
-      writes: resources.queue,
+      writes: resources.writes,
       begin: (exchange) => this.#run(exchange, true),
       refuse: (exchange) => this.#refuse(exchange),
       warn: (refused) => dependencies.logger.warn({ refused }, 'Overloaded: requests are refused'),

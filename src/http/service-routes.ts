@@ -259,9 +259,9 @@ export class ServiceRoutes {
     exchange.identity = await this.#whoever(exchange, access);
     if (!isAnonymous(exchange.identity)) exchange.access = access;
     const decision = this.#dependencies.authorizer.decide(exchange.identity, access);
-    const { models, plugins, ...known } = this.#dependencies.health();
-    const status = exchange.closing ? 'stopping' : known.status;
-    const details = decision.allowed ? { models, plugins } : {};
+    const { status: known, ...all } = this.#dependencies.health();
+    const status = exchange.closing ? 'stopping' : known;
+    const details = decision.allowed ? all : {};
     if (status === 'ready') {
       exchange.sendJson(200, { status, ...details });
       return;

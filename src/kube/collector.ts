@@ -62,8 +62,7 @@ export class Collector {
 
   /** Once the models are registered and their indexes are built. */
   async start(): Promise<void> {
-    const { feed } = this.#dependencies.resources;
-    this.#unsubscribe = feed.subscribe({
+    this.#unsubscribe = this.#dependencies.resources.subscribe({
       change: (change) => this.#term?.change(change),
       resync: () => this.#term?.reviewAll(),
     });

@@ -67,7 +67,10 @@ export class Kube {
     this.#prefix = dependencies.prefix;
     this.#below = `${dependencies.prefix}/`;
     this.#models = new KubeModels(dependencies);
-    const past = new PastStates(dependencies, dependencies.continueTtl);
+    const { places } = dependencies.resources;
+    const past = new Map(
+      places.map(({ name, feed }) => [name, new PastStates({ ...dependencies, feed }, dependencies.continueTtl)]),
+    );
     this.#objects = new KubeObjects(dependencies);
     this.#lists = new KubeLists({ ...dependencies, past, objects: this.#objects });
     this.#watches = new KubeWatches(dependencies);

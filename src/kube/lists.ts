@@ -31,8 +31,8 @@ import type { ResourceTarget } from './target.ts';
 
 export interface ListsDependencies extends BodyDependencies {
   readonly authorizer: Authorizer;
-  readonly feed: Feed;
-  readonly past: PastStates;
+  /** Those of each store, by its name. */
+  readonly past: ReadonlyMap<string, PastStates>;
   readonly objects: KubeObjects;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
@@ -67,13 +67,17 @@ export class KubeLists {
     const form = formOf(exchange.request.headers.accept);
     const shape = { form, includeObject: includeObject(query), now: this.#dependencies.now() };
     const call = await this.#call(target, query, names);
-    const listing = new Listing(target.model.resource, this.#dependencies.past, call.request, exchange.timeSlice());
+    const { resource } = target.model;
+    const past = this.#dependencies.past.get(resource.place.name)!;
+    const listing = new Listing(resource, past, call.request, exchange.timeSlice());
     const next = (most: number) => this.#next(listing, call, most);
     await this.#answer(exchange, target, new ListForm(target.model, shape), form, call, next);
   }
 
   async deleteCollection(exchange: Exchange, target: ResourceTarget, names: ReadonlySet<string> | undefined) {
     const { objects } = this.#dependencies;
+    const { resource } = target.model;
+    const past = this.#dependencies.past.get(resource.place.name)!;
     const query = new URLSearchParams(exchange.query);
     const form = formOf(exchange.request.headers.accept);
     const shape = { form, includeObject: includeObject(query), now: this.#dependencies.now() };
@@ -91,7 +95,7 @@ export class KubeLists {
     const next = async (most: number) => {
       // Each portion is of its own moment: all that is there when its turn comes goes.
       const request = { ...call.request, revision: undefined, after };
-      const listing = new Listing(target.model.resource, this.#dependencies.past, request, exchange.timeSlice());
+      const listing = new Listing(resource, past, request, exchange.timeSlice());
       const portion = await listing.next(most);
       after = portion.objects.at(-1)?.name;
       const removed: Stored[] = [];
@@ -109,21 +113,20 @@ export class KubeLists {
     query: URLSearchParams,
     names: ReadonlySet<string> | undefined,
   ): Promise<ListCall> {
-    const { feed } = this.#dependencies;
+    const { feed } = target.model.resource.place;
     const where = conditionOf(query, target);
     const text = query.get('continue');
     const token = text ? continueToken(text) : undefined;
     const limit = count(query, 'limit') || undefined;
     await feed.current();
-    const exact = await this.#revision(query, token !== undefined);
+    const exact = await this.#revision(feed, query, token !== undefined);
     const at = token === undefined ? exact : token.revision || feed.applied;
     const seen = limited(target.model.scheme, where, { namespace: target.namespace, names });
     return { request: { ...seen, revision: at, after: token?.after }, names, limit, token };
   }
 
   /** The revision that is asked for exactly; undefined for the newest. */
-  async #revision(query: URLSearchParams, isContinued: boolean): Promise<number | undefined> {
-    const { feed } = this.#dependencies;
+  async #revision(feed: Feed, query: URLSearchParams, isContinued: boolean): Promise<number | undefined> {
     const wanted = revision(query.get('resourceVersion'));
     const match = query.get('resourceVersionMatch') ?? '';
     if (match !== '' && match !== 'Exact' && match !== 'NotOlderThan') {

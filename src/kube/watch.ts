@@ -14,8 +14,8 @@ import type { AppliedChange } from '../resource/change.ts';
 import type { Stored } from '../resource/registered-model.ts';
 import { limited } from '../resource/visible.ts';
 import type { ChangeEvent, Sink, WatchEvent } from '../resource/watch/events.ts';
+import type { PlacedWatches } from '../resource/watch/placed-watches.ts';
 import { followRights } from '../resource/watch/rights.ts';
-import type { Watches } from '../resource/watch/watches.ts';
 import type { Shown } from './form.ts';
 import { orderField } from './listing.ts';
 import { partialText, shownBytes } from './metadata.ts';
@@ -27,7 +27,7 @@ import { includeObject, tableColumns, tableRow } from './table.ts';
 import type { ResourceTarget } from './target.ts';
 
 export interface WatchDependencies {
-  readonly watches: Watches;
+  readonly watches: PlacedWatches;
   readonly authorizer: Authorizer;
   /** Bytes that may wait for a client before it goes on at its own pace (option `watch.maxBufferBytes`). */
   readonly maxBufferBytes: number;
@@ -85,7 +85,7 @@ export class KubeWatches {
       streams,
     );
     const identity = exchange.identity!;
-    let watch: Awaited<ReturnType<Watches['open']>>;
+    let watch: Awaited<ReturnType<PlacedWatches['open']>>;
     try {
       const sort = [{ field: orderField(resource.scheme), direction: 'asc' } as const];
       const seen = limited(resource.scheme, where, { namespace, names });
@@ -93,8 +93,9 @@ export class KubeWatches {
       watch = await watches.open(resource, request, stream);
     } catch (error) {
       if (!isExpired(error) || !stream.open()) throw error;
-      const { applied } = this.#dependencies.watches;
-      return stream.end(new StatusError('Expired', `too old resource version: ${position.request.since} (${applied})`));
+      return stream.end(
+        new StatusError('Expired', `too old resource version: ${position.request.since} (${resource.revision})`),
+      );
     }
     if (!stream.open()) return watch.close();
     watch.start();

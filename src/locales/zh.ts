@@ -578,6 +578,7 @@ export const zh = {
   'The object "{name}" is being deleted: finalizers can be removed, status, labels and annotations can change, but not {what}':
     '对象 "{name}" 正在删除：可以移除 finalizer，可以修改 status、labels 和 annotations，但不能修改 {what}',
   // resource/memory.ts
+  'The objects of {kind} have moved to another store': '{kind} 的对象已移到另一个存储',
   'The index "{index}" of {kind} is being built: {percent} %': '{kind} 的索引 "{index}" 正在构建：{percent} %',
   '{model} cannot be replaced: its owner has not registered it with this version, plural and scope':
     '{model} 无法替换：其所有者没有以此版本、复数名和作用域注册它',
@@ -607,6 +608,11 @@ export const zh = {
     '补丁耗时过长：到操作 {index} 为止移动的成员和列表项超过 {limit} 个',
   'The object would have more than {limit} members': '对象的成员将超过 {limit} 个',
   'The object would have more than {limit} objects and lists within it': '对象内的对象和列表将超过 {limit} 个',
+  // resource/placement.ts
+  '{kind} is placed in "{wanted}", its objects are in {found}: kindred model move {model} --to {wanted}':
+    '{kind} 配置在 "{wanted}" 中，但其对象在 {found} 中：kindred model move {model} --to {wanted}',
+  'The objects of {kind} are in the store "{store}", which the setting "stores" does not name':
+    '{kind} 的对象在存储 "{store}" 中，而设置 "stores" 没有列出它',
   // resource/reader.ts
   'There is no {kind} "{name}"': '不存在名为 "{name}" 的 {kind}',
   'What is stored of {kind} differs from the indexes of this replica; try again':

@@ -514,7 +514,7 @@ export class PluginInstance {
       spec,
       reconciler,
       id,
-      feed: dependencies.resources.feed,
+      feed: dependencies.resources,
       schemeOf: (type) => dependencies.registry.schemeOf(type),
       client: dependencies.client,
       store: dependencies.store,
@@ -541,7 +541,7 @@ export class PluginInstance {
   async #finishFinalizers(end: number): Promise<void> {
     const { timers, logger, resources } = this.#dependencies;
     let wake = () => {};
-    const unsubscribe = resources.feed.subscribe({
+    const unsubscribe = resources.subscribe({
       change: ({ type }) => {
         if (type === 'delete') wake();
       },

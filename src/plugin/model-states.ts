@@ -26,18 +26,20 @@ import { claimAll } from '../resource/builder.ts';
 import type { AppliedChange } from '../resource/change.ts';
 import { keepsClaims } from '../resource/claims.ts';
 import type { ModelHooks } from '../resource/hooks.ts';
+import { putMark } from '../resource/marks.ts';
 import type { ModelMemory } from '../resource/memory.ts';
 import type { ActiveModel, Offence } from '../resource/object-check.ts';
 import { ObjectCheck } from '../resource/object-check.ts';
 import type { RegisteredModel } from '../resource/registered-model.ts';
 import type { ResourceRegistry } from '../resource/registry.ts';
+import type { ModelPlace } from '../resource/resource.ts';
 import type { Rules } from '../resource/rules.ts';
 import { emulatedRules, ownRules } from '../resource/rules.ts';
 import { ActivationRefused } from '../resource/writer.ts';
 import type { Logger } from '../runtime/logger.ts';
 import type { Timers } from '../runtime/timers.ts';
 import { pause } from '../runtime/timers.ts';
-import type { Activation, Lease, ModelRow, Replicas as ReplicaStore, Store } from '../store/store.ts';
+import type { Activation, Lease, Replicas as ReplicaStore, Store } from '../store/store.ts';
 import { modelStateName } from './kind.ts';
 import type { Finalize, ModelStateObject, Sample, Status } from './model-state.ts';
 import { modelStateModel } from './model-state.ts';
@@ -48,6 +50,7 @@ import { StorageVersion, storedVersionsOf } from './storage-version.ts';
 interface ModelStatesDependencies {
   readonly registry: SchemeRegistry;
   readonly reservedDomain: string;
+  /** The default one: of the replicas, and of the leases on looking after models. */
   readonly store: Store;
   /** Names this process among the replicas. */
   readonly replica: string;
@@ -65,8 +68,12 @@ type Duplicates = ReturnType<ModelMemory['duplicates']>;
 interface Declared {
   readonly scheme: Scheme;
   readonly memory: ModelMemory;
-  /** The store's number of the model. */
+  /** Where the objects of the model are. */
+  readonly place: ModelPlace;
+  /** The number of the model in that store. */
   readonly number: number;
+  /** The number of the model in the default store, by which replicas know it. */
+  readonly id: number;
   readonly contract: Contract;
   readonly hash: string;
   /** Resolves when this contract is the active one. */
@@ -140,7 +147,7 @@ export class ModelStates implements Admissions {
   /** Before the first build. */
   use(resources: ResourceRegistry): void {
     this.#resources = resources;
-    resources.feed.subscribe({ change: (change) => this.#changed(change) });
+    resources.subscribe({ change: (change) => this.#changed(change) });
   }
 
   async stop(): Promise<void> {
@@ -182,7 +189,7 @@ export class ModelStates implements Admissions {
       if (one.memory === declared.memory && one !== declared) this.#declared.delete(one.scheme);
     if (former?.check) this.#following.delete(former.memory.model);
     if (declared.check && !declared.isActive) this.#following.set(declared.memory.model, declared.check);
-    const announced = this.#replicas?.announce(declared.number, declared.hash) ?? Promise.resolve();
+    const announced = this.#replicas?.announce(declared.id, declared.hash) ?? Promise.resolve();
     announced.then(() => this.opened(scheme)).catch((err: unknown) => this.#failed(scheme, err));
   }
 
@@ -196,7 +203,7 @@ export class ModelStates implements Admissions {
     const stored = await this.#read(scheme);
     const status = stored?.status;
     if (declared.isActive && status?.contractHash === hash) {
-      if (status.pending && !(await this.#replicas?.has(declared.number, status.pending.hash)))
+      if (status.pending && !(await this.#replicas?.has(declared.id, status.pending.hash)))
         await this.#write(scheme, ({ pending: _refused, ...rest }) => rest);
       if (!status.degraded) return undefined;
     }
@@ -229,12 +236,13 @@ export class ModelStates implements Admissions {
     const { group, kind } = scheme.groupVersionKind;
     const contract = contractOf(scheme);
     const hash = contractHash(contract);
-    const number = await store.modelNumber(group, kind);
+    const { place } = this.#resources.model(scheme);
+    const [id, number] = [await store.modelNumber(group, kind), await place.store.modelNumber(group, kind)];
     // While another declaration serves, this process writes by that one.
-    if (!isReplacing) await this.#replicas?.announce(number, hash);
+    if (!isReplacing) await this.#replicas?.announce(id, hash);
     const owner = registry.ownerOf(scheme) ?? '';
     for (let waits = false, looks = 0; ; looks++) {
-      const row = await this.#row(number);
+      const row = (await place.store.models(number))[0]!;
       const stored = await this.#read(scheme);
       if (memory.isClosed || this.#stopping.signal.aborted) return undefined;
       // Another contract became active in between.
@@ -253,7 +261,7 @@ export class ModelStates implements Admissions {
             storageVersion: row.storageVersion,
           })
         : ownRules(scheme, { generation, claiming, storageVersion: row.storageVersion });
-      const others = rules.isBlocked ? await this.#replicas!.others(number, hash) : [];
+      const others = rules.isBlocked ? await this.#replicas!.others(id, hash) : [];
       if (others.length > 0) {
         waits = true;
         this.#heldUp.add(scheme);
@@ -267,7 +275,9 @@ export class ModelStates implements Admissions {
       const declared: Declared = {
         scheme,
         memory,
+        place,
         number,
+        id,
         contract,
         hash,
         activated,
@@ -330,10 +340,10 @@ export class ModelStates implements Admissions {
 
   /** Goes on for as long as the model is registered. */
   #lookAfterStorage(declared: Declared): void {
-    const { scheme, memory, number, hash } = declared;
+    const { scheme, memory, place, number, id, hash } = declared;
     if (this.#stopping.signal.aborted) return;
     declared.storage ??= new StorageVersion(
-      { ...this.#dependencies, rate: this.#dependencies.rewriteRate, feed: this.#resources.feed },
+      { ...this.#dependencies, store: place.store, rate: this.#dependencies.rewriteRate, feed: this.#resources.feed },
       {
         number,
         kind: scheme.groupVersionKind.kind,
@@ -353,7 +363,7 @@ export class ModelStates implements Admissions {
               : ({ generation }) => activationOf(declared, { from: generation - 1, to: generation, storageVersion }),
           ),
         obey: (request, finalize) => this.#obey(scheme, request, finalize),
-        others: async () => (await this.#replicas?.others(number, hash)) ?? [],
+        others: async () => (await this.#replicas?.others(id, hash)) ?? [],
       },
     );
     declared.storage.look();
@@ -392,15 +402,15 @@ export class ModelStates implements Admissions {
 
   /** True when the contract is active. */
   async #activate(declared: Declared): Promise<boolean> {
-    const { scheme, memory, number, hash } = declared;
-    const { feed } = this.#resources;
+    const { scheme, memory, place, id, hash } = declared;
+    const { feed } = place;
     for (let attempt = 0; attempt < attempts && !memory.isClosed; attempt++) {
       if (declared.isActive) {
         await this.#write(scheme, (status, spec) => statusOf(declared, status, this.#replicas !== undefined, spec));
         declared.isNew = false;
         return true;
       }
-      const others = (await this.#replicas?.others(number, hash)) ?? [];
+      const others = (await this.#replicas?.others(id, hash)) ?? [];
       if (others.length > 0) return false;
       const release = memory.hold();
       try {
@@ -416,14 +426,14 @@ export class ModelStates implements Admissions {
             ...(checked !== undefined && { checked }),
           }),
         );
-        await feed.newest();
+        await this.#resources.feed.newest();
         declared.isNew = false;
         return true;
       } catch (error) {
         if (error instanceof PluginStartError) return false;
         if (!(error instanceof ActivationRefused)) throw error;
         if (error.reason === 'unchecked') continue;
-        await feed.newest();
+        await this.#resources.feed.newest();
         if (declared.isActive) continue;
         // Another contract is active by now than the one that was emulated.
         this.#resources.model(scheme).rebuild();
@@ -483,9 +493,9 @@ export class ModelStates implements Admissions {
   }
 
   /** The model answers nobody here any more, and holds no other replica up. */
-  #outdate({ memory, number }: Declared, generation: number): void {
+  #outdate({ memory, id }: Declared, generation: number): void {
     this.#resources.watches.endAll(memory.outdate(generation), memory.model);
-    this.#replicas?.withdraw(number);
+    this.#replicas?.withdraw(id);
   }
 
   // ── while contracts wait, and unique values are claimed ────────────────────────────────────────────────
@@ -504,11 +514,11 @@ export class ModelStates implements Admissions {
 
   async #lookOnce(): Promise<void> {
     for (const declared of [...this.#declared.values()]) {
-      const { scheme, memory, number } = declared;
+      const { scheme, memory, id } = declared;
       const isBusy = memory.isReady && (declared.isWaiting || isClaiming(declared));
       try {
-        if (!isBusy) await this.#release(number);
-        else if (await this.#lead(number)) await this.#lookAt(declared);
+        if (!isBusy) await this.#release(id);
+        else if (await this.#lead(id)) await this.#lookAt(declared);
       } catch (err) {
         this.#failed(scheme, err);
       }
@@ -531,9 +541,9 @@ export class ModelStates implements Admissions {
   }
 
   async #lookAt(declared: Declared): Promise<void> {
-    const { memory, number, hash } = declared;
+    const { memory, id, hash } = declared;
     if (!declared.isWaiting) return this.#claim(declared);
-    const waitsFor = await this.#replicas!.others(number, hash);
+    const waitsFor = await this.#replicas!.others(id, hash);
     if (waitsFor.length === 0 && (await this.#activate(declared))) return;
     if (!declared.isWaiting || !memory.isReady) return;
     const found = declared.check && this.#found(declared, memory.index.duplicates());
@@ -544,9 +554,8 @@ export class ModelStates implements Admissions {
 
   /** Every unique value of the active contract, also those of older objects. */
   async #claim(declared: Declared): Promise<void> {
-    const { scheme, memory, number } = declared;
-    const { store } = this.#dependencies;
-    const { feed } = this.#resources;
+    const { scheme, memory, number, place } = declared;
+    const { store, feed } = place;
     const { rules } = memory.model;
     if (!keepsClaims(store)) return;
     await feed.newest();
@@ -602,7 +611,7 @@ export class ModelStates implements Admissions {
       if (memory === declared.memory) this.#declared.delete(one);
     void declared.storage?.stop();
     this.#following.delete(declared.memory.model);
-    this.#replicas?.withdraw(declared.number);
+    this.#replicas?.withdraw(declared.id);
   }
 
   #isOfPlugin(scheme: Scheme): boolean {
@@ -618,10 +627,6 @@ export class ModelStates implements Admissions {
       this.#dependencies.logger.warn({ err, kind: next.kind }, 'The active contract of the model cannot be read');
       return undefined;
     }
-  }
-
-  async #row(number: number): Promise<ModelRow> {
-    return (await this.#dependencies.store.models(number))[0]!;
   }
 
   async #read(scheme: Scheme): Promise<ModelStateObject | undefined> {
@@ -641,6 +646,7 @@ export class ModelStates implements Admissions {
     next: (status: Status, spec: ModelStateObject['spec']) => Status | undefined,
     activate?: (status: Status) => Activation,
   ): Promise<number | undefined> {
+    const { place } = this.#resources.model(scheme);
     const resource = this.#resources.model(this.#scheme);
     const name = nameOf(scheme);
     for (let attempt = 1; ; attempt++) {
@@ -653,12 +659,17 @@ export class ModelStates implements Admissions {
         const status = next(stored.status ?? ({} as Status), stored.spec);
         if (!status) return undefined;
         const options = { caller: system, subresource: 'status' as const };
+        const activation = activate?.(status);
+        const isHere = place === resource.place;
+        if (activation && !isHere) await activateIn(place, name, activation, this.#dependencies.timers.now());
         const answer = await resource.update(
           name,
           { ...stored, status },
-          activate ? { ...options, activate: activate(status) } : options,
+          activation && isHere ? { ...options, activate: activation } : options,
         );
-        return answer.revision;
+        if (isHere) return answer.revision;
+        await place.feed.newest();
+        return place.feed.applied;
       } catch (error) {
         const isOvertaken =
           error instanceof KindredError && ['AlreadyExists', 'VersionConflict', 'NotFound'].includes(error.code);
@@ -673,6 +684,17 @@ function activationOf(
   moved: Pick<Activation, 'from' | 'to' | 'storageVersion'>,
 ): Activation {
   return { model: number, contract: JSON.stringify(contract), ...moved };
+}
+
+/**
+ * In the store of the model, before the ModelState in the default store tells of it. Who writes by the former contract meanwhile
+ * is refused by the store, and tries again.
+ * @throws ActivationRefused
+ */
+async function activateIn(place: ModelPlace, name: string, activate: Activation, now: number): Promise<void> {
+  const result = await putMark(place.store, 'contract', name, { generation: activate.to }, { activate, now });
+  if (result.ok) return place.feed.newest();
+  throw new ActivationRefused(result.reason === 'unchecked' ? 'unchecked' : 'outdated');
 }
 
 function keepsReplicas(store: Store): store is Store & ReplicaStore {

@@ -225,7 +225,7 @@ export class PreDeclared {
     const prepared: Prepared[] = [];
     for (const declared of documents) prepared.push(await this.#prepare(declared));
     if (documents.length > 0)
-      this.#unsubscribe = resources.feed.subscribe({ change: (change) => this.#free(change, fence) });
+      this.#unsubscribe = resources.subscribe({ change: (change) => this.#free(change, fence) });
     const options: WriteOptions = { caller: system, fence };
     try {
       for (const one of prepared) await this.#write(one, options);

@@ -10,6 +10,7 @@ import type { Scheme } from '../model/scheme.ts';
 import type { Row, Store } from '../store/store.ts';
 import { asBuffer } from './bytes.ts';
 import { claimOf, keepsClaims, uniqueKeysOf } from './claims.ts';
+import { isOfMarks } from './marks.ts';
 
 interface CheckedModel {
   readonly group: string;
@@ -48,7 +49,7 @@ export async function checkStore(
   onProgress: CheckProgress = () => undefined,
 ): Promise<CheckReport> {
   const revision = await store.revision();
-  const rows = await store.models();
+  const rows = (await store.models()).filter((row) => !isOfMarks(row));
   const counts = await Promise.all(rows.map(({ number }) => store.count(number)));
   const total = counts.reduce((sum, count) => sum + count, 0);
   const models: CheckedModel[] = [];

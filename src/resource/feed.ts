@@ -26,6 +26,8 @@ export interface ModelWrite extends Write, KnownChange {
 export interface FeedSubscriber {
   /** In revision order, right after a change was applied. */
   change?(change: AppliedChange): void;
+  /** As `change`, of an object of a model that is not registered. */
+  unregistered?(change: Change): void;
   /**
    * The feed lost its place in the log: what the subscriber knows of the store is to be read again.
    * @param newest where the feed continues; `applied` is still the revision from before
@@ -397,7 +399,11 @@ export class Feed {
     const memory = known?.memory ?? this.#dependencies.memoryOf(change.model);
     const applied = memory && new AppliedChange(change, memory.model, known);
     this.#last = applied ?? change;
-    if (!applied) return this.#advance(change.revision);
+    if (!applied) {
+      this.#advance(change.revision);
+      for (const subscriber of this.#subscribers) subscriber.unregistered?.(change);
+      return;
+    }
     memory.apply(applied);
     this.#remember(applied);
     this.#advance(applied.revision);

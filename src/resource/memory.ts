@@ -59,6 +59,7 @@ export interface Problem {
 }
 
 const texts = {
+  moved: localized('The objects of {kind} have moved to another store'),
   building: localized('The indexes of {kind} are being built: {percent} %'),
   unregistered: localized('The model {kind} is no longer registered'),
   outdated: localized(
@@ -74,10 +75,12 @@ export class ModelMemory {
   readonly #bytes: ByteCache;
   #index: ModelIndex;
   #number = -1;
+  #generation: number | undefined;
   #followedSince = Number.POSITIVE_INFINITY;
   #changes = 0;
   #isReady = false;
   #isClosed = false;
+  #hasLeft = false;
   #building: BuildProgress = { done: 0, objects: 0 };
   /** Changes that are applied when the build is complete. */
   #backlog: AppliedChange[] | undefined;
@@ -131,6 +134,11 @@ export class ModelMemory {
     return this.#number;
   }
 
+  /** The generation that the model had in its store when the build began; undefined where nobody else writes there. */
+  get generation(): number | undefined {
+    return this.#generation;
+  }
+
   /** Changes after this revision belong to this registration; earlier ones were made before the model was registered (again). */
   get followedSince(): number {
     return this.#followedSince;
@@ -165,9 +173,10 @@ export class ModelMemory {
     return this.#problems;
   }
 
-  /** @throws NotFound when the model is no longer registered */
+  /** @throws NotFound when the model is no longer registered; NotReady when its objects have moved to another store */
   assertOpen(): void {
     const { kind } = this.model;
+    if (this.#hasLeft) throw movedAway(kind, 'NotReady');
     if (this.#isClosed) throw new KindredError('NotFound', texts.unregistered, { params: { kind } });
   }
 
@@ -220,8 +229,9 @@ export class ModelMemory {
   }
 
   /** A build begins: changes from here on are kept for the end of its scan, which may or may not see them. */
-  follow(number: number, since: number): void {
+  follow(number: number, since: number, generation?: number): void {
     this.#number = number;
+    this.#generation = generation;
     this.#followedSince = since;
     this.#backlog = [];
   }
@@ -278,6 +288,12 @@ export class ModelMemory {
     this.#outdatedBy = undefined;
     this.#clearCaches();
     this.#index = new ModelIndex(this.model.scheme.indexes);
+  }
+
+  /** The objects are in another store, and another memory follows them there: every later call is NotReady. */
+  leave(): void {
+    this.#hasLeft = true;
+    this.close();
   }
 
   /** The model is no longer registered: every later call is NotFound. */
@@ -339,4 +355,9 @@ export class ModelMemory {
       })),
     );
   }
+}
+
+/** For what is under way in the store that the objects of a model have left; watches end with `Expired`. */
+export function movedAway(kind: string, code: 'NotReady' | 'Expired' = 'Expired'): KindredError {
+  return new KindredError(code, texts.moved, { params: { kind }, headers: { 'retry-after': '1' } });
 }

@@ -8,34 +8,40 @@ import type { OwnerReference } from '../model/object.ts';
 import type { SchemeRegistry } from '../model/registry.ts';
 import type { Scheme } from '../model/scheme.ts';
 import { typeNameOf } from '../model/scheme.ts';
-import { retry } from '../runtime/retry.ts';
 import { TurnQueue } from '../runtime/time-slice.ts';
-import { systemTimers } from '../runtime/timers.ts';
-import { CommitQueue } from '../store/commit-queue.ts';
+import { defaultStore } from '../store/options.ts';
 import type { Store } from '../store/store.ts';
 import type { Tracing } from '../telemetry/tracing.ts';
 import type { Admissions } from './admission.ts';
 import { Background } from './background.ts';
 import { ByteCache } from './byte-cache.ts';
-import { Feed } from './feed.ts';
+import type { Feed, FeedSubscriber } from './feed.ts';
 import type { ModelHooks } from './hooks.ts';
 import type { IndexSnapshots } from './index-snapshots.ts';
 import type { IndexProgress, ModelMemory, Problem, StartOfModel } from './memory.ts';
+import { movedAway } from './memory.ts';
 import type { Namespaces } from './namespaces.ts';
+import type { NamedStore } from './place.ts';
+import { StorePlace } from './place.ts';
+import type { Placement } from './placement.ts';
 import type { ResourceDependencies, ResourceLimits } from './resource.ts';
 import { ModelResource } from './resource.ts';
-import { WritesUnderWay } from './under-way.ts';
 import type { LivePagesDependencies } from './watch/live-page.ts';
 import { LivePages } from './watch/live-page.ts';
-import { Watches } from './watch/watches.ts';
-import type { ModelCommits } from './writer.ts';
+import { PlacedWatches } from './watch/placed-watches.ts';
+import type { Fence, ModelCommits } from './writer.ts';
 
 export interface ResourceRegistryDependencies {
   /** Told of each transaction: its milliseconds, the writes that it made durable, and all in it. */
   readonly observeCommit?: (milliseconds: number, stored: number, writes: number) => void;
   /** Undefined: commits have no spans. */
   readonly tracing?: Tracing | undefined;
+  /** The default store. */
   readonly store: Store;
+  /** The other stores of the service. Default none. */
+  readonly stores?: readonly NamedStore[];
+  /** Which models are in which store; undefined: all are in the default store. */
+  readonly placement?: Placement | undefined;
   readonly registry: SchemeRegistry;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
@@ -50,8 +56,10 @@ export interface ResourceRegistryDependencies {
   };
   /** Undefined: every declaration is taken as it is. */
   readonly admissions?: Admissions;
-  /** Undefined: indexes are always built. */
+  /** Of the default store. Undefined: indexes are always built. */
   readonly snapshots?: IndexSnapshots | undefined;
+  /** What fences a write to a store; undefined when the lease is not held there. Default: the fence itself. */
+  readonly fenceIn?: (store: Store, fence: Fence) => Fence | undefined;
   readonly reservedDomain: string;
   readonly logger: ResourceDependencies['logger'];
   /** Of built-in models, by `<kind>.<group>`. */
@@ -61,6 +69,8 @@ export interface ResourceRegistryDependencies {
 }
 
 export interface ModelState extends GroupVersionKind {
+  /** With several stores: where its objects are. */
+  readonly store?: string;
   readonly state: 'building' | 'ready' | 'degraded' | 'outdated';
   /** From 0 to 1. */
   readonly progress: number;
@@ -74,72 +84,111 @@ export interface ModelState extends GroupVersionKind {
 const notRegistered = localized('The model {kind} ({version}) is not registered');
 
 export class ResourceRegistry {
-  readonly feed: Feed;
-  readonly queue: CommitQueue;
+  /** The first is that of the default store. */
+  readonly places: readonly StorePlace[];
   readonly #cache: ByteCache;
-  readonly watches: Watches;
+  readonly watches: PlacedWatches;
   readonly turns: TurnQueue;
   readonly livePages: LivePages;
   readonly #dependencies: ResourceRegistryDependencies;
-  readonly #resourceDependencies: ResourceDependencies;
+  readonly #dependenciesIn: (place: StorePlace) => ResourceDependencies;
   readonly #byScheme = new Map<Scheme, ModelResource>();
   /** Declarations that were replaced. */
   readonly #former = new WeakMap<Scheme, ModelResource>();
   readonly #shownListeners = new Set<() => void>();
   readonly #stopListening: (() => void)[];
-  readonly #stopping = new AbortController();
 
   constructor(dependencies: ResourceRegistryDependencies) {
     this.#dependencies = dependencies;
-    const { store, registry, now, monotonicNow, limits, admissions, snapshots, reservedDomain, logger } = dependencies;
-    const { observeCommit, tracing } = dependencies;
+    const { store, stores = [], registry, now, monotonicNow, limits, admissions, snapshots } = dependencies;
+    const { placement, fenceIn, reservedDomain, logger, observeCommit, tracing } = dependencies;
     this.turns = new TurnQueue(monotonicNow);
-    this.feed = new Feed({ store, monotonicNow, logger, memoryOf: (number) => this.#memoryOf(number) });
     const background = new Background({ width: 2, now: monotonicNow });
-    this.watches = new Watches({ feed: this.feed, background, bookmarkInterval: limits.bookmarkInterval });
+    this.places = [{ name: defaultStore, store, snapshots }, ...stores].map((one) => {
+      const place = new StorePlace(one, {
+        now,
+        monotonicNow,
+        logger,
+        background,
+        bookmarkInterval: limits.bookmarkInterval,
+        timeout: limits.writeTimeout,
+        memoryOf: (number) => this.#memoryOf(place, number),
+        ...(observeCommit && { onDuration: observeCommit }),
+      });
+      place.feed.subscribe({
+        resync: () => {
+          for (const resource of this.#byScheme.values()) if (resource.place === place) resource.rebuild();
+        },
+      });
+      return place;
+    });
+    this.watches = new PlacedWatches(this.places);
     this.livePages = new LivePages({ watches: this.watches, background, limits: limits.livePages });
-    this.feed.subscribe({
-      resync: () => {
-        for (const resource of this.#byScheme.values()) resource.rebuild();
-      },
-    });
-    this.queue = new CommitQueue(store, {
-      now,
-      monotonicNow,
-      timeout: limits.writeTimeout,
-      onCommitted: (batch, time) => this.feed.committed(batch, time),
-      onUnknown: () => this.#learnOutcome(),
-      ...(observeCommit && { onDuration: observeCommit }),
-    });
     const cache = new ByteCache(limits.cacheBytes);
     this.#cache = cache;
-    this.#resourceDependencies = {
-      store,
-      queue: tracing ? this.#traced(tracing) : this.queue,
-      underWay: new WritesUnderWay(),
-      feed: this.feed,
+    this.#dependenciesIn = (place) => ({
+      place,
+      store: place.store,
+      queue: tracing ? tracedCommits(place, tracing) : place.queue,
+      underWay: place.underWay,
+      feed: place.feed,
+      snapshots: place.snapshots,
       cache,
       turns: this.turns,
       now,
       monotonicNow,
       limits,
       admissions,
-      snapshots,
+      placement,
+      fenceIn: (fence) => (fenceIn ? fenceIn(place.store, fence) : fence),
       reservedDomain,
       namespaces: dependencies.namespaces,
       onShown: () => {
         for (const listener of this.#shownListeners) listener();
       },
-      onReplaced: (resource, built) => this.watches.replaced(resource, built),
+      onReplaced: (resource, built) => place.watches.replaced(resource, built),
       owners: { uidOf: (reference, namespace) => this.#ownerUid(reference, namespace) },
       logger,
-    };
+    });
     this.#stopListening = [
       registry.onRegister((scheme) => this.#add(scheme)),
       registry.onUnregister((scheme) => this.#remove(scheme)),
       registry.onReplace((scheme, before) => this.#replace(scheme, before)),
     ];
     for (const scheme of registry.schemes()) this.#add(scheme);
+    placement?.onMoved((model, store) => this.#moved(model, store));
+  }
+
+  /** Of the default store. */
+  get feed(): Feed {
+    return this.places[0]!.feed;
+  }
+
+  /** What waits for commits; the age is that of the store that is quickest among those with anything to do. */
+  get writes(): { readonly length: number; readonly age: number } {
+    const { places } = this;
+    return {
+      get length() {
+        return places.reduce((sum, { queue }) => sum + queue.length, 0);
+      },
+      get age() {
+        const ages = places.filter(({ queue }) => queue.length > 0).map(({ queue }) => queue.age);
+        return ages.length > 0 ? Math.min(...ages) : 0;
+      },
+    };
+  }
+
+  /** To the changes of all stores: those of one in its order. @returns ends the subscription */
+  subscribe(subscriber: FeedSubscriber): () => void {
+    const ends = this.places.map(({ feed }) => feed.subscribe(subscriber));
+    return () => {
+      for (const end of ends) end();
+    };
+  }
+
+  /** Follows the stores from here on. */
+  async start(): Promise<void> {
+    await Promise.all(this.places.map(({ feed }) => feed.start()));
   }
 
   /** Bytes of hot objects in memory. */
@@ -185,33 +234,26 @@ export class ResourceRegistry {
   }
 
   state(): ModelState[] {
-    return this.all().map((resource) => ({ ...resource.scheme.groupVersionKind, ...resource.memory.state() }));
+    return this.all().map((resource) => ({
+      ...resource.scheme.groupVersionKind,
+      ...(this.places.length > 1 && { store: resource.place.name }),
+      ...resource.memory.state(),
+    }));
   }
 
   /** Refuses further writes and resolves when those accepted are answered. */
   async stop(): Promise<void> {
     for (const stop of this.#stopListening) stop();
     this.watches.stop();
-    this.#stopping.abort();
-    await this.queue.stop();
-    this.feed.stop();
+    await Promise.all(this.places.map((place) => place.stop()));
     for (const resource of this.#byScheme.values()) resource.memory.close();
-  }
-
-  #traced(tracing: Tracing): ModelCommits {
-    return {
-      commit: (write, settled) => {
-        const type = typeNameOf(write.memory.model.scheme);
-        return tracing.commit(`${type}/${write.name}`, () => this.queue.commit(write, settled));
-      },
-    };
   }
 
   #add(scheme: Scheme): void {
     const { group, kind } = scheme.groupVersionKind;
     const resource = new ModelResource(
       scheme,
-      this.#resourceDependencies,
+      this.#dependenciesIn(this.#placeOf(scheme)),
       this.#dependencies.hooks.get(`${kind}.${group}`),
     );
     this.#byScheme.set(scheme, resource);
@@ -229,7 +271,7 @@ export class ResourceRegistry {
     if (!resource) return;
     this.#byScheme.delete(scheme);
     resource.memory.close();
-    this.watches.endUnregistered(resource.model);
+    this.watches.endUnregistered(resource);
   }
 
   #replace(scheme: Scheme, before: Scheme): void {
@@ -249,14 +291,19 @@ export class ResourceRegistry {
     });
   }
 
-  /** A store that others write to too decides about unique values itself: there the next commit need not wait for this. */
-  async #learnOutcome(): Promise<void> {
-    const { store, logger } = this.#dependencies;
-    if (store.shared) return this.feed.newest().catch(() => {});
-    const failed = (error: unknown) =>
-      logger.error({ err: error }, 'The outcome of writes is not known yet; trying again');
-    const { signal } = this.#stopping;
-    await retry({ timers: systemTimers, minDelay: 10, maxDelay: 1_000, signal, failed }, () => this.feed.newest());
+  /** A model whose store is not configured is refused when its indexes are to be built. */
+  #placeOf(scheme: Scheme): StorePlace {
+    const name = this.#dependencies.placement?.storeOf(scheme) ?? defaultStore;
+    return this.places.find((place) => place.name === name) ?? this.places[0]!;
+  }
+
+  /** The objects of a model are in another store by now than this process took them to be. */
+  #moved(type: string, store: string): void {
+    const resource = this.all().find(({ scheme }) => typeNameOf(scheme) === type);
+    if (!resource || resource.place.name === store) return;
+    resource.moveTo(this.#dependenciesIn(this.#placeOf(resource.scheme)));
+    // Who is told of changes lists again.
+    this.watches.endAll(movedAway(resource.kind), resource.model);
   }
 
   async #ownerUid({ apiVersion, kind, name }: OwnerReference, namespace: string | undefined) {
@@ -269,8 +316,9 @@ export class ResourceRegistry {
     return found && resource.model.uidOf(found.stored, resource.model.parse(found.stored.bytes, name).metadata);
   }
 
-  #memoryOf(number: number): ModelMemory | undefined {
-    for (const { memory } of this.#byScheme.values()) if (memory.number === number) return memory;
+  #memoryOf(place: StorePlace, number: number): ModelMemory | undefined {
+    for (const resource of this.#byScheme.values())
+      if (resource.memory.number === number && resource.place === place) return resource.memory;
     return undefined;
   }
 }
@@ -278,4 +326,13 @@ export class ResourceRegistry {
 /** A hub is the resource itself, also while a replaced declaration still serves in its place. */
 function inVersion(resource: ModelResource | undefined, scheme: Scheme): ModelResource | undefined {
   return scheme === scheme.hub ? resource : resource?.inVersion(scheme);
+}
+
+function tracedCommits({ queue }: StorePlace, tracing: Tracing): ModelCommits {
+  return {
+    commit: (write, settled) => {
+      const type = typeNameOf(write.memory.model.scheme);
+      return tracing.commit(`${type}/${write.name}`, () => queue.commit(write, settled));
+    },
+  };
 }

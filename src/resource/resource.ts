@@ -12,15 +12,17 @@ import type { Values, ValuesRequest } from '../query/values.ts';
 import { valuesOf } from '../query/values.ts';
 import { retry } from '../runtime/retry.ts';
 import { systemTimers } from '../runtime/timers.ts';
-import type { MaybePromise, Snapshot } from '../store/store.ts';
+import type { MaybePromise, Snapshot, Store } from '../store/store.ts';
 import type { Admissions } from './admission.ts';
 import { buildIndexes, checkClaims } from './builder.ts';
 import type { ByteCache } from './byte-cache.ts';
 import { asBuffer, ownBytes } from './bytes.ts';
 import { keepsClaims } from './claims.ts';
+import type { Feed } from './feed.ts';
 import type { ModelHooks } from './hooks.ts';
 import type { IndexSnapshots } from './index-snapshots.ts';
 import { ModelMemory } from './memory.ts';
+import type { Placement } from './placement.ts';
 import type { Missing, ReadObject } from './reader.ts';
 import { ObjectReader } from './reader.ts';
 import type { Stored } from './registered-model.ts';
@@ -80,7 +82,19 @@ export interface ResourceLimits extends WriteLimits {
   readonly queryTimeout: number;
 }
 
+/** The store of a model, and what follows it. */
+export interface ModelPlace {
+  readonly name: string;
+  readonly store: Store;
+  readonly feed: Feed;
+  readonly snapshots: IndexSnapshots | undefined;
+}
+
 export interface ResourceDependencies extends Omit<WriterDependencies, 'memory' | 'reader'> {
+  /** Whose store, feed and queue these are. */
+  readonly place: ModelPlace;
+  /** Undefined: every model is in the default store. */
+  readonly placement: Placement | undefined;
   readonly cache: ByteCache;
   /** Undefined: every declaration is taken as it is. */
   readonly admissions: Admissions | undefined;
@@ -118,12 +132,18 @@ interface OpenWindow extends Window {
   readonly missing: readonly (Place & { readonly place: number })[];
 }
 
-export class ModelResource {
+/** A model in its store: others take their place when the model moves to another store. */
+interface Parts {
+  readonly dependencies: ResourceDependencies;
   readonly memory: ModelMemory;
+  readonly reader: ObjectReader;
+  readonly writer: Writer;
+}
+
+export class ModelResource {
   readonly model: RegisteredModel;
-  readonly #dependencies: ResourceDependencies;
-  readonly #reader: ObjectReader;
-  readonly #writer: Writer;
+  /** Of the hub. */
+  #parts: Parts | undefined;
   /** Of the model in another version than the hub: the version, and what has the indexes and objects of both. */
   readonly #spoke: { readonly scheme: Scheme; readonly hub: ModelResource } | undefined;
   readonly #inVersions = new WeakMap<Scheme, ModelResource>();
@@ -134,19 +154,34 @@ export class ModelResource {
 
   /** @param hub of which this is another version */
   constructor(scheme: Scheme, dependencies: ResourceDependencies, hooks?: ModelHooks, hub?: ModelResource) {
-    this.#dependencies = dependencies;
     if (hub) {
       this.#spoke = { scheme, hub };
       this.model = hub.model;
-      this.memory = hub.memory;
-      this.#reader = hub.#reader;
-      this.#writer = hub.#writer;
       return;
     }
     this.model = new RegisteredModel(scheme, hooks, dependencies.onShown);
-    this.memory = new ModelMemory(this.model, dependencies.cache);
-    this.#reader = new ObjectReader({ ...dependencies, memory: this.memory });
-    this.#writer = new Writer({ ...dependencies, memory: this.memory, reader: this.#reader });
+    this.#parts = partsOf(this.model, dependencies);
+  }
+
+  get #own(): Parts {
+    return this.#parts ?? this.#spoke!.hub.#parts!;
+  }
+
+  /** Another one after each move to another store. */
+  get memory(): ModelMemory {
+    return this.#own.memory;
+  }
+
+  get #dependencies(): ResourceDependencies {
+    return this.#own.dependencies;
+  }
+
+  get #reader(): ObjectReader {
+    return this.#own.reader;
+  }
+
+  get #writer(): Writer {
+    return this.#own.writer;
   }
 
   /** Of the version that this is. */
@@ -187,6 +222,16 @@ export class ModelResource {
 
   get kind(): string {
     return this.model.kind;
+  }
+
+  /** Where its objects are. */
+  get place(): ModelPlace {
+    return this.#dependencies.place;
+  }
+
+  /** The revision of its store that this process reflects. */
+  get revision(): number {
+    return this.#dependencies.feed.applied;
   }
 
   // ── readiness ──────────────────────────────────────────────────────────────────────────────────────────
@@ -239,7 +284,22 @@ export class ModelResource {
     if (this.#spoke) return this.#spoke.hub.rebuild();
     this.memory.reset();
     this.#built = this.#build();
-    this.#built.catch((err: unknown) => {
+    this.#logFailure(this.#built);
+  }
+
+  /**
+   * The objects are in another store from this turn on. Whatever is under way in the former one fails with NotReady.
+   */
+  moveTo(dependencies: ResourceDependencies): void {
+    const { memory } = this;
+    this.#parts = partsOf(this.model, dependencies);
+    memory.leave();
+    this.#built = this.#build();
+    this.#logFailure(this.#built);
+  }
+
+  #logFailure(built: Promise<void>): void {
+    built.catch((err: unknown) => {
       if (this.memory.isClosed) return;
       const { group, kind } = this.scheme.groupVersionKind;
       this.#dependencies.logger.error({ err, group, kind }, 'The indexes could not be built');
@@ -266,17 +326,23 @@ export class ModelResource {
 
   async #buildOnce(isOver: () => boolean): Promise<void> {
     const { memory } = this;
-    const { store, feed, underWay, admissions, snapshots, logger, monotonicNow } = this.#dependencies;
+    const { place, placement, store, feed, underWay, admissions, snapshots, logger, monotonicNow } = this.#dependencies;
     const { group, kind } = this.scheme.groupVersionKind;
     // What an earlier registration has under way took unique values of its own indexes.
     await underWay.ended();
+    await placement?.settle(this.scheme, place);
+    if (isOver()) return;
     const number = await store.modelNumber(group, kind);
     if (isOver()) return;
     const { rules, admission } = (await admissions?.of(this.scheme, memory, false)) ?? {};
     if (isOver()) return;
     if (rules) this.model.rules = rules;
-    memory.follow(number, feed.applied);
+    // Of what is placed by now: the generation of a model grows when it leaves its store.
+    const fence = store.shared && placement?.isPlaceable(this.scheme) ? await store.models(number) : [];
+    memory.follow(number, feed.applied, fence[0]?.generation);
     await feed.newest();
+    await placement?.settle(this.scheme, place);
+    if (isOver()) return;
     const started = monotonicNow();
     const reading = { store, number, newest: feed.applied, model: this.model, isOver };
     const found = await snapshots?.restore(memory, reading, admission !== undefined);
@@ -824,4 +890,10 @@ export class ModelResource {
       stored: { ...stored, bytes: versions.bytes(stored.bytes, this.apiVersion) },
     }));
   }
+}
+
+function partsOf(model: RegisteredModel, dependencies: ResourceDependencies): Parts {
+  const memory = new ModelMemory(model, dependencies.cache);
+  const reader = new ObjectReader({ ...dependencies, memory });
+  return { dependencies, memory, reader, writer: new Writer({ ...dependencies, memory, reader }) };
 }

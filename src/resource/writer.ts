@@ -16,7 +16,7 @@ import type { Scheme } from '../model/scheme.ts';
 import type { TimeSlice, TurnQueue } from '../runtime/time-slice.ts';
 import { endsWithin, systemTimers } from '../runtime/timers.ts';
 import { notReady } from '../store/failure.ts';
-import type { Activation, Claim, MaybePromise, Store, WriteResult } from '../store/store.ts';
+import type { Activation, Claim, MaybePromise, Store, Write, WriteResult } from '../store/store.ts';
 import type { Caller } from './access.ts';
 import { asBuffer } from './bytes.ts';
 import type { UniqueKey } from './claims.ts';
@@ -69,6 +69,9 @@ export interface Answer {
   readonly created?: true;
 }
 
+/** A lease, and the token with which it is held. */
+export type Fence = NonNullable<Write['fence']>;
+
 export interface WriteOptions {
   readonly caller: Caller;
   /** Entity tags of `If-Match` as sent, or `*`. */
@@ -88,7 +91,7 @@ export interface WriteOptions {
   /** `status`: the status alone is written. `scale`: the object is, by its number of replicas. */
   readonly subresource?: 'status' | 'scale';
   /** The write fails unless this lease is held. */
-  readonly fence?: { readonly lease: string; readonly token: number };
+  readonly fence?: Fence;
   /** The version of the model in which the write is meant. Default: that in which it is computed. */
   readonly via?: Scheme;
   /** Of an update: a contract that becomes active with it. @throws ActivationRefused */
@@ -142,6 +145,8 @@ export interface WriterDependencies {
   readonly queue: ModelCommits;
   readonly underWay: WritesUnderWay;
   readonly feed: Feed;
+  /** What fences a write to this store; undefined when the lease is not held there. */
+  readonly fenceIn: (fence: Fence) => Fence | undefined;
   readonly turns: TurnQueue;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
@@ -327,7 +332,7 @@ export class Writer {
       model: this.#memory.number,
       name,
       bytes,
-      fence: options.fence,
+      fence: this.#fenceOf(options),
       generation: this.#generationOf(rules),
       caller: named(options),
       memory: this.#memory,
@@ -766,7 +771,7 @@ export class Writer {
       name,
       expected: { id, revision: stored.revision },
       bytes,
-      fence: options.fence,
+      fence: this.#fenceOf(options),
       generation: this.#generationOf(rules),
       activate: options.activate,
       caller: named(options),
@@ -832,9 +837,7 @@ export class Writer {
     }
     if (result.reason === 'unchecked' || (write.activate && result.reason === 'outdated'))
       throw new ActivationRefused(result.reason);
-    if (result.reason === 'fenced') {
-      throw new KindredError('NotReady', texts.fenced, { params: { lease: write.fence?.lease ?? '' } });
-    }
+    if (result.reason === 'fenced') throw notHeld(write.fence!);
     if (result.reason === 'claimed') {
       const { index } = result;
       const key = keys.taken.find(({ definition, key }) => definition.name === index && key === result.key);
@@ -958,9 +961,17 @@ export class Writer {
     return (await this.#dependencies.reader.read(name)).stored;
   }
 
+  /** @throws NotReady when the lease is not held in the store of this model */
+  #fenceOf({ fence }: WriteOptions): Fence | undefined {
+    if (!fence) return undefined;
+    const here = this.#dependencies.fenceIn(fence);
+    if (!here) throw notHeld(fence);
+    return here;
+  }
+
   /** A store that no other process writes to needs no fence: contracts change here while nothing is under way. */
   #generationOf({ generation }: Rules): number | undefined {
-    return this.#dependencies.store.shared ? generation : undefined;
+    return this.#dependencies.store.shared ? (generation ?? this.#memory.generation) : undefined;
   }
 
   /** By which a write is computed. @throws NotReady, ModelOutdated */
@@ -1136,4 +1147,8 @@ const suffixAlphabet = 'abcdefghijklmnopqrstuvwxyz0123456789';
 
 function randomSuffix(): string {
   return Array.from({ length: 8 }, () => suffixAlphabet[randomInt(suffixAlphabet.length)]).join('');
+}
+
+function notHeld({ lease }: Fence): KindredError {
+  return new KindredError('NotReady', texts.fenced, { params: { lease } });
 }

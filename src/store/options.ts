@@ -12,3 +12,14 @@ export interface StoreOptions {
 
 /** Opens a store from elsewhere, which passes `storeContract` of `kindred/testing`. What it throws should be an error of one line. */
 export type StoreOpener = (options: StoreOptions) => Promise<Store>;
+
+/** Which store a model, or every model of a group, is in. */
+export interface PlacementRule {
+  /** `<plural>.<group>`, or `*.<group>` for every model of a group. */
+  readonly model: string;
+  /** The name of a store. */
+  readonly store: string;
+}
+
+/** The name of the store of everything that is placed nowhere else. */
+export const defaultStore = 'default';

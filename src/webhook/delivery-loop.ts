@@ -4,6 +4,7 @@
  * of different objects do not wait for each other. What is delivered for certain is one revision below the oldest
  * delivery that is left, and from there a later run goes on: a receiver may get a change again, never miss one.
  */
+
 import { KindredError } from '../errors.ts';
 import { localized } from '../locales/localized.ts';
 import { typeNameOf } from '../model/scheme.ts';
@@ -50,6 +51,8 @@ export interface WebhookRunDependencies {
   readonly keys: (secretName: string) => Promise<readonly Uint8Array[]>;
   /** The resources that there are, as `spec.resources` names them. */
   readonly known: () => ReadonlySet<string>;
+  /** Whether the objects of a resource are not in the default store. */
+  readonly isElsewhere: (resource: string) => boolean;
   /** True for a change that is never told: the state of deliveries itself. */
   readonly isSilent: (change: AppliedChange) => boolean;
   /** Why the author may not be shown what the specification asks for; undefined: they may. */
@@ -172,8 +175,10 @@ export class WebhookRun {
 
   /** Whether the models are there that the webhook names: of the others it never tells anything. */
   reviewResources(): void {
-    const known = this.#dependencies.known();
-    const unknown = this.#spec.resources.filter((resource) => !known.has(resource));
+    const { known, isElsewhere } = this.#dependencies;
+    const there = known();
+    const unknown = this.#spec.resources.filter((resource) => !there.has(resource));
+    if (this.#reviewStores(this.#spec.resources.filter(isElsewhere))) this.#touch();
     const before = this.#status.conditions.find(({ type }) => type === 'UnknownResource');
     if (unknown.length === 0 && before?.status !== 'True') return;
     const names = unknown.map((resource) => `"${resource}"`).join(', ');
@@ -183,6 +188,22 @@ export class WebhookRun {
         ? this.#condition('UnknownResource', false, 'Registered', 'every resource has its model')
         : this.#condition('UnknownResource', true, 'NotRegistered', `no model is registered for ${names}${hint}`);
     if (changed) this.#touch();
+  }
+
+  /** Other stores have revisions of their own, and a webhook goes on from one revision. */
+  #reviewStores(elsewhere: readonly string[]): boolean {
+    const before = this.#status.conditions.find(({ type }) => type === 'OtherStore');
+    if (elsewhere.length === 0) {
+      const message = 'every resource is in the default store';
+      return before?.status === 'True' && this.#condition('OtherStore', false, 'DefaultStore', message);
+    }
+    const names = elsewhere.map((resource) => `"${resource}"`).join(', ');
+    return this.#condition(
+      'OtherStore',
+      true,
+      'NotDelivered',
+      `not in the default store: ${names}; watch them instead`,
+    );
   }
 
   /** The database may have lost changes: the log begins anew below the revision up to which this webhook had read. */

@@ -17,7 +17,7 @@ export interface WebhookSpec {
 }
 
 export interface WebhookCondition {
-  type: 'Ready' | 'Complete' | 'UnknownResource';
+  type: 'Ready' | 'Complete' | 'UnknownResource' | 'OtherStore';
   status: 'True' | 'False';
   reason: string;
   message: string;
@@ -103,7 +103,7 @@ export function webhookModel(reservedDomain: string): Model<WebhookObject> {
         lastDelivery: moment('When a delivery was accepted last.'),
         conditions: Type.Array(
           Type.Object({
-            type: Type.Enum(['Ready', 'Complete', 'UnknownResource']),
+            type: Type.Enum(['Ready', 'Complete', 'UnknownResource', 'OtherStore']),
             status: Type.Enum(['True', 'False']),
             reason: Type.String(),
             message: Type.String(),

@@ -330,6 +330,10 @@ class LeaderTerm {
       sender: this.#sender,
       keys: (secret) => this.#keys(secret),
       known: () => new Set(registry.schemes().map(typeNameOf)),
+      isElsewhere: (type) => {
+        const scheme = registry.schemes().find((one) => typeNameOf(one) === type);
+        return scheme !== undefined && resources.model(scheme).place.feed !== resources.feed;
+      },
       isSilent: (change) => this.#isSilent(change),
       save: (saved) => this.#save(name, saved),
       timers,

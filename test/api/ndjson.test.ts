@@ -221,7 +221,7 @@ describe('bulk POST: more than the store can take at once', () => {
     });
     const waiting = async () => {
       const { text } = await api.send({ path: '/metrics' });
-      return Number(/^kindred_writes_waiting (\d+)$/m.exec(text)?.[1]);
+      return Number(/^kindred_writes_waiting\{store="default"\} (\d+)$/m.exec(text)?.[1]);
     };
     try {
       // Of 90 lines with 81 MB as many as have 16 MiB; it stays like this.

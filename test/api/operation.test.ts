@@ -49,7 +49,7 @@ describe('health', () => {
     assert.match(text, /^kindred_http_request_duration_seconds_bucket\{.*le="\+Inf"\} \d+$/m);
     assert.match(text, /^kindred_event_loop_delay_seconds\{quantile="0.99"\} [\d.e-]+$/m);
     assert.match(text, /^kindred_objects\{group="demo.example.com",kind="Person"\} 1$/m);
-    assert.match(text, /^kindred_oldest_revision \d+$/m);
+    assert.match(text, /^kindred_oldest_revision\{store="default"\} \d+$/m);
     assert.match(text, /^process_resident_memory_bytes \d+$/m);
   });
 });

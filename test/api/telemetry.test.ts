@@ -247,7 +247,7 @@ describe('with an SDK', () => {
     assert.match(text, /^kindred_webhook_attempts_total\{webhook="hook",outcome="refused"\} [1-9]/m);
     assert.match(text, /^kindred_webhook_deliveries_waiting\{webhook="hook"\} 0$/m);
     assert.match(text, /^kindred_webhook_deliveries_dropped_total\{webhook="hook"\} 0$/m);
-    assert.match(text, /^kindred_feed_lag_revisions 0$/m);
+    assert.match(text, /^kindred_feed_lag_revisions\{store="default"\} 0$/m);
   });
 
   test('inside of the span of somebody else, a request is a part of it', async () => {

@@ -156,7 +156,7 @@ describe('failover of PostgreSQL', { skip }, () => {
     assert.deepEqual(await standby.query("SELECT 1 FROM kindred_objects WHERE name = 'phantom'", 'live'), []);
     assert.equal((await told()).at(-1)?.error?.code, 'Expired');
     const metrics = await (await fetch(`${b.url}/metrics`)).text();
-    assert.match(metrics, /^kindred_read_anew_total\{because="history"\} 1$/m);
+    assert.match(metrics, /^kindred_read_anew_total\{because="history",store="default"\} 1$/m);
     const changed = await call(a, `${notes}/real`, { method: 'PUT', json: { spec: { text: 'y' } } });
     assert.equal(changed.status, 200);
     assert.deepEqual((await call(b, `${notes}/real`)).body.spec, { text: 'y' });

@@ -80,7 +80,7 @@ test('a plugin with the same code and configuration goes on from a snapshot, ano
     );
   const configured = await run({ plugins: [pluginAt('three')], pluginConfig: { words: { size: 1 } } });
   assert.deepEqual([configured.start.from, configured.start.reason], ['build', 'code']);
-  assert.match(configured.metrics, /^kindred_index_snapshot_rejected_total\{reason="code"\} 1$/m);
+  assert.match(configured.metrics, /^kindred_index_snapshot_rejected_total\{reason="code",store="default"\} 1$/m);
   // A stop leaves a snapshot of what was built.
   assert.equal(
     (await run({ plugins: [pluginAt('four')], pluginConfig: { words: { size: 1 } } })).start.from,

@@ -197,9 +197,12 @@ test('watch: a watch whose changes are no longer kept when it comes back ends wi
   current = await serve(database, 0, { changeLog: { maxCount: 3, maxAge: 0 } });
   for (let value = 1; value < 20; value++) await count(current.url, value);
   const metrics = async () => (await fetch(`${current.url}/metrics`)).text();
-  await until(async () => Number(/^kindred_oldest_revision (\d+)$/m.exec(await metrics())![1]) > 10, {
-    timeout: 30_000,
-  });
+  await until(
+    async () => Number(/^kindred_oldest_revision\{store="default"\} (\d+)$/m.exec(await metrics())![1]) > 10,
+    {
+      timeout: 30_000,
+    },
+  );
   await current.service.stop();
   current = await serve(database, port);
   await until(() => follower.failure);

@@ -71,7 +71,7 @@ class Watched {
 
   async gauge(name: string): Promise<number> {
     const text = await (await this.fetch('/metrics')).text();
-    return Number(new RegExp(`^${name} (.*)$`, 'm').exec(text)![1]);
+    return Number(new RegExp(`^${name}(?:\\{store="default"\\})? (.*)$`, 'm').exec(text)![1]);
   }
 
   async post(path: string, body: object): Promise<any> {

@@ -118,14 +118,17 @@ export class ResourceRoutes {
   readonly #byBase = new Map<string, ModelRoutes>();
   readonly #buffers = new BufferPool(pageBuffers.size, pageBuffers.most);
   readonly #pages: PageCache;
-  readonly #gate: LineGate;
+  /** By the name of the store. */
+  readonly #gates: ReadonlyMap<string, LineGate>;
   readonly #stopListening: (() => void)[];
 
   constructor(dependencies: ResourceRoutesDependencies) {
     this.#dependencies = dependencies;
     this.#pages = new PageCache(dependencies.keptPageBytes);
     const lines = Math.max(lineGateLimits.lines, dependencies.limits.bulkConcurrency);
-    this.#gate = new LineGate({ ...lineGateLimits, lines }, dependencies.resources.queue);
+    this.#gates = new Map(
+      dependencies.resources.places.map(({ name, queue }) => [name, new LineGate({ ...lineGateLimits, lines }, queue)]),
+    );
     const forget = (): void => this.#byBase.clear();
     this.#stopListening = [
       dependencies.registry.onRegister(forget),
@@ -324,7 +327,7 @@ export class ResourceRoutes {
     const request = { ...selection, page, size };
     if (explain) {
       return andThen(resource.explain(request, visible(resource.scheme, { namespace, names })), (plan) => {
-        const revision = String(this.#dependencies.resources.feed.applied);
+        const revision = String(resource.revision);
         exchange.sendJson(200, plan, ['Kindred-Revision', revision]);
       });
     }
@@ -339,7 +342,7 @@ export class ResourceRoutes {
     }
     const changes = names || exchange.query.length > keptListLength ? undefined : resource.changes;
     const kept = changes === undefined ? undefined : this.#pages.get(parameters, changes);
-    if (kept) return exchange.send(200, pageHeaders(this.#dependencies.resources.feed.applied), kept);
+    if (kept) return exchange.send(200, pageHeaders(resource.revision), kept);
     let hold: Hold | undefined;
     const reserve = (bytes: number): void => {
       if (bytes <= sliceSize) return;
@@ -403,8 +406,8 @@ export class ResourceRoutes {
         return andThen(this.#parse(line), (object) => resource.create(object, options));
       };
       if (dryRun) exchange.extra.push(...dryRunHeader);
-      const { limits, resources } = this.#dependencies;
-      return bulkCreate(exchange, resources.feed.applied, { create, limits, gate: this.#gate });
+      const { limits } = this.#dependencies;
+      return bulkCreate(exchange, resource.revision, { create, limits, gate: this.#gates.get(resource.place.name)! });
     }
     const options = { caller: exchange.caller, dryRun, ...(namespace !== undefined && { namespace }) };
     const answer = await resource.create(await this.#body(exchange, resource), options);

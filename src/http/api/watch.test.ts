@@ -12,7 +12,7 @@ import type { AppliedChange } from '../../resource/change.ts';
 import type { ModelResource } from '../../resource/resource.ts';
 import type { ChangeEvent, Sink } from '../../resource/watch/events.ts';
 import type { LivePageSink, LivePages, WindowContent } from '../../resource/watch/live-page.ts';
-import type { Watches } from '../../resource/watch/watches.ts';
+import type { PlacedWatches } from '../../resource/watch/placed-watches.ts';
 import { until } from '../../testing/until.ts';
 import type { Exchange } from '../server/exchange.ts';
 import type { WatchContext } from './resources.ts';
@@ -52,7 +52,7 @@ async function open({
     return opened;
   };
   const route = createWatchRoute({
-    watches: { open: take, onStop: () => () => {} } as unknown as Watches,
+    watches: { open: take, onStop: () => () => {} } as unknown as PlacedWatches,
     livePages: { open: take } as unknown as LivePages,
     authorizer,
     maxBufferBytes,

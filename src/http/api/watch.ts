@@ -8,8 +8,8 @@ import type { Page } from '../../resource/resource.ts';
 import { limited } from '../../resource/visible.ts';
 import type { Bookmark, Sink, WatchEvent } from '../../resource/watch/events.ts';
 import type { LivePageSink, LivePages, WindowContent } from '../../resource/watch/live-page.ts';
+import type { PlacedWatches } from '../../resource/watch/placed-watches.ts';
 import { followRights } from '../../resource/watch/rights.ts';
-import type { Watches } from '../../resource/watch/watches.ts';
 import type { Exchange } from '../server/exchange.ts';
 import { conflictingParameters } from '../server/problem.ts';
 import { BurstQueue } from './bursts.ts';
@@ -19,7 +19,7 @@ import { aroundFrame, EventStream, formatFor, frameOf } from './event-stream.ts'
 import type { WatchContext } from './resources.ts';
 
 export interface WatchRouteDependencies extends Omit<EventStreamDependencies, 'bursts' | 'onStop'> {
-  readonly watches: Watches;
+  readonly watches: PlacedWatches;
   readonly livePages: LivePages;
   readonly authorizer: Authorizer;
   /** Bytes that the objects of a live page may have together (option `list.maxBytes`). */

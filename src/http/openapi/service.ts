@@ -35,6 +35,7 @@ const readiness = {
     status: text,
     models: listOf({ type: 'object', additionalProperties: true }),
     plugins: listOf({ type: 'object', additionalProperties: true }),
+    stores: listOf(closed({ name: text, state: { enum: ['ready', 'unavailable'] } })),
   },
   required: ['status'],
   additionalProperties: true,

@@ -4,11 +4,13 @@ import type { GroupVersionKind } from '../../model/gvk.ts';
 /** What the service says of itself. */
 export interface Readiness {
   /**
-   * `starting` until every enabled plugin is started or failed, `unavailable` while the database is away, `outdated` while
+   * `starting` until every enabled plugin is started or failed, `unavailable` while the (default) database is away, `outdated` while
    * other replicas serve models by contracts that this one cannot serve by.
    */
   readonly status: 'ready' | 'starting' | 'stopping' | 'unavailable' | 'outdated';
   readonly models: readonly (GroupVersionKind & {
+    /** With several stores: where its objects are. */
+    readonly store?: string;
     readonly state: 'building' | 'ready' | 'degraded' | 'outdated';
     /** From 0 to 1. */
     readonly progress: number;
@@ -26,6 +28,8 @@ export interface Readiness {
         }
       | undefined;
   })[];
+  /** With several stores: each of them. One that is away takes its models with it, and the service stays ready with the others. */
+  readonly stores?: readonly { readonly name: string; readonly state: 'ready' | 'unavailable' }[];
   readonly plugins: readonly {
     readonly name: string;
     readonly state: string;

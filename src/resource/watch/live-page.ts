@@ -37,7 +37,7 @@ export interface WindowContent extends Pick<WindowChange, 'total' | 'removed'> {
 }
 
 export interface LivePagesDependencies {
-  readonly watches: Watches;
+  readonly watches: Pick<Watches, 'join'>;
   readonly background: Background;
   readonly limits: {
     /** Rows of all live pages together. */
@@ -218,7 +218,7 @@ class SharedPage implements Reader {
   }
 
   /** From the first call on the page is told of changes. Whoever has joined is ended when the model is no longer there. */
-  follow(watches: Watches): void {
+  follow(watches: Pick<Watches, 'join'>): void {
     this.#leave ??= watches.join(this.#resource, this);
   }
 

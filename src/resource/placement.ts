@@ -1,0 +1,169 @@
+/**
+ * Which model is in which store (docs/decisions/placement.md). A *rule* is what the operator wants, a *record* says where the
+ * objects are. Records are rows of the default store, made at the first use of a model that a rule places elsewhere; a model
+ * without one is in the default store.
+ */
+
+import { KindredError } from '../errors.ts';
+import { localized } from '../locales/localized.ts';
+import type { Scheme } from '../model/scheme.ts';
+import { typeNameOf } from '../model/scheme.ts';
+import type { PlacementRule } from '../store/options.ts';
+import { defaultStore } from '../store/options.ts';
+import type { Change, Store } from '../store/store.ts';
+import { knownMarkNumber, makeMark, markOf, readMarks } from './marks.ts';
+import { movedAway } from './memory.ts';
+
+/** Where the objects of a model are. */
+export interface PlaceRecord {
+  readonly store: string;
+}
+
+export interface PlacementDependencies {
+  /** The first that fits a model counts. */
+  readonly rules: readonly PlacementRule[];
+  /** Names of the stores, besides the default one. */
+  readonly stores: readonly string[];
+  /** The default store. */
+  readonly store: Store;
+  /** False for the models of the service itself, which are in the default store. */
+  readonly isPlaceable: (scheme: Scheme) => boolean;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+}
+
+const texts = {
+  contradiction: localized(
+    '{kind} is placed in "{wanted}", its objects are in {found}: kindred model move {model} --to {wanted}',
+  ),
+  unknown: localized('The objects of {kind} are in the store "{store}", which the setting "stores" does not name'),
+};
+
+/** Tries of a record that others write too, or while objects are made. */
+const attempts = 20;
+
+export class Placement {
+  readonly #dependencies: PlacementDependencies;
+  /** By `<plural>.<group>`. */
+  readonly #records = new Map<string, PlaceRecord>();
+  /** The number of the records in the default store; undefined while there are none. */
+  #number: number | undefined;
+  #onMoved: (model: string, store: string) => void = () => {};
+
+  private constructor(dependencies: PlacementDependencies) {
+    this.#dependencies = dependencies;
+  }
+
+  /** Reads the records. */
+  static async open(dependencies: PlacementDependencies): Promise<Placement> {
+    const placement = new Placement(dependencies);
+    await placement.#read();
+    return placement;
+  }
+
+  /** The name of the store in which a model is, or is to be made. */
+  storeOf(scheme: Scheme): string {
+    return this.#records.get(typeNameOf(scheme))?.store ?? this.#wanted(scheme);
+  }
+
+  /**
+   * Before the objects of a model are read: records its place at its first use.
+   * @param store where this process takes it to be
+   * @throws PlacementContradicted; NotReady when it is elsewhere by now
+   */
+  async settle(scheme: Scheme, { name: store }: { readonly name: string }): Promise<void> {
+    if (!this.isPlaceable(scheme)) return;
+    const { kind } = scheme.groupVersionKind;
+    const model = typeNameOf(scheme);
+    for (let attempt = 1; ; attempt++) {
+      const record = this.#records.get(model);
+      const wanted = this.#wanted(scheme);
+      if (record && !this.#isKnown(record.store))
+        throw new PlacementContradicted(texts.unknown, { kind, store: record.store });
+      const rule = this.#ruleOf(scheme);
+      if (record && rule && rule.store !== record.store) throw this.#contradicted(scheme, wanted, record.store);
+      if (record || wanted === defaultStore) {
+        if ((record?.store ?? defaultStore) === store) return;
+        throw movedAway(kind, 'NotReady');
+      }
+      if (attempt > attempts || (await this.#record(scheme, wanted)) === 'objects')
+        throw this.#contradicted(scheme, wanted, defaultStore);
+      await this.#read();
+    }
+  }
+
+  /** A change of an object of no model, in the default store. */
+  changed(change: Change): void {
+    if (change.model !== this.#number) return;
+    const record = change.type === 'delete' ? undefined : markOf<PlaceRecord>(change.bytes);
+    if (record) this.#records.set(change.name, record);
+    else this.#records.delete(change.name);
+    this.#onMoved(change.name, record?.store ?? defaultStore);
+  }
+
+  /** @param listener told of each model whose record changed, `<plural>.<group>`, and of the store that its objects are in */
+  onMoved(listener: (model: string, store: string) => void): void {
+    this.#onMoved = listener;
+  }
+
+  /** False for the models of the service itself. */
+  isPlaceable(scheme: Scheme): boolean {
+    return this.#dependencies.isPlaceable(scheme);
+  }
+
+  #isKnown(store: string): boolean {
+    return store === defaultStore || this.#dependencies.stores.includes(store);
+  }
+
+  #ruleOf(scheme: Scheme): PlacementRule | undefined {
+    const { rules } = this.#dependencies;
+    const { group } = scheme.groupVersionKind;
+    const type = typeNameOf(scheme);
+    return this.isPlaceable(scheme) ? rules.find(({ model }) => model === type || model === `*.${group}`) : undefined;
+  }
+
+  #wanted(scheme: Scheme): string {
+    return this.#ruleOf(scheme)?.store ?? defaultStore;
+  }
+
+  #contradicted(scheme: Scheme, wanted: string, found: string): PlacementContradicted {
+    const shown = found === defaultStore ? 'the default store' : `the store "${found}"`;
+    const { kind } = scheme.groupVersionKind;
+    return new PlacementContradicted(texts.contradiction, { kind, wanted, found: shown, model: typeNameOf(scheme) });
+  }
+
+  async #read(): Promise<void> {
+    const { store } = this.#dependencies;
+    this.#number ??= await knownMarkNumber(store, 'place');
+    if (this.#number === undefined) return;
+    for (const [model, record] of await readMarks<PlaceRecord>(store, this.#number)) this.#records.set(model, record);
+  }
+
+  /**
+   * Says `objects` when the default store has objects of the model. A process that takes the model to be there is refused its
+   * next write (`outdated`), as the generation of the model grows with the record.
+   */
+  async #record(scheme: Scheme, place: string): Promise<'objects' | undefined> {
+    const { store, now } = this.#dependencies;
+    const { group, kind } = scheme.groupVersionKind;
+    const number = await store.modelNumber(group, kind);
+    const checked = await store.revision();
+    if ((await store.count(number)) > 0) return 'objects';
+    const [row] = await store.models(number);
+    const { generation, contract = '', storageVersion = '' } = row!;
+    const activate = { model: number, from: generation, to: generation + 1, contract, storageVersion, checked };
+    const record: PlaceRecord = { store: place };
+    // Whether it was made or not: what is there now is read next.
+    await makeMark(store, 'place', typeNameOf(scheme), record, { activate, now: now() });
+    return undefined;
+  }
+}
+
+/** The configured place of a model is not where its objects are. */
+export class PlacementContradicted extends KindredError {
+  readonly reason = 'PlacementContradicted';
+
+  constructor(text: ReturnType<typeof localized>, params: Readonly<Record<string, string>>) {
+    super('InvalidPlugin', text, { params });
+  }
+}

@@ -1,0 +1,228 @@
+/** Models in several stores (docs/decisions/placement.md). */
+import assert from 'node:assert/strict';
+import { afterEach, describe, it } from 'node:test';
+import { definePlugin } from 'kindred';
+import { until } from 'kindred/testing';
+import { startProxy } from '../replicas/proxy.ts';
+import type { TestDatabase } from '../servers.ts';
+import { databaseAdapters } from '../servers.ts';
+import {
+  atEnd,
+  call,
+  cleanUp,
+  databases,
+  makeReading,
+  makeSite,
+  placed,
+  Reading,
+  readings,
+  rule,
+  running,
+  Site,
+  sites,
+} from './kit.ts';
+
+afterEach(cleanUp);
+
+/** Names of the objects of a kind that a database holds. */
+async function stored(database: TestDatabase, group: string, kind: string): Promise<string[]> {
+  const store = await database.open();
+  try {
+    const row = (await store.models()).find((one) => one.group === group && one.kind === kind);
+    return row ? (await store.scan(row.number, 0, 1_000)).map(({ name }) => name) : [];
+  } finally {
+    await store.close();
+  }
+}
+
+for (const adapter of databaseAdapters()) {
+  describe(`models in two stores, each ${adapter.name}`, () => {
+    it('objects are in the store of their model, and are there after a restart', async () => {
+      const both = await databases(adapter);
+      let service = await running(placed(both));
+      for (let i = 0; i < 5; i++) {
+        assert.equal((await makeReading(service, `r${i}`)).status, 201);
+        assert.equal((await makeSite(service, `s${i}`)).status, 201);
+      }
+      assert.equal((await makeReading(service, 'again', 'r0')).body.code, 'UniqueViolation');
+      assert.equal((await call(service, `${readings}/r4`, 'DELETE')).status, 200);
+      await service.stop();
+      assert.deepEqual(await stored(both.telemetry, 'telemetry.example.com', 'Reading'), ['r0', 'r1', 'r2', 'r3']);
+      assert.deepEqual(await stored(both.main, 'telemetry.example.com', 'Reading'), []);
+      assert.deepEqual(await stored(both.telemetry, 'plants.example.com', 'Site'), []);
+      assert.equal((await stored(both.main, 'plants.example.com', 'Site')).length, 5);
+      service = await running(placed(both));
+      assert.equal((await call(service, readings)).body.total, 4);
+      assert.equal((await call(service, `${readings}/r3`)).body.spec.sensor, 'r3');
+      assert.equal((await call(service, sites)).body.total, 5);
+    });
+
+    it('revisions, lists of Kubernetes and watches are those of the store of the model', async () => {
+      const service = await running(placed(await databases(adapter)));
+      const first = await makeReading(service, 'r0');
+      for (let i = 0; i < 20; i++) await makeSite(service, `s${i}`);
+      const next = await makeReading(service, 'r1');
+      assert.equal(next.revision, first.revision + 1);
+      assert.equal((await call(service, readings)).revision, next.revision);
+      const since = `${readings}?watch=true&since=${first.revision}`;
+      const abort = new AbortController();
+      atEnd(async () => abort.abort());
+      const watch = await fetch(service.url + since, {
+        headers: { accept: 'application/x-ndjson' },
+        signal: abort.signal,
+      });
+      const reader = watch.body!.pipeThrough(new TextDecoderStream()).getReader();
+      assert.match((await reader.read()).value!, /"r1"/);
+      await makeSite(service, 'late');
+      await makeReading(service, 'r2');
+      assert.match((await reader.read()).value!, /"r2"/);
+      const kube = `/kube${readings}`;
+      const page = await call(service, `${kube}?limit=2`);
+      assert.equal(Number(page.body.metadata.resourceVersion), next.revision + 1);
+      await makeReading(service, 'r3');
+      const token = encodeURIComponent(page.body.metadata.continue);
+      const rest = await call(service, `${kube}?limit=2&continue=${token}`);
+      assert.deepEqual(
+        [rest.body.items.map((one: any) => one.metadata.name), rest.body.metadata.resourceVersion],
+        [['r2'], page.body.metadata.resourceVersion],
+      );
+      const exact = `${kube}?resourceVersion=${first.revision}&resourceVersionMatch=Exact`;
+      assert.equal((await call(service, exact)).body.items.length, 1);
+    });
+
+    it('readiness, metrics and the options name the stores, without passwords', async () => {
+      const service = await running(placed(await databases(adapter)));
+      const { body } = await call(service, '/readyz');
+      assert.deepEqual(body.stores, [
+        { name: 'default', state: 'ready' },
+        { name: 'telemetry', state: 'ready' },
+      ]);
+      assert.equal(body.models.find(({ kind }: any) => kind === 'Reading').store, 'telemetry');
+      assert.equal(body.models.find(({ kind }: any) => kind === 'Site').store, 'default');
+      const metrics = (await call(service, '/metrics')).body as string;
+      assert.match(metrics, /kindred_revision\{store="telemetry"\} \d+/);
+      assert.match(metrics, /kindred_store_reachable\{store="default"\} 1/);
+      const { options } = (await call(service, '/v3/options')).body;
+      const shown = options.find(({ name }: any) => name === 'stores').value.telemetry;
+      assert.ok(!/:\/\/[^:@/]+:(?!…)[^@]+@/.test(shown), shown);
+    });
+
+    it('a placement that contradicts where the objects are is refused at start', async () => {
+      const both = await databases(adapter);
+      const { placement: _, ...unplaced } = placed(both);
+      const before = await running(unplaced);
+      await makeReading(before, 'r0');
+      await before.stop();
+      await assert.rejects(running(placed(both)), {
+        message:
+          'Reading is placed in "telemetry", its objects are in the default store: kindred model move readings.telemetry.example.com --to telemetry',
+      });
+      assert.deepEqual(await stored(both.main, 'telemetry.example.com', 'Reading'), ['r0']);
+    });
+
+    it('what was placed stays in its store without the rule, and is refused without the store', async () => {
+      const both = await databases(adapter);
+      const before = await running(placed(both));
+      await makeReading(before, 'r0');
+      await before.stop();
+      const { placement: _, ...unplaced } = placed(both);
+      const without = await running(unplaced);
+      assert.equal((await call(without, readings)).body.total, 1);
+      await without.stop();
+      await assert.rejects(running({ ...unplaced, placement: [{ ...rule, store: 'default' }] }), {
+        message:
+          'Reading is placed in "default", its objects are in the store "telemetry": kindred model move readings.telemetry.example.com --to default',
+      });
+      await assert.rejects(running({ database: both.main.url }), {
+        message: 'The objects of Reading are in the store "telemetry", which the setting "stores" does not name',
+      });
+    });
+
+    it('a controller writes to both stores with its lease, and another contract of a placed model becomes active', async () => {
+      const both = await databases(adapter);
+      const plugin = definePlugin({
+        name: 'plants',
+        start({ schemeManager, registerController, client }) {
+          schemeManager.register(Site);
+          schemeManager.register(Reading);
+          registerController({
+            setupWith: (builder) => builder.extension(Site).build(),
+            reconcile: async ({ name }) => {
+              const site = await client.fetch(Site, name);
+              if (!site || (await client.fetch(Reading, name))) return;
+              await client.create(Reading, { metadata: { name }, spec: { sensor: site.spec.city } });
+            },
+          });
+        },
+      });
+      let service = await running({ ...placed(both), plugins: [{ name: 'plants', plugin }] }, []);
+      await makeSite(service, 'a', 'Oslo');
+      await until(async () => (await call(service, `${readings}/a`)).status === 200);
+      const state = async () =>
+        (await call(service, '/apis/plugin.platform.run/v1alpha1/modelstates/readings-telemetry-example-com')).body;
+      await until(async () => (await state()).status?.generation === 1);
+      await service.stop();
+      const { defineModel, Type } = await import('kindred');
+      const Next = defineModel({
+        gvk: {
+          group: 'telemetry.example.com',
+          version: 'v1',
+          kind: 'Reading',
+          singular: 'reading',
+          plural: 'readings',
+        },
+        spec: Type.Object({
+          sensor: Type.String(),
+          value: Type.Optional(Type.Number()),
+          unit: Type.Optional(Type.String()),
+        }),
+      });
+      const next = definePlugin({ name: 'plants', start: ({ schemeManager }) => void schemeManager.register(Next) });
+      service = await running({ ...placed(both), plugins: [{ name: 'plants', plugin: next }] }, []);
+      await until(async () => (await state()).status.generation === 2);
+      const made = await call(service, readings, 'POST', {
+        metadata: { name: 'b' },
+        spec: { sensor: 'Oslo', unit: 'K' },
+      });
+      assert.equal(made.status, 201, JSON.stringify(made.body));
+    });
+
+    if (adapter.kind === 'sqlite') return;
+
+    it('a store that is away takes its models with it and no others, and is used again when it is back', async () => {
+      const both = await databases(adapter);
+      const proxy = await startProxy(both.telemetry.url);
+      atEnd(() => proxy.close());
+      const service = await running(placed({ ...both, telemetry: proxy }));
+      await makeReading(service, 'r0');
+      proxy.cut();
+      const [write, read] = await Promise.all([makeReading(service, 'r1'), call(service, `${readings}/r0`)]);
+      assert.deepEqual([write.status, read.status], [503, 503]);
+      assert.equal((await makeSite(service, 's0')).status, 201);
+      assert.equal((await call(service, sites)).body.total, 1);
+      const health = await until(async () => {
+        const { status, body } = await call(service, '/readyz');
+        return body.stores[1].state === 'unavailable' ? { status, state: body.status } : undefined;
+      });
+      assert.deepEqual(health, { status: 200, state: 'ready' });
+      proxy.heal();
+      await until(async () => (await makeReading(service, 'r2')).status === 201, { timeout: 15_000 });
+      assert.equal((await call(service, readings)).body.total, 2);
+      await until(async () => (await call(service, '/readyz')).body.stores[1].state === 'ready', { timeout: 15_000 });
+    });
+
+    it('replicas that begin with the placement together agree on it, and one without it loses nothing', async () => {
+      const both = await databases(adapter);
+      const { placement: _, stores: _none, ...former } = placed(both);
+      const old = await running(former);
+      const all = await Promise.all([running(placed(both)), running(placed(both))]);
+      // The old one takes the objects to be in the default store: its writes are refused rather than lost.
+      const strays = await Promise.all(Array.from({ length: 5 }, (_, i) => makeReading(old, `stray${i}`)));
+      const kept = strays.filter(({ status }) => status === 201).length;
+      assert.equal(kept, 0, JSON.stringify(strays.map(({ status }) => status)));
+      await makeReading(all[0]!, 'r0');
+      assert.equal((await call(all[1]!, `${readings}/r0`)).status, 200);
+      assert.deepEqual(await stored(both.main, 'telemetry.example.com', 'Reading'), []);
+    });
+  });
+}
