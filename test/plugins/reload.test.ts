@@ -249,6 +249,45 @@ describe('a plugin that is loaded again', () => {
     assert.equal((await harness.fetch(`${parts}/bob`)).status, 200);
   });
 
+  it('plugins: a unique index that is added under writers is exact from the moment in which it serves', async () => {
+    const Unique = partWith((index) => [
+      index.single('spec.size', Number, (part: any) => part.spec.size),
+      index.single('spec.mail', String, (part: any) => part.spec.mail, { unique: true, nullable: true }),
+    ]);
+    const source = stock(pluginOfModels(Part));
+    const harness = await harnessOf({ plugins: [source] });
+    await fill(harness, 3_000);
+    await create(harness, 'ada', { size: 1, mail: 'same' });
+    await create(harness, 'bob', { size: 1, mail: 'same' });
+    source.plugin = pluginOfModels(Unique);
+    const { state, reason, message } = await reload(harness);
+    assert.deepEqual([state, reason], ['STARTED', 'IncompatibleModel']);
+    assert.match(message!, /2 of 3,002 stored objects would become invalid \(ada, bob: spec\.mail unique\)/);
+    await harness.client.patch(Part, 'bob', { spec: { mail: 'other' } });
+
+    let isOver = false;
+    const answers = new Map<number, number>();
+    const write = async (own: number) => {
+      for (let i = 0; !isOver; i++) {
+        // Of its own while the index is not there, then the same for both.
+        const mail = (await harness.fetch(`${parts}?fieldSelector=spec.mail%3Dnone`)).ok ? `v${i}` : `w${own}-${i}`;
+        const json = { metadata: { name: `n${own}-${i}` }, spec: { size: i, mail } };
+        const response = await harness.fetch(parts, { method: 'POST', json });
+        answers.set(response.status, (answers.get(response.status) ?? 0) + 1);
+        await response.arrayBuffer();
+      }
+    };
+    const writers = [write(1), write(2)];
+    assert.deepEqual(await reload(harness), { state: 'STARTED' });
+    await harness.until(() => (answers.get(409) ?? 0) > 20);
+    isOver = true;
+    await Promise.all(writers);
+    assert.deepEqual([...answers.keys()].sort(), [201, 409]);
+    const mails: string[] = [];
+    for await (const { spec } of harness.client.listAll(Unique)) if (spec.mail !== undefined) mails.push(spec.mail);
+    assert.equal(new Set(mails).size, mails.length, 'no value is shared');
+  });
+
   it('plugins: another plural, scope or version of a model is registered anew; a name that one gave up is free', async () => {
     const source = stock(pluginOfModels(Part, Bin));
     const harness = await harnessOf({ plugins: [source] });
