@@ -29,6 +29,8 @@ export interface Keys {
 
 export interface Column extends Keys {
   set(item: number, key: unknown): void;
+  /** Gives an item the key of another, which is the same: it is kept once. */
+  share(item: number, other: number): void;
   /** Copies the keys of the items below a number. */
   pieces(of: string, count: number, portion: number): Pieces;
   /** Fills an empty column. */
@@ -55,6 +57,9 @@ export class NumberColumn implements Column {
     this.values = grown(this.values, item + 1, Number.NaN);
     this.values[item] = key === undefined ? Number.NaN : (key as number);
   }
+
+  /** Each number is kept as it is. */
+  share(): void {}
 
   has(item: number): boolean {
     return isKey(this.values[item]);
@@ -118,18 +123,17 @@ export class BooleanColumn extends NumberColumn {
 
 type ValueCodec = Pick<KeyCodec, 'type' | 'compare' | 'parse' | 'format'>;
 
-/** Keys of every other type; texts are in the order of `compareText`. */
+/** Keys of every other type, and a few texts. */
 export class ValueColumn implements Column {
-  readonly values: unknown[];
+  readonly values: unknown[] = [];
   readonly isText: boolean;
   readonly #codec: ValueCodec;
   readonly #compare: KeyCodec['compare'];
 
-  constructor(codec: ValueCodec, values: unknown[] = []) {
+  constructor(codec: ValueCodec) {
     this.#codec = codec;
     this.#compare = codec.compare;
     this.isText = codec.type === 'string';
-    this.values = values;
   }
 
   get(item: number): unknown {
@@ -140,6 +144,10 @@ export class ValueColumn implements Column {
     // An element far behind the end would turn the array into a dictionary.
     while (this.values.length < item) this.values.push(undefined);
     this.values[item] = key;
+  }
+
+  share(item: number, other: number): void {
+    this.set(item, this.values[other]);
   }
 
   has(item: number): boolean {
@@ -167,17 +175,16 @@ export class ValueColumn implements Column {
 
   pieces(of: string, count: number, portion: number): Pieces {
     const { values } = this;
-    const { type, format } = this.#codec;
+    const { format } = this.#codec;
     return textPieces(of, count, portion, (item) => {
       const key = values[item];
-      return key === undefined || type === 'string' ? (key as string | undefined) : format(key);
+      return key === undefined ? undefined : format(key);
     });
   }
 
   *restore(of: string, sections: Sections): Steps {
     const { values } = this;
-    const codes = sections.get(`${of.replace(/keys$/, '')}codes`);
-    if (!codes) return yield* getTexts(sections, of, (text) => values.push(text));
+    const codes = sectionOf(sections, `${of.replace(/keys$/, '')}codes`);
     const keys: unknown[] = [undefined];
     yield* getTexts(sections, of, (text) => keys.push(this.#keyOf(text!)));
     for (let item = 0; item < codes.length; item++) {
@@ -188,8 +195,7 @@ export class ValueColumn implements Column {
 
   /** The key that was kept as this text. Throws when the type of the keys does not give it back. */
   #keyOf(text: string): unknown {
-    const { type, parse, format } = this.#codec;
-    if (type === 'string') return text;
+    const { parse, format } = this.#codec;
     const key = parse(text);
     if (format(key) !== text) throw new Error(`the key ${JSON.stringify(text)} is not what its type makes of it`);
     return key;

@@ -3,7 +3,6 @@
  * for each value of each object (an occurrence). The items of one key are an *equal range* of the order. The objects of one key
  * are its *postings*: a set of slots, which is kept, and follows every change, once a query has asked for a large one.
  */
-import type { KeyCodec } from '../model/key.ts';
 import { grown, none } from './arrays.ts';
 import type { Column, Keys } from './column.ts';
 import { BooleanColumn, ExtremeKeys, NumberColumn, ValueColumn } from './column.ts';
@@ -18,13 +17,14 @@ import type { Sections } from './snapshot/texts.ts';
 import { sectionOf } from './snapshot/texts.ts';
 import type { Steps } from './sort.ts';
 import { sortByComparison, sortByNumber, sortByText } from './sort.ts';
+import { TextColumn } from './text-column.ts';
 
 /** Smaller postings are read from the order each time. */
 const leastKept = 256;
 
 export interface IndexDependencies {
   /** Name by slot. */
-  readonly names: string[];
+  readonly names: TextColumn;
   readonly scratch: Scratch;
 }
 
@@ -167,7 +167,7 @@ export abstract class FieldIndex {
     const names: string[] = [];
     for (let rank = low; rank < high; rank++) {
       const item = this.order.at(rank);
-      names.push(this.dependencies.names[this.slotOfItem ? this.slotOfItem[item]! : item]!);
+      names.push(this.dependencies.names.get(this.slotOfItem ? this.slotOfItem[item]! : item)!);
     }
     return names.sort(compareNames);
   }
@@ -204,10 +204,8 @@ export abstract class FieldIndex {
     if ((column instanceof NumberColumn && !this.field.unique) || !column.has(item)) return;
     for (const neighbour of [order.previous, order.next]) {
       if (neighbour === none || column.compare(neighbour, item) !== 0) continue;
-      const key = column.get(neighbour);
-      // Equal texts share one string.
-      column.set(item, key);
-      if (this.field.unique) this.#conflicts.set(this.#identity(key), key);
+      column.share(item, neighbour);
+      this.#addConflict(item);
       return;
     }
   }
@@ -215,21 +213,24 @@ export abstract class FieldIndex {
   protected *sortItems(items: Uint32Array, count: number): Steps {
     const { column } = this;
     if (column instanceof NumberColumn) yield* sortByNumber(items, count, column.values);
-    else if (this.field.codec.type === 'string') {
-      const { values } = column as ValueColumn;
-      yield* sortByText(items, count, (item) => values[item] as string);
-    } else yield* sortByComparison(items, count, (a, b) => column.compare(a, b));
-    // Equal texts share one string; equal numbers matter only where they must not be.
+    else if (column instanceof TextColumn) yield* sortByText(items, count, column);
+    else yield* sortByComparison(items, count, (a, b) => column.compare(a, b));
+    // Equal numbers matter only where they must not be.
     if (column instanceof NumberColumn && !this.field.unique) return;
     for (let i = 1; i < count; i++) {
-      const key = column.get(items[i - 1]!);
-      const next = column.get(items[i]!);
-      if (key === next || (this.field.codec.type === 'own' && column.compare(items[i - 1]!, items[i]!) === 0)) {
-        column.set(items[i]!, key);
-        if (this.field.unique) this.#conflicts.set(this.#identity(key), key);
+      if (column.compare(items[i - 1]!, items[i]!) === 0) {
+        column.share(items[i]!, items[i - 1]!);
+        this.#addConflict(items[i]!);
       }
       if (i % 8192 === 0) yield;
     }
+    if (column instanceof TextColumn) yield* column.pack();
+  }
+
+  #addConflict(item: number): void {
+    if (!this.field.unique) return;
+    const key = this.column.get(item);
+    this.#conflicts.set(this.#identity(key), key);
   }
 }
 
@@ -264,17 +265,17 @@ function compareNames(a: string, b: string): number {
   return a < b ? -1 : 1;
 }
 
-function columnOf(field: Field, values?: unknown[]): Column {
+function columnOf(field: Field): Column {
   switch (field.codec.type) {
     case 'number':
     case 'date':
       return new NumberColumn();
     case 'boolean':
       return new BooleanColumn();
+    case 'string':
+      return new TextColumn();
     default:
-      return values
-        ? new ValueColumn({ ...field.codec, compare: compareNames as KeyCodec['compare'] }, values)
-        : new ValueColumn(field.codec);
+      return new ValueColumn(field.codec);
   }
 }
 
@@ -285,12 +286,12 @@ export class SingleIndex extends FieldIndex {
   /** The keys are those that somebody else keeps. */
   readonly #hasForeignKeys: boolean;
 
-  /** @param values the names by slot, which somebody else keeps, for the index of the names */
-  constructor(field: Field, dependencies: IndexDependencies, values?: unknown[]) {
-    const column = columnOf(field, values);
+  /** @param names for the index of the names, which somebody else keeps */
+  constructor(field: Field, dependencies: IndexDependencies, names?: TextColumn) {
+    const column = names ?? columnOf(field);
     super(field, column, dependencies);
     this.order = new Order(column);
-    this.#hasForeignKeys = values !== undefined;
+    this.#hasForeignKeys = names !== undefined;
   }
 
   get firstWithKey(): number {
@@ -308,10 +309,7 @@ export class SingleIndex extends FieldIndex {
   }
 
   update(slot: number, keys: readonly unknown[]): void {
-    const before = this.column.get(slot);
-    const key = keys[0];
-    if (before === key) return;
-    if (before !== undefined && key !== undefined && this.field.codec.compare(before, key) === 0) return;
+    if (this.column.compareTo(slot, keys[0]) === 0) return;
     this.remove(slot);
     this.insert(slot, keys);
   }
@@ -323,7 +321,7 @@ export class SingleIndex extends FieldIndex {
     }
     this.order.remove(slot);
     this.removePosting(slot, this.column.get(slot));
-    this.column.set(slot, undefined);
+    if (!this.#hasForeignKeys) this.column.set(slot, undefined);
   }
 
   some(slot: number, accepts: (key: unknown) => boolean): boolean {
@@ -355,7 +353,7 @@ export class SingleIndex extends FieldIndex {
 
   append(slot: number, keys: readonly unknown[]): void {
     if (keys.length === 0) this.withoutKey.add(slot);
-    this.column.set(slot, keys[0]);
+    if (!this.#hasForeignKeys) this.column.set(slot, keys[0]);
   }
 
   *finish(): Steps {

@@ -82,8 +82,8 @@ export class FieldsBeside {
   *settle(entryOf: (name: string) => IndexEntry): Steps {
     for (const slot of this.#touched) {
       this.#touched.delete(slot);
-      const name = this.#index.names[slot]!;
-      const entry = name === '' ? undefined : entryOf(name);
+      const name = this.#index.names.get(slot);
+      const entry = name === undefined ? undefined : entryOf(name);
       const isPresent = this.#present[slot] === 1;
       for (const number of this.#building) {
         const field = this.#fields[number]!;

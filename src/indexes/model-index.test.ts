@@ -5,6 +5,7 @@ import type { IndexDefinition, IndexEntry } from '../model/index-entry.ts';
 import { codecOf } from '../model/key.ts';
 import { firstDeclared } from './field.ts';
 import { ModelIndex } from './model-index.ts';
+import type { SlotSet } from './slot-set.ts';
 
 const definition = (name: string, more: Partial<IndexDefinition>): IndexDefinition => ({
   name,
@@ -46,10 +47,14 @@ function namesOf(items: ReadonlyMap<string, Item>, test: (item: Item) => boolean
   return [...items].flatMap(([name, item]) => (test(item) ? [name] : [])).sort();
 }
 
+function namesIn(index: ModelIndex, slots: SlotSet): string[] {
+  return [...index.names.entries()].flatMap(([slot, name]) => (slots.has(slot) ? [name] : [])).sort();
+}
+
 function compare(index: ModelIndex, items: ReadonlyMap<string, Item>): void {
   assert.equal(index.size, items.size, 'the number of objects');
   const field = index.fields[colorField]!;
-  const without = [...index.names].filter((name, slot) => name !== '' && field.withoutKey.has(slot)).sort();
+  const without = namesIn(index, field.withoutKey);
   assert.deepEqual(
     without,
     namesOf(items, (item) => item.color === undefined),
@@ -59,7 +64,7 @@ function compare(index: ModelIndex, items: ReadonlyMap<string, Item>): void {
     const expected = namesOf(items, (item) => item.color === key);
     assert.deepEqual(index.holders(color, key), expected, `the objects of ${key} in the order`);
     const postings = field.postings(key, ...field.rankRange(key, key, true, true), index.limit);
-    const kept = [...index.names].filter((name, slot) => name !== '' && postings.has(slot)).sort();
+    const kept = namesIn(index, postings);
     assert.deepEqual(kept, expected, `the set of ${key}`);
     assert.equal(postings.count, expected.length, `the count of the set of ${key}`);
   }

@@ -15,6 +15,7 @@ import { defaultPortion, fieldPrefix, numberPieces, textPieces } from './snapsho
 import type { Sections } from './snapshot/texts.ts';
 import { getTexts, sectionOf } from './snapshot/texts.ts';
 import type { Steps } from './sort.ts';
+import { TextColumn } from './text-column.ts';
 
 /** What is indexed of one stored object. */
 export interface IndexRow {
@@ -50,8 +51,8 @@ export class ModelIndex {
   /** By field number (`field.ts`). */
   readonly fields: readonly FieldIndex[];
   readonly labels: Labels;
-  /** By slot; empty where there is no object. */
-  readonly names: string[];
+  /** By slot; none where there is no object. */
+  readonly names: TextColumn;
   readonly dependents: Dependents;
   readonly scratch: Scratch;
   /** By slot. */
@@ -71,7 +72,7 @@ export class ModelIndex {
     const index = former?.index;
     this.definitions = definitions;
     this.labels = index?.labels ?? new Labels();
-    this.names = index?.names ?? [];
+    this.names = index?.names ?? new TextColumn();
     this.dependents = index?.dependents ?? new Dependents();
     this.scratch = index?.scratch ?? new Scratch();
     if (index) ({ ids: this.ids, revisions: this.revisions, lengths: this.lengths } = index);
@@ -122,8 +123,7 @@ export class ModelIndex {
 
   #newSlot(name: string): number {
     const slot = this.#free.pop() ?? this.names.length;
-    if (slot === this.names.length) this.names.push(name);
-    else this.names[slot] = name;
+    this.names.set(slot, name);
     this.#table.add(slot);
     this.ids = grown(this.ids, slot + 1);
     this.revisions = grown(this.revisions, slot + 1);
@@ -139,7 +139,7 @@ export class ModelIndex {
     this.labels.set(slot, undefined);
     this.dependents.set(name, undefined);
     for (const field of this.fields) field.remove(slot);
-    this.names[slot] = '';
+    this.names.set(slot, undefined);
     this.ids[slot] = 0;
     this.#free.push(slot);
     this.#touch(slot);
@@ -171,7 +171,7 @@ export class ModelIndex {
   /** Names of the objects with a deletion timestamp, the one deleted first first. */
   deletingNames(): readonly string[] {
     const { order, firstWithKey } = this.fields[deletedField]!;
-    return Array.from({ length: order.size - firstWithKey }, (_, i) => this.names[order.at(firstWithKey + i)]!);
+    return Array.from({ length: order.size - firstWithKey }, (_, i) => this.names.get(order.at(firstWithKey + i))!);
   }
 
   /** Values of unique indexes that several objects have. */
@@ -218,11 +218,11 @@ export class ModelIndex {
    */
   *pieces(portion = defaultPortion): Pieces {
     const { limit } = this;
-    yield* textPieces('names', limit, portion, (slot) => this.names[slot]);
+    yield* this.names.pieces('names', limit, portion);
     yield* numberPieces('ids', limit, portion, () => this.ids);
     yield* numberPieces('revisions', limit, portion, () => this.revisions);
     yield* numberPieces('lengths', limit, portion, () => this.lengths);
-    yield* textPieces('owners', limit, portion, (slot) => this.dependents.ownersOf(this.names[slot]!)?.join(' '));
+    yield* textPieces('owners', limit, portion, (slot) => this.#ownersAt(slot));
     yield* this.labels.pieces(limit, portion);
     for (const [field, index] of this.fields.entries()) yield* index.pieces(fieldPrefix(field), limit, portion);
   }
@@ -241,13 +241,14 @@ export class ModelIndex {
     this.ids = sectionOf(sections, 'ids');
     this.revisions = sectionOf(sections, 'revisions');
     this.lengths = sectionOf(sections, 'lengths');
-    yield* getTexts(sections, 'names', (name = '') => {
-      if (name === '') this.#free.push(names.length);
-      names.push(name);
-    });
+    yield* names.restore('names', sections);
+    for (let slot = 0; slot < names.length; slot++) {
+      if (!names.has(slot)) this.#free.push(slot);
+      if (slot % 65_536 === 0) yield;
+    }
     let slot = 0;
     yield* getTexts(sections, 'owners', (owners) => {
-      if (owners !== undefined) this.dependents.set(names[slot]!, owners.split(' '));
+      if (owners !== undefined) this.dependents.set(names.get(slot)!, owners.split(' '));
       slot++;
     });
     this.#table.restore(sections);
@@ -255,8 +256,13 @@ export class ModelIndex {
     for (const [field, index] of this.fields.entries()) yield* index.restore(fieldPrefix(field), sections);
   }
 
+  #ownersAt(slot: number): string | undefined {
+    return this.names.has(slot) ? this.dependents.ownersOf(this.names.get(slot)!)?.join(' ') : undefined;
+  }
+
   #append({ entry, id, revision, length = 0 }: IndexRow): void {
-    const slot = this.names.push(entry.name) - 1;
+    const slot = this.names.length;
+    this.names.set(slot, entry.name);
     this.ids = grown(this.ids, slot + 1);
     this.revisions = grown(this.revisions, slot + 1);
     this.lengths = grown(this.lengths, slot + 1);

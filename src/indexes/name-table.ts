@@ -7,19 +7,20 @@ import type { Numbers } from './snapshot/piece.ts';
 import type { Sections } from './snapshot/texts.ts';
 import { sectionOf } from './snapshot/texts.ts';
 import type { Steps } from './sort.ts';
+import type { TextColumn } from './text-column.ts';
 
 const tables = 256;
 const leastSize = 8;
 
 export class NameTable {
   /** Name by slot. */
-  readonly names: string[];
+  readonly names: TextColumn;
   /** Slot + 1 by place, 0 where it is free. */
   readonly #places: Uint32Array<ArrayBuffer>[] = Array.from({ length: tables }, () => new Uint32Array(leastSize));
   readonly #used = new Uint32Array(tables);
   #hashes = new Uint32Array(16);
 
-  constructor(names: string[]) {
+  constructor(names: TextColumn) {
     this.names = names;
   }
 
@@ -30,14 +31,14 @@ export class NameTable {
     const mask = places.length - 1;
     for (let at = (hash >>> 8) & mask; places[at] !== 0; at = (at + 1) & mask) {
       const slot = places[at]! - 1;
-      if (this.#hashes[slot] === hash && this.names[slot] === name) return slot;
+      if (this.#hashes[slot] === hash && this.names.compareTo(slot, name) === 0) return slot;
     }
     return none;
   }
 
-  /** Adds `names[slot]`, which is not there yet. */
+  /** Adds the name of the slot, which is not there yet. */
   add(slot: number): void {
-    const hash = hashOf(this.names[slot]!);
+    const hash = hashOf(this.names.get(slot)!);
     this.#hashes = grown(this.#hashes, slot + 1);
     this.#hashes[slot] = hash;
     const table = hash & (tables - 1);
@@ -45,14 +46,15 @@ export class NameTable {
     this.#place(this.#places[table]!, slot);
   }
 
-  /** Bulk: adds all names to an empty table; an empty one is none. */
+  /** Bulk: adds all names to an empty table. */
   *addAll(): Steps {
     const { names } = this;
     this.#hashes = new Uint32Array(names.length);
     for (let slot = 0; slot < names.length; slot++) {
       if (slot % 8192 === 0) yield;
-      if (names[slot] === '') continue;
-      const hash = hashOf(names[slot]!);
+      const name = names.get(slot);
+      if (name === undefined) continue;
+      const hash = hashOf(name);
       this.#hashes[slot] = hash;
       this.#used[hash & (tables - 1)]!++;
     }
@@ -62,7 +64,7 @@ export class NameTable {
       this.#places[table] = new Uint32Array(size);
     }
     for (let slot = 0; slot < names.length; slot++) {
-      if (names[slot] !== '') this.#place(this.#places[this.#hashes[slot]! & (tables - 1)]!, slot);
+      if (names.has(slot)) this.#place(this.#places[this.#hashes[slot]! & (tables - 1)]!, slot);
       if (slot % 8192 === 0) yield;
     }
   }
@@ -95,7 +97,7 @@ export class NameTable {
     this.#hashes = sectionOf<Uint32Array<ArrayBuffer>>(sections, 'table.hashes');
   }
 
-  /** Removes `names[slot]`, which is there. */
+  /** Removes the name of the slot, which is there. */
   remove(slot: number): void {
     const hash = this.#hashes[slot]!;
     const table = hash & (tables - 1);

@@ -2,8 +2,6 @@
  * Sorting of many items for a bulk build: stable, and cut into steps (each `yield` is a place where the event loop may be let free).
  * Numbers and texts go by radix on 64 bits, other keys by merging.
  */
-import { compareText } from '../model/key.ts';
-
 export type Steps = Generator<void, void, void>;
 
 const digits = 11;
@@ -29,42 +27,45 @@ export function* sortByNumber(items: Uint32Array, count: number, values: Float64
   yield* keys.sort(items, 0, count);
 }
 
-/** By `compareText`, ascending. */
-export function* sortByText(items: Uint32Array, count: number, textOf: (item: number) => string): Steps {
+/** Texts as bytes, in the order of which they are sorted. */
+export interface ByteTexts {
+  bytesOf(item: number): Uint8Array;
+  firstByteOf(item: number): number;
+  byteLengthOf(item: number): number;
+  compare(a: number, b: number): number;
+}
+
+/** Ascending. */
+export function* sortByText(items: Uint32Array, count: number, texts: ByteTexts): Steps {
   const keys = new RadixKeys(count);
   // A stack instead of recursion: texts may have long common parts.
   const ranges: [from: number, to: number, depth: number][] = [[0, count, 0]];
   for (let range = ranges.pop(); range; range = ranges.pop()) {
     const [from, to, depth] = range;
     if (to - from < small) {
-      sortFew(items, from, to, textOf);
+      sortFew(items, from, to, texts);
       continue;
     }
-    const common = yield* commonLength(items, from, to, textOf, depth);
+    const common = yield* commonLength(items, from, to, texts, depth);
     if (common === undefined) continue;
-    let wide = false;
-    for (let i = from; i < to && !wide; i++) wide = !packNarrow(keys, i, textOf(items[i]!), common);
-    yield;
-    for (let i = from; i < to && wide; i++) packWide(keys, i, textOf(items[i]!), common);
+    for (let i = from; i < to; i++) packBytes(keys, i, texts, items[i]!, common);
     yield;
     yield* keys.sort(items, from, to);
-    const covered = common + (wide ? 3 : 6);
     for (let start = from; start < to; ) {
       let end = start + 1;
       while (end < to && keys.high[end] === keys.high[start] && keys.low[end] === keys.low[start]) end++;
-      if (end - start > 1) ranges.push([start, end, covered]);
+      if (end - start > 1) ranges.push([start, end, common + packed]);
       start = end;
     }
     yield;
   }
 }
 
-function sortFew(items: Uint32Array, from: number, to: number, textOf: (item: number) => string): void {
+function sortFew(items: Uint32Array, from: number, to: number, texts: ByteTexts): void {
   for (let i = from + 1; i < to; i++) {
     const item = items[i]!;
-    const text = textOf(item);
     let at = i;
-    while (at > from && compareText(textOf(items[at - 1]!), text) > 0) {
+    while (at > from && texts.compare(items[at - 1]!, item) > 0) {
       items[at] = items[at - 1]!;
       at--;
     }
@@ -72,57 +73,49 @@ function sortFew(items: Uint32Array, from: number, to: number, textOf: (item: nu
   }
 }
 
-/** Number of units that all texts have in common; undefined when they are equal. */
+/** Number of bytes that all texts have in common; undefined when they are equal. */
 function* commonLength(
   items: Uint32Array,
   from: number,
   to: number,
-  textOf: (item: number) => string,
+  texts: ByteTexts,
   depth: number,
 ): Generator<void, number | undefined, void> {
-  const first = textOf(items[from]!);
-  let common = first.length;
+  const bytes = texts.bytesOf(items[from]!);
+  const first = texts.firstByteOf(items[from]!);
+  const length = texts.byteLengthOf(items[from]!);
+  let common = length;
   let equal = true;
   for (let i = from + 1; i < to; i++) {
-    const text = textOf(items[i]!);
-    if (text !== first) {
-      equal = false;
-      let at = depth;
-      while (at < common && text.charCodeAt(at) === first.charCodeAt(at)) at++;
-      common = at;
-    }
+    const others = texts.bytesOf(items[i]!);
+    const start = texts.firstByteOf(items[i]!);
+    const end = Math.min(common, texts.byteLengthOf(items[i]!));
+    let at = Math.min(depth, end);
+    while (at < end && bytes[first + at] === others[start + at]) at++;
+    common = at;
+    equal &&= at === length && texts.byteLengthOf(items[i]!) === length;
     if (i % step === step - 1) yield;
   }
   return equal ? undefined : common;
 }
 
-/** Six units of eight bits; false when one does not fit. 0 stands behind the end. */
-function packNarrow(keys: RadixKeys, i: number, text: string, at: number): boolean {
+/** Bytes of a text in a key. */
+const packed = 6;
+
+/** Six bytes, of which none is 0xff; 0 stands behind the end. */
+function packBytes(keys: RadixKeys, i: number, texts: ByteTexts, item: number, skipped: number): void {
+  const bytes = texts.bytesOf(item);
+  const first = texts.firstByteOf(item);
+  const end = first + texts.byteLengthOf(item);
   let high = 0;
   let low = 0;
-  for (let k = 0; k < 6; k++) {
-    const unit = at + k < text.length ? text.charCodeAt(at + k) + 1 : 0;
-    if (unit > 0xff) return false;
-    if (k < 3) high = (high << 8) | unit;
-    else low = (low << 8) | unit;
+  for (let k = 0, at = first + skipped; k < packed; k++, at++) {
+    const byte = at < end ? bytes[at]! + 1 : 0;
+    if (k < 3) high = (high << 8) | byte;
+    else low = (low << 8) | byte;
   }
   keys.high[i] = high;
   keys.low[i] = low;
-  return true;
-}
-
-/** Three units of 17 bits, surrogates last as in `compareText`. */
-function packWide(keys: RadixKeys, i: number, text: string, at: number): void {
-  const [a, b, c] = [rank(text, at), rank(text, at + 1), rank(text, at + 2)] as const;
-  keys.high[i] = (a << 8) | (b >>> 9);
-  keys.low[i] = ((b & 0x1ff) << 17) | c;
-}
-
-function rank(text: string, at: number): number {
-  if (at >= text.length) return 0;
-  const unit = text.charCodeAt(at);
-  if (unit < 0xd800) return unit + 1;
-  return unit < 0xe000 ? unit + 0x2001 : unit - 0x7ff;
 }
 
 /** 64-bit keys by position and the arrays that sorting them needs. */

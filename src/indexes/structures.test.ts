@@ -9,6 +9,13 @@ import { Order } from './order.ts';
 import { intersectThree, intersectTwo, SlotSet, subtract } from './slot-set.ts';
 import type { Steps } from './sort.ts';
 import { sortByComparison, sortByNumber, sortByText } from './sort.ts';
+import { TextColumn } from './text-column.ts';
+
+function columnOf(texts: readonly string[]): TextColumn {
+  const column = new TextColumn();
+  for (const [item, text] of texts.entries()) column.set(item, text);
+  return column;
+}
 
 function finish(steps: Steps): void {
   for (const _ of steps);
@@ -82,7 +89,7 @@ test('bitmaps of different lengths are intersected and subtracted, into one of t
 });
 
 test('the table of names behaves like a Map through thousands of additions and removals', () => {
-  const names: string[] = [];
+  const names = new TextColumn();
   const table = new NameTable(names);
   const expected = new Map<string, number>();
   let state = 1;
@@ -95,16 +102,18 @@ test('the table of names behaves like a Map through thousands of additions and r
     const known = expected.get(name);
     assert.equal(table.find(name), known ?? none);
     if (known === undefined) {
-      expected.set(name, names.push(name) - 1);
+      expected.set(name, names.length);
+      names.set(names.length, name);
       table.add(names.length - 1);
     } else {
       table.remove(known);
       expected.delete(name);
     }
   }
-  const filled = new NameTable([...new Set(names)]);
+  const filled = new NameTable(columnOf([...expected.keys()]));
   finish(filled.addAll());
   for (const [at, name] of filled.names.entries()) assert.equal(filled.find(name), at);
+  assert.equal(filled.names.length, expected.size);
   assert.equal(filled.find('absent'), none);
 });
 
@@ -121,7 +130,7 @@ test('an order behaves like a sorted array through splits, merges and bulk fills
 });
 
 function checkOrder(isText: boolean, keys: number, keyFor: (n: number) => unknown): void {
-  const column = isText ? new ValueColumn(codecOf(String)) : new NumberColumn();
+  const column = isText ? new TextColumn() : new NumberColumn();
   const order = new Order(column);
   let live: number[] = [];
   let state = keys;
@@ -208,7 +217,7 @@ test('bulk sorts are the sort by comparison, and stable', () => {
         const all = repeat ? [...texts, ...texts, ...texts] : texts;
         const expected = Uint32Array.from([...all.keys()].sort((a, b) => compareText(all[a]!, all[b]!)));
         const byText = Uint32Array.from(all.keys());
-        finish(sortByText(byText, byText.length, (item) => all[item]!));
+        finish(sortByText(byText, byText.length, columnOf(all)));
         assert.deepEqual(byText, expected);
         const compared = Uint32Array.from(all.keys());
         finish(sortByComparison(compared, compared.length, (a, b) => compareText(all[a]!, all[b]!)));

@@ -2,6 +2,7 @@
  * From a bound condition to the objects that match it. A conjunction starts with its smallest part; sets are intersected as bitmaps,
  * and conditions for which that would cost more are tested on what is left. A negation keeps the set of what does not match.
  */
+import { none } from '../indexes/arrays.ts';
 import { NumberColumn } from '../indexes/column.ts';
 import { nameField } from '../indexes/field.ts';
 import type { FieldIndex } from '../indexes/field-index.ts';
@@ -356,15 +357,14 @@ export function markAccepted(
 ): void {
   if (!condition.text) return field.mark(low, high, words);
   const { order, slotOfItem, column } = field;
-  let last: unknown;
+  let last = none;
   let accepted = false;
   order.spans(low, high, (items, from, to) => {
     for (let at = from; at < to; at++) {
       const item = items[at]!;
-      const key = column.get(item);
-      if (key !== last) {
-        last = key;
-        accepted = condition.accepts(key);
+      if (last === none || column.compare(last, item) !== 0) {
+        last = item;
+        accepted = condition.accepts(column.get(item));
       }
       if (!accepted) continue;
       const slot = slotOfItem ? slotOfItem[item]! : item;

@@ -117,7 +117,7 @@ function refsOf(index: ModelIndex, slots: readonly number[]): Ref[] {
     slot,
     id: index.ids[slot]!,
     revision: index.revisions[slot]!,
-    name: index.names[slot]!,
+    name: index.names.get(slot)!,
   }));
 }
 
@@ -298,7 +298,7 @@ class SlicedQuery {
       for (const [condition, set] of prepared) {
         const test = tester(index.fields[condition.field]!, condition);
         for (const slot of observer.touched) {
-          if (index.names[slot] !== '' && test(slot)) set.add(slot);
+          if (index.names.has(slot) && test(slot)) set.add(slot);
           else set.remove(slot);
         }
       }

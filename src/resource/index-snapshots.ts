@@ -246,7 +246,7 @@ export class IndexSnapshots {
       const anchor = await anchorAt(store, feed.applied);
       if (!anchor) return;
       const content: SnapshotContent = {
-        format: 1,
+        format: 2,
         identity,
         model: { number: memory.number, group, kind },
         revision,

@@ -718,7 +718,7 @@ export class ModelResource {
       total,
       ids: Float64Array.from(slots, (slot) => index.ids[slot]!),
       revisions: Float64Array.from(slots, (slot) => index.revisions[slot]!),
-      names: slots.map((slot) => index.names[slot]!),
+      names: slots.map((slot) => index.names.get(slot)!),
     };
     const items = new Map<number, Buffer>();
     const missing: (Place & { readonly place: number })[] = [];

@@ -33,7 +33,7 @@ type Anchor = Pick<Change, 'revision' | 'type' | 'model' | 'id' | 'name' | 'time
 
 /** The header of a snapshot. */
 export interface SnapshotContent {
-  readonly format: 1;
+  readonly format: 2;
   readonly identity: Identity;
   readonly model: { readonly number: number; readonly group: string; readonly kind: string };
   /** The objects are as they were at this revision, but those that changed until `anchor` are missing. */
@@ -129,7 +129,7 @@ function anchorOf({ revision, type, model, id, name, time, bytes }: Change): Anc
 }
 
 function checkIdentity(content: SnapshotContent, identity: Identity, { number, model }: RestoreOptions): void {
-  if (content.format !== 1) throw new Rejection('format', `its format is ${content.format}`);
+  if (content.format !== 2) throw new Rejection('format', `its format is ${content.format}`);
   if (content.identity.runtime !== identity.runtime)
     throw new Rejection('format', 'it was written by another version of Kindred or Node.js');
   const { group, kind } = model.scheme.groupVersionKind;
@@ -229,12 +229,12 @@ async function checkSample(index: ModelIndex, options: RestoreOptions): Promise<
 function sampleOf(index: ModelIndex): number[] {
   const found = new Set<number>();
   const add = (slot: number): void => {
-    if (index.names[slot]) found.add(slot);
+    if (index.names.has(slot)) found.add(slot);
   };
   const { limit } = index;
   let [first, last] = [0, limit - 1];
-  while (first < last && !index.names[first]) first++;
-  while (last > first && !index.names[last]) last--;
+  while (first < last && !index.names.has(first)) first++;
+  while (last > first && !index.names.has(last)) last--;
   add(first);
   add(last);
   for (let i = 0; i < samples; i++) add(Math.floor(Math.random() * limit));

@@ -79,7 +79,7 @@ export class SnapshotWriting {
   }
 
   add(piece: Piece): void {
-    this.#worker.postMessage(piece, [piece.values.buffer]);
+    this.#worker.postMessage(piece, piece.bytes ? [piece.values.buffer, piece.bytes.buffer] : [piece.values.buffer]);
   }
 
   /** Resolves when the file is on the disk. @param touched slots that changed while the pieces were copied */

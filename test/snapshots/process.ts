@@ -166,24 +166,22 @@ export async function openProcess({
 
 /** Everything that an index says, whatever the slots are. */
 export function contentOf(index: ModelIndex): unknown {
-  const rows = index.names.flatMap((name, slot) =>
-    name === ''
-      ? []
-      : [
-          [
-            name,
-            index.ids[slot],
-            index.revisions[slot],
-            index.lengths[slot],
-            index.dependents.ownersOf(name)?.join(' '),
-          ] as const,
-        ],
+  const named = [...index.names.entries()];
+  const rows = named.map(
+    ([slot, name]) =>
+      [
+        name,
+        index.ids[slot],
+        index.revisions[slot],
+        index.lengths[slot],
+        index.dependents.ownersOf(name)?.join(' '),
+      ] as const,
   );
   const fields = index.fields.map(({ field, order, column, slotOfItem, firstWithKey, withoutKey }) => {
     const runs: [key: string, names: string[]][] = [];
     for (let rank = firstWithKey; rank < order.size; rank++) {
       const item = order.at(rank);
-      const name = index.names[slotOfItem ? slotOfItem[item]! : item]!;
+      const name = index.names.get(slotOfItem ? slotOfItem[item]! : item)!;
       const key = field.codec.format(column.get(item));
       if (runs.at(-1)?.[0] === key) runs.at(-1)![1].push(name);
       else runs.push([key, [name]]);
@@ -195,7 +193,7 @@ export function contentOf(index: ModelIndex): unknown {
     (text) => {
       const [key, value] = text.split('=') as [string, string?];
       const slots = index.labels.having(key, value);
-      return [text, index.names.filter((name, slot) => name !== '' && slots?.has(slot) === true).sort()];
+      return [text, named.flatMap(([slot, name]) => (slots?.has(slot) ? [name] : [])).sort()];
     },
   );
   return {

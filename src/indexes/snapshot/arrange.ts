@@ -6,6 +6,7 @@
 import { none } from '../arrays.ts';
 import { NameTable } from '../name-table.ts';
 import { bulkFill } from '../order.ts';
+import { TextColumn } from '../text-column.ts';
 import type { Numbers, Piece } from './piece.ts';
 import { fieldPrefix } from './piece.ts';
 import { narrowed, putTexts } from './texts.ts';
@@ -31,24 +32,24 @@ export function arrange(pieces: readonly Piece[], fields: readonly FieldShape[],
   const sections = new Map<string, Numbers>();
   const ids = copies.numbers('ids');
   const limit = ids.length;
-  const texts = copies.texts('names');
+  const texts = copies.column('names');
   const dropped = new Set(touched);
-  const names: string[] = [];
+  const names = new TextColumn();
   const isLive = new Uint8Array(limit);
   let size = 0;
   for (let slot = 0; slot < limit; slot++) {
-    const name = dropped.has(slot) ? '' : (texts.at(slot) ?? '');
-    names.push(name);
-    if (name === '') ids[slot] = 0;
-    else {
-      isLive[slot] = 1;
-      size++;
+    if (dropped.has(slot) || !texts.has(slot)) {
+      ids[slot] = 0;
+      continue;
     }
+    names.copy(slot, texts, slot);
+    isLive[slot] = 1;
+    size++;
   }
   sections.set('ids', ids);
   sections.set('revisions', copies.numbers('revisions'));
   sections.set('lengths', copies.numbers('lengths'));
-  putTexts(sections, 'names', limit, (slot) => names[slot] || undefined);
+  for (const [name, values] of names.sections('names', limit)) sections.set(name, values);
   const owners = copies.texts('owners');
   putTexts(sections, 'owners', limit, (slot) => (isLive[slot] ? owners.at(slot) : undefined));
   const table = new NameTable(names);
@@ -97,7 +98,7 @@ function putKeys(
   of: string,
   { unique, keys: kind }: FieldShape,
   isItem: Uint8Array,
-  names: readonly string[] | undefined,
+  names: TextColumn | undefined,
 ): (item: number) => boolean {
   const order = copies.numbers(`${of}order`);
   const items = new Uint32Array(order.length);
@@ -105,14 +106,22 @@ function putKeys(
   for (const item of order) if (item < isItem.length && isItem[item]) items[count++] = item;
   const sorted = items.slice(0, count);
   putOrder(sections, of, sorted, isItem.length);
-  if (kind !== 'numbers') {
-    const texts = names ? undefined : copies.texts(`${of}keys`);
-    const textOf = (item: number) => (names ? names[item] || undefined : texts!.at(item));
-    const hasKey = (item: number) => isItem[item] === 1 && textOf(item) !== undefined;
+  if (kind === 'texts') {
+    const texts = names ?? copies.column(`${of}keys`);
+    const hasKey = (item: number) => isItem[item] === 1 && texts.has(item);
     assertComplete(of, sorted, isItem.length, hasKey);
-    const runs = runsOf(sorted, (a, b) => textOf(a) === textOf(b));
-    if (!names)
-      putTextKeys(sections, of, sorted, runs, { items: isItem.length, isShared: kind === 'formatted', textOf });
+    const runs = runsOf(sorted, (a, b) => texts.compare(a, b) === 0);
+    if (!names) putTextKeys(sections, of, sorted, runs, { items: isItem.length, texts });
+    if (unique) putConflicts(sections, of, sorted, runs);
+    return hasKey;
+  }
+  if (kind === 'formatted') {
+    const texts = copies.texts(`${of}keys`);
+    const hasKey = (item: number) => isItem[item] === 1 && texts.at(item) !== undefined;
+    assertComplete(of, sorted, isItem.length, hasKey);
+    const runs = runsOf(sorted, (a, b) => texts.at(a) === texts.at(b));
+    sections.set(`${of}codes`, narrowed(codesOf(sorted, runs, isItem.length), runs.length));
+    putTexts(sections, `${of}keys`, runs.length, (run) => texts.at(sorted[runs[run]!]!));
     if (unique) putConflicts(sections, of, sorted, runs);
     return hasKey;
   }
@@ -154,24 +163,36 @@ function putOrder(sections: Map<string, Numbers>, of: string, sorted: Uint32Arra
   sections.set(`${of}leaves`, isLong ? leafOf : Uint16Array.from(leafOf));
 }
 
-/** Texts that many items share are there once, and each item has the number of its text, from 1 on; 0 is none. */
-function putTextKeys(
-  sections: Map<string, Numbers>,
-  of: string,
-  sorted: Uint32Array,
-  runs: Uint32Array,
-  keys: { items: number; isShared: boolean; textOf: (item: number) => string | undefined },
-): void {
-  const { items, isShared, textOf } = keys;
+/** By item the number of its run, from 1 on; 0: none. */
+function codesOf(sorted: Uint32Array, runs: Uint32Array, items: number): Uint32Array<ArrayBuffer> {
   const codes = new Uint32Array(items);
   for (let run = 0; run < runs.length; run++) {
     const end = runs[run + 1] ?? sorted.length;
     for (let rank = runs[run]!; rank < end; rank++) codes[sorted[rank]!] = run + 1;
   }
-  if (isShared || runs.length * 2 <= sorted.length) {
-    sections.set(`${of}codes`, narrowed(codes, runs.length));
-    putTexts(sections, `${of}keys`, runs.length, (run) => textOf(sorted[runs[run]!]!));
-  } else putTexts(sections, `${of}keys`, items, (item) => (codes[item] === 0 ? undefined : textOf(item)));
+  return codes;
+}
+
+/** Equal texts are there once, and all where their first item is. */
+function putTextKeys(
+  sections: Map<string, Numbers>,
+  of: string,
+  sorted: Uint32Array,
+  runs: Uint32Array,
+  { items, texts }: { items: number; texts: TextColumn },
+): void {
+  const codes = codesOf(sorted, runs, items);
+  const itemOf = new Uint32Array(runs.length + 1).fill(none);
+  const kept = new TextColumn();
+  for (let item = 0; item < items; item++) {
+    const run = codes[item]!;
+    if (run === 0) continue;
+    if (itemOf[run] === none) {
+      itemOf[run] = item;
+      kept.copy(item, texts, item);
+    } else kept.share(item, itemOf[run]!);
+  }
+  for (const [name, values] of kept.sections(`${of}keys`, items)) sections.set(name, values);
 }
 
 /** An item of each key that several objects have. */
@@ -283,6 +304,12 @@ class Copies {
       at += values.length;
     }
     return all;
+  }
+
+  column(of: string): TextColumn {
+    const pieces = this.#pieces.get(of) ?? [];
+    this.#pieces.delete(of);
+    return TextColumn.ofPieces(pieces);
   }
 
   texts(of: string): { at(index: number): string | undefined } {

@@ -15,6 +15,8 @@ export interface Piece {
   readonly values: Numbers;
   /** Texts, one behind the other; `values` then has for each its length and one, or 0 where there is none. */
   readonly text?: string;
+  /** Or bytes of texts as `TextHeap` has them; `values` then has for each its head and one, or 0 where there is none. */
+  readonly bytes?: Uint8Array<ArrayBuffer>;
 }
 
 export type Pieces = Generator<Piece, void, void>;

@@ -127,7 +127,7 @@ export class Definitions {
       times: undefined,
       onAcquired: (fence) => {
         this.#fence = fence;
-        for (const name of this.#resource.memory.index.names) if (name !== undefined) this.#lookAfter(name);
+        for (const [, name] of this.#resource.memory.index.names.entries()) this.#lookAfter(name);
       },
       onLost: () => {
         this.#fence = undefined;

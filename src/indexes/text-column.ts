@@ -1,0 +1,268 @@
+/**
+ * Texts by item, without a string for each: a million strings cost twice their memory, and the garbage collector visits each of them.
+ * Items with the same text may share an entry. When half of the entries are those of nobody, the others move to a new heap, some with
+ * each change, so that no change waits for all.
+ */
+import { codecOf } from '../model/key.ts';
+import { grown } from './arrays.ts';
+import type { Column } from './column.ts';
+import { textNumber, ValueColumn } from './column.ts';
+import type { Numbers, Piece, Pieces } from './snapshot/piece.ts';
+import type { Sections } from './snapshot/texts.ts';
+import { sectionOf } from './snapshot/texts.ts';
+import type { Steps } from './sort.ts';
+import { compareBytes, encodeText, firstByte, TextHeap, wordsOf } from './text-heap.ts';
+
+/** Items that move with each change. */
+const movedAtOnce = 64;
+/** Items between two yields. */
+const step = 8_192;
+/** A smaller heap keeps what is nobody's. */
+const leastMoved = 4_096;
+
+export class TextColumn implements Column {
+  readonly isText = true;
+  /** Every item that had a text is smaller. */
+  length = 0;
+  /** By item: twice the place in a heap, and which one; 0: no text. */
+  #places = new Uint32Array(16);
+  /** One, and the other while texts move. */
+  readonly #heaps: [TextHeap, TextHeap] = [new TextHeap(), new TextHeap()];
+  /** The heap that new texts come to. */
+  #current: 0 | 1 = 0;
+  /** Words that are nobody's, or of which that is not known. */
+  #dropped = 0;
+  /** Items below it have moved; undefined: none move. */
+  #moved: number | undefined;
+  /** While texts move: their place in the current heap by the place in the other one. */
+  #forward = new Uint32Array(0);
+  /** The item whose text is the last of the current heap, and no other's. */
+  #last = -1;
+
+  static ofPieces(pieces: readonly Piece[]): TextColumn {
+    const column = new TextColumn();
+    for (const { values, bytes } of pieces) {
+      let from = 0;
+      for (const value of values) {
+        if (value > 0) {
+          column.#place(column.length, column.#heaps[0].appendBytes(bytes!, from, value - 1));
+          from += (value - 1) >>> 1;
+        } else column.length++;
+      }
+    }
+    return column;
+  }
+
+  get(item: number): string | undefined {
+    const place = this.#places[item];
+    return place ? this.#heaps[place & 1]!.textAt(place >>> 1) : undefined;
+  }
+
+  /** The items that have a text. */
+  *entries(): Generator<readonly [item: number, text: string], void, void> {
+    for (let item = 0; item < this.length; item++) {
+      const text = this.get(item);
+      if (text !== undefined) yield [item, text];
+    }
+  }
+
+  has(item: number): boolean {
+    return this.#places[item]! > 0;
+  }
+
+  set(item: number, key: unknown): void {
+    if (this.#moved !== undefined) this.#move(movedAtOnce);
+    this.#drop(item);
+    if (key === undefined) {
+      if (item < this.#places.length) this.#places[item] = 0;
+      return;
+    }
+    const text = key as string;
+    if (this.#moved === undefined && !this.#heaps[this.#current].hasRoomFor(text) && this.#isMostlyDropped())
+      this.#startMoving();
+    this.#place(item, this.#heaps[this.#current].append(text));
+    this.#last = item;
+  }
+
+  /** Takes the text that an item of another column has. */
+  copy(item: number, source: TextColumn, from: number): void {
+    const place = source.#places[from]!;
+    const heap = source.#heaps[place & 1]!;
+    this.#place(
+      item,
+      this.#heaps[this.#current].appendBytes(heap.bytes, firstByte(place >>> 1), heap.words[place >>> 1]!),
+    );
+  }
+
+  share(item: number, other: number): void {
+    const place = this.#places[other]!;
+    if (place === this.#places[item]) return;
+    if (item === this.#last) this.#heaps[this.#current].used = this.#places[item]! >>> 1;
+    else this.#drop(item);
+    this.#last = -1;
+    this.#places = grown(this.#places, item + 1);
+    this.#places[item] = place;
+    if (item >= this.length) this.length = item + 1;
+  }
+
+  #place(item: number, place: number): void {
+    this.#places = grown(this.#places, item + 1);
+    this.#places[item] = place * 2 + this.#current;
+    if (item >= this.length) this.length = item + 1;
+  }
+
+  #drop(item: number): void {
+    const place = this.#places[item];
+    if (item === this.#last) this.#last = -1;
+    if (place && (place & 1) === this.#current)
+      this.#dropped += 1 + wordsOf(this.#heaps[this.#current].lengthAt(place >>> 1));
+  }
+
+  #isMostlyDropped(): boolean {
+    const { used } = this.#heaps[this.#current];
+    return used > leastMoved && this.#dropped * 2 > used;
+  }
+
+  /** Gives back what is nobody's, if it is much. */
+  *pack(): Steps {
+    if (this.#moved === undefined && this.#isMostlyDropped()) this.#startMoving();
+    while (this.#moved !== undefined) {
+      this.#move(step);
+      yield;
+    }
+  }
+
+  #startMoving(): void {
+    this.#forward = new Uint32Array(this.#heaps[this.#current].used);
+    this.#current = this.#current === 0 ? 1 : 0;
+    this.#dropped = 0;
+    this.#moved = 0;
+    this.#last = -1;
+  }
+
+  #move(count: number): void {
+    const other = this.#current === 0 ? 1 : 0;
+    const [from, to] = [this.#heaps[other], this.#heaps[this.#current]];
+    const end = Math.min(this.#moved! + count, this.length);
+    for (let item = this.#moved!; item < end; item++) {
+      const place = this.#places[item]!;
+      if (place === 0 || (place & 1) === this.#current) continue;
+      const former = place >>> 1;
+      if (this.#forward[former] === 0)
+        this.#forward[former] = to.appendBytes(from.bytes, firstByte(former), from.words[former]!);
+      this.#places[item] = this.#forward[former]! * 2 + this.#current;
+      this.#last = -1;
+    }
+    this.#moved = end;
+    if (end < this.length) return;
+    this.#moved = undefined;
+    this.#heaps[other] = new TextHeap();
+    this.#forward = new Uint32Array(0);
+  }
+
+  compare(a: number, b: number): number {
+    const x = this.#places[a] ?? 0;
+    const y = this.#places[b] ?? 0;
+    if (x === y) return 0;
+    if (x === 0) return -1;
+    if (y === 0) return 1;
+    const one = this.#heaps[x & 1]!;
+    const other = this.#heaps[y & 1]!;
+    return compareBytes(
+      one.bytes,
+      firstByte(x >>> 1),
+      one.lengthAt(x >>> 1),
+      other.bytes,
+      firstByte(y >>> 1),
+      other.lengthAt(y >>> 1),
+    );
+  }
+
+  compareTo(item: number, key: unknown): number {
+    const place = this.#places[item] ?? 0;
+    if (key === undefined) return place === 0 ? 0 : 1;
+    if (place === 0) return -1;
+    if (key !== encoded.text) encode(key as string);
+    const heap = this.#heaps[place & 1]!;
+    const first = firstByte(place >>> 1);
+    return compareBytes(heap.bytes, first, heap.lengthAt(place >>> 1), encoded.bytes, 0, encoded.length);
+  }
+
+  emptyLike(): Column {
+    return new ValueColumn(codecOf(String));
+  }
+
+  numberOf(key: unknown, skipped: number): number {
+    return key === undefined ? Number.NaN : textNumber(key as string, skipped);
+  }
+
+  number(item: number, skipped: number): number {
+    const place = this.#places[item];
+    return place ? this.#heaps[place & 1]!.numberAt(place >>> 1, skipped) : Number.NaN;
+  }
+
+  /** For a sort: where the bytes of an item are, and how many. It has a text. */
+  bytesOf(item: number): Uint8Array {
+    return this.#heaps[this.#places[item]! & 1]!.bytes;
+  }
+
+  firstByteOf(item: number): number {
+    return firstByte(this.#places[item]! >>> 1);
+  }
+
+  byteLengthOf(item: number): number {
+    const place = this.#places[item]!;
+    return this.#heaps[place & 1]!.lengthAt(place >>> 1);
+  }
+
+  /** Of each item the head of its entry and one, or 0. */
+  *pieces(of: string, count: number, portion: number): Pieces {
+    for (let at = 0; at === 0 || at < count; at += portion) {
+      const values = new Uint32Array(Math.min(portion, count - at));
+      let length = 0;
+      for (let i = 0; i < values.length; i++) {
+        const place = this.#places[at + i] ?? 0;
+        if (place === 0) continue;
+        values[i] = this.#heaps[place & 1]!.words[place >>> 1]! + 1;
+        length += (values[i]! - 1) >>> 1;
+      }
+      const bytes = new Uint8Array(length);
+      let to = 0;
+      for (let i = 0; i < values.length; i++) {
+        if (values[i] === 0) continue;
+        const source = this.bytesOf(at + i);
+        const first = this.firstByteOf(at + i);
+        const end = to + ((values[i]! - 1) >>> 1);
+        for (let from = first; to < end; ) bytes[to++] = source[from++]!;
+      }
+      yield { of, values, bytes };
+    }
+  }
+
+  /** What `restore` begins with, of so many items. No text moves. */
+  sections(of: string, count: number): [name: string, values: Numbers][] {
+    const { words, used } = this.#heaps[this.#current];
+    return [
+      [`${of}.places`, grown(this.#places, count).slice(0, count)],
+      [`${of}.texts`, words.slice(0, used)],
+    ];
+  }
+
+  *restore(of: string, sections: Sections): Steps {
+    this.#places = sectionOf(sections, `${of}.places`);
+    const words = sectionOf<Uint32Array<ArrayBuffer>>(sections, `${of}.texts`);
+    this.#current = (this.#places.find((place) => place > 0) ?? 0) & 1 ? 1 : 0;
+    this.#heaps[this.#current] = new TextHeap(words, words.length);
+    this.length = this.#places.length;
+    yield;
+  }
+}
+
+/** The key that was compared last: a search compares one with many. */
+const encoded = { text: undefined as string | undefined, bytes: new Uint8Array(256), length: 0 };
+
+function encode(text: string): void {
+  encoded.bytes = grown(encoded.bytes, text.length * 3);
+  encoded.length = encodeText(text, encoded.bytes, 0);
+  encoded.text = text;
+}
