@@ -191,16 +191,16 @@ export abstract class FieldIndex {
     if (this.#postings.size > 0) this.#postings.get(this.#identity(key))?.add(slot);
   }
 
-  protected removePosting(slot: number, key: unknown): void {
+  protected removePosting(slot: number, item: number): void {
     if (this.#postings.size === 0) return;
-    const id = this.#identity(key);
+    const id = this.#identity(this.column.get(item));
     const postings = this.#postings.get(id);
     if (postings?.remove(slot) && postings.count < leastKept / 2) this.#postings.delete(id);
   }
 
-  protected insertItem(item: number): void {
+  protected insertItem(item: number, key: unknown): void {
     const { order, column } = this;
-    order.insert(item);
+    order.insert(item, key);
     if ((column instanceof NumberColumn && !this.field.unique) || !column.has(item)) return;
     for (const neighbour of [order.previous, order.next]) {
       if (neighbour === none || column.compare(neighbour, item) !== 0) continue;
@@ -305,7 +305,7 @@ export class SingleIndex extends FieldIndex {
       return;
     }
     this.addPosting(slot, keys[0]);
-    this.insertItem(slot);
+    this.insertItem(slot, keys[0]);
   }
 
   update(slot: number, keys: readonly unknown[]): void {
@@ -320,7 +320,7 @@ export class SingleIndex extends FieldIndex {
       return;
     }
     this.order.remove(slot);
-    this.removePosting(slot, this.column.get(slot));
+    this.removePosting(slot, slot);
     if (!this.#hasForeignKeys) this.column.set(slot, undefined);
   }
 
@@ -440,8 +440,9 @@ export class MultiIndex extends FieldIndex {
   #addItems(slot: number, keys: readonly unknown[]): void {
     this.append(slot, keys);
     for (let item = this.#smallest.itemOfSlot[slot]!; item !== none; item = this.#nextItem[item]!) {
-      this.addPosting(slot, this.column.get(item));
-      this.insertItem(item);
+      const key = this.column.get(item);
+      this.addPosting(slot, key);
+      this.insertItem(item, key);
     }
   }
 
@@ -450,7 +451,7 @@ export class MultiIndex extends FieldIndex {
     if (first === none) this.withoutKey.remove(slot);
     for (let item = first; item !== none; item = this.#nextItem[item]!) {
       this.order.remove(item);
-      this.removePosting(slot, this.column.get(item));
+      this.removePosting(slot, item);
       this.column.set(item, undefined);
       this.#free.push(item);
     }

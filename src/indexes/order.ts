@@ -272,11 +272,10 @@ export class Order {
     return this.keys.compare(a, b) || a - b;
   }
 
-  insert(item: number): void {
+  insert(item: number, key: unknown = this.keys.get(item)): void {
     this.#leafOf = grown(this.#leafOf, item + 1);
     this.size++;
     if (this.leaves === 0) this.#openLeaf(0);
-    const key = this.keys.get(item);
     const place = this.#placeFor(key, item);
     this.#insertAt(place, this.#indexFor(place, key, item), item, key);
   }

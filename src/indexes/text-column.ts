@@ -11,7 +11,7 @@ import type { Numbers, Piece, Pieces } from './snapshot/piece.ts';
 import type { Sections } from './snapshot/texts.ts';
 import { sectionOf } from './snapshot/texts.ts';
 import type { Steps } from './sort.ts';
-import { compareBytes, encodeText, firstByte, TextHeap, wordsOf } from './text-heap.ts';
+import { compareBytes, encodeText, firstByte, hasBytes, TextHeap, wordsOf } from './text-heap.ts';
 
 /** Items that move with each change. */
 const movedAtOnce = 64;
@@ -186,6 +186,24 @@ export class TextColumn implements Column {
     const heap = this.#heaps[place & 1]!;
     const first = firstByte(place >>> 1);
     return compareBytes(heap.bytes, first, heap.lengthAt(place >>> 1), encoded.bytes, 0, encoded.length);
+  }
+
+  /** Tells of an item with a text whether it ends with this one, or has it anywhere. Only good until the next change. */
+  finder(text: string, where: 'end' | 'anywhere'): (item: number) => boolean {
+    const wanted = new Uint8Array(text.length * 3);
+    const length = encodeText(text, wanted, 0);
+    let known = 0;
+    let found = false;
+    return (item) => {
+      const place = this.#places[item]!;
+      if (place === known) return found;
+      known = place;
+      const heap = this.#heaps[place & 1]!;
+      const first = firstByte(place >>> 1);
+      const last = first + heap.lengthAt(place >>> 1) - length;
+      found = hasBytes(heap.bytes, where === 'end' ? Math.max(first, last) : first, last, wanted, length);
+      return found;
+    };
   }
 
   emptyLike(): Column {

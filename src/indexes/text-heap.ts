@@ -111,6 +111,16 @@ export function compareBytes(
   return lengthOfA - lengthOfB;
 }
 
+/** Whether the wanted bytes, of which a text consists, begin anywhere from `first` to `last`. */
+export function hasBytes(bytes: Uint8Array, first: number, last: number, wanted: Uint8Array, length: number): boolean {
+  for (let at = first; at <= last; at++) {
+    let same = 0;
+    while (same < length && bytes[at + same] === wanted[same]) same++;
+    if (same === length) return true;
+  }
+  return false;
+}
+
 /** Gives the number of bytes. */
 export function encodeText(text: string, bytes: Uint8Array, first: number): number {
   let at = first;

@@ -2,12 +2,12 @@
  * From a bound condition to the objects that match it. A conjunction starts with its smallest part; sets are intersected as bitmaps,
  * and conditions for which that would cost more are tested on what is left. A negation keeps the set of what does not match.
  */
-import { none } from '../indexes/arrays.ts';
 import { NumberColumn } from '../indexes/column.ts';
 import { nameField } from '../indexes/field.ts';
 import type { FieldIndex } from '../indexes/field-index.ts';
 import type { ModelIndex } from '../indexes/model-index.ts';
 import { bitsOf, intersectThree, intersectTwo, SlotSet, subtract } from '../indexes/slot-set.ts';
+import type { TextColumn } from '../indexes/text-column.ts';
 import type { Bound, KeyCondition, KeyRange } from './bind.ts';
 import type { Work } from './work.ts';
 
@@ -356,17 +356,13 @@ export function markAccepted(
   words: Uint32Array,
 ): void {
   if (!condition.text) return field.mark(low, high, words);
-  const { order, slotOfItem, column } = field;
-  let last = none;
-  let accepted = false;
+  const { order, slotOfItem } = field;
+  const { text, at: where } = condition.text;
+  const accepts = (field.column as TextColumn).finder(text, where);
   order.spans(low, high, (items, from, to) => {
     for (let at = from; at < to; at++) {
       const item = items[at]!;
-      if (last === none || column.compare(last, item) !== 0) {
-        last = item;
-        accepted = condition.accepts(column.get(item));
-      }
-      if (!accepted) continue;
+      if (!accepts(item)) continue;
       const slot = slotOfItem ? slotOfItem[item]! : item;
       words[slot >>> 5]! |= 1 << (slot & 31);
     }
