@@ -83,6 +83,24 @@ test('a column of texts keeps every string and their order, whatever is shared a
   );
 });
 
+test('items share texts while these move', () => {
+  const column = new TextColumn();
+  const expected: string[] = [];
+  let state = 1;
+  const random = (n: number) => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+    return Math.floor((state / 2 ** 32) * n);
+  };
+  for (let i = 0; i < 60_000; i++) {
+    const item = random(3_000);
+    expected[item] = `${'long '.repeat(5)}${random(900)}`;
+    column.set(item, expected[item]);
+    const other = expected.findIndex((text, at) => at !== item && text === expected[item]);
+    if (other >= 0) column.share(item, other);
+  }
+  for (const [item, text] of expected.entries()) assert.equal(column.get(item), text);
+});
+
 test('texts that nobody has any more are given back', () => {
   const column = new TextColumn();
   const bytes = () => column.sections('x', 1_000).reduce((sum, [, { byteLength }]) => sum + byteLength, 0);

@@ -96,7 +96,8 @@ export class TextColumn implements Column {
 
   share(item: number, other: number): void {
     const place = this.#places[other]!;
-    if (place === this.#places[item]) return;
+    // An item that has moved must not get an entry that has not.
+    if (place === this.#places[item] || (place & 1) !== this.#current) return;
     if (item === this.#last) this.#heaps[this.#current].used = this.#places[item]! >>> 1;
     else this.#drop(item);
     this.#last = -1;
