@@ -1,5 +1,7 @@
 /** The public names of `kindred/testing`. */
 
+/** The conversions of a model with several versions, tried on random objects. */
+export { type ConversionOptions, conversionTests } from './conversions.ts';
 /** Time that stands still until a test moves it. */
 export { FakeClock } from './fake-clock.ts';
 /** A whole service in the test's process. */
