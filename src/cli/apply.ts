@@ -1,71 +1,69 @@
+/**
+ * `apply` states the fields that a file wants, as server-side apply does: those that the file named before and leaves out now
+ * go. Without `--server-side` it takes fields that others edited, and leaves alone what others applied; with it, both are
+ * conflicts, as for Kubernetes.
+ */
 import type { Command } from 'commander';
-import { fullNameOf } from '../model/full-name.ts';
+import { KindredError } from '../client/client.ts';
 import type { ExtensionObject } from '../model/object.ts';
-import { isRecord } from '../model/object.ts';
 import type { Io } from './io.ts';
 import { UsageError } from './io.ts';
-import type { Apply, Change } from './write-documents.ts';
-import { writeCommand } from './write-documents.ts';
+import { withoutManagedFields } from './output.ts';
+import { repeatable } from './select.ts';
+import type { Change } from './write-documents.ts';
+import { defaultManager, writeCommand } from './write-documents.ts';
 
 export function applyCommand(io: Io): Command {
-  const description = 'create the objects of files, or change what the files say of those that are there already';
-  const merge: Change = (client, model, object, before) =>
-    client.patch(model, fullNameOf(before.metadata), patchFor(object, before), 'merge');
-  return writeCommand(io, 'apply', description, merge, serverSide)
+  const description = 'make objects what files say of them: the fields that you applied before and leave out now go';
+  return writeCommand(io, 'apply', description, applied)
+    .option('--server-side', 'take no field that somebody else set, however they did it')
+    .option('--field-manager <name>', `who owns the fields (default: ${defaultManager})`)
+    .option('--force-conflicts', 'take fields that others own with other values')
+    .option('--dry-run', 'show what would become of the objects, and store nothing')
     .option(
-      '--server-side',
-      'let the service merge: the fields of the file belong to you, and those you leave out later go',
+      '--prune',
+      'afterwards delete the objects that you applied before, that match -l, and that are in no file; of the types in the files',
     )
-    .option('--field-manager <name>', 'with --server-side: who owns the fields (default: kindred-cli)')
-    .option('--force-conflicts', 'with --server-side: take fields that others own with other values')
-    .option('--dry-run', 'with --server-side: show what would become of the objects, and store nothing');
+    .addOption(
+      repeatable(
+        '-l, --label-selector <terms>',
+        'with --prune: objects whose labels match, such as "app=shop"; repeatable',
+      ),
+    )
+    .addOption(repeatable('--selector <terms>', 'as --label-selector').hideHelp())
+    .option('--all', 'with --prune: whatever their labels are');
 }
 
-/** Server-side apply, where it is asked for. */
-const serverSide: Apply = (client, model, object, flags) => {
-  if (!flags.serverSide) {
-    const [flag] = (['fieldManager', 'forceConflicts', 'dryRun'] as const).filter((name) => flags[name] !== undefined);
-    if (flag === undefined) return undefined;
-    throw new UsageError(`--${flag.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)} needs --server-side`);
+/** One apply. An object without a name is created each time. */
+export const applied: Change = async (client, model, object, before, flags) => {
+  // A document may lack anything.
+  if (!object.metadata?.name) {
+    if (flags.serverSide) throw new UsageError('--server-side needs metadata.name in every object');
+    return client.create(model, object);
   }
-  if (!object.metadata.name) throw new UsageError('--server-side needs metadata.name in every object');
-  return client.apply(model, object, {
-    fieldManager: flags.fieldManager ?? 'kindred-cli',
-    ...(flags.forceConflicts && { force: true }),
-    ...(flags.dryRun && { dryRun: true }),
-  });
+  // No URL leads to it. The answer to a creation says what is wrong with the name.
+  if (/^\.\.?$/.test(object.metadata.name)) return client.create(model, object);
+  const options = { fieldManager: flags.fieldManager ?? defaultManager, ...(flags.dryRun && { dryRun: true }) };
+  const wanted = applicable(object);
+  try {
+    return await client.apply(model, wanted, { ...options, ...(flags.forceConflicts && { force: true }) });
+  } catch (error) {
+    if (flags.serverSide || !before || !isOnlyEdited(error)) throw error;
+    // As it was read: nobody may have applied one of these fields since.
+    const { version = before.metadata.version } = wanted.metadata;
+    return client.apply(model, { ...wanted, metadata: { ...wanted.metadata, version } }, { ...options, force: true });
+  }
 };
 
-/**
- * The merge patch (RFC 7396) that makes an object what a file says: members that the file does not mention stay, lists
- * are replaced whole, `null` takes a member away. Finalizers are added to those that are there; the patch is conditional
- * then, so that one that somebody adds in between is not lost.
- */
-export function patchFor(file: ExtensionObject, before: ExtensionObject): object {
-  const { apiVersion, kind, metadata, ...members } = file;
-  const { name, generateName, creationTimestamp, deletionTimestamp, finalizers, ...rest } = metadata;
-  // In metadata `null` counts as absent.
-  const said = Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== null));
-  const { finalizers: there = [], version } = before.metadata;
-  const isUnion = Array.isArray(finalizers) && finalizers.some((one) => !there.includes(one));
-  const added = isUnion && { version, finalizers: [...new Set([...there, ...finalizers])] };
-  // What is no list is for the service to refuse.
-  const wrong = finalizers && !Array.isArray(finalizers) && { finalizers };
-  return { metadata: { ...added, ...wrong, ...said }, ...(withoutKnownNulls(members, before) as object) };
+/** Whether the fields in the way were all edited, and none of them applied. */
+function isOnlyEdited(error: unknown): boolean {
+  if (!(error instanceof KindredError) || error.code !== 'FieldConflict') return false;
+  const { conflicts = [], omitted = 0 } = error;
+  return conflicts.length > 0 && omitted === 0 && conflicts.every(({ operation }) => operation === 'Update');
 }
 
-/** Without `null` where `null` is stored: a patch would take the member away. */
-function withoutKnownNulls(patch: unknown, stored: unknown): unknown {
-  if (!isObject(patch) || !isObject(stored)) return patch;
-  const changes = Object.entries(patch).filter(([member, value]) => value !== null || stored[member] !== null);
-  return Object.fromEntries(changes.map(([member, value]) => [member, withoutKnownNulls(value, stored[member])]));
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return isRecord(value) && !isRawNumber(value);
-}
-
-/** A number kept as it was written, see `parseExact`. */
-function isRawNumber(value: object): boolean {
-  return (JSON as unknown as { isRawJSON(value: unknown): boolean }).isRawJSON(value);
+/** Without what the service alone says, so that what `get` printed can be applied. */
+function applicable(object: ExtensionObject): ExtensionObject {
+  const { creationTimestamp: _created, deletionTimestamp: _deleted, ...rest } = withoutManagedFields(object).metadata;
+  return { ...object, metadata: rest };
 }

@@ -4,17 +4,16 @@ import type { KindredClient } from '../client/client.ts';
 import { KindredError } from '../client/client.ts';
 import { fullNameOf } from '../model/full-name.ts';
 import type { ExtensionObject } from '../model/object.ts';
-import { patchFor } from './apply.ts';
+import { applied } from './apply.ts';
 import type { ConnectionFlags } from './connection.ts';
 import { connect, withConnection } from './connection.ts';
 import { describe } from './describe.ts';
 import { eachDocument } from './documents.ts';
 import type { Io } from './io.ts';
 import { Exit, write } from './io.ts';
-import { mergePatched } from './merge.ts';
 import type { NamespaceFlags } from './namespace.ts';
 import { placed, withNamespace } from './namespace.ts';
-import { yamlOf } from './output.ts';
+import { withoutManagedFields, yamlOf } from './output.ts';
 import type { ResourceType } from './types.ts';
 import { Types } from './types.ts';
 
@@ -70,7 +69,7 @@ async function changeOf(
   const object = placed(type, given, flags);
   const name = object.metadata?.name;
   const before = name ? await client.fetch(type.model, fullNameOf(object.metadata)) : undefined;
-  const after = before ? (mergePatched(before, patchFor(object, before)) as ExtensionObject) : object;
+  const after = before ? await applied(client, type.model, object, before, { dryRun: true }) : object;
   const title = `${type.label}/${name ?? object.metadata?.generateName ?? ''}`;
   const [a, b] = [before ? linesOf(hidden(type, before)) : [], linesOf(hidden(type, after, before))];
   return unified(a, b, title);
@@ -90,8 +89,10 @@ function hidden({ model: { gvk } }: ResourceType, object: ExtensionObject, befor
   } as ExtensionObject;
 }
 
+/** Without what any write changes. */
 function linesOf(object: ExtensionObject): string[] {
-  return yamlOf(JSON.parse(JSON.stringify(object)))
+  const { version: _version, generation: _generation, ...metadata } = withoutManagedFields(object).metadata ?? {};
+  return yamlOf(JSON.parse(JSON.stringify({ ...object, metadata })))
     .trimEnd()
     .split('\n');
 }

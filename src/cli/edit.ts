@@ -17,7 +17,7 @@ import { operationsBetween } from './merge.ts';
 import type { NamespaceFlags } from './namespace.ts';
 import { withNamespace } from './namespace.ts';
 import type { ResultFormat } from './output.ts';
-import { formatOption, printResult, resultFormats, yamlOf } from './output.ts';
+import { formatOption, printResult, resultFormats, withoutManagedFields, yamlOf } from './output.ts';
 import { namedTargets, targetHelp } from './targets.ts';
 import type { ResourceType } from './types.ts';
 import { Types } from './types.ts';
@@ -59,7 +59,7 @@ async function edited(
   format: ResultFormat,
 ): Promise<boolean> {
   const stored = await client.get(model, name);
-  const text = yamlOf(stored);
+  const text = yamlOf(withoutManagedFields(stored));
   const head = `# ${label}/${name}: saved and closed, this becomes the object; an unchanged or empty file changes nothing.\n`;
   // Nobody else may read it: it may be a Secret.
   const folder = await mkdtemp(join(io.env.TMPDIR ?? tmpdir(), 'kindred-edit-'));

@@ -18,6 +18,7 @@ import { watchTargets } from './watch.ts';
 interface Flags extends ConnectionFlags, ListFlags {
   output?: ObjectFormat;
   headers: boolean;
+  showManagedFields?: boolean;
   filename?: string[];
   ignoreNotFound?: boolean;
   watch?: boolean;
@@ -30,6 +31,7 @@ export function getCommand(io: Io): Command {
     .addOption(filesOption())
     .addOption(objectFormatOption())
     .option('--no-headers', 'a table without its line of heads')
+    .option('--show-managed-fields', 'JSON and YAML: say who owns which field')
     .option('--ignore-not-found', 'pass over names that are not there')
     .option('-w, --watch', 'print what is there, and then every change until interrupted')
     .addHelpText('after', '\nWithout -o, one object is printed as YAML and several are as a table.')

@@ -24,6 +24,7 @@ export function listCommand(io: Io): Command {
     .argument('[type]', 'TYPE: plural, plural.group or plural.version.group; several with commas')
     .addOption(objectFormatOption('table'))
     .option('--no-headers', 'a table without its line of heads')
+    .option('--show-managed-fields', 'JSON and YAML: say who owns which field')
     .action(async (text: string | undefined, flags: Flags) => {
       const client = connect(flags, io);
       const targets = await targetsOf(new Types(client), text === undefined ? [] : [text], flags);

@@ -1,14 +1,3 @@
-/** What the service does with a merge patch (RFC 7396), for those who want to see it before. */
-export function mergePatched(value: unknown, patch: unknown): unknown {
-  if (!isRecord(patch)) return patch;
-  const merged: Record<string, unknown> = isRecord(value) ? { ...value } : {};
-  for (const [name, change] of Object.entries(patch)) {
-    if (change === null) delete merged[name];
-    else merged[name] = mergePatched(merged[name], change);
-  }
-  return merged;
-}
-
 interface Operation {
   readonly op: 'add' | 'remove' | 'replace';
   readonly path: string;

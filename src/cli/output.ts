@@ -62,9 +62,17 @@ export function printResult(
   { label, done }: { label: string; done: string },
 ): Promise<void> {
   const name = `${label}/${object.metadata.name}`;
+  const shown = withoutManagedFields(object);
   if (format === 'name') return write(io.stdout, `${name}\n`);
-  if (format === 'yaml') return write(io.stdout, `---\n${yamlOf(object)}`);
-  return print(io, format, object, () => `${name} ${done}\n`);
+  if (format === 'yaml') return write(io.stdout, `---\n${yamlOf(shown)}`);
+  return print(io, format, shown, () => `${name} ${done}\n`);
+}
+
+/** As kubectl does: who owns which field is longer than most objects, and few ask for it. */
+export function withoutManagedFields(object: ExtensionObject): ExtensionObject {
+  if (!('managedFields' in (object.metadata ?? {}))) return object;
+  const { managedFields: _managed, ...metadata } = object.metadata;
+  return { ...object, metadata };
 }
 
 export function yamlOf(value: unknown): string {

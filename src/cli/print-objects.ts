@@ -8,7 +8,7 @@ import type { Io } from './io.ts';
 import { write } from './io.ts';
 import { Template } from './jsonpath.ts';
 import type { ObjectFormat } from './output.ts';
-import { yamlOf } from './output.ts';
+import { withoutManagedFields, yamlOf } from './output.ts';
 import { lines, lineWidth, widthsOf } from './table.ts';
 import type { Target } from './targets.ts';
 
@@ -20,6 +20,8 @@ export interface TargetFormat {
   readonly output: ObjectFormat;
   /** Of tables. */
   readonly headers: boolean;
+  /** JSON and YAML: who owns which field too. Default false. */
+  readonly showManagedFields?: boolean;
   /** Tables say of which namespace an object is. */
   allNamespaces?: boolean;
   /** JSON and YAML: the one object that is expected, without a list around it. Default false. */
@@ -185,12 +187,13 @@ function indented(text: string): string {
 }
 
 /** Of what is printed of all targets together; undefined for what is printed type by type. */
-function documentLayout({ output, isAlone = false }: TargetFormat): Layout | undefined {
+function documentLayout({ output, isAlone = false, showManagedFields }: TargetFormat): Layout | undefined {
   if (output instanceof Template) return templateLayout(output, isAlone);
   if (output !== 'json' && output !== 'yaml') return undefined;
+  const shown = showManagedFields ? (object: ExtensionObject) => object : withoutManagedFields;
   if (isAlone) {
     const text = output === 'json' ? (one: unknown) => `${JSON.stringify(one, null, 2)}\n` : yamlOf;
-    return { show: (objects) => objects.map(text).join('') };
+    return { show: (objects) => objects.map((object) => text(shown(object))).join('') };
   }
   const { open, item, between, filled, empty, close } = listForms[output];
   let isEmpty = true;
@@ -198,7 +201,7 @@ function documentLayout({ output, isAlone = false }: TargetFormat): Layout | und
     show(objects) {
       const before = isEmpty ? open : between;
       isEmpty = false;
-      return before + objects.map(item).join(between);
+      return before + objects.map((object) => item(shown(object))).join(between);
     },
     close: (page) => `${isEmpty ? open + empty : filled}${close(page)}`,
   };

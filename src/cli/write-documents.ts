@@ -13,21 +13,14 @@ import type { Document } from './documents.ts';
 import { documents, filesOf, open } from './documents.ts';
 import { onInterrupt } from './interrupt.ts';
 import type { Io } from './io.ts';
-import { closedPipe, Exit, write } from './io.ts';
+import { closedPipe, Exit, UsageError, write } from './io.ts';
 import type { NamespaceFlags } from './namespace.ts';
 import { placed, withNamespace } from './namespace.ts';
 import type { Format } from './output.ts';
-import { formatOption, print, valueFormats } from './output.ts';
+import { formatOption, print, valueFormats, withoutManagedFields } from './output.ts';
+import { isSelecting, selectOf } from './select.ts';
 import type { ResourceType } from './types.ts';
 import { Types } from './types.ts';
-
-/** Writes an object that is there already, as it was read a moment ago. */
-export type Change = (
-  client: KindredClient,
-  model: ResourceType['model'],
-  object: ExtensionObject,
-  before: ExtensionObject,
-) => Promise<ExtensionObject>;
 
 /** Of `apply` alone. */
 interface ApplyFlags {
@@ -35,15 +28,21 @@ interface ApplyFlags {
   fieldManager?: string;
   forceConflicts?: true;
   dryRun?: true;
+  prune?: true;
+  labelSelector?: string[];
+  /** As kubectl calls it. */
+  selector?: string[];
+  all?: true;
 }
 
-/** Writes an object, whether it is there or not; undefined: as without these flags. */
-export type Apply = (
+/** Writes an object. @param before as it was read a moment ago; undefined: it is not there, or has no name */
+export type Change = (
   client: KindredClient,
   model: ResourceType['model'],
   object: ExtensionObject,
+  before: ExtensionObject | undefined,
   flags: ApplyFlags,
-) => Promise<ExtensionObject> | undefined;
+) => Promise<ExtensionObject>;
 
 interface Flags extends ConnectionFlags, RetryFlags, NamespaceFlags, ApplyFlags {
   filename: string[];
@@ -54,18 +53,21 @@ interface Done {
   readonly stored: ExtensionObject;
   /** `plural.group` */
   readonly label: string;
-  readonly what: 'created' | 'updated' | 'unchanged';
+  readonly what: 'created' | 'updated' | 'unchanged' | 'pruned';
 }
 
 const versionHint =
   '  It was changed after the file was made. Take metadata.version out of the file to write it all the same, or begin again from what "kindred get" prints.\n';
+
+/** Who owns the fields that this command applies. */
+export const defaultManager = 'kindred-cli';
 
 const conflictHint = '  Leave these fields out of the file, or take them with --force-conflicts.\n';
 
 /** Races with others who create, change or delete the same object, after which its last failure is reported. */
 const raceLimit = 10;
 
-export function writeCommand(io: Io, name: string, description: string, change: Change, apply?: Apply): Command {
+export function writeCommand(io: Io, name: string, description: string, change: Change): Command {
   const command = new Command(name)
     .description(description)
     .requiredOption(
@@ -74,9 +76,10 @@ export function writeCommand(io: Io, name: string, description: string, change: 
     )
     .addOption(formatOption(valueFormats, 'table'))
     .action(async (flags: Flags) => {
+      checkPrune(flags);
       const interrupt = onInterrupt();
       try {
-        await new Writing(io, flags, { change, apply }, interrupt.stop, interrupt.cut).run();
+        await new Writing(io, flags, change, interrupt.stop, interrupt.cut).run();
       } finally {
         interrupt.release();
       }
@@ -84,28 +87,32 @@ export function writeCommand(io: Io, name: string, description: string, change: 
   return withRetry(withConnection(withNamespace(command), io));
 }
 
+/** @throws UsageError when it would not be clear what goes */
+function checkPrune(flags: Flags): void {
+  const isChosen = isSelecting(flags);
+  if (flags.prune && !isChosen && !flags.all)
+    throw new UsageError('--prune needs -l, or --all for objects with any labels');
+  if (!flags.prune && (isChosen || flags.all)) throw new UsageError('-l and --all need --prune');
+}
+
 class Writing {
   readonly #io: Io;
   readonly #flags: Flags;
-  readonly #how: { readonly change: Change; readonly apply?: Apply | undefined };
+  readonly #change: Change;
   readonly #stop: AbortSignal;
   readonly #client: KindredClient;
   readonly #types: Types;
   readonly #retry: Patience;
+  /** What the files name, by the label of its type. */
+  readonly #named = new Map<string, { readonly type: ResourceType; readonly names: Set<string> }>();
   #read = 0;
   #written = 0;
   #refused = 0;
 
-  constructor(
-    io: Io,
-    flags: Flags,
-    how: { readonly change: Change; readonly apply?: Apply | undefined },
-    stop: AbortSignal,
-    cut: AbortSignal,
-  ) {
+  constructor(io: Io, flags: Flags, change: Change, stop: AbortSignal, cut: AbortSignal) {
     this.#io = io;
     this.#flags = flags;
-    this.#how = how;
+    this.#change = change;
     this.#stop = stop;
     this.#retry = new Patience({ patience: flags.retryFor, stop, onWait: sayOnce(io) });
     this.#client = connect(flags, io, { signal: cut, retry: this.#retry });
@@ -129,6 +136,23 @@ class Writing {
       }
     }
     if (this.#written !== this.#read) throw new Exit(1);
+    if (this.#flags.prune) await this.#prune();
+  }
+
+  /** Once everything in the files is there. An object of another manager, or in another namespace than the files', stays. */
+  async #prune(): Promise<void> {
+    const { fieldManager: manager = defaultManager, dryRun } = this.#flags;
+    for (const { type, names } of this.#named.values()) {
+      const namespaces = new Set([...names].map(namespaceOf));
+      for await (const object of this.#client.for(type.model).listAll(selectOf(this.#flags))) {
+        const name = fullNameOf(object.metadata);
+        if (names.has(name) || !namespaces.has(namespaceOf(name)) || !isAppliedBy(object, manager)) continue;
+        this.#stop.throwIfAborted();
+        const { version } = object.metadata;
+        if (!dryRun) await this.#client.delete(type.model, name, { version });
+        await this.#print({ stored: object, label: type.label, what: 'pruned' });
+      }
+    }
   }
 
   async #writeOne(document: Document): Promise<void> {
@@ -153,9 +177,12 @@ class Writing {
     const { model, label } = type;
     const object = placed(type, document.value as ExtensionObject, this.#flags);
     const version = object.metadata?.version ?? undefined;
-    if (!object.metadata?.name && !this.#flags.serverSide)
-      return { stored: await this.#client.create(model, object), label, what: 'created' };
+    const change = (now: ExtensionObject | undefined) => this.#change(this.#client, model, object, now, this.#flags);
+    if (!object.metadata?.name) return { stored: await change(undefined), label, what: 'created' };
     const name = fullNameOf(object.metadata);
+    const named = this.#named.get(label) ?? { type, names: new Set() };
+    this.#named.set(label, named);
+    named.names.add(name);
     /** As it was before this command may have changed it. */
     let before: ExtensionObject | undefined;
     let unknowns = 0;
@@ -163,13 +190,16 @@ class Writing {
       const now = await this.#client.fetch(model, name);
       if (unknowns === 0) before = now;
       try {
-        const { change, apply } = this.#how;
-        const stored =
-          (await apply?.(this.#client, model, object, this.#flags)) ??
-          (now ? await change(this.#client, model, object, now) : await this.#client.create(model, object));
+        const stored = await change(now);
         this.#retry.progress();
-        const isSame = before?.metadata.version === stored.metadata.version;
-        return { stored, label, what: !before ? 'created' : isSame ? 'unchanged' : 'updated' };
+        const { version: newest, creationTimestamp: made } = stored.metadata;
+        const isNew = newest === 0 && before?.metadata.creationTimestamp !== made;
+        const isSame = before?.metadata.version === newest;
+        return {
+          stored,
+          label,
+          what: isNew ? 'created' : isSame ? 'unchanged' : 'updated',
+        };
       } catch (error) {
         if (!(error instanceof KindredError)) throw error;
         if (error.code === 'UnknownOutcome' && version === undefined) {
@@ -185,7 +215,12 @@ class Writing {
     const dry = this.#flags.dryRun ? ' (dry run)' : '';
     try {
       if (this.#flags.output === 'yaml') await write(stdout, '---\n');
-      await print(this.#io, this.#flags.output, stored, () => `${label}/${stored.metadata.name} ${what}${dry}\n`);
+      await print(
+        this.#io,
+        this.#flags.output,
+        withoutManagedFields(stored),
+        () => `${label}/${stored.metadata.name} ${what}${dry}\n`,
+      );
     } catch (error) {
       throw error instanceof Exit ? new Exit(closedPipe) : error;
     }
@@ -196,6 +231,15 @@ class Writing {
     this.#io.stderr.write(`kindred: ${why} (${countOf(this.#written, 'object')} written${refused})\n`);
     throw new Exit(1);
   }
+}
+
+/** Empty of an object that is in none. */
+function namespaceOf(fullName: string): string {
+  return fullName.slice(0, Math.max(fullName.indexOf('/'), 0));
+}
+
+function isAppliedBy({ metadata: { managedFields = [] } }: ExtensionObject, manager: string): boolean {
+  return managedFields.some((entry) => entry.manager === manager && entry.operation === 'Apply');
 }
 
 /** Others created, deleted or changed it after it was read. With a version of its own the file asks to be told. */

@@ -534,7 +534,8 @@ export class Writer {
     );
     const { apiVersion, kind } = this.#model;
     const { name } = client;
-    const next: ExtensionObject = { apiVersion, kind, ...content, metadata: { name, ...(content.metadata as object) } };
+    const { metadata, ...members } = content;
+    const next: ExtensionObject = { apiVersion, kind, metadata: { name, ...(metadata as object) }, ...members };
     checkExtent(next, this.#patchLimits);
     if (slice.isOver) await slice.renew();
     return { ...(await this.#replaced(stored, next, violations, options)), owners, warnings };

@@ -1,4 +1,4 @@
-/** `apply` changes what a file says and nothing else; `replace` puts the file in the place of what is there. */
+/** `apply` changes what a file says and what it said before; `replace` puts the file in the place of what is there. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
@@ -63,14 +63,23 @@ function run(command: 'apply' | 'replace', object: unknown, ...flags: string[]):
 }
 
 /** Through a proxy that is asked what happens to each request. */
-async function through(
+function through(
+  faultOf: (request: ProxiedRequest) => Fault | undefined | Promise<Fault | undefined>,
+  object: unknown,
+  ...flags: string[]
+): Promise<Outcome> {
+  return proxied('apply', faultOf, object, ...flags);
+}
+
+async function proxied(
+  command: 'apply' | 'replace',
   faultOf: (request: ProxiedRequest) => Fault | undefined | Promise<Fault | undefined>,
   object: unknown,
   ...flags: string[]
 ): Promise<Outcome> {
   const proxy = await startFaultProxy(harness.url, faultOf);
   try {
-    return await run('apply', object, ...flags, '--server', proxy.url);
+    return await run(command, object, ...flags, '--server', proxy.url);
   } finally {
     await proxy.close();
   }
@@ -108,7 +117,8 @@ for (const [kind, plural] of [
   });
 }
 
-const merges: { name: string; before: Body; file: Body; after?: Body; what?: string }[] = [
+/** Of an object that nobody applied; without `after` it stays as it is. */
+const merges: { name: string; before: Body; file: Body; after?: Body }[] = [
   {
     name: 'members that the file does not mention stay',
     before: garden('m', { owner: { name: 'Ada', phone: '1' }, note: 'x' }, { labels: { a: '1' } }),
@@ -131,31 +141,27 @@ const merges: { name: string; before: Body; file: Body; after?: Body; what?: str
     name: 'finalizers that are all there change nothing',
     before: garden('m', {}, { finalizers: ['a.com/1', 'a.com/2'] }),
     file: garden('m', {}, { finalizers: ['a.com/2'] }),
-    what: 'unchanged',
   },
   {
-    name: 'null takes a member away',
-    before: garden('m', { owner: { name: 'Ada', phone: '1' } }, { labels: { a: '1', b: '2' } }),
-    file: garden('m', { owner: { phone: null } }, { labels: { a: null } }),
-    after: garden('m', { owner: { name: 'Ada' } }, { labels: { b: '2' } }),
+    name: 'null is a value',
+    before: garden('m', { note: 'x' }),
+    file: garden('m', { note: null }),
+    after: garden('m', { note: null }),
   },
   {
     name: 'null where null is stored',
     before: garden('m', { note: null }),
     file: garden('m', { note: null }),
-    what: 'unchanged',
   },
   {
     name: 'null in metadata counts as absent',
     before: garden('m', {}, { labels: { a: '1' }, finalizers: ['a.com/1'] }),
     file: garden('m', {}, { labels: null, finalizers: null, annotations: null, version: null }),
-    what: 'unchanged',
   },
   {
     name: 'a default that the file leaves out stays as it was changed',
     before: garden('m', { open: false }),
     file: garden('m'),
-    what: 'unchanged',
   },
   {
     name: 'status, when the file says it and the model has it as a member',
@@ -167,7 +173,6 @@ const merges: { name: string; before: Body; file: Body; after?: Body; what?: str
     name: 'status of a model with the sub-resource is nothing that a file can say',
     before: garden('m', {}, {}, 'Park'),
     file: garden('m', { status: { plants: 2 } }, {}, 'Park'),
-    what: 'unchanged',
   },
   {
     name: 'timestamps and generateName in a file say nothing',
@@ -177,27 +182,96 @@ const merges: { name: string; before: Body; file: Body; after?: Body; what?: str
       {},
       { creationTimestamp: '2020-01-01T00:00:00.000Z', generateName: 'x-', deletionTimestamp: null },
     ),
-    what: 'unchanged',
   },
 ];
-for (const [i, { name, before, file, after: expected, what = 'updated' }] of merges.entries()) {
+for (const [i, { name, before, file, after = before }] of merges.entries()) {
   test(`command-line: apply owns only what the file says - ${name}`, async () => {
     const plural = before.kind === 'Park' ? 'parks' : 'gardens';
     const named = (object: Body) => ({ ...object, metadata: { ...object.metadata, name: `merge-${i}` } });
     const first = await call('POST', plural, named(before));
     const { code, stdout, stderr } = await run('apply', named(file));
-    assert.deepEqual([code, stdout], [0, `${plural}.${group}/merge-${i} ${what}\n`], stderr);
-    const { version, creationTimestamp, generation, ...metadata } = (await call('GET', `${plural}/merge-${i}`))
-      .metadata;
-    const { open, ...spec } = (await call('GET', `${plural}/merge-${i}`)).spec;
-    assert.equal(version, what === 'updated' ? 1 : 0);
-    assert.ok(generation === undefined || (what === 'updated' && generation === 2));
+    // At least whose the fields are is stored.
+    assert.deepEqual([code, stdout], [0, `${plural}.${group}/merge-${i} updated\n`], stderr);
+    const stored = await call('GET', `${plural}/merge-${i}`);
+    const { version, creationTimestamp, generation, managedFields, ...metadata } = stored.metadata;
+    const { open, ...spec } = stored.spec;
+    assert.equal(version, 1);
+    assert.ok(generation === undefined || generation === (after === before ? 1 : 2));
     assert.equal(creationTimestamp, first.metadata.creationTimestamp);
-    if (!expected) return;
-    const { status } = await call('GET', `${plural}/merge-${i}`);
-    assert.deepEqual([metadata, spec, status], [named(expected).metadata, expected.spec, expected.status]);
+    const expected = { open: first.spec.open, ...after.spec };
+    assert.deepEqual([metadata, { ...spec, open }, stored.status], [named(after).metadata, expected, after.status]);
+    assert.equal((await run('apply', named(file))).stdout, `${plural}.${group}/merge-${i} unchanged\n`);
   });
 }
+
+test('command-line: a member that the file named before and leaves out goes; one that others set stays', async () => {
+  await run('apply', garden('left-out', { tags: ['a'], note: 'x' }, { labels: { mine: '1' } }));
+  await call('PATCH', 'gardens/left-out', { metadata: { labels: { theirs: '1' } }, spec: { note: 'y' } });
+  assert.match((await run('apply', garden('left-out'))).stdout, /updated/);
+  const { metadata, spec } = await call('GET', 'gardens/left-out');
+  assert.deepEqual([metadata.labels, spec], [{ theirs: '1' }, { size: 1, note: 'y', open: true }]);
+});
+
+test('command-line: apply takes fields that others edited, not those that others applied', async () => {
+  const place = `gardens.${group}/whose`;
+  await run('apply', garden('whose', { note: 'x' }));
+  await call('PATCH', 'gardens/whose', { spec: { size: 7, note: 'y' } });
+  assert.equal((await run('apply', garden('whose', { size: 2, note: 'x' }))).stdout, `${place} updated\n`);
+  assert.deepEqual((await call('GET', 'gardens/whose')).spec, { size: 2, note: 'x', open: true });
+  assert.equal(
+    (await run('apply', garden('whose', { size: 3 }), '--field-manager', 'other', '--force-conflicts')).code,
+    0,
+  );
+  const refused = await run('apply', garden('whose', { size: 4, note: 'z' }));
+  assert.equal(refused.code, 1);
+  assert.match(refused.stderr, /conflict with "other": \.spec\.size/);
+  assert.match(refused.stderr, /--force-conflicts/);
+  assert.equal((await call('GET', 'gardens/whose')).spec.note, 'x');
+  await call('PATCH', 'gardens/whose', { spec: { note: 'edited' } });
+  const strict = await run('apply', garden('whose', { size: 3, note: 'x' }), '--server-side');
+  assert.match(strict.stderr, /conflict with "kindred".*: \.spec\.note/);
+});
+
+test('command-line: what get prints can be applied, and it shows who owns which field only when asked', async () => {
+  await run('apply', garden('printed', { tags: ['a'] }));
+  const get = (...flags: string[]) =>
+    kindred(['get', 'garden', 'printed', '-o', 'yaml', '--server', harness.url, ...flags]);
+  const { stdout } = await get();
+  assert.doesNotMatch(stdout, /managedFields/);
+  assert.match((await get('--show-managed-fields')).stdout, /managedFields/);
+  const applied = await run('apply', stdout.replace(/^ {2}version: .*\n/m, ''));
+  assert.equal(applied.code, 0, applied.stderr);
+});
+
+test('command-line: apply --prune deletes what was applied before, matches, and is in no file', async () => {
+  const shop = { labels: { app: 'shop' } };
+  const files = (...objects: Body[]) => objects.map((one) => `${JSON.stringify(one)}\n`).join('');
+  await run(
+    'apply',
+    files(garden('p1', {}, shop), garden('p2', {}, shop), garden('p3', {}, { labels: { app: 'other' } })),
+  );
+  await call('POST', 'gardens', garden('p4', {}, shop));
+  await run('apply', garden('p5', {}, shop), '--field-manager', 'somebody');
+  const now = files(garden('p1', {}, shop));
+  const dry = await run('apply', now, '--prune', '-l', 'app=shop', '--dry-run');
+  const told = `gardens.${group}/p1 unchanged\ngardens.${group}/p2 pruned\n`;
+  assert.equal(dry.stdout, told.replaceAll('\n', ' (dry run)\n'));
+  assert.deepEqual(await run('apply', now, '--prune', '-l', 'app=shop'), { code: 0, stdout: told, stderr: '' });
+  for (const name of ['p1', 'p3', 'p4', 'p5']) await call('GET', `gardens/${name}`);
+  assert.equal((await harness.fetch(`/apis/${group}/v1/gardens/p2`)).status, 404);
+  for (const flags of [['--prune'], ['-l', 'app=shop'], ['--all']]) {
+    const { code, stderr } = await run('apply', now, ...flags);
+    assert.deepEqual([code, /--prune/.test(stderr)], [2, true], stderr);
+  }
+});
+
+test('command-line: nothing is pruned when an object was refused', async () => {
+  const shop = { labels: { app: 'kept' } };
+  await run('apply', `${JSON.stringify(garden('k1', {}, shop))}\n${JSON.stringify(garden('k2', {}, shop))}`);
+  const broken = await run('apply', garden('k1', { size: 'large' }, shop), '--prune', '-l', 'app=kept');
+  assert.equal(broken.code, 1);
+  await call('GET', 'gardens/k2');
+});
 
 test('command-line: a version in the file makes apply conditional, and the refusal says what to do', async () => {
   await call('POST', 'gardens', garden('versioned'));
@@ -215,13 +289,13 @@ test('command-line: a version in the file makes apply conditional, and the refus
   assert.match((await run('apply', { ...edited, metadata })).stdout, /unchanged/);
 });
 
-test('command-line: two applies of a new object at once: one creates it, the other finds it unchanged', async () => {
+test('command-line: two applies of a new object at once: both have what they want', async () => {
   let others = 0;
   const { code, stdout } = await through(async ({ method }) => {
-    if (method === 'POST' && others++ === 0) assert.match((await run('apply', garden('race'))).stdout, /created/);
+    if (method === 'PATCH' && others++ === 0) assert.match((await run('apply', garden('race'))).stdout, /created/);
     return undefined;
   }, garden('race'));
-  assert.deepEqual([code, stdout], [0, `gardens.${group}/race unchanged\n`]);
+  assert.deepEqual([code, stdout], [0, `gardens.${group}/race created\n`]);
 });
 
 test('command-line: a finalizer that somebody adds while apply adds one is not lost', async () => {
@@ -235,7 +309,7 @@ test('command-line: a finalizer that somebody adds while apply adds one is not l
     },
     garden('both', {}, { finalizers: ['a.com/3'] }),
   );
-  assert.deepEqual([code, stdout, patches], [0, `gardens.${group}/both updated\n`, 2]);
+  assert.deepEqual([code, stdout, patches], [0, `gardens.${group}/both updated\n`, 1]);
   assert.deepEqual((await call('GET', 'gardens/both')).metadata.finalizers, ['a.com/1', 'a.com/2', 'a.com/3']);
 });
 
@@ -256,14 +330,14 @@ const retried: { name: string; fault: Fault; method: string; stored: boolean; wh
   {
     name: 'a create that was refused',
     fault: { kind: 'refuse', status: 503, retryAfter: '0', problem: true },
-    method: 'POST',
+    method: 'PATCH',
     stored: false,
     what: 'created',
   },
   {
     name: 'a create whose answer is lost',
     fault: { kind: 'cutAnswer', part: 0.5 },
-    method: 'POST',
+    method: 'PATCH',
     stored: false,
     what: 'created',
   },
@@ -302,7 +376,7 @@ test('command-line: apply stops when the service never takes an object, and says
   const files = ['first', 'second', 'third'].map((name) => `${JSON.stringify(garden(`stop-${name}`))}\n`).join('');
   const { code, stdout, stderr } = await through(
     ({ method, body }) =>
-      method === 'POST' && body.includes('stop-second')
+      method === 'PATCH' && body.includes('stop-second')
         ? { kind: 'refuse', status: 503, retryAfter: '0', problem: true }
         : undefined,
     files,
@@ -338,6 +412,19 @@ test('command-line: replace puts the file in the place of what is there', async 
     [metadata.finalizers, metadata.labels, spec, status],
     [undefined, undefined, { size: 1, tags: ['a'], open: true }, undefined],
   );
+});
+
+test('command-line: two replaces of a new object at once: one creates it, the other finds it there', async () => {
+  let others = 0;
+  const { code, stdout } = await proxied(
+    'replace',
+    async ({ method }) => {
+      if (method === 'POST' && others++ === 0) assert.match((await run('replace', garden('twice'))).stdout, /created/);
+      return undefined;
+    },
+    garden('twice'),
+  );
+  assert.deepEqual([code, stdout], [0, `gardens.${group}/twice unchanged\n`]);
 });
 
 const incomplete: { name: string; document: string; message: RegExp }[] = [
@@ -416,10 +503,7 @@ test('command-line: apply --server-side merges in the service, says whose a fiel
   assert.deepEqual((await call('GET', 'gardens/shared')).spec, { size: 2, open: true });
 });
 
-test('command-line: flags of a server-side apply need --server-side, and names', async () => {
-  const wrong = await run('apply', garden('x'), '--force-conflicts');
-  assert.equal(wrong.code, 2);
-  assert.match(wrong.stderr, /--force-conflicts needs --server-side/);
+test('command-line: apply --server-side needs names', async () => {
   const unnamed = await run('apply', { ...garden('x'), metadata: { generateName: 'x-' } }, '--server-side');
   assert.equal(unnamed.code, 2);
 });

@@ -141,13 +141,14 @@ test('diff shows what apply would change, and changes nothing', async () => {
     stdout.replace(/creationTimestamp: .*/, 'creationTimestamp: …'),
     `--- LIVE boxes.${shop}/a
 +++ MERGED boxes.${shop}/a
-@@ -6,5 +6,4 @@
-   version: 0
+@@ -5,5 +5,5 @@
+   creationTimestamp: …
  spec:
    title: Box a
 -  weight: 1
 -  note: old
 +  weight: 5
++  note: null
 `,
   );
   assert.equal((await harness.client.get(Box, 'a')).spec.weight, 1);

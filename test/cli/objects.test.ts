@@ -179,7 +179,7 @@ test('command-line: a list in YAML is what it was, line breaks and all, and can 
     titles,
   );
   const applied = await callIn({ stdin: stdout }, 'apply', '-f', '-');
-  assert.deepEqual([applied.code, applied.stdout.match(/unchanged$/gm)?.length], [0, titles.length]);
+  assert.deepEqual([applied.code, applied.stdout.match(/updated$/gm)?.length], [0, titles.length]);
 });
 
 test('command-line: more objects than are written at once are printed whole and in order', async () => {

@@ -15,6 +15,8 @@ export interface Readiness {
     /** From 0 to 1. */
     readonly progress: number;
     readonly problems: readonly { readonly name: string; readonly reason: string }[];
+    /** Those that are being built while the model serves; absent without any. */
+    readonly indexes?: readonly { readonly name: string; readonly progress: number }[];
     /** Where the indexes came from when the model became ready. */
     readonly start?:
       | {
