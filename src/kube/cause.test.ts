@@ -77,6 +77,12 @@ for (const [keyword, pointer, params, reason, message] of cases) {
   });
 }
 
+test('rules that were not asked are told at no field', () => {
+  const { field, message } = causeOf(violation('', 'x-kubernetes-validations'), object);
+  assert.equal(field, '<nil>');
+  assert.match(message, /^Invalid value: "null": some validation rules were not checked/);
+});
+
 test('a long value is shown in part', () => {
   const { message } = causeOf(violation('/a', 'pattern', { pattern: 'x' }), { a: 'y'.repeat(10_000) });
   assert.ok(message.length < 400, message);

@@ -24,12 +24,7 @@ export function causeOf({ pointer, keyword, message, params }: Violation, object
   return { ...cause, ...(field !== '' && { field }) };
 }
 
-function messageOf(
-  keyword: string,
-  field: string,
-  params: Record<string, unknown>,
-  value: unknown,
-): Omit<Cause, 'field'> | undefined {
+function messageOf(keyword: string, field: string, params: Record<string, unknown>, value: unknown): Cause | undefined {
   const { limit, type, pattern, allowed, expected, format, count, value: key } = params;
   const invalid = (text: string): Omit<Cause, 'field'> => ({
     reason: 'FieldValueInvalid',
@@ -84,7 +79,7 @@ function messageOf(
     case 'x-kubernetes-list-type':
       return { reason: 'FieldValueDuplicate', message: `Duplicate value: ${JSON.stringify(key)}` };
     case rulesKeyword:
-      return ruleCause(params as unknown as RuleParams);
+      return params.rule === undefined ? unchecked : ruleCause(params as unknown as RuleParams);
     case 'anyOf':
       return invalid('must validate at least one schema (anyOf)');
     case 'oneOf':
@@ -97,6 +92,14 @@ function messageOf(
       return undefined;
   }
 }
+
+/** Of rules that are not asked about an object that breaks its schema. */
+const unchecked: Cause = {
+  reason: 'FieldValueInvalid',
+  message:
+    'Invalid value: "null": some validation rules were not checked because the object was invalid; correct the existing errors to complete validation',
+  field: '<nil>',
+};
 
 function ruleCause({ reason, type, detail }: RuleParams): Omit<Cause, 'field'> {
   switch (reason) {

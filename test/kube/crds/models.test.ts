@@ -215,6 +215,49 @@ describe('a model that a definition declares', () => {
     for (const line of exported.text.trim().split('\n')) assert.equal(JSON.parse(line).spec.crew, 2, line);
   });
 
+  it('leaves out what the schema does not know, with every write', async () => {
+    const wrong = { length: 2, crew: 1, wheels: 4 };
+    const made = await facade.send(boats, { body: named('odd', wrong) });
+    const put = await facade.send(`${boats}/odd`, { method: 'PUT', body: { ...made.json, spec: wrong } });
+    const patched = await facade.send(`${boats}/odd`, {
+      method: 'PATCH',
+      headers: { 'content-type': 'application/merge-patch+json' },
+      body: { spec: wrong },
+    });
+    for (const { json, headers } of [made, put, patched]) {
+      assert.deepEqual(json.spec, { length: 2, crew: 1 });
+      assert.match(headers.get('warning') ?? '', /unknown field .*spec\.wheels/);
+    }
+    await facade.send(`${boats}/odd`, { method: 'DELETE' });
+  });
+
+  it('is stored in another version from the change on', async () => {
+    const definition = structuredClone(boat) as any;
+    const [v1] = definition.spec.versions;
+    const v2 = structuredClone(v1);
+    Object.assign(v1, { storage: false });
+    v2.name = 'v2';
+    v2.schema.openAPIV3Schema.properties.spec.properties.crew = { type: 'integer', default: 5 };
+    definition.spec.versions.push(v2);
+    await apply(facade, definition);
+    const inV2 = boats.replace('v1', 'v2');
+    await until(async () => (await facade.send(inV2)).status === 200);
+    const { json } = await facade.send(`${inV2}?sort=spec.length&size=1`);
+    assert.deepEqual([json.total, json.items[0].apiVersion], [7, 'sea.example.com/v2']);
+    assert.deepEqual(json.items[0].spec, { length: 2, colour: 'white', crew: 5 });
+    const old = await facade.kube(`${boats}/boat-1`);
+    assert.deepEqual([old.json.apiVersion, old.json.spec], ['sea.example.com/v1', { length: 2, colour: 'white' }]);
+    const { status } = (await facade.kube(`${definitions}/${boat.metadata.name}`)).json;
+    assert.deepEqual(status.storedVersions, ['v1', 'v2']);
+    const without = { ...definition, spec: { ...definition.spec, versions: [v2] } };
+    const { version } = (await facade.send(`${definitions}/${boat.metadata.name}`)).json.metadata;
+    const refused = await facade.send(`${definitions}/${boat.metadata.name}`, {
+      method: 'PUT',
+      body: { ...without, metadata: { ...definition.metadata, version } },
+    });
+    assert.equal(refused.status, 422);
+  });
+
   it('is known to the check of a database', async () => {
     await facade.stop();
     const check = await call('check', '--database', `sqlite:${join(folder, 'kindred.db')}`);

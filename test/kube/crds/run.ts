@@ -1,17 +1,23 @@
 /**
- * Loads every CustomResourceDefinition of a folder, then sends its samples: those that must be accepted and those that
- * must be refused. `node test/kube/crds/run.ts --folder <folder>`, where `definitions/` has YAML files (perhaps gzipped)
- * and `samples/<project>/{valid,invalid}` objects. Exit code 1 when an outcome is another than it should be.
+ * Loads every CustomResourceDefinition of a folder, then sends its samples, those that must be accepted and those that must be
+ * refused: natively, as a Kubernetes client does, and with the kubectl of the machine.
+ * `node test/kube/crds/run.ts --folder FOLDER [--kubectl]`, where `definitions/` has YAML files (perhaps gzipped) and
+ * `samples/<project>/{valid,invalid}` objects. Prints a table: how many outcomes are as they should be, of how many. Exit code 1 when one
+ * is another.
  */
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { parseArgs } from 'node:util';
 import { LoopGuard } from '../../api/loop-guard.ts';
+import type { Reply } from '../harness.ts';
 import { Facade } from '../harness.ts';
-import { definitions, definitionsIn, documents, pathOf } from './definitions.ts';
+import { Kubectl } from '../kubectl.ts';
+import { definitions, definitionsIn, documents, pathOf, storageVersionOf } from './definitions.ts';
 
-const { folder = '' } = parseArgs({ options: { folder: { type: 'string' } } }).values;
+const { folder, kubectl: withKubectl } = parseArgs({
+  options: { folder: { type: 'string', default: '' }, kubectl: { type: 'boolean', default: false } },
+}).values;
 const facade = new Facade({ kube: { enabled: true } });
 await facade.start();
 
@@ -39,51 +45,85 @@ for (const crd of definitionsIn(join(folder, 'definitions'))) {
 }
 guard.stop();
 
-const made = new Set(['default']);
-async function send(object: any): Promise<{ status: number; message: string } | undefined> {
-  const crd = kinds.get(`${object.apiVersion} ${object.kind}`);
-  if (!crd) return undefined;
-  const isNamespaced = crd.spec.scope === 'Namespaced';
-  const namespace = object.metadata.namespace ?? 'default';
-  if (isNamespaced && !made.has(namespace)) {
-    made.add(namespace);
-    await facade.kube('/api/v1/namespaces', { body: { metadata: { name: namespace } } });
-  }
-  const { _err, ...body } = object;
-  const place = `/apis/${object.apiVersion}${isNamespaced ? `/namespaces/${namespace}` : ''}/${crd.spec.names.plural}`;
-  const { status, json, text } = await facade.kube(`${place}?dryRun=All`, { body });
-  return { status, message: json?.message ?? text };
+interface Outcome {
+  readonly status: 'accepted' | 'refused' | 'failed';
+  readonly message: string;
 }
 
-let isFine = true;
+const kubectl = withKubectl ? new Kubectl(facade.url) : undefined;
+const made = new Set(['default']);
+
+/** Its place behind the version, and the object as it is sent. */
+async function placed({ _err, ...body }: any, crd: any): Promise<{ place: string; body: any }> {
+  const { scope, names } = crd.spec;
+  if (scope !== 'Namespaced') return { place: names.plural, body };
+  const namespace = body.metadata.namespace ?? 'default';
+  if (!made.has(namespace)) await facade.kube('/api/v1/namespaces', { body: { metadata: { name: namespace } } });
+  made.add(namespace);
+  return { place: `namespaces/${namespace}/${names.plural}`, body };
+}
+
+function outcomeOf({ status }: Reply, message: string): Outcome {
+  return { status: status === 201 ? 'accepted' : status === 422 ? 'refused' : 'failed', message };
+}
+
+/** Undefined: the way does not know the version. */
+const ways: Readonly<Record<string, (object: any, crd: any) => Promise<Outcome | undefined>>> = {
+  async native(object, crd) {
+    if (!object.apiVersion.endsWith(`/${storageVersionOf(crd).name}`)) return undefined;
+    const { place, body } = await placed(object, crd);
+    const reply = await facade.send(`/apis/${object.apiVersion}/${place}?dryRun=true`, { body });
+    const errors = (reply.json?.errors ?? []).map(({ pointer, message }: any) => `${pointer} ${message}`);
+    return outcomeOf(reply, errors.join('; ') || reply.text);
+  },
+  async facade(object, crd) {
+    const { place, body } = await placed(object, crd);
+    const reply = await facade.kube(`/apis/${object.apiVersion}/${place}?dryRun=All`, { body });
+    return outcomeOf(reply, reply.json?.message ?? reply.text);
+  },
+  ...(kubectl && {
+    async kubectl(object, crd) {
+      const { body } = await placed(object, crd);
+      const args = ['create', '--dry-run=server', '--validate=false', '-f', '-'];
+      const { code, stderr, stdout } = await kubectl.run(args, JSON.stringify(body));
+      const isRefused = /is invalid: /.test(stderr);
+      return { status: code === 0 ? 'accepted' : isRefused ? 'refused' : 'failed', message: stderr || stdout };
+    },
+  }),
+};
+
+const rows: Record<string, string | number>[] = [];
 const samples = join(folder, 'samples');
 for (const project of readdirSync(samples).sort()) {
-  for (const sort of readdirSync(join(samples, project))) {
-    let [right, wrong, other] = [0, 0, 0];
-    for (const file of readdirSync(join(samples, project, sort)).sort()) {
-      for (const object of documents(join(samples, project, sort, file))) {
-        const outcome = await send(object);
-        if (!outcome) {
-          other++;
-          continue;
-        }
+  for (const sort of readdirSync(join(samples, project)).sort()) {
+    const objects = readdirSync(join(samples, project, sort))
+      .sort()
+      .flatMap((file) => documents(join(samples, project, sort, file)).map((object) => ({ file, object })));
+    const row: Record<string, string | number> = { project, samples: sort };
+    let unknown = 0;
+    for (const [way, send] of Object.entries(ways)) {
+      let [right, all] = [0, 0];
+      for (const { file, object } of objects) {
+        const crd = kinds.get(`${object.apiVersion} ${object.kind}`);
+        const outcome = crd && (await send(object, crd));
+        if (!crd && way === 'facade') unknown++;
+        if (!outcome) continue;
+        all++;
         const { status, message } = outcome;
-        const expected: string = object._err ?? '';
-        const isInvalid = sort === 'invalid' && status === 422 && message.includes(expected);
-        const isRight = sort === 'valid' ? status === 201 : isInvalid;
+        // The native API says the same in words of its own.
+        const expected: string = way === 'native' ? '' : (object._err ?? '');
+        const isRight = status === (sort === 'valid' ? 'accepted' : 'refused') && message.includes(expected);
         if (isRight) right++;
-        else {
-          wrong++;
-          faults.push(
-            `${project}/${sort}/${file}: ${status} ${expected && `expected "${expected}": `}${message.slice(0, 300)}`,
-          );
-        }
+        else
+          faults.push(`${way} ${project}/${sort}/${file}: ${status}, expected "${expected}": ${message.slice(0, 300)}`);
       }
+      row[way] = `${right} of ${all}`;
     }
-    console.log(`${project} ${sort}: ${right} as they should be, ${wrong} not, ${other} of other kinds`);
+    rows.push({ ...row, 'of other kinds': unknown });
   }
 }
+console.table(rows);
 for (const one of faults) console.log(one);
-isFine = faults.length === 0;
+kubectl?.close();
 await facade.stop();
-process.exitCode = isFine ? 0 : 1;
+process.exitCode = faults.length === 0 ? 0 : 1;
