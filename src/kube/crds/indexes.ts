@@ -31,7 +31,7 @@ export function indexesOf(
   version: DefinitionVersion,
   schema: Structural,
 ): readonly ValueIndexSpec[] {
-  return wantedIndexes(definition, version, schema).map((one) => specOf(one, defaultsTo(schema, one.path)));
+  return wantedIndexes(definition, version, schema).map(specOf);
 }
 
 /** Columns are left out first when there are too many. */
@@ -94,21 +94,7 @@ function typeAt(schema: Structural, path: string, otherwise = 'string'): KeyName
   return Object.hasOwn(keyTypes, type) ? (type as KeyName) : 'string';
 }
 
-/** What stored objects may get on the way to a path, as text. */
-function defaultsTo(schema: Structural, path: string): string {
-  let node: Structural | undefined = schema;
-  const texts: string[] = [];
-  for (const name of plainOrPicking(path)?.path.split('.').slice(1) ?? []) {
-    node = node?.properties.get(name);
-    texts.push(node ? (node.defaultText ?? '') : 'unknown');
-  }
-  return texts.join(' ');
-}
-
-function specOf(
-  { name, path, type, unique = false, multi = false, order = 'ASC' }: Wanted,
-  defaults: string,
-): ValueIndexSpec {
+function specOf({ name, path, type, unique = false, multi = false, order = 'ASC' }: Wanted): ValueIndexSpec {
   const jsonPath = JsonPath.parse(path)!;
   const valid = (value: unknown): boolean => isKey(value, type);
   const of = multi
@@ -117,8 +103,8 @@ function specOf(
         const value = jsonPath.value(object);
         return valid(value) ? value : undefined;
       };
-  // What tells this function from one that gives other keys.
-  Object.defineProperty(of, 'toString', { value: () => `${type} ${path} ${defaults}` });
+  // What tells this function from that of another path.
+  Object.defineProperty(of, 'toString', { value: () => `${type} ${path}` });
   const make = multi ? indexFactory.multi : indexFactory.single;
   return make(name, keyTypes[type] as StringConstructor, of as () => any, { unique, order });
 }

@@ -213,6 +213,10 @@ describe('a model that a definition declares', () => {
     assert.deepEqual([list.json.total, list.json.items[0]?.spec], [7, shown]);
     const exported = await facade.send(boats, { headers: { accept: 'application/x-ndjson' } });
     for (const line of exported.text.trim().split('\n')) assert.equal(JSON.parse(line).spec.crew, 2, line);
+    properties.crew.default = 3;
+    await apply(facade, changed);
+    const selected = async () => (await facade.send(`${boats}?fieldSelector=spec.crew%3D3`)).json.total;
+    await until(async () => (await selected()) === 7);
   });
 
   it('leaves out what the schema does not know, with every write', async () => {
