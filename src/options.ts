@@ -8,6 +8,7 @@ import type { HttpLimits } from './http/server/limits.ts';
 import { httpLimits } from './http/server/limits.ts';
 import type { TlsFiles } from './http/server/tls.ts';
 import type { PluginSource } from './plugin/source.ts';
+import { hidden } from './runtime/redact.ts';
 import { shownUrl } from './runtime/shown-url.ts';
 import type { Timers } from './runtime/timers.ts';
 import { systemTimers } from './runtime/timers.ts';
@@ -316,7 +317,8 @@ function shownOption(name: string, value: unknown): unknown {
   }
   if (name !== 'auth')
     return typeof value === 'string' ? shownUrl(value) : typeof value === 'function' ? '(code)' : value;
-  return value;
+  if (value === undefined) return undefined;
+  return JSON.parse(JSON.stringify(value), (member, one: unknown) => (member === 'clientSecret' ? hidden : one));
 }
 
 function checkPublicUrl(text: string | undefined): void {

@@ -550,6 +550,8 @@ class RunningService implements Service {
         signIn: {
           sessions: () => auth.sessions,
           cookie: auth.cookie,
+          logins: auth.logins,
+          logger,
           authenticate: auth.authenticate,
           limiter: auth.rateLimiter,
           url: () => this.#url,

@@ -22,7 +22,7 @@ const routes: RouteRecordRaw[] = [
   {
     path: '/sign-in',
     component: () => import('./screens/sign-in/SignInScreen.vue'),
-    meta: { bare: true, parameters: ['return'] },
+    meta: { bare: true, parameters: ['return', 'refused', 'request'] },
   },
   {
     path: '/',

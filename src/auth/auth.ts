@@ -16,6 +16,7 @@ import { AuditLog } from './audit.ts';
 import type { PluginAuthenticator } from './authentication/authenticator.ts';
 import { Authenticator } from './authentication/authenticator.ts';
 import type { Credentials } from './authentication/credentials.ts';
+import { IssuerLogins } from './authentication/issuer-login.ts';
 import { JwtAuthenticator } from './authentication/jwt.ts';
 import { RateLimiter } from './authentication/rate-limit.ts';
 import { SessionCookie } from './authentication/session-cookie.ts';
@@ -93,6 +94,7 @@ export class Auth {
   readonly hooks: ReadonlyMap<string, ModelHooks>;
   readonly rateLimiter: RateLimiter;
   readonly cookie: SessionCookie;
+  readonly logins: IssuerLogins;
   readonly audit: AuditLog;
   readonly #dependencies: AuthDependencies;
   readonly #keys: RoleKeys;
@@ -135,10 +137,13 @@ export class Auth {
     const current = (): Promise<void> | undefined => this.#runtime?.feed.current();
     const { publicUrl, insecureCookie } = dependencies.console;
     this.cookie = new SessionCookie({ publicUrl, scheme: dependencies.scheme, insecure: insecureCookie });
+    const issuers = options.issuers ?? [];
+    const jwt = new JwtAuthenticator(issuers, now, (name) => this.authorizer.user(name) !== undefined);
+    this.logins = new IssuerLogins(issuers, jwt, now);
     this.#authenticator = new Authenticator({
       cookie: this.cookie,
       tokens: this.#tokens,
-      jwt: new JwtAuthenticator(options.issuers ?? [], now, (name) => this.authorizer.user(name) !== undefined),
+      jwt,
       current,
       logger,
     });

@@ -49,6 +49,17 @@ const schema = Type.Object(
             keysMaxAge: milliseconds,
             keysCooldown: milliseconds,
             timeout: milliseconds,
+            login: Type.Optional(
+              Type.Object(
+                {
+                  clientId: Type.String({ minLength: 1 }),
+                  clientSecret: Type.Optional(Type.String({ minLength: 1 })),
+                  scopes: Type.Optional(Type.Array(Type.String({ minLength: 1 }), { minItems: 1 })),
+                  displayName: Type.Optional(Type.String({ minLength: 1 })),
+                },
+                closed,
+              ),
+            ),
           },
           closed,
         ),

@@ -95,6 +95,8 @@ export class ServiceRoutes {
     showSession: (exchange) => this.#session(exchange),
     beginSession: (exchange) => this.#signIn.begin(exchange),
     endSession: (exchange) => this.#signIn.end(exchange),
+    visitIssuer: (exchange) => this.#signIn.visitIssuer(exchange),
+    finishIssuerLogin: (exchange) => this.#signIn.finishLogin(exchange),
     makeSessionCode: (exchange) => this.#signIn.makeCode(exchange),
     explainAccess: (exchange) => this.#canI(exchange),
     showAudit: (exchange) => this.#dependencies.audit(exchange),
@@ -108,7 +110,7 @@ export class ServiceRoutes {
   constructor(dependencies: ServiceRoutesDependencies, log: AccessLog) {
     this.#dependencies = dependencies;
     this.#log = log;
-    this.#signIn = new SignIn(dependencies.signIn);
+    this.#signIn = new SignIn(dependencies.signIn, dependencies.answered);
   }
 
   /** Undefined when there is none at this path. */

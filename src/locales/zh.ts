@@ -242,6 +242,8 @@ export const zh = {
   // http/session.ts
   'Authentication is off: there is nothing to sign in to': '身份验证已关闭，无需登录',
   'must be an object with either "token" or "code", a text': '必须是带有 "token" 或 "code" 其中之一的对象，其值为文本',
+  'this browser has not begun to sign in, or more than ten minutes ago': '此浏览器尚未开始登录，或已超过十分钟',
+  'must be the URL of an issuer at which people sign in': '必须是可供登录的签发方的 URL',
   'nobody is known by this token': '没有与该令牌对应的用户',
   // mcp/endpoint.ts
   'agents need a token of their own': '智能体需要自己的令牌',

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { pino } from 'pino';
+import { clientId, clientSecret, LoginIssuer } from '../auth/issuer.ts';
 import { bookOf, booksList, booksPath, findings, withConsole } from './browser.ts';
 
 test('console: a token signs in and is kept nowhere; a wrong one is refused in words; signing out ends it', async (context) => {
@@ -108,3 +110,41 @@ test('console: language and theme are chosen by the menu and kept; the palette a
     assert.deepEqual(await findings(page), []);
   });
 });
+
+for (const language of ['en-US', 'zh-CN'] as const) {
+  const say = (en: string, zh: string) => (language === 'en-US' ? en : zh);
+  test(`console: who signs in at an issuer comes back to the page that was asked for; who cancels is told, in ${language}`, async (context) => {
+    let url = '';
+    await using issuer = await LoginIssuer.start(() => url);
+    const login = { clientId, clientSecret, displayName: 'Example' };
+    const claims = { user: 'email' };
+    await withConsole(
+      context,
+      async (at) => {
+        url = at.url;
+        const page = await at.tab('/console/access/explain?verb=list', { as: null, language });
+        issuer.person = undefined;
+        const button = page.getByRole('button', {
+          name: say('Sign in with Example', '使用 Example 登录'),
+          exact: true,
+        });
+        await button.click();
+        await page.getByRole('alert').getByText(say('You were not signed in', '未登录')).waitFor();
+        assert.deepEqual(await findings(page), []);
+        issuer.person = { sub: 'a-1', email: 'ada@example.com', email_verified: true };
+        await button.click();
+        await page.getByRole('heading', { level: 1, name: say('Explain access', '解释权限') }).waitFor();
+        assert.equal(new URL(page.url()).search, '?verb=list');
+        await page.getByRole('button', { name: say('Account', '账户') }).click();
+        await page.getByRole('menuitem', { name: say('Sign out', '退出登录') }).click();
+        await page.getByRole('heading', { level: 1, name: say('Sign in to Kindred', '登录 Kindred') }).waitFor();
+        const elsewhere = at.takeComplaints().filter((one) => !one.startsWith(`asked elsewhere: ${issuer.url}`));
+        assert.deepEqual(elsewhere, []);
+      },
+      {
+        auth: { issuers: [{ url: issuer.url, audience: 'urn:kindred', claims, login }] },
+        logger: pino({ level: 'silent' }),
+      },
+    );
+  });
+}

@@ -53,6 +53,13 @@ export const en = {
     submit: 'Sign in',
     with: 'Sign in with {issuer}',
     usingLink: 'Signing in with the link…',
+    issuerRefusals: {
+      denied: 'You were not signed in: it was cancelled, or refused there.',
+      outdated: 'Signing in took more than ten minutes, or began in another browser. Try again.',
+      unreachable: 'The issuer does not answer. Try again later.',
+      refused: 'Your account is not accepted here. The log of the service says why.',
+    },
+    issuerRequest: 'Request {id}',
   },
   palette: {
     title: 'Command palette',

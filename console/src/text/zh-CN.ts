@@ -52,6 +52,13 @@ export const zhCN: Catalogue = {
     submit: '登录',
     with: '使用 {issuer} 登录',
     usingLink: '正在通过链接登录…',
+    issuerRefusals: {
+      denied: '未登录：已取消，或被签发方拒绝。',
+      outdated: '登录超过了十分钟，或在另一个浏览器中开始。请重试。',
+      unreachable: '签发方没有响应。请稍后重试。',
+      refused: '此处不接受您的账户。原因见服务的日志。',
+    },
+    issuerRequest: '请求 {id}',
   },
   palette: {
     title: '命令面板',

@@ -38,12 +38,26 @@ export interface IssuerOptions {
   readonly clockSkew?: number;
   /** Accepted signature algorithms. Default: the asymmetric ones. */
   readonly algorithms?: readonly string[];
+  /** People sign in to the console there. Default: they do not. */
+  readonly login?: IssuerLoginOptions;
   /** How long fetched keys are used, milliseconds. Default 10 min. */
   readonly keysMaxAge?: number;
   /** Least time between two fetches for a key that is not known, milliseconds. Default 5 s. */
   readonly keysCooldown?: number;
   /** Time limit of a fetch, milliseconds. Default 5 s. */
   readonly timeout?: number;
+}
+
+/** How people sign in at an issuer; without it, only its tokens are accepted. */
+export interface IssuerLoginOptions {
+  /** As the issuer knows this service. There, `<address>/v3/session/callback` must be a redirect URI. */
+  readonly clientId: string;
+  /** Without one, the issuer must know this service as a public client. */
+  readonly clientSecret?: string;
+  /** What is asked for. Default `openid profile email`. */
+  readonly scopes?: readonly string[];
+  /** On the button. Default the host of the issuer. */
+  readonly displayName?: string;
 }
 
 const asymmetric = [
@@ -105,6 +119,19 @@ export class JwtAuthenticator {
     });
   }
 
+  /** Whether claims say who it is and what the roles are, as far as the issuer's options ask for it. */
+  hasClaims(issuer: string, claims: Readonly<Record<string, unknown>>): boolean {
+    return this.#issuers.get(issuer)!.hasClaims(claims);
+  }
+
+  /**
+   * Who signed in at an issuer, by claims that were verified.
+   * @throws Unauthenticated when they name nobody
+   */
+  principalOf(issuer: string, claims: Readonly<Record<string, unknown>>): Principal {
+    return this.#admitted(this.#issuers.get(issuer)!.principalOf(claims, 0));
+  }
+
   /** A User of the name may have been made since the token was verified. */
   #admitted(principal: Principal): Principal {
     const { name, isForeign } = principal;
@@ -151,13 +178,19 @@ class Issuer {
         requiredClaims: ['exp'],
       });
       checkType(protectedHeader.typ);
-      return this.#principal(payload, clockSkew);
+      return { ...this.principalOf(payload, clockSkew), expiresAt: payload.exp! * 1000 + clockSkew };
     } catch (error) {
       throw this.#translated(error);
     }
   }
 
-  #principal(payload: JWTPayload, clockSkew: number): Principal {
+  hasClaims(payload: JWTPayload): boolean {
+    const { claims: { user = 'sub', roles } = {}, requireVerifiedEmail = true } = this.#options;
+    const verified = requireVerifiedEmail && isEmail(user) ? `${user}_verified` : undefined;
+    return [user, roles, verified].every((claim) => claim === undefined || claimAt(payload, claim) !== undefined);
+  }
+
+  principalOf(payload: JWTPayload, clockSkew: number): Principal {
     const { claims = {}, userPrefix = '', roleMapping, localUsers = false, tokenMaxAge = thirtyDays } = this.#options;
     const claim = claims.user ?? 'sub';
     const user = claimAt(payload, claim);
@@ -183,7 +216,6 @@ class Issuer {
       kind: 'User',
       subject: name,
       granted,
-      expiresAt: payload.exp! * 1000 + clockSkew,
       ...(userPrefix === '' && !localUsers && { isForeign: true }),
       ...(tokenMaxAge !== false && { tokenMaxAge: tokenMaxAge + clockSkew }),
     };
@@ -211,11 +243,7 @@ class Issuer {
   }
 
   #unreachable(cause: unknown): KindredError {
-    return new KindredError('NotReady', issuerText, {
-      params: { issuer: this.#options.url },
-      cause,
-      headers: { 'Retry-After': '5' },
-    });
+    return issuerUnreachable(this.#options.url, cause);
   }
 
   #keySet(): Promise<Keys> {
@@ -248,6 +276,10 @@ class Issuer {
   }
 }
 
+export function issuerUnreachable(issuer: string, cause: unknown): KindredError {
+  return new KindredError('NotReady', issuerText, { params: { issuer }, cause, headers: { 'Retry-After': '5' } });
+}
+
 function invalidToken(reason: Text): KindredError {
   return unauthenticated(reason, 'invalid_token');
 }
@@ -260,12 +292,14 @@ function checkType(typ: string | undefined): void {
 
 /** Anybody can claim an address; `email_verified` says that the issuer has seen that it is theirs (OpenID Connect Core, section 5.1). */
 function checkEmail(payload: JWTPayload, claim: string): void {
-  if (!/(?:^|\.)email$/.test(claim) || claimAt(payload, `${claim}_verified`) === true) return;
+  if (!isEmail(claim) || claimAt(payload, `${claim}_verified`) === true) return;
   throw invalidToken({
     en: `its claim "${claim}_verified" is not true`,
     zh: `其声明 "${claim}_verified" 不为 true`,
   });
 }
+
+const isEmail = (claim: string): boolean => /(?:^|\.)email$/.test(claim);
 
 /** `realm.roles` as `payload.realm.roles`, unless a claim has that very name. */
 function claimAt(payload: JWTPayload, path: string): unknown {

@@ -8,6 +8,7 @@ import type { Text } from '../../errors.ts';
 import { KindredError } from '../../errors.ts';
 import { localized } from '../../locales/localized.ts';
 import type { Credentials } from './credentials.ts';
+import type { PendingLogin } from './issuer-login.ts';
 
 export interface SessionCookieOptions {
   /** Address at which people see the service, such as `https://kindred.example.com`; behind a proxy that ends TLS. */
@@ -34,6 +35,9 @@ const texts = {
   ),
 } satisfies Record<string, Text>;
 
+/** Seconds that a person may take at the issuer. */
+const loginLife = 600;
+
 const loopbackNames = new Set(['localhost', '127.0.0.1', '[::1]']);
 
 export class SessionCookie {
@@ -42,6 +46,8 @@ export class SessionCookie {
   readonly #isSecure: boolean;
   readonly #name: string;
   readonly #attributes: string;
+  readonly #loginName: string;
+  readonly #loginAttributes: string;
 
   constructor(options: SessionCookieOptions) {
     this.#options = options;
@@ -49,6 +55,9 @@ export class SessionCookie {
     this.#isSecure = (this.#public?.protocol ?? `${options.scheme}:`) === 'https:';
     this.#name = this.#isSecure ? '__Host-kindred' : 'kindred-session';
     this.#attributes = `; Path=/; HttpOnly; SameSite=Strict${this.#isSecure ? '; Secure' : ''}`;
+    this.#loginName = this.#isSecure ? '__Host-kindred-login' : 'kindred-login';
+    // The issuer, which is another site, sends the browser back with it.
+    this.#loginAttributes = this.#attributes.replace('Strict', 'Lax');
   }
 
   /**
@@ -56,7 +65,7 @@ export class SessionCookie {
    * @throws Forbidden when another site may have sent the request
    */
   of(request: Credentials): string | undefined {
-    const secret = this.#valueOf(request);
+    const secret = this.#valueOf(request, this.#name);
     if (secret === undefined) return undefined;
     const isRead = request.method === 'GET' || request.method === 'HEAD';
     const site = request.headers['sec-fetch-site'];
@@ -93,18 +102,41 @@ export class SessionCookie {
     return `${this.#name}=${this.#attributes}; Max-Age=0`;
   }
 
+  /** Of `Set-Cookie`: what the browser brings back from an issuer. */
+  loginBegun(pending: PendingLogin): string {
+    const value = Buffer.from(JSON.stringify(pending)).toString('base64url');
+    return `${this.#loginName}=${value}${this.#loginAttributes}; Max-Age=${loginLife}`;
+  }
+
+  /** Of `Set-Cookie` */
+  loginEnded(): string {
+    return `${this.#loginName}=${this.#loginAttributes}; Max-Age=0`;
+  }
+
+  /** Undefined for a browser that did not begin here, or more than ten minutes ago. */
+  pendingLogin(request: Credentials): PendingLogin | undefined {
+    const value = this.#valueOf(request, this.#loginName);
+    if (value === undefined) return undefined;
+    try {
+      return JSON.parse(Buffer.from(value, 'base64url').toString()) as PendingLogin;
+    } catch {
+      // Not what this service wrote.
+      return undefined;
+    }
+  }
+
   /** Address that people see, without a slash at its end. */
   base(authority: string | undefined, otherwise: string): string {
     return this.#public?.origin ?? (authority === undefined ? otherwise : `${this.#options.scheme}://${authority}`);
   }
 
   /** A name that stands there twice may have been planted, by a page of another port or of a sub-domain: none of them counts. */
-  #valueOf({ headers }: Credentials): string | undefined {
+  #valueOf({ headers }: Credentials, wanted: string): string | undefined {
     const header = headers.cookie;
     if (typeof header !== 'string') return undefined;
     const values = header.split(';').flatMap((pair) => {
       const [name, value] = pair.split('=', 2).map((text) => text.trim());
-      return name === this.#name && value ? [value] : [];
+      return name === wanted && value ? [value] : [];
     });
     return values.length === 1 ? values[0] : undefined;
   }

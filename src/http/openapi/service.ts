@@ -328,7 +328,7 @@ interface ServiceRoute {
   readonly summary: string;
   readonly parameters?: readonly object[];
   /** Of the answer that is a success; default 200. */
-  readonly status?: 201 | 204;
+  readonly status?: 201 | 204 | 303;
   /** Media type and schema of that answer; none with 204. */
   readonly content?: Readonly<Record<string, { readonly schema: object }>>;
   /** For everybody. */
@@ -451,6 +451,29 @@ const serviceRoutes = {
     status: 204,
     open: true,
     headers: [cookieHeader],
+  },
+  visitIssuer: {
+    path: '/v3/session/login',
+    summary: 'Sends the browser to an OpenID Connect issuer, where the person signs in',
+    parameters: [
+      { name: 'issuer', in: 'query', required: true, schema: text, description: 'One of `signIn.issuers`' },
+      { name: 'return', in: 'query', schema: text, description: 'The path below `/console` to come back to' },
+    ],
+    status: 303,
+    open: true,
+    headers: ['Location.optional', cookieHeader],
+  },
+  finishIssuerLogin: {
+    path: '/v3/session/callback',
+    summary:
+      'Signs in the browser that the issuer sends back, and goes on to the console, which says so when nobody was signed in',
+    parameters: [
+      { name: 'code', in: 'query', schema: text },
+      { name: 'state', in: 'query', schema: text },
+    ],
+    status: 303,
+    open: true,
+    headers: ['Location.optional', cookieHeader],
   },
   makeSessionCode: {
     path: '/v3/session/codes',

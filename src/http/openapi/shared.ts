@@ -293,6 +293,7 @@ const headers: Record<string, object> = {
   'Kindred-Dry-Run': { description: 'With dryRun=true: nothing was stored', schema: { type: 'string', const: 'true' } },
   ETag: { description: 'Entity tag of this state of the object', schema: text },
   Location: { description: 'Path of the created object', schema: text },
+  'Location.optional': { description: 'Where the browser goes on', schema: text },
   'Retry-After': { description: 'Seconds', schema: count },
   'WWW-Authenticate': { schema: text },
   Allow: { description: 'The methods there are', schema: text },
