@@ -4,8 +4,9 @@ import { accepts, dyn, nameOf, parseType, substitute } from './types.ts';
 import type { Frame, Value } from './values.ts';
 import { isOf } from './values.ts';
 
-/** The signature says what the arguments are. */
-export type Implementation = (this: void, frame: Frame, ...values: any[]) => Value;
+/** The signature says what the arguments are, which the compiler of expressions obeys. */
+export type Implementation = (this: void, frame: Frame, ...values: never[]) => Value;
+type Run = (this: void, frame: Frame, ...values: Value[]) => Value;
 
 /**
  * By signature, such as `string.contains(string): bool`: what stands before the dot is the first argument, what stands before
@@ -17,7 +18,7 @@ export interface Overload {
   /** The types of the arguments, that of the receiver first. */
   readonly parameters: readonly CelType[];
   readonly result: CelType;
-  readonly run: Implementation;
+  readonly run: Run;
 }
 
 const signature = /^(?:([^:]+?)(::|\.))?([^.:(]+)\((.*)\): (.+)$/;
@@ -39,7 +40,7 @@ export class Functions {
     const key = holder === undefined ? name! : mark === '::' ? `${holder}.${name}` : `.${name}`;
     if (mark === '.') parameters.unshift(holder!);
     const known = this.#overloads.get(key) ?? [];
-    known.push({ parameters: parameters.map(parseType), result: parseType(result!), run });
+    known.push({ parameters: parameters.map(parseType), result: parseType(result!), run: run as Run });
     this.#overloads.set(key, known);
   }
 

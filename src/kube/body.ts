@@ -4,6 +4,7 @@ import { readBody } from '../http/server/body.ts';
 import type { Exchange } from '../http/server/exchange.ts';
 import { parseLargeJson } from '../http/server/json.ts';
 import type { HttpLimits } from '../http/server/limits.ts';
+import { mostDuplicates } from '../http/server/limits.ts';
 import { mediaType } from '../http/server/negotiate.ts';
 import { unsupportedEncoding } from '../http/server/problem.ts';
 import type { YamlReader } from '../http/server/yaml-body.ts';
@@ -65,16 +66,13 @@ export async function readValue(
   const duplicates = [...read.duplicates];
   const { depth: maxDepth, containers: maxContainers } = limits;
   const onDuplicate = (pointer: string): void => {
-    if (duplicates.length < mostTold) duplicates.push(fieldPath(pointer));
+    if (duplicates.length < mostDuplicates) duplicates.push(fieldPath(pointer));
   };
   const value = await parseLargeJson(read.text, { maxDepth, maxMembers, maxContainers, onDuplicate }, () =>
     turns.next(),
   );
   return { value, duplicates };
 }
-
-/** Duplicate members that are reported, at most. */
-const mostTold = 100;
 
 /** @throws KindredError BadRequest, PayloadTooLarge, NotReady */
 async function jsonOfYaml(bytes: Buffer, yaml: YamlReader): Promise<{ text: Buffer; duplicates: readonly string[] }> {

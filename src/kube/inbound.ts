@@ -4,6 +4,7 @@ import { isRecord } from '../model/object.ts';
 import { fieldPath, prune } from '../resource/prune.ts';
 import type { TimeSlice } from '../runtime/time-slice.ts';
 import type { Body } from './body.ts';
+import { ofClients, ofService } from './metadata-names.ts';
 import type { KubeModel } from './models.ts';
 import type { FieldValidation } from './parameters.ts';
 import { quoted, revision } from './parameters.ts';
@@ -19,20 +20,6 @@ export interface Inbound {
   readonly uid: string | undefined;
 }
 
-/** Metadata that a client decides about. */
-const taken = ['name', 'namespace', 'generateName', 'labels', 'annotations', 'ownerReferences', 'finalizers'];
-/** Metadata of the service: what is sent has no effect. */
-const ofService: ReadonlySet<string> = new Set([
-  'uid',
-  'resourceVersion',
-  'generation',
-  'creationTimestamp',
-  'deletionTimestamp',
-  'deletionGracePeriodSeconds',
-  'managedFields',
-  'selfLink',
-]);
-
 /** Warnings of one answer. */
 const mostWarnings = 10;
 
@@ -46,10 +33,10 @@ export async function inbound(
   const { model, sub } = target;
   const { members, metadata } = checked(value, target);
   const unknown = Object.keys(metadata)
-    .filter((name) => !taken.includes(name) && !ofService.has(name))
+    .filter((name) => !ofClients.includes(name) && !ofService.includes(name))
     .map((name) => fieldPath(`/metadata/${escapeToken(name)}`));
   const kept = Object.fromEntries(
-    taken
+    ofClients
       .filter((name) => metadata[name] !== undefined && metadata[name] !== null)
       .map((name) => [name, metadata[name]]),
   );

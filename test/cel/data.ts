@@ -3,7 +3,7 @@
  * `node --import tsx test/cel/data.ts --crds FOLDER`, where `definitions/` has the definitions and `samples/<name>/valid`,
  * `samples/<name>/invalid` the objects.
  */
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { gunzipSync } from 'node:zlib';
@@ -62,11 +62,7 @@ for (const kind of ['valid', 'invalid']) {
   let violated = 0;
   for (const project of readdirSync(join(values.crds, 'samples'))) {
     const folder = join(values.crds, 'samples', project, kind);
-    let files: string[] = [];
-    try {
-      files = readdirSync(folder);
-    } catch {}
-    for (const file of files) {
+    for (const file of existsSync(folder) ? readdirSync(folder) : []) {
       for (const { _err, ...object } of documents(join(folder, file))) {
         const model = known.get(`${object.apiVersion} ${object.kind}`);
         if (!model) continue;

@@ -1,6 +1,9 @@
 import type { JsonLimits } from './json.ts';
 import type { LineGateLimits } from './line-gate.ts';
 
+/** Members given more than once in one body that are reported, at most. */
+export const mostDuplicates = 100;
+
 /** Limits of the HTTP side; each is an option (docs/reference/api.md). */
 export interface HttpLimits {
   /** Largest request body, and largest line of an NDJSON body, in bytes. Over it: 413. Default 1 MiB. */

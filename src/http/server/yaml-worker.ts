@@ -3,6 +3,7 @@ import { parentPort } from 'node:worker_threads';
 import type { Document } from 'yaml';
 import { isPair, isScalar, visit } from 'yaml';
 import { parseYaml } from '../../runtime/yaml.ts';
+import { mostDuplicates } from './limits.ts';
 import type { YamlAnswer, YamlRequest } from './yaml-body.ts';
 
 const port = parentPort!;
@@ -23,9 +24,6 @@ function answerTo({ text, limit, allowsDuplicates }: YamlRequest): YamlAnswer {
   }
 }
 
-/** Duplicate members that are reported, at most. */
-const mostTold = 100;
-
 function duplicatesOf(document: Document): string[] {
   const duplicates: string[] = [];
   visit(document, {
@@ -35,7 +33,7 @@ function duplicatesOf(document: Document): string[] {
         const name = isScalar(key) ? key.value : undefined;
         if (name !== undefined && seen.has(name)) {
           const names = [...ancestors.filter((one) => isPair(one)).map((one) => String(one.key)), String(name)];
-          if (duplicates.push(names.join('.')) === mostTold) return visit.BREAK;
+          if (duplicates.push(names.join('.')) === mostDuplicates) return visit.BREAK;
         }
         seen.add(name);
       }

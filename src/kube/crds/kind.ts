@@ -1,4 +1,6 @@
 /** The kind CustomResourceDefinition: a model that is declared by an object. */
+import type { TString } from 'typebox';
+import { Unsafe } from 'typebox';
 import { defineModel } from '../../model/define.ts';
 import type { Model } from '../../model/model-type.ts';
 import type { Metadata } from '../../model/object.ts';
@@ -68,9 +70,9 @@ export interface DefinitionObject {
 
 const text = (description: string) => Type.Optional(Type.String({ description }));
 const texts = (description: string) => Type.Optional(Type.Array(Type.String(), { description }));
-const anything = (description: string) => Type.Optional({ type: 'object', description } as any);
+const anything = (description: string) => Type.Optional(Unsafe<object>({ type: 'object', description }));
 
-const names = (plural: any, kind: any) => ({
+const names = (plural: TString, kind: TString) => ({
   plural,
   kind,
   singular: text('Name of one object on the command line; by default the kind in lower case'),

@@ -159,7 +159,11 @@ function valueAt(path: string): string | undefined {
   if (found.pick === undefined) return below('object', found.path);
   const { by, value, rest } = found.pick;
   const test = `${below('one', by)} === ${print(value)}`;
-  return below(`${below('object', found.path)}?.find((one: any) => ${test})`, rest);
+  const shape = by
+    .split('.')
+    .slice(1)
+    .reduceRight((inner, member) => `{ ${print(member)}?: ${inner} }`, 'unknown');
+  return below(`${below('object', found.path)}?.find((one: ${shape}) => ${test})`, rest);
 }
 
 /** Copies a schema as far as declared models have the same. */

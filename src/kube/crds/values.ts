@@ -2,6 +2,7 @@
 import { escapeToken } from '../../errors.ts';
 import type { DefaultLimits } from '../../schema/defaults.ts';
 import { DefaultBudget } from '../../schema/defaults.ts';
+import { ofClients, ofService } from '../metadata-names.ts';
 import type { Structural } from './structural.ts';
 
 type Members = Record<string, unknown>;
@@ -9,23 +10,7 @@ type Members = Record<string, unknown>;
 const ofEveryObject: ReadonlySet<string> = new Set(['apiVersion', 'kind', 'metadata']);
 
 /** Metadata of embedded objects that is kept. */
-const ofMetadata: ReadonlySet<string> = new Set([
-  'name',
-  'generateName',
-  'namespace',
-  'selfLink',
-  'uid',
-  'resourceVersion',
-  'generation',
-  'creationTimestamp',
-  'deletionTimestamp',
-  'deletionGracePeriodSeconds',
-  'labels',
-  'annotations',
-  'ownerReferences',
-  'finalizers',
-  'managedFields',
-]);
+const ofMetadata: ReadonlySet<string> = new Set([...ofClients, ...ofService]);
 
 /**
  * Takes away in place what the schema does not know.
