@@ -19,8 +19,11 @@ const read = sockets.map(
       let text = '';
       socket.on('data', (chunk) => {
         text += chunk.toString('latin1');
-        if (!text.includes('"the-end"')) return;
-        const events = text.split('\n').filter((line) => line.startsWith('{"type"'));
+        const events = text
+          .split('\n')
+          .slice(0, -1)
+          .filter((line) => line.startsWith('{"type"'));
+        if (!events.at(-1)?.includes('"the-end"')) return;
         resolve(createHash('sha256').update(events.join('\n')).digest('hex') + events.length);
         socket.destroy();
       });
