@@ -611,8 +611,8 @@ export const zh = {
   'The object would have more than {limit} members': '对象的成员将超过 {limit} 个',
   'The object would have more than {limit} objects and lists within it': '对象内的对象和列表将超过 {limit} 个',
   // resource/placement.ts
-  '{kind} is placed in "{wanted}", its objects are in {found}: kindred model move {model} --to {wanted}':
-    '{kind} 配置在 "{wanted}" 中，但其对象在 {found} 中：kindred model move {model} --to {wanted}',
+  '{kind} is placed in "{wanted}", its objects are in {found}: place it there, or export its objects, delete them, and import them where it is placed':
+    '{kind} 配置在 "{wanted}" 中，但其对象在 {found} 中：请把它配置在那里，或者导出这些对象并删除，再导入到所配置的存储',
   'The objects of {kind} are in the store "{store}", which the setting "stores" does not name':
     '{kind} 的对象在存储 "{store}" 中，而设置 "stores" 没有列出它',
   // resource/reader.ts

@@ -34,7 +34,7 @@ export interface PlacementDependencies {
 
 const texts = {
   contradiction: localized(
-    '{kind} is placed in "{wanted}", its objects are in {found}: kindred model move {model} --to {wanted}',
+    '{kind} is placed in "{wanted}", its objects are in {found}: place it there, or export its objects, delete them, and import them where it is placed',
   ),
   unknown: localized('The objects of {kind} are in the store "{store}", which the setting "stores" does not name'),
 };
@@ -129,7 +129,7 @@ export class Placement {
   #contradicted(scheme: Scheme, wanted: string, found: string): PlacementContradicted {
     const shown = found === defaultStore ? 'the default store' : `the store "${found}"`;
     const { kind } = scheme.groupVersionKind;
-    return new PlacementContradicted(texts.contradiction, { kind, wanted, found: shown, model: typeNameOf(scheme) });
+    return new PlacementContradicted(texts.contradiction, { kind, wanted, found: shown });
   }
 
   async #read(): Promise<void> {
