@@ -175,28 +175,32 @@ describe('storage version', () => {
     const read = () => Promise.all(['v1', 'v2'].map((version) => get(harness, version, 'p249')));
     const list = async () =>
       ((await (await harness.fetch(`${path('v2')}?size=1000`)).json()) as { items: Person[] }).items;
-    const [objects, before] = [await list(), await read()];
     const end = new AbortController();
     const seen: string[] = [];
     const watching = (async () => {
       for await (const event of harness.client.watch(Second, { signal: end.signal })) {
-        if (event.type !== 'BOOKMARK') seen.push(`${event.type} ${event.object.metadata.name}`);
+        if (event.type === 'BOOKMARK') continue;
+        const { apiVersion, metadata } = event.object;
+        seen.push(`${event.type} ${metadata.name} ${apiVersion}`);
       }
     })();
+    await create(harness, 'early', { name: { given: 'A', family: 'B' } });
+    await until(() => seen.length > 0);
+    const [objects, before] = [await list(), await read()];
     await ask(harness, 'now');
     const { status } = await untilState(harness, isDone);
     assert.deepEqual(
       [status.generation, status.storageVersion, status.storedVersions, status.formerVersion],
       [3, 'v2', ['v1', 'v2'], 'v1'],
     );
-    assert.deepEqual([status.migration!.done, status.migration!.total, status.migration!.failing], [250, 250, 0]);
-    assert.deepEqual(storedIn(file), { v2: 250 });
+    assert.deepEqual([status.migration!.done, status.migration!.total, status.migration!.failing], [251, 251, 0]);
+    assert.deepEqual(storedIn(file), { v2: 251 });
     assert.deepEqual(await list(), objects);
     assert.deepEqual(await read(), before);
     assert.deepEqual(before[1]!.object.spec, nameOf(249));
     assert.equal((await create(harness, 'other', { name: { given: 'A', family: 'B', middle: 'C' } })).status, 201);
-    await until(() => seen.length > 0);
-    assert.deepEqual(seen, ['ADDED other']);
+    await until(() => seen.length > 1);
+    assert.deepEqual(seen, ['ADDED early people.example.com/v2', 'ADDED other people.example.com/v2']);
     end.abort();
     await watching.catch(() => {});
     await harness.restart([pluginWith(Second)]);
