@@ -251,8 +251,9 @@ describe('a model that a definition declares', () => {
     assert.deepEqual(json.items[0].spec, { length: 2, colour: 'white', crew: 5 });
     const old = await facade.kube(`${boats}/boat-1`);
     assert.deepEqual([old.json.apiVersion, old.json.spec], ['sea.example.com/v1', { length: 2, colour: 'white' }]);
-    const { status } = (await facade.kube(`${definitions}/${boat.metadata.name}`)).json;
-    assert.deepEqual(status.storedVersions, ['v1', 'v2']);
+    // The status follows what is served.
+    const stored = async () => (await facade.kube(`${definitions}/${boat.metadata.name}`)).json.status.storedVersions;
+    await until(async () => (await stored()).join() === 'v1,v2');
     const without = { ...definition, spec: { ...definition.spec, versions: [v2] } };
     const { version } = (await facade.send(`${definitions}/${boat.metadata.name}`)).json.metadata;
     const refused = await facade.send(`${definitions}/${boat.metadata.name}`, {
