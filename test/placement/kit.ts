@@ -75,7 +75,9 @@ export interface Answer {
 
 export async function call({ url }: Running, path: string, method = 'GET', json?: unknown): Promise<Answer> {
   const headers = json === undefined ? {} : { 'content-type': 'application/json' };
+  const signal = AbortSignal.timeout(20_000);
   const response = await fetch(url + path, {
+    signal,
     method,
     headers,
     ...(json !== undefined && { body: JSON.stringify(json) }),

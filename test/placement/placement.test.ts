@@ -3,6 +3,8 @@ import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
 import { definePlugin } from 'kindred';
 import { until } from 'kindred/testing';
+import type { Scheme } from '../../src/model/scheme.ts';
+import { Placement } from '../../src/resource/placement.ts';
 import { startProxy } from '../replicas/proxy.ts';
 import type { TestDatabase } from '../servers.ts';
 import { databaseAdapters } from '../servers.ts';
@@ -185,6 +187,24 @@ for (const adapter of databaseAdapters()) {
         spec: { sensor: 'Oslo', unit: 'K' },
       });
       assert.equal(made.status, 201, JSON.stringify(made.body));
+    });
+
+    it('the record of a place refuses what is written by the generation of before', async () => {
+      const { main } = await databases(adapter);
+      const store = await main.open();
+      atEnd(() => store.close());
+      const scheme = { plural: 'readings', groupVersionKind: { group: 'telemetry.example.com', kind: 'Reading' } };
+      const placement = await Placement.open({
+        rules: [rule],
+        stores: ['telemetry'],
+        store,
+        isPlaceable: () => true,
+        now: () => 1,
+      });
+      const model = await store.modelNumber('telemetry.example.com', 'Reading');
+      await placement.settle(scheme as Scheme, { name: 'telemetry' });
+      const write = { type: 'create', model, name: 'stray', bytes: Buffer.from('{}'), generation: 0 } as const;
+      assert.deepEqual(await store.commit([write], 1), [{ ok: false, reason: 'outdated' }]);
     });
 
     if (adapter.kind === 'sqlite') return;
