@@ -265,8 +265,8 @@ export class ModelMemory {
   ): void {
     this.#changes++;
     this.model.replace(scheme, rules);
-    // What is cached is as the former schema shows it.
-    if (scheme.definition) this.#clearCaches();
+    // What is cached is as the former schema and the former conversions show it.
+    if (scheme.definition || scheme.spokes.length > 0) this.#clearCaches();
     this.#index = index;
     if (problems) this.#problems = problems;
   }

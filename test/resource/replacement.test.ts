@@ -277,3 +277,32 @@ test('writes under way meet the declaration that serves when they are stored', a
   await assert.rejects(resource.create(widget(11), { caller: system }), { code: 'Invalid' });
   await resource.create(widget(10), { caller: system });
 });
+
+test('what was converted before is not served after a conversion changed', async () => {
+  const inVersions = (fromHub: (spec: { size: number; tags: string[] }) => object) =>
+    defineModel({
+      gvk: { ...gvk, version: 'v2' },
+      spec,
+      versions: {
+        v1: {
+          spec: Type.Object({ scaled: Type.Integer(), tags: Type.Array(Type.String()) }),
+          toHub: ({ scaled, tags }: { scaled: number; tags: string[] }) => ({ size: scaled, tags }),
+          fromHub,
+        },
+      },
+    } as never) as Model<any>;
+  const Doubled = inVersions(({ size, tags }) => ({ scaled: size * 2, tags }));
+  const { registry, resource } = await widgets(3, Doubled);
+  const scaled = async () => {
+    const { stored } = await resource.inVersion(resource.scheme.spokes[0]!.scheme).get('w2');
+    return JSON.parse(stored.bytes.toString()).spec.scaled;
+  };
+  assert.equal(await scaled(), 4);
+  registry.replace(
+    inVersions(({ size, tags }) => ({ scaled: size * 3, tags })),
+    undefined,
+    'bar',
+  );
+  await resource.settled;
+  assert.equal(await scaled(), 6);
+});
