@@ -75,7 +75,12 @@ async function world({ bookmarkInterval = 1_000_000 } = {}) {
   const otherNumber = await held.store.modelNumber('demo.example.com', 'Other');
   const modelOf = (of: number) => {
     const scheme = { indexes: [] };
-    const registered = { kind: 'Thing', scheme, listView: (bytes: Buffer) => bytes };
+    const registered = {
+      kind: 'Thing',
+      scheme,
+      listView: (bytes: Buffer) => bytes,
+      current: (bytes: Buffer) => bytes,
+    };
     const model = {
       kind: 'Thing',
       scheme,
