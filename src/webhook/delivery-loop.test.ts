@@ -23,6 +23,7 @@ test('webhooks: after the database lost changes, a webhook continues after the n
     created: 2,
     feed,
     known: () => new Set(),
+    isElsewhere: () => false,
     save: async (status: WebhookStatus) => void saved.push(status),
     timers: { now: () => 0, after: () => () => undefined },
     logger: { warn: (_details: object, message: string) => void warnings.push(message) },
