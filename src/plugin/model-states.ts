@@ -82,6 +82,8 @@ interface Declared {
   generation: number;
   active: Contract | undefined;
   isActive: boolean;
+  /** By which this process writes the objects. */
+  rules: Rules;
   /** Something is to be recorded when the contract becomes active. */
   isNew: boolean;
   /** It can become active as soon as the other replicas let it. */
@@ -174,7 +176,14 @@ export class ModelStates implements Admissions {
     const known = this.#declared.get(scheme);
     const found = await this.#declare(scheme, memory, isReplacing);
     if (!found) return { rules: undefined, admission: undefined };
-    return { rules: found.rules, admission: await this.#admissionOf(found.declared, known) };
+    const admission = await this.#admissionOf(found, known);
+    return {
+      // Another replica may activate the contract before the caller takes them.
+      get rules() {
+        return found.rules;
+      },
+      admission,
+    };
   }
 
   /** Another declaration serves: this process can write by its contract from here on. */
@@ -220,18 +229,13 @@ export class ModelStates implements Admissions {
         else check.replace(bytes.toString());
       }
       if (!declared.isActive) this.#following.set(memory.model, check);
-      const problems = await this.#decide(declared, index.duplicates());
-      return problems;
+      return this.#decide(declared, index.duplicates(), check);
     };
     return { check, decide };
   }
 
   /** What the store has of a model, and by which rules this process writes it. Undefined when it is no longer registered. */
-  async #declare(
-    scheme: Scheme,
-    memory: ModelMemory,
-    isReplacing: boolean,
-  ): Promise<{ declared: Declared; rules: Rules } | undefined> {
+  async #declare(scheme: Scheme, memory: ModelMemory, isReplacing: boolean): Promise<Declared | undefined> {
     const { store, registry, onWaiting } = this.#dependencies;
     const { group, kind } = scheme.groupVersionKind;
     const contract = contractOf(scheme);
@@ -284,20 +288,24 @@ export class ModelStates implements Admissions {
         generation,
         active,
         isActive,
+        rules,
         isNew: false,
         isWaiting: false,
       };
       void this.#declared.get(scheme)?.storage?.stop();
       this.#declared.set(scheme, declared);
       if (isActive) activated.resolve();
-      return { declared, rules };
+      return declared;
     }
   }
 
-  /** Gives what is wrong with objects that are accepted all the same. Rejects when the declaration is refused. */
-  async #decide(declared: Declared, duplicates: Duplicates): Promise<Map<string, string>> {
+  /**
+   * Gives what is wrong with objects that are accepted all the same. Rejects when the declaration is refused.
+   * @param check also when another replica has activated the contract, which then needs none any more
+   */
+  async #decide(declared: Declared, duplicates: Duplicates, check = declared.check!): Promise<Map<string, string>> {
     const { scheme } = declared;
-    const { check, failing, invalid, objects } = this.#found(declared, duplicates);
+    const { failing, invalid, objects } = this.#found(check, duplicates);
     if (failing > 0 && (await this.#isRefused(declared))) {
       const offences = check.offences(true);
       await this.#writePending(declared, { failing, samples: samplesOf(offences) });
@@ -316,10 +324,10 @@ export class ModelStates implements Admissions {
     return problemsOf(offences);
   }
 
-  #found({ check }: Declared, duplicates: Duplicates) {
-    check!.setDuplicates(duplicates.map(({ index, key, names }) => ({ index, key: JSON.stringify(key), names })));
-    const { failing, invalid, objects } = check!;
-    return { check: check!, failing, invalid, objects };
+  #found(check: ObjectCheck, duplicates: Duplicates) {
+    check.setDuplicates(duplicates.map(({ index, key, names }) => ({ index, key: JSON.stringify(key), names })));
+    const { failing, invalid, objects } = check;
+    return { check, failing, invalid, objects };
   }
 
   async #isRefused({ scheme, isActive, check }: Declared): Promise<boolean> {
@@ -459,7 +467,7 @@ export class ModelStates implements Admissions {
     const { memory, scheme, hash } = declared;
     if (declared.storage) queueMicrotask(() => this.#lookAfterStorage(declared));
     if (status.generation === declared.generation) {
-      if (declared.isActive) memory.model.rules = rulesOf(scheme, status);
+      if (declared.isActive) memory.model.rules = declared.rules = rulesOf(scheme, status);
       return;
     }
     if (status.contractHash !== hash) {
@@ -475,7 +483,7 @@ export class ModelStates implements Admissions {
     declared.isWaiting = false;
     declared.check = undefined;
     this.#following.delete(memory.model);
-    memory.model.rules = rulesOf(scheme, status);
+    memory.model.rules = declared.rules = rulesOf(scheme, status);
     declared.activated.resolve();
     if (memory.isOutdated) this.#resources.model(scheme).rebuild();
     this.#look();
@@ -488,7 +496,7 @@ export class ModelStates implements Admissions {
     const { generation, storageVersion } = status;
     declared.generation = generation;
     const emulated = { contract: active, generation, claiming: claimingOf(status), storageVersion };
-    memory.model.rules = emulatedRules(scheme, contract, emulated);
+    memory.model.rules = declared.rules = emulatedRules(scheme, contract, emulated);
     return true;
   }
 
@@ -546,7 +554,7 @@ export class ModelStates implements Admissions {
     const waitsFor = await this.#replicas!.others(id, hash);
     if (waitsFor.length === 0 && (await this.#activate(declared))) return;
     if (!declared.isWaiting || !memory.isReady) return;
-    const found = declared.check && this.#found(declared, memory.index.duplicates());
+    const found = declared.check && this.#found(declared.check, memory.index.duplicates());
     const samples = found ? samplesOf(found.check.offences(true)) : [];
     const waits = waitsFor.length > 0 && { waitsFor };
     await this.#writePending(declared, { failing: found?.failing ?? 0, samples, ...waits });

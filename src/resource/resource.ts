@@ -334,8 +334,9 @@ export class ModelResource {
     if (isOver()) return;
     const number = await store.modelNumber(group, kind);
     if (isOver()) return;
-    const { rules, admission } = (await admissions?.of(this.scheme, memory, false)) ?? {};
+    const admitted = await admissions?.of(this.scheme, memory, false);
     if (isOver()) return;
+    const { rules, admission } = admitted ?? {};
     if (rules) this.model.rules = rules;
     // Of what is placed by now: the generation of a model grows when it leaves its store.
     const fence = store.shared && placement?.isPlaceable(this.scheme) ? await store.models(number) : [];
