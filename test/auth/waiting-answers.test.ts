@@ -1,4 +1,6 @@
+import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import type { Socket } from 'node:net';
 import { connect } from 'node:net';
 import { test } from 'node:test';
 import { defineModel, Type } from 'kindred';
@@ -20,15 +22,27 @@ test('limits: who leaves large answers unread gets no more of them, and others d
   }
   const ada = await world.person('ada', ['papers-library-example-view']);
   const bob = await world.person('bob', ['papers-library-example-view']);
-  const socket = connect(Number(new URL(world.url).port), '127.0.0.1');
-  t.after(() => socket.destroy());
-  await once(socket, 'connect');
-  socket.pause();
-  socket.write(`GET ${papers}?size=12 HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${ada.token}\r\n\r\n`);
+  const sockets: Socket[] = [];
+  const destroyAll = () => {
+    for (const socket of sockets) socket.destroy();
+  };
+  t.after(destroyAll);
+  const leaveUnread = async () => {
+    const socket = connect(Number(new URL(world.url).port), '127.0.0.1');
+    sockets.push(socket);
+    await once(socket, 'connect');
+    socket.pause();
+    socket.write(`GET ${papers}?size=12 HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${ada.token}\r\n\r\n`);
+  };
   const large = `${papers}?size=1`;
-  await until(async () => (await ada.send('GET', large)).status === 503);
+  await leaveUnread();
+  // How much of an answer the kernel takes differs between machines: as many answers as are needed.
+  for (let i = 0; (await ada.send('GET', large)).status !== 503; i++) {
+    assert.ok(i < 20, 'ada has left 20 large answers unread');
+    await leaveUnread();
+  }
   await expect(200, bob.send('GET', large));
   await expect(200, ada.send('GET', '/apis'));
-  socket.destroy();
+  destroyAll();
   await until(async () => (await ada.send('GET', large)).status === 200);
 });
