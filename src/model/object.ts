@@ -91,3 +91,8 @@ export abstract class AbstractExtension {
   declare kind: string;
   declare metadata: Metadata;
 }
+
+/** What is left of a value as JSON, sharing nothing with it. */
+export function copyOf<T>(value: T): T {
+  return JSON.parse(JSON.stringify(value)) as T;
+}

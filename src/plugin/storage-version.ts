@@ -5,10 +5,10 @@
  */
 import type { Fence } from '../controller/lease.ts';
 import { Leader } from '../controller/lease.ts';
+import { ActivationRefused } from '../resource/commits.ts';
 import type { Feed } from '../resource/feed.ts';
 import type { ModelMemory } from '../resource/memory.ts';
 import { lossesIn, rewriteObjects } from '../resource/stored-version.ts';
-import { ActivationRefused } from '../resource/writer.ts';
 import type { Logger } from '../runtime/logger.ts';
 import type { Timers } from '../runtime/timers.ts';
 import type { Store } from '../store/store.ts';

@@ -1,7 +1,7 @@
 /** Members that a model does not know, left out of what clients send where the model follows the rules of Kubernetes. */
 import { countedViolations, unescapeToken, Violations } from '../errors.ts';
 import { checkMetadata } from '../model/metadata.ts';
-import type { ExtensionObject } from '../model/object.ts';
+import type { ExtensionObject, Metadata } from '../model/object.ts';
 import { isRecord } from '../model/object.ts';
 import type { Scheme } from '../model/scheme.ts';
 import type { Validator } from '../model/validator.ts';
@@ -13,7 +13,28 @@ const mostRounds = 20;
 /**
  * Takes them away in place.
  * @param validator of the contract that is active, when that is not the declared one
- * @returns where they were, as `spec.ports[0].name`
+ * @returns warnings about what is left out, and about finalizers without a domain; undefined where both are refused
+ */
+export function pruned(
+  scheme: Scheme,
+  object: ExtensionObject,
+  slice: TimeSlice,
+  validator = scheme.validator,
+): Promise<readonly string[]> | undefined {
+  if (scheme.naming === 'strict') return undefined;
+  return prune(scheme, object, slice, validator).then((paths) => [
+    ...paths.map((path) => `unknown field ${JSON.stringify(path)}`),
+    ...plainFinalizers(object.metadata).map((one) => `the finalizer ${JSON.stringify(one)} has no domain in front`),
+  ]);
+}
+
+function plainFinalizers({ finalizers }: Metadata): readonly string[] {
+  return Array.isArray(finalizers) ? finalizers.filter((one) => typeof one === 'string' && !one.includes('/')) : [];
+}
+
+/**
+ * As `pruned`, whatever rules the model follows.
+ * @returns where the members were, as `spec.ports[0].name`
  */
 export async function prune(
   scheme: Scheme,

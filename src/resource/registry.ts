@@ -15,6 +15,7 @@ import type { Tracing } from '../telemetry/tracing.ts';
 import type { Admissions } from './admission.ts';
 import { Background } from './background.ts';
 import { ByteCache } from './byte-cache.ts';
+import type { Fence, ModelCommits } from './commits.ts';
 import type { Feed, FeedSubscriber } from './feed.ts';
 import type { ModelHooks } from './hooks.ts';
 import type { IndexSnapshots } from './index-snapshots.ts';
@@ -29,7 +30,6 @@ import { ModelResource } from './resource.ts';
 import type { LivePagesDependencies } from './watch/live-page.ts';
 import { LivePages } from './watch/live-page.ts';
 import { PlacedWatches } from './watch/placed-watches.ts';
-import type { Fence, ModelCommits } from './writer.ts';
 
 export interface ResourceRegistryDependencies {
   /** Told of each transaction: its milliseconds, the writes that it made durable, and all in it. */

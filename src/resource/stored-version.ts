@@ -3,6 +3,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { messageOf, violation } from '../errors.ts';
 import { localized } from '../locales/localized.ts';
 import type { ExtensionObject } from '../model/object.ts';
+import { copyOf } from '../model/object.ts';
 import { TimeSlice } from '../runtime/time-slice.ts';
 import type { Timers } from '../runtime/timers.ts';
 import { pause } from '../runtime/timers.ts';
@@ -39,10 +40,6 @@ export function inStorage(
   // What has a default here and is missing there comes with the next write.
   for (const one of [whole, back]) validator.applyDefaults(one, limits);
   return { text, lost: differencesOf(contentOnly(whole), contentOnly(back)) };
-}
-
-function copyOf(object: ExtensionObject): ExtensionObject {
-  return JSON.parse(JSON.stringify(object)) as ExtensionObject;
 }
 
 /** Objects that something is wrong with, and the first of them. */

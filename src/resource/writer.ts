@@ -6,24 +6,22 @@ import { contentOf } from '../apply/apply.ts';
 import type { Owner } from '../apply/managers.ts';
 import type { Violation } from '../errors.ts';
 import { ifFound, invalid, KindredError, Violations, violation } from '../errors.ts';
-import type { Place } from '../indexes/model-index.ts';
 import { localized } from '../locales/localized.ts';
 import { fullNameOf, partsOf } from '../model/full-name.ts';
-import type { IndexEntry } from '../model/index-entry.ts';
 import { checkMetadata, checkReservedKeys } from '../model/metadata.ts';
 import type { ExtensionObject, Metadata } from '../model/object.ts';
+import { copyOf } from '../model/object.ts';
 import type { Scheme } from '../model/scheme.ts';
 import type { TimeSlice, TurnQueue } from '../runtime/time-slice.ts';
-import { endsWithin, systemTimers } from '../runtime/timers.ts';
-import { notReady } from '../store/failure.ts';
-import type { Activation, Claim, MaybePromise, Store, Write, WriteResult } from '../store/store.ts';
+import type { Activation, MaybePromise } from '../store/store.ts';
 import type { Caller } from './access.ts';
 import { asBuffer } from './bytes.ts';
-import type { UniqueKey } from './claims.ts';
-import { claimOf, haveSameKeys, keepsClaims, shownValue, uniqueKeysOf } from './claims.ts';
+import { uniqueKeysOf } from './claims.ts';
+import type { CommitDependencies, CommitOptions, Fence } from './commits.ts';
+import { Commits, notHeld } from './commits.ts';
 import { lenientEntry } from './entries.ts';
 import { etagOf, matchesEtag, withoutVersions } from './etag.ts';
-import type { Feed, ModelWrite } from './feed.ts';
+import type { ModelWrite } from './feed.ts';
 import {
   checkDeleting,
   checkName,
@@ -45,15 +43,15 @@ import type { Owners } from './owners.ts';
 import { identified } from './owners.ts';
 import type { PatchLimits } from './patch.ts';
 import { checkExtent, checkMergePatch, JsonPatch, mergePatch } from './patch.ts';
-import { prune } from './prune.ts';
+import { pruned } from './prune.ts';
 import { checkNew, checkUpdate, ratchetIndexes, warningOf } from './ratchet.ts';
 import type { ObjectReader } from './reader.ts';
 import type { RegisteredModel, Stored } from './registered-model.ts';
 import type { Rules } from './rules.ts';
 import { entryBy } from './rules.ts';
+import type { Converted } from './sent-version.ts';
+import { convertSent } from './sent-version.ts';
 import { inStorage, versionOf } from './stored-version.ts';
-import { contentOnly, threeWay } from './three-way.ts';
-import type { WritesUnderWay } from './under-way.ts';
 import type { Versions } from './versions.ts';
 
 export interface Answer {
@@ -69,17 +67,10 @@ export interface Answer {
   readonly created?: true;
 }
 
-/** A lease, and the token with which it is held. */
-export type Fence = NonNullable<Write['fence']>;
-
-export interface WriteOptions {
+export interface WriteOptions extends CommitOptions {
   readonly caller: Caller;
   /** Entity tags of `If-Match` as sent, or `*`. */
   readonly ifMatch?: readonly string[] | '*';
-  /** Called when the write is handed to the store: what is begun then comes after it. */
-  readonly onHanded?: () => void;
-  /** Everything but the commit: what would be stored is answered, and nothing is. */
-  readonly dryRun?: boolean;
   /** The stored object must be this one, in this state. */
   readonly expect?: {
     /** Of its last change. */
@@ -96,16 +87,6 @@ export interface WriteOptions {
   readonly via?: Scheme;
   /** Of an update: a contract that becomes active with it. @throws ActivationRefused */
   readonly activate?: Activation;
-}
-
-/** A contract did not become active: another one has (`outdated`), or objects were changed since they were checked. */
-export class ActivationRefused extends Error {
-  readonly reason: 'outdated' | 'unchecked';
-
-  constructor(reason: 'outdated' | 'unchecked') {
-    super(reason);
-    this.reason = reason;
-  }
 }
 
 export interface ApplyOptions extends WriteOptions {
@@ -133,25 +114,13 @@ export interface WriteLimits {
   readonly writeTimeout: number;
 }
 
-/** What makes writes durable, as `CommitQueue.commit`. */
-export interface ModelCommits {
-  commit(write: ModelWrite, settled?: (result?: WriteResult) => void): Promise<WriteResult>;
-}
-
-export interface WriterDependencies {
-  readonly memory: ModelMemory;
+export interface WriterDependencies extends CommitDependencies {
   readonly reader: ObjectReader;
-  readonly store: Store;
-  readonly queue: ModelCommits;
-  readonly underWay: WritesUnderWay;
-  readonly feed: Feed;
   /** What fences a write to this store; undefined when the lease is not held there. */
   readonly fenceIn: (fence: Fence) => Fence | undefined;
   readonly turns: TurnQueue;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
-  /** Milliseconds, never going back. */
-  readonly monotonicNow: () => number;
   readonly limits: WriteLimits;
   readonly reservedDomain: string;
   /** Finds the owners that `metadata.ownerReferences` names. */
@@ -162,7 +131,6 @@ export interface WriterDependencies {
 
 const texts = {
   exists: localized('There is a {kind} "{name}" already'),
-  claimed: localized('Another {kind} already has the value {value} in the unique index "{index}"'),
   version: localized('The version in the request is {given}, the current version of "{name}" is {current}'),
   expectedRevision: localized('The object "{name}" was changed: its revision is {current}, not {given}'),
   expectedUid: localized('The object "{name}" is another one: its uid is {current}, not {given}'),
@@ -173,7 +141,6 @@ const texts = {
   required: localized('is required'),
   managed: localized('metadata.managedFields must be nil'),
   appliedInHub: localized('must be {expected}: server-side apply works in that version alone; got {value}'),
-  fenced: localized('The lease "{lease}" is held by another replica'),
   notYetStorable: localized('stored as {version} until the model is finalized'),
   waits: localized('{kind} takes no writes before replicas with another version of the plugin are gone'),
 };
@@ -187,12 +154,6 @@ interface Current extends Stored {
   readonly object: ExtensionObject;
   /** By which the write is computed. */
   readonly rules: Rules;
-}
-
-/** Unique values that a write takes, and those that it gives up. */
-interface KeyChanges {
-  readonly taken: readonly UniqueKey[];
-  readonly freed: readonly UniqueKey[];
 }
 
 /** What a write makes of the stored object; undefined: it stays as it is. `forced`: stored as it is, valid or not (deletion). */
@@ -219,6 +180,7 @@ export class Writer {
   readonly #memory: ModelMemory;
   readonly #model: RegisteredModel;
   readonly #managers: FieldManagers;
+  readonly #commits: Commits;
   readonly #patchLimits: PatchLimits;
   readonly #turns = new Map<string, Promise<unknown>>();
 
@@ -226,6 +188,7 @@ export class Writer {
     this.#dependencies = dependencies;
     this.#memory = dependencies.memory;
     this.#model = this.#memory.model;
+    this.#commits = new Commits(dependencies);
     const { now, limits } = dependencies;
     const { objectBytes = limits.objectBytes, members = limits.patch.members } = this.#model.hooks ?? {};
     this.#managers = new FieldManagers(this.#model, { now, objectBytes });
@@ -272,8 +235,8 @@ export class Writer {
       client.namespace = options.namespace;
     }
     const slice = this.#dependencies.turns.slice();
-    const pruned = this.#prune(rules, object, slice);
-    const warnings = [...(told ?? []), ...((pruned && (await pruned)) ?? [])];
+    const pruning = pruned(this.#model.scheme, object, slice, rules.validator);
+    const warnings = [...(told ?? []), ...((pruning && (await pruning)) ?? [])];
     this.#dropPluginName(client, options.caller);
     this.#checkMetadata(client, undefined, options.caller, violations);
     const identified = this.#identifyOwners(client, violations);
@@ -340,7 +303,7 @@ export class Writer {
       entry,
       layout: rules.layout,
     };
-    const result = await this.#commit(rules, write, { taken, freed: [] }, options, slice);
+    const result = await this.#commits.commit(rules, write, { taken, freed: [] }, options, slice);
     if (!result.ok) return result.reason === 'outdated' ? 'outdated' : undefined;
     return {
       revision: result.revision,
@@ -389,56 +352,19 @@ export class Writer {
     return this.#model.versions ? this.#model.apiVersion : rules.apiVersion;
   }
 
-  /**
-   * An object that was sent in another version than the one in which writes are computed, in the latter; undefined when it is in
-   * that already. What the version of the request cannot say stays as it is stored.
-   * @param stored undefined: the object is new
-   * @throws Invalid, InternalError when an object cannot be converted
-   */
+  /** Of an object that was sent in the version in which writes are computed: undefined. @throws as `convertSent` */
   #converted(
     rules: Rules,
-    sent: ExtensionObject,
+    object: ExtensionObject,
     violations: Violations,
     { via = this.#model.scheme, subresource }: WriteOptions,
     stored: Current | undefined,
-  ): Promise<{ readonly object: ExtensionObject; readonly warnings: readonly string[] }> | undefined {
+  ): Promise<Converted> | undefined {
     const { versions } = this.#model;
     if (!versions || via.apiVersion === rules.apiVersion) return undefined;
-    return this.#convertedBy(versions, rules, sent, violations, { via, subresource }, stored);
-  }
-
-  async #convertedBy(
-    versions: Versions,
-    rules: Rules,
-    sent: ExtensionObject,
-    violations: Violations,
-    { via, subresource }: Required<Pick<WriteOptions, 'via'>> & { subresource: WriteOptions['subresource'] },
-    stored: Current | undefined,
-  ): Promise<{ readonly object: ExtensionObject; readonly warnings: readonly string[] }> {
-    const slice = this.#dependencies.turns.slice();
-    const { validator } = via;
-    const limits = this.#dependencies.limits.patch;
-    const pruned = this.#prune({ validator }, sent, slice, via);
-    const warnings = (pruned && (await pruned)) ?? [];
-    const before = stored && this.#model.parseIn(via.apiVersion, stored.bytes, stored.name);
-    if (before) validator.applyDefaults(before, limits);
-    const { metadata } = sent;
-    let own: ExtensionObject;
-    if (subresource === 'status' && before) own = { ...before, metadata, status: sent.status };
-    else if (rules.hasStatus) own = { ...sent, status: before?.status };
-    else own = sent;
-    if (own.status === undefined) delete own.status;
-    validator.applyDefaults(own, limits);
-    if (before) await checkUpdate(validator, () => before, own, violations, slice);
-    else await checkNew(validator, own, violations, slice);
-    violations.refuse();
-    const named = { ...own, metadata: { ...metadata, ...(stored && partsOf(stored.name)) } };
-    const mine = versions.convert(copyOf(named), rules.apiVersion);
-    if (!stored) return { object: mine, warnings };
-    const base = versions.convert(before!, rules.apiVersion);
-    const merged = threeWay(contentOnly(stored.object), contentOnly(base), contentOnly(mine)) as ExtensionObject;
-    // What is stored is frozen where its indexes have seen it, and defaults are set in place.
-    return { object: { ...copyOf(merged), apiVersion: rules.apiVersion, kind: mine.kind, metadata }, warnings };
+    const { turns, limits } = this.#dependencies;
+    const sent = { model: this.#model, versions, rules, object, via, subresource, stored, limits: limits.patch };
+    return convertSent(sent, violations, turns.slice());
   }
 
   /** An object that is computed, in the hub. */
@@ -518,8 +444,8 @@ export class Writer {
     violations.refuse();
     this.#leavePluginName(client, stored.object.metadata, options.caller);
     // What is left out is nobody's.
-    const pruned = this.#prune(stored.rules, object, slice);
-    const warnings = (pruned && (await pruned)) ?? [];
+    const pruning = pruned(this.#model.scheme, object, slice, stored.rules.validator);
+    const warnings = (pruning && (await pruning)) ?? [];
     const shown = this.#model.hooks?.show?.(stored.object, 'get') ?? stored.object;
     const { managedFields: entries = [] } = stored.object.metadata;
     // In which defaults may be set.
@@ -579,26 +505,12 @@ export class Writer {
     options: WriteOptions,
     slice: TimeSlice,
   ): MaybePromise<Change> {
-    const pruned = this.#prune(stored.rules, object, slice);
-    if (!pruned) return this.#replaced(stored, object, violations, options);
-    return pruned.then(async (warnings) => ({
+    const pruning = pruned(this.#model.scheme, object, slice, stored.rules.validator);
+    if (!pruning) return this.#replaced(stored, object, violations, options);
+    return pruning.then(async (warnings) => ({
       ...(await this.#replaced(stored, object, violations, options)),
       warnings,
     }));
-  }
-
-  /** Warnings about what is left out; undefined where that is refused. */
-  #prune(
-    { validator }: Pick<Rules, 'validator'>,
-    object: ExtensionObject,
-    slice: TimeSlice,
-    scheme = this.#model.scheme,
-  ): Promise<string[]> | undefined {
-    if (scheme.naming === 'strict') return undefined;
-    return prune(scheme, object, slice, validator).then((paths) => [
-      ...paths.map((path) => `unknown field ${JSON.stringify(path)}`),
-      ...plainFinalizers(object.metadata).map((one) => `the finalizer ${JSON.stringify(one)} has no domain in front`),
-    ]);
   }
 
   /** What the stored object becomes when this is put in its place. */
@@ -765,7 +677,7 @@ export class Writer {
     const indexes = ratchetIndexes(before.violations, isLenient ? [] : violations);
     if (indexes.made.length > 0) throw invalid(indexes.made);
     if (slice.isOver) await slice.renew();
-    const keys = await this.#keyChanges(rules, before.entry, gone ? undefined : entry, slice);
+    const keys = await this.#commits.keyChanges(rules, before.entry, gone ? undefined : entry, slice);
     const write: ModelWrite = {
       type: gone ? 'delete' : 'update',
       model: this.#memory.number,
@@ -782,7 +694,7 @@ export class Writer {
       before: { bytes: stored.bytes, object: storedInHub, entry: before.entry },
       layout: rules.layout,
     };
-    const result = await this.#commit(rules, write, keys, options, slice);
+    const result = await this.#commits.commit(rules, write, keys, options, slice);
     if (!result.ok) return undefined;
     const warning = warningOf([...kept, ...indexes.kept]);
     return {
@@ -791,161 +703,6 @@ export class Writer {
       changed: true,
       ...(warning !== undefined && { warning }),
     };
-  }
-
-  /** Unique values taken and given up between two entries of one object. */
-  async #keyChanges(
-    { uniques, indexes }: Rules,
-    before: IndexEntry,
-    after: IndexEntry | undefined,
-    slice: TimeSlice,
-  ): Promise<KeyChanges> {
-    if (after && haveSameKeys(uniques, indexes, before, after)) return { taken: [], freed: [] };
-    const held = uniqueKeysOf(uniques, indexes, before);
-    if (slice.isOver) await slice.renew();
-    const wanted = after ? uniqueKeysOf(uniques, indexes, after) : [];
-    if (slice.isOver) await slice.renew();
-    const [heldTexts, wantedTexts] = [held, wanted].map((keys) => new Set(keys.map(({ text }) => text)));
-    return {
-      taken: wanted.filter(({ text }) => !heldTexts!.has(text)),
-      freed: held.filter(({ text }) => !wantedTexts!.has(text)),
-    };
-  }
-
-  /** Resolves when the change is durable and applied to memory; `ok: false` when another write was quicker. */
-  async #commit(
-    rules: Rules,
-    write: ModelWrite,
-    keys: KeyChanges,
-    { onHanded, dryRun }: WriteOptions,
-    slice: TimeSlice,
-  ): Promise<WriteResult> {
-    if (this.#memory.held) {
-      await this.#memory.held;
-      this.#memory.assertReady();
-      if (this.#model.rules !== rules) return { ok: false, reason: 'outdated' };
-    }
-    if (dryRun) onHanded?.();
-    const result = await (dryRun
-      ? this.#rehearse(write, keys, slice)
-      : keepsClaims(this.#dependencies.store)
-        ? this.#commitClaiming(rules, write, keys, slice, onHanded)
-        : this.#commitAlone(rules, write, keys, slice, onHanded));
-    if (result.ok) {
-      const { feed } = this.#dependencies;
-      if (feed.applied < result.revision) await feed.shown(result.revision);
-      return result;
-    }
-    if (result.reason === 'unchecked' || (write.activate && result.reason === 'outdated'))
-      throw new ActivationRefused(result.reason);
-    if (result.reason === 'fenced') throw notHeld(write.fence!);
-    if (result.reason === 'claimed') {
-      const { index } = result;
-      const key = keys.taken.find(({ definition, key }) => definition.name === index && key === result.key);
-      const value = key ? shownValue(key) : result.key;
-      throw new KindredError('UniqueViolation', texts.claimed, {
-        params: { kind: this.#model.kind, index, value },
-        index,
-        value,
-      });
-    }
-    return result;
-  }
-
-  /** As a commit would end, by what the indexes know: unique values are looked up, and not taken. */
-  async #rehearse(write: ModelWrite, { taken }: KeyChanges, slice: TimeSlice): Promise<WriteResult> {
-    const { feed } = this.#dependencies;
-    const behind = feed.current();
-    if (behind) await behind;
-    this.#memory.assertReady();
-    const refusal = await this.#refusal(write, taken, slice);
-    return refusal ?? { ok: true, id: write.expected?.id ?? 0, revision: feed.applied };
-  }
-
-  /** The store decides who has a unique value. */
-  async #commitClaiming(
-    { claiming }: Rules,
-    write: ModelWrite,
-    { taken, freed }: KeyChanges,
-    slice: TimeSlice,
-    onHanded?: () => void,
-  ): Promise<WriteResult> {
-    const unclaimed = claiming.size > 0 ? taken.filter(({ definition }) => claiming.has(definition.name)) : [];
-    if (unclaimed.length > 0 && (await this.#refusal(write, unclaimed, slice))) {
-      // The memory may be behind: the holder may have given the value up.
-      await this.#dependencies.feed.newest();
-      this.#memory.assertReady();
-      const refusal = await this.#refusal(write, unclaimed, slice);
-      if (refusal) return refusal;
-    }
-    const { index } = this.#memory;
-    const claim: Claim[] = [];
-    for (const key of taken) {
-      claim.push(claimOf(key));
-      if (slice.isOver) await slice.renew();
-    }
-    const release: { hash: Uint8Array; successor: Place | undefined }[] = [];
-    for (const key of freed) {
-      const other = index.holders(key.definition, key.value).find((one) => one !== write.name);
-      release.push({ hash: claimOf(key).hash, successor: other === undefined ? undefined : index.find(other) });
-      if (slice.isOver) await slice.renew();
-    }
-    onHanded?.();
-    return this.#dependencies.queue.commit({ ...write, claim, release } satisfies ModelWrite);
-  }
-
-  /**
-   * The indexes decide who has a unique value. The outcome of a write under way that takes or gives up one of these is
-   * awaited first, and no other begins before this one has ended.
-   */
-  async #commitAlone(
-    rules: Rules,
-    write: ModelWrite,
-    { taken, freed }: KeyChanges,
-    slice: TimeSlice,
-    onHanded?: () => void,
-  ): Promise<WriteResult> {
-    const { queue, feed, underWay, limits, monotonicNow } = this.#dependencies;
-    const keys = [...taken, ...freed].map(({ text }) => `${write.model}\0${text}`);
-    const deadline = monotonicNow() + limits.writeTimeout;
-    // Many may have waited for the same one: each looks again right before it begins.
-    for (let other = underWay.with(keys); other; other = underWay.with(keys)) {
-      if (!(await endsWithin(systemTimers, Math.max(deadline - monotonicNow(), 0), other)))
-        throw notReady('the database did not take further writes in time');
-      if (slice.isOver) await slice.renew();
-    }
-    const end = underWay.begin(keys);
-    try {
-      // From here on no indexes are built: that waits for the writes under way.
-      this.#memory.assertReady();
-      const refusal = taken.length > 0 && (await this.#refusal(write, taken, slice));
-      this.#memory.assertReady();
-      // What is handed over from here on may come after a contract that becomes active.
-      const isOutdated = this.#memory.held !== undefined || this.#model.rules !== rules;
-      const outcome = isOutdated ? ({ ok: false, reason: 'outdated' } as const) : refusal;
-      if (outcome) {
-        end();
-        return outcome;
-      }
-    } catch (error) {
-      end();
-      throw error;
-    }
-    onHanded?.();
-    return queue.commit(write, (result) => {
-      if (result?.ok && feed.applied < result.revision) void feed.at(result.revision).then(end);
-      else end();
-    });
-  }
-
-  async #refusal(write: ModelWrite, taken: readonly UniqueKey[], slice: TimeSlice): Promise<WriteResult | undefined> {
-    if (write.type === 'create' && this.#memory.index.find(write.name)) return { ok: false, reason: 'exists' };
-    for (const { definition, value, key } of taken) {
-      if (this.#memory.index.holders(definition, value).some((holder) => holder !== write.name))
-        return { ok: false, reason: 'claimed', index: definition.name, key };
-      if (slice.isOver) await slice.renew();
-    }
-    return undefined;
   }
 
   /** @throws NotFound */
@@ -1106,10 +863,6 @@ export class Writer {
   }
 }
 
-function plainFinalizers({ finalizers }: Metadata): readonly string[] {
-  return Array.isArray(finalizers) ? finalizers.filter((one) => typeof one === 'string' && !one.includes('/')) : [];
-}
-
 const encoder = new TextEncoder();
 
 /** @throws Invalid, BadRequest */
@@ -1129,10 +882,6 @@ function namesVersion(body: unknown): boolean {
   return isObject(body) && isObject(body.metadata) && typeof body.metadata.version === 'number';
 }
 
-function copyOf<T>(value: T): T {
-  return JSON.parse(JSON.stringify(value)) as T;
-}
-
 function applyingOf({ manager, conflicts, adopts, subresource }: ApplyOptions) {
   return { manager, conflicts, ...(adopts && { adopts }), ...(subresource && { subresource }) };
 }
@@ -1148,8 +897,4 @@ const suffixAlphabet = 'abcdefghijklmnopqrstuvwxyz0123456789';
 
 function randomSuffix(): string {
   return Array.from({ length: 8 }, () => suffixAlphabet[randomInt(suffixAlphabet.length)]).join('');
-}
-
-function notHeld({ lease }: Fence): KindredError {
-  return new KindredError('NotReady', texts.fenced, { params: { lease } });
 }
