@@ -73,10 +73,11 @@ test('queries: unique is exact - a write that wants a value of a write under way
   const { held, service, create } = await opened();
   await stopped(service, async () => {
     const hold = held.hold('commit', { before: true });
-    const taking = create('a', 'x');
     const giving = service.client.patch(Thing, 'first', { spec: { slug: 'second' } });
     await until(() => hold.waiting === 1);
+    const taking = create('a', 'x');
     const [refused, made] = [create('b', 'x'), create('c', 'first')];
+    await turns();
     hold.release();
     await taking;
     await assert.rejects(refused, violation);
