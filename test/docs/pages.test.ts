@@ -92,7 +92,7 @@ async function fill(harness: Harness): Promise<void> {
 }
 
 const preamble = `set -euo pipefail
-kindred() { node --import tsx ${JSON.stringify(join(root, 'src/cli/main.ts'))} "$@"; }
+kindred() { node ${JSON.stringify(join(root, 'src/cli/main.ts'))} "$@"; }
 `;
 
 async function shell({ text }: Snippet, harness: Harness, cwd: string, place: string): Promise<string> {
@@ -112,6 +112,7 @@ async function execute(command: string, args: string[], harness: Harness, cwd: s
     KINDRED_TOKEN: harness.token,
     KINDRED_SERVER: harness.url,
     TSX_TSCONFIG_PATH: join(root, 'tsconfig.json'),
+    NODE_COMPILE_CACHE: join(build, 'compiled'),
   };
   try {
     return (await run(command, args, { cwd, env, timeout: 60_000 })).stdout;
