@@ -29,13 +29,14 @@ test('an object is shown in the form of Kubernetes', async () => {
       manager: 'node',
       operation: 'Update',
       apiVersion: 'shop.example.com/v1',
-      time: creationTimestamp,
+      time: managedFields[0].time,
       fieldsType: 'FieldsV1',
       fieldsV1: { 'f:metadata': { 'f:labels': { 'f:a/b': {} } }, 'f:spec': { 'f:color': {} } },
     },
   ]);
   assert.match(uid, /^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
-  assert.match(creationTimestamp, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/);
+  for (const time of [creationTimestamp, managedFields[0].time])
+    assert.match(time, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/);
   assert.deepEqual(created, {
     apiVersion: 'shop.example.com/v1',
     kind: 'Gadget',

@@ -34,6 +34,15 @@ def refused(status, function, *args, **kwargs):
     raise AssertionError(f'{status} was expected')
 
 
+def is_gone(function, *args):
+    try:
+        function(*args)
+    except client.ApiException as error:
+        assert error.status == 404, error.body
+        return True
+    return False
+
+
 def eventually(condition):
     for _ in range(200):
         if condition():
@@ -64,7 +73,8 @@ def custom_objects():
     assert told['status'] == {'replicas': 4}
     assert api.get_namespaced_custom_object_scale(*PLACE, 'w1')['spec']['replicas'] == 4
     api.delete_namespaced_custom_object(*PLACE, 'w1', propagation_policy='Foreground')
-    refused(404, api.get_namespaced_custom_object, *PLACE, 'w1')
+    # The object stays until the collector has looked for dependents.
+    eventually(lambda: is_gone(api.get_namespaced_custom_object, *PLACE, 'w1'))
 
 
 @case
@@ -198,7 +208,8 @@ def definitions():
     api.create_custom_resource_definition({'metadata': {'name': 'lamps.py.example.com'}, 'spec': spec})
 
     def is_established():
-        conditions = api.read_custom_resource_definition('lamps.py.example.com').status.conditions or []
+        status = api.read_custom_resource_definition('lamps.py.example.com').status
+        conditions = (status and status.conditions) or []
         return any(one.type == 'Established' and one.status == 'True' for one in conditions)
 
     eventually(is_established)
