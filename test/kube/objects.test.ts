@@ -24,19 +24,19 @@ async function made(spec: object = {}, metadata: object = {}) {
 test('an object is shown in the form of Kubernetes', async () => {
   const created = await made({ color: 'red' }, { labels: { 'a/b': 'c' } });
   const { uid, resourceVersion, creationTimestamp, managedFields } = created.metadata;
+  const { time } = managedFields[0]!;
   assert.deepEqual(managedFields, [
     {
       manager: 'node',
       operation: 'Update',
       apiVersion: 'shop.example.com/v1',
-      time: managedFields[0].time,
+      time,
       fieldsType: 'FieldsV1',
       fieldsV1: { 'f:metadata': { 'f:labels': { 'f:a/b': {} } }, 'f:spec': { 'f:color': {} } },
     },
   ]);
   assert.match(uid, /^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
-  for (const time of [creationTimestamp, managedFields[0].time])
-    assert.match(time, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/);
+  for (const one of [creationTimestamp, time]) assert.match(one, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/);
   assert.deepEqual(created, {
     apiVersion: 'shop.example.com/v1',
     kind: 'Gadget',
