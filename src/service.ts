@@ -345,7 +345,7 @@ class RunningService implements Service {
     const hooks = new Map<string, ModelHooks>([
       ...auth.hooks,
       [`ModelState.plugin.${reservedDomain}`, modelStateHooks],
-      ...webhookHooksByModel(reservedDomain, authorizer, auth.authors),
+      ...webhookHooksByModel(reservedDomain, authorizer, auth.authors, () => registry.schemes()),
       ...builtInKindHooks(reservedDomain),
       [
         `CustomResourceDefinition.${definitionGroup}`,

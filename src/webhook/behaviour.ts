@@ -3,6 +3,8 @@
 import type { Text, Violation } from '../errors.ts';
 import { invalid, KindredError, violation } from '../errors.ts';
 import { localized } from '../locales/localized.ts';
+import type { Scheme } from '../model/scheme.ts';
+import { typeNameOf } from '../model/scheme.ts';
 import { parseLabelSelector } from '../query/selector.ts';
 import type { Access, Author, Authorizer, Authors, Caller, Decision, Identity } from '../resource/access.ts';
 import type { ModelHooks } from '../resource/hooks.ts';
@@ -17,19 +19,50 @@ const texts = {
   ),
 } satisfies Record<string, Text>;
 
-/** `persons.demo.example.com` as plural and group; the empty group has no dot. */
-export function splitType(text: string): readonly [plural: string, group: string] {
-  const dot = text.indexOf('.');
-  return dot < 0 ? [text, ''] : [text.slice(0, dot), text.slice(dot + 1)];
+/** What an entry of `spec.resources` means. */
+export interface ResourceName {
+  readonly plural: string;
+  readonly group: string;
+  /** In which objects are delivered; undefined: in the one that is the hub. */
+  readonly version?: string;
+  /** Of the model; undefined when there is none. */
+  readonly scheme?: Scheme;
 }
 
-/** @param authorizer decides by the credential of whoever writes  @param authors without one, as deliveries do later */
-export function webhookHooks(authorizer: Authorizer, authors: Authors): ModelHooks {
+/** `persons.demo.example.com`, or `persons.v1.demo.example.com` for one version. @param schemes of the models that there are */
+export function resourceNamed(text: string, schemes: readonly Scheme[]): ResourceName {
+  const exact = schemes.find((scheme) => typeNameOf(scheme) === text);
+  const scheme = exact ?? schemes.find((one) => versionNamed(text, one) !== undefined);
+  if (scheme) {
+    const version = exact ? undefined : versionNamed(text, scheme);
+    const { plural, groupVersionKind: gvk } = scheme;
+    return { plural, group: gvk.group, scheme, ...(version !== undefined && { version }) };
+  }
+  const dot = text.indexOf('.');
+  return dot < 0 ? { plural: text, group: '' } : { plural: text.slice(0, dot), group: text.slice(dot + 1) };
+}
+
+/** The version of a model that a text such as `persons.v1.demo.example.com` names. */
+export function versionNamed(
+  text: string,
+  { plural, groupVersionKind: gvk, servedVersions }: Scheme,
+): string | undefined {
+  if (!text.startsWith(`${plural}.`)) return undefined;
+  const versions = servedVersions.map(({ groupVersionKind: { version } }) => version);
+  return versions.find((version) => text === `${plural}.${version}${gvk.group && `.${gvk.group}`}`);
+}
+
+/**
+ * @param authorizer decides by the credential of whoever writes
+ * @param authors decide without one, as deliveries do later
+ * @param schemes of the models that there are
+ */
+export function webhookHooks(authorizer: Authorizer, authors: Authors, schemes: () => readonly Scheme[]): ModelHooks {
   /** @throws Forbidden */
   function checkRights({ identity }: Caller, author: Author, spec: WebhookSpec): void {
-    const missing = missingRight((access) => authorizer.decide(identity, access), spec);
+    const missing = missingRight((access) => authorizer.decide(identity, access), spec, schemes());
     if (missing) throw refused(texts.rights, identity, missing);
-    const passing = missingRight((access) => authors.decide(author, access), spec);
+    const passing = missingRight((access) => authors.decide(author, access), spec, schemes());
     if (passing) throw refused(texts.passing, identity, passing);
   }
 
@@ -60,8 +93,10 @@ const nothingDelivered: WebhookStatus = { lastRevision: 0, failures: 0, dropped:
 export function missingRight(
   decide: (access: Access) => Decision,
   { resources, secretName }: WebhookSpec,
+  schemes: readonly Scheme[],
 ): MissingRight | undefined {
-  for (const access of neededFor(resources, secretName)) {
+  const names = resources.map((text) => resourceNamed(text, schemes));
+  for (const access of neededFor(names, secretName)) {
     const decision = decide(access);
     // A right to some objects is none to all of them.
     if (!decision.allowed || decision.names) return { ...access, reason: decision.reason };
@@ -76,9 +111,8 @@ interface MissingRight {
   readonly reason: string;
 }
 
-function* neededFor(resources: readonly string[], secretName: string): Generator<Access & { resource: string }> {
-  for (const text of resources) {
-    const [plural, group] = splitType(text);
+function* neededFor(resources: readonly ResourceName[], secretName: string): Generator<Access & { resource: string }> {
+  for (const { plural, group } of resources) {
     for (const verb of ['list', 'watch']) yield { verb, group, resource: plural };
   }
   yield { verb: 'get', group: '', resource: 'secrets', name: secretName };

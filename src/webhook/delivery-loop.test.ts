@@ -22,7 +22,7 @@ test('webhooks: after the database lost changes, a webhook continues after the n
     status: { lastRevision: 1_000, failures: 0, dropped: 0, conditions: [] },
     created: 2,
     feed,
-    known: () => new Set(),
+    named: (plural: string) => ({ plural, group: '' }),
     isElsewhere: () => false,
     save: async (status: WebhookStatus) => void saved.push(status),
     timers: { now: () => 0, after: () => () => undefined },

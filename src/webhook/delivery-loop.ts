@@ -21,6 +21,8 @@ import type { Timers } from '../runtime/timers.ts';
 import { WorkQueue } from '../runtime/work-queue.ts';
 import type { Tracing } from '../telemetry/tracing.ts';
 import { AddressNotAllowed } from './address.ts';
+import type { ResourceName } from './behaviour.ts';
+import { versionNamed } from './behaviour.ts';
 import type { Attempt } from './history.ts';
 import { History } from './history.ts';
 import type { WebhookCondition, WebhookEvent, WebhookObject, WebhookSpec, WebhookStatus } from './model.ts';
@@ -49,8 +51,8 @@ export interface WebhookRunDependencies {
   readonly sender: Sender;
   /** The keys to sign with, newest first. @throws KeyMissing */
   readonly keys: (secretName: string) => Promise<readonly Uint8Array[]>;
-  /** The resources that there are, as `spec.resources` names them. */
-  readonly known: () => ReadonlySet<string>;
+  /** What an entry of `spec.resources` means by now. */
+  readonly named: (resource: string) => ResourceName;
   /** Whether the objects of a resource are not in the default store. */
   readonly isElsewhere: (resource: string) => boolean;
   /** True for a change that is never told: the state of deliveries itself. */
@@ -175,9 +177,8 @@ export class WebhookRun {
 
   /** Whether the models are there that the webhook names: of the others it never tells anything. */
   reviewResources(): void {
-    const { known, isElsewhere } = this.#dependencies;
-    const there = known();
-    const unknown = this.#spec.resources.filter((resource) => !there.has(resource));
+    const { named, isElsewhere } = this.#dependencies;
+    const unknown = this.#spec.resources.filter((resource) => !named(resource).scheme);
     if (this.#reviewStores(this.#spec.resources.filter(isElsewhere))) this.#touch();
     const before = this.#status.conditions.find(({ type }) => type === 'UnknownResource');
     if (unknown.length === 0 && before?.status !== 'True') return;
@@ -283,13 +284,21 @@ export class WebhookRun {
   }
 
   #take(change: AppliedChange): void {
-    const resource = typeNameOf(change.model.scheme);
-    if (!this.#spec.resources.includes(resource) || this.#dependencies.isSilent(change)) return;
+    const apiVersion = this.#versionOf(change);
+    if (apiVersion === undefined || this.#dependencies.isSilent(change)) return;
     const type = eventTypeOf(this.#bound, change);
     if (!type || (this.#spec.events && !this.#spec.events.includes(type))) return;
+    const resource = typeNameOf(change.model.scheme);
     const object = `${resource}/${change.name}`;
     const { revision, time } = change;
-    const delivery = { revision, object, type, resource, time, content: change.view(), attempts: 0, began: 0 };
+    let content: Buffer;
+    try {
+      content = change.view(apiVersion);
+    } catch (error) {
+      // As it is stored, nobody can be shown it.
+      return this.#lost(revision, `the change of revision ${revision} was not delivered: ${messageOf(error)}`);
+    }
+    const delivery = { revision, object, type, resource, time, content, attempts: 0, began: 0 };
     this.#left.set(revision, delivery);
     this.#bytes += delivery.content.byteLength;
     const earlier = this.#byObject.get(object);
@@ -299,6 +308,29 @@ export class WebhookRun {
     }
     this.#byObject.set(object, [delivery]);
     this.#queue.add(object);
+  }
+
+  /** In which a change is delivered, as `apiVersion`; undefined: it is not asked for. */
+  #versionOf({ model: { scheme, rules } }: AppliedChange): string | undefined {
+    const { resources } = this.#spec;
+    if (resources.includes(typeNameOf(scheme))) return rules.apiVersion;
+    for (const text of resources) {
+      const version = versionNamed(text, scheme);
+      // Not when it is the plural of a group that begins like a version.
+      if (version !== undefined && this.#dependencies.named(text).scheme === scheme) {
+        // Until replicas with an earlier version of the plugin are gone, its versions are those that clients see.
+        return (rules.shown(version) ?? rules).apiVersion;
+      }
+    }
+    return undefined;
+  }
+
+  #lost(revision: number, message: string): void {
+    const { logger, name } = this.#dependencies;
+    logger.warn({ webhook: name, revision }, message);
+    this.#status = { ...this.#status, dropped: this.#status.dropped + 1 };
+    this.#condition('Complete', false, 'GivenUp', message);
+    this.#touch();
   }
 
   /** The log does not reach back to where this webhook was: it goes on from now, and says so. */
@@ -404,14 +436,18 @@ export class WebhookRun {
     if (!before) throw new KindredError('NotFound', texts.unknown, { params: { id } });
     const { resource, name, revision } = before;
     if (before.type === 'TEST' || resource === undefined || name === undefined) return this.test();
-    if (!this.#spec.resources.includes(resource)) {
-      throw new KindredError('BadRequest', texts.notAbout, { params: { resource } });
-    }
+    const { scheme } = this.#dependencies.named(resource);
+    const isAbout = this.#spec.resources.some((text) => {
+      const named = this.#dependencies.named(text);
+      return text === resource || (scheme !== undefined && named.scheme === scheme);
+    });
+    if (!isAbout) throw new KindredError('BadRequest', texts.notAbout, { params: { resource } });
     return this.#onDemand(async () => {
       const { changes } = await this.#dependencies.feed.changes(revision - 1, 1);
       const change = changes.find((one) => one.revision === revision);
       if (!change) throw new KindredError('Expired', texts.gone, { params: { revision } });
-      const body = bodyOf({ type: before.type, revision, time: change.time, resource, content: change.view() });
+      const content = change.view(this.#versionOf(change));
+      const body = bodyOf({ type: before.type, revision, time: change.time, resource, content });
       return { body, about: { ...before, kind: 'replay' as const } };
     });
   }
@@ -456,9 +492,7 @@ export class WebhookRun {
     delivery.attempts++;
     if (timers.now() - delivery.began >= options.giveUpAfter) {
       const lost = `the change of revision ${delivery.revision} was given up after ${delivery.attempts} attempts: ${message}`;
-      logger.warn({ webhook: name, revision: delivery.revision }, lost);
-      this.#status = { ...this.#status, dropped: this.#status.dropped + 1 };
-      this.#condition('Complete', false, 'GivenUp', lost);
+      this.#lost(delivery.revision, lost);
       return this.#done(delivery);
     }
     const backoff = delayAfter(delivery.attempts, options);

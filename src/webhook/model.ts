@@ -66,7 +66,8 @@ export function webhookModel(reservedDomain: string): Model<WebhookObject> {
         minItems: 1,
         maxItems: 100,
         uniqueItems: true,
-        description: 'Whose changes: `plural.group`; the plural alone for the empty group.',
+        description:
+          'Whose changes: `plural.group`, in one version of the model `plural.version.group`; the plural alone for the empty group.',
       }),
       labelSelector: Type.Optional(
         Type.String({ maxLength: 4096, description: 'Only objects that match, as in a list; default all.' }),

@@ -6,7 +6,7 @@ import type { CustomRoutes } from '../http/custom/routes.ts';
 import { localized } from '../locales/localized.ts';
 import type { Model } from '../model/model-type.ts';
 import type { SchemeRegistry } from '../model/registry.ts';
-import { typeNameOf } from '../model/scheme.ts';
+import type { Scheme } from '../model/scheme.ts';
 import type { Author, Authorizer, Authors, Identity } from '../resource/access.ts';
 import type { AppliedChange } from '../resource/change.ts';
 import type { ExtensionClient } from '../resource/extension-client.ts';
@@ -18,7 +18,7 @@ import { TaskQueue } from '../runtime/task-queue.ts';
 import type { Timers } from '../runtime/timers.ts';
 import type { Tracing } from '../telemetry/tracing.ts';
 import type { Lookup } from './address.ts';
-import { missingRight, splitType, webhookHooks } from './behaviour.ts';
+import { missingRight, resourceNamed, webhookHooks } from './behaviour.ts';
 import type { WebhookFigures, WebhookRunOptions } from './delivery-loop.ts';
 import { KeyMissing, WebhookRun } from './delivery-loop.ts';
 import type { Attempt } from './history.ts';
@@ -74,8 +74,9 @@ export function webhookHooksByModel(
   reservedDomain: string,
   authorizer: Authorizer,
   authors: Authors,
+  schemes: () => readonly Scheme[],
 ): ReadonlyMap<string, ModelHooks> {
-  return new Map([[`Webhook.${webhookGroup(reservedDomain)}`, webhookHooks(authorizer, authors)]]);
+  return new Map([[`Webhook.${webhookGroup(reservedDomain)}`, webhookHooks(authorizer, authors, schemes)]]);
 }
 
 /** Milliseconds after which a change of the registered models is looked at. */
@@ -160,10 +161,10 @@ export class Webhooks {
   }
 
   #shown({ name, ...attempt }: Attempt, identity: Identity): object {
-    const { resource: type = '' } = attempt;
-    const [resource, group] = splitType(type);
+    const { authorizer, registry } = this.#dependencies;
+    const { plural: resource, group } = resourceNamed(attempt.resource ?? '', registry.schemes());
     const access = { verb: 'get', group, resource, ...(name !== undefined && { name }) };
-    const mayRead = name !== undefined && this.#dependencies.authorizer.decide(identity, access).allowed;
+    const mayRead = name !== undefined && authorizer.decide(identity, access).allowed;
     return { ...attempt, time: new Date(attempt.time).toISOString(), ...(mayRead && { name }) };
   }
 
@@ -329,9 +330,9 @@ class LeaderTerm {
       feed: resources.feed,
       sender: this.#sender,
       keys: (secret) => this.#keys(secret),
-      known: () => new Set(registry.schemes().map(typeNameOf)),
+      named: (type) => resourceNamed(type, registry.schemes()),
       isElsewhere: (type) => {
-        const scheme = registry.schemes().find((one) => typeNameOf(one) === type);
+        const { scheme } = resourceNamed(type, registry.schemes());
         return scheme !== undefined && resources.model(scheme).place.feed !== resources.feed;
       },
       isSilent: (change) => this.#isSilent(change),
@@ -347,7 +348,8 @@ class LeaderTerm {
   /** Why the author of a webhook may not see what it delivers. */
   #forbids(author: Author | undefined, spec: WebhookSpec): string | undefined {
     if (!author) return 'it is not known who made it; whoever changes its specification becomes its author';
-    const missing = missingRight((access) => this.#dependencies.authors.decide(author, access), spec);
+    const { authors, registry } = this.#dependencies;
+    const missing = missingRight((access) => authors.decide(author, access), spec, registry.schemes());
     return missing && `its author "${author.name}" may not ${missing.verb} ${missing.resource}: ${missing.reason}`;
   }
 

@@ -445,3 +445,46 @@ test('controllers: of two replicas one delivers; when it stops, the other contin
   const steps = second.steps('a').slice(10);
   assert.deepEqual(steps.slice(steps.indexOf(10)), [10, 11, 12, 13, 14, 15, 16, 17, 18, 19]);
 });
+
+test('a webhook that names a version gets objects in it, another one in the hub', async (t) => {
+  const shop = await open(t);
+  const spec = Type.Object({ text: Type.String() });
+  const Note = defineModel({
+    gvk: { group: 'shop.example.com', version: 'v2', kind: 'Note', singular: 'note', plural: 'notes' },
+    spec: Type.Object({ lines: Type.Array(Type.String()) }),
+    versions: {
+      v1: {
+        spec,
+        toHub: ({ text }) => ({ lines: text.split('\n') }),
+        fromHub: ({ lines }) => {
+          if (lines[0] === 'broken') throw new Error('no such text');
+          return { text: lines.join('\n') };
+        },
+      },
+    },
+  });
+  shop.service.schemeManager.register(Note);
+  await shop.secret();
+  assert.equal((await shop.hook({ resources: ['notes.v1.shop.example.com'] }, 'first')).status, 201);
+  assert.equal((await shop.hook({ resources: ['notes.shop.example.com'] }, 'second')).status, 201);
+  assert.equal((await shop.hook({ resources: ['notes.v3.shop.example.com'] }, 'unknown')).status, 201);
+  for (const [name, lines] of Object.entries({ broken: ['broken'], fine: ['a', 'b'] }))
+    await shop.service.client.create(Note, { metadata: { name }, spec: { lines } });
+  const { accepted } = shop.receiver;
+  await until(() => accepted.length === 3);
+  const got = accepted.map(({ event: { resource, object } }) => [resource, object.apiVersion, object.spec]);
+  assert.deepEqual(
+    got.toSorted(([, a], [, b]) => String(a).localeCompare(String(b))),
+    [
+      ['notes.shop.example.com', 'shop.example.com/v1', { text: 'a\nb' }],
+      ['notes.shop.example.com', 'shop.example.com/v2', { lines: ['broken'] }],
+      ['notes.shop.example.com', 'shop.example.com/v2', { lines: ['a', 'b'] }],
+    ],
+  );
+  const conditions = async (name: string) => (await shop.status(name))?.conditions ?? [];
+  await until(async () => (await shop.status('first'))?.dropped === 1);
+  const { message } = (await conditions('first')).find(({ type }) => type === 'Complete')!;
+  assert.match(message, /was not delivered: Note "broken" cannot be converted from v2 to v1: no such text/);
+  const unknown = (await conditions('unknown')).find(({ type }) => type === 'UnknownResource');
+  assert.equal(unknown?.status, 'True');
+});
