@@ -1,6 +1,6 @@
 /**
- * The long run: node --import tsx test/histories/evolve-run.ts --histories 300 --faults 20 --database postgres|mariadb
- * Three replicas whose plugin changes its version at random. Exit code 1 at the first violation.
+ * The long run: npm run build && node --import tsx test/histories/evolve-run.ts --histories 300 --faults 20 --database postgres|mariadb
+ * Three replicas, of the package that is built, whose plugin changes its version at random. Exit code 1 at the first violation.
  */
 import { parseArgs } from 'node:util';
 import type { DatabaseKind } from '../servers.ts';
@@ -19,10 +19,24 @@ const adapter = databaseAdapters().find((one) => one.kind === kind && kind !== '
 if (!adapter) throw new Error(`no database "${kind}" here: expected postgres or mariadb`);
 const count = Number(values.histories);
 const started = Date.now();
-const sum = { operations: 0, changes: 0, activations: 0, replaced: 0, killed: 0, paused: 0, outdated: 0 };
+const sum = {
+  operations: 0,
+  changes: 0,
+  activations: 0,
+  moved: 0,
+  replaced: 0,
+  killed: 0,
+  paused: 0,
+  refused: 0,
+  outdated: 0,
+};
 for (let i = 1; i <= count; i++) {
   const database = await adapter.create();
-  const { violations, ...history } = await evolve({ database: database.url, faults: Number(values.faults) });
+  const { violations, ...history } = await evolve({
+    database: database.url,
+    faults: Number(values.faults),
+    isBuilt: true,
+  });
   await database.drop();
   for (const name of Object.keys(sum) as (keyof typeof sum)[]) sum[name] += history[name];
   console.log(`${kind}, ${i} histories, ${Math.round((Date.now() - started) / 1000)} s:`, JSON.stringify(sum));

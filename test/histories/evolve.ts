@@ -1,22 +1,34 @@
 /**
- * Clients against replicas that are replaced by other versions of their plugin, killed, paused and rolled back, and what
- * the change log says of every answer that they got.
+ * Clients of two versions of a model against replicas that are replaced by other versions of their plugin, killed, paused and
+ * rolled back, while the model is finalized and rolled back, and what the change log says of every answer that they got.
  */
 import { setTimeout as pause } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
 import { openStore } from '../../src/store/open.ts';
-import type { Change } from '../../src/store/store.ts';
+import type { Change, Row } from '../../src/store/store.ts';
 import { itemsPath, ownMembers, statePath, versions } from './evolving.ts';
 import { Replica } from './record.ts';
 
+/** What an item has, in either version of the model. */
 interface Spec {
   readonly value: string;
   readonly code?: string;
   readonly note?: string;
   readonly rank?: string;
+  /** What v1 cannot say. */
+  readonly extra?: string;
+}
+
+/** As it is sent, answered and stored. */
+interface Item {
+  readonly apiVersion: string;
+  readonly spec: Spec | (Omit<Spec, 'value' | 'extra'> & { readonly text: Pick<Spec, 'value' | 'extra'> });
 }
 
 interface Operation {
   readonly method: 'POST' | 'PUT' | 'DELETE' | 'GET';
+  /** The version that the client speaks. */
+  readonly via: ApiVersion;
   readonly name: string;
   readonly spec: Spec | undefined;
   /** The newest revision that any client had seen when it began. */
@@ -27,8 +39,10 @@ interface Operation {
   readonly status: number | undefined;
   readonly code?: string;
   readonly revision?: number;
-  readonly answered?: Spec;
+  readonly answered?: Item;
 }
+
+type ApiVersion = 'v1' | 'v2';
 
 export interface Evolved {
   readonly operations: number;
@@ -37,6 +51,10 @@ export interface Evolved {
   readonly replaced: number;
   readonly killed: number;
   readonly paused: number;
+  /** Starts of a version that cannot read what is stored. */
+  readonly refused: number;
+  /** How often objects got another storage version. */
+  readonly moved: number;
   /** Answers `ModelOutdated`. */
   readonly outdated: number;
   readonly violations: readonly string[];
@@ -48,7 +66,14 @@ interface Evolving {
   readonly faults: number;
   readonly clients?: number;
   readonly replicas?: number;
+  /** The replicas run the package that is built. Default false: the sources. */
+  readonly isBuilt?: boolean;
 }
+
+/** Milliseconds until a replica that is not ready yet counts as one that waits for the others. */
+const patience = 4_000;
+/** How `evolving-replica.ts` ends when its version is refused. */
+const refusedCode = 3;
 
 const names = 10;
 const codes = 5;
@@ -58,13 +83,15 @@ export async function evolve({
   faults: count,
   clients = 6,
   replicas: slots = 3,
+  isBuilt = false,
 }: Evolving): Promise<Evolved> {
   const replicas = Array.from({ length: slots }, () => ({
-    process: new Replica(database, new URL('./evolving-replica.ts', import.meta.url).pathname),
+    process: new Replica(database, new URL('./evolving-replica.ts', import.meta.url).pathname, isBuilt),
     version: 'plain',
   }));
   const operations: Operation[] = [];
-  const tally = { replaced: 0, killed: 0, paused: 0 };
+  const unjust: string[] = [];
+  const tally = { replaced: 0, killed: 0, paused: 0, refused: 0 };
   let newest = 0;
   let isOver = false;
 
@@ -79,26 +106,29 @@ export async function evolve({
 
   const perform = async (port: number, id: string): Promise<Operation> => {
     const method = oneOf(['POST', 'POST', 'PUT', 'PUT', 'PUT', 'DELETE', 'GET', 'GET'] as const);
+    const via = oneOf(['v1', 'v1', 'v2'] as const);
     const name = `n${below(names)}`;
     const spec: Spec | undefined =
       method === 'POST' || method === 'PUT'
         ? {
             value: id,
             ...(below(2) === 0 && { code: `c${below(codes)}` }),
-            ...(below(5) === 0 && { [oneOf(ownMembers)]: id }),
+            ...(via === 'v1' && below(5) === 0 && { [oneOf(ownMembers)]: id }),
+            ...(via === 'v2' && below(3) === 0 && { extra: id }),
           }
         : undefined;
-    const begun = { method, name, spec, seen: newest, start: performance.now() };
+    const begun = { method, via, name, spec, seen: newest, start: performance.now() };
     try {
-      const response = await fetch(`http://127.0.0.1:${port}${itemsPath}${method === 'POST' ? '' : `/${name}`}`, {
+      const path = `${itemsPath(via)}${method === 'POST' ? '' : `/${name}`}`;
+      const response = await fetch(`http://127.0.0.1:${port}${path}`, {
         method,
         signal: AbortSignal.timeout(30_000),
         ...(spec && {
-          body: JSON.stringify({ metadata: { name }, spec }),
+          body: JSON.stringify({ metadata: { name }, spec: sentAs(via, spec) }),
           headers: { 'content-type': 'application/json' },
         }),
       });
-      const body = (await response.json()) as { code?: string; spec?: Spec };
+      const body = (await response.json()) as Partial<Item> & { code?: string };
       const revision = response.headers.get('kindred-revision');
       return {
         ...begun,
@@ -106,7 +136,7 @@ export async function evolve({
         status: response.status,
         ...(body.code !== undefined && { code: body.code }),
         ...(revision !== null && { revision: Number(revision) }),
-        ...(body.spec && { answered: body.spec }),
+        ...(body.spec && { answered: body as Item }),
       };
     } catch {
       return { ...begun, end: performance.now(), status: undefined };
@@ -118,18 +148,85 @@ export async function evolve({
     tally[isKill ? 'killed' : 'replaced']++;
     await replica.process.kill(isKill ? 'SIGKILL' : 'SIGTERM');
     replica.version = version;
-    await replica.process.start(version);
+    const starting = begin(replica, version);
+    const outcome = await Promise.race([starting, pause(patience, 'waits' as const)]);
+    if (outcome === 'ready') return;
+    // It cannot serve beside the others.
+    await replaceAll(version);
+    await starting;
+  };
+
+  /** Gives `refused` when the version cannot read what is stored. */
+  const begin = async ({ process }: (typeof replicas)[number], version: string): Promise<'ready' | 'refused'> => {
+    try {
+      await process.start(version);
+      return 'ready';
+    } catch (error) {
+      const code = (error as Error).cause;
+      // Ended by `replaceAll`.
+      if (code === 'SIGTERM' || code === 0) return 'refused';
+      if (code !== refusedCode) throw error;
+      return 'refused';
+    }
+  };
+
+  /** Nobody serves in between. Those that are refused go back to the version that can read everything. */
+  const replaceAll = async (version: string): Promise<void> => {
+    await Promise.all(replicas.map(({ process }) => process.kill('SIGTERM')));
+    const outcomes = await Promise.all(replicas.map((replica) => begin(replica, version)));
+    for (const replica of replicas) replica.version = version;
+    if (outcomes.every((outcome) => outcome === 'ready')) return;
+    tally.refused++;
+    await Promise.all(replicas.map(({ process }) => process.kill('SIGTERM')));
+    if (!(await rowsOf(database)).some(({ apiVersion }) => apiVersion === 'v2'))
+      unjust.push(`${version} was refused, and nothing is stored as v2`);
+    await Promise.all(replicas.map((replica) => begin(replica, 'split')));
+    for (const replica of replicas) replica.version = 'split';
+  };
+
+  const send = async (method: string, path: string, body?: object): Promise<ModelState> => {
+    for (let i = 0; ; i++) {
+      try {
+        const response = await fetch(`http://127.0.0.1:${oneOf(replicas).process.port}${path}`, {
+          method,
+          ...(body && { body: JSON.stringify(body), headers: { 'content-type': 'application/merge-patch+json' } }),
+        });
+        if (response.ok) return (await response.json()) as ModelState;
+      } catch (error) {
+        if (i === 100) throw error;
+      }
+      if (i === 100) throw new Error(`no answer to ${method} ${path}`);
+      await pause(100);
+    }
+  };
+  const ask = (finalize: string) => send('PATCH', statePath, { spec: { finalize } });
+  const isSplitActive = async () => (await send('GET', statePath)).status.contract.hub === 'v2';
+
+  /** False when something is stored that v1 cannot say. */
+  const rollBack = async (): Promise<boolean> => {
+    await ask('rollback');
+    for (let i = 0; i < 300; i++) {
+      const { spec, status } = await send('GET', statePath);
+      if (spec.finalize !== 'rollback') return status.storageVersion === 'v1';
+      await pause(100);
+    }
+    unjust.push('a rollback was neither done nor refused in 30 seconds');
+    return false;
   };
 
   const makeFaults = async (): Promise<void> => {
     let wanted = 'plain';
     for (let i = 0; i < count; i++) {
-      if (replicas.every(({ version }) => version === wanted))
+      if (replicas.every(({ version }) => version === wanted)) {
         wanted = oneOf(Object.keys(versions).filter((one) => one !== wanted));
+        // Now and then nobody thinks of it.
+        if ((await isSplitActive()) && below(5) > 0 && !(await rollBack())) wanted = 'split';
+      }
       const others = replicas.filter(({ version }) => version !== wanted);
       const dice = below(10);
-      if (dice < 6) await replace(oneOf(others), wanted);
+      if (dice < 6 && others.length > 0) await replace(oneOf(others), wanted);
       else if (dice === 9) await replace(oneOf(replicas), oneOf(Object.keys(versions)));
+      else if (dice > 6 && (await isSplitActive())) await ask(oneOf(['now', 'now', 'hold', 'auto', 'rollback']));
       else {
         const { process } = oneOf(replicas);
         tally.paused++;
@@ -149,21 +246,31 @@ export async function evolve({
     await makeFaults();
     isOver = true;
     await clientsDone;
-    for (const replica of replicas) {
-      await replica.process.kill('SIGTERM');
-      await replica.process.start('note');
+    if (replicas.some(({ version }) => version === 'split')) await replaceAll('note');
+    else {
+      for (const replica of replicas) {
+        await replica.process.kill('SIGTERM');
+        await replica.process.start('note');
+      }
     }
-    const settled = await untilSettled(replicas[0]!.process.port);
+    const isSplit = replicas[0]!.version === 'split';
+    if (isSplit) await ask('now');
+    const settled = await untilSettled(replicas[0]!.process.port, isSplit ? 'v2' : 'v1');
     const { log, numbers } = await logOf(database);
     const checker = new Checker(log, numbers, operations);
+    checker.checkRows(await rowsOf(database), isSplit ? 'v2' : 'v1');
     const violations = [
       ...checker.violations,
-      ...(settled ? [] : ['the last version did not become active, or its codes are not all claimed']),
+      ...unjust,
+      ...(settled
+        ? []
+        : ['the last version did not become active, its codes are not all claimed, or not all is rewritten']),
     ];
     return {
       operations: operations.length,
       changes: log.length,
       activations: checker.activations,
+      moved: checker.moved,
       ...tally,
       outdated: operations.filter(({ code }) => code === 'ModelOutdated').length,
       violations,
@@ -177,25 +284,53 @@ export async function evolve({
   }
 }
 
+function sentAs(via: ApiVersion, { value, extra, ...rest }: Spec): Item['spec'] {
+  return via === 'v1' ? { value, ...rest } : { ...rest, text: { value, ...(extra !== undefined && { extra }) } };
+}
+
+function specOf({ spec }: Pick<Item, 'spec'>): Spec {
+  if (!('text' in spec)) return spec;
+  const { text, ...rest } = spec;
+  return { ...rest, ...text };
+}
+
 interface State {
   readonly generation: number;
-  readonly contract: { readonly versions: { readonly v1: { readonly spec: { readonly properties: object } } } };
+  readonly contract: {
+    readonly hub: string;
+    readonly versions: { readonly v1: { readonly spec: { readonly properties: object } } };
+  };
+  readonly storageVersion: string;
+  readonly storedVersions: readonly string[];
+  readonly migration?: { readonly revision?: number };
   readonly indexes?: readonly { readonly name: string; readonly state: string }[];
   readonly degraded?: object;
 }
 
-/** True when the version with the unique index is active, and says of it what is so. */
-async function untilSettled(port: number): Promise<boolean> {
+interface ModelState {
+  readonly spec: { readonly finalize?: string };
+  readonly status: State;
+}
+
+/** True when the last version is active: that with the unique index, which says of it what is so, or that with another hub, in which everything is stored. */
+async function untilSettled(port: number, hub: string): Promise<boolean> {
   for (let i = 0; i < 100; i++) {
     const [state, { items }] = await Promise.all([
       fetch(`http://127.0.0.1:${port}${statePath}`).then(
         async (one) => ((await one.json()) as { status: State }).status,
       ),
-      fetch(`http://127.0.0.1:${port}${itemsPath}?size=100`).then(
-        async (one) => (await one.json()) as { items: { spec: Spec }[] },
+      fetch(`http://127.0.0.1:${port}${itemsPath('v1')}?size=100`).then(
+        async (one) => (await one.json()) as { items: Item[] },
       ),
     ]);
-    const taken = (items ?? []).flatMap(({ spec }) => spec.code ?? []);
+    if (hub === 'v2') {
+      const { storageVersion, storedVersions, migration } = state;
+      const isWhole = storedVersions.length === 1 || migration?.revision !== undefined;
+      if (state.contract.hub === hub && storageVersion === hub && isWhole) return true;
+      await pause(100);
+      continue;
+    }
+    const taken = (items ?? []).flatMap((item) => specOf(item).code ?? []);
     const isShared = new Set(taken).size < taken.length;
     const expected = isShared ? 'claiming' : 'enforced';
     if ('note' in state.contract.versions.v1.spec.properties && state.indexes?.[0]?.state === expected) return true;
@@ -226,18 +361,42 @@ async function logOf(database: string): Promise<{ log: Change[]; numbers: Number
   }
 }
 
+/** What is stored, in which version. */
+async function rowsOf(
+  database: string,
+): Promise<(Pick<Row, 'name' | 'revision'> & { apiVersion: string; spec: Spec })[]> {
+  const store = await openStore(database);
+  try {
+    const number = (await store.models()).find(({ kind }) => kind === 'Item')!.number;
+    const rows = await store.scan(number, 0, 1_000);
+    return rows.map(({ name, revision, bytes }) => {
+      const item = JSON.parse(Buffer.from(bytes).toString()) as Item;
+      return { name, revision, apiVersion: versionIn(item), spec: specOf(item) };
+    });
+  } finally {
+    await store.close();
+  }
+}
+
+function versionIn({ apiVersion }: Item): string {
+  return apiVersion.split('/')[1]!;
+}
+
 /** What is true from a revision on. */
 interface Moment {
   readonly revision: number;
   /** The version that is active. */
   readonly version: string;
+  /** In which objects are stored. */
+  readonly storage: string;
   readonly items: ReadonlyMap<string, Spec>;
 }
 
 class Checker {
   readonly violations: string[] = [];
   activations = 0;
-  readonly #moments: Moment[] = [{ revision: 0, version: '', items: new Map() }];
+  moved = 0;
+  readonly #moments: Moment[] = [{ revision: 0, version: '', storage: 'v1', items: new Map() }];
   readonly #operations: readonly Operation[];
   /** By the start of the operations that were acknowledged. */
   readonly #acknowledged: readonly Operation[];
@@ -248,7 +407,7 @@ class Checker {
     let generation = 0;
     for (const change of log) {
       const before = this.#moments.at(-1)!;
-      const object = JSON.parse(Buffer.from(change.bytes).toString()) as { spec: Spec; status?: State };
+      const object = JSON.parse(Buffer.from(change.bytes).toString()) as Item & { status?: State };
       if (change.model === numbers.state) {
         const { status } = object;
         if (!status || status.generation === generation) continue;
@@ -256,15 +415,23 @@ class Checker {
           this.#violated(change.revision, `generation ${generation} → ${status.generation}`);
         generation = status.generation;
         this.activations++;
-        const { properties } = status.contract.versions.v1.spec;
-        const version = ownMembers.find((member) => member in properties) ?? 'plain';
-        this.#moments.push({ ...before, revision: change.revision, version });
+        const { storageVersion: storage, contract } = status;
+        const { properties } = contract.versions.v1.spec;
+        const version =
+          contract.hub === 'v2' ? 'split' : (ownMembers.find((member) => member in properties) ?? 'plain');
+        if (version !== 'split' && storage !== 'v1')
+          this.#violated(change.revision, `${version} became active while objects are stored as ${storage}`);
+        if (storage !== before.storage) this.moved++;
+        this.#moments.push({ ...before, revision: change.revision, version, storage });
       } else if (change.model === numbers.item) {
         const items = new Map(before.items);
         if (change.type === 'delete') items.delete(change.name);
         else {
-          this.#checkWrite(change, object.spec, before);
-          items.set(change.name, object.spec);
+          const spec = specOf(object);
+          if (versionIn(object) !== before.storage)
+            this.#violated(change.revision, `${change.name} was stored as ${object.apiVersion}, not ${before.storage}`);
+          this.#checkWrite(change, spec, before);
+          items.set(change.name, spec);
         }
         this.#moments.push({ ...before, revision: change.revision, items });
       }
@@ -272,8 +439,22 @@ class Checker {
     for (const operation of operations) this.#checkAnswer(operation);
   }
 
+  /** What is stored in the end is what the change log says, in a version that can be read. */
+  checkRows(rows: Awaited<ReturnType<typeof rowsOf>>, storage: string): void {
+    const { items } = this.#moments.at(-1)!;
+    if (rows.length !== items.size) this.#violated(Number.NaN, `${rows.length} rows, of ${items.size} items`);
+    for (const { name, revision, apiVersion, spec } of rows) {
+      if (apiVersion !== storage) this.#violated(revision, `${name} is stored as ${apiVersion} in the end`);
+      if (!isDeepStrictEqual(spec, items.get(name)))
+        this.#violated(revision, `${name} is ${JSON.stringify(spec)}, the log has ${JSON.stringify(items.get(name))}`);
+    }
+  }
+
   /** What was stored satisfies the contract that was active. */
-  #checkWrite({ name, revision }: Change, spec: Spec, { version, items }: Moment): void {
+  #checkWrite({ name, revision }: Change, spec: Spec, { version, storage, items }: Moment): void {
+    const hasNewExtra = spec.extra !== undefined && spec.extra !== items.get(name)?.extra;
+    if (hasNewExtra && !(version === 'split' && storage === 'v2'))
+      this.#violated(revision, `${name} was stored with extra while ${version} was active, stored as ${storage}`);
     for (const member of ownMembers) {
       const isNew = spec[member] !== undefined && spec[member] !== items.get(name)?.[member];
       if (isNew && version !== member)
@@ -285,7 +466,8 @@ class Checker {
   }
 
   #checkAnswer(operation: Operation): void {
-    const { method, name, spec, status, code, revision, answered, seen } = operation;
+    const { method, via, name, spec, status, code, revision, seen } = operation;
+    const answered = operation.answered && specOf(operation.answered);
     const shown = `${method} ${name} ${JSON.stringify(spec ?? {})}: ${status} ${code ?? ''}`;
     if (status === undefined) return;
     if (status < 300 && revision !== undefined) {
@@ -294,8 +476,16 @@ class Checker {
       const stored = method === 'DELETE' ? answered : at.items.get(name);
       if (stored?.value !== answered?.value)
         this.#violated(revision, `${shown}: the log has ${JSON.stringify(stored)}`);
-      if (spec && answered?.value !== spec.value)
+      if (spec && (answered?.value !== spec.value || answered.code !== spec.code))
         this.#violated(revision, `${shown}: answered ${JSON.stringify(answered)}`);
+      if (answered && stored && answered.code !== stored.code)
+        this.#violated(revision, `${shown}: answered ${answered.code}, the log has ${stored.code}`);
+      if (
+        operation.answered &&
+        (versionIn(operation.answered) !== via || 'text' in operation.answered.spec !== (via === 'v2'))
+      )
+        this.#violated(revision, `${shown}: answered ${JSON.stringify(operation.answered)} in ${via}`);
+      this.#checkExtra(operation, at, shown);
       return;
     }
     if (status >= 500) {
@@ -307,8 +497,10 @@ class Checker {
     // What was true at some moment between the request and the answer.
     const moments = this.#between(seen, this.#through(operation));
     if (code === 'Invalid') {
-      const isJust = moments.some(({ version }) =>
-        ownMembers.some((one) => spec[one] !== undefined && version !== one),
+      const isJust = moments.some(
+        ({ version, storage }) =>
+          ownMembers.some((one) => spec[one] !== undefined && version !== one) ||
+          (spec.extra !== undefined && storage !== 'v2'),
       );
       if (!isJust) this.#violated(seen, `${shown}: the active contract accepts it`);
     }
@@ -316,6 +508,18 @@ class Checker {
       const isJust = moments.some(({ version, items }) => version === 'note' && isShared(items, name, spec));
       if (!isJust) this.#violated(seen, `${shown}: nothing has taken the code`);
     }
+  }
+
+  /** What v1 cannot say stays when a client of v1 writes. */
+  #checkExtra({ method, via, name, spec, revision, answered }: Operation, at: Moment, shown: string): void {
+    const extra = at.items.get(name)?.extra;
+    if (method === 'PUT') {
+      const wanted = via === 'v2' ? spec!.extra : this.#at(revision! - 1).items.get(name)?.extra;
+      if (extra !== wanted) this.#violated(revision!, `${shown}: extra is ${extra} then, and should be ${wanted}`);
+    }
+    const shownExtra = answered && specOf(answered).extra;
+    if (method !== 'DELETE' && shownExtra !== (via === 'v2' ? extra : undefined))
+      this.#violated(revision!, `${shown}: answered the extra ${shownExtra} in ${via}, the log has ${extra}`);
   }
 
   /** The first revision that was acknowledged to what began after the answer: it was certainly given out later. */

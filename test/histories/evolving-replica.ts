@@ -1,4 +1,7 @@
-/** One replica with one version of the plugin: `evolving-replica.ts DATABASE PORT VERSION`; prints its address when it is ready. */
+/**
+ * One replica with one version of the plugin: `evolving-replica.ts DATABASE PORT VERSION`; prints its address when it is ready.
+ * Exit code 3 when the version is refused.
+ */
 import type { PluginContext } from 'kindred';
 import { createService, definePlugin } from 'kindred';
 import pino from 'pino';
@@ -20,6 +23,22 @@ const service = await createService({
     },
   ],
 });
-process.once('SIGTERM', () => void service.stop().then(() => process.exit(0)));
-const { url } = await service.start();
-console.log(url);
+let isStopping = false;
+process.once('SIGTERM', () => {
+  isStopping = true;
+  void service.stop().then(() => process.exit(0));
+});
+try {
+  const { url } = await service.start();
+  const answer = await fetch(`${url}/readyz`);
+  const { plugins } = (await answer.json()) as { plugins: { name: string; state: string }[] };
+  if (plugins.some(({ state }) => state === 'FAILED')) {
+    await service.stop();
+    process.exit(3);
+  }
+  console.log(url);
+} catch (error) {
+  // It waited for others, and is not wanted any more.
+  if (isStopping) process.exit(0);
+  throw error;
+}

@@ -15,17 +15,39 @@ const version = (own: object, unique: boolean): Model<any> =>
     indexes: (index) => [index.single('spec.code', String, (item) => item.spec.code, { unique })],
   });
 
-/** The versions of one plugin: each has a member that no other has, and one of them lets no two objects share a code. */
+/** Its hub has a part that v1 cannot say. It is finalized soon, in 3 seconds of the quick clock. */
+const split: Model<any> = defineModel({
+  gvk: { ...gvk, version: 'v2' },
+  evolution: { ...evolution, finalizeAfter: '30s' },
+  spec: Type.Object({
+    text: Type.Object({ value: Type.String(), extra: Type.Optional(Type.String()) }),
+    code: Type.Optional(Type.String()),
+  }),
+  versions: {
+    v1: {
+      spec: Type.Object(common),
+      toHub: ({ value, ...rest }) => ({ ...rest, text: { value } }),
+      fromHub: ({ text: { value }, ...rest }) => ({ ...rest, value }),
+    },
+  },
+  indexes: (index) => [index.single('spec.code', String, (item) => item.spec.code, { unique: false })],
+});
+
+/**
+ * The versions of one plugin: each has a member that no other has, one of them lets no two objects share a code, and one
+ * has another hub.
+ */
 export const versions: Readonly<Record<string, Model<any>>> = {
   plain: version({}, false),
   note: version({ note: Type.Optional(Type.String()) }, true),
   rank: version({ rank: Type.Optional(Type.String()) }, false),
+  split,
 };
 
 /** The member that a version alone has. */
 export const ownMembers = ['note', 'rank'] as const;
 
-export const itemsPath = '/apis/evolving.example.com/v1/items';
+export const itemsPath = (apiVersion: string): string => `/apis/evolving.example.com/${apiVersion}/items`;
 export const statePath = '/apis/plugin.platform.run/v1alpha1/modelstates/items-evolving-example-com';
 
 /** The clock of the replicas goes this much faster, so that what a dead one said runs out in a second. */

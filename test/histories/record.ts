@@ -9,16 +9,21 @@ import { isWrite, itemOf } from './history.ts';
 import { inventRequest } from './invented.ts';
 import { itemsPath } from './item.ts';
 
+/** How a process runs the sources; without it, the package is the one that is built. */
+const fromSources = ['--import', 'tsx'];
+
 /** A replica in a process of its own. It keeps its port when it is started again. */
 export class Replica {
   readonly #database: string;
   readonly #program: string;
+  readonly #node: readonly string[];
   #process: ChildProcess | undefined;
   #port = 0;
 
-  constructor(database: string, program = new URL('./replica.ts', import.meta.url).pathname) {
+  constructor(database: string, program = new URL('./replica.ts', import.meta.url).pathname, isBuilt = false) {
     this.#database = database;
     this.#program = program;
+    this.#node = isBuilt ? [] : fromSources;
   }
 
   get port(): number {
@@ -28,13 +33,15 @@ export class Replica {
   /** Resolves when it is ready. */
   async start(...more: readonly string[]): Promise<void> {
     const given = [this.#program, this.#database, String(this.#port), ...more];
-    const child = spawn(process.execPath, ['--import', 'tsx', ...given], {
+    const child = spawn(process.execPath, [...this.#node, ...given], {
       stdio: ['ignore', 'pipe', 'inherit'],
     });
     this.#process = child;
     const url = await new Promise<string>((resolve, reject) => {
       createInterface({ input: child.stdout }).once('line', resolve);
-      child.once('exit', (code, signal) => reject(new Error(`a replica ended at its start: ${code ?? signal}`)));
+      child.once('exit', (code, signal) =>
+        reject(new Error(`a replica ended at its start: ${code ?? signal}`, { cause: code ?? signal })),
+      );
     });
     this.#port = Number(new URL(url).port);
   }
