@@ -226,6 +226,7 @@ async function withModels<T>(options: Declaring, use: (schemes: readonly Scheme[
 
 export { findPackage } from './plugin/loader.ts';
 export type { CheckReport } from './resource/check.ts';
+export { type ConversionReport, tryConversions } from './resource/conversion-trial.ts';
 export { checkObjects, type ObjectReport, type Offence } from './resource/object-check.ts';
 export { shownUrl } from './runtime/shown-url.ts';
 export { type MigrateProgress, migrate } from './store/migrate.ts';

@@ -54,7 +54,7 @@ export async function checkModels(io: Io, client: KindredClient, schemes: readon
     const { group, kind } = scheme.groupVersionKind;
     const type = types.find(({ model: { gvk } }) => gvk.group === group && gvk.kind === kind);
     if (!type) {
-      reports.push({ group, kind, served: false, objects: 0, failing: 0, incomplete: 0, offences: [] });
+      reports.push({ group, kind, served: false, objects: 0, failing: 0, incomplete: 0, migrated: 0, offences: [] });
       continue;
     }
     const total = await client.count(type.model);
@@ -76,15 +76,16 @@ export async function checkModels(io: Io, client: KindredClient, schemes: readon
 const shownOffences = 100;
 
 /** A paragraph for people. */
-function reportText({ kind, served, objects, failing, incomplete, offences }: ModelReport): string {
+function reportText({ kind, served, objects, failing, incomplete, migrated, offences }: ModelReport): string {
   if (!served) return `${kind}: the service has no such model\n`;
   const defaults = incomplete > 0 ? `; ${grouped(incomplete)} get a default with their next write` : '';
+  const changes = migrated > 0 ? `; ${grouped(migrated)} are changed by migrate` : '';
   const rows = offences
     .slice(0, shownOffences)
     .map(({ names, pointer, keyword, message }) => ['', names.join(', '), pointer || 'the object', keyword, message]);
   const more = offences.length > shownOffences ? '  and others\n' : '';
   const counted = `${grouped(objects)} ${objects === 1 ? 'object' : 'objects'} checked, ${grouped(failing)} would fail`;
-  return `${kind}: ${counted}${defaults}\n${lines(rows, widthsOf(rows))}${more}`;
+  return `${kind}: ${counted}${defaults}${changes}\n${lines(rows, widthsOf(rows))}${more}`;
 }
 
 function grouped(count: number): string {

@@ -13,7 +13,7 @@ import { write } from './io.ts';
 import type { ModelReport } from './model-check.ts';
 import { checkModels } from './model-check.ts';
 import type { ModelDiff } from './model-diff.ts';
-import { diffModels } from './model-diff.ts';
+import { diffModels, generationOf, withConversions } from './model-diff.ts';
 import type { ModelState } from './model-states.ts';
 import { contractsOf, statesOf } from './model-states.ts';
 import { yamlOf } from './output.ts';
@@ -21,7 +21,7 @@ import { yamlOf } from './output.ts';
 type Flags = ConnectionFlags & PluginFlags & { output?: string };
 
 interface Step {
-  readonly step: 'repair' | 'default' | 'index' | 'finalize' | 'rewrite' | 'rollback';
+  readonly step: 'repair' | 'default' | 'index' | 'finalize' | 'rewrite' | 'migrate' | 'rollback';
   readonly what: string;
 }
 
@@ -38,12 +38,19 @@ export function modelPlanCommand(io: Io): Command {
         const schemes = await declaredBy(flags);
         const after = schemes.map(contractOf);
         const states = await statesOf(client, after);
-        const diffs = diffModels(contractsOf(states), after);
+        const diffs = await withConversions(
+          diffModels(contractsOf(states), after).map((diff, i) => ({ ...diff, ...generationOf(states[i]) })),
+          schemes,
+        );
         const reports = await checkModels(io, client, schemes);
         const models = diffs.map((diff, i) => {
-          const { objects, failing, incomplete, offences } = reports[i]!;
-          const steps = [...stepsOf(diff, reports[i]!), ...storageSteps(schemes[i]!, states[i], objects)];
-          return { ...diff, objects, failing, incomplete, offences, steps };
+          const { objects, failing, incomplete, migrated, offences } = reports[i]!;
+          const steps = [
+            ...stepsOf(diff, reports[i]!),
+            ...storageSteps(schemes[i]!, states[i], objects),
+            ...migrateSteps(reports[i]!),
+          ];
+          return { ...diff, objects, failing, incomplete, migrated, offences, steps };
         });
         const text = yamlOf({ models });
         await (output === undefined ? write(io.stdout, text) : writeFile(output, text));
@@ -65,6 +72,12 @@ function stepsOf({ changes }: ModelDiff, { failing, incomplete }: ModelReport): 
     if (isBuilt) steps.push({ step: 'index', what: `${place} is built when the plugin starts` });
   }
   return steps;
+}
+
+/** Objects that the service updates. */
+function migrateSteps({ migrated }: ModelReport): Step[] {
+  if (migrated === 0) return [];
+  return [{ step: 'migrate', what: `${migrated} objects are changed by migrate, once the model is finalized` }];
 }
 
 /** What becomes of the version in which objects are stored. */

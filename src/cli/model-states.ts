@@ -25,6 +25,8 @@ export interface ModelState extends ExtensionObject {
     formerVersion?: string;
     finalizesAt?: string;
     migration?: Found & { done: number; total: number; revision?: number };
+    contentMigration?: Found & { done: number; total: number; isOver?: boolean };
+    replicas?: { name: string; supports: string; since: string }[];
     rollback?: Found;
     degraded?: Found;
     pending?: Found & { class: string; waitsFor?: string[] };
@@ -60,11 +62,6 @@ export async function namedModelState(client: KindredClient, text: string): Prom
   const [state, ...others] = await namedModelStates(client, text);
   if (others.length > 0) throw new UsageError(`several models have the plural "${text}": say plural.group`);
   return state!;
-}
-
-/** Of the models that these are to take the place of. */
-export async function activeContracts(client: KindredClient, next: readonly Contract[]): Promise<Contract[]> {
-  return contractsOf(await statesOf(client, next));
 }
 
 /** In the order of the contracts; undefined where there is none. */

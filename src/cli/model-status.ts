@@ -39,33 +39,48 @@ function pendingText({
 
 /** `v1 (v2 at 2026-11-23T12:00:00.000Z)`, `v2 (40 % rewritten)`. */
 function storageText({ spec, status }: Known): string {
-  const { storageVersion, storedVersions = [], contract, finalizesAt, migration } = status;
+  const { storageVersion, storedVersions = [], contract, finalizesAt, migration, contentMigration } = status;
   const notes: string[] = [];
   if (finalizesAt !== undefined) notes.push(`${contract.hub} at ${finalizesAt}`);
   else if (storageVersion !== contract.hub && spec.finalize === 'hold') notes.push('held');
   if (migration && migration.revision === undefined && storedVersions.length > 1) {
-    const { done, total, failing } = migration;
-    notes.push(`${Math.floor((100 * done) / Math.max(total, 1))} % rewritten`);
-    if (failing > 0) notes.push(`${countOf(failing, 'object')} left`);
+    notes.push(progressText(migration, 'rewritten'));
   }
+  if (contentMigration && !(contentMigration.isOver && contentMigration.failing === 0))
+    notes.push(progressText(contentMigration, 'migrated'));
   return notes.length > 0 ? `${storageVersion} (${notes.join(', ')})` : storageVersion;
+}
+
+/** `3`, `3 (1 with another contract)`. */
+function replicasText(replicas: NonNullable<Known['status']['replicas']>, contractHash: string): string {
+  const others = replicas.filter(({ supports }) => supports !== contractHash).length;
+  return others > 0 ? `${replicas.length} (${others} with another contract)` : String(replicas.length);
+}
+
+function progressText(
+  { done, total, failing }: NonNullable<Known['status']['contentMigration']>,
+  verb: string,
+): string {
+  const share = `${Math.floor((100 * done) / Math.max(total, 1))} % ${verb}`;
+  return failing > 0 ? `${share}, ${countOf(failing, 'object')} left` : share;
 }
 
 function statusTable(states: readonly ModelState[]): string {
   const known = states.flatMap(({ spec, status }) => (status ? { spec, status } : []));
   const rows = known.map(({ spec, status }) => {
-    const { model, generation, degraded, pending } = status;
+    const { model, generation, degraded, pending, replicas, contractHash } = status;
     return [
       `${model.plural}.${model.group}`,
       model.kind,
       String(generation),
       storageText({ spec, status }),
+      replicas ? replicasText(replicas, contractHash) : '-',
       degraded ? countOf(degraded.failing, 'object') : '-',
       pending ? pendingText(pending) : '-',
     ];
   });
-  const details = known.flatMap(({ status: { model, degraded, pending, migration } }) => {
-    const samples = [...((pending ?? degraded)?.samples ?? []), ...(migration?.samples ?? [])];
+  const details = known.flatMap(({ status: { model, degraded, pending, migration, contentMigration } }) => {
+    const samples = [pending ?? degraded, migration, contentMigration].flatMap((found) => found?.samples ?? []);
     if (samples.length === 0) return [];
     const found = samples.map(({ names, pointer, keyword, message }) => [
       '',
@@ -76,5 +91,5 @@ function statusTable(states: readonly ModelState[]): string {
     ]);
     return [`\n${model.kind}\n${lines(found, widthsOf(found))}`];
   });
-  return table(['NAME', 'KIND', 'GENERATION', 'STORAGE', 'DEGRADED', 'REFUSED'], rows) + details.join('');
+  return table(['NAME', 'KIND', 'GENERATION', 'STORAGE', 'REPLICAS', 'DEGRADED', 'REFUSED'], rows) + details.join('');
 }

@@ -296,8 +296,8 @@ export const zh = {
     '缺少 GVK 属性 "{name}"：group、version、kind、singular 和 plural 都是必需的字符串',
   'The GVK attribute "plural" must not be one of {taken}; got "{value}"':
     'GVK 属性 "plural" 不能是 {taken} 之一；实际为 "{value}"',
-  '"evolution" may have "onInvalid" ("refuse" or "degrade") and "finalizeAfter" (milliseconds or a text such as "1h"); got {value}':
-    '"evolution" 可以包含 "onInvalid"（"refuse" 或 "degrade"）和 "finalizeAfter"（毫秒数或 "1h" 之类的文本）；实际为 {value}',
+  '"evolution" may have "onInvalid" ("refuse" or "degrade"), "finalizeAfter" (milliseconds or a text such as "1h") and the function "migrate"; got {value}':
+    '"evolution" 可以包含 "onInvalid"（"refuse" 或 "degrade"）、"finalizeAfter"（毫秒数或 "1h" 之类的文本）和函数 "migrate"；实际为 {value}',
   '"indexNames" of the version {version} names the index "{name}", which the model does not have':
     '版本 {version} 的 “indexNames” 指向索引 “{name}”，而该模型没有此索引',
   '"indexNames" of the version {version} gives the name "{name}" to two indexes':
@@ -326,6 +326,9 @@ export const zh = {
   '{kind} "{name}" cannot be converted from {from} to {to}: {reason}':
     '{kind} “{name}” 无法从 {from} 转换为 {to}：{reason}',
   'the conversion must return an object': '转换必须返回对象',
+  '"migrate" must return an object, or nothing': '"migrate" 必须返回对象，或不返回任何内容',
+  'is changing too quickly': '变化过快',
+  '"migrate" changes what it has made': '"migrate" 会再次改变它自己的结果',
   'stored as {version} until the model is finalized': '在模型完成切换之前以 {version} 存储',
   '{kind}: {failing} of {objects} stored {objectCount|object|objects} would become invalid ({samples}): repair them, add a conversion, or start with evolution.onInvalid: degrade':
     '{kind}：已存储的 {objects} 个对象中有 {failing} 个将变为无效（{samples}）：请修复它们、添加转换，或以 evolution.onInvalid: degrade 启动',

@@ -54,10 +54,12 @@ export interface Contract {
   readonly scope?: 'Namespaced';
   /** Absent: strict. */
   readonly naming?: 'kubernetes';
+  /** SHA-256 of the text of the function that changes stored objects. Absent: there is none. */
+  readonly migrate?: string;
 }
 
 export function contractOf(scheme: Scheme): Contract {
-  const { groupVersionKind: gvk, singular, plural, subresources, scope, naming } = scheme;
+  const { groupVersionKind: gvk, singular, plural, subresources, scope, naming, migrate } = scheme;
   return {
     group: gvk.group,
     kind: gvk.kind,
@@ -79,6 +81,7 @@ export function contractOf(scheme: Scheme): Contract {
     subresources: { status: subresources.status },
     ...(scope !== 'Cluster' && { scope }),
     ...(naming !== 'strict' && { naming }),
+    ...(migrate && { migrate: sha256(migrate.toString()) }),
   };
 }
 
@@ -204,6 +207,10 @@ export function compareContracts(before: Contract, after: Contract): ContractCha
     );
   else add('the object', `converted from ${before.hub} to ${after.hub}`, 'unknown');
   compareIndexes(before, after, add);
+  if (before.migrate !== after.migrate) {
+    const what = after.migrate === undefined ? 'removed' : before.migrate === undefined ? 'added' : 'changed';
+    add('migrate', what, after.migrate === undefined ? 'docs' : 'behaviour');
+  }
   return changes;
 }
 

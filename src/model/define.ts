@@ -81,8 +81,8 @@ interface CommonDeclaration<T, S> extends ModelAttributes {
   gvk: GVKAttributes;
   /** The same as `presentation` in `gvk`. */
   presentation?: Presentation;
-  /** The same as `evolution` in `gvk`. */
-  evolution?: Evolution;
+  /** The same as `evolution` in `gvk`, typed by the model. */
+  evolution?: Evolution<T>;
   /** Typed by the model; `register`'s callback adds to them. */
   indexes?: (index: IndexFactory<T>) => readonly S[];
 }

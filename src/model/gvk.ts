@@ -35,7 +35,7 @@ export interface GVKAttributes extends GroupVersionKind, ModelAttributes {
 }
 
 /** How a model takes the place of its earlier declaration. */
-export interface Evolution {
+export interface Evolution<T = any> {
   /** `refuse` (default): the plugin does not start. `degrade`: it starts, and the objects are listed as degraded. */
   onInvalid?: 'refuse' | 'degrade';
   /**
@@ -43,6 +43,12 @@ export interface Evolution {
    * replica declares the new version. Milliseconds, or a text such as `30m`; 0: not at all. Default `1h`.
    */
   finalizeAfter?: number | string;
+  /**
+   * What a stored object is to be: a pure, synchronous function of an object in the hub, which gives another one or, for one that
+   * is as it should be, undefined. Once the declaration is active and the model is finalized, the service updates the objects
+   * that it changes. What it gives must be left as it is when it is asked again.
+   */
+  migrate?: (object: T) => T | undefined;
 }
 
 const versionSyntax = /^v[1-9]\d*(?:(?:alpha|beta)[1-9]\d*)?$/;
@@ -149,20 +155,25 @@ export function checkPlural(value: string): void {
 function checkEvolution(evolution: unknown): Evolution | undefined {
   if (evolution === undefined) return undefined;
   const isRecord = typeof evolution === 'object' && evolution !== null;
-  const { onInvalid, finalizeAfter, ...others } = isRecord ? (evolution as Evolution) : {};
+  const { onInvalid, finalizeAfter, migrate, ...others } = isRecord ? (evolution as Evolution) : {};
   const isTime = finalizeAfter === undefined || parseDuration(finalizeAfter) !== undefined;
   if (
     !isRecord ||
     Object.keys(others).length > 0 ||
     !isTime ||
+    !(migrate === undefined || typeof migrate === 'function') ||
     !(onInvalid === undefined || onInvalid === 'refuse' || onInvalid === 'degrade')
   ) {
     invalidModel(
       localized(
-        '"evolution" may have "onInvalid" ("refuse" or "degrade") and "finalizeAfter" (milliseconds or a text such as "1h"); got {value}',
+        '"evolution" may have "onInvalid" ("refuse" or "degrade"), "finalizeAfter" (milliseconds or a text such as "1h") and the function "migrate"; got {value}',
       ),
       { value: evolution },
     );
   }
-  return { ...(onInvalid && { onInvalid }), ...(finalizeAfter !== undefined && { finalizeAfter }) };
+  return {
+    ...(onInvalid && { onInvalid }),
+    ...(finalizeAfter !== undefined && { finalizeAfter }),
+    ...(migrate && { migrate }),
+  };
 }

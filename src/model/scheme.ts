@@ -9,7 +9,7 @@ import { deepFreeze } from './declaration.ts';
 import { classDeclaration } from './decorators.ts';
 import { modelDeclaration } from './define.ts';
 import { parseDuration } from './duration.ts';
-import type { GroupVersionKind } from './gvk.ts';
+import type { Evolution, GroupVersionKind } from './gvk.ts';
 import { apiVersionOf, describeGvk } from './gvk.ts';
 import type { IndexDefinition } from './index-entry.ts';
 import { checkIndexes, IndexSpecs, namespacedIndexes } from './index-spec.ts';
@@ -57,6 +57,8 @@ export class Scheme {
   readonly onInvalid: 'refuse' | 'degrade';
   /** Milliseconds for which objects are stored in the version of before. */
   readonly finalizeAfter: number;
+  /** What a stored object in the hub is to be; undefined: nothing is changed. */
+  readonly migrate: Evolution['migrate'];
   /** The model in the version that its plugin speaks; this one itself but for other versions. */
   readonly hub: Scheme;
   /** Of a hub: the model in its other versions. */
@@ -108,8 +110,9 @@ export class Scheme {
       jsonSchema: declaration.jsonSchema,
       indexes: this.indexes,
     });
-    const { onInvalid = 'refuse', finalizeAfter = '1h' } = declaration.gvk.evolution ?? {};
+    const { onInvalid = 'refuse', finalizeAfter = '1h', migrate } = declaration.gvk.evolution ?? {};
     this.onInvalid = onInvalid;
+    this.migrate = migrate;
     this.finalizeAfter = parseDuration(finalizeAfter)!;
     this.hub = hub ?? this;
     this.isServed = declaration.served;
@@ -198,10 +201,11 @@ export class Scheme {
         return [name, codec.type, multi, unique, nullable, order, source.toString()];
       },
     );
+    const migrate = this.migrate && [this.migrate.toString()];
     const versions = this.#declaration.versions.map(({ declaration, served, deprecated, sources, indexNames }) => {
       return [declaration.gvk, declaration.jsonSchema, served, deprecated, sources, indexNames];
     });
-    return JSON.stringify([gvk, jsonSchema, indexes, ...(versions.length > 0 ? [versions] : [])]);
+    return JSON.stringify([gvk, jsonSchema, indexes, ...(versions.length > 0 ? [versions] : []), migrate]);
   }
 }
 

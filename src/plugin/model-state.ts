@@ -5,6 +5,7 @@ import type { Model } from '../model/model-type.ts';
 import type { Metadata } from '../model/object.ts';
 import { Type } from '../model/type.ts';
 import { modelStateKind } from './kind.ts';
+import type { ServingReplica } from './replicas.ts';
 
 export interface Sample {
   names: readonly string[];
@@ -30,6 +31,19 @@ export interface Migration extends Found {
   revision?: number;
 }
 
+/** What `evolution.migrate` of the active declaration does with stored objects; `failing` are those that it leaves. */
+export interface ContentMigration extends Found {
+  /** Objects that are as they should be, of how many there were when it began. */
+  done: number;
+  total: number;
+  /** Those of them that were changed. */
+  changed: number;
+  /** Objects up to this one are done: the revision of its creation. */
+  after: number;
+  /** Absent before the end. */
+  isOver?: boolean;
+}
+
 export type Finalize = 'auto' | 'hold' | 'now' | 'rollback';
 
 export interface ModelStateObject {
@@ -51,10 +65,13 @@ export interface ModelStateObject {
     /** When the hub becomes the storage version, RFC 3339. */
     finalizesAt?: string;
     migration?: Migration;
+    contentMigration?: ContentMigration;
     /** Why the last rollback was refused. */
     rollback?: Found;
     /** Stored objects that the active contract refuses. */
     degraded?: Found;
+    /** Those that serve the model, on a store that several share. A moment late. */
+    replicas?: readonly ServingReplica[];
     /** Its unique indexes: of one that is being claimed, older objects may share a value. */
     indexes?: readonly { name: string; state: 'building' | 'claiming' | 'enforced' }[];
     /** A declaration that was refused, or waits for replicas with another one. */
@@ -125,8 +142,31 @@ export function modelStateModel(reservedDomain: string): Model<ModelStateObject>
           { description: 'The rewrite of stored objects to the storage version, and objects that it left.' },
         ),
       ),
+      contentMigration: Type.Optional(
+        Type.Object(
+          {
+            done: count('Objects that are as they should be.'),
+            total: count('Objects that there were when it began.'),
+            changed: count('Those of them that were changed.'),
+            after: count('Objects are done up to this one: the revision of its creation.'),
+            ...found,
+            isOver: Type.Optional(Type.Boolean({ description: 'Absent before the end.' })),
+          },
+          { description: 'What evolution.migrate changes in stored objects, and objects that it left.' },
+        ),
+      ),
       rollback: Type.Optional(
         Type.Object(found, { description: 'Objects for which the last rollback was refused: it would lose content.' }),
+      ),
+      replicas: Type.Optional(
+        Type.Array(
+          Type.Object({
+            name: Type.String(),
+            supports: Type.String({ description: 'Hash of the contract that it declares.' }),
+            since: Type.Optional(Type.String({ format: 'date-time' })),
+          }),
+          { description: 'Replicas that serve the model; absent on a store with one process.' },
+        ),
       ),
       indexes: Type.Optional(
         Type.Array(Type.Object({ name: Type.String(), state: Type.Enum(['building', 'claiming', 'enforced']) }), {

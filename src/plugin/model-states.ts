@@ -43,6 +43,7 @@ import type { Activation, Lease, Replicas as ReplicaStore, Store } from '../stor
 import { modelStateName } from './kind.ts';
 import type { Finalize, ModelStateObject, Sample, Status } from './model-state.ts';
 import { modelStateModel } from './model-state.ts';
+import type { ServingReplica } from './replicas.ts';
 import { Replicas } from './replicas.ts';
 import { PluginStartError } from './start-error.ts';
 import { StorageVersion, storedVersionsOf } from './storage-version.ts';
@@ -93,6 +94,8 @@ interface Declared {
   degraded?: { readonly failing: number; readonly samples: readonly Sample[] } | undefined;
   /** The model generation of which this process has claimed every unique value. */
   claimed?: number;
+  /** The replicas that the ModelState names, as far as this process knows. */
+  replicas?: readonly ServingReplica[];
   /** Of a model with several versions, once its indexes are there. */
   storage?: StorageVersion;
 }
@@ -137,12 +140,15 @@ export class ModelStates implements Admissions {
   #resources!: ResourceRegistry;
   #cancel: (() => void) | undefined;
   #looking: Promise<void> = Promise.resolve();
+  #keeping: Promise<void> | undefined;
 
   constructor(dependencies: ModelStatesDependencies) {
     const { registry, reservedDomain, store } = dependencies;
     this.#dependencies = dependencies;
     this.#scheme = registry.register(modelStateModel(reservedDomain), undefined, '');
-    this.#replicas = keepsReplicas(store) ? new Replicas({ ...dependencies, store }) : undefined;
+    this.#replicas = keepsReplicas(store)
+      ? new Replicas({ ...dependencies, store, onRenewed: () => this.#keepReplicas() })
+      : undefined;
     registry.onUnregister((scheme) => this.#forget(scheme));
   }
 
@@ -156,6 +162,7 @@ export class ModelStates implements Admissions {
     this.#stopping.abort();
     this.#cancel?.();
     await this.#looking;
+    await this.#keeping;
     await Promise.all([...this.#declared.values()].map(({ storage }) => storage?.stop()));
     await this.#replicas?.stop();
     for (const number of this.#leases.keys()) await this.#release(number);
@@ -371,6 +378,8 @@ export class ModelStates implements Admissions {
               : ({ generation }) => activationOf(declared, { from: generation - 1, to: generation, storageVersion }),
           ),
         obey: (request, finalize) => this.#obey(scheme, request, finalize),
+        update: (name, object, options) =>
+          this.#resources.model(scheme).update(name, object, { ...options, caller: system }),
         others: async () => (await this.#replicas?.others(id, hash)) ?? [],
       },
     );
@@ -560,6 +569,32 @@ export class ModelStates implements Admissions {
     await this.#writePending(declared, { failing: found?.failing ?? 0, samples, ...waits });
   }
 
+  /** The ModelStates name the replicas that serve. */
+  #keepReplicas(): void {
+    if (this.#keeping || this.#stopping.signal.aborted) return;
+    this.#keeping = this.#keepAll().finally(() => {
+      this.#keeping = undefined;
+    });
+  }
+
+  async #keepAll(): Promise<void> {
+    for (const declared of [...this.#declared.values()]) {
+      const { scheme, memory, id } = declared;
+      if (!memory.isReady) continue;
+      try {
+        const { isKeeper, replicas } = await this.#replicas!.serving(id);
+        if (!isKeeper || isDeepStrictEqual(replicas, declared.replicas)) continue;
+        await this.#write(scheme, (status) => {
+          const isKnown = !status.contract || isDeepStrictEqual(status.replicas, replicas);
+          return isKnown ? undefined : { ...status, replicas };
+        });
+        declared.replicas = replicas;
+      } catch (err) {
+        this.#failed(scheme, err);
+      }
+    }
+  }
+
   /** Every unique value of the active contract, also those of older objects. */
   async #claim(declared: Declared): Promise<void> {
     const { scheme, memory, number, place } = declared;
@@ -630,7 +665,13 @@ export class ModelStates implements Admissions {
   #activeOf(active: Contract, next: Contract): ActiveModel | undefined {
     try {
       const { validator } = schemeOfContract(active);
-      return { validator, keepsIndex: (name) => keepsIndex(active, next, name) };
+      return {
+        validator,
+        keepsIndex: (name) => keepsIndex(active, next, name),
+        converts: (version) =>
+          active.hub === next.hub &&
+          Object.keys(active.versions).some((one) => apiVersionOf({ ...active, version: one }) === version),
+      };
     } catch (err) {
       this.#dependencies.logger.warn({ err, kind: next.kind }, 'The active contract of the model cannot be read');
       return undefined;
@@ -750,6 +791,7 @@ function statusOf(
     indexes: contract.indexes
       .filter(({ unique }) => unique)
       .map(({ name }) => ({ name, state: claimed(name) ? ('enforced' as const) : ('claiming' as const) })),
+    ...(before.replicas && { replicas: before.replicas }),
     ...(degraded && { degraded }),
   };
 }
@@ -761,8 +803,11 @@ function storageOf(
   before: Partial<Status>,
   isActive: boolean,
   finalize: Finalize = 'auto',
-): Pick<Status, 'storageVersion' | 'storedVersions' | 'formerVersion' | 'finalizesAt' | 'migration'> {
-  const { storageVersion: former, formerVersion, finalizesAt, migration } = before;
+): Pick<
+  Status,
+  'storageVersion' | 'storedVersions' | 'formerVersion' | 'finalizesAt' | 'migration' | 'contentMigration'
+> {
+  const { storageVersion: former, formerVersion, finalizesAt, migration, contentMigration } = before;
   const isKept = former !== undefined && former in versions && (finalizeAfter > 0 || finalize !== 'auto');
   const storageVersion = former !== undefined && (isActive || isKept) ? former : hub;
   const isSame = storageVersion === former;
@@ -772,6 +817,7 @@ function storageOf(
     ...(isSame ? formerVersion !== undefined && { formerVersion } : former !== undefined && { formerVersion: former }),
     ...(isActive && finalizesAt !== undefined && { finalizesAt }),
     ...(isSame && migration && { migration }),
+    ...(isActive && contentMigration && { contentMigration }),
   };
 }
 

@@ -12,12 +12,25 @@ interface ReplicasDependencies {
   readonly replica: string;
   readonly timers: Timers;
   readonly logger: Logger;
+  /** Called each time after this process has said again that it is there. */
+  readonly onRenewed: () => void;
+}
+
+/** A replica that serves a model. */
+export interface ServingReplica {
+  readonly name: string;
+  /** Hash of the contract that it declares. */
+  readonly supports: string;
+  /** When it began to serve, RFC 3339; absent for one with an earlier version of the service. */
+  readonly since?: string;
 }
 
 /** What a replica says, as JSON. */
 interface Supports {
   /** For people. */
   readonly name: string;
+  /** Milliseconds since the epoch. */
+  readonly since?: number;
   /** Hashes of contracts, by the store's number of the model. */
   readonly models: Readonly<Record<number, string>>;
 }
@@ -29,11 +42,13 @@ export class Replicas {
   readonly #writes = new SerialQueue();
   /** A statement that has not begun. */
   #next: Promise<void> | undefined;
+  readonly #since: number;
   #cancel: (() => void) | undefined;
   #stopped = false;
 
   constructor(dependencies: ReplicasDependencies) {
     this.#dependencies = dependencies;
+    this.#since = dependencies.timers.now();
   }
 
   /** Resolves when the others can know. @param hash of the contract that this process declares */
@@ -66,6 +81,20 @@ export class Replicas {
     return rows.some(({ supports }) => (JSON.parse(supports) as Supports).models[model] === hash);
   }
 
+  /** Every replica that serves the model, and whether this process is the one of them that keeps the list. */
+  async serving(model: number): Promise<{ readonly isKeeper: boolean; readonly replicas: readonly ServingReplica[] }> {
+    const { store, replica, timers } = this.#dependencies;
+    const rows = await store.replicas(timers.now());
+    const found = rows.flatMap(({ id, supports }) => {
+      const { name, since, models } = JSON.parse(supports) as Supports;
+      const hash = models[model];
+      const at = since !== undefined && { since: new Date(since).toISOString() };
+      return hash === undefined ? [] : [{ id, name, supports: hash, ...at }];
+    });
+    found.sort((a, b) => (a.id < b.id ? -1 : 1));
+    return { isKeeper: found[0]?.id === replica, replicas: found.map(({ id: _id, ...one }) => one) };
+  }
+
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#cancel?.();
@@ -80,7 +109,7 @@ export class Replicas {
       this.#next = undefined;
       if (this.#stopped) return;
       const name = `${hostname()}-${replica.slice(0, 8)}`;
-      const supports: Supports = { name, models: Object.fromEntries(this.#models) };
+      const supports: Supports = { name, since: this.#since, models: Object.fromEntries(this.#models) };
       await store.announce({ id: replica, supports: JSON.stringify(supports) }, leaseTimes.ttl, timers.now());
       this.#cancel ??= this.#renewLater();
     });
@@ -90,7 +119,7 @@ export class Replicas {
   #renewLater(): () => void {
     return this.#dependencies.timers.after(leaseTimes.renew, () => {
       this.#cancel = this.#renewLater();
-      this.#write().catch((err: unknown) => this.#failed(err));
+      this.#write().then(this.#dependencies.onRenewed, (err: unknown) => this.#failed(err));
     });
   }
 

@@ -7,6 +7,7 @@ const now = Date.parse('2026-11-23T12:00:00.000Z');
 const later = '2026-11-23T12:30:00.000Z';
 const contract = { hub: 'v2', versions: { v1: {}, v2: {} } };
 const running: Migration = { done: 1, total: 3, after: 7, failing: 0, samples: [] };
+const migrating = { done: 3, total: 3, changed: 1, after: 7, failing: 0, samples: [] };
 const former = { contract, storageVersion: 'v1', storedVersions: ['v1'] };
 const finalized = { contract, storageVersion: 'v2', storedVersions: ['v1', 'v2'], formerVersion: 'v1' };
 const rewritten = { ...finalized, migration: { ...running, revision: 9 } };
@@ -24,6 +25,25 @@ const cases: [string, Finalize | undefined, Parameters<typeof nextStep>[0]['stat
   ['also while it is held', 'hold', { ...finalized, migration: running }, { do: 'rewrite' }],
   ['all are rewritten: the change log has the former version', 'auto', rewritten, { do: 'forget versions' }],
   ['nothing is left', 'auto', alone, { do: 'wait' }],
+  [
+    'nothing is changed before the model is finalized',
+    'hold',
+    { ...former, contract: { ...contract, migrate: 'a hash' } },
+    { do: 'wait' },
+  ],
+  ['then it is', 'auto', { ...alone, contract: { ...contract, migrate: 'a hash' } }, { do: 'migrate' }],
+  [
+    'also while something cannot be rewritten',
+    'auto',
+    { ...finalized, contract: { ...contract, migrate: 'a hash' }, migration: { ...running, failing: 1 } },
+    { do: 'migrate' },
+  ],
+  [
+    'it is over',
+    'auto',
+    { ...alone, contract: { ...contract, migrate: 'a hash' }, contentMigration: { ...migrating, isOver: true } },
+    { do: 'wait' },
+  ],
   ['a rollback of what was never stored otherwise', 'rollback', alone, { do: 'obeyed', finalize: 'hold' }],
   ['a rollback', 'rollback', rewritten, { do: 'roll back' }],
   ['a rollback before the end of the rewrite', 'rollback', finalized, { do: 'roll back' }],

@@ -1,18 +1,20 @@
 /**
  * In which version the objects of a model are stored: until the model is *finalized*, in the one of before, so that the
- * plugin of before can read them; then in the hub. What is stored in another version is rewritten
- * (docs/guide/changing-models.md).
+ * plugin of before can read them; then in the hub. What is stored in another version is rewritten. Then the declaration may
+ * change objects (docs/guide/changing-models.md).
  */
 import type { Fence } from '../controller/lease.ts';
 import { Leader } from '../controller/lease.ts';
 import { ActivationRefused } from '../resource/commits.ts';
+import type { MigrationUpdate } from '../resource/content-migration.ts';
+import { migrateObjects } from '../resource/content-migration.ts';
 import type { Feed } from '../resource/feed.ts';
 import type { ModelMemory } from '../resource/memory.ts';
 import { lossesIn, rewriteObjects } from '../resource/stored-version.ts';
 import type { Logger } from '../runtime/logger.ts';
 import type { Timers } from '../runtime/timers.ts';
 import type { Store } from '../store/store.ts';
-import type { Finalize, Migration, ModelStateObject, Status } from './model-state.ts';
+import type { ContentMigration, Finalize, Migration, ModelStateObject, Status } from './model-state.ts';
 
 /** What is to be done next about the storage version of a model. */
 type Step =
@@ -20,11 +22,16 @@ type Step =
   | { readonly do: 'wait'; readonly for?: number }
   /** The request of `spec.finalize` is done: what stands there then. */
   | { readonly do: 'obeyed'; readonly finalize: Finalize }
-  | { readonly do: 'start clock' | 'stop clock' | 'finalize' | 'roll back' | 'rewrite' | 'forget versions' };
+  | {
+      readonly do: 'start clock' | 'stop clock' | 'finalize' | 'roll back' | 'rewrite' | 'migrate' | 'forget versions';
+    };
 
 type State = Pick<ModelStateObject, 'spec'> & {
-  readonly status: Pick<Status, 'storageVersion' | 'storedVersions' | 'formerVersion' | 'finalizesAt' | 'migration'> & {
-    readonly contract: { readonly hub: string; readonly versions: object };
+  readonly status: Pick<
+    Status,
+    'storageVersion' | 'storedVersions' | 'formerVersion' | 'finalizesAt' | 'migration' | 'contentMigration'
+  > & {
+    readonly contract: { readonly hub: string; readonly versions: object; readonly migrate?: string };
   };
 };
 
@@ -43,6 +50,9 @@ export function nextStep({ spec: { finalize = 'auto' }, status }: State, now: nu
     if (finalizesAt === undefined) return { do: 'start clock' };
     if (Date.parse(finalizesAt) <= now) return { do: 'finalize' };
   } else if (finalizesAt !== undefined) return { do: 'stop clock' };
+  // Before what cannot be rewritten is tried again.
+  const migrates = isFinalized && contract.migrate !== undefined && finalize !== 'rollback';
+  if (migrates && status.contentMigration?.isOver !== true) return { do: 'migrate' };
   const converts = Object.keys(contract.versions).length > 1;
   if (!isWhole && converts) return { do: 'rewrite' };
   if (isWhole && storedVersionsOf(status).length > 1) return { do: 'forget versions' };
@@ -94,6 +104,8 @@ interface StoredModel {
   obey(request: Finalize, finalize: Finalize): Promise<void>;
   /** Replicas that declare another contract. */
   others(): Promise<readonly string[]>;
+  /** As a client would, in the hub. */
+  readonly update: MigrationUpdate;
 }
 
 /** Milliseconds between two looks while something is to be done, and at the longest. */
@@ -118,6 +130,8 @@ export class StorageVersion {
   #stopped = false;
   /** When the last rewrite ended that left objects. */
   #failedAt = Number.NEGATIVE_INFINITY;
+  /** What `migrate` left is tried again once. */
+  #triesAgain = true;
 
   constructor(dependencies: StorageVersionDependencies, model: StoredModel) {
     this.#dependencies = dependencies;
@@ -163,7 +177,10 @@ export class StorageVersion {
     const { timers } = this.#dependencies;
     const state = await this.#model.state();
     if (!state || this.#stopped) return undefined;
-    const next = nextStep(state, timers.now());
+    const { contentMigration: { failing: left = 0 } = {} } = state.status;
+    const isAgain = this.#triesAgain && left > 0;
+    const status = isAgain ? { ...state.status, contentMigration: undefined } : state.status;
+    const next = nextStep({ ...state, status }, timers.now());
     if (next.do === 'wait') {
       if (next.for === undefined) return undefined;
       await this.#leader?.stop();
@@ -186,6 +203,8 @@ export class StorageVersion {
         return this.#rollBack(state.status);
       case 'rewrite':
         return this.#rewrite(state);
+      case 'migrate':
+        return this.#migrate(status);
       case 'forget versions':
         return this.#forget(state.status);
     }
@@ -343,6 +362,54 @@ export class StorageVersion {
     const revision = await note();
     if (revision === undefined) return interval;
     migration = { ...migration, revision };
+    await note();
+    return interval;
+  }
+
+  /** What the declaration changes in stored objects, as updates of the service. */
+  async #migrate(status: Status): Promise<number> {
+    const { timers, rate, store, logger } = this.#dependencies;
+    const { kind, number, update } = this.#model;
+    let found: ContentMigration = status.contentMigration ?? {
+      total: await store.count(number),
+      done: 0,
+      changed: 0,
+      after: 0,
+      failing: 0,
+      samples: [],
+    };
+    let noted = timers.now();
+    const note = (): Promise<number | undefined> => {
+      noted = timers.now();
+      return this.#model.write((current) =>
+        current.generation === status.generation ? { ...current, contentMigration: found } : current,
+      );
+    };
+    const isWhole = await migrateObjects({
+      ...this.#reading(),
+      rules: this.#model.memory.model.rules,
+      after: found.after,
+      rate,
+      timers,
+      update,
+      onProgress: async (progress) => {
+        found = {
+          ...found,
+          done: found.done + progress.done,
+          changed: found.changed + progress.changed,
+          after: progress.after,
+          failing: found.failing + progress.failing,
+          samples: [...found.samples, ...progress.samples].slice(0, keptSamples),
+        };
+        found.total = Math.max(found.total, found.done + found.failing);
+        if (timers.now() - noted >= noteInterval) await note();
+      },
+    });
+    if (!isWhole) return interval;
+    this.#triesAgain = false;
+    if (found.failing > 0)
+      logger.warn({ kind, objects: found.failing }, 'Stored objects could not be changed by evolution.migrate');
+    found = { ...found, total: found.done + found.failing, isOver: true };
     await note();
     return interval;
   }

@@ -100,9 +100,10 @@ export function readStored(
   }: { problems: Map<string, string>; admission: Admission | undefined; versions: Versions | undefined },
 ): { entry: IndexEntry } {
   const { apiVersion } = scheme;
-  const { object, problem: unconverted } = read(scheme, versions, row.text);
+  const { object, problem: unconverted, version } = read(scheme, versions, row.text);
   const { entry, violations, problem } = storedEntry(scheme, object ?? unreadable(scheme, row.name), row.name);
-  if (object && admission) admission.check.add(row.name, object, row.text, violations);
+  if (object) admission?.check.add(row.name, object, violations);
+  else if (unconverted !== undefined) admission?.check.addUnconverted(row.name, version!, unconverted);
   if (!object) problems.set(row.name, unconverted ?? 'the stored object is not valid JSON');
   else if (problem !== undefined) problems.set(row.name, problem);
   else if (object.apiVersion !== apiVersion)
@@ -138,7 +139,7 @@ function read(
   scheme: Scheme,
   versions: Versions | undefined,
   text: string,
-): { readonly object?: ExtensionObject; readonly problem?: string } {
+): { readonly object?: ExtensionObject; readonly problem?: string; readonly version?: string } {
   const object = parse(text);
   if (!object) return {};
   const { apiVersion } = scheme;
@@ -146,7 +147,7 @@ function read(
   try {
     return { object: isConverted ? versions.convert(object, apiVersion) : scheme.conform(object) };
   } catch (error) {
-    return { problem: messageOf(error) };
+    return { problem: messageOf(error), version: object.apiVersion };
   }
 }
 

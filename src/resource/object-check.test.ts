@@ -47,11 +47,11 @@ test('what the active model refuses too is no reason to refuse the next one, and
   const active = Scheme.buildFromType(
     defineModel({ gvk, spec: Type.Object({ n: Type.Integer({ maximum: 5 }), key: Type.Optional(Type.String()) }) }),
   );
-  const check = new ObjectCheck(scheme, { validator: active.validator, keepsIndex: () => true });
+  const check = new ObjectCheck(scheme, { validator: active.validator, keepsIndex: () => true, converts: () => false });
   check.addText(lineOf('known', { n: 10 }));
   assert.equal(check.failing, 0);
   const strict = Scheme.buildFromType(defineModel({ gvk, spec: Type.Object({ n: Type.Integer({ minimum: 3 }) }) }));
-  const other = new ObjectCheck(strict, { validator: active.validator, keepsIndex: () => true });
+  const other = new ObjectCheck(strict, { validator: active.validator, keepsIndex: () => true, converts: () => false });
   other.addText(lineOf('a', { n: 1 }));
   other.addText(lineOf('b', { n: 1 }));
   other.addText(lineOf('c', { n: 1 }));
@@ -74,7 +74,11 @@ test('stored objects are held against rules, each of them on its own', () => {
     [['self.spec.n < 10', 'self.spec.n % 2 == 1'], 1],
     [['self == oldSelf'], 0],
   ] as const) {
-    const check = new ObjectCheck(ruled(...rules), { validator: active.validator, keepsIndex: () => true });
+    const check = new ObjectCheck(ruled(...rules), {
+      validator: active.validator,
+      keepsIndex: () => true,
+      converts: () => false,
+    });
     check.addText(lineOf('a', { n: 12 }));
     check.addText(lineOf('b', { n: 1 }));
     assert.equal(check.failing, failing, rules.join(' '));

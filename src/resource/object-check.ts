@@ -1,6 +1,6 @@
 /** Stored objects against a model that is to take the place of today's (docs/guide/changing-models.md). */
 import type { Violation } from '../errors.ts';
-import { Violations, violation } from '../errors.ts';
+import { messageOf, Violations, violation } from '../errors.ts';
 import { localized } from '../locales/localized.ts';
 import type { IndexEntry } from '../model/index-entry.ts';
 import type { ExtensionObject } from '../model/object.ts';
@@ -9,6 +9,7 @@ import type { Validator } from '../model/validator.ts';
 import type { UniqueKey } from './claims.ts';
 import { claimOf, shownValue, uniqueKeysOf } from './claims.ts';
 import { lenientEntry } from './entries.ts';
+import { migrated } from './migrated.ts';
 import { Versions } from './versions.ts';
 
 /** Why stored objects would be invalid. */
@@ -26,6 +27,8 @@ export interface ActiveModel {
   readonly validator: Validator;
   /** Whether an index gives objects what it gives them now. */
   readonly keepsIndex: (name: string) => boolean;
+  /** Whether it, too, converts objects of this version, an `apiVersion`, to the hub of the next one. */
+  readonly converts: (version: string) => boolean;
 }
 
 interface Invalid {
@@ -51,6 +54,7 @@ export class ObjectCheck {
   #kept = 0;
   #objects = 0;
   #incomplete = 0;
+  #migrated = 0;
 
   /**
    * @param active undefined: everything that the model refuses counts
@@ -77,6 +81,11 @@ export class ObjectCheck {
     return this.#incomplete;
   }
 
+  /** Objects that `evolution.migrate` of the declaration changes. */
+  get migrated(): number {
+    return this.#migrated;
+  }
+
   /** Objects that would become invalid. */
   get failing(): number {
     const names = new Set(this.#shared.added);
@@ -98,11 +107,24 @@ export class ObjectCheck {
 
   /** The keys of an object, and what is wrong with it. @param text of the object */
   addText(text: string): IndexEntry {
-    const object = this.#parse(text);
-    const { name } = object.metadata;
-    const { entry, violations } = lenientEntry(this.#scheme, object, name);
-    this.add(name, object, text, violations);
-    return entry;
+    const stored = JSON.parse(text) as ExtensionObject;
+    const { name } = stored.metadata;
+    try {
+      const object = this.#inHub(stored);
+      const { entry, violations } = lenientEntry(this.#scheme, object, name);
+      this.add(name, object, violations);
+      return entry;
+    } catch (error) {
+      this.addUnconverted(name, stored.apiVersion, messageOf(error));
+      return lenientEntry(this.#scheme, stored, name).entry;
+    }
+  }
+
+  /** One that cannot be had in the hub, and why. @param version in which it is stored, as `apiVersion` */
+  addUnconverted(name: string, version: string, message: string): void {
+    this.#objects++;
+    this.remove(name);
+    this.#keep(name, !this.#active?.converts(version), [violation('', 'conversion', { en: message, zh: message })]);
   }
 
   /** The newer state of an object that may have been added before. */
@@ -112,13 +134,26 @@ export class ObjectCheck {
     this.#objects = before;
   }
 
-  /** @param refused by the indexes */
-  add(name: string, object: ExtensionObject, text: string, refused: readonly Violation[]): void {
+  /**
+   * @param stored in the hub, where it can be converted
+   * @param refusedOf what the indexes refuse of it
+   */
+  add(name: string, stored: ExtensionObject, refusedOf: readonly Violation[]): void {
     this.#objects++;
     this.remove(name);
     const { validator } = this.#scheme;
+    let next: ExtensionObject | undefined;
+    try {
+      next = this.#migratedOf(name, stored);
+    } catch (error) {
+      const message = messageOf(error);
+      this.#keep(name, true, [violation('', 'migrate', { en: message, zh: message })]);
+      return;
+    }
+    const object = next ?? stored;
+    const refused = next ? lenientEntry(this.#scheme, next, name).violations : refusedOf;
     const misplaced = [...placeOf(this.#scheme, object), ...this.#versionOf(object)];
-    const found = [...misplaced, ...(validator.validate(object).count === 0 ? [] : this.#withDefaults(text))];
+    const found = [...misplaced, ...(validator.validate(object).count === 0 ? [] : this.#withDefaults(object))];
     if (this.#lacking.has(object.apiVersion)) this.#unreadable.add(name);
     if (found.length === 0 && refused.length === 0) return;
     const known = this.#active && found.length > 0 ? this.#active.validator.validate(object).listed : [];
@@ -130,15 +165,22 @@ export class ObjectCheck {
     const isNew =
       !found.every(isKnown) ||
       !refused.every(({ params }) => this.#active?.keepsIndex(String((params as { index?: unknown }).index)));
-    const all = [...found, ...refused].map(({ pointer, keyword, message }) => ({
-      names: [name],
-      pointer,
-      keyword,
-      message,
-    }));
+    this.#keep(name, isNew, [...found, ...refused]);
+  }
+
+  #keep(name: string, isNew: boolean, found: readonly Violation[]): void {
+    const all = found.map(({ pointer, keyword, message }) => ({ names: [name], pointer, keyword, message }));
     const offences = this.#kept < keptOffences ? all : [];
     this.#kept += offences.length;
     this.#invalid.set(name, { isNew, offences });
+  }
+
+  /** What the declaration makes of an object that it can read. @throws what its function throws */
+  #migratedOf(name: string, object: ExtensionObject): ExtensionObject | undefined {
+    if (!this.#scheme.migrate || object.apiVersion !== this.#scheme.apiVersion) return undefined;
+    const next = migrated(this.#scheme, object);
+    if (next) this.#migrated++;
+    return next && { ...next, metadata: { ...next.metadata, name } };
   }
 
   /** The object is gone. */
@@ -165,15 +207,10 @@ export class ObjectCheck {
     this.#duplicates.push({ names: names.slice(0, keptNames), pointer: index, keyword: 'unique', message, isNew });
   }
 
-  /** In the hub; as it is stored when it cannot be converted. */
-  #parse(text: string): ExtensionObject {
-    const object = JSON.parse(text) as ExtensionObject;
+  /** In the hub. @throws InternalError when it cannot be converted */
+  #inHub(object: ExtensionObject): ExtensionObject {
     if (!this.#versions?.has(object.apiVersion)) return object;
-    try {
-      return this.#versions.convert(object, this.#scheme.apiVersion);
-    } catch {
-      return object;
-    }
+    return this.#versions.convert(object, this.#scheme.apiVersion);
   }
 
   /** Of an object whose version no conversion leads from. A declaration of one version reads what is there as its own. */
@@ -183,9 +220,9 @@ export class ObjectCheck {
   }
 
   /** What is wrong after the next write, which sets defaults. */
-  #withDefaults(text: string): readonly Violation[] {
+  #withDefaults(given: ExtensionObject): readonly Violation[] {
     const { validator } = this.#scheme;
-    const object = this.#parse(text);
+    const object = JSON.parse(JSON.stringify(given)) as ExtensionObject;
     validator.applyDefaults(object);
     const found = validator.validate(object, new Violations());
     if (found.count === 0) this.#incomplete++;
@@ -260,6 +297,8 @@ export interface ObjectReport {
   readonly failing: number;
   /** Objects that get a default with their next write. */
   readonly incomplete: number;
+  /** Objects that `evolution.migrate` changes. */
+  readonly migrated: number;
   readonly offences: readonly Offence[];
 }
 
@@ -294,8 +333,8 @@ export async function checkObjects(
   for (const { key, names } of suspects.values()) {
     if (names.length > 1) check.addDuplicate(key.definition.name, JSON.stringify(shownValue(key)), names);
   }
-  const { objects, failing, incomplete } = check;
-  return { objects, failing, incomplete, offences: check.offences() };
+  const { objects, failing, incomplete, migrated } = check;
+  return { objects, failing, incomplete, migrated, offences: check.offences() };
 }
 
 const progressPortion = 1_000;

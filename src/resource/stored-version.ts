@@ -48,7 +48,7 @@ export interface FoundObjects {
   readonly samples: readonly Offence[];
 }
 
-interface Reading {
+export interface Reading {
   readonly store: Store;
   readonly number: number;
   readonly model: RegisteredModel;
@@ -93,7 +93,8 @@ export async function rewriteObjects(options: RewriteOptions): Promise<boolean> 
         const count = batch.length > 0 ? await store.rewrite(number, batch, rules.generation) : 0;
         if (count === undefined || isOver()) return false;
         await pause(timers, Math.max((batch.length / rate) * 1_000 - (performance.now() - began), 0));
-        left = count < batch.length ? await again(options, batch) : [];
+        // Those that were changed since, or whose change was under way.
+        left = count < batch.length ? await rowsOf(options, batch) : [];
       }
       after = rows.at(-1)!.id;
       await onProgress({ done: rows.length - found.failing, after, ...found.all });
@@ -102,11 +103,14 @@ export async function rewriteObjects(options: RewriteOptions): Promise<boolean> 
   }
 }
 
-/** Those that were changed since, or whose change was under way. */
-async function again({ store, number }: Reading, batch: readonly Rewrite[]): Promise<TextRow[]> {
+/** As they are stored now, those that are still there. */
+export async function rowsOf(
+  { store, number }: Pick<Reading, 'store' | 'number'>,
+  some: readonly { readonly id: number }[],
+): Promise<TextRow[]> {
   const rows = await store.get(
     number,
-    batch.map(({ id }) => id),
+    some.map(({ id }) => id),
   );
   return rows.map(({ bytes, ...row }) => ({ ...row, text: asBuffer(bytes).toString() }));
 }
@@ -129,7 +133,7 @@ export async function lossesIn(options: Reading): Promise<FoundObjects> {
   return found.all;
 }
 
-class Findings {
+export class Findings {
   readonly #names = new Set<string>();
   readonly #samples: Offence[] = [];
 

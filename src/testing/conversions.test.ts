@@ -3,8 +3,9 @@ import { test } from 'node:test';
 import { defineModel } from '../model/define.ts';
 import { Scheme } from '../model/scheme.ts';
 import { Type } from '../model/type.ts';
-import { conversionTests, tryConversions } from './conversions.ts';
-import { generate, seeded } from './generate.ts';
+import { tryConversions } from '../resource/conversion-trial.ts';
+import { generate, seeded } from '../resource/generate.ts';
+import { conversionTests } from './conversions.ts';
 
 const gvk = { group: 'people.example.com', version: 'v2', kind: 'Person', singular: 'person', plural: 'persons' };
 const v1Spec = Type.Object({ fullName: Type.String(), tags: Type.Array(Type.String()) });

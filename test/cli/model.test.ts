@@ -105,6 +105,7 @@ test('command-line: model check names the stored objects that the new model refu
       objects: 4,
       failing: 3,
       incomplete: 3,
+      migrated: 0,
       offences: [
         {
           names: ['ada'],
@@ -118,7 +119,10 @@ test('command-line: model check names the stored objects that the new model refu
   ]);
   const diff = await kindred(['model', 'diff', '--plugin', after, '--server', harness.url, '--fail-on', 'stored']);
   assert.equal(diff.code, 1);
-  assert.match(diff.stdout, /^demo\.example\.com Person {3}changed\n {3}\/spec\/email +format added +narrowing/);
+  assert.match(
+    diff.stdout,
+    /^demo\.example\.com Person {3}changed: generation 1 → 2\n {3}\/spec\/email +format added +narrowing/,
+  );
   const plan = await kindred(['model', 'plan', '--plugin', after, '--server', harness.url]);
   assert.equal(plan.code, 0, plan.stderr);
   const { models } = parse(plan.stdout) as { models: { failing: number; steps: { step: string }[] }[] };
@@ -145,4 +149,32 @@ test('command-line: model check tells of a model that the service does not have,
   const unnamed = await kindred(['model', 'check', '--server', harness.url]);
   assert.equal(unnamed.code, 2);
   assert.match(unnamed.stderr, /--plugin/);
+});
+
+test('command-line: model diff tries conversions on random objects', async () => {
+  const plugin = (fromHub: string) =>
+    folderOf({
+      'package.json': { name: 'people', version: '1.0.0', type: 'module', main: 'index.js' },
+      'index.js': `import { defineModel, definePlugin, Type } from 'kindred';
+const Person = defineModel({
+  gvk: { group: 'demo.example.com', version: 'v2', kind: 'Person', singular: 'person', plural: 'persons' },
+  spec: Type.Object({ title: Type.String(), note: Type.Optional(Type.String()) }),
+  versions: {
+    v1: { spec: Type.Object({ name: Type.String() }), toHub: ({ name }) => ({ title: name }), fromHub: ${fromHub} },
+  },
+});
+export default definePlugin({ start: ({ schemeManager }) => void schemeManager.register(Person) });
+`,
+    });
+  const diff = (fromHub: string) => kindred(['model', 'diff', '--plugin', plugin(fromHub), '--against', older()]);
+  const { stdout } = await diff('({ title }) => ({ name: title })');
+  assert.match(
+    stdout,
+    / {3}conversion v1 ⇄ v2: 10,000 generated objects: v1 → v2 → v1 the same; v2 → v1 → v2 loses \/spec\/note\n$/,
+  );
+  const wrong = plugin('({ title }) => ({ name: title.trim() })');
+  const failing = await kindred(['model', 'diff', '--plugin', wrong, '--against', older(), '--fail-on', 'clients']);
+  assert.equal(failing.code, 1);
+  assert.match(failing.stdout, /conversion v1 ⇄ v2: 10,000 generated objects: \d faults?; /);
+  assert.match(failing.stdout, /\/spec\/name is another one when it comes back/);
 });

@@ -255,6 +255,10 @@ describe('storage version', () => {
     await harness.restart([pluginWith(First)]);
     await create(harness, 'broken', { fullName: 'broken' }, 'v1');
     await ask(harness, 'hold');
+    await harness.restart([pluginWith(Second)]);
+    const { reason, message } = (await pluginOf(harness, 'people')).status!;
+    assert.equal(reason, 'IncompatibleModel');
+    assert.match(message!, /1 of 4 stored objects would become invalid \(broken: the object conversion\)/);
     await harness.restart([pluginWith(Lenient)]);
     await ask(harness, 'now');
     const { status } = await untilState(harness, ({ status }) => (status.migration?.failing ?? 0) > 0);
