@@ -8,6 +8,7 @@ import { databaseAdapters, mariadbServer, postgresServer } from '../servers.ts';
 import { MapMedium } from '../spec/map-store.ts';
 import { crashRound, Witness } from './crash.ts';
 import { indexKill } from './index-kills.ts';
+import { killAtSteps } from './steps.ts';
 import type { Line } from './writer.ts';
 import { slugClaim } from './writer.ts';
 
@@ -19,6 +20,11 @@ for (const adapter of databaseAdapters()) {
       for (const round of ['1', '2', '3']) await crashRound(database, witness, round);
       assert.ok(witness.tally.acknowledged > 0);
       await database.drop();
+    });
+
+    it('plugins: another version of a model goes on where it was after kill -9', async () => {
+      // One call of those that follow a start, another one in each run.
+      assert.equal(await killAtSteps(adapter, [4 + (process.pid % 12)]), 2);
     });
 
     it('command-line: every acknowledged write survives kill -9 of the database server', {

@@ -1,6 +1,8 @@
 /**
- * The long run: node --import tsx test/crash/run.ts --rounds 300 --database sqlite|postgres|mariadb [--kill service|server|indexes]
+ * The long run: node --import tsx test/crash/run.ts --rounds 300 --database sqlite|postgres|mariadb [--kill service|server|indexes|steps]
  * With `indexes`, the process writes snapshots of its indexes every second, and each start after a kill is compared with a build from scratch.
+ * With `steps`, it is killed before and after each call of the store by which another version of a model becomes active, is finalized, and
+ * rewrites and changes what is stored; there are as many rounds as calls.
  * Prints what was compared; exit code 1 at the first difference.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -12,6 +14,7 @@ import { databaseAdapters, mariadbServer, postgresServer } from '../servers.ts';
 import { crashRound, Witness } from './crash.ts';
 import type { IndexTally } from './index-kills.ts';
 import { indexKill } from './index-kills.ts';
+import { killAtSteps } from './steps.ts';
 
 const { values } = parseArgs({
   options: {
@@ -24,6 +27,13 @@ const kind = values.database as DatabaseKind;
 const adapter = databaseAdapters().find((one) => one.kind === kind);
 if (!adapter) throw new Error(`no database "${kind}" here: expected sqlite, postgres or mariadb`);
 if (values.kill === 'server' && kind === 'sqlite') throw new Error('SQLite has no server to kill');
+if (values.kill === 'steps') {
+  const kills = await killAtSteps(adapter, undefined, (count, call) =>
+    console.log(`${kind}, ${count} kills, call ${call}`),
+  );
+  console.log(`${kind}, ${kills} kills: every object rewritten and changed once, every unique value claimed`);
+  process.exit(0);
+}
 const database = await adapter.create();
 const folder = mkdtempSync(join(tmpdir(), 'kindred-crash-'));
 const server = values.kill === 'server' ? await (kind === 'postgres' ? postgresServer() : mariadbServer()) : undefined;

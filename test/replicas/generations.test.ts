@@ -48,12 +48,33 @@ const ByLowerEmail = defineModel({
   ],
 });
 
+const v1Spec = Type.Object({ fullName: Type.String() });
+const Named = defineModel({ gvk, spec: v1Spec });
+/** Another hub, which has a member that v1 cannot say. */
+const TakenApart = defineModel({
+  gvk: { ...gvk, version: 'v2' },
+  spec: Type.Object({ given: Type.String(), family: text, title: text }),
+  versions: {
+    v1: {
+      spec: v1Spec,
+      toHub: ({ fullName }) => {
+        const [given = '', family] = fullName.split(' ');
+        return { given, ...(family !== undefined && { family }) };
+      },
+      fromHub: ({ given, family }) => ({ fullName: family === undefined ? given : `${given} ${family}` }),
+    },
+  },
+});
+
 after(cleanUp);
 
 interface State {
   spec: object;
   status: {
     generation: number;
+    storageVersion: string;
+    replicas?: { name: string; supports: string; since: string }[];
+    contractHash: string;
     indexes?: { name: string; state: string }[];
     pending?: { class: string; failing: number; waitsFor?: string[] };
   };
@@ -358,6 +379,68 @@ for (const adapter of databaseAdapters().filter(({ kind }) => kind !== 'sqlite')
         await untilActive(next, 2);
         await until(async () => ('team' in (await root()) ? true : undefined), { what: 'the newer object' });
         assert.deepEqual(await root(), { email: 'second', team: 'all' });
+      });
+    });
+
+    it('three replicas get another hub one after the other, go back before it is finalized, and come again', async () => {
+      await using(async (start) => {
+        const startAll = (model: Model<any>) => Promise.all([1, 2, 3].map(() => start(model)));
+        const replaceAll = async (replicas: Replica[], model: Model<any>) => {
+          for (const [i, { service }] of replicas.entries()) {
+            await service.stop();
+            replicas[i] = await start(model);
+          }
+        };
+        const in2 = persons.replace('/v1/', '/v2/');
+        const replicas = await startAll(Named);
+        assert.equal(await replicas[0]!.code('ada', { fullName: 'Ada Lovelace' }), 201);
+        await replicas[0]!.service.stop();
+        replicas[0] = await start(TakenApart);
+        assert.equal((await replicas[0].ask('GET', `${in2}/ada`)).status, 404, 'not yet');
+        assert.deepEqual((await replicas[0].ask('GET', `${persons}/ada`)).body.spec, { fullName: 'Ada Lovelace' });
+        const rest = replicas.slice(1);
+        await replaceAll(rest, TakenApart);
+        const next = [replicas[0], ...rest];
+        await Promise.all(next.map((one) => untilActive(one, 2)));
+        const grace = { metadata: { name: 'grace' }, spec: { given: 'Grace', family: 'Hopper' } };
+        assert.equal((await next[1]!.ask('POST', in2, grace)).status, 201);
+        const titled = { metadata: { name: 'alan' }, spec: { given: 'Alan', title: 'Dr' } };
+        const { status, body } = await next[2]!.ask('POST', in2, titled);
+        assert.deepEqual([status, body.errors[0].keyword], [422, 'notYetStorable']);
+
+        await Promise.all(next.map(({ service }) => service.stop()));
+        const back = await startAll(Named);
+        for (const one of back)
+          assert.deepEqual((await one.ask('GET', `${persons}/grace`)).body.spec, { fullName: 'Grace Hopper' });
+        assert.equal((await back[0]!.state()).generation, 3);
+
+        await replaceAll(back, TakenApart);
+        await Promise.all(back.map((one) => untilActive(one, 4)));
+        const now = await fetch(back[0]!.url + state, {
+          method: 'PATCH',
+          body: JSON.stringify({ spec: { finalize: 'now' } }),
+          headers: { 'content-type': 'application/merge-patch+json' },
+        });
+        assert.equal(now.status, 200);
+        await until(async () => (await back[1]!.state()).storageVersion === 'v2', { timeout: 30_000 });
+        assert.equal((await back[2]!.ask('POST', in2, titled)).status, 201);
+        const { body: seen } = await back[0]!.ask('GET', `${persons}/alan`);
+        assert.deepEqual(seen.spec, { fullName: 'Alan' });
+        const put = { ...seen, spec: { fullName: 'Alan Turing' } };
+        assert.equal((await back[1]!.ask('PUT', `${persons}/alan`, put)).status, 200);
+        const { body: alan } = await back[2]!.ask('GET', `${in2}/alan`);
+        assert.deepEqual(alan.spec, { given: 'Alan', family: 'Turing', title: 'Dr' });
+        const { replicas: named, contractHash } = await until(
+          async () => {
+            const found = await back[0]!.state();
+            return found.replicas?.length === 3 ? found : undefined;
+          },
+          { what: 'the replicas in the state', timeout: 30_000 },
+        );
+        for (const { supports, since } of named!) {
+          assert.equal(supports, contractHash);
+          assert.ok(Date.parse(since) <= Date.now());
+        }
       });
     });
 
