@@ -66,6 +66,83 @@ test('packaging: the chart has the version of this package, and its values follo
   assert.deepEqual([...used].sort(), Object.keys(values).sort());
 });
 
+const gopath = '/usr/share/gocode';
+const sprig = existsSync(join(gopath, 'src/github.com/Masterminds/sprig'))
+  ? false
+  : 'NO CHART: Go and sprig are missing (Debian: apt-get install golang-go golang-github-masterminds-sprig-dev golang-gopkg-yaml.v3-dev)';
+const renderings: { what: string; values: object; kinds: string[]; has: RegExp[] }[] = [
+  {
+    what: 'as it is',
+    values: {},
+    kinds: ['Service', 'NetworkPolicy', 'ConfigMap', 'StatefulSet'],
+    has: [/replicas: 1$/m, /storage: 10Gi$/m, /kindred\.yaml: \|\n {4}\{\}$/m],
+  },
+  {
+    what: 'with the URL of a database',
+    values: { database: { url: 'postgres://a:b@db/kindred' }, replicas: 5, networkPolicy: { enabled: false } },
+    kinds: ['Service', 'ConfigMap', 'Secret', 'Deployment', 'PodDisruptionBudget'],
+    has: [/replicas: 5$/m, /url: "postgres:\/\/a:b@db\/kindred"$/m, /name: shop-kindred-database$/m],
+  },
+  {
+    what: 'with everything',
+    values: {
+      database: { existingSecret: 'given' },
+      image: { tag: '1.2.3', pullPolicy: 'Always' },
+      imagePullSecrets: [{ name: 'registry' }],
+      settings: { list: { maxSize: 500 }, cors: ['https://app.example.com'] },
+      networkPolicy: { from: [{ namespaceSelector: { matchLabels: { app: 'shop' } } }] },
+      podAnnotations: { 'prometheus.io/scrape': 'true' },
+      nodeSelector: { disk: 'fast' },
+      tolerations: [{ key: 'shop', operator: 'Exists' }],
+      affinity: { podAntiAffinity: { preferredDuringSchedulingIgnoredDuringExecution: [] } },
+    },
+    kinds: ['Service', 'NetworkPolicy', 'ConfigMap', 'Deployment', 'PodDisruptionBudget'],
+    has: [/image: "kindred:1\.2\.3"$/m, /name: given$/m, /maxSize: 500$/m, /disk: fast$/m],
+  },
+];
+for (const { what, values, kinds, has } of renderings) {
+  test(`packaging: the chart, ${what}, renders to valid objects whose selectors find their pods`, {
+    skip: sprig,
+  }, async () => {
+    const presets = parse(text('helm/kindred/values.yaml')) as Record<string, unknown>;
+    const merged = Object.fromEntries(
+      Object.entries({ ...presets, ...values }).map(([name, value]) => {
+        const preset = presets[name];
+        const isMap = [preset, value].every((one) => typeof one === 'object' && one !== null && !Array.isArray(one));
+        return [name, isMap ? { ...(preset as object), ...(value as object) } : value];
+      }),
+    );
+    const {
+      name: Name,
+      version: Version,
+      appVersion: AppVersion,
+    } = parse(text('helm/kindred/Chart.yaml')) as Record<string, string>;
+    const input = {
+      Values: merged,
+      Release: { Name: 'shop', Namespace: 'shop', Service: 'Helm' },
+      Chart: { Name, Version, AppVersion },
+    };
+    const program = join(import.meta.dirname, 'chart/render.go');
+    const { stdout, stderr, status } = spawnSync('go', ['run', program, join(deploy, 'helm/kindred/templates')], {
+      input: JSON.stringify(input),
+      encoding: 'utf8',
+      env: { ...process.env, GO111MODULE: 'off', GOPATH: gopath },
+    });
+    assert.equal(status, 0, stderr);
+    assert.deepEqual((await validObjects(stdout)).sort(), [...kinds].sort());
+    for (const wanted of has) assert.match(stdout, wanted);
+    const objects = parseAllDocuments(stdout).map((document) => document.toJS() as any);
+    const labels = objects.find(({ spec }) => spec?.template)!.spec.template.metadata.labels as Record<string, string>;
+    const selectors = objects.flatMap(({ kind, spec }) =>
+      kind === 'Service'
+        ? [spec.selector]
+        : [spec?.selector, spec?.podSelector].flatMap((one) => one?.matchLabels ?? []),
+    );
+    assert.ok(selectors.length >= 2);
+    for (const [key, value] of selectors.flatMap((one) => Object.entries(one))) assert.equal(labels[key], value, key);
+  });
+}
+
 const dockerfiles = { 'deploy/Dockerfile': text('Dockerfile') };
 for (const database of ['sqlite', 'postgres'] as const) {
   Object.assign(dockerfiles, {

@@ -1,6 +1,7 @@
 /** The alerting rules, the board and the page about them: readable, and about metrics that a running service declares. */
 import assert from 'node:assert/strict';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { after, test } from 'node:test';
@@ -70,6 +71,23 @@ test('packaging: each alert has a summary and a section of the page that names i
       .find((one) => one.split('\n')[0]!.toLowerCase().replaceAll(' ', '-') === anchor);
     assert.ok(section?.includes(`\`${alert}\``), `${alert}: ${annotations.runbook}`);
   }
+});
+
+const promtool = process.env.PROMTOOL ?? '/usr/bin/promtool';
+const without = existsSync(promtool)
+  ? false
+  : `NO PROMETHEUS: ${promtool} is missing (Debian: apt-get install prometheus)`;
+test('packaging: Prometheus fires each alert on the data for which it is meant, and on no other', {
+  skip: without,
+}, () => {
+  const cases = 'deploy/prometheus/kindred.rules.test.yaml';
+  const { status, stdout, stderr } = spawnSync(promtool, ['test', 'rules', cases], { cwd: root, encoding: 'utf8' });
+  assert.equal(status, 0, stdout + stderr);
+  const { tests } = parse(read(cases)) as {
+    tests: { alert_rule_test: { alertname: string; exp_alerts: object[] }[] }[];
+  };
+  const fired = tests.flatMap((one) => one.alert_rule_test.filter(({ exp_alerts }) => exp_alerts.length > 0));
+  assert.deepEqual([...new Set(fired.map(({ alertname }) => alertname))].sort(), alerts.map((one) => one.alert).sort());
 });
 
 test('packaging: each panel of the board has a title and a query', () => {
