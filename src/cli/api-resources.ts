@@ -41,7 +41,15 @@ export function apiResourcesCommand(io: Io): Command {
       }
       const isWide = output === 'wide';
       const rows = types.map((type) => rowOf(type, isWide));
-      if (headers) rows.unshift(['NAME', 'APIVERSION', 'KIND', ...(isWide ? ['SINGULAR', 'VERBS'] : [])]);
+      if (headers)
+        rows.unshift([
+          'NAME',
+          'SHORTNAMES',
+          'APIVERSION',
+          'NAMESPACED',
+          'KIND',
+          ...(isWide ? ['SINGULAR', 'VERBS'] : []),
+        ]);
       return write(io.stdout, lines(rows, widthsOf(rows)));
     });
   return withConnection(command, io);
@@ -52,11 +60,26 @@ function apiVersionOf({ model: { gvk } }: ResourceType): string {
 }
 
 function rowOf(type: ResourceType, isWide: boolean): string[] {
-  const { plural, kind, singular } = type.model.gvk;
-  return [plural, apiVersionOf(type), kind, ...(isWide ? [singular, type.verbs.join(',')] : [])];
+  const { plural, kind, singular, scope, shortNames = [] } = type.model.gvk;
+  return [
+    plural,
+    shortNames.join(','),
+    apiVersionOf(type),
+    String(scope === 'Namespaced'),
+    kind,
+    ...(isWide ? [singular, type.verbs.join(',')] : []),
+  ];
 }
 
 function described(type: ResourceType): object {
-  const { plural, kind, singular } = type.model.gvk;
-  return { name: plural, apiVersion: apiVersionOf(type), kind, singularName: singular, verbs: type.verbs };
+  const { plural, kind, singular, scope, shortNames } = type.model.gvk;
+  return {
+    name: plural,
+    ...(shortNames && { shortNames }),
+    apiVersion: apiVersionOf(type),
+    namespaced: scope === 'Namespaced',
+    kind,
+    singularName: singular,
+    verbs: type.verbs,
+  };
 }

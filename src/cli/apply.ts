@@ -4,6 +4,7 @@
  * conflicts, as for Kubernetes.
  */
 import type { Command } from 'commander';
+import { InvalidArgumentError, Option } from 'commander';
 import { KindredError } from '../client/client.ts';
 import type { ExtensionObject } from '../model/object.ts';
 import type { Io } from './io.ts';
@@ -19,7 +20,11 @@ export function applyCommand(io: Io): Command {
     .option('--server-side', 'take no field that somebody else set, however they did it')
     .option('--field-manager <name>', `who owns the fields (default: ${defaultManager})`)
     .option('--force-conflicts', 'take fields that others own with other values')
-    .option('--dry-run', 'show what would become of the objects, and store nothing')
+    .addOption(
+      new Option('--dry-run [mode]', 'show what the service would make of the objects, and store nothing')
+        .argParser(dryRunOf)
+        .preset('server'),
+    )
     .option(
       '--prune',
       'afterwards delete the objects that you applied before, that match -l, and that are in no file; of the types in the files',
@@ -32,6 +37,13 @@ export function applyCommand(io: Io): Command {
     )
     .addOption(repeatable('--selector <terms>', 'as --label-selector').hideHelp())
     .option('--all', 'with --prune: whatever their labels are');
+}
+
+/** As kubectl spells it. Both modes ask the service: it alone has the schema, the defaults and the owners. */
+function dryRunOf(mode: string): boolean {
+  if (!['server', 'client', 'none'].includes(mode))
+    throw new InvalidArgumentError('Allowed are server, client and none.');
+  return mode !== 'none';
 }
 
 /** One apply. An object without a name is created each time. */

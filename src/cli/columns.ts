@@ -16,6 +16,10 @@ export interface ColumnOptions {
   readonly now: number;
   /** The namespace first. */
   readonly withNamespace?: boolean;
+  /** Keys of labels, each a column of its own. */
+  readonly labelColumns?: readonly string[];
+  /** All labels last. Default false. */
+  readonly showLabels?: boolean;
 }
 
 /** Chosen columns besides those of every table. */
@@ -31,7 +35,8 @@ const stateMembers = ['phase', 'state'];
 type Path = readonly string[];
 
 /** Name, chosen columns, age and version. */
-export function columnsOf(objects: readonly ExtensionObject[], { wide, now, withNamespace }: ColumnOptions): Column[] {
+export function columnsOf(objects: readonly ExtensionObject[], options: ColumnOptions): Column[] {
+  const { wide, now, withNamespace, labelColumns = [], showLabels = false } = options;
   const paths = chosenPaths(objects, wide);
   const heads = headsOf(paths, objects[0]?.kind ?? '');
   return [
@@ -45,7 +50,18 @@ export function columnsOf(objects: readonly ExtensionObject[], { wide, now, with
       cell: ({ metadata }) => age(metadata.creationTimestamp, now) + (metadata.deletionTimestamp ? ' (deleting)' : ''),
     },
     { head: 'VERSION', cell: ({ metadata }) => String(metadata.version ?? '') },
+    ...labelColumns.map((key) => ({
+      // As kubectl does: without the prefix.
+      head: key.slice(key.lastIndexOf('/') + 1).toUpperCase(),
+      cell: ({ metadata }: ExtensionObject) => metadata.labels?.[key] ?? '',
+    })),
+    ...(showLabels ? [{ head: 'LABELS', cell: labelsOf }] : []),
   ];
+}
+
+function labelsOf({ metadata: { labels = {} } }: ExtensionObject): string {
+  const texts = Object.entries(labels).map(([key, value]) => `${key}=${value}`);
+  return texts.length > 0 ? texts.join(',') : '<none>';
 }
 
 function chosenPaths(objects: readonly ExtensionObject[], wide: boolean): Path[] {

@@ -1,4 +1,5 @@
 /** Scripts by which shells complete commands, options and types. */
+import type { Option } from 'commander';
 import { Argument, Command } from 'commander';
 import type { Io } from './io.ts';
 import { write } from './io.ts';
@@ -11,6 +12,8 @@ interface Place {
   readonly path: string;
   readonly commands: readonly string[];
   readonly options: readonly string[];
+  /** Those of the options that a value follows. */
+  readonly withValue: ReadonlySet<string>;
   readonly takesType: boolean;
 }
 
@@ -39,25 +42,42 @@ export function completionCommand(io: Io): Command {
 
 function placesIn(program: Command, path = ''): Place[] {
   const { commands, options, registeredArguments } = program;
+  const shown = options.filter(({ hidden }) => !hidden);
   const own: Place = {
     path,
     commands: commands.map((one) => one.name()),
-    options: [
-      ...options
-        .filter(({ hidden }) => !hidden)
-        .flatMap(({ short, long }) => [short, long].filter((one) => one !== undefined)),
-      '--help',
-    ],
+    options: [...shown.flatMap(spellings), '--help'],
+    withValue: new Set(shown.filter(({ required }) => required).flatMap(spellings)),
     takesType: registeredArguments.some((argument) => ['what', 'type'].includes(argument.name())),
   };
   return [own, ...commands.flatMap((one) => placesIn(one, `${path} ${one.name()}`.trim()))];
 }
 
+function spellings({ short, long }: Option): string[] {
+  return [short, long].filter((one) => one !== undefined);
+}
+
 const types = 'kindred api-resources -o name';
+/** Options that a path follows, whatever the command. */
+const fileOptions = [
+  '-f',
+  '--filename',
+  '--patch-file',
+  '--config',
+  '--plugin',
+  '--plugins',
+  '--ca',
+  '--tls-cert',
+  '--tls-key',
+];
 
 const scripts: Readonly<Record<Shell, (places: readonly Place[]) => string>> = {
   bash: (places) => `_kindred() {
   local cur=\${COMP_WORDS[COMP_CWORD]} place= word i
+  COMPREPLY=()
+  case "\${COMP_WORDS[COMP_CWORD - 1]}" in
+    ${fileOptions.join('|')}) return ;;
+  esac
   for ((i = 1; i < COMP_CWORD; i++)); do
     word=\${COMP_WORDS[i]}
     case "\${place:+$place }$word" in
@@ -72,7 +92,6 @@ ${places.map(({ path, commands, options, takesType }) => `    "${path}") words="
     words=$(${types} 2>/dev/null)
   fi
   # Names of types come from a server: nothing in them is expanded.
-  COMPREPLY=()
   while IFS= read -r word; do
     [[ $word == "$cur"* && $word =~ ^[A-Za-z0-9./=-]+$ ]] && COMPREPLY+=("$word")
   done < <(printf '%s\\n' "$words" | tr ' ' '\\n')
@@ -81,6 +100,10 @@ complete -o default -F _kindred kindred
 `,
   zsh: (places) => `_kindred() {
   local place= word found= types=
+  if [[ $words[CURRENT-1] == (${fileOptions.join('|')}) ]]; then
+    _files
+    return
+  fi
   for word in \${words[2,CURRENT-1]}; do
     case "\${place:+$place }$word" in
       (${paths(places, '|')}) place="\${place:+$place }$word" ;;
@@ -91,7 +114,6 @@ ${places.map(({ path, commands, options, takesType }) => `    ("${path}") found=
   esac
   if [[ -n $types && $PREFIX != -* ]]; then
     compadd -- \${(f)"$(${types} 2>/dev/null)"}
-    _files
   elif [[ -n $place && $PREFIX != -* ]]; then
     compadd -- \${=found}
     _files
@@ -114,12 +136,15 @@ compdef _kindred kindred
     test "$place" = "$argv[1]"
 end
 ${places
-  .map(({ path, commands, options, takesType }) => {
+  .map(({ path, commands, options, takesType, withValue }) => {
     const at = `complete -c kindred -n '__kindred_place "${path}"'`;
     const lines = [
       ...(commands.length > 0 ? [`${at} -f -a '${commands.join(' ')}'`] : []),
-      ...(takesType ? [`${at} -a '(${types} 2>/dev/null)'`] : []),
-      ...options.map((one) => `${at} ${one.startsWith('--') ? `-l ${one.slice(2)}` : `-s ${one.slice(1)}`}`),
+      ...(takesType ? [`${at} -f -a '(${types} 2>/dev/null)'`] : []),
+      ...options.map((one) => {
+        const value = fileOptions.includes(one) ? ' -r -F' : withValue.has(one) ? ' -x' : '';
+        return `${at} ${one.startsWith('--') ? `-l ${one.slice(2)}` : `-s ${one.slice(1)}`}${value}`;
+      }),
     ];
     return lines.join('\n');
   })

@@ -8,7 +8,7 @@ import { Template } from './jsonpath.ts';
 import { printLists } from './list.ts';
 import type { ObjectFormat } from './output.ts';
 import { objectFormatOption } from './output.ts';
-import { printTargets } from './print-objects.ts';
+import { labelColumnsOption, printTargets } from './print-objects.ts';
 import type { ListFlags } from './select.ts';
 import { isSelecting, withList } from './select.ts';
 import { filesOption, targetHelp, targetsFrom } from './targets.ts';
@@ -19,6 +19,8 @@ interface Flags extends ConnectionFlags, ListFlags {
   output?: ObjectFormat;
   headers: boolean;
   showManagedFields?: boolean;
+  labelColumns?: string[];
+  showLabels?: boolean;
   filename?: string[];
   ignoreNotFound?: boolean;
   watch?: boolean;
@@ -31,6 +33,8 @@ export function getCommand(io: Io): Command {
     .addOption(filesOption())
     .addOption(objectFormatOption())
     .option('--no-headers', 'a table without its line of heads')
+    .addOption(labelColumnsOption())
+    .option('--show-labels', 'a table with the labels')
     .option('--show-managed-fields', 'JSON and YAML: say who owns which field')
     .option('--ignore-not-found', 'pass over names that are not there')
     .option('-w, --watch', 'print what is there, and then every change until interrupted')
@@ -45,7 +49,7 @@ export function getCommand(io: Io): Command {
       const count = targets.reduce((sum, { names }) => sum + names.length, 0);
       if (filename || count > 0) assertNoList(flags);
       if (flags.watch) {
-        await watchTargets(io, client, targets, { ...flags, output: output ?? 'table', sendInitial: true });
+        await watchTargets(io, client, targets, { ...flags, output: output ?? 'table', rows: true, sendInitial: true });
         return;
       }
       if (!filename && count === 0) {
@@ -68,8 +72,8 @@ export function getCommand(io: Io): Command {
 }
 
 function assertNoList(flags: ListFlags): void {
-  const { sort, page, size, limit } = flags;
-  if (!isSelecting(flags) && [sort, page, size, limit].every((one) => one === undefined)) return;
+  const { sort, sortBy, page, size, limit } = flags;
+  if (!isSelecting(flags) && [sort, sortBy, page, size, limit].every((one) => one === undefined)) return;
   throw new UsageError(
     'selectors, --sort, --page and --size choose among the objects of a TYPE; give no names with them',
   );

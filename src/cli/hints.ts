@@ -2,13 +2,19 @@
 
 const commands: Readonly<Record<string, string>> = {
   create: 'kindred apply -f FILE',
+  run: 'kindred apply -f FILE',
+  'api-versions': 'kindred api-resources',
+  'cluster-info': 'kindred context list, kindred version',
+  scale: 'kindred patch TYPE NAME -p PATCH; kubectl scale works through /kube (kindred kubeconfig)',
+  rollout: 'kindred wait TYPE NAME --for=GOAL',
   config: 'kindred login URL, kindred context list, kindred context use NAME',
+  // Of `auth`.
+  whoami: 'kindred whoami',
   logs: 'the service writes its log to stderr; there are no containers',
 };
 
 const goes = 'an object goes at once, or when its finalizers are gone';
 const options: Readonly<Record<string, string>> = {
-  '--sort-by': '--sort with the name of an index',
   '--chunk-size': 'objects are printed as they arrive; --limit prints the first ones',
   '--kubeconfig': commands.config!,
   '--force': 'an object that waits for finalizers goes with: kindred finalizer remove TYPE NAME --all',
@@ -16,8 +22,6 @@ const options: Readonly<Record<string, string>> = {
   '--now': goes,
   '--cascade': goes,
   '--wait': 'kindred wait TYPE NAME --for=delete',
-  '-L': '-o custom-columns=NAME:.metadata.name,KEY:.metadata.labels.KEY',
-  '--show-labels': '-o yaml shows the labels',
 };
 
 const tooManyFor: Readonly<Record<string, string>> = { list: 'kindred get TYPE NAME' };

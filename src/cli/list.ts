@@ -8,7 +8,7 @@ import { UsageError } from './io.ts';
 import { namespaceOf, orderOf } from './namespace.ts';
 import { objectFormatOption } from './output.ts';
 import type { PageFacts, TargetFormat } from './print-objects.ts';
-import { isTable, printTargets, wholePage } from './print-objects.ts';
+import { isTable, labelColumnsOption, printTargets, wholePage } from './print-objects.ts';
 import type { ListFlags } from './select.ts';
 import { isSelecting, selectOf, withList } from './select.ts';
 import type { Target } from './targets.ts';
@@ -24,6 +24,8 @@ export function listCommand(io: Io): Command {
     .argument('[type]', 'TYPE: plural, plural.group or plural.version.group; several with commas')
     .addOption(objectFormatOption('table'))
     .option('--no-headers', 'a table without its line of heads')
+    .addOption(labelColumnsOption())
+    .option('--show-labels', 'a table with the labels')
     .option('--show-managed-fields', 'JSON and YAML: say who owns which field')
     .action(async (text: string | undefined, flags: Flags) => {
       const client = connect(flags, io);
@@ -62,8 +64,9 @@ export async function printLists(
 async function found(
   type: ResourceType,
   objects: ModelClient<ExtensionObject>,
-  { page, size, sort, limit, ...flags }: ListFlags,
+  { page, size, sort: keys, sortBy, limit, ...flags }: ListFlags,
 ): Promise<{ items: Iterable<ExtensionObject> | AsyncIterable<ExtensionObject>; page?: PageFacts }> {
+  const sort = sortBy === undefined ? keys : [...(keys ?? []), sortBy];
   // As it was typed: what is no sort key is the service's to refuse.
   const place = namespaceOf(type, flags);
   const query: SelectQuery = { ...place, ...selectOf(flags), ...(sort && { sort: sort as SelectQuery['sort'] & {} }) };

@@ -1,4 +1,5 @@
 /** Objects are printed as they arrive; what is kept is the portion that is written next. */
+import { Option } from 'commander';
 import type { ListResult } from '../client/client.ts';
 import type { ExtensionObject } from '../model/object.ts';
 import type { Column } from './columns.ts';
@@ -22,10 +23,19 @@ export interface TargetFormat {
   readonly headers: boolean;
   /** JSON and YAML: who owns which field too. Default false. */
   readonly showManagedFields?: boolean;
+  readonly labelColumns?: readonly string[];
+  readonly showLabels?: boolean;
   /** Tables say of which namespace an object is. */
   allNamespaces?: boolean;
   /** JSON and YAML: the one object that is expected, without a list around it. Default false. */
   readonly isAlone?: boolean;
+}
+
+export function labelColumnsOption(): Option {
+  return new Option(
+    '-L, --label-columns <keys>',
+    'a table with a column for each of these labels, with commas; repeatable',
+  ).argParser((text: string, all: string[] | undefined) => [...(all ?? []), ...text.split(',').filter(Boolean)]);
 }
 
 /** What a list says of itself when it is not cut into pages. */
@@ -111,6 +121,8 @@ function nameLayout(label: string): Layout {
 function tableLayout(io: Io, format: TargetFormat, targets: readonly Target[], label: string): Layout {
   const now = Date.now();
   const wide = format.output === 'wide';
+  const { labelColumns = [], showLabels = false } = format;
+  const asked = labelColumns.length + Number(showLabels);
   let columns: readonly Column[] | undefined;
   let widths: readonly number[] = [];
   const rowsOf = (chosen: readonly Column[], objects: readonly ExtensionObject[]): string[][] =>
@@ -125,9 +137,9 @@ function tableLayout(io: Io, format: TargetFormat, targets: readonly Target[], l
   const choose = (objects: readonly ExtensionObject[]): readonly Column[] => {
     if (format.output instanceof CustomColumns) return format.output.columns;
     const withNamespace = format.allNamespaces === true && objects.some(({ metadata }) => metadata.namespace);
-    const all = columnsOf(objects, { wide, now, withNamespace });
+    const all = columnsOf(objects, { wide, now, withNamespace, labelColumns, showLabels });
     const room = wide || !io.stdout.isTTY ? undefined : io.stdout.columns;
-    return room === undefined ? all : fitting(all, rowsOf(all, objects), room);
+    return room === undefined ? all : fitting(all, rowsOf(all, objects), room, asked);
   };
   return {
     show(objects) {
@@ -141,13 +153,21 @@ function tableLayout(io: Io, format: TargetFormat, targets: readonly Target[], l
   };
 }
 
-/** As many of the chosen columns as a line has room for; name, the name for people, age and version stay. */
-function fitting(columns: readonly Column[], rows: readonly (readonly string[])[], room: number): readonly Column[] {
+/**
+ * As many of the chosen columns as a line has room for; name, the name for people, age and version stay.
+ * @param asked columns at the end that were asked for, which stay too
+ */
+function fitting(
+  columns: readonly Column[],
+  rows: readonly (readonly string[])[],
+  room: number,
+  asked: number,
+): readonly Column[] {
   const widths = widthsOf([columns.map(({ head }) => head), ...rows]);
   const kept = [...columns];
-  while (kept.length > 4 && lineWidth(widths) > room) {
-    kept.splice(-3, 1);
-    widths.splice(-3, 1);
+  while (kept.length > 4 + asked && lineWidth(widths) > room) {
+    kept.splice(-3 - asked, 1);
+    widths.splice(-3 - asked, 1);
   }
   return kept;
 }

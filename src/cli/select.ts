@@ -13,6 +13,8 @@ export interface SelectFlags extends NamespaceFlags {
 
 export interface ListFlags extends SelectFlags {
   sort?: string[];
+  /** As kubectl writes a sort key: a JSONPath. */
+  sortBy?: string;
   page?: number;
   size?: number;
   limit?: number;
@@ -39,9 +41,17 @@ export function withList(command: Command): Command {
     .addOption(
       repeatable('--sort <key>', 'an index, or "<index>,asc" or "<index>,desc" (default: by name); repeatable'),
     )
+    .addOption(
+      new Option('--sort-by <path>', 'as --sort, as kubectl writes it: ".spec.age"').argParser(sortKeyOf).hideHelp(),
+    )
     .option('--page <number>', 'only this page, from 1', wholeNumber)
     .option('--size <number>', 'only a page of so many objects (default with --page: 20)', wholeNumber)
     .option('--limit <number>', 'only the first so many objects of the whole list', positiveNumber);
+}
+
+/** `{.spec.age}` and `.spec.age` are the index `spec.age`. */
+function sortKeyOf(path: string): string {
+  return path.replace(/^\{(.*)\}$/s, '$1').replace(/^\./, '');
 }
 
 function positiveNumber(text: string): number {

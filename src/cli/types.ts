@@ -178,7 +178,8 @@ export class Types {
     const close = nearest(text, words.keys());
     const labels = all.map(({ label }) => label);
     const more = labels.length - shownTypes;
-    const shown = labels.slice(0, shownTypes).join(', ') + (more > 0 ? ` and ${more} more` : '');
+    const shown =
+      labels.slice(0, shownTypes).join(', ') + (more > 0 ? ` and ${more} more (kindred api-resources)` : '');
     return {
       meant: close === undefined ? '.' : `; did you mean ${words.get(close)}?`,
       known: labels.length === 0 ? 'none' : shown,
@@ -186,7 +187,7 @@ export class Types {
   }
 }
 
-const shownTypes = 20;
+const shownTypes = 8;
 
 const unknownText: Text = localized('The service has no type "{text}" that you may use{meant} You may use {known}');
 

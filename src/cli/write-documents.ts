@@ -27,7 +27,7 @@ interface ApplyFlags {
   serverSide?: true;
   fieldManager?: string;
   forceConflicts?: true;
-  dryRun?: true;
+  dryRun?: boolean;
   prune?: true;
   labelSelector?: string[];
   /** As kubectl calls it. */

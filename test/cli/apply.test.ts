@@ -253,6 +253,11 @@ test('command-line: apply --prune deletes what was applied before, matches, and 
   await call('POST', 'gardens', garden('p4', {}, shop));
   await run('apply', garden('p5', {}, shop), '--field-manager', 'somebody');
   const now = files(garden('p1', {}, shop));
+  for (const mode of ['--dry-run=server', '--dry-run=client']) {
+    const { code, stdout } = await run('apply', now, '--prune', '-l', 'app=shop', mode);
+    assert.deepEqual([code, stdout.includes('(dry run)')], [0, true], mode);
+  }
+  assert.equal((await run('apply', now, '--dry-run=maybe')).code, 2);
   const dry = await run('apply', now, '--prune', '-l', 'app=shop', '--dry-run');
   const told = `gardens.${group}/p1 unchanged\ngardens.${group}/p2 pruned\n`;
   assert.equal(dry.stdout, told.replaceAll('\n', ' (dry run)\n'));

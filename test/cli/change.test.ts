@@ -290,17 +290,18 @@ test('api-resources prints the types that may be used', async () => {
   assert.equal(code, 0);
   assert.match(
     stdout,
-    /^NAME +APIVERSION +KIND\nboxes +shop\.example\.com\/v1 +Box\nconfigmaps +v1alpha1 +ConfigMap\n/,
+    /^NAME +SHORTNAMES +APIVERSION +NAMESPACED +KIND\nboxes +shop\.example\.com\/v1 +false +Box\nconfigmaps +v1alpha1 +false +ConfigMap\n/,
   );
   assert.equal((await call('api-resources', '--api-group', shop, '-o', 'name')).stdout, `boxes.${shop}\n`);
   assert.equal((await call('api-resources', '--verbs', 'get,fly', '-o', 'name')).stdout, '');
   const wide = await call('api-resources', '--api-group', shop, '-o', 'wide', '--no-headers');
   assert.match(
     wide.stdout,
-    /^boxes {3}shop\.example\.com\/v1 {3}Box {3}box {3}get,list,watch,create,update,patch,delete\n$/,
+    /^boxes {6}shop\.example\.com\/v1 {3}false {3}Box {3}box {3}get,list,watch,create,update,patch,delete\n$/,
   );
   const { items, total } = JSON.parse((await call('api-resources', '-o', 'json')).stdout);
-  assert.deepEqual([items.length, items[0].apiVersion], [total, `${shop}/v1`]);
+  assert.deepEqual([items.length, items[0].apiVersion, items[0].namespaced], [total, `${shop}/v1`, false]);
+  assert.match((await call('api-resources')).stdout, /^namespaces +ns +\S+ +false +Namespace$/m);
 });
 
 test('version prints those of the command and of the service', async () => {

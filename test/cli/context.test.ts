@@ -209,12 +209,29 @@ const lines: { line: string; offered: string[] }[] = [
   { line: 'kindred token create --u', offered: ['--user'] },
   { line: 'kindred --server x label --over', offered: ['--overwrite'] },
   { line: 'kindred apply -f nowhe', offered: [] },
+  { line: 'kindred get -f ci', offered: [] },
 ];
 for (const { line, offered } of lines) {
   test(`bash completes "${line}"`, async () => {
     assert.deepEqual(await completed(line), offered);
   });
 }
+
+const fish = existsSync('/usr/bin/fish') ? false : 'no fish on this machine';
+test('fish completes types without files, and files after -f', { skip: fish }, async () => {
+  await completed('kindred ');
+  const script = join(folder, 'completion.fish');
+  writeFileSync(script, (await call('completion', 'fish')).stdout);
+  const env = { ...process.env, PATH: `${join(folder, 'bin')}${delimiter}${process.env.PATH}` };
+  const offered = async (line: string) => {
+    const program = `source ${script}; complete -C ${JSON.stringify(line)}`;
+    const { stdout } = await promisify(execFile)('fish', ['-c', program], { cwd: folder, env });
+    return stdout.split('\n').filter((word) => word !== '');
+  };
+  assert.deepEqual(await offered('kindred get c'), ['cities.x', 'countries.x']);
+  assert.ok((await offered('kindred apply -f comp')).includes('completion.fish'));
+  assert.ok((await offered('kindred get cities --field')).includes('--field-selector'));
+});
 
 for (const shell of ['bash', 'zsh', 'fish', 'powershell']) {
   test(`completion knows every command and its options - ${shell}`, async () => {

@@ -414,6 +414,21 @@ test('command-line: finalizer remove takes nothing off that somebody puts there 
   }
 });
 
+test('get sorts by what kubectl calls a sort key, and shows labels', async () => {
+  for (const path of ['.spec.weight', '{.spec.weight}', 'spec.weight']) {
+    const sorted = await call('get', 'boxes', '--sort-by', path, '-o', 'name');
+    assert.equal(sorted.stdout, ['c', 'a', 'b'].map((name) => `boxes.${shop}/${name}\n`).join(''));
+  }
+  const unknown = await call('get', 'boxes', '--sort-by=.spec.title');
+  assert.equal(unknown.code, 1);
+  assert.match(unknown.stderr, /spec\.title/);
+  await harness.client.patch(Box, 'a', { metadata: { labels: { 'x.example.com/shelf': '7', size: null } } });
+  await harness.client.patch(Box, 'c', { metadata: { labels: null } });
+  const labelled = await call('get', 'boxes', '-L', 'x.example.com/shelf,size', '--show-labels');
+  assert.match(labelled.stdout, /^NAME .* VERSION {3}SHELF {3}SIZE {3}LABELS\n/);
+  assert.match(labelled.stdout, /^a .* 7 {14}x\.example\.com\/shelf=7\nb .* big {4}size=big\nc .* <none>\n$/m);
+});
+
 const usage: { args: string[]; message: RegExp }[] = [
   { args: ['get', 'box/a', 'b'], message: /^kindred: "b" is no TYPE\/NAME; .* cannot be mixed\n$/ },
   { args: ['get', 'box/a/b'], message: /^kindred: "box\/a\/b" is no TYPE\/NAME/ },
@@ -431,9 +446,11 @@ const usage: { args: string[]; message: RegExp }[] = [
   { args: ['get', 'box', '--limit', '0'], message: /It needs a whole number above 0\.\n/ },
   { args: ['get', 'box', '--limit', '1', '--size', '1'], message: /^kindred: --limit is for the whole list/ },
   {
-    args: ['get', 'boxes', '--sort-by=x'],
-    message: /unknown option '--sort-by=x'; here: --sort with the name of an index\n/,
+    args: ['get', 'box', 'a', '--sort-by=.spec.weight'],
+    message: /^kindred: selectors, .* give no names with them\n$/,
   },
+  { args: ['auth', 'whoami'], message: /unknown command 'whoami'; here: kindred whoami\n/ },
+  { args: ['cluster-info'], message: /unknown command 'cluster-info'; here: kindred context list, kindred version\n/ },
   { args: ['list', 'boxes', 'a'], message: /too many arguments for 'list'.*; here: kindred get TYPE NAME\n/ },
   {
     args: ['list', 'boxes/a'],

@@ -22,7 +22,8 @@ after(() => harness.stop());
 const main = join(import.meta.dirname, '../../src/cli/main.ts');
 
 const watches: { args: string[]; first: string; later: string }[] = [
-  { args: ['get', 'box', 'a', 'b', '-w'], first: 'ADDED a, ADDED b', later: 'MODIFIED a, MODIFIED b' },
+  { args: ['get', 'box', 'a', 'b', '-w'], first: 'ADDED a, ADDED b, EVENT NAME', later: 'MODIFIED a, MODIFIED b' },
+  { args: ['get', 'box', 'a', '-w', '--no-headers', '-o', 'wide'], first: 'ADDED a', later: 'MODIFIED a' },
   {
     args: ['get', 'box/a', '--watch', '-o', 'name'],
     first: 'boxes.shop.example.com/a',
@@ -55,14 +56,13 @@ for (const { args, first, later } of watches) {
       return lines.length >= count ? lines.sort().join(', ') : undefined;
     };
     try {
-      const count = first.split(', ').length;
-      assert.equal(await until(() => events(count)), first);
+      assert.equal(await until(() => events(first.split(', ').length)), first);
       printed = '';
       for (const name of ['a', 'b', 'c']) {
         const { spec } = await harness.client.get(Box, name);
         await harness.client.patch(Box, name, { spec: { size: spec.size + 1 } });
       }
-      assert.equal(await until(() => events(count)), later);
+      assert.equal(await until(() => events(later.split(', ').length)), later);
       child.kill('SIGINT');
       assert.deepEqual(await ended, [0, null]);
     } finally {
