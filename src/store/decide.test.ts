@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { WriteState } from './decide.ts';
-import { decide, planBatch, planClaimRepair, questionsOf } from './decide.ts';
+import { decide, guessBatch, planBatch, planClaimRepair, questionsOf } from './decide.ts';
 import type { Write } from './store.ts';
 
 const hash = (text: string): Uint8Array => Buffer.from(text);
@@ -123,6 +123,43 @@ describe('the plan of a batch', () => {
       [questions.names.length, questions.hashes.length, questions.takeovers, questions.leases],
       [2, 2, [4], []],
     );
+  });
+});
+
+describe('the guess of a batch', () => {
+  const known = { revision: 10, questions: 0, generations: new Map([[1, 4]]) };
+  const expected = { id: 5, revision: 7 };
+  const creation: Write = { type: 'create', model: 1, name: 'b', bytes: hash(''), generation: 4 };
+  const update: Write = { type: 'update', model: 1, name: 'a', bytes: hash(''), expected };
+
+  it('takes names and values for free, and rows for the expected ones, which it names', () => {
+    const { plan, rows } = guessBatch([{ ...creation, claim: [claim('x')] }, update], 1, known)!;
+    assert.deepEqual(
+      plan.results.map((result) => result.ok && [result.id, result.revision]),
+      [
+        [11, 11],
+        [5, 12],
+      ],
+    );
+    assert.deepEqual([plan.revision, plan.takenClaims.map(({ id }) => id)], [12, [11]]);
+    assert.deepEqual(rows, [{ model: 1, name: 'a', id: 5, revision: 7 }]);
+  });
+
+  it('is not made when the outcome depends on more, or a write would fail', () => {
+    const activate = { model: 1, from: 4, to: 5, contract: '{}', storageVersion: 'v1' };
+    const { expected: _, ...unseen } = update;
+    const others: Record<string, Write[]> = {
+      'a lease': [{ ...creation, fence: { lease: 'l', token: 1 } }],
+      'a contract': [{ ...creation, activate }],
+      'a value that is given up': [{ ...update, release: [{ hash: hash('x') }] }],
+      'a row that nobody has seen': [unseen],
+      'another generation': [{ ...creation, generation: 3 }],
+      'a generation that was never read': [{ ...creation, model: 2, generation: 0 }],
+      'a name twice': [creation, creation],
+      'a row that is changed twice': [update, update],
+      nothing: [],
+    };
+    for (const [what, writes] of Object.entries(others)) assert.equal(guessBatch(writes, 1, known), undefined, what);
   });
 });
 

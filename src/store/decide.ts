@@ -67,7 +67,7 @@ export function decide(write: Write, time: number, revision: number, state: Writ
   return result;
 }
 
-interface KnownRow {
+export interface KnownRow {
   readonly model: number;
   readonly name: string;
   readonly id: number;
@@ -100,6 +100,8 @@ export interface Questions {
 
 export interface Answers {
   readonly revision: number;
+  /** How often a process has asked what became of a batch; undefined with a database that does not guess. */
+  readonly questions?: number | undefined;
   readonly rows: readonly KnownRow[];
   readonly claims: readonly KnownClaim[];
   readonly leases: readonly KnownLease[];
@@ -124,6 +126,23 @@ export interface Plan {
   readonly droppedClaims: readonly { readonly model: number; readonly hash: Uint8Array }[];
   readonly takenClaims: readonly KnownClaim[];
   readonly activations: readonly Activation[];
+}
+
+/** What a store has seen while it held the lock on the revision: it stays so until somebody commits. */
+export interface Known {
+  readonly revision: number;
+  /** See `Answers`. */
+  readonly questions: number | undefined;
+  /** By model. */
+  readonly generations: ReadonlyMap<number, number>;
+}
+
+/** A batch as it is when nobody has committed since `Known`, and the names and values that it takes are free. */
+export interface Guess {
+  readonly known: Known;
+  readonly plan: Plan;
+  /** Rows that must be as they are here. */
+  readonly rows: readonly KnownRow[];
 }
 
 export function questionsOf(writes: readonly Write[]): Questions {
@@ -227,6 +246,26 @@ export function planBatch(writes: readonly Write[], time: number, answers: Answe
     if (claim) takenClaims.push(claim);
   }
   return { results, revision: newest, steps, takenClaims, droppedClaims, activations };
+}
+
+/**
+ * Undefined when the outcome depends on more: leases end without a commit, and values are given up by rows that may not
+ * hold them. Also when a write would fail, since what it fails of would have to be checked too.
+ */
+export function guessBatch(writes: readonly Write[], time: number, known: Known): Guess | undefined {
+  const rows = new Map<string, KnownRow>();
+  for (const { type, model, name, expected, release = [], fence, activate } of writes) {
+    if (fence || activate || release.length > 0) return undefined;
+    if (type === 'create') continue;
+    if (!expected) return undefined;
+    const key = rowKey(model, name);
+    if (!rows.has(key)) rows.set(key, { model, name, ...expected });
+  }
+  const generations = [...known.generations].map(([model, generation]) => ({ model, generation }));
+  const nothing = { claims: [], leases: [], takeovers: [], changed: [] };
+  const plan = planBatch(writes, time, { ...nothing, revision: known.revision, rows: [...rows.values()], generations });
+  if (plan.steps.length === 0 || plan.results.some(({ ok }) => !ok)) return undefined;
+  return { known, plan, rows: [...rows.values()] };
 }
 
 /** What `Store.mendClaims` does. */

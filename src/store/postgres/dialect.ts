@@ -1,6 +1,6 @@
 /** PostgreSQL, for `SqlServerStore`; engines with its protocol too. What a batch does goes in one packet a phase (`pipeline.ts`). */
 import type { ClientBase, Pool, PoolClient } from 'pg';
-import type { KnownClaim, Plan, Questions } from '../decide.ts';
+import type { Guess, KnownClaim, Plan, Questions } from '../decide.ts';
 import { notReady, storageFull } from '../failure.ts';
 import type { StoreOptions } from '../options.ts';
 import type {
@@ -39,6 +39,7 @@ import {
   selectClaims,
   stepCall,
   texts,
+  unchangedCall,
 } from './statements.ts';
 import { tables } from './tables.ts';
 
@@ -89,6 +90,7 @@ const sql: Sql = {
   before: 'before',
   anyOf: '= ANY (?::bigint[])',
   byModel: '',
+  endGuesses: "UPDATE kindred_meta SET questions = questions + 1 WHERE key = 'revision'",
   makeLease: `INSERT INTO kindred_leases SELECT ?, '', value, 0 FROM kindred_meta WHERE key = 'jump'
     ON CONFLICT (name) DO NOTHING`,
 };
@@ -247,6 +249,7 @@ class PostgresDialect implements Dialect<PoolClient> {
     const rowsOf = (name: string) => answers[calls.findIndex((call) => call.name === name)]?.rows ?? [];
     return {
       revision: rowsOf('lock')[0].value,
+      questions: rowsOf('lock')[0].questions,
       rows: rowsOf('rows'),
       claims: rowsOf('claims'),
       leases: rowsOf('leases'),
@@ -256,8 +259,18 @@ class PostgresDialect implements Dialect<PoolClient> {
     };
   }
 
-  async write(client: PoolClient, plan: Plan, time: number, batch: number): Promise<void> {
-    const calls = plan.steps.map((step) => stepCall(step, time, batch));
+  write(client: PoolClient, plan: Plan, time: number, batch: number): Promise<void> {
+    return this.#write(client, [], plan, time, batch);
+  }
+
+  writeGuess(client: PoolClient, { known, plan, rows }: Guess, time: number, batch: number): Promise<void> {
+    const first: Call[] = [{ name: 'BEGIN' }, { name: 'guess', values: [`${known.revision}`, `${known.questions}`] }];
+    if (rows.length > 0) first.push(unchangedCall(rows));
+    return this.#write(client, first, plan, time, batch);
+  }
+
+  async #write(client: PoolClient, first: Call[], plan: Plan, time: number, batch: number): Promise<void> {
+    const calls = [...first, ...plan.steps.map((step) => stepCall(step, time, batch))];
     if (plan.droppedClaims.length > 0) calls.push({ name: 'drop-claims', values: hashParameters(plan.droppedClaims) });
     if (plan.takenClaims.length > 0) calls.push({ name: 'take-claims', values: claimParameters(plan.takenClaims) });
     for (const { model, to, contract, storageVersion } of plan.activations) {

@@ -1,6 +1,6 @@
 /** The SQL of the PostgreSQL store that is more than a line, and how lists become its parameters. */
 
-import type { KnownClaim, PlannedChange } from '../decide.ts';
+import type { KnownClaim, KnownRow, PlannedChange } from '../decide.ts';
 import { changeTypes } from '../limits.ts';
 import type { Statement } from '../server/dialect.ts';
 import type { LoadPart, Rewrite } from '../store.ts';
@@ -134,10 +134,30 @@ export function stepCall(step: readonly PlannedChange[], time: number, batch: nu
   };
 }
 
+export function unchangedCall(rows: readonly KnownRow[]): Call {
+  return {
+    name: 'unchanged',
+    values: [
+      numbers(rows.map((row) => row.id)),
+      numbers(rows.map((row) => row.revision)),
+      numbers(rows.map((row) => row.model)),
+      texts(rows.map((row) => row.name)),
+      `${rows.length}`,
+    ],
+  };
+}
+
+const lock = "SELECT value, questions FROM kindred_meta WHERE key = 'revision'";
+
 /** What a connection that commits batches has prepared, by name; those of the transaction are legible on the wire. */
 export const batchStatements = {
   BEGIN: 'BEGIN ISOLATION LEVEL READ COMMITTED',
-  lock: "SELECT value FROM kindred_meta WHERE key = 'revision' FOR UPDATE",
+  lock: `${lock} FOR UPDATE`,
+  // The division fails the batch. It is made with the row as it is once it is locked.
+  guess: `SELECT 1 / (value = $1 AND questions = $2)::int FROM (${lock} FOR UPDATE) AS locked`,
+  unchanged: `
+    SELECT 1 / (count(*) = $5)::int FROM unnest($1::bigint[], $2::bigint[], $3::int[], $4::text[]) AS w (id, revision, model, name)
+    JOIN kindred_objects o ON o.id = w.id AND o.revision = w.revision AND o.model = w.model AND o.name = w.name`,
   rows: `
     SELECT o.model, o.name, o.id, o.revision FROM unnest($1::int[], $2::text[]) AS w (model, name)
     JOIN kindred_objects o ON o.model = w.model AND o.name = w.name`,

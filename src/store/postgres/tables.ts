@@ -36,6 +36,7 @@ const migrations = [
   CREATE TABLE kindred_replicas (id text COLLATE "C" PRIMARY KEY, supports text NOT NULL, expires bigint NOT NULL);
   `,
   ],
+  ['ALTER TABLE kindred_meta ADD COLUMN questions bigint NOT NULL DEFAULT 0'],
 ];
 
 /** Any constant that nobody else is likely to take. */

@@ -2,7 +2,7 @@
  * What `SqlServerStore` has to know of one kind of database server: how its driver is used, how its errors are read, and
  * the SQL in which it differs. A further database of the kind is a folder with a dialect and its tables.
  */
-import type { KnownClaim, Plan, Questions } from '../decide.ts';
+import type { Answers, Guess, KnownClaim, Plan, Questions } from '../decide.ts';
 import type { LoadPart, Rewrite } from '../store.ts';
 import type { Hosts } from './hosts.ts';
 import type { OpenConnections } from './open-connections.ts';
@@ -33,9 +33,7 @@ export interface ConnectionPool<C> {
 /** What a batch depends on, as rows of the columns that `Answers` names. */
 export type RawAnswers = {
   readonly [K in 'rows' | 'claims' | 'leases' | 'takeovers' | 'generations' | 'changed']: readonly SqlRow[];
-} & {
-  readonly revision: number;
-};
+} & Pick<Answers, 'revision' | 'questions'>;
 
 /** The tables, and how their versions are made. */
 export interface Tables {
@@ -63,6 +61,8 @@ export interface Sql {
   readonly byModel: string;
   /** Makes a lease that is free unless there is one; its value is the name. */
   readonly makeLease: string;
+  /** Makes every batch of `writeGuess` fail that was sent before. */
+  readonly endGuesses?: string;
   /** What a transaction must do so that its COMMIT waits for the standbys, when locking a row is not enough. */
   readonly touch?: string;
 }
@@ -142,6 +142,8 @@ export interface Dialect<C extends { release(): void }> {
    * what it says then does not prove that nothing was committed.
    */
   write(connection: C, plan: Plan, time: number, batch: number): Promise<void>;
+  /** `read` and `write` in one round trip. The server refuses it unless the guess is right. */
+  writeGuess?(connection: C, guess: Guess, time: number, batch: number): Promise<void>;
   commit(connection: C): Promise<void>;
   selectClaims(claims: readonly ClaimKey[]): Statement;
   deleteClaims(claims: readonly ClaimKey[]): Statement;

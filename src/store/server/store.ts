@@ -8,7 +8,7 @@ import { randomInt } from 'node:crypto';
 import { delayAfter } from '../../runtime/backoff.ts';
 import { SerialQueue } from '../../runtime/serial-queue.ts';
 import { awaitedTimers, pause } from '../../runtime/timers.ts';
-import type { KnownClaim } from '../decide.ts';
+import type { Answers, KnownClaim, Plan } from '../decide.ts';
 import { planBatch, planClaimRepair, questionsOf } from '../decide.ts';
 import { expired, notReady, unknownOutcome } from '../failure.ts';
 import { changesBytes, changeTypes, compactRows, maxSnapshots, restoreGap } from '../limits.ts';
@@ -33,6 +33,7 @@ import type {
 import { late, ServerConnections } from './connections.ts';
 import type { CommitWatch, Dialect, Query, SqlRow, Value } from './dialect.ts';
 import { CommitFailure } from './dialect.ts';
+import { Guesses } from './guesses.ts';
 import { Poller } from './poller.ts';
 import { commitTimeout, longQuery, resolveDelays, resolveTimeout, shortQuery } from './timeouts.ts';
 
@@ -42,6 +43,7 @@ export class SqlServerStore<C extends { release(): void }> implements Store {
   readonly #description: Readonly<Record<string, string>>;
   readonly #connections: ServerConnections<C>;
   readonly #commits = new SerialQueue();
+  readonly #guesses = new Guesses();
   readonly #commitWatch: CommitWatch;
   readonly #numbers = new Map<string, number>();
   /** The row of `kindred_meta` with a key, and its lock. */
@@ -121,36 +123,28 @@ export class SqlServerStore<C extends { release(): void }> implements Store {
     const timer = setTimeout(() => dialect.sever(connection, late()), commitTimeout);
     let isUsable = false;
     try {
-      const answers = await dialect.read(connection, questionsOf(writes));
-      const { revision, rows, claims, leases, takeovers, generations, changed } = answers;
-      const plan = planBatch(writes, time, {
-        revision,
-        rows: rows.map(({ model, name, id, revision }) => ({ model, name: String(name), id, revision })),
-        claims: claims.map(claimOf),
-        leases: leases.map(({ name, token, expires }) => ({ name: String(name), token, expires })),
-        takeovers: takeovers.map(({ id, model, revision }) => ({ id, model, revision })),
-        generations: generations.map(({ model, generation }) => ({ model, generation })),
-        changed: changed.map(({ model, revision }) => ({ model, revision })),
-      });
+      const guess = dialect.writeGuess && this.#guesses.of(dialect.sessionOf(connection), writes, time);
+      if (guess) {
+        try {
+          isUsable = await this.#write(connection, guess.plan, (batch) =>
+            dialect.writeGuess!(connection, guess, time, batch),
+          );
+          this.#guesses.succeeded(guess.plan);
+          return guess.plan.results;
+        } catch (error) {
+          this.#guesses.failed();
+          if (!dialect.isRefusal(error) || !(await this.#connections.rollback(connection))) throw error;
+        }
+      }
+      const { answers, plan } = await this.#plan(connection, writes, time);
       if (plan.steps.length === 0) {
         await dialect.query(connection, 'ROLLBACK');
         isUsable = true;
-        return plan.results;
+      } else {
+        isUsable = await this.#write(connection, plan, (batch) => dialect.write(connection, plan, time, batch));
       }
-      const batch = randomInt(2 ** 47);
-      try {
-        await dialect.write(connection, plan, time, batch);
-        isUsable = true;
-        return plan.results;
-      } catch (error) {
-        const cause = (error instanceof CommitFailure ? error.cause : error) as Error;
-        // A server that panics may have the commit in its log already: what the error says holds only when the session lives on.
-        if (dialect.isRefusal(cause) && (cause === error || (await this.#connections.rollback(connection))))
-          throw cause;
-        dialect.sever(connection, cause);
-        if (await this.#wasCommitted(plan.revision, batch, cause)) return plan.results;
-        throw dialect.isAnswer(cause) ? cause : notReady('the connection broke before the commit', cause);
-      }
+      this.#guesses.learn(dialect.sessionOf(connection), answers, plan);
+      return plan.results;
     } catch (error) {
       isUsable = dialect.isRefusal(error) && (await this.#connections.rollback(connection));
       throw error;
@@ -161,19 +155,62 @@ export class SqlServerStore<C extends { release(): void }> implements Store {
     }
   }
 
+  /** Begins a transaction and decides the batch in it. */
+  async #plan(connection: C, writes: readonly Write[], time: number): Promise<{ answers: Answers; plan: Plan }> {
+    const { revision, questions, rows, claims, leases, takeovers, generations, changed } = await this.#dialect.read(
+      connection,
+      questionsOf(writes),
+    );
+    const answers: Answers = {
+      revision,
+      questions,
+      rows: rows.map(({ model, name, id, revision }) => ({ model, name: String(name), id, revision })),
+      claims: claims.map(claimOf),
+      leases: leases.map(({ name, token, expires }) => ({ name: String(name), token, expires })),
+      takeovers: takeovers.map(({ id, model, revision }) => ({ id, model, revision })),
+      generations: generations.map(({ model, generation }) => ({ model, generation })),
+      changed: changed.map(({ model, revision }) => ({ model, revision })),
+    };
+    return { answers, plan: planBatch(writes, time, answers) };
+  }
+
+  /**
+   * Resolves when the batch is committed, to whether the connection can be used further. Rejects with what the server
+   * refused it for, with NotReady (not applied), or with UnknownOutcome.
+   */
+  async #write(connection: C, plan: Plan, send: (batch: number) => Promise<void>): Promise<boolean> {
+    const dialect = this.#dialect;
+    const batch = randomInt(2 ** 47);
+    try {
+      await send(batch);
+      return true;
+    } catch (error) {
+      const cause = (error instanceof CommitFailure ? error.cause : error) as Error;
+      // A server that panics may have the commit in its log already: what the error says holds only when the session lives on.
+      if (dialect.isRefusal(cause) && (cause === error || (await this.#connections.rollback(connection)))) throw cause;
+      dialect.sever(connection, cause);
+      if (await this.#wasCommitted(plan.revision, batch, cause)) return false;
+      throw dialect.isAnswer(cause) ? cause : notReady('the connection broke before the commit', cause);
+    }
+  }
+
   /**
    * Whether the batch that ends with this revision was committed: asked until the database answers, for 8 s at most. The
-   * lock on the revision waits for a transaction that the server may still be finishing. As this transaction writes, its
+   * lock on the revision waits for a transaction that the server may still be finishing; a batch in one round trip may not
+   * have begun yet, and fails after the question. As this transaction writes, its
    * COMMIT waits for the standbys, which then have the batch too; with a plain SELECT a batch would be acknowledged that a
    * failover loses. Throws `UnknownOutcome` when the database does not answer, when the store is closed meanwhile, and
    * when the change log was compacted.
    */
   async #wasCommitted(revision: number, batch: number, cause: Error): Promise<boolean> {
-    const { touch } = this.#dialect.sql;
+    const { touch, endGuesses } = this.#dialect.sql;
     const ask = (): Promise<boolean> =>
       this.#connections.transaction(async (query) => {
         const [newest] = await query(this.#lockMeta, ['revision']);
-        if (newest!.value < revision) return false;
+        if (newest!.value < revision) {
+          if (endGuesses) await query(endGuesses);
+          return false;
+        }
         const [found] = await query('SELECT batch FROM kindred_changes WHERE revision = ?', [revision]);
         if (!found) throw unknownOutcome('the change log was compacted meanwhile', cause);
         if (found.batch !== batch) return false;
