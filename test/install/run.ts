@@ -215,7 +215,10 @@ async function machineWith(version: string): Promise<Machine> {
   const path = process.env.PATH!.split(delimiter).filter((one) => !one.endsWith(join('node_modules', '.bin')));
   const cache = join(folder, 'npm-cache');
   const env = (paths: string[]): NodeJS.ProcessEnv => {
-    const inherited = Object.entries(process.env).filter(([key]) => !/^(npm_|NODE_|INIT_CWD$)/i.test(key));
+    // What `npm run` says of this checkout; where the registry is stays.
+    const ofRun =
+      /^(npm_(?!config_)|npm_config_(local|global)_prefix$|npm_config_prefix$|NODE_OPTIONS$|NODE_TEST_CONTEXT$|INIT_CWD$)/i;
+    const inherited = Object.entries(process.env).filter(([key]) => !ofRun.test(key));
     return { ...Object.fromEntries(inherited), PATH: paths.join(delimiter), npm_config_cache: cache };
   };
   const runtime = join(folder, 'runtime');
