@@ -12,8 +12,8 @@ import { keyOf, standardLibrary } from './library.ts';
 import { expressionOf } from './regex.ts';
 import type { CelType } from './types.ts';
 import { bool, dyn, listOf, mapOf, nameOf, optionalOf, typeOfKind, unify } from './types.ts';
-import type { Frame, Key, Mapping, Value } from './values.ts';
-import { equals, isMapping, JsonObject, kindOf, List, MapValue, Optional, TypeValue, Uint } from './values.ts';
+import type { Frame, Key, Value } from './values.ts';
+import { equals, isMapping, JsonMapping, kindOf, List, MapValue, Optional, TypeValue, Uint } from './values.ts';
 
 /** Why an expression does not compile, in the words of CEL. */
 export class ExpressionError extends Error {}
@@ -35,6 +35,8 @@ type Run = (frame: Frame) => Value;
 interface Part {
   readonly type: CelType;
   readonly run: Run;
+  /** Steps of a run that are known before it: whoever runs the part spends them, with those of its own. */
+  readonly cost: number;
   /** Of `self`, or of a member of it. */
   readonly path?: readonly string[];
 }
@@ -79,9 +81,18 @@ export function compileExpression(source: string, variables: ReadonlyMap<string,
     throw new ExpressionError(`Syntax error: ${messageOf(error).split('\n')[0]}`);
   }
   const compiler = new ExpressionCompiler(functions, variables);
-  const { type, run } = compiler.part(ast);
+  const { type, run, cost } = compiler.part(ast);
   const { uses, reads, steps } = compiler;
-  return { type, run, uses, reads, steps };
+  return {
+    type,
+    uses,
+    reads,
+    steps,
+    run(frame) {
+      frame.spend(cost);
+      return run(frame);
+    },
+  };
 }
 
 const typeNames: Readonly<Record<string, string>> = {
@@ -149,7 +160,7 @@ class ExpressionCompiler {
       case 'list':
         return this.#list(node.args.map((one) => this.part(one)));
       case 'map':
-        return this.#map(node.args.map(([key, value]) => [this.part(key), this.part(value)]));
+        return this.#map(node.args.map(([key, value]) => ({ key: this.part(key), value: this.part(value) })));
       case '?:':
         return this.#conditional(node.args.map((one) => this.part(one)));
       case '&&':
@@ -179,16 +190,14 @@ class ExpressionCompiler {
       return {
         type: this.#variables[at]!.type,
         ...(path && { path }),
-        run: (frame) => {
-          frame.spend(1);
-          return frame.variables[at]!;
-        },
+        cost: 1,
+        run: (frame) => frame.variables[at]!,
       };
     }
     if (!Object.hasOwn(typeNames, name))
       throw new ExpressionError(`undeclared reference to '${name}' (in container '')`);
     const value = new TypeValue(typeNames[name]!);
-    return { type: typeOfKind('type'), run: () => value };
+    return { type: typeOfKind('type'), cost: 0, run: () => value };
   }
 
   /** The name of a group of functions, or of a type that has one. */
@@ -200,7 +209,7 @@ class ExpressionCompiler {
     const text = qualified(holder, name);
     if (text === 'google.protobuf.Timestamp' || text === 'google.protobuf.Duration') {
       const value = new TypeValue(text);
-      return { type: typeOfKind('type'), run: () => value };
+      return { type: typeOfKind('type'), cost: 0, run: () => value };
     }
     const of = this.part(holder);
     if (of.type.kind === 'optional') return this.#optionalAccess(of, this.#member(of.type.value, name));
@@ -210,10 +219,8 @@ class ExpressionCompiler {
     return {
       type,
       ...this.#pathOf(of, member),
-      run: (frame) => {
-        frame.spend(2);
-        return get(run(frame), frame) ?? fail(`no such key: ${name}`);
-      },
+      cost: of.cost + 2,
+      run: (frame) => get(run(frame), frame) ?? fail(`no such key: ${name}`),
     };
   }
 
@@ -240,7 +247,7 @@ class ExpressionCompiler {
         name: field.name,
         type: field.type,
         get: (value, frame) =>
-          value instanceof JsonObject ? value.member(field.name, field.type, frame) : memberOf(value, name, frame),
+          value instanceof JsonMapping ? value.member(field.name, field.type, frame) : memberOf(value, name, frame),
       };
     }
     if (!['map', 'dyn', 'param'].includes(type.kind)) {
@@ -259,8 +266,8 @@ class ExpressionCompiler {
     return {
       type: type.kind === 'optional' ? type : optionalOf(type),
       ...this.#pathOf(of, member),
+      cost: of.cost + 2,
       run: (frame) => {
-        frame.spend(2);
         const value = run(frame);
         const inner = value instanceof Optional ? value.value : value;
         if (inner === undefined) return Optional.none;
@@ -274,11 +281,12 @@ class ExpressionCompiler {
     const isChain = isOptional || of.type.kind === 'optional';
     const inner = of.type.kind === 'optional' ? of.type.value : of.type;
     const element = elementAt(inner, index.type);
+    const cost = of.cost + index.cost + 2;
     if (isChain) {
       return {
         type: optionalOf(element),
+        cost,
         run: (frame) => {
-          frame.spend(2);
           const value = of.run(frame);
           const holder = value instanceof Optional ? value.value : value;
           const key = index.run(frame);
@@ -290,8 +298,8 @@ class ExpressionCompiler {
     }
     return {
       type: element,
+      cost,
       run: (frame) => {
-        frame.spend(2);
         const holder = of.run(frame);
         const key = index.run(frame);
         return itemAt(holder, key, frame) ?? noItem(holder, key);
@@ -303,26 +311,28 @@ class ExpressionCompiler {
     const element = parts.reduce<CelType>((known, { type }) => unify(known, type) ?? dyn, free);
     return {
       type: listOf(element),
+      cost: costOf(parts) + newSteps + parts.length,
       run: (frame) => {
-        frame.spend(1 + parts.length);
-        return new List(parts.map(({ run }) => run(frame)));
+        const items: Value[] = [];
+        for (const { run } of parts) items.push(run(frame));
+        return new List(items);
       },
     };
   }
 
-  #map(entries: readonly (readonly Part[])[]): Part {
-    const [keys, values] = [entries.map(([key]) => key!), entries.map(([, value]) => value!)];
+  #map(entries: readonly { readonly key: Part; readonly value: Part }[]): Part {
+    const [keys, values] = [entries.map(({ key }) => key), entries.map(({ value }) => value)];
     const join = (parts: readonly Part[]) =>
       parts.reduce<CelType>((known, { type }) => unify(known, type) ?? dyn, free);
     return {
       type: mapOf(join(keys), join(values)),
+      cost: costOf([...keys, ...values]) + newSteps + newSteps * entries.length,
       run: (frame) => {
-        frame.spend(1 + 5 * entries.length);
         const made = new Map<Key, Value>();
-        for (const [i, { run }] of keys.entries()) {
-          const key = keyOf(run(frame));
+        for (const one of entries) {
+          const key = keyOf(one.key.run(frame));
           if (made.has(key)) fail(`map key conflict: ${key}`);
-          made.set(key, values[i]!.run(frame));
+          made.set(key, one.value.run(frame));
         }
         return new MapValue(made);
       },
@@ -334,9 +344,11 @@ class ExpressionCompiler {
     if (!type || !isBool(condition!.type)) throw noOverload('_?_:_', [condition!, yes!, no!]);
     return {
       type,
+      cost: condition!.cost + 1,
       run: (frame) => {
-        frame.spend(1);
-        return truth(condition!.run(frame)) ? yes!.run(frame) : no!.run(frame);
+        const { run, cost } = truth(condition!.run(frame)) ? yes! : no!;
+        frame.spend(cost);
+        return run(frame);
       },
     };
   }
@@ -354,10 +366,11 @@ class ExpressionCompiler {
     if (!parts.every(({ type }) => isBool(type))) throw noOverload(isAnd ? '_&&_' : '_||_', parts);
     return {
       type: bool,
+      cost: 0,
       run: (frame) => {
         let error: CelError | undefined;
-        for (const { run } of parts) {
-          frame.spend(1);
+        for (const { run, cost } of parts) {
+          frame.spend(cost + 1);
           try {
             if (truth(run(frame)) !== isAnd) return !isAnd;
           } catch (thrown) {
@@ -373,7 +386,11 @@ class ExpressionCompiler {
 
   #equality(a: Part, b: Part, isEqual: boolean): Part {
     if (!comparable(a.type, b.type)) throw noOverload(isEqual ? '_==_' : '_!=_', [a, b]);
-    return { type: bool, run: (frame) => equals(a.run(frame), b.run(frame), frame) === isEqual };
+    return {
+      type: bool,
+      cost: a.cost + b.cost,
+      run: (frame) => equals(a.run(frame), b.run(frame), frame) === isEqual,
+    };
   }
 
   #unary(op: string, operand: ASTNode): Part {
@@ -401,8 +418,8 @@ class ExpressionCompiler {
     const { run } = of;
     return {
       type: bool,
+      cost: of.cost + 2,
       run: (frame) => {
-        frame.spend(2);
         const value = run(frame);
         const inner = isOptional ? (value as Optional).value : value;
         return inner !== undefined && get(inner, frame) !== undefined;
@@ -438,11 +455,12 @@ class ExpressionCompiler {
   }
 
   #bind([name, value, body]: readonly ASTNode[]): Part {
-    const { type, run } = this.part(value!);
+    const { type, run, cost } = this.part(value!);
     return this.#within(name!, type, (slot) => {
       const inner = this.part(body!);
       return {
         type: inner.type,
+        cost: cost + inner.cost,
         run: (frame) => {
           frame.variables[slot] = run(frame);
           return inner.run(frame);
@@ -458,12 +476,13 @@ class ExpressionCompiler {
     if (!type) throw noOverload(isOptional ? 'or' : 'orValue', [of, other]);
     return {
       type,
+      cost: of.cost + 1,
       run: (frame) => {
-        frame.spend(1);
         const value = of.run(frame);
         if (!(value instanceof Optional)) return fail('no such overload');
-        if (value.value === undefined) return other.run(frame);
-        return isOptional ? value : value.value;
+        if (value.value !== undefined) return isOptional ? value : value.value;
+        frame.spend(other.cost);
+        return other.run(frame);
       },
     };
   }
@@ -474,10 +493,12 @@ class ExpressionCompiler {
       const inner = this.part(body);
       return {
         type: wraps ? optionalOf(inner.type) : inner.type,
+        cost: of.cost,
         run: (frame) => {
           const value = of.run(frame);
           if (!(value instanceof Optional)) return fail('no such overload');
           if (value.value === undefined) return value;
+          frame.spend(inner.cost);
           frame.variables[slot] = value.value;
           const made = inner.run(frame);
           return wraps ? new Optional(made) : made;
@@ -501,32 +522,22 @@ class ExpressionCompiler {
       const bodies = args.slice(1).map((one) => this.part(one));
       this.steps = before + (most ?? 1) * (partSteps + this.steps - before);
       const [body, transform] = bodies as [Part, Part | undefined];
-      const each = loop(range.run, slot);
+      const { cost } = range;
       if (name === 'map') {
         if (transform && !isBool(body.type)) throw noOverload('_?_:_', bodies);
         const made = transform ?? body;
-        return {
-          type: { ...listOf(made.type), ...sized },
-          run: collecting(each, transform ? body.run : undefined, made.run),
-        };
+        const run = collecting(range.run, slot, transform && body, made);
+        return { type: { ...listOf(made.type), ...sized }, cost, run };
       }
       if (!isBool(body.type)) throw noOverload(name, [body]);
       if (name === 'filter') {
-        const run = collecting(each, body.run, (frame) => frame.variables[slot]!);
-        return { type: { ...listOf(item ?? dyn), ...sized }, run };
+        const run = collecting(range.run, slot, body, undefined);
+        return { type: { ...listOf(item ?? dyn), ...sized }, cost, run };
       }
-      if (name === 'all' || name === 'exists') return { type: bool, run: quantifying(each, body.run, name === 'all') };
-      return {
-        type: bool,
-        run: (frame) => {
-          let count = 0;
-          each(frame, () => {
-            if (truth(body.run(frame))) count++;
-            return true;
-          });
-          return count === 1;
-        },
-      };
+      const isAll = name === 'all';
+      const run =
+        isAll || name === 'exists' ? quantifying(range.run, slot, body, isAll) : counting(range.run, slot, body);
+      return { type: bool, cost, run };
     });
   }
 
@@ -544,28 +555,13 @@ class ExpressionCompiler {
     const { run } = overloads[0]!;
     const [a, b] = parts.map((one) => one.run);
     this.#checkPattern(name, parts);
-    if (isSure && parts.length === 1) {
-      return {
-        type,
-        run: (frame) => {
-          frame.spend(2);
-          return run(frame, a!(frame));
-        },
-      };
-    }
-    if (isSure && parts.length === 2) {
-      return {
-        type,
-        run: (frame) => {
-          frame.spend(2);
-          return run(frame, a!(frame), b!(frame));
-        },
-      };
-    }
+    const cost = costOf(parts) + (isSure ? callSteps : searchedCallSteps) + (type.kind === 'int' ? integerSteps : 0);
+    if (isSure && parts.length === 1) return { type, cost, run: (frame) => run(frame, a!(frame)) };
+    if (isSure && parts.length === 2) return { type, cost, run: (frame) => run(frame, a!(frame), b!(frame)) };
     return {
       type,
+      cost,
       run: (frame) => {
-        frame.spend(5);
         const values = parts.map((one) => one.run(frame));
         const overload = isSure ? overloads[0] : overloadFor(overloads, values);
         if (!overload) return fail('no such overload');
@@ -587,56 +583,71 @@ class ExpressionCompiler {
   }
 }
 
-type Loop = (frame: Frame, visit: () => boolean) => void;
+/** Steps of going on to the next item of a loop. */
+const itemSteps = 2;
+/** Steps of a call whose types are known, and of one that finds its function by its values. */
+const callSteps = 2;
+const searchedCallSteps = 5;
+/** Steps that an integer takes which is made: it has 64 bits. */
+const integerSteps = 3;
+/** Steps that a new list or map takes besides its items. */
+const newSteps = 15;
 
-/** Visits the items of a list or the keys of a map until one says false; each is the value of a variable. */
-function loop(range: Run, slot: number): Loop {
-  return (frame, visit) => {
-    const value = range(frame);
-    const items =
-      value instanceof List ? value.items : isMapping(value) ? keysOf(value, frame) : fail('no such overload');
-    for (const item of items) {
-      frame.spend(2);
-      frame.variables[slot] = item;
-      if (!visit()) return;
-    }
-  };
+function costOf(parts: readonly Part[]): number {
+  return parts.reduce((sum, { cost }) => sum + cost, 0);
 }
 
-function keysOf(value: Mapping, frame: Frame): Value[] {
+/** The items of a list, or the keys of a map. */
+function itemsOf(value: Value, frame: Frame): readonly Value[] {
+  if (value instanceof List) return value.items;
+  if (!isMapping(value)) return fail('no such overload');
   const keys = [...value.keys()];
   frame.spend(keys.length);
   return keys;
 }
 
-/** As `&&` or `||` over the items: what one says decides even where another one fails. */
-function quantifying(each: Loop, body: Run, isAll: boolean): Run {
+/** As `&&` or `||` over the items, each of which is the value of a variable: what one says decides even where another one fails. */
+function quantifying(range: Run, slot: number, { run, cost }: Part, isAll: boolean): Run {
   return (frame) => {
     let error: CelError | undefined;
-    let result = isAll;
-    each(frame, () => {
+    for (const item of itemsOf(range(frame), frame)) {
+      frame.spend(itemSteps + cost);
+      frame.variables[slot] = item;
       try {
-        if (truth(body(frame)) === isAll) return true;
-        result = !isAll;
-        return false;
+        if (truth(run(frame)) !== isAll) return !isAll;
       } catch (thrown) {
         const caught = frame.caught(thrown);
         error ??= caught;
-        return true;
       }
-    });
-    if (error && result === isAll) throw error;
-    return result;
+    }
+    if (error) throw error;
+    return isAll;
   };
 }
 
-function collecting(each: Loop, filter: Run | undefined, transform: Run): Run {
+function counting(range: Run, slot: number, { run, cost }: Part): Run {
+  return (frame) => {
+    let count = 0;
+    for (const item of itemsOf(range(frame), frame)) {
+      frame.spend(itemSteps + cost);
+      frame.variables[slot] = item;
+      if (truth(run(frame))) count++;
+    }
+    return count === 1;
+  };
+}
+
+/** @param filter undefined: all of them. @param transform undefined: the items themselves */
+function collecting(range: Run, slot: number, filter: Part | undefined, transform: Part | undefined): Run {
   return (frame) => {
     const items: Value[] = [];
-    each(frame, () => {
-      if (!filter || truth(filter(frame))) items.push(transform(frame));
-      return true;
-    });
+    for (const item of itemsOf(range(frame), frame)) {
+      frame.spend(itemSteps + (filter?.cost ?? 0));
+      frame.variables[slot] = item;
+      if (filter && !truth(filter.run(frame))) continue;
+      if (transform) frame.spend(transform.cost);
+      items.push(transform ? transform.run(frame) : item);
+    }
     return new List(items);
   };
 }
@@ -646,12 +657,12 @@ function constant(given: unknown): Part {
   const isOther = typeof given === 'object' && given !== null && !(given instanceof Uint8Array);
   // The library has an integer without a sign as an object around it.
   const value = isOther ? new Uint(given.valueOf() as unknown as bigint) : (given as Value);
-  return { type: typeOfKind(kindOf(value) as 'int'), run: () => value, value } as Part;
+  return { type: typeOfKind(kindOf(value) as 'int'), cost: 0, run: () => value, value } as Part;
 }
 
 function integer(value: bigint): Part {
   if (value < -(2n ** 63n) || value >= 2n ** 63n) throw new ExpressionError('invalid int literal');
-  return { type: typeOfKind('int'), run: () => value };
+  return { type: typeOfKind('int'), cost: 0, run: () => value };
 }
 
 function isBool({ kind }: CelType): boolean {

@@ -16,7 +16,7 @@ export function fail(message: string): never {
 }
 
 /** Steps that going on after an error takes. */
-const errorSteps = 50;
+const errorSteps = 80;
 
 /** One evaluation: the values of its variables, and the steps that it may still take. One step is about twenty nanoseconds. */
 export class Frame<V = unknown> {

@@ -40,7 +40,7 @@ export interface MapType {
 }
 
 /** An object with declared members. */
-export interface ObjectType {
+interface ObjectType {
   readonly kind: 'object';
   /** By the name that an expression uses, in which what CEL reserves is escaped; built at its first use. */
   readonly fields: ReadonlyMap<string, Field>;

@@ -6,7 +6,7 @@ import type { Frame as AnyFrame } from './frame.ts';
 import { fail } from './frame.ts';
 import type { Quantity } from './quantity.ts';
 import { Duration, parseDuration, parseTimestamp, Timestamp } from './time.ts';
-import type { CelType, ListType, ObjectType, SimpleKind } from './types.ts';
+import type { CelType, Field, ListType, SimpleKind } from './types.ts';
 import { dyn } from './types.ts';
 import type { CelUrl } from './url.ts';
 
@@ -111,41 +111,21 @@ export class MapValue implements Mapping {
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** A map of JSON: names that may be any, values of one type. A member that is null is as one that is not there. */
-class JsonMap implements Mapping {
+const noFields: ReadonlyMap<string, Field> = new Map();
+
+/** An object of JSON. A member that is null is as one that is not there; those that are not declared count when objects are compared. */
+export class JsonMapping implements Mapping {
   readonly isMapping = true;
   readonly #json: Json;
-  readonly #value: CelType;
+  /** Declared members, by the name that an expression uses. */
+  readonly #fields: ReadonlyMap<string, Field>;
+  /** Of members that are not declared. */
+  readonly #others: CelType;
 
-  constructor(json: Json, value: CelType) {
+  constructor(json: Json, type: CelType) {
     this.#json = json;
-    this.#value = value;
-  }
-
-  get size(): number {
-    return Object.keys(this.#json).length;
-  }
-
-  get(key: Key, frame: Frame): Value | undefined {
-    if (typeof key !== 'string' || !Object.hasOwn(this.#json, key)) return undefined;
-    const value = this.#json[key];
-    return value === undefined ? undefined : fromJson(value, this.#value, frame);
-  }
-
-  keys(): Iterable<string> {
-    return Object.keys(this.#json);
-  }
-}
-
-/** An object of JSON with declared members; those that are not declared count when objects are compared. */
-export class JsonObject implements Mapping {
-  readonly isMapping = true;
-  readonly #json: Json;
-  readonly #type: ObjectType;
-
-  constructor(json: Json, type: ObjectType) {
-    this.#json = json;
-    this.#type = type;
+    this.#fields = type.kind === 'object' ? type.fields : noFields;
+    this.#others = type.kind === 'map' ? type.value : dyn;
   }
 
   get size(): number {
@@ -153,9 +133,9 @@ export class JsonObject implements Mapping {
   }
 
   get(key: Key, frame: Frame): Value | undefined {
-    const field = this.#type.fields.get(key as string);
-    if (field) return this.member(field.name, field.type, frame);
-    return typeof key === 'string' ? this.member(key, dyn, frame) : undefined;
+    if (typeof key !== 'string') return undefined;
+    const field = this.#fields.get(key);
+    return field ? this.member(field.name, field.type, frame) : this.member(key, this.#others, frame);
   }
 
   member(name: string, type: CelType, frame: Frame): Value | undefined {
@@ -164,7 +144,7 @@ export class JsonObject implements Mapping {
   }
 
   *keys(): Iterable<string> {
-    const escaped = new Map([...this.#type.fields].map(([key, { name }]) => [name, key]));
+    const escaped = new Map([...this.#fields].map(([key, { name }]) => [name, key]));
     for (const name in this.#json) if (isThere(this.#json[name])) yield escaped.get(name) ?? name;
   }
 }
@@ -204,9 +184,8 @@ export function fromJson(json: unknown, type: CelType, frame: Frame): Value {
   }
   if (json === null || json === undefined) return null;
   if (!Array.isArray(json)) {
-    if (type.kind === 'object') return new JsonObject(json as Json, type);
     expect(type, kindsOf.object);
-    return new JsonMap(json as Json, type.kind === 'map' ? type.value : dyn);
+    return new JsonMapping(json as Json, type);
   }
   const known = frame.lists.get(json);
   if (known) return known;
@@ -277,9 +256,9 @@ export function typeValueOf(value: Value): TypeValue {
 
 /** Numbers of every kind by their value; lists whose order does not count without it. */
 export function equals(a: Value, b: Value, frame: Frame): boolean {
-  frame.spend(1);
+  frame.spend(2);
   if (a === b) return true;
-  if (typeof a === 'string' || typeof b === 'string') return false;
+  if (typeof a === 'string' || typeof b === 'string' || (typeof a === 'bigint' && typeof b === 'bigint')) return false;
   const [left, right] = [numberOf(a), numberOf(b)];
   // biome-ignore lint/suspicious/noDoubleEquals: an integer and a double are equal when they are the same number.
   if (left !== undefined && right !== undefined) return left == right;
@@ -328,6 +307,7 @@ function numberOf(value: Value): bigint | number | undefined {
 
 /** Below 0, 0, above 0; `undefined` for values that have no order, such as a number that is none. */
 export function compare(a: Value, b: Value): number | undefined {
+  if (typeof a === 'bigint' && typeof b === 'bigint') return a < b ? -1 : a > b ? 1 : 0;
   const [left, right] = [orderOf(a), orderOf(b)];
   if (left === undefined || right === undefined || (typeof left === 'string') !== (typeof right === 'string')) {
     return fail('no such overload');
