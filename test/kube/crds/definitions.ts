@@ -6,11 +6,14 @@ import { parseAllDocuments } from 'yaml';
 
 export const definitions = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
 
+/** An address such as `fd00::` in a list in brackets: a text for Go, whose programs others write YAML for, and a map by YAML 1.2. */
+const address = /(?<=[[,] *)[\da-f:]+::(?= *[\],])/g;
+
 /** The objects of a file in YAML, perhaps gzipped. */
 export function documents(file: string): any[] {
   const bytes = readFileSync(file);
   const text = (file.endsWith('.gz') ? gunzipSync(bytes) : bytes).toString();
-  return parseAllDocuments(text).flatMap((one) => {
+  return parseAllDocuments(text.replace(address, '"$&"'), { merge: true }).flatMap((one) => {
     const value = one.toJS({ maxAliasCount: -1 });
     return value === null ? [] : value.kind === 'List' ? value.items : [value];
   });

@@ -4,12 +4,10 @@
  * files (perhaps gzipped) and `samples/<project>/{valid,invalid}` objects. Tells which rules are not carried over. Exit code
  * 1 when a plugin does not load, or a sample that the definition accepts is refused.
  */
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
-import { gunzipSync } from 'node:zlib';
-import { parseAllDocuments } from 'yaml';
 import { violationText } from '../../../src/errors.ts';
 import { withDefaults } from '../../../src/kube/crds/check.ts';
 import type { DefinitionObject } from '../../../src/kube/crds/kind.ts';
@@ -17,16 +15,9 @@ import { pluginSource } from '../../../src/kube/crds/source.ts';
 import type { Model } from '../../../src/model/model-type.ts';
 import type { ExtensionObject } from '../../../src/model/object.ts';
 import { Scheme } from '../../../src/model/scheme.ts';
+import { documents } from './definitions.ts';
 
 const { folder = '' } = parseArgs({ options: { folder: { type: 'string' } } }).values;
-
-function documents(file: string): Record<string, unknown>[] {
-  const bytes = readFileSync(file);
-  const text = (file.endsWith('.gz') ? gunzipSync(bytes) : bytes).toString();
-  return parseAllDocuments(text, { merge: true })
-    .map((one) => one.toJSON() as Record<string, unknown> | null)
-    .filter((one) => one !== null);
-}
 
 const rulesIn = (value: unknown): number =>
   typeof value !== 'object' || value === null
