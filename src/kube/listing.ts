@@ -103,8 +103,7 @@ export class Listing {
   /** Those that changed since, as they matched then, behind the last name up to `until`. */
   async #asBefore(changed: ChangedSince, until: string | undefined): Promise<Stored[]> {
     const { where, names } = this.#request;
-    const { model } = this.#resource;
-    const { scheme } = model;
+    const { model, scheme } = this.#resource;
     const bound = bind(where, scheme.indexes);
     const found: Stored[] = [];
     for (const [name, stored] of changed) {
@@ -112,8 +111,8 @@ export class Listing {
       if (!stored || (this.#after !== undefined && name <= this.#after) || (until !== undefined && name > until))
         continue;
       if (names && !names.has(name)) continue;
-      if (bound.op !== 'all' && !matches(bound, model.entryOf(model.parse(stored.bytes, name), name, scheme))) continue;
-      found.push(model.view({ ...stored, bytes: model.current(stored.bytes, stored) }, 'get'));
+      if (bound.op !== 'all' && !matches(bound, model.entryOf(model.parse(stored.bytes, name), name))) continue;
+      found.push(this.#resource.shownAsOf(stored));
     }
     return found;
   }

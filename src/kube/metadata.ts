@@ -1,6 +1,8 @@
 /** Stored objects as Kubernetes shows them: the same but for `apiVersion` and `metadata`, which begin the bytes of every object. */
 import type { ManagedFieldsEntry, Metadata, OwnerReference } from '../model/object.ts';
+import type { Scheme } from '../model/scheme.ts';
 import type { Stored } from '../resource/registered-model.ts';
+import type { View } from './events.ts';
 import type { KubeModel } from './models.ts';
 import type { Form } from './negotiate.ts';
 
@@ -62,7 +64,7 @@ function toSeconds(timestamp: string): string {
 /** The bytes of an object as they are shown. */
 export function shownBytes(model: KubeModel, stored: Stored): Buffer {
   const { metadata, rest: written } = cut(stored.bytes);
-  const rest = model.isConverted ? conformed(model, written) : written;
+  const rest = model.view ? viewed(model.scheme, model.view, written) : written;
   const shown = JSON.stringify(shownMetadata(model, stored, metadata));
   const head = `{"apiVersion":"${model.apiVersion}","kind":"${model.kind}","metadata":${shown}`;
   const headLength = Buffer.byteLength(head);
@@ -72,10 +74,9 @@ export function shownBytes(model: KubeModel, stored: Stored): Buffer {
   return bytes;
 }
 
-/** Without what the schema of the version does not know, and with its defaults. */
-function conformed({ scheme, view }: KubeModel, rest: Buffer): Buffer {
-  const members = JSON.parse(rest.length === 1 ? '{}' : `{${rest.toString('utf8', 1)}`);
-  const object = view ? view.shown(members) : members;
+/** Under the names of the view, without what its schema does not know. */
+function viewed(scheme: Scheme, view: View, rest: Buffer): Buffer {
+  const object = view.shown(JSON.parse(rest.length === 1 ? '{}' : `{${rest.toString('utf8', 1)}`)) as never;
   scheme.validator.prune?.(object);
   scheme.validator.applyDefaults(object);
   const text = JSON.stringify(object);

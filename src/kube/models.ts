@@ -1,7 +1,5 @@
 /** The models that the façade shows, and how it names them. */
-import type { ModelType } from '../model/model-type.ts';
-import type { SchemeRegistry } from '../model/registry.ts';
-import { Scheme } from '../model/scheme.ts';
+import type { Scheme } from '../model/scheme.ts';
 import type { ResourceRegistry } from '../resource/registry.ts';
 import type { ModelResource } from '../resource/resource.ts';
 import type { View } from './events.ts';
@@ -25,8 +23,6 @@ export interface KubeModel {
   readonly apiVersion: string;
   /** What every answer tells of the version. */
   readonly warning?: string | undefined;
-  /** Objects are stored in another version, and shown by the schema of this one. */
-  readonly isConverted?: true;
   /** Of objects that are shown under other names of their members. */
   readonly view?: View;
   /** One of Kubernetes itself, whose schema its clients have built in: they patch by it. */
@@ -36,7 +32,6 @@ export interface KubeModel {
 }
 
 export interface ModelsDependencies {
-  readonly registry: SchemeRegistry;
   readonly resources: ResourceRegistry;
   readonly reservedDomain: string;
 }
@@ -46,7 +41,6 @@ export class KubeModels {
   /** What the store has as the core group of Kubernetes: the empty group is the service's own there. */
   readonly #core: string;
   readonly #known = new WeakMap<ModelResource, KubeModel>();
-  readonly #others = new WeakMap<Scheme, readonly KubeModel[]>();
   #view: KubeModel | undefined;
 
   constructor(dependencies: ModelsDependencies) {
@@ -57,27 +51,18 @@ export class KubeModels {
   /** @param group as shown */
   find(group: string, version: string, plural: string): KubeModel | undefined {
     if (group === this.#core) return undefined;
-    const { registry, resources } = this.#dependencies;
-    const stored = this.storedGroup(group);
-    const resource = resources.find(stored, version, plural);
-    if (resource) return isServed(resource) ? this.#of(resource) : undefined;
-    if (group === eventsPlace.group && version === eventsPlace.version && plural === eventsPlace.plural) {
-      return this.#events();
-    }
-    const isIt = ({ definition, groupVersionKind, plural: name }: Scheme) =>
-      definition !== undefined && groupVersionKind.group === stored && name === plural;
-    const scheme = registry.schemes().find(isIt);
-    return scheme && this.#othersOf(resources.model(scheme)).find((one) => one.version === version);
+    const { resources } = this.#dependencies;
+    const resource = resources.find(this.storedGroup(group), version, plural);
+    if (resource) return resource.shown && this.#of(resource);
+    const isEvents = group === eventsPlace.group && version === eventsPlace.version && plural === eventsPlace.plural;
+    return isEvents ? this.#events() : undefined;
   }
 
   /** Those that are shown, in the order of their registration. */
   all(): readonly KubeModel[] {
-    const { registry, resources } = this.#dependencies;
-    const shown = registry.schemes().filter(({ groupVersionKind }) => groupVersionKind.group !== '');
-    const models = shown.flatMap((scheme) => {
-      const resource = resources.model(scheme);
-      return [...(isServed(resource) ? [this.#of(resource)] : []), ...this.#othersOf(resource)];
-    });
+    const { resources } = this.#dependencies;
+    const served = resources.servedVersions().filter(({ scheme }) => scheme.groupVersionKind.group !== '');
+    const models = served.map(({ scheme }) => this.#of(resources.model(scheme)));
     const events = this.#events();
     return events ? [...models, events] : models;
   }
@@ -94,7 +79,6 @@ export class KubeModels {
     const { group: storedGroup, version, kind } = scheme.groupVersionKind;
     const group = storedGroup === this.#core ? '' : storedGroup;
     const apiVersion = apiVersionOf(group, version);
-    const warning = scheme.definition?.versions.find(({ name }) => name === version)?.warning;
     const isBuiltIn = storedGroup === this.#core || storedGroup === coordinationGroup;
     const model: KubeModel = {
       resource,
@@ -106,7 +90,7 @@ export class KubeModels {
       plural: scheme.plural,
       kind,
       apiVersion,
-      ...(warning !== undefined && { warning }),
+      ...(scheme.deprecated !== undefined && { warning: scheme.deprecated }),
       ...(isBuiltIn && { isBuiltIn }),
       ...(storedGroup === this.#core && kind === 'Event' && { cells: eventCells }),
     };
@@ -124,30 +108,7 @@ export class KubeModels {
     if (this.#view?.resource === resource) return this.#view;
     const scheme = eventsScheme(resource.scheme.columns);
     const { apiVersion } = scheme;
-    this.#view = { ...core, scheme, group, version, apiVersion, view: eventsView, isConverted: true };
+    this.#view = { ...core, scheme, group, version, apiVersion, view: eventsView };
     return this.#view;
   }
-
-  /** The versions besides the one in which objects are stored. */
-  #othersOf(resource: ModelResource): readonly KubeModel[] {
-    const { definition } = resource.scheme;
-    const others = definition?.versions.filter(({ model }) => model !== undefined) ?? [];
-    if (others.length === 0) return none;
-    const known = this.#others.get(resource.scheme);
-    if (known) return known;
-    const made = others.map(({ name, model, warning }): KubeModel => {
-      const scheme = Scheme.buildFromType(model as ModelType);
-      const { apiVersion } = scheme;
-      return { ...this.#of(resource), scheme, version: name, apiVersion, warning, isConverted: true };
-    });
-    this.#others.set(resource.scheme, made);
-    return made;
-  }
-}
-
-const none: readonly KubeModel[] = [];
-
-function isServed({ scheme, shown }: ModelResource): boolean {
-  const { definition, groupVersionKind } = scheme;
-  return definition ? definition.versions.some(({ name }) => name === groupVersionKind.version) : shown !== undefined;
 }

@@ -11,7 +11,7 @@ const scaleVersion = 'autoscaling/v1';
 
 export function scaleBytes(model: KubeModel, stored: Stored): Buffer {
   const { specReplicasPath, statusReplicasPath, labelSelectorPath } = model.scheme.subresources.scale!;
-  const object = model.resource.model.parse(stored.bytes, stored.name);
+  const object = model.resource.parse(stored);
   const selector = labelSelectorPath === undefined ? undefined : valueAt(object, labelSelectorPath);
   const { name, namespace, uid, resourceVersion, creationTimestamp } = shownMetadata(
     model,

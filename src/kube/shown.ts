@@ -29,7 +29,7 @@ export function rootOf({ group, version }: Pick<ShownModel, 'group' | 'version'>
   return `${group === '' ? '/api' : `/apis/${group}`}/${version}`;
 }
 
-/** Of a kind of which there is nothing, that clients ask for all the same. */
+/** Of a kind of which there is nothing, and which clients ask for. */
 const reading = ['get', 'list', 'watch'];
 
 const shown = new WeakMap<KubeModel, ShownModel>();
@@ -39,7 +39,7 @@ export function shownModel(model: KubeModel): ShownModel {
   const known = shown.get(model);
   if (known) return known;
   const { group, version, kind, plural, scheme } = model;
-  const { subresources, jsonSchema } = model.isConverted ? scheme : (model.shown ?? scheme);
+  const { subresources, jsonSchema } = model.view ? scheme : (model.shown ?? scheme);
   const made: ShownModel = {
     group,
     version,

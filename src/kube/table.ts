@@ -49,7 +49,7 @@ export function tableColumns(model: KubeModel): readonly ColumnDefinition[] {
 }
 
 export function tableRow(model: KubeModel, stored: Stored, { includeObject, now, version }: RowForm): Buffer {
-  const object = model.resource.model.parse(stored.bytes, stored.name);
+  const object = model.resource.parse(stored);
   const cells = JSON.stringify(columnsOf(model).map(({ cell }) => cell(object, now) ?? null));
   const head = Buffer.from(`{"cells":${cells}`);
   const end = Buffer.from('}');

@@ -58,17 +58,6 @@ export interface Definition {
   readonly code: string;
   /** By the rules of Kubernetes. */
   readonly validator: Validator;
-  /** Those that clients are served. */
-  readonly versions: readonly DefinedVersion[];
-}
-
-/** One version of a model that is stored in one of them. */
-export interface DefinedVersion {
-  readonly name: string;
-  /** What clients of a deprecated version are told. */
-  readonly warning?: string;
-  /** The same model in this version; undefined: it is the one in which objects are stored. */
-  readonly model: object | undefined;
 }
 
 /** A version beside the hub. */

@@ -84,11 +84,11 @@ export class AppliedChange {
   }
 
   #in(versions: Versions, apiVersion: string): Buffer {
-    if (versions.isIn(this.bytes, apiVersion)) return this.bytes;
-    this.#inVersions ??= new Map();
-    let bytes = this.#inVersions.get(apiVersion);
-    if (!bytes) {
-      bytes = versions.bytes(this.bytes, apiVersion);
+    const known = this.#inVersions?.get(apiVersion);
+    if (known) return known;
+    const bytes = versions.bytes(this.model.current(this.bytes, this), apiVersion);
+    if (bytes !== this.bytes) {
+      this.#inVersions ??= new Map();
       this.#inVersions.set(apiVersion, bytes);
     }
     return bytes;

@@ -81,7 +81,7 @@ export class RegisteredModel {
       const { apiVersion, kind } = this;
       return { apiVersion, kind, metadata: { ...partsOf(name), version: 0 } };
     }
-    return this.versions ? this.#converted(this.versions, stored) : this.#scheme.conform(stored);
+    return this.#scheme.conform(this.versions ? this.#converted(this.versions, stored) : stored);
   }
 
   /** Bytes of a stored object as the model shows it: those that are given unless they are older than the schema of a definition. */
@@ -109,9 +109,11 @@ export class RegisteredModel {
     } catch {
       return this.parse(bytes, name);
     }
-    return stored.apiVersion === apiVersion || !this.versions.has(stored.apiVersion)
-      ? stored
-      : this.versions.convert(stored, apiVersion);
+    const object =
+      stored.apiVersion === apiVersion || !this.versions.has(stored.apiVersion)
+        ? stored
+        : this.versions.convert(stored, apiVersion);
+    return apiVersion === this.apiVersion ? this.#scheme.conform(object) : object;
   }
 
   /** Identity of a stored object, another one once its name was used again. */

@@ -4,6 +4,7 @@ import { KindredError } from '../errors.ts';
 import { fieldNames } from '../indexes/field.ts';
 import type { Place } from '../indexes/model-index.ts';
 import { localized } from '../locales/localized.ts';
+import type { ExtensionObject } from '../model/object.ts';
 import type { Scheme } from '../model/scheme.ts';
 import type { Plan, QueryResult } from '../query/execute.ts';
 import { execute, explain, runIds, runSlots } from '../query/execute.ts';
@@ -184,9 +185,11 @@ export class ModelResource {
     return this.#own.writer;
   }
 
-  /** Of the version that this is. */
+  /** Of the version that this is; another one when the declaration of the model is replaced, unless that lacks the version. */
   get scheme(): Scheme {
-    return this.#spoke?.scheme ?? this.model.scheme;
+    const { scheme } = this.model;
+    if (!this.#spoke) return scheme;
+    return scheme.inVersion(this.#spoke.scheme.groupVersionKind.version) ?? this.#spoke.scheme;
   }
 
   get apiVersion(): string {
@@ -256,6 +259,13 @@ export class ModelResource {
    */
   get changes(): number | undefined {
     return this.isConfidential || this.#dependencies.store.shared ? undefined : this.memory.changes;
+  }
+
+  /** The names that this version has for indexes. @param names in the hub */
+  indexNames(names: ReadonlySet<string>): ReadonlySet<string> {
+    if (!this.#spoke) return names;
+    const { indexes } = this.scheme;
+    return new Set(this.model.scheme.indexes.flatMap(({ name }, i) => (names.has(name) ? [indexes[i]!.name] : [])));
   }
 
   /** What selectors and sorts can name. */
@@ -578,7 +588,7 @@ export class ModelResource {
     this.assertBuilt(undefined, [{ field: request.index }]);
     const read = (): Values => {
       this.assertReady();
-      return valuesOf(this.memory.index, request, this.#spoke?.scheme.indexes);
+      return valuesOf(this.memory.index, request, this.#spoke && this.scheme.indexes);
     };
     const behind = this.#dependencies.feed.current();
     return behind ? behind.then(read) : read();
@@ -614,7 +624,7 @@ export class ModelResource {
 
   /** With the names that clients of this version have for indexes. */
   #named<Q extends Omit<Query, 'offset' | 'limit'>>(query: Q): Q {
-    return this.#spoke ? { ...query, definitions: this.#spoke.scheme.indexes } : query;
+    return this.#spoke ? { ...query, definitions: this.scheme.indexes } : query;
   }
 
   #queryLimits() {
@@ -755,6 +765,18 @@ export class ModelResource {
     return versions ? versions.bytes(bytes, this.apiVersion) : this.model.listView(bytes);
   }
 
+  /** An object as this version shows it. */
+  parse({ bytes, name }: Pick<Stored, 'bytes' | 'name'>): ExtensionObject {
+    return this.model.parseIn(this.apiVersion, bytes, name);
+  }
+
+  /** As it is shown to those who may see its values: an object in a state that it had. @throws as `get` */
+  shownAsOf(stored: Stored): Stored {
+    const { versions } = this.model;
+    const bytes = this.model.current(stored.bytes, stored);
+    return this.model.view({ ...stored, bytes: versions ? versions.bytes(bytes, this.apiVersion) : bytes }, 'get');
+  }
+
   /** Names of all matches, in order. */
   async names(selection: Selection): Promise<string[]> {
     this.assertReady();
@@ -829,7 +851,7 @@ export class ModelResource {
         const shown: Stored[] = [];
         for (const row of rows) {
           if (slice.isOver) await slice.renew();
-          shown.push({ ...row, bytes: this.#shown(asBuffer(row.bytes)) });
+          shown.push({ ...row, bytes: this.#shown(this.model.current(asBuffer(row.bytes), row)) });
         }
         yield shown;
       } else
@@ -880,7 +902,7 @@ export class ModelResource {
 
   /** The version in which a write is computed and answered. */
   #via<O extends WriteOptions>(options: O): O {
-    return this.#spoke ? { ...options, via: this.#spoke.scheme } : options;
+    return this.#spoke ? { ...options, via: this.scheme } : options;
   }
 
   #answered(answer: Promise<Answer>): Promise<Answer> {

@@ -401,12 +401,9 @@ export class Writer {
    * when there is none.
    * @throws as `update`, and FieldConflict, Invalid in another version than the hub
    */
-  async apply(name: string, body: unknown, options: ApplyOptions): Promise<Answer> {
-    if (options.via) {
-      const params = { expected: this.#model.apiVersion, value: options.via.apiVersion };
-      throw invalid([violation('/apiVersion', 'const', texts.appliedInHub, params)]);
-    }
-    checkApplied(body);
+  async apply(name: string, given: unknown, { via, ...options }: ApplyOptions): Promise<Answer> {
+    checkApplied(given);
+    const body = via ? this.#appliedInHub(given, via) : given;
     const isConditional =
       options.subresource !== undefined ||
       options.ifMatch !== undefined ||
@@ -429,6 +426,16 @@ export class Writer {
         if (!isOvertaken || isConditional || attempt === applyAttempts) throw error;
       }
     }
+  }
+
+  /** Fields of a definition have the same names in every version. @throws Invalid in another version of any other model */
+  #appliedInHub(body: unknown, { apiVersion }: Scheme): unknown {
+    const { scheme, apiVersion: expected } = this.#model;
+    if (!scheme.definition)
+      throw invalid([violation('/apiVersion', 'const', texts.appliedInHub, { expected, value: apiVersion })]);
+    const { object, violations } = incoming(body, apiVersion, this.#model.kind);
+    violations.refuse();
+    return { ...object, apiVersion: expected };
   }
 
   async #applied(stored: Current, body: unknown, options: ApplyOptions, slice: TimeSlice): Promise<Change> {

@@ -7,7 +7,7 @@ import { isEqual } from '../../schema/json-value.ts';
 import { JsonPath } from '../jsonpath.ts';
 import { fieldAt, readAnnotation } from './indexes.ts';
 import type { DefinitionNames, DefinitionObject, DefinitionVersion } from './kind.ts';
-import type { DeclaredVersion } from './model.ts';
+import type { ReadVersion } from './model.ts';
 import { readVersion } from './model.ts';
 import { DefinitionMistakes, FieldPath } from './path.ts';
 import type { GoPatterns } from './pattern.ts';
@@ -239,7 +239,7 @@ function checkScale({ subresources }: DefinitionVersion, path: FieldPath, mistak
 
 function checkSelectable(
   { selectableFields = [] }: DefinitionVersion,
-  { structural }: DeclaredVersion,
+  { structural }: ReadVersion,
   path: FieldPath,
   mistakes: DefinitionMistakes,
 ): void {
@@ -260,7 +260,7 @@ function checkSelectable(
 
 /** A default must be what an object may have. */
 function* checkDefaults(
-  { structural, document, schemas }: DeclaredVersion,
+  { structural, document, schemas }: ReadVersion,
   at: FieldPath,
   mistakes: DefinitionMistakes,
 ): Parts<void> {

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { compilingRules } from '../../cel/rules.ts';
 import type { Column } from '../../model/attributes.ts';
-import type { DefinedVersion } from '../../model/declaration.ts';
+import type { Declaration, DeclaredVersion, Definition } from '../../model/declaration.ts';
 import { deepFreeze } from '../../model/declaration.ts';
 import { declaredModel } from '../../model/define.ts';
 import type { GVKAttributes } from '../../model/gvk.ts';
@@ -11,6 +11,8 @@ import { checkIndexes } from '../../model/index-spec.ts';
 import { metadataSchema, namespacedMetadataSchema } from '../../model/metadata.ts';
 import type { Model } from '../../model/model-type.ts';
 import type { ExtensionObject } from '../../model/object.ts';
+import type { Validator } from '../../model/validator.ts';
+import type { Content } from '../../model/versions.ts';
 import type { Parts } from '../../runtime/time-slice.ts';
 import { SchemaDocument } from '../../schema/document.ts';
 import type { SchemaObject } from '../../schema/keywords.ts';
@@ -26,7 +28,7 @@ import { readStructural } from './structural.ts';
 import { structuralValidator } from './validator.ts';
 
 /** A version of a definition, read. */
-export interface DeclaredVersion {
+export interface ReadVersion {
   readonly structural: Structural;
   /** Of everything but `apiVersion`, `kind` and `metadata`. */
   readonly content: SchemaObject;
@@ -41,7 +43,7 @@ export function* readVersion(
   version: DefinitionVersion,
   path: FieldPath,
   mistakes: DefinitionMistakes,
-): Parts<DeclaredVersion> {
+): Parts<ReadVersion> {
   const structural = yield* readStructural(version.schema?.openAPIV3Schema, path, mistakes);
   const schemas = new Map<Structural, SchemaObject>();
   const whole = yield* jsonSchemaOf(structural, (node, schema) => schemas.set(node, schema));
@@ -74,10 +76,46 @@ export function storageVersionOf({ spec }: Pick<DefinitionObject, 'spec'>): Defi
 }
 
 /** @throws KindredError Invalid, InvalidModel for what admission would not accept */
-export function* modelOf(
+export function* modelOf(definition: DefinitionObject): Parts<Model<ExtensionObject>> {
+  const storage = storageVersionOf(definition);
+  const hub = yield* declarationOf(definition, storage);
+  const toHub = conforming(hub.definition.validator);
+  const versions: DeclaredVersion[] = [];
+  for (const version of definition.spec.versions) {
+    // Objects that are stored in one that is not served conform to the hub like all others.
+    if (version === storage || !version.served) continue;
+    const declaration = yield* declarationOf(definition, version);
+    const { served, deprecated } = declaration;
+    const fromHub = conforming(declaration.definition.validator);
+    versions.push({
+      version: version.name,
+      declaration,
+      served,
+      deprecated,
+      toHub,
+      fromHub,
+      indexNames: {},
+      sources: [],
+    });
+  }
+  return declaredModel({ ...hub, versions }) as Model<ExtensionObject>;
+}
+
+/** All that there is between two versions. */
+function conforming(validator: Validator): (content: Content) => Content {
+  return (content) => {
+    const object = structuredClone(content) as unknown as ExtensionObject;
+    validator.prune?.(object);
+    validator.applyDefaults(object);
+    return object as unknown as Content;
+  };
+}
+
+/** One version as a declaration of its own. Indexes are those of the version in which objects are stored. */
+function* declarationOf(
   definition: DefinitionObject,
-  version = storageVersionOf(definition),
-): Parts<Model<ExtensionObject>> {
+  version: DefinitionVersion,
+): Parts<Declaration & { readonly definition: Definition }> {
   const { spec } = definition;
   const mistakes = new DefinitionMistakes();
   const read = yield* readVersion(version, FieldPath.of('spec'), mistakes);
@@ -97,7 +135,7 @@ export function* modelOf(
     ...(version.additionalPrinterColumns?.length && { columns: columnsOf(version) }),
     subresources: { status: status !== undefined, ...(scale && { scale }) },
   };
-  const indexSpecs = indexesOf(definition, version, read.structural);
+  const indexSpecs = version.storage ? indexesOf(definition, version, read.structural) : [];
   const { properties = {}, required = [], ...rest } = read.content as { properties?: object; required?: string[] };
   const jsonSchema = deepFreeze({
     ...rest,
@@ -113,14 +151,7 @@ export function* modelOf(
   yield;
   const rules = yield* compilingRules(jsonSchema as SchemaObject, { isObject: true });
   const { structural, document, metadata } = read;
-  const versions: DefinedVersion[] = [];
-  for (const one of version === storageVersionOf(definition) ? spec.versions : []) {
-    if (!one.served) continue;
-    const warning = one.deprecationWarning ?? `${group}/${one.name} ${names.kind} is deprecated`;
-    const model = one === version ? undefined : yield* modelOf(definition, one);
-    versions.push({ name: one.name, ...(one.deprecated && { warning }), model });
-  }
-  return declaredModel({
+  return {
     gvk,
     documents: { fields: document },
     specRequired: false,
@@ -128,23 +159,31 @@ export function* modelOf(
     indexSpecs,
     jsonSchema,
     warnings: [],
-    served: true,
-    deprecated: undefined,
+    served: version.served,
+    deprecated: deprecationOf(definition, version),
     versions: [],
     definition: {
       listKind: names.listKind ?? `${names.kind}List`,
-      code: codeOf(definition, version),
-      versions,
+      code: codeOf(definition),
       validator: structuralValidator({ structural, document, metadata, rules }),
     },
-  }) as Model<ExtensionObject>;
+  };
+}
+
+/** What clients of a deprecated version are told. */
+export function deprecationOf(
+  { spec: { group, names } }: DefinitionObject,
+  version: DefinitionVersion,
+): string | undefined {
+  if (!version.deprecated) return undefined;
+  return version.deprecationWarning ?? `${group}/${version.name} ${names.kind} is deprecated`;
 }
 
 /** The same for definitions that declare the same. */
-export function codeOf({ spec, metadata }: DefinitionObject, version = storageVersionOf({ spec })): string {
+export function codeOf({ spec, metadata }: DefinitionObject): string {
   const annotation = Object.entries(metadata.annotations ?? {}).filter(([name]) => name.startsWith('kube.'));
   return createHash('sha256')
-    .update(JSON.stringify([spec, version.name, annotation]))
+    .update(JSON.stringify([spec, annotation]))
     .digest('hex');
 }
 

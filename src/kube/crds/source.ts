@@ -8,6 +8,7 @@ import { compileRules } from '../../cel/rules.ts';
 import { unescapeToken } from '../../errors.ts';
 import { atOnce } from '../../runtime/time-slice.ts';
 import { formats } from '../../schema/formats.ts';
+import { isEqual } from '../../schema/json-value.ts';
 import type { SchemaObject } from '../../schema/keywords.ts';
 import { isObject, listKeywords, mapKeywords, schemaKeywords } from '../../schema/keywords.ts';
 import { nodeLoader } from '../../schema/node-loader.ts';
@@ -15,8 +16,8 @@ import { compilePattern, PatternError } from '../../schema/pattern.ts';
 import { kubernetesFormats } from './formats.ts';
 import type { Wanted } from './indexes.ts';
 import { plainOrPicking, wantedIndexes } from './indexes.ts';
-import type { DefinitionObject } from './kind.ts';
-import { columnsOf, readVersion, storageVersionOf } from './model.ts';
+import type { DefinitionObject, DefinitionVersion } from './kind.ts';
+import { columnsOf, deprecationOf, readVersion, storageVersionOf } from './model.ts';
 import { DefinitionMistakes, FieldPath } from './path.ts';
 import { ecmaPattern } from './pattern.ts';
 import type { Structural } from './structural.ts';
@@ -82,15 +83,22 @@ function modelSource(definition: DefinitionObject, name: string): { name: string
   const { group, names, scope, versions, conversion } = definition.spec;
   const version = storageVersionOf(definition);
   const carrier = new Carrier();
-  const mistakes = new DefinitionMistakes();
-  const read = atOnce(readVersion(version, FieldPath.of('schema'), mistakes));
-  mistakes.refuse();
+  const { schema, structural } = schemaSource(carrier, version, version, 'schema');
   const { status, scale } = version.subresources ?? {};
-  const nodes = new Map([...read.schemas].map(([node, schema]) => [schema, node]));
-  const schema = carrier.schema(read.content, nodes, 'schema');
-  const properties = (schema.properties ?? {}) as Members;
-  if (status && !Object.hasOwn(properties, 'status')) {
-    schema.properties = { ...properties, status: { type: 'object', additionalProperties: false } };
+  const others: Members = {};
+  if (version.deprecated || !version.served) others[version.name] = stateOf(definition, version);
+  for (const one of versions) {
+    if (one === version || !one.served) continue;
+    const place = `versions.${one.name}`;
+    const other: Members = {
+      ...stateOf(definition, one),
+      ...(one.additionalPrinterColumns?.length && { columns: columnsOf(one) }),
+      ...(one.subresources?.scale && { scale: one.subresources.scale }),
+      schema: schemaSource(carrier, one, version, `${place}.schema`).schema,
+    };
+    if (!isEqual(other.schema, schema))
+      carrier.say(other, place, 'an object is shown with all its members, also those that this version does not know');
+    others[one.name] = other;
   }
   const declaration: Members = {
     gvk: {
@@ -107,20 +115,37 @@ function modelSource(definition: DefinitionObject, name: string): { name: string
     ...((status || scale) && { subresources: { ...(status && { status: true }), ...(scale && { scale }) } }),
     ...(version.additionalPrinterColumns?.length && { columns: columnsOf(version) }),
     schema,
+    ...(Object.keys(others).length > 0 && { versions: others }),
   };
-  const others = versions.filter((one) => one !== version && one.served).map((one) => one.name);
-  if (others.length > 0) carrier.note(declaration, 'versions', `other versions (${others.join(', ')})`);
-  if (version.deprecated) carrier.note(declaration, version.name, 'the deprecation of the version');
   if (conversion?.strategy === 'Webhook') carrier.note(declaration, 'conversion', 'the conversion webhook');
   if (names.listKind !== undefined && names.listKind !== `${names.kind}List`) {
     carrier.note(declaration, 'names.listKind', `the kind of lists, ${names.listKind}`);
   }
-  carrier.checkRules(schema);
-  if (read.metadata) carrier.note(schema, 'schema.metadata', `rules for metadata: ${JSON.stringify(read.metadata)}`);
-  const indexes = indexList(wantedIndexes(definition, version, read.structural), declaration, carrier);
+  const indexes = indexList(wantedIndexes(definition, version, structural), declaration, carrier);
   if (indexes.length > 0) declaration.indexes = new Code(`(index) => [\n    ${indexes.join(',\n    ')},\n  ]`);
   const text = `export const ${name} = defineModel(${print(declaration, carrier.comments)});`;
   return { name, text, notes: carrier.notes };
+}
+
+/** @param hub the version in which objects are stored, which says whether there is a sub-resource `status` */
+function schemaSource(carrier: Carrier, version: DefinitionVersion, hub: DefinitionVersion, place: string) {
+  const mistakes = new DefinitionMistakes();
+  const { schemas, content, metadata, structural } = atOnce(readVersion(version, FieldPath.of('schema'), mistakes));
+  mistakes.refuse();
+  const schema = carrier.schema(content, new Map([...schemas].map(([node, one]) => [one, node])), place);
+  const properties = (schema.properties ?? {}) as Members;
+  if (hub.subresources?.status && !Object.hasOwn(properties, 'status')) {
+    schema.properties = { ...properties, status: { type: 'object', additionalProperties: false } };
+  }
+  carrier.checkRules(schema, place);
+  if (metadata) carrier.note(schema, `${place}.metadata`, `rules for metadata: ${JSON.stringify(metadata)}`);
+  return { schema, structural };
+}
+
+/** What clients of a version are told. */
+function stateOf(definition: DefinitionObject, version: DefinitionVersion): Members {
+  const deprecated = deprecationOf(definition, version);
+  return { ...(!version.served && { served: false }), ...(deprecated !== undefined && { deprecated }) };
 }
 
 function indexList(wanted: readonly Wanted[], declaration: object, carrier: Carrier): string[] {
@@ -244,8 +269,8 @@ class Carrier {
     } else this.note(out, place, `the format ${name}, which declared models do not check alike`);
   }
 
-  /** Leaves out the rules that a declared model would refuse. @param schema as it is carried over, which is changed */
-  checkRules(schema: Members): void {
+  /** Leaves out the rules that a declared model would refuse. @param schema as it is carried over, which is changed. @param at its place */
+  checkRules(schema: Members, at: string): void {
     const refused = new Set<unknown>();
     const holders = new Set<Members>();
     for (const { path, message } of compileRules(schema, { isObject: true, isDeclared: true }).problems) {
@@ -256,7 +281,7 @@ class Carrier {
       if (refused.has(rule)) continue;
       refused.add(rule);
       holders.add(holder);
-      const place = ['schema', ...tokens.slice(0, end).filter((token) => token !== 'properties')].join('.');
+      const place = [at, ...tokens.slice(0, end).filter((token) => token !== 'properties')].join('.');
       const told = rule.message === undefined ? '' : ` (${rule.message})`;
       this.note(holder, place, `the CEL rule ${rule.rule}${told}, because ${message}`);
     }

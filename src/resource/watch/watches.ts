@@ -151,9 +151,11 @@ export class Watches implements WatchSource {
     const former = this.#fanouts.get(model);
     this.#fanouts.delete(model);
     for (const watch of [...this.#open]) {
-      if (watch.resource !== resource) continue;
+      const own = watch.resource;
+      if (own.model !== model) continue;
       try {
-        if (namesField(watch.where, built)) throw new KindredError('Expired', texts.replaced);
+        if (own !== resource && !own.shown) throw unregistered(model);
+        if (namesField(watch.where, own.indexNames(built))) throw new KindredError('Expired', texts.replaced);
         watch.rebind();
         if (watch.isLive) this.#fanoutOf(model).add(watch);
       } catch (error) {
@@ -167,7 +169,7 @@ export class Watches implements WatchSource {
   }
 
   endUnregistered(model: RegisteredModel): void {
-    this.endAll(new KindredError('NotFound', texts.unregistered, { params: { kind: model.kind } }), model);
+    this.endAll(unregistered(model), model);
   }
 
   stop(): void {
@@ -282,4 +284,8 @@ export class Watches implements WatchSource {
 function asEnd(error: unknown): KindredError {
   if (error instanceof KindredError) return error;
   return new KindredError('InternalError', texts.failed, { cause: error });
+}
+
+function unregistered({ kind }: RegisteredModel): KindredError {
+  return new KindredError('NotFound', texts.unregistered, { params: { kind } });
 }
