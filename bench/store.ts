@@ -16,7 +16,7 @@ import mysql from 'mysql2/promise';
 import pg from 'pg';
 import { CommitQueue } from '../src/store/commit-queue.ts';
 import { openStore } from '../src/store/open.ts';
-import type { Store, Write } from '../src/store/store.ts';
+import type { Store, Write, WriteResult } from '../src/store/store.ts';
 import { databaseAdapters } from '../test/servers.ts';
 
 const { values } = parseArgs({
@@ -89,6 +89,12 @@ function creation({ claims }: Store, model: number, number: number): Write {
   return { ...write, claim: [{ hash: createHash('sha256').update(key).digest(), index: 'spec.slug', key }] };
 }
 
+/** Of the row as its writer saw it, as every update of the service is. */
+function update(write: Write, result: WriteResult): Write {
+  if (!result.ok) throw new Error(result.reason);
+  return { ...write, type: 'update', claim: [], expected: { id: result.id, revision: result.revision } };
+}
+
 const median = (list: readonly number[]): number => list.toSorted((a, b) => a - b)[list.length >> 1]!;
 
 async function rate(rows: number, work: () => Promise<void>): Promise<number> {
@@ -147,25 +153,26 @@ for (const adapter of databaseAdapters()) {
           for (let i = 0; i < count; i++) await raw.insert(work[i]!.map((_, k) => first + i * size + k));
         }),
       );
+      const created: (readonly WriteResult[])[] = [];
       const before = process.cpuUsage();
       results.create.push(
         await rate(count * size, async () => {
-          for (const batch of work) await store.commit(batch, 1);
+          for (const batch of work) created.push(await store.commit(batch, 1));
         }),
       );
       const { user, system } = process.cpuUsage(before);
       results.createCpu.push((user + system) / (count * size));
-      const updates = work.map((batch) => batch.map((write): Write => ({ ...write, type: 'update', claim: [] })));
+      const updates = work.map((batch, at) => batch.map((write, i) => update(write, created[at]![i]!)));
       results.update.push(
         await rate(count * size, async () => {
           for (const batch of updates) await store.commit(batch, 1);
         }),
       );
     }
-    const [ceiling, create, update] = [median(results.raw), median(results.create), median(results.update)];
+    const [ceiling, create, updated] = [median(results.raw), median(results.create), median(results.update)];
     const spread = `${Math.round(Math.min(...results.create))} to ${Math.round(Math.max(...results.create))}`;
     console.log(
-      `${adapter.kind}, batches of ${size}: raw ${Math.round(ceiling)} rows/s; create ${Math.round(create)} (${spread}; ${(create / ceiling).toFixed(2)} of raw), ${median(results.createCpu).toFixed(1)} µs of processor time each; update ${Math.round(update)} (${(update / ceiling).toFixed(2)})`,
+      `${adapter.kind}, batches of ${size}: raw ${Math.round(ceiling)} rows/s; create ${Math.round(create)} (${spread}; ${(create / ceiling).toFixed(2)} of raw), ${median(results.createCpu).toFixed(1)} µs of processor time each; update ${Math.round(updated)} (${(updated / ceiling).toFixed(2)})`,
     );
   }
   const total = batches * 32 * rounds;

@@ -233,18 +233,15 @@ class PostgresDialect implements Dialect<PoolClient> {
 
   async read(client: PoolClient, questions: Questions): Promise<RawAnswers> {
     const { names, hashes, leases, takeovers, generations, changed } = questions;
-    const calls: Call[] = [{ name: 'BEGIN' }, { name: 'lock' }];
-    if (names.length > 0) {
-      calls.push({
-        name: 'rows',
-        values: [numbers(names.map((one) => one.model)), texts(names.map((one) => one.name))],
-      });
-    }
-    if (hashes.length > 0) calls.push({ name: 'claims', values: hashParameters(hashes) });
-    if (leases.length > 0) calls.push({ name: 'leases', values: [texts(leases)] });
-    if (takeovers.length > 0) calls.push({ name: 'takeovers', values: [numbers(takeovers)] });
-    if (generations.length > 0) calls.push({ name: 'generations', values: [numbers(generations)] });
-    if (changed.length > 0) calls.push({ name: 'changed', values: [numbers(changed)] });
+    const calls: Call[] = [{ name: 'BEGIN' }, { name: 'lock', isRead: true }];
+    const ask = (name: keyof typeof batchStatements, values: Call['values']) =>
+      calls.push({ name, values, isRead: true });
+    if (names.length > 0) ask('rows', [numbers(names.map((one) => one.model)), texts(names.map((one) => one.name))]);
+    if (hashes.length > 0) ask('claims', hashParameters(hashes));
+    if (leases.length > 0) ask('leases', [texts(leases)]);
+    if (takeovers.length > 0) ask('takeovers', [numbers(takeovers)]);
+    if (generations.length > 0) ask('generations', [numbers(generations)]);
+    if (changed.length > 0) ask('changed', [numbers(changed)]);
     const answers = await sequenceOf(calls).send(client);
     const rowsOf = (name: string) => answers[calls.findIndex((call) => call.name === name)]?.rows ?? [];
     return {
@@ -260,11 +257,14 @@ class PostgresDialect implements Dialect<PoolClient> {
   }
 
   write(client: PoolClient, plan: Plan, time: number, batch: number): Promise<void> {
-    return this.#write(client, [], plan, time, batch);
+    return this.#write(client, [{ name: 'move', values: [`${plan.revision}`] }], plan, time, batch);
   }
 
   writeGuess(client: PoolClient, { known, plan, rows }: Guess, time: number, batch: number): Promise<void> {
-    const first: Call[] = [{ name: 'BEGIN' }, { name: 'guess', values: [`${known.revision}`, `${known.questions}`] }];
+    const first: Call[] = [
+      { name: 'BEGIN' },
+      { name: 'guess', values: [`${known.revision}`, `${known.questions}`, `${plan.revision}`] },
+    ];
     if (rows.length > 0) first.push(unchangedCall(rows));
     return this.#write(client, first, plan, time, batch);
   }
@@ -276,7 +276,6 @@ class PostgresDialect implements Dialect<PoolClient> {
     for (const { model, to, contract, storageVersion } of plan.activations) {
       calls.push({ name: 'activate', values: [`${model}`, `${to}`, contract, storageVersion] });
     }
-    calls.push({ name: 'move', values: [`${plan.revision}`] });
     if (this.#notifies) calls.push({ name: 'tell', values: [`${plan.revision}`] });
     calls.push({ name: 'COMMIT' });
     const sequence = sequenceOf(calls);

@@ -8,6 +8,8 @@ import type { ClientBase, Connection, FieldDef, Submittable } from 'pg';
 export interface Call {
   readonly name: string;
   readonly values?: (string | Buffer)[];
+  /** Whether the rows of the answer are wanted. Default false. */
+  readonly isRead?: boolean;
 }
 
 export interface Answer {
@@ -41,9 +43,9 @@ export function prepare(client: ClientBase, texts: Readonly<Record<string, strin
 
 export function sequenceOf(calls: readonly Call[]): Sequence {
   return new Sequence((connection) => {
-    for (const { name, values = [] } of calls) {
+    for (const { name, values = [], isRead = false } of calls) {
       connection.bind({ statement: name, values }, true);
-      connection.describe({ type: 'P' }, true);
+      if (isRead) connection.describe({ type: 'P' }, true);
       connection.execute(null, true);
     }
   });
@@ -89,7 +91,7 @@ export class Sequence implements Submittable {
 
   handleDataRow({ fields }: { fields: readonly (string | null)[] }): void {
     const row: Record<string, unknown> = {};
-    for (let i = 0; i < fields.length; i++) {
+    for (let i = 0; i < this.#fields.length; i++) {
       const { name, parse } = this.#fields[i]!;
       const value = fields[i]!;
       row[name] = value === null ? null : parse(value);
@@ -100,6 +102,7 @@ export class Sequence implements Submittable {
   handleCommandComplete({ text }: { text: string }): void {
     this.answers.push({ tag: text, rows: this.#rows });
     this.#rows = [];
+    this.#fields = [];
   }
 
   handleReadyForQuery(): void {

@@ -147,14 +147,14 @@ export function unchangedCall(rows: readonly KnownRow[]): Call {
   };
 }
 
-const lock = "SELECT value, questions FROM kindred_meta WHERE key = 'revision'";
-
 /** What a connection that commits batches has prepared, by name; those of the transaction are legible on the wire. */
 export const batchStatements = {
   BEGIN: 'BEGIN ISOLATION LEVEL READ COMMITTED',
-  lock: `${lock} FOR UPDATE`,
-  // The division fails the batch. It is made with the row as it is once it is locked.
-  guess: `SELECT 1 / (value = $1 AND questions = $2)::int FROM (${lock} FOR UPDATE) AS locked`,
+  lock: "SELECT value, questions FROM kindred_meta WHERE key = 'revision' FOR UPDATE",
+  // Locks as `lock` and moves as `move`. The division fails the batch: it is made with the row as it is once it is locked.
+  guess: `
+    UPDATE kindred_meta SET value = ($3::bigint / (value = $1::bigint AND questions = $2::bigint)::int)::bigint
+    WHERE key = 'revision'`,
   unchanged: `
     SELECT 1 / (count(*) = $5)::int FROM unnest($1::bigint[], $2::bigint[], $3::int[], $4::text[]) AS w (id, revision, model, name)
     JOIN kindred_objects o ON o.id = w.id AND o.revision = w.revision AND o.model = w.model AND o.name = w.name`,
