@@ -10,17 +10,17 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
+import { indexMemory } from '../src/indexes/memory/index-memory.ts';
 import type { IndexRow } from '../src/indexes/model-index.ts';
 import { ModelIndex } from '../src/indexes/model-index.ts';
-import type { IndexDefinition, IndexEntry } from '../src/model/index-entry.ts';
 import { entryOf } from '../src/model/index-spec.ts';
-import { codecOf } from '../src/model/key.ts';
 import type { ExtensionObject } from '../src/model/object.ts';
 import type { Condition } from '../src/query/condition.ts';
 import { Queries } from '../src/query/condition.ts';
 import { execute, explain, runSlots } from '../src/query/execute.ts';
 import type { Query, SortTerm } from '../src/query/query.ts';
 import { parseFieldSelector } from '../src/query/selector.ts';
+import { below, benches, definitions, entryFor, env, first, newest } from './query-work.ts';
 
 setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void;
@@ -31,61 +31,6 @@ const { values: options } = parseArgs({
     out: { type: 'string', default: 'bench/results/query.json' },
   },
 });
-
-interface Article {
-  readonly spec: { slug: string; views: number; category: string; publishedAt: string; tags: string[] };
-}
-
-function definition(name: keyof Article['spec'], type: any, more: Partial<IndexDefinition> = {}): IndexDefinition {
-  return {
-    name: `spec.${name}`,
-    codec: codecOf(type),
-    multi: false,
-    unique: false,
-    nullable: true,
-    order: 'ASC',
-    indexFunc: (object: Article) => object.spec[name],
-    ...more,
-  };
-}
-
-const definitions = [
-  definition('slug', String, { unique: true }),
-  definition('views', Number),
-  definition('category', String),
-  definition('publishedAt', Date),
-  definition('tags', String, { multi: true }),
-];
-
-let state = 42;
-function random(): number {
-  state = (state + 0x6d2b79f5) | 0;
-  let t = Math.imul(state ^ (state >>> 15), 1 | state);
-  t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-  return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
-}
-const below = (n: number) => Math.floor(random() * n);
-
-/** As parsed JSON gives it: every string an object of its own. */
-function entryFor(number: number): IndexEntry {
-  const tags = new Set(Array.from({ length: 1 + below(3) }, () => `tag-${below(500)}`));
-  const created = 1_700_000_000_000 + number;
-  return JSON.parse(
-    JSON.stringify({
-      name: `article-${String(number).padStart(7, '0')}`,
-      created,
-      deleted: null,
-      labels: { env: ['production', 'staging', 'development'][below(3)], team: `team-${below(50)}` },
-      keys: [
-        [`slug-of-${(number * 7919) % 10_000_019}`],
-        [below(1_000_000)],
-        [`category-${below(20)}`],
-        [created - below(1e10)],
-        [...tags],
-      ],
-    }),
-  ) as IndexEntry;
-}
 
 interface Figure {
   readonly p50: number;
@@ -122,84 +67,6 @@ function page(index: ModelIndex, query: Query): number {
   });
   if (answer instanceof Promise) throw new Error('expected an answer at once');
   return count;
-}
-
-interface Bench {
-  readonly name: string;
-  readonly where: () => Condition;
-  readonly sort: SortTerm[];
-  /** Of the total of `where` without a page. */
-  readonly page: (pages: number) => number;
-  readonly goal?: readonly [p50: number, p99: number];
-}
-
-const category = () => Queries.equal('spec.category', `category-${below(20)}`);
-const env = () => Queries.labelEqual('env', ['production', 'staging', 'development'][below(3)]!);
-const team = () => Queries.labelEqual('team', `team-${below(50)}`);
-const newest: SortTerm[] = [];
-const first = () => 1;
-const any = (pages: number) => 1 + below(pages);
-const middle = (pages: number) => Math.ceil(pages / 2);
-
-const benches: readonly Bench[] = [
-  { name: 'no filter, any page', where: Queries.all, sort: newest, page: any, goal: [1, 5] },
-  { name: 'LIST: equality, newest first, page 1, total', where: category, sort: newest, page: first, goal: [10, 30] },
-  {
-    name: 'LIST2: equality and label, by views, page 50, total',
-    where: () => category().and(env()),
-    sort: [{ field: 'spec.views' }],
-    page: (pages) => Math.min(50, pages),
-  },
-  {
-    name: 'AND of three, page 1',
-    where: () => category().and(env()).and(Queries.labelExists('team')),
-    sort: newest,
-    page: first,
-    goal: [60, 150],
-  },
-  {
-    name: 'AND of three narrow, page 1',
-    where: () => category().and(env()).and(team()),
-    sort: newest,
-    page: first,
-    goal: [60, 150],
-  },
-  { name: '!=, page 1', where: () => category().not(), sort: newest, page: first, goal: [30, 80] },
-  {
-    name: 'label, by views, middle page (worst deep)',
-    where: env,
-    sort: [{ field: 'spec.views', direction: 'desc' }],
-    page: middle,
-    goal: [700, 1500],
-  },
-  { name: 'equality, any page', where: category, sort: newest, page: any },
-  {
-    name: 'multi-value equality, page 1',
-    where: () => Queries.equal('spec.tags', `tag-${below(500)}`),
-    sort: newest,
-    page: first,
-  },
-  { name: 'range of 1 %, newest first', where: () => rangeOf(10_000), sort: newest, page: first },
-  { name: 'range of 50 %, newest first', where: () => rangeOf(500_000), sort: newest, page: first },
-  { name: 'range of 50 % and equality', where: () => rangeOf(500_000).and(category()), sort: newest, page: first },
-  {
-    name: 'unique equality',
-    where: () => Queries.equal('spec.slug', `slug-of-${(below(1e6) * 7919) % 10_000_019}`),
-    sort: newest,
-    page: first,
-  },
-  { name: 'OR of two', where: () => category().or(team()), sort: newest, page: first },
-  {
-    name: 'by category and views, no filter, any page',
-    where: Queries.all,
-    sort: [{ field: 'spec.category' }, { field: 'spec.views', direction: 'desc' }],
-    page: any,
-  },
-];
-
-function rangeOf(width: number): Condition {
-  const from = below(1_000_000 - width);
-  return Queries.between('spec.views', from, from + width);
 }
 
 /** A process that has served for a while has its code compiled: everything that is measured runs on a small index first. */
@@ -278,7 +145,7 @@ function memory(): number {
   collectGarbage();
   collectGarbage();
   const { heapUsed, arrayBuffers } = process.memoryUsage();
-  return heapUsed + arrayBuffers;
+  return heapUsed + arrayBuffers + indexMemory.used;
 }
 
 /** Runs it beside a loop of turns; both in milliseconds. */

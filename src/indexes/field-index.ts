@@ -7,6 +7,7 @@ import { grown, none } from './arrays.ts';
 import type { Column, Keys } from './column.ts';
 import { BooleanColumn, ExtremeKeys, NumberColumn, ValueColumn } from './column.ts';
 import type { Field } from './field.ts';
+import type { IndexMemory } from './memory/index-memory.ts';
 import { Order } from './order.ts';
 import type { Scratch } from './scratch.ts';
 import { SlotSet } from './slot-set.ts';
@@ -26,6 +27,7 @@ export interface IndexDependencies {
   /** Name by slot. */
   readonly names: TextColumn;
   readonly scratch: Scratch;
+  readonly memory: IndexMemory;
 }
 
 export abstract class FieldIndex {
@@ -37,7 +39,7 @@ export abstract class FieldIndex {
   /** Slot by item; undefined when items are slots. */
   slotOfItem: Uint32Array<ArrayBuffer> | undefined;
   /** Objects without a key. */
-  readonly withoutKey = new SlotSet();
+  readonly withoutKey: SlotSet;
   protected readonly dependencies: IndexDependencies;
   /** Of a unique index: keys that more than one object had, by their identity. */
   readonly #conflicts = new Map<unknown, unknown>();
@@ -47,6 +49,7 @@ export abstract class FieldIndex {
     this.field = field;
     this.column = column;
     this.dependencies = dependencies;
+    this.withoutKey = new SlotSet(dependencies.memory);
   }
 
   /** Adds a new object. */
@@ -92,7 +95,7 @@ export abstract class FieldIndex {
     this.order.fill(sorted, sorted.length, sectionOf<Uint16Array<ArrayBuffer>>(sections, `${of}leaves`));
     yield;
     const without = sectionOf<Uint32Array<ArrayBuffer>>(sections, `${of}without`);
-    this.withoutKey.take(SlotSet.copyOf(without));
+    this.withoutKey.take(SlotSet.copyOf(this.dependencies.memory, without));
     if (!this.field.unique) return;
     for (const item of sectionOf(sections, `${of}conflicts`)) {
       const key = this.column.get(item);
@@ -133,6 +136,7 @@ export abstract class FieldIndex {
 
   #read(id: unknown, low: number, high: number, limit: number): SlotSet {
     const { order, slotOfItem } = this;
+    const { memory, scratch } = this.dependencies;
     if (high - low < leastKept) {
       const slots = new Uint32Array(Math.max(high - low, 4));
       for (let rank = low; rank < high; rank++) {
@@ -140,12 +144,12 @@ export abstract class FieldIndex {
         slots[rank - low] = slotOfItem ? slotOfItem[item]! : item;
       }
       slots.subarray(0, high - low).sort();
-      return new SlotSet(slots, high - low);
+      return new SlotSet(memory, slots, high - low);
     }
-    const words = this.dependencies.scratch.take(limit);
+    const words = scratch.take(limit);
     markRanks(order, slotOfItem, low, high, words);
-    const set = SlotSet.copyOf(words, high - low);
-    this.dependencies.scratch.release(words);
+    const set = SlotSet.copyOf(memory, words, high - low);
+    scratch.release(words);
     this.#postings.set(id, set);
     return set;
   }
@@ -195,7 +199,9 @@ export abstract class FieldIndex {
     if (this.#postings.size === 0) return;
     const id = this.#identity(this.column.get(item));
     const postings = this.#postings.get(id);
-    if (postings?.remove(slot) && postings.count < leastKept / 2) this.#postings.delete(id);
+    if (!postings?.remove(slot) || postings.count >= leastKept / 2) return;
+    this.#postings.delete(id);
+    if (postings.words) this.dependencies.memory.free(postings.words);
   }
 
   protected insertItem(item: number, key: unknown): void {
@@ -290,7 +296,7 @@ export class SingleIndex extends FieldIndex {
   constructor(field: Field, dependencies: IndexDependencies, names?: TextColumn) {
     const column = names ?? columnOf(field);
     super(field, column, dependencies);
-    this.order = new Order(column);
+    this.order = new Order(column, dependencies.memory);
     this.#hasForeignKeys = names !== undefined;
   }
 
@@ -395,7 +401,7 @@ export class MultiIndex extends FieldIndex {
   constructor(field: Field, dependencies: IndexDependencies) {
     const column = columnOf(field);
     super(field, column, dependencies);
-    this.order = new Order(column);
+    this.order = new Order(column, dependencies.memory);
     this.#smallest = new ExtremeKeys(column);
     this.#largest = new ExtremeKeys(column);
   }
@@ -506,7 +512,7 @@ export class MultiIndex extends FieldIndex {
       }
     });
     sorted.subarray(start, count).sort();
-    const result = new Order(keys);
+    const result = new Order(keys, this.dependencies.memory);
     result.fill(sorted, count);
     return result;
   }

@@ -1,5 +1,6 @@
 /** Which objects have a label, and which have it with a value: one set of slots for each key and for each pair. */
 import { none } from './arrays.ts';
+import type { IndexMemory } from './memory/index-memory.ts';
 import { SlotSet } from './slot-set.ts';
 import type { Pieces } from './snapshot/piece.ts';
 import type { Sections } from './snapshot/texts.ts';
@@ -23,6 +24,11 @@ export class Labels {
   readonly #groups = new Map<string, LabelGroup>();
   /** By slot. */
   readonly #groupOf: (LabelGroup | undefined)[] = [];
+  readonly #memory: IndexMemory;
+
+  constructor(memory: IndexMemory) {
+    this.#memory = memory;
+  }
 
   /** Sets, replaces or (undefined) removes the labels of an object. */
   set(slot: number, labels: Readonly<Record<string, string>> | undefined): void {
@@ -39,13 +45,17 @@ export class Labels {
     if (!group) return;
     group.objects++;
     for (const [key, value] of group.labels) {
-      const known = this.#keys.get(key) ?? { all: new SlotSet(), values: new Map<string, SlotSet>() };
-      const having = known.values.get(value) ?? new SlotSet();
+      const known = this.#keys.get(key) ?? this.#emptyKey();
+      const having = known.values.get(value) ?? new SlotSet(this.#memory);
       if (known.all.count === 0) this.#keys.set(key, known);
       if (having.count === 0) known.values.set(value, having);
       known.all.add(slot);
       having.add(slot);
     }
+  }
+
+  #emptyKey(): LabelKey {
+    return { all: new SlotSet(this.#memory), values: new Map() };
   }
 
   #group(id: string, labels: Readonly<Record<string, string>>): LabelGroup {
@@ -120,12 +130,12 @@ export class Labels {
     const starts = sectionOf(sections, 'labels.starts');
     const members = sectionOf<Uint32Array<ArrayBuffer>>(sections, 'labels.members');
     for (let set = 0; set * 2 < sets.length; set++) {
-      const slots = SlotSet.ofSlots(members.slice(starts[set], starts[set + 1]));
+      const slots = SlotSet.ofSlots(this.#memory, members.slice(starts[set], starts[set + 1]));
       if (set % 256 === 0 || slots.count > 8_192) yield;
       if (slots.count === 0) continue;
       const key = texts[sets[set * 2]!]!;
       const value = sets[set * 2 + 1]!;
-      const known = this.#keys.get(key) ?? { all: new SlotSet(), values: new Map<string, SlotSet>() };
+      const known = this.#keys.get(key) ?? this.#emptyKey();
       this.#keys.set(key, known);
       if (value === none) known.all.take(slots);
       else known.values.set(texts[value]!, slots);

@@ -8,6 +8,8 @@ import { deletedField, fieldsOf, firstDeclared, keysOf, nameField } from './fiel
 import type { FieldIndex } from './field-index.ts';
 import { MultiIndex, SingleIndex } from './field-index.ts';
 import { Labels } from './labels.ts';
+import type { IndexMemory } from './memory/index-memory.ts';
+import { indexMemory } from './memory/index-memory.ts';
 import { NameTable } from './name-table.ts';
 import { Scratch } from './scratch.ts';
 import type { Pieces } from './snapshot/piece.ts';
@@ -55,6 +57,7 @@ export class ModelIndex {
   readonly names: TextColumn;
   readonly dependents: Dependents;
   readonly scratch: Scratch;
+  readonly memory: IndexMemory;
   /** By slot. */
   ids = new Float64Array(16);
   revisions = new Float64Array(16);
@@ -68,13 +71,15 @@ export class ModelIndex {
   constructor(
     definitions: readonly IndexDefinition[],
     former?: { readonly index: ModelIndex; readonly fields: readonly FieldIndex[] },
+    memory = indexMemory,
   ) {
     const index = former?.index;
+    this.memory = index?.memory ?? memory;
     this.definitions = definitions;
-    this.labels = index?.labels ?? new Labels();
+    this.labels = index?.labels ?? new Labels(this.memory);
     this.names = index?.names ?? new TextColumn();
     this.dependents = index?.dependents ?? new Dependents();
-    this.scratch = index?.scratch ?? new Scratch();
+    this.scratch = index?.scratch ?? new Scratch(this.memory);
     if (index) ({ ids: this.ids, revisions: this.revisions, lengths: this.lengths } = index);
     this.#table = index ? index.#table : new NameTable(this.names);
     this.#free = index ? index.#free : [];
@@ -88,9 +93,9 @@ export class ModelIndex {
   }
 
   #emptyField(field: Field, number?: number): FieldIndex {
-    const { names, scratch } = this;
-    if (field.multi) return new MultiIndex(field, { names, scratch });
-    return new SingleIndex(field, { names, scratch }, number === nameField ? names : undefined);
+    const { names, scratch, memory } = this;
+    if (field.multi) return new MultiIndex(field, { names, scratch, memory });
+    return new SingleIndex(field, { names, scratch, memory }, number === nameField ? names : undefined);
   }
 
   /** Number of objects. */

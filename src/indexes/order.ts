@@ -6,7 +6,9 @@
 import { compareText } from '../model/key.ts';
 import { grown, none } from './arrays.ts';
 import type { Column, Keys } from './column.ts';
+import type { IndexMemory } from './memory/index-memory.ts';
 import { commonPrefix, lowerBound, ShortKeys, upperBound } from './short-keys.ts';
+import type { SlotSet } from './slot-set.ts';
 import type { Pieces } from './snapshot/piece.ts';
 
 export const leafSize = 512;
@@ -23,7 +25,7 @@ const leastPart = 64;
 export class Order {
   size = 0;
   /** Leaf `l` is `items[l * leafSize]` and the following `counts[l]`. */
-  items = new Uint32Array(leafSize);
+  items: Uint32Array = new Uint32Array(leafSize);
   counts = new Uint16Array(1);
   /** Leaves in order. */
   directory = new Uint32Array(1);
@@ -42,7 +44,7 @@ export class Order {
   #separatorNumbers = new Float64Array(1);
   #separatorPrefix = '';
   /** Leaf by item. */
-  #leafOf: Uint16Array<ArrayBuffer> | Uint32Array<ArrayBuffer> = new Uint16Array(16);
+  #leafOf: Uint16Array | Uint32Array = new Uint16Array(16);
   /** Items before the leaf at each place of the directory; true below `#validStarts`. */
   #starts = new Uint32Array(1);
   #validStarts = 0;
@@ -52,9 +54,11 @@ export class Order {
   readonly #shortKeys: ShortKeys;
   #used = 0;
   #free: number[] = [];
+  readonly #memory: IndexMemory;
 
-  constructor(keys: Keys) {
+  constructor(keys: Keys, memory: IndexMemory) {
     this.keys = keys;
+    this.#memory = memory;
     this.#separators = keys.emptyLike();
     this.#shortKeys = new ShortKeys(keys, leafSize);
     this.#shortKeys.grow(1);
@@ -127,6 +131,17 @@ export class Order {
   get tables(): { leafOf: Uint16Array | Uint32Array; places: Uint32Array } {
     if (this.#validPlaces < this.leaves) this.#refreshPlaces();
     return { leafOf: this.#leafOf, places: this.#places };
+  }
+
+  /** How many of the slots are in the leaf at each place of the directory; with one element more. */
+  countByPlace({ words, slots, count }: SlotSet): Uint32Array {
+    const found = new Uint32Array(this.leaves + 1);
+    const { leafOf, places } = this.tables;
+    if (words) {
+      const byLeaf = this.#memory.countByLeaf(words, leafOf, this.#used);
+      for (let place = 0; place < this.leaves; place++) found[place] = byLeaf[this.directory[place]!]!;
+    } else for (let i = 0; i < count; i++) found[places[leafOf[slots[i]!]!]!]!++;
+    return found;
   }
 
   /** Place in the directory of the leaf with this rank; rank < size. */
@@ -273,7 +288,7 @@ export class Order {
   }
 
   insert(item: number, key: unknown = this.keys.get(item)): void {
-    this.#leafOf = grown(this.#leafOf, item + 1);
+    this.#leafOf = this.#memory.grown(this.#leafOf, item + 1);
     this.size++;
     if (this.leaves === 0) this.#openLeaf(0);
     const place = this.#placeFor(key, item);
@@ -292,7 +307,7 @@ export class Order {
     const base = leaf * leafSize;
     const count = this.counts[leaf]!;
     const { items } = this;
-    items.copyWithin(base + at + 1, base + at, base + count);
+    this.#memory.move(items, base + at + 1, base + at, base + count);
     items[base + at] = item;
     this.counts[leaf] = count + 1;
     this.#leafOf[item] = leaf;
@@ -331,9 +346,9 @@ export class Order {
     const leaf = this.directory[place]!;
     const base = leaf * leafSize;
     const count = this.counts[leaf]! - 1;
-    let at = base;
-    while (this.items[at] !== item) at++;
-    this.items.copyWithin(at, at + 1, base + count + 1);
+    const at = base + this.#memory.find(this.items, base, base + count + 1, item);
+    if (at < base) throw new Error(`the item ${item} is not in its leaf`);
+    this.#memory.move(this.items, at, at + 1, base + count + 1);
     this.#shortKeys.remove(leaf, at, base + count + 1);
     this.counts[leaf] = count;
     this.size--;
@@ -357,7 +372,7 @@ export class Order {
     const source = this.directory[place]!;
     const target = this.directory[to]!;
     const moved = this.counts[source]! - kept;
-    this.items.copyWithin(target * leafSize, source * leafSize + kept, source * leafSize + kept + moved);
+    this.#memory.move(this.items, target * leafSize, source * leafSize + kept, source * leafSize + kept + moved);
     for (let i = 0; i < moved; i++) this.#leafOf[this.items[target * leafSize + i]!] = target;
     this.counts[source] = kept;
     this.counts[target] = moved;
@@ -371,7 +386,7 @@ export class Order {
     const source = this.directory[place + 1]!;
     const end = target * leafSize + this.counts[target]!;
     const moved = this.counts[source]!;
-    this.items.copyWithin(end, source * leafSize, source * leafSize + moved);
+    this.#memory.move(this.items, end, source * leafSize, source * leafSize + moved);
     for (let i = 0; i < moved; i++) this.#leafOf[this.items[end + i]!] = target;
     this.counts[target]! += moved;
     this.#shortKeys.discard(target);
@@ -379,12 +394,17 @@ export class Order {
 
   #openLeaf(place: number): void {
     const leaf = this.#free.pop() ?? this.#used++;
-    this.items = grown(this.items, (leaf + 1) * leafSize);
+    this.items = this.#memory.grown(this.items, (leaf + 1) * leafSize);
     this.counts = grown(this.counts, leaf + 1);
     this.#places = grown(this.#places, leaf + 1);
     this.#separatorItems = grown(this.#separatorItems, leaf + 1);
     this.#shortKeys.grow(leaf + 1);
-    if (leaf === 0x10000 && this.#leafOf instanceof Uint16Array) this.#leafOf = Uint32Array.from(this.#leafOf);
+    if (leaf === 0x10000 && this.#leafOf instanceof Uint16Array) {
+      const wider = this.#memory.array(Uint32Array, this.#leafOf.length);
+      wider.set(this.#leafOf);
+      this.#memory.free(this.#leafOf);
+      this.#leafOf = wider;
+    }
     this.directory = grown(this.directory, this.leaves + 1);
     this.#starts = grown(this.#starts, this.leaves + 1);
     this.directory.copyWithin(place + 1, place, this.leaves);
@@ -444,14 +464,21 @@ export class Order {
    * Fills the list with items that are in order already, instead of what it held.
    * @param leafOf the leaf of each item, when it is known
    */
-  fill(sorted: Uint32Array, count: number, leafOf?: Uint16Array<ArrayBuffer> | Uint32Array<ArrayBuffer>): void {
+  fill(sorted: Uint32Array, count: number, leafOf?: Uint16Array | Uint32Array): void {
+    const memory = this.#memory;
     const leaves = Math.ceil(count / bulkFill);
-    this.items = new Uint32Array(Math.max(1, leaves) * leafSize);
+    memory.free(this.items);
+    memory.free(this.#leafOf);
+    this.items = memory.array(Uint32Array, Math.max(1, leaves) * leafSize);
     this.counts = new Uint16Array(Math.max(1, leaves));
     this.directory = new Uint32Array(Math.max(1, leaves));
     this.#starts = new Uint32Array(Math.max(1, leaves));
     this.#places = new Uint32Array(Math.max(1, leaves));
-    this.#leafOf = leafOf ?? (leaves > 0x10000 ? new Uint32Array(count) : new Uint16Array(count));
+    this.#leafOf = leafOf
+      ? memory.copy(leafOf)
+      : leaves > 0x10000
+        ? memory.array(Uint32Array, count)
+        : memory.array(Uint16Array, count);
     this.size = count;
     this.leaves = leaves;
     this.#used = leaves;
@@ -470,7 +497,7 @@ export class Order {
       this.directory[leaf] = leaf;
       for (let i = from; i < to && !leafOf; i++) {
         const item = sorted[i]!;
-        if (item >= this.#leafOf.length) this.#leafOf = grown(this.#leafOf, item + 1);
+        if (item >= this.#leafOf.length) this.#leafOf = memory.grown(this.#leafOf, item + 1);
         this.#leafOf[item] = leaf;
       }
       this.#storeSeparator(leaf);

@@ -5,8 +5,9 @@
 import { NumberColumn } from '../indexes/column.ts';
 import { nameField } from '../indexes/field.ts';
 import type { FieldIndex } from '../indexes/field-index.ts';
+import { indexMemory } from '../indexes/memory/index-memory.ts';
 import type { ModelIndex } from '../indexes/model-index.ts';
-import { bitsOf, intersectThree, intersectTwo, SlotSet, subtract } from '../indexes/slot-set.ts';
+import { SlotSet } from '../indexes/slot-set.ts';
 import type { TextColumn } from '../indexes/text-column.ts';
 import type { Bound, KeyCondition, KeyRange } from './bind.ts';
 import type { Work } from './work.ts';
@@ -34,6 +35,8 @@ const sampled = 32;
 /** What testing one object costs, in rows of a collection; a text costs more. */
 const testCost = 2;
 const textCost = 8;
+/** Fewer slots than one in so many words are read from bitmaps, more are marked in another. */
+const rareBits = 16;
 
 interface Conjunct {
   readonly negated: boolean;
@@ -44,7 +47,7 @@ interface Conjunct {
 }
 
 const nonePrepared: ReadonlyMap<KeyCondition, SlotSet> = new Map();
-const nothing = new SlotSet(new Uint32Array(0), 0);
+const nothing = new SlotSet(indexMemory, new Uint32Array(0));
 
 export class Evaluation {
   readonly uses: Use[] = [];
@@ -53,7 +56,7 @@ export class Evaluation {
   /** Sets that were made beforehand, in slices. */
   readonly #prepared: ReadonlyMap<KeyCondition, SlotSet>;
   /** Bitmaps in use until `release`. */
-  readonly #borrowed: Uint32Array<ArrayBuffer>[] = [];
+  readonly #borrowed: Uint32Array[] = [];
 
   constructor(index: ModelIndex, work: Work, prepared: ReadonlyMap<KeyCondition, SlotSet> = nonePrepared) {
     this.#index = index;
@@ -68,14 +71,21 @@ export class Evaluation {
   }
 
   /** Zeroed bits for all slots, until `release`. */
-  bits(): Uint32Array<ArrayBuffer> {
-    const words = this.#index.scratch.take(this.#index.limit);
+  bits(): Uint32Array {
+    const words = this.usedBits();
+    this.#index.memory.clear(words);
+    return words;
+  }
+
+  /** As `bits`, but for what is in them. */
+  usedBits(): Uint32Array {
+    const words = this.#index.scratch.takeUsed(this.#index.limit);
     this.#borrowed.push(words);
     return words;
   }
 
   /** Gives back bits before `release`. */
-  giveBack(words: Uint32Array<ArrayBuffer>): void {
+  giveBack(words: Uint32Array): void {
     this.#borrowed.splice(this.#borrowed.indexOf(words), 1);
     this.#index.scratch.release(words);
   }
@@ -120,7 +130,7 @@ export class Evaluation {
       this.#work.spend(1);
     }
     this.uses.push({ field: this.#index.fields[nameField]!.field.name, rows: slots.length });
-    return { negated: false, rows: slots.length, set: new SlotSet(Uint32Array.from(slots).sort(), slots.length) };
+    return { negated: false, rows: slots.length, set: this.#few(Uint32Array.from(slots).sort(), slots.length) };
   }
 
   /** Takes a conjunction apart; false when nothing can match. */
@@ -193,6 +203,7 @@ export class Evaluation {
       const { condition, rows } = conjunct;
       (condition && !this.#isWorthCollecting(condition, rows, set.count) ? tests : sets).push(conjunct);
     }
+    const { memory, limit } = this.#index;
     // A bitmap of a scratch memory, once there is one.
     let own: Uint32Array | undefined;
     for (let i = 0; i < sets.length && set.count > 0; i++) {
@@ -207,16 +218,23 @@ export class Evaluation {
         own = set.words;
         continue;
       }
-      const result = own === words ? words : this.bits();
-      const third = negated || sets[i + 1]?.negated ? undefined : sets[i + 1]?.set?.words;
-      let count: number;
-      if (third) {
-        count = intersectThree(words, others, third, result);
-        i++;
-      } else count = negated ? subtract(words, others, result) : intersectTwo(words, others, result);
       this.#work.spend(words.length >>> 5);
-      set = SlotSet.ofWords(result, count);
-      own = result;
+      if (negated) {
+        own = own === words ? words : this.usedBits();
+        set = this.#marked(own, memory.subtract(words, others, own));
+        continue;
+      }
+      const next = sets[i + 1]?.negated ? undefined : sets[i + 1]?.set;
+      const third = next?.words ?? others;
+      if (next?.words) i++;
+      const expected = (set.count / limit) * (other.count / limit) * (next?.words ? next.count : limit);
+      if (expected * rareBits < words.length) {
+        set = SlotSet.inAll(memory, words, others, third, expected * 2);
+        own = undefined;
+        continue;
+      }
+      own = own === words ? words : this.usedBits();
+      set = this.#marked(own, memory.intersect(words, others, third, own));
     }
     for (const { condition, negated } of tests) {
       if (set.count === 0) break;
@@ -239,20 +257,21 @@ export class Evaluation {
     if (!words) {
       const kept = new Uint32Array(set.count);
       for (let i = 0; i < set.count; i++) if (test(slots[i]!)) kept[count++] = slots[i]!;
-      return new SlotSet(kept, count);
+      return this.#few(kept, count);
     }
     const result = this.bits();
     for (let at = 0; at < words.length; at++) {
       let kept = 0;
       for (let word = words[at]! | 0; word !== 0; word &= word - 1) {
         const bit = word & -word;
-        if (test(at * 32 + 31 - Math.clz32(bit))) kept |= bit;
+        if (!test(at * 32 + 31 - Math.clz32(bit))) continue;
+        kept |= bit;
+        count++;
       }
       result[at] = kept;
-      count += bitsOf(kept);
       if ((at & 255) === 255) this.#work.spend(0);
     }
-    return SlotSet.ofWords(result, count);
+    return this.#marked(result, count);
   }
 
   #unionOf(conjuncts: readonly Conjunct[]): SlotSet {
@@ -262,26 +281,34 @@ export class Evaluation {
       if (set) this.#markSet(set, words);
       else this.#markKeys(condition!, words);
     }
-    return SlotSet.ofWords(words);
+    return this.#marked(words);
   }
 
   #union(sets: readonly SlotSet[]): SlotSet {
     if (sets.length === 0) return nothing;
     const words = this.bits();
     for (const set of sets) this.#markSet(set, words);
-    return SlotSet.ofWords(words);
+    return this.#marked(words);
   }
 
   #markSet(set: SlotSet, words: Uint32Array): void {
     const { words: bits, slots } = set;
     if (bits) {
-      const length = Math.min(bits.length, words.length);
-      for (let i = 0; i < length; i++) words[i]! |= bits[i]!;
-      this.#work.spend(length >>> 5);
+      this.#index.memory.unite(words, bits);
+      this.#work.spend(bits.length >>> 5);
       return;
     }
     for (let i = 0; i < set.count; i++) words[slots[i]! >>> 5]! |= 1 << (slots[i]! & 31);
     this.#work.spend(set.count);
+  }
+
+  /** A set for the time of the query. */
+  #few(slots: Uint32Array<ArrayBuffer>, count: number): SlotSet {
+    return new SlotSet(this.#index.memory, slots, count);
+  }
+
+  #marked(words: Uint32Array, count?: number): SlotSet {
+    return SlotSet.ofWords(this.#index.memory, words, count);
   }
 
   #estimate(field: FieldIndex, { ranges }: KeyCondition): number {
@@ -310,12 +337,12 @@ export class Evaluation {
       if (high - low < fewRows && !field.slotOfItem) {
         this.#work.spend(high - low);
         const slots = Uint32Array.from({ length: high - low }, (_, i) => field.order.at(low + i)).sort();
-        return new SlotSet(slots, high - low);
+        return this.#few(slots, high - low);
       }
     }
     const words = this.bits();
     this.#markKeys(condition, words);
-    return SlotSet.ofWords(words);
+    return this.#marked(words);
   }
 
   #markKeys(condition: KeyCondition, words: Uint32Array): void {

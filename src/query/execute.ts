@@ -3,9 +3,8 @@
  * conditions are first collected in slices; what changes meanwhile is looked at again, so that the answer is of one state, the last.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { grown } from '../indexes/arrays.ts';
 import type { ModelIndex, Place } from '../indexes/model-index.ts';
-import { countBits, SlotSet } from '../indexes/slot-set.ts';
+import { SlotSet } from '../indexes/slot-set.ts';
 import { andThen } from '../runtime/and-then.ts';
 import type { Bound, BoundSort, KeyCondition } from './bind.ts';
 import { bind, numberSort } from './bind.ts';
@@ -312,6 +311,7 @@ class SlicedQuery {
   async #collect(condition: KeyCondition): Promise<SlotSet> {
     const index = this.#index;
     const field = index.fields[condition.field]!;
+    const { memory } = index;
     let words = index.scratch.take(index.limit);
     for (const range of condition.ranges) {
       let [low, high] = rankRangeOf(field, range);
@@ -327,13 +327,13 @@ class SlicedQuery {
         // The order has changed: go on behind the last key and item that were seen.
         [, high] = rankRangeOf(field, range);
         low = field.order.rankAfter(key, item);
-        words = grown(words, (index.limit >>> 5) + 1);
+        words = memory.grown(words, (index.limit >>> 5) + 1);
       }
       if (this.#work.sliceIsOver) await this.#letOthers();
     }
-    const count = countBits(words, words.length);
-    if (count * 2 > words.length) return SlotSet.ofWords(words, count);
-    const few = SlotSet.copyOf(words, count);
+    const count = memory.count(words);
+    if (count * 2 > words.length) return SlotSet.ofWords(memory, words, count);
+    const few = SlotSet.copyOf(memory, words, count);
     index.scratch.release(words);
     return few;
   }

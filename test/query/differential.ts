@@ -2,12 +2,15 @@
  * The engine against an oracle written independently: plain SQL over JSON in SQLite. Random models, objects and queries; inserts,
  * updates and deletes in between; each model's index is built anew at the end and must equal the live one, and so must one that
  * begins with a snapshot that was copied in pieces while objects changed, through the form of the file, with the changes since.
+ * Half of the indexes have all their bitmaps in one memory with kernels, the others have the loops in JavaScript; an index that was
+ * built anew or restored has what the live one has not.
  * As a script: `node --import tsx test/query/differential.ts --queries 2000000 --seed 7`
  */
 import assert from 'node:assert/strict';
 import { DatabaseSync } from 'node:sqlite';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
+import { IndexMemory } from '../../src/indexes/memory/index-memory.ts';
 import type { IndexRow } from '../../src/indexes/model-index.ts';
 import { ModelIndex } from '../../src/indexes/model-index.ts';
 import { arrange } from '../../src/indexes/snapshot/arrange.ts';
@@ -49,6 +52,9 @@ export async function compareWithSql(options: {
   return result;
 }
 
+const kernels = new IndexMemory({ leastBytes: 16 });
+const loops = new IndexMemory({ kernels: false });
+
 /** One model from its first object to its rebuilt index. */
 class Round {
   readonly #seed: number;
@@ -72,7 +78,7 @@ class Round {
       ? 700 + this.#random.below(1800)
       : this.#random.below(this.#random.pick([8, 40, 150]));
     this.#model = new RandomModel(this.#random, Math.ceil(this.#size * 1.5) + 1);
-    this.#index = new ModelIndex(this.#model.definitions);
+    this.#index = new ModelIndex(this.#model.definitions, undefined, this.#random.pick([kernels, loops]));
     this.#database.exec('CREATE TABLE o (name TEXT PRIMARY KEY, doc TEXT)');
     this.#statements = {
       put: this.#database.prepare('INSERT INTO o VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET doc = excluded.doc'),
@@ -235,7 +241,7 @@ class Round {
     for (let changes = random.pick([0, 1, 10]); changes > 0; changes--) this.#change();
     const file = encode({ limit, size }, sections);
     const read = decode(Buffer.concat(file));
-    const restored = new ModelIndex(this.#model.definitions);
+    const restored = this.#emptyIndex();
     await restored.restore(read.sections, random.pick([0, 8]));
     assert.equal(restored.size, size);
     for (const { name, put } of this.#log.slice(since)) {
@@ -268,13 +274,18 @@ class Round {
   }
 
   async #checkRebuilt(): Promise<void> {
-    const rebuilt = new ModelIndex(this.#model.definitions);
+    const rebuilt = this.#emptyIndex();
     const rows = [...this.#entries.values()].map((row) => ({ ...row, length: row.revision % 1_000 }));
     await rebuilt.build(batches(rows), {
       onProgress: () => {},
       slice: this.#random.pick([0, 8]),
     });
     await this.#compareIndexes(rebuilt, this.#index, 'rebuilt');
+  }
+
+  #emptyIndex(): ModelIndex {
+    const { definitions } = this.#model;
+    return new ModelIndex(definitions, undefined, this.#index.memory === kernels ? loops : kernels);
   }
 
   #about(query: RandomQuery, page?: number, size?: number): string {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { IndexMemory } from '../../src/indexes/memory/index-memory.ts';
 import { ModelIndex } from '../../src/indexes/model-index.ts';
 import type { IndexEntry } from '../../src/model/index-entry.ts';
 import { bind } from '../../src/query/bind.ts';
@@ -18,7 +19,7 @@ test('pages of large models equal filter and sort, whatever the strategy', async
     const random = new Random(seed + round);
     const model = new RandomModel(random, 15_000);
     const entries = new Map<string, IndexEntry>();
-    const index = new ModelIndex(model.definitions);
+    const index = new ModelIndex(model.definitions, undefined, new IndexMemory({ kernels: round < 4, leastBytes: 64 }));
     for (let i = 0; i < 9000; i++) {
       const { entry } = model.object(model.name());
       entries.set(entry.name, entry);

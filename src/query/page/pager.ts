@@ -8,7 +8,7 @@ import { nameField } from '../../indexes/field.ts';
 import type { ModelIndex } from '../../indexes/model-index.ts';
 import type { Order } from '../../indexes/order.ts';
 import { leafSize } from '../../indexes/order.ts';
-import { intersectTwo, SlotSet, subtract } from '../../indexes/slot-set.ts';
+import { SlotSet } from '../../indexes/slot-set.ts';
 import type { BoundSort } from '../bind.ts';
 import type { Evaluation, Matches } from '../evaluate.ts';
 import type { Work } from '../work.ts';
@@ -21,6 +21,9 @@ export type Strategy = 'none' | 'index' | 'walk' | 'rank' | 'sort';
 
 /** Up to so many objects, and equal ranges of so many items, are sorted by comparison. */
 const fewObjects = 128;
+
+/** Among so many, those of a page near the beginning are found by comparison rather than by counting. */
+const someObjects = 2_048;
 
 /** Matches that are collected along the order at a time. */
 const atOnce = 1024;
@@ -52,7 +55,7 @@ export class Pager {
   /** The long equal range that a page was taken from last. */
   #equal: EqualRange | undefined;
   /** Bits of the matches, when they are this pager's own. */
-  readonly #owned: Uint32Array<ArrayBuffer> | undefined;
+  readonly #owned: Uint32Array | undefined;
 
   /** @param range where the matches are all objects between two ranks of the first field's order: these */
   constructor(
@@ -62,12 +65,12 @@ export class Pager {
     matches: Matches,
     sort: readonly BoundSort[],
     range?: readonly [low: number, high: number],
-    owned?: Uint32Array<ArrayBuffer>,
+    owned?: Uint32Array,
   ) {
     this.#index = index;
     this.#evaluation = evaluation;
     this.#work = work;
-    this.#matches = compact(matches);
+    this.#matches = this.#compact(matches);
     this.#first = sort[0]!;
     this.#rest = restOf(sort);
     this.#order = index.fields[this.#first.field]!.sortOrder(this.#first.descending);
@@ -91,9 +94,13 @@ export class Pager {
       this.strategy = 'sort';
       return this.#sorted(slotsOf(matches.set()), [this.#first, ...this.#rest]).slice(offset, offset + take);
     }
-    this.#ranked ??= new Scattered(this.#order, matches, this.#evaluation, this.#work);
+    this.#ranked ??= new Scattered(this.#order, matches, this.#evaluation, this.#work, this.#index);
     const scattered = this.#ranked;
     if (scattered.isFar(Math.min(offset, matches.count - offset - take) + take)) {
+      if (matches.count <= someObjects && offset + take <= fewObjects / 2 && !matches.negated) {
+        this.strategy = 'sort';
+        return this.#smallest(slotsOf(matches.set()), offset + take).slice(offset);
+      }
       scattered.countLeaves();
       const slots = this.#window(scattered, offset, take);
       if (slots) return slots;
@@ -112,15 +119,42 @@ export class Pager {
 
   #sorted(slots: number[], sort: readonly BoundSort[]): number[] {
     this.#work.spend(slots.length);
+    return slots.sort(this.#comparison(sort));
+  }
+
+  /** The first so many in order. */
+  #smallest(slots: number[], wanted: number): number[] {
+    this.#work.spend(slots.length);
+    const compare = this.#comparison([this.#first, ...this.#rest]);
+    const found: number[] = [];
+    // New objects mostly have the larger slots, so that of the newest first few come late.
+    if (this.#first.descending) slots.reverse();
+    for (const slot of slots) {
+      if (found.length === wanted) {
+        if (compare(slot, found[wanted - 1]!) > 0) continue;
+        found.pop();
+      }
+      let [low, high] = [0, found.length];
+      while (low < high) {
+        const middle = (low + high) >>> 1;
+        if (compare(found[middle]!, slot) < 0) low = middle + 1;
+        else high = middle;
+      }
+      found.splice(low, 0, slot);
+    }
+    return found;
+  }
+
+  #comparison(sort: readonly BoundSort[]): (a: number, b: number) => number {
     const { fields } = this.#index;
     const columns = sort.map(({ field, descending }) => ({ keys: fields[field]!.sortKeys(descending), descending }));
-    return slots.sort((a, b) => {
+    return (a, b) => {
       for (const { keys, descending } of columns) {
         const result = keys.compare(a, b);
         if (result !== 0) return descending ? -result : result;
       }
       return 0;
-    });
+    };
   }
 
   /** The page from the few matches in its leaves and the equal ranges these cut; undefined when they are not few. */
@@ -261,12 +295,21 @@ export class Pager {
     for (const one of this.#sorted(slots, this.#rest).slice(skip, skip + wanted)) found.push(one);
   }
 
+  /** Few matches in a large bitmap are read from it once. */
+  #compact(matches: Matches): Matches {
+    if (matches.lazy || matches.negated) return matches;
+    const { words, count } = matches.set();
+    if (!words || count * 16 > words.length) return matches;
+    const set = SlotSet.copyOf(this.#index.memory, words, count);
+    return { ...matches, has: (slot) => set.has(slot), set: () => set };
+  }
+
   /** The matches between two ranks, which have the same key. */
   #pagerOf(matches: RankedMatches, low: number, high: number, count: number): Pager {
     const index = this.#index;
     const field = index.fields[this.#first.field]!;
     let set: SlotSet | undefined;
-    let owned: Uint32Array<ArrayBuffer> | undefined;
+    let owned: Uint32Array | undefined;
     const slot = this.#order.at(low);
     // The postings of a multi-value field are of all its keys, not of the smallest or the largest.
     if (!this.#order.keys.has(slot)) set = field.withoutKey;
@@ -277,13 +320,13 @@ export class Pager {
     if (!(matches instanceof Contiguous)) {
       const { bits } = matches;
       if (set?.words && bits) {
-        owned = this.#evaluation.bits();
-        if (matches.absent === 1) subtract(set.words, bits, owned);
-        else intersectTwo(set.words, bits, owned);
-        set = SlotSet.ofWords(owned, count);
+        owned = this.#evaluation.usedBits();
+        if (matches.absent === 1) index.memory.subtract(set.words, bits, owned);
+        else index.memory.intersect(set.words, bits, bits, owned);
+        set = SlotSet.ofWords(index.memory, owned, count);
       } else set = undefined;
     }
-    set ??= new SlotSet(this.#slotsBetween(matches, low, high, count), count);
+    set ??= new SlotSet(index.memory, this.#slotsBetween(matches, low, high, count), count);
     const found = set;
     const inner: Matches = { count, negated: false, lazy: false, has: (slot) => found.has(slot), set: () => found };
     return new Pager(index, this.#evaluation, this.#work, inner, this.#rest, undefined, owned);
@@ -310,15 +353,6 @@ function restOf(sort: readonly BoundSort[]): readonly BoundSort[] {
   if (sort.length === 1) return onlyName;
   for (let i = 1; i < sort.length; i++) if (sort[i]!.field === nameField) return sort.slice(1, i + 1);
   return [...sort.slice(1), byName];
-}
-
-/** Few matches in a large bitmap are read from it once. */
-function compact(matches: Matches): Matches {
-  if (matches.lazy || matches.negated) return matches;
-  const { words, count } = matches.set();
-  if (!words || count * 16 > words.length) return matches;
-  const set = SlotSet.copyOf(words, count);
-  return { ...matches, has: (slot) => set.has(slot), set: () => set };
 }
 
 function slotsOf(set: SlotSet): number[] {

@@ -1,4 +1,5 @@
 /** Matches anywhere in an order: walked to, or counted along it leaf by leaf. */
+import type { ModelIndex } from '../../indexes/model-index.ts';
 import type { Order } from '../../indexes/order.ts';
 import { leafSize } from '../../indexes/order.ts';
 import type { SlotSet } from '../../indexes/slot-set.ts';
@@ -12,14 +13,14 @@ const leafCost = 300;
 /** Matches anywhere in the order: a walk that goes on from where it was, and jumps when the way is long. */
 export class Scattered implements RankedMatches {
   readonly count: number;
-  readonly has: (slot: number) => boolean;
-  readonly bits: Uint32Array | undefined;
   readonly absent: 0 | 1;
+  #bits: Uint32Array | undefined;
   readonly #order: Order;
   readonly #matches: Matches;
   readonly #evaluation: Evaluation;
   readonly #work: Work;
-  #borrowed: Uint32Array<ArrayBuffer> | undefined;
+  readonly #index: ModelIndex;
+  #borrowed: Uint32Array | undefined;
   /** Objects for each match, on average. */
   readonly #gap: number;
   /** Where the walk is: `#found` matches have a lower rank than `#rank`. */
@@ -28,17 +29,26 @@ export class Scattered implements RankedMatches {
   /** Matches before the leaf at each place, and all of them at the end; once they were counted. */
   #starts: Uint32Array | undefined;
 
-  constructor(order: Order, matches: Matches, evaluation: Evaluation, work: Work) {
+  constructor(order: Order, matches: Matches, evaluation: Evaluation, work: Work, index: ModelIndex) {
     this.#order = order;
+    this.#index = index;
     this.#matches = matches;
     this.#evaluation = evaluation;
     this.#work = work;
     this.count = matches.count;
     this.#gap = order.size / matches.count;
-    this.bits = matches.lazy ? undefined : this.#bitsOf(matches.set());
     this.absent = matches.negated ? 1 : 0;
-    const { bits, absent } = this;
-    this.has = bits ? (slot) => bitOf(bits, slot) !== absent : (slot) => matches.has(slot);
+  }
+
+  /** Made when they are first asked for; none of a set that would have to be made first. */
+  get bits(): Uint32Array | undefined {
+    if (this.#bits === undefined && !this.#matches.lazy) this.#bits = this.#bitsOf(this.#matches.set());
+    return this.#bits;
+  }
+
+  has(slot: number): boolean {
+    const { bits } = this;
+    return bits ? bitOf(bits, slot) !== this.absent : this.#matches.has(slot);
   }
 
   /** Gives back what was borrowed. */
@@ -59,24 +69,21 @@ export class Scattered implements RankedMatches {
 
   /** Whether walking past so many matches costs more than counting all of them along the order. */
   isFar(matches: number): boolean {
-    // A set that has to be made first costs more, and a bitmap is read whole.
     const { lazy, negated } = this.#matches;
+    const { size, leaves } = this.#order;
     const set = lazy ? undefined : this.#matches.set();
-    const counted = set ? set.count : negated ? this.#order.size - this.count : this.count;
-    const counting = counted * (lazy ? 3 : 1) + (set?.words?.length ?? 0) / 4 + this.#order.leaves;
-    return matches * this.#gap > counting + 2 * leafCost;
+    const counted = set ? set.count : negated ? size - this.count : this.count;
+    // A set that has to be made first costs more. A walk over bits hardly waits for memory, and a count does for each leaf number.
+    const each = lazy ? counted * 3 : counted * 2 + Math.min(counted, size / 32) * 4;
+    return matches * this.#gap > each + (set?.words?.length ?? 0) / 4 + leaves + 2 * leafCost;
   }
 
   countLeaves(): void {
     if (this.#starts) return;
     const order = this.#order;
-    const starts = new Uint32Array(order.leaves + 1);
-    const { leafOf, places } = order.tables;
     const set = this.#matches.set();
     this.#work.spend(set.count);
-    set.forEachChunk((slots, count) => {
-      for (let i = 0; i < count; i++) starts[places[leafOf[slots[i]!]!]!]!++;
-    });
+    const starts = order.countByPlace(set);
     const { counts, directory } = order;
     let sum = 0;
     for (let place = 0; place < order.leaves; place++) {
@@ -172,6 +179,28 @@ export class Scattered implements RankedMatches {
     this.#found = found;
   }
 
+  /** Whether so many matches are likely not in one leaf: then all of a leaf are counted at once, without a branch for each item. */
+  #isFarIn(matches: number): boolean {
+    return this.bits !== undefined && matches * this.#gap > leafSize / 2;
+  }
+
+  /** Number of matches from a place in the items of the order up to another. */
+  #countAmong(from: number, to: number): number {
+    const bits = this.#wholeBits();
+    const found = this.#index.memory.countAmong(bits, this.#order.items, from, to);
+    return this.absent === 1 ? to - from - found : found;
+  }
+
+  /** The bits, with one for each item of the order: a set may end before. */
+  #wholeBits(): Uint32Array {
+    const bits = this.bits!;
+    if (bits.length * 32 >= this.#index.limit) return bits;
+    this.#borrowed = this.#evaluation.bits();
+    this.#index.memory.unite(this.#borrowed, bits);
+    this.#bits = this.#borrowed;
+    return this.#borrowed;
+  }
+
   /** Goes on to a rank, or to the j-th match when that comes first. */
   #forth(to: number, j: number): void {
     if (this.#rank >= to) return;
@@ -183,6 +212,13 @@ export class Scattered implements RankedMatches {
       const base = directory[place]! * leafSize;
       const from = at;
       const end = Math.min(counts[directory[place]!]!, at + left);
+      if (this.#isFarIn(j - found)) {
+        const passed = this.#countAmong(base + at, base + end);
+        if (found + passed <= j) {
+          found += passed;
+          at = end;
+        }
+      }
       for (; at < end; at++) {
         if (!this.has(items[base + at]!)) continue;
         if (found === j) {
@@ -208,6 +244,13 @@ export class Scattered implements RankedMatches {
       const base = directory[place]! * leafSize;
       const from = at;
       const end = Math.max(-1, at - left);
+      if (this.#isFarIn(found - 1 - j)) {
+        const passed = this.#countAmong(base + end + 1, base + at + 1);
+        if (found - passed > j) {
+          found -= passed;
+          at = end;
+        }
+      }
       for (; at > end; at--) {
         if (!this.has(items[base + at]!)) continue;
         found--;
@@ -225,7 +268,7 @@ export class Scattered implements RankedMatches {
   }
 }
 
-function markedBits(bits: Uint32Array<ArrayBuffer>, slots: Uint32Array, count: number): Uint32Array<ArrayBuffer> {
+function markedBits(bits: Uint32Array, slots: Uint32Array, count: number): Uint32Array {
   for (let i = 0; i < count; i++) bits[slots[i]! >>> 5]! |= 1 << (slots[i]! & 31);
   return bits;
 }
