@@ -41,6 +41,8 @@ import type { Scheme } from './model/scheme.ts';
 import type { ResolvedOptions, ServiceOptions } from './options.ts';
 import { listOptions, resolveOptions } from './options.ts';
 import { PluginHost } from './plugin/host.ts';
+import { modelStateKind, modelStateName } from './plugin/kind.ts';
+import type { ModelStateObject } from './plugin/model-state.ts';
 import { ModelStates, modelStateHooks } from './plugin/model-states.ts';
 import type { CodePlugin } from './plugin/source.ts';
 import { readSource } from './plugin/source.ts';
@@ -53,6 +55,8 @@ import type { ExtensionClient } from './resource/extension-client.ts';
 import type { ModelHooks } from './resource/hooks.ts';
 import { IndexSnapshots } from './resource/index-snapshots.ts';
 import type { BuildProgress } from './resource/memory.ts';
+import type { MoveOptions, MoveResult } from './resource/move.ts';
+import { moveModel } from './resource/move.ts';
 import type { StorePlace } from './resource/place.ts';
 import { Placement } from './resource/placement.ts';
 import { ResourceRegistry } from './resource/registry.ts';
@@ -188,6 +192,60 @@ export async function check(
       await store.close();
     }
   });
+}
+
+/** Of a move: what `moveModel` takes, with the stores as the service is configured. */
+export type MoveRequest = Pick<ServiceOptions, 'database' | 'stores' | 'allowUnsafeDurability' | 'reservedDomain'> &
+  Pick<MoveOptions, 'model' | 'to' | 'onProgress' | 'attempt' | 'signal' | 'settling'> & {
+    /** As the model names it; default: that of the model in the store. */
+    readonly kind?: string | undefined;
+    /** Told of what an operator should know. */
+    readonly warn?: (message: string) => void;
+  };
+
+/** Moves the objects of a model to another store, while replicas serve it from database servers. */
+export async function move(request: MoveRequest): Promise<MoveResult> {
+  const { model, to, kind, onProgress, attempt, signal, settling, warn, ...options } = request;
+  const { database, stores: others, allowUnsafeDurability, reservedDomain } = resolveOptions(options);
+  const stores = new Map<string, Store>();
+  try {
+    for (const [name, one] of Object.entries({ [defaultStore]: { database }, ...others }))
+      stores.set(name, await openStore(one.database, { allowUnsafeDurability, ...(warn && { warn }) }));
+    return await moveModel({
+      model,
+      to,
+      stores,
+      kind: kind ?? (await storedKind(stores.values(), model, reservedDomain)),
+      now: Date.now,
+      ...(onProgress && { onProgress }),
+      ...(attempt && { attempt }),
+      ...(signal && { signal }),
+      ...(settling !== undefined && { settling }),
+    });
+  } finally {
+    await Promise.all([...stores.values()].map((store) => store.close()));
+  }
+}
+
+/** @param stores the default one first. Throws a plain error when it cannot be known */
+async function storedKind(stores: Iterable<Store>, model: string, reservedDomain: string): Promise<string> {
+  const dot = model.indexOf('.');
+  const [plural, group] = [model.slice(0, dot), model.slice(dot + 1)];
+  const [main] = stores;
+  const { kind, group: own } = modelStateKind(reservedDomain);
+  const models = await main!.models();
+  const states = models.find((row) => row.kind === kind && row.group === own);
+  for (let after = 0; states !== undefined; ) {
+    const rows = await main!.scan(states.number, after, 500);
+    const found = rows.find(({ name }) => name === modelStateName(plural, group));
+    if (found) return (JSON.parse(Buffer.from(found.bytes).toString()) as ModelStateObject).status!.model.kind;
+    if (rows.length === 0) break;
+    after = rows.at(-1)!.id;
+  }
+  const kinds = models.filter((row) => row.group === group).map((row) => row.kind);
+  if (kinds.length === 1) return kinds[0]!;
+  if (kinds.length === 0) throw new Error(`no store has a model of the group "${group}"`);
+  throw new Error(`the group "${group}" has several models (${kinds.join(', ')}): name the one with --kind`);
 }
 
 /** The models of plugins, without those of the service. The plugins are started on an empty database in memory. */

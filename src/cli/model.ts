@@ -3,6 +3,7 @@ import type { Io } from './io.ts';
 import { modelCheckCommand } from './model-check.ts';
 import { modelDiffCommand } from './model-diff.ts';
 import { modelFinalizeCommand, modelHoldCommand, modelRollbackCommand } from './model-finalize.ts';
+import { modelMoveCommand } from './model-move.ts';
 import { modelPlanCommand } from './model-plan.ts';
 import { modelStatusCommand } from './model-status.ts';
 
@@ -15,5 +16,6 @@ export function modelCommand(io: Io): Command {
     .addCommand(modelStatusCommand(io))
     .addCommand(modelFinalizeCommand(io))
     .addCommand(modelHoldCommand(io))
-    .addCommand(modelRollbackCommand(io));
+    .addCommand(modelRollbackCommand(io))
+    .addCommand(modelMoveCommand(io));
 }

@@ -584,6 +584,8 @@ export const zh = {
     '对象 "{name}" 正在删除：可以移除 finalizer，可以修改 status、labels 和 annotations，但不能修改 {what}',
   // resource/memory.ts
   'The objects of {kind} have moved to another store': '{kind} 的对象已移到另一个存储',
+  'The objects of {kind} are moving to another store: they can be read, and not changed':
+    '{kind} 的对象正在移到另一个存储：可以读取，不能修改',
   'The index "{index}" of {kind} is being built: {percent} %': '{kind} 的索引 "{index}" 正在构建：{percent} %',
   '{model} cannot be replaced: its owner has not registered it with this version, plural and scope':
     '{model} 无法替换：其所有者没有以此版本、复数名和作用域注册它',
@@ -614,8 +616,8 @@ export const zh = {
   'The object would have more than {limit} members': '对象的成员将超过 {limit} 个',
   'The object would have more than {limit} objects and lists within it': '对象内的对象和列表将超过 {limit} 个',
   // resource/placement.ts
-  '{kind} is placed in "{wanted}", its objects are in {found}: place it there, or export its objects, delete them, and import them where it is placed':
-    '{kind} 配置在 "{wanted}" 中，但其对象在 {found} 中：请把它配置在那里，或者导出这些对象并删除，再导入到所配置的存储',
+  '{kind} is placed in "{wanted}", its objects are in {found}: kindred model move {model} --to {wanted}':
+    '{kind} 配置在 "{wanted}" 中，但其对象在 {found} 中：kindred model move {model} --to {wanted}',
   'The objects of {kind} are in the store "{store}", which the setting "stores" does not name':
     '{kind} 的对象在存储 "{store}" 中，而设置 "stores" 没有列出它',
   // resource/reader.ts

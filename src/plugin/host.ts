@@ -186,6 +186,7 @@ export class PluginHost {
         },
         resync: () => this.#resync(),
       }),
+      resources.onMoved(() => this.#resyncControllers()),
     );
     await Promise.all(this.#all.map((plugin) => this.#readEnabled(plugin)));
     for (const plugin of this.#all) this.#enqueue(plugin);
@@ -233,10 +234,15 @@ export class PluginHost {
     this.#stopFaults();
   }
 
+  /** Changes of objects went past unseen. */
+  #resyncControllers(): void {
+    for (const { instance } of this.#all) instance?.resync();
+  }
+
   /** This replica fell behind what the change log keeps: what it did not see is looked up. */
   #resync(): void {
+    this.#resyncControllers();
     for (const plugin of this.#all) {
-      plugin.instance?.resync();
       const before = plugin.enabled;
       this.#readEnabled(plugin).then(
         () => {

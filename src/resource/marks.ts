@@ -1,11 +1,12 @@
 /**
- * What the service itself keeps in a store, in rows of no model: where the objects of models are (`place`), and which
- * contracts became active in a store without the objects of `ModelState` (`contract`).
+ * What the service itself keeps in a store, in rows of no model: where the objects of models are (`place`), which
+ * contracts became active in a store without the objects of `ModelState` (`contract`), and generations that moves of
+ * objects gave (`move`).
  */
 import type { Activation, ModelRow, Store, WriteResult } from '../store/store.ts';
 import { asBuffer } from './bytes.ts';
 
-export type MarkKind = 'place' | 'contract';
+export type MarkKind = 'place' | 'contract' | 'move';
 
 export interface MarkOptions {
   /** What becomes true together with the mark. */
@@ -53,13 +54,19 @@ export async function putMark(
   return commitMark('update', store, kind, name, content, options);
 }
 
+export interface Mark<Content> {
+  readonly content: Content;
+  /** Of its last change. */
+  readonly revision: number;
+}
+
 /** By name. */
-export async function readMarks<Content>(store: Store, number: number): Promise<Map<string, Content>> {
-  const marks = new Map<string, Content>();
+export async function readMarks<Content>(store: Store, number: number): Promise<Map<string, Mark<Content>>> {
+  const marks = new Map<string, Mark<Content>>();
   for (let after = 0; ; ) {
     const rows = await store.scan(number, after, 500);
     if (rows.length === 0) return marks;
-    for (const { name, bytes } of rows) marks.set(name, markOf<Content>(bytes));
+    for (const { name, revision, bytes } of rows) marks.set(name, { content: markOf<Content>(bytes), revision });
     after = rows.at(-1)!.id;
   }
 }

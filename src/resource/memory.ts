@@ -60,6 +60,7 @@ export interface Problem {
 
 const texts = {
   moved: localized('The objects of {kind} have moved to another store'),
+  moving: localized('The objects of {kind} are moving to another store: they can be read, and not changed'),
   building: localized('The indexes of {kind} are being built: {percent} %'),
   unregistered: localized('The model {kind} is no longer registered'),
   outdated: localized(
@@ -95,6 +96,9 @@ export class ModelMemory {
 
   /** Another declaration, which is about to take the place of the one that serves. */
   replacement: NextDeclaration | undefined;
+
+  /** No object may be changed: they are about to be in another store. */
+  isSealed = false;
 
   constructor(model: RegisteredModel, cache: ByteCache) {
     this.model = model;
@@ -190,6 +194,15 @@ export class ModelMemory {
     const percent = Math.floor(progress * 100);
     const headers = { 'retry-after': '1' };
     throw new KindredError('NotReady', texts.building, { params: { kind, percent }, progress, headers });
+  }
+
+  /** @throws NotReady while the objects move to another store */
+  assertUnsealed(): void {
+    if (this.isSealed)
+      throw new KindredError('NotReady', texts.moving, {
+        params: { kind: this.model.kind },
+        headers: { 'retry-after': '1' },
+      });
   }
 
   #outdated(generation: number): KindredError {

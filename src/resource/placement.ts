@@ -8,15 +8,26 @@ import { KindredError } from '../errors.ts';
 import { localized } from '../locales/localized.ts';
 import type { Scheme } from '../model/scheme.ts';
 import { typeNameOf } from '../model/scheme.ts';
+import { retry } from '../runtime/retry.ts';
+import { systemTimers } from '../runtime/timers.ts';
 import type { PlacementRule } from '../store/options.ts';
 import { defaultStore } from '../store/options.ts';
 import type { Change, Store } from '../store/store.ts';
+import type { Mark } from './marks.ts';
 import { knownMarkNumber, makeMark, markOf, readMarks } from './marks.ts';
 import { movedAway } from './memory.ts';
 
 /** Where the objects of a model are. */
 export interface PlaceRecord {
   readonly store: string;
+  /** The objects are being copied to another store (`move.ts`). */
+  readonly moving?: {
+    readonly to: string;
+    /** No object is changed any more. It is the generation that the model had until then in the store of before. */
+    readonly sealed?: number;
+  };
+  /** A store that has the objects too, from before, or from a move that was given up. */
+  readonly left?: string;
 }
 
 export interface PlacementDependencies {
@@ -34,7 +45,7 @@ export interface PlacementDependencies {
 
 const texts = {
   contradiction: localized(
-    '{kind} is placed in "{wanted}", its objects are in {found}: place it there, or export its objects, delete them, and import them where it is placed',
+    '{kind} is placed in "{wanted}", its objects are in {found}: kindred model move {model} --to {wanted}',
   ),
   unknown: localized('The objects of {kind} are in the store "{store}", which the setting "stores" does not name'),
 };
@@ -45,10 +56,13 @@ const attempts = 20;
 export class Placement {
   readonly #dependencies: PlacementDependencies;
   /** By `<plural>.<group>`. */
-  readonly #records = new Map<string, PlaceRecord>();
+  readonly #records = new Map<string, Mark<PlaceRecord>>();
   /** The number of the records in the default store; undefined while there are none. */
   #number: number | undefined;
-  #onMoved: (model: string, store: string) => void = () => {};
+  /** Numbers of models of which was asked whether they are the records. */
+  readonly #others = new Set<number>();
+  readonly #stopping = new AbortController();
+  #onChanged: (model: string, record: PlaceRecord) => void = () => {};
 
   private constructor(dependencies: PlacementDependencies) {
     this.#dependencies = dependencies;
@@ -57,13 +71,18 @@ export class Placement {
   /** Reads the records. */
   static async open(dependencies: PlacementDependencies): Promise<Placement> {
     const placement = new Placement(dependencies);
-    await placement.#read();
+    await placement.refresh();
     return placement;
   }
 
   /** The name of the store in which a model is, or is to be made. */
   storeOf(scheme: Scheme): string {
-    return this.#records.get(typeNameOf(scheme))?.store ?? this.#wanted(scheme);
+    return this.#records.get(typeNameOf(scheme))?.content.store ?? this.#wanted(scheme);
+  }
+
+  /** No object of the model may be changed: they are about to be in another store. */
+  isSealed(scheme: Scheme): boolean {
+    return this.#records.get(typeNameOf(scheme))?.content.moving?.sealed !== undefined;
   }
 
   /**
@@ -76,34 +95,49 @@ export class Placement {
     const { kind } = scheme.groupVersionKind;
     const model = typeNameOf(scheme);
     for (let attempt = 1; ; attempt++) {
-      const record = this.#records.get(model);
+      const record = this.#records.get(model)?.content;
       const wanted = this.#wanted(scheme);
       if (record && !this.#isKnown(record.store))
         throw new PlacementContradicted(texts.unknown, { kind, store: record.store });
       const rule = this.#ruleOf(scheme);
-      if (record && rule && rule.store !== record.store) throw this.#contradicted(scheme, wanted, record.store);
+      if (record && rule && !storesOf(record).includes(rule.store))
+        throw this.#contradicted(scheme, wanted, record.store);
       if (record || wanted === defaultStore) {
         if ((record?.store ?? defaultStore) === store) return;
         throw movedAway(kind, 'NotReady');
       }
       if (attempt > attempts || (await this.#record(scheme, wanted)) === 'objects')
         throw this.#contradicted(scheme, wanted, defaultStore);
-      await this.#read();
+      await this.refresh();
     }
   }
 
   /** A change of an object of no model, in the default store. */
   changed(change: Change): void {
-    if (change.model !== this.#number) return;
-    const record = change.type === 'delete' ? undefined : markOf<PlaceRecord>(change.bytes);
-    if (record) this.#records.set(change.name, record);
-    else this.#records.delete(change.name);
-    this.#onMoved(change.name, record?.store ?? defaultStore);
+    if (this.#number === undefined && !this.#others.has(change.model)) {
+      this.#others.add(change.model);
+      void this.#find();
+    }
+    if (change.model !== this.#number || change.type === 'delete') return;
+    this.#take(change.name, { content: markOf<PlaceRecord>(change.bytes), revision: change.revision });
+    this.#onChanged(change.name, this.#records.get(change.name)!.content);
   }
 
-  /** @param listener told of each model whose record changed, `<plural>.<group>`, and of the store that its objects are in */
-  onMoved(listener: (model: string, store: string) => void): void {
-    this.#onMoved = listener;
+  /** Another process may have made the first record. */
+  async #find(): Promise<void> {
+    const { signal } = this.#stopping;
+    const failed = (): void => undefined;
+    await retry({ timers: systemTimers, minDelay: 50, maxDelay: 1_000, signal, failed }, () => this.refresh());
+    if (!signal.aborted) for (const [model, { content }] of this.#records) this.#onChanged(model, content);
+  }
+
+  stop(): void {
+    this.#stopping.abort();
+  }
+
+  /** @param listener told of each model whose record changed, `<plural>.<group>` */
+  onChanged(listener: (model: string, record: PlaceRecord) => void): void {
+    this.#onChanged = listener;
   }
 
   /** False for the models of the service itself. */
@@ -129,14 +163,22 @@ export class Placement {
   #contradicted(scheme: Scheme, wanted: string, found: string): PlacementContradicted {
     const shown = found === defaultStore ? 'the default store' : `the store "${found}"`;
     const { kind } = scheme.groupVersionKind;
-    return new PlacementContradicted(texts.contradiction, { kind, wanted, found: shown });
+    const params = { kind, wanted, found: shown, model: typeNameOf(scheme) };
+    return new PlacementContradicted(texts.contradiction, params);
   }
 
-  async #read(): Promise<void> {
+  /** Reads the records. */
+  async refresh(): Promise<void> {
     const { store } = this.#dependencies;
     this.#number ??= await knownMarkNumber(store, 'place');
     if (this.#number === undefined) return;
-    for (const [model, record] of await readMarks<PlaceRecord>(store, this.#number)) this.#records.set(model, record);
+    for (const [model, mark] of await readMarks<PlaceRecord>(store, this.#number)) this.#take(model, mark);
+  }
+
+  /** The feed may have told of a later one meanwhile. */
+  #take(model: string, mark: Mark<PlaceRecord>): void {
+    const known = this.#records.get(model);
+    if (!known || known.revision < mark.revision) this.#records.set(model, mark);
   }
 
   /**
@@ -157,6 +199,11 @@ export class Placement {
     await makeMark(store, 'place', typeNameOf(scheme), record, { activate, now: now() });
     return undefined;
   }
+}
+
+/** While objects move, and until what they left is gone, either place may be configured. */
+function storesOf({ store, moving, left }: PlaceRecord): (string | undefined)[] {
+  return [store, moving?.to, left];
 }
 
 /** The configured place of a model is not where its objects are. */

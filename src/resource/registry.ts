@@ -24,7 +24,7 @@ import { movedAway } from './memory.ts';
 import type { Namespaces } from './namespaces.ts';
 import type { NamedStore } from './place.ts';
 import { StorePlace } from './place.ts';
-import type { Placement } from './placement.ts';
+import type { Placement, PlaceRecord } from './placement.ts';
 import type { ResourceDependencies, ResourceLimits } from './resource.ts';
 import { ModelResource } from './resource.ts';
 import type { LivePagesDependencies } from './watch/live-page.ts';
@@ -96,6 +96,7 @@ export class ResourceRegistry {
   /** Declarations that were replaced. */
   readonly #former = new WeakMap<Scheme, ModelResource>();
   readonly #shownListeners = new Set<() => void>();
+  readonly #movedListeners = new Set<() => void>();
   readonly #stopListening: (() => void)[];
 
   constructor(dependencies: ResourceRegistryDependencies) {
@@ -156,7 +157,7 @@ export class ResourceRegistry {
       registry.onReplace((scheme, before) => this.#replace(scheme, before)),
     ];
     for (const scheme of registry.schemes()) this.#add(scheme);
-    placement?.onMoved((model, store) => this.#moved(model, store));
+    placement?.onChanged((model, record) => this.#placed(model, record));
   }
 
   /** Of the default store. */
@@ -244,6 +245,7 @@ export class ResourceRegistry {
   /** Refuses further writes and resolves when those accepted are answered. */
   async stop(): Promise<void> {
     for (const stop of this.#stopListening) stop();
+    this.#dependencies.placement?.stop();
     this.watches.stop();
     await Promise.all(this.places.map((place) => place.stop()));
     for (const resource of this.#byScheme.values()) resource.memory.close();
@@ -297,13 +299,30 @@ export class ResourceRegistry {
     return this.places.find((place) => place.name === name) ?? this.places[0]!;
   }
 
-  /** The objects of a model are in another store by now than this process took them to be. */
-  #moved(type: string, store: string): void {
+  /** Called when a model is ready in another store: changes of its objects may have gone past unseen. */
+  onMoved(listener: () => void): () => void {
+    this.#movedListeners.add(listener);
+    return () => this.#movedListeners.delete(listener);
+  }
+
+  /** Something else is recorded about where the objects of a model are. */
+  #placed(type: string, { store, moving }: PlaceRecord): void {
     const resource = this.all().find(({ scheme }) => typeNameOf(scheme) === type);
-    if (!resource || resource.place.name === store) return;
+    if (!resource) return;
+    if (resource.place.name === store) {
+      resource.memory.isSealed = moving?.sealed !== undefined;
+      return;
+    }
     resource.moveTo(this.#dependenciesIn(this.#placeOf(resource.scheme)));
     // Who is told of changes lists again.
     this.watches.endAll(movedAway(resource.kind), resource.model);
+    resource.ready.then(
+      () => {
+        for (const listener of this.#movedListeners) listener();
+      },
+      // It is logged, and the model answers nobody.
+      () => undefined,
+    );
   }
 
   async #ownerUid({ apiVersion, kind, name }: OwnerReference, namespace: string | undefined) {

@@ -352,8 +352,11 @@ export class ModelResource {
     const fence = store.shared && placement?.isPlaceable(this.scheme) ? await store.models(number) : [];
     memory.follow(number, feed.applied, fence[0]?.generation);
     await feed.newest();
+    // Who has the generation of a model that is sealed learns that it is: its record was there first.
+    if (fence.length > 0) await placement!.refresh();
     await placement?.settle(this.scheme, place);
     if (isOver()) return;
+    memory.isSealed = placement?.isSealed(this.scheme) ?? false;
     const started = monotonicNow();
     const reading = { store, number, newest: feed.applied, model: this.model, isOver };
     const found = await snapshots?.restore(memory, reading, admission !== undefined);

@@ -742,6 +742,7 @@ export class Writer {
   /** By which a write is computed. @throws NotReady, ModelOutdated */
   #rules(): Rules {
     this.#memory.assertReady();
+    this.#memory.assertUnsealed();
     const { rules, kind } = this.#model;
     if (!rules.isBlocked) return rules;
     throw new KindredError('NotReady', texts.waits, { params: { kind }, headers: { 'retry-after': '1' } });

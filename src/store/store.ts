@@ -282,6 +282,12 @@ interface Transfer {
   load(part: LoadPart): Promise<void>;
 
   /**
+   * Removes rows of a model and their claims, a bounded number of each, without a change: no revision moves, and the change
+   * log gets no line. For a model whose objects are in another store by now. Resolves to how many went.
+   */
+  purge(model: number): Promise<number>;
+
+  /**
    * For a database that was put back from a backup, before it is used: moves the revision, and the token of each lease,
    * forward by 2^40, beyond whatever was handed out after the backup was made, frees the leases and forgets the change
    * log. A lease that the backup did not have begins beyond 2^40 too. Resolves to the new revision.

@@ -964,6 +964,30 @@ const cases: Readonly<Record<string, Case>> = {
     assert.equal((await store.get(model, [revision + 1])).length, 1);
   },
 
+  'what is purged leaves no change, and nothing of other models goes': async ({ store, model }) => {
+    const other = await store.modelNumber('demo.example.com', 'Other');
+    const count = 1_201;
+    const names = Array.from({ length: count }, (_, i) => `n${i}`);
+    await commit(
+      store,
+      names.map((name) => creation(model, name)),
+    );
+    const kept = await committed(store, creation(other, 'kept'));
+    const revision = await store.revision();
+    let gone = 0;
+    for (let last = -1; last !== 0; gone += last) last = await store.purge(model);
+    assert.equal(gone, count);
+    assert.deepEqual(await allRows(store, model), []);
+    assert.deepEqual(
+      (await allRows(store, other)).map(({ id }) => id),
+      [kept.id],
+    );
+    assert.equal(await store.revision(), revision);
+    assert.equal((await store.changes(revision - 1, 10)).length, 1);
+    // The names are free.
+    await committed(store, creation(model, 'n0'));
+  },
+
   'a closed store answers NotReady': async ({ store, model }) => {
     await store.close();
     await store.close();
@@ -1014,6 +1038,13 @@ const durableCases: Readonly<Record<string, Case>> = {
 };
 
 const claimCases: Readonly<Record<string, Case<SharedStore>>> = {
+  'what is purged gives up its unique values': async ({ store, model }) => {
+    await committed(store, creation(model, 'a', 'x', claimOf('1'), claimOf('2')));
+    while ((await store.purge(model)) > 0);
+    assert.deepEqual(await store.claims(model, undefined, 10), []);
+    await committed(store, creation(model, 'b', 'x', claimOf('1')));
+  },
+
   'a new store has no claims': async ({ store, model }) => {
     assert.deepEqual(await store.claims(model, undefined, 10), []);
   },

@@ -117,7 +117,7 @@ for (const adapter of databaseAdapters()) {
       await before.stop();
       await assert.rejects(running(placed(both)), {
         message:
-          'Reading is placed in "telemetry", its objects are in the default store: place it there, or export its objects, delete them, and import them where it is placed',
+          'Reading is placed in "telemetry", its objects are in the default store: kindred model move readings.telemetry.example.com --to telemetry',
       });
       assert.deepEqual(await stored(both.main, 'telemetry.example.com', 'Reading'), ['r0']);
     });
@@ -133,7 +133,7 @@ for (const adapter of databaseAdapters()) {
       await without.stop();
       await assert.rejects(running({ ...unplaced, placement: [{ ...rule, store: 'default' }] }), {
         message:
-          'Reading is placed in "default", its objects are in the store "telemetry": place it there, or export its objects, delete them, and import them where it is placed',
+          'Reading is placed in "default", its objects are in the store "telemetry": kindred model move readings.telemetry.example.com --to default',
       });
       await assert.rejects(running({ database: both.main.url }), {
         message: 'The objects of Reading are in the store "telemetry", which the setting "stores" does not name',

@@ -193,6 +193,15 @@ class MapStore implements Store {
     return same.length;
   }
 
+  async purge(model: number): Promise<number> {
+    const medium = this.#open;
+    const names = [...medium.rowsOf(model).keys()].slice(0, 100);
+    const hashes = [...medium.claimsOf(model).keys()].slice(0, 100);
+    for (const name of names) medium.rowsOf(model).delete(name);
+    for (const hash of hashes) medium.claimsOf(model).delete(hash);
+    return names.length + hashes.length;
+  }
+
   claims(model: number, after: Uint8Array | undefined, limit: number): readonly Held[] {
     const from = after && hex(after);
     return [...this.#open.claimsOf(model)]

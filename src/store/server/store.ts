@@ -277,6 +277,29 @@ export class SqlServerStore<C extends { release(): void }> implements Store {
     });
   }
 
+  purge(model: number): Promise<number> {
+    const dialect = this.#dialect;
+    return this.#connections.transaction(async (query) => {
+      const rows = await query('SELECT id FROM kindred_objects WHERE model = ? ORDER BY id LIMIT ?', [
+        model,
+        compactRows,
+      ]);
+      if (rows.length > 0) {
+        const ids = rows.map(({ id }) => id);
+        await query(`DELETE FROM kindred_objects WHERE id ${dialect.sql.anyOf} AND model = ?`, [ids, model]);
+      }
+      const claims = await query('SELECT hash FROM kindred_claims WHERE model = ? ORDER BY hash LIMIT ?', [
+        model,
+        compactRows,
+      ]);
+      if (claims.length > 0) {
+        const { text, values } = dialect.deleteClaims(claims.map(({ hash }) => ({ model, hash })));
+        await query(text, values);
+      }
+      return rows.length + claims.length;
+    });
+  }
+
   async snapshot(): Promise<Snapshot> {
     // Waiting for another one to end could take for ever, and whoever opens a snapshot holds the memory still meanwhile.
     if (this.#openSnapshots >= maxSnapshots) throw notReady(`${maxSnapshots} snapshots are open already`);

@@ -13,6 +13,7 @@ export interface Operations {
     request: { model: number; batch: PackedBatch; generation: number | undefined };
     response: number | undefined;
   };
+  purge: { request: { model: number }; response: number };
   modelNumber: { request: { group: string; kind: string }; response: number };
   compact: { request: { keep: number; time: number }; response: number };
   acquireLease: { request: { name: string; holder: string; ttl: number; now: number }; response: Lease | undefined };
@@ -45,6 +46,8 @@ export function perform(writer: SqliteWriter, message: Exclude<RequestMessage, {
       return writer.commit(unpackBatch(request.batch), request.time);
     case 'rewrite':
       return writer.rewrite(request.model, unpackRewrites(request.batch), request.generation);
+    case 'purge':
+      return writer.purge(request.model);
     case 'modelNumber':
       return writer.modelNumber(request.group, request.kind);
     case 'compact':

@@ -214,6 +214,10 @@ class SqliteStore implements Store {
     return this.#medium.writer.request('rewrite', { model, batch, generation }, [batch.bytes.buffer]);
   }
 
+  purge(model: number): Promise<number> {
+    return this.#medium.writer.request('purge', { model });
+  }
+
   get(model: number, ids: readonly number[]): readonly Row[] {
     return this.#read(() => this.#reader.get(model, ids));
   }

@@ -121,6 +121,15 @@ export class SqliteWriter {
     });
   }
 
+  purge(model: number): number {
+    return this.#transaction(() => {
+      const { changes } = this.#sql(
+        'DELETE FROM objects WHERE id IN (SELECT id FROM objects WHERE model = ? ORDER BY id LIMIT ?)',
+      ).run(model, compactRows);
+      return Number(changes);
+    });
+  }
+
   compact(keep: number, time: number): number {
     return this.#transaction(() => {
       const rows = this.#sql('SELECT revision, time FROM changes WHERE revision <= ? ORDER BY revision LIMIT ?').all(

@@ -1,0 +1,198 @@
+/** Objects that move to another store (src/resource/move.ts). */
+import assert from 'node:assert/strict';
+import { afterEach, describe, it } from 'node:test';
+import { until } from 'kindred/testing';
+import { move } from '../../src/service.ts';
+import type { TestDatabase } from '../servers.ts';
+import { databaseAdapters } from '../servers.ts';
+import type { Databases, Running } from './kit.ts';
+import { atEnd, call, cleanUp, databases, makeReading, placed, readings, running } from './kit.ts';
+
+afterEach(cleanUp);
+
+const model = 'readings.telemetry.example.com';
+
+/** A service over both stores, without a rule. */
+const unplaced = ({ main, telemetry }: Databases) => ({
+  database: main.url,
+  stores: { telemetry: { database: telemetry.url } },
+});
+
+/** The same for a move. */
+const stores = (both: Databases) => ({ ...unplaced(both), settling: 50 });
+
+/** Names and values in one database, with how many unique values are taken; undefined where the store keeps none. */
+async function content(database: TestDatabase): Promise<{ objects: Record<string, unknown>; claims?: number }> {
+  const store = await database.open();
+  try {
+    const number = await store.modelNumber('telemetry.example.com', 'Reading');
+    const rows = await store.scan(number, 0, 1_000);
+    const objects = Object.fromEntries(
+      rows.map(({ name, bytes }) => [name, JSON.parse(Buffer.from(bytes).toString()).spec.value]),
+    );
+    const claims = (await store.claims?.(number, undefined, 1_000))?.length;
+    return { objects, ...(claims !== undefined && { claims }) };
+  } finally {
+    await store.close();
+  }
+}
+
+async function withReadings(both: Databases, count: number): Promise<Running> {
+  const service = await running(unplaced(both));
+  for (let i = 0; i < count; i++) {
+    const body = { metadata: { name: `r${i}` }, spec: { sensor: `s${i}`, value: i } };
+    assert.equal((await call(service, readings, 'POST', body)).status, 201);
+  }
+  return service;
+}
+
+for (const adapter of databaseAdapters()) {
+  const hasClaims = adapter.kind !== 'sqlite';
+
+  describe(`objects that move to another store, each ${adapter.name}`, () => {
+    it('they are there with their unique values, and nowhere else; and back again', async () => {
+      const both = await databases(adapter);
+      const before = await withReadings(both, 30);
+      await before.stop();
+      const there = { ...(await content(both.main)) };
+      const result = await move({ model, to: 'telemetry', ...stores(both) });
+      assert.deepEqual(
+        [result.from, result.objects, result.claims, result.wasThere],
+        ['default', 30, hasClaims ? 30 : 0, false],
+      );
+      assert.deepEqual(await content(both.telemetry), there);
+      assert.deepEqual(await content(both.main), { objects: {}, ...(hasClaims && { claims: 0 }) });
+      let service = await running(placed(both));
+      assert.equal((await call(service, readings)).body.total, 30);
+      assert.equal((await makeReading(service, 'other', 's3')).body.code, 'UniqueViolation');
+      assert.equal((await makeReading(service, 'new')).status, 201);
+      await service.stop();
+      await assert.rejects(running({ ...placed(both), placement: [{ model, store: 'default' }] }), {
+        message: `Reading is placed in "default", its objects are in the store "telemetry": kindred model move ${model} --to default`,
+      });
+      assert.equal((await move({ model, to: 'telemetry', ...stores(both) })).wasThere, true);
+      assert.equal((await move({ model, to: 'default', ...stores(both) })).objects, 31);
+      service = await running(unplaced(both));
+      assert.equal((await call(service, readings)).body.total, 31);
+      assert.equal((await makeReading(service, 'newer')).status, 201);
+    });
+
+    it('a move that stopped anywhere goes on, or is given up', async () => {
+      const both = await databases(adapter);
+      await (await withReadings(both, 40)).stop();
+      const whole = await content(both.main);
+      const stops: string[] = [];
+      /** Stops at the first progress of a step. */
+      const stopped = async (step: string, to = 'telemetry'): Promise<void> => {
+        const abort = new AbortController();
+        const moving = move({
+          model,
+          to,
+          ...stores(both),
+          signal: abort.signal,
+          onProgress: (progress) => {
+            if (progress.step === step) abort.abort(new Error('stopped'));
+          },
+        });
+        await assert.rejects(moving, /stopped/);
+        stops.push(step);
+      };
+      await stopped('copy');
+      await stopped('follow');
+      await assert.rejects(
+        move({ model: 'sites.plants.example.com', to: 'nowhere', ...stores(both) }),
+        /no store "nowhere"/,
+      );
+      await stopped('sealed');
+      // It is read, and not changed.
+      let service = await running(placed(both));
+      assert.equal((await call(service, readings)).body.total, 40);
+      const refused = await makeReading(service, 'late');
+      assert.deepEqual([refused.status, refused.body.code], [503, 'NotReady'], JSON.stringify(refused.body));
+      await service.stop();
+      assert.equal((await move({ model, to: 'default', ...stores(both) })).objects, 40);
+      assert.deepEqual(await content(both.main), whole);
+      assert.deepEqual(await content(both.telemetry), { objects: {}, ...(hasClaims && { claims: 0 }) });
+      service = await running(unplaced(both));
+      assert.equal((await call(service, `${readings}/r0`, 'DELETE')).status, 200);
+      await service.stop();
+      await stopped('sealed');
+      await stopped('remove');
+      service = await running(placed(both));
+      assert.equal((await call(service, readings)).body.total, 39);
+      assert.equal((await makeReading(service, 'during')).status, 201);
+      await service.stop();
+      assert.equal((await move({ model, to: 'telemetry', ...stores(both) })).objects, 40);
+      assert.deepEqual((await content(both.main)).objects, {});
+      assert.equal(Object.keys((await content(both.telemetry)).objects).length, 40);
+      assert.deepEqual(stops, ['copy', 'follow', 'sealed', 'sealed', 'remove']);
+    });
+
+    it('a model that nobody knows, or with objects of no move in the target, is refused', async () => {
+      const both = await databases(adapter);
+      await (await withReadings(both, 1)).stop();
+      const store = await both.telemetry.open();
+      const number = await store.modelNumber('telemetry.example.com', 'Reading');
+      await store.commit([{ type: 'create', model: number, name: 'stray', bytes: Buffer.from('{}') }], 1);
+      await store.close();
+      await assert.rejects(
+        move({ model, to: 'telemetry', ...stores(both) }),
+        /has objects of the model that are of no move/,
+      );
+      await assert.rejects(
+        move({ model: 'x.unknown.example.com', to: 'telemetry', ...stores(both) }),
+        /no store has a model/,
+      );
+    });
+
+    if (adapter.kind === 'sqlite') return;
+
+    it('replicas serve meanwhile: every acknowledged write is there, watches list again, and nobody else can move them', async () => {
+      const both = await databases(adapter);
+      const first = await withReadings(both, 200);
+      const second = await running(unplaced(both));
+      const abort = new AbortController();
+      atEnd(async () => abort.abort());
+      const watch = await fetch(`${second.url}${readings}?watch=true`, { signal: abort.signal });
+      const told = watch.text();
+      const values = new Map<string, number>();
+      let isMoving = true;
+      const write = async (service: Running, number: number): Promise<void> => {
+        for (let i = 0; isMoving; i++) {
+          const name = `r${(i * 7 + number) % 100}`;
+          if (number !== Number(name.slice(1)) % 4) continue;
+          const value = number * 1_000_000 + i;
+          const answer = await call(service, `${readings}/${name}`, 'PUT', {
+            metadata: { name },
+            spec: { sensor: `s${name.slice(1)}`, value },
+          });
+          if (answer.status === 200) values.set(name, value);
+          else assert.equal(answer.status, 503, JSON.stringify(answer.body));
+        }
+      };
+      const writing = [0, 1, 2, 3].map((number) => write(number % 2 === 0 ? first : second, number));
+      await until(() => values.size > 20);
+      const moving = move({ model, to: 'telemetry', ...stores(both) });
+      await until(async () => (await content(both.telemetry)).claims! > 0);
+      await assert.rejects(move({ model, to: 'telemetry', ...stores(both) }), /another process is moving/);
+      const { objects, claims } = await moving;
+      const count = values.size;
+      await until(() => values.size >= count);
+      isMoving = false;
+      await Promise.all(writing);
+      assert.deepEqual([objects, claims], [200, 200]);
+      const { objects: stored } = await content(both.telemetry);
+      for (const [name, value] of values) assert.equal(stored[name], value, name);
+      assert.deepEqual(await content(both.main), { objects: {}, claims: 0 });
+      for (const service of [first, second]) {
+        assert.equal((await call(service, readings)).body.total, 200);
+        assert.equal(
+          (await call(service, '/readyz')).body.models.find(({ kind }: any) => kind === 'Reading').store,
+          'telemetry',
+        );
+      }
+      const last = (await told).trimEnd().split('\n').at(-1)!;
+      assert.deepEqual([JSON.parse(last).type, JSON.parse(last).error.code], ['ERROR', 'Expired']);
+    });
+  });
+}
