@@ -65,6 +65,8 @@ export interface Stream {
   readonly events: readonly (Event | { readonly type: 'BOOKMARK'; readonly revision: number })[];
   /** Everything up to this revision must have come; undefined: the stream was cut, what came is a beginning. */
   readonly through?: number;
+  /** The service could not go on from where it was cut. */
+  readonly expired?: true;
 }
 
 export interface History {

@@ -64,11 +64,27 @@ export interface Recording {
   readonly replicas: readonly Replica[];
   /** Unlike that of any other history in this database. */
   readonly history: string;
+  /** At least. */
   readonly operations: number;
   readonly clients?: number;
   readonly watches?: number;
   /** Whether replicas are killed and paused meanwhile. */
   readonly faults: boolean;
+  /** Something else that happens; the clients go on until it is over. */
+  readonly meanwhile?: () => Promise<void>;
+  /** Milliseconds from an answer to the next request of the client. Default 0. */
+  readonly pace?: number;
+  /** Of the objects. Default that of `ItemModel`. */
+  readonly path?: string;
+  /** Starts a replica that was killed. Default: once. */
+  readonly restart?: (replica: Replica) => Promise<unknown>;
+}
+
+/** Where the objects of a history are. */
+interface Objects {
+  readonly agent: Agent;
+  readonly path: string;
+  readonly history: string;
 }
 
 export interface Recorded extends History {
@@ -79,16 +95,19 @@ export interface Recorded extends History {
 const names = 12;
 
 export async function record(recording: Recording): Promise<Recorded> {
-  const { replicas, history, operations: count, clients = 16, watches = 4, faults } = recording;
+  const { replicas, history, operations: count, clients = 16, watches = 4, faults, meanwhile, pace = 0 } = recording;
+  const { path = itemsPath, restart = (replica: Replica) => replica.start() } = recording;
   const agent = new Agent({ keepAlive: true, maxSockets: 64 });
-  const base = (await call(agent, replicas[0]!.port, 'GET', `${itemsPath}?size=1`)).revision!;
+  const objects = { agent, path, history };
+  const base = (await call(agent, replicas[0]!.port, 'GET', `${path}?size=1`)).revision!;
   const operations: Operation[] = [];
   const versions = new Map<string, number>();
   let left = count;
+  let isBusy = meanwhile !== undefined;
   let through: number | undefined;
 
   const client = async (number: number): Promise<void> => {
-    for (let i = 0; left > 0; i++) {
+    for (let i = 0; left > 0 || isBusy; i++) {
       left--;
       const replica = oneOf(replicas);
       const invented = inventRequest(below, `${history}.${number}.${i}`, names);
@@ -96,59 +115,84 @@ export async function record(recording: Recording): Promise<Recorded> {
       const version = 'version' in invented && below(2) === 0 ? versions.get(invented.name) : undefined;
       const request = version === undefined ? invented : { ...invented, version };
       const start = performance.now();
-      const outcome = await perform(agent, replica.port, history, request);
+      const outcome = await perform(objects, replica.port, request);
       operations.push({ client: number, start, end: performance.now(), request, outcome });
       if (outcome.kind === 'ok' && outcome.item) versions.set(outcome.item.name, outcome.item.version);
       // A replica that is away would otherwise take most of the operations.
       if (outcome.kind === 'none') await pause(20);
+      if (pace > 0) await pause(pace);
     }
   };
 
-  const watcher = async (number: number): Promise<Stream> => {
+  /** One stream; another one begins where one expires. */
+  const watcher = async (number: number): Promise<Stream[]> => {
     const slug = number % 2 === 0 ? undefined : `s${below(5)}`;
-    const since = base;
-    const events: Stream['events'][number][] = [];
-    let last = since;
-    const isDone = (): boolean => through !== undefined && last >= through;
-    while (!isDone()) {
-      await follow(oneOf(replicas).port, history, last, slug, (event) => {
-        events.push(event);
-        last = event.revision;
-        return !isDone();
-      });
-      if (!isDone()) await pause(20);
+    const streams: Stream[] = [];
+    let since = base;
+    for (;;) {
+      const events: Stream['events'][number][] = [];
+      let last = since;
+      let isExpired = false;
+      const isDone = (): boolean => through !== undefined && last >= through;
+      while (!isDone() && !isExpired) {
+        isExpired = await follow(objects, oneOf(replicas).port, last, slug, (event) => {
+          events.push(event);
+          last = event.revision;
+          return !isDone();
+        });
+        if (!isDone()) await pause(20);
+      }
+      const stream = { since, ...(slug && { slug }), events };
+      if (isDone()) return [...streams, { ...stream, through: through! }];
+      streams.push({ ...stream, expired: true });
+      since = await newestOf(objects, replicas);
     }
-    return { since, ...(slug && { slug }), events, through: through! };
   };
 
   const tally = { kills: 0, pauses: 0 };
   let over = false;
-  const making = faults ? makeFaults(replicas, tally, () => over) : Promise.resolve();
+  const making = faults ? makeFaults(replicas, tally, restart, () => over) : Promise.resolve();
   const streams = Array.from({ length: watches }, (_, number) => watcher(number));
   for (const stream of streams) stream.catch(() => {});
-  await Promise.all(Array.from({ length: clients }, (_, number) => client(number)));
+  const happening = meanwhile?.().finally(() => {
+    isBusy = false;
+  });
+  await Promise.all([happening, ...Array.from({ length: clients }, (_, number) => client(number))]);
   over = true;
   await making;
   // A batch of a replica that was killed may still be finishing in the database: what comes after it has its revision.
-  const newest = await settle(agent, replicas, history, operations);
+  const newest = await settle(objects, replicas, operations);
   through = newest;
-  const log = await logOf(oneOf(replicas).port, history, base, newest);
-  const done = await Promise.all(streams);
+  const log = await logOf(objects, replicas, base, newest);
+  const done = (await Promise.all(streams)).flat();
   agent.destroy();
   return { base, newest, operations, log, streams: done, ...tally };
 }
 
+/** The objects of a history as one replica lists them, by name. */
+export async function readItems({ port }: Replica, history: string): Promise<readonly Item[]> {
+  const agent = new Agent();
+  const outcome = await perform({ agent, path: itemsPath, history }, port, { kind: 'list' });
+  agent.destroy();
+  if (outcome.kind !== 'ok') throw new Error(`a list was answered ${JSON.stringify(outcome)}`);
+  return outcome.items!;
+}
+
+/** The newest revision, of the first replica that answers. */
+async function newestOf({ agent, path }: Objects, replicas: readonly Replica[]): Promise<number> {
+  for (;;) {
+    const answer = await call(agent, oneOf(replicas).port, 'GET', `${path}?size=1`).catch(() => undefined);
+    if (answer?.status === 200) return answer.revision!;
+    await pause(20);
+  }
+}
+
 /** A write after all others. @returns its revision */
-async function settle(
-  agent: Agent,
-  replicas: readonly Replica[],
-  history: string,
-  operations: Operation[],
-): Promise<number> {
+async function settle(objects: Objects, replicas: readonly Replica[], operations: Operation[]): Promise<number> {
   for (let i = 0; i < 20; i++) {
-    const request: Request = { kind: 'create', name: `last${i}`, value: `${history}.last.${i}` };
+    const request: Request = { kind: 'create', name: `last${i}`, value: `${objects.history}.last.${i}` };
     const start = performance.now();
-    const outcome = await perform(agent, oneOf(replicas).port, history, request);
+    const outcome = await perform(objects, oneOf(replicas).port, request);
     operations.push({ client: -1, start, end: performance.now(), request, outcome });
     if (outcome.kind === 'ok') return outcome.revision;
     await pause(250);
@@ -159,6 +203,7 @@ async function settle(
 async function makeFaults(
   replicas: readonly Replica[],
   tally: { kills: number; pauses: number },
+  restart: (replica: Replica) => Promise<unknown>,
   isOver: () => boolean,
 ): Promise<void> {
   await pause(below(200));
@@ -168,7 +213,7 @@ async function makeFaults(
     if (isKill) {
       await replica.kill();
       tally.kills++;
-      await replica.start();
+      await restart(replica);
     } else {
       replica.signal('SIGSTOP');
       await pause(below(20) === 0 ? 2_000 + below(500) : 20 + below(300));
@@ -179,9 +224,10 @@ async function makeFaults(
   }
 }
 
-async function perform(agent: Agent, port: number, history: string, request: Request): Promise<Outcome> {
+async function perform(objects: Objects, port: number, request: Request): Promise<Outcome> {
+  const { history } = objects;
   try {
-    const answer = await callFor(agent, port, history, request);
+    const answer = await callFor(objects, port, request);
     const { status, revision, body } = answer;
     if (status < 300) {
       if (request.kind !== 'list') return { kind: 'ok', revision: revision!, item: itemIn(body as Body, history) };
@@ -204,14 +250,14 @@ async function perform(agent: Agent, port: number, history: string, request: Req
   }
 }
 
-function callFor(agent: Agent, port: number, history: string, request: Request): Promise<Answer> {
+function callFor({ agent, path, history }: Objects, port: number, request: Request): Promise<Answer> {
   if (request.kind === 'list') {
     const slug = request.slug === undefined ? '' : `,spec.slug=${history}.${request.slug}`;
     const query = `size=1000&sort=metadata.name,asc&fieldSelector=${encodeURIComponent(`spec.history=${history}${slug}`)}`;
-    return call(agent, port, 'GET', `${itemsPath}?${query}`);
+    return call(agent, port, 'GET', `${path}?${query}`);
   }
   const name = `${history}-${request.name}`;
-  const one = `${itemsPath}/${name}`;
+  const one = `${path}/${name}`;
   const spec = 'value' in request && {
     history,
     value: request.value,
@@ -219,7 +265,7 @@ function callFor(agent: Agent, port: number, history: string, request: Request):
   };
   switch (request.kind) {
     case 'create':
-      return call(agent, port, 'POST', itemsPath, { metadata: { name }, spec });
+      return call(agent, port, 'POST', path, { metadata: { name }, spec });
     case 'put': {
       const { version } = request;
       return call(agent, port, 'PUT', one, { metadata: { name, ...(version !== undefined && { version }) }, spec });
@@ -296,31 +342,36 @@ function call(agent: Agent, port: number, method: string, path: string, body?: u
 
 type StreamEvent = Event | { readonly type: 'BOOKMARK'; readonly revision: number };
 
-/** Follows a watch until it is cut, or `take` returns false. Bookmarks come all the time: silence is an error. */
+/**
+ * Follows a watch until it is cut, or `take` returns false. Bookmarks come all the time: silence is an error.
+ * @returns whether it is of no use to go on from where it ended
+ */
 function follow(
+  { path, history }: Objects,
   port: number,
-  history: string,
   since: number,
   slug: string | undefined,
   take: (event: StreamEvent) => boolean,
-): Promise<void> {
+): Promise<boolean> {
   const selector = `spec.history=${history}${slug === undefined ? '' : `,spec.slug=${history}.${slug}`}`;
-  const path = `${itemsPath}?watch=true&since=${since}&fieldSelector=${encodeURIComponent(selector)}`;
+  const watch = `${path}?watch=true&since=${since}&fieldSelector=${encodeURIComponent(selector)}`;
   return new Promise((resolve, reject) => {
     let over = false;
-    const end = (error?: Error): void => {
+    const end = (error?: Error, isExpired = false): void => {
       if (over) return;
       over = true;
       clearTimeout(silence);
       request.destroy();
       if (error) reject(error);
-      else resolve();
+      else resolve(isExpired);
     };
     const silence = setTimeout(() => end(new Error(`a watch from ${since} on port ${port} fell silent`)), timeout);
-    const request = send({ host: '127.0.0.1', port, path }, (response) => {
+    const request = send({ host: '127.0.0.1', port, path: watch }, (response) => {
       if (response.statusCode !== 200) {
         response.resume();
-        end(response.statusCode === 503 ? undefined : new Error(`a watch was answered ${response.statusCode}`));
+        const { statusCode } = response;
+        if (statusCode === 503 || statusCode === 410) end(undefined, statusCode === 410);
+        else end(new Error(`a watch was answered ${statusCode}`));
         return;
       }
       const lines = createInterface({ input: response });
@@ -328,7 +379,7 @@ function follow(
         const event = parsed(line);
         if (over || !event) return;
         silence.refresh();
-        if (event.type === 'ERROR') return end();
+        if (event.type === 'ERROR') return end(undefined, event.error?.code === 'Expired');
         const { type, revision, object } = event;
         const isMore = take(
           type === 'BOOKMARK' ? { type, revision } : { type, revision, item: itemIn(object!, history) },
@@ -348,6 +399,7 @@ interface Told {
   readonly type: Event['type'] | 'BOOKMARK' | 'ERROR';
   readonly revision: number;
   readonly object?: Body;
+  readonly error?: { readonly code: string };
 }
 
 function parsed(line: string): Told | undefined {
@@ -359,13 +411,17 @@ function parsed(line: string): Told | undefined {
   }
 }
 
-/** Every change after `base` up to `newest`. */
-async function logOf(port: number, history: string, base: number, newest: number): Promise<Event[]> {
+/** Every change after `base` up to `newest`; a replica may be killed for another history meanwhile. */
+async function logOf(objects: Objects, replicas: readonly Replica[], base: number, newest: number): Promise<Event[]> {
   const log: Event[] = [];
-  await follow(port, history, base, undefined, (event) => {
-    if (event.type !== 'BOOKMARK' && event.revision <= newest) log.push(event);
-    return event.revision < newest;
-  });
+  for (let last = base; last < newest; ) {
+    await follow(objects, oneOf(replicas).port, last, undefined, (event) => {
+      last = event.revision;
+      if (event.type !== 'BOOKMARK' && last <= newest) log.push(event);
+      return last < newest;
+    });
+    if (last < newest) await pause(20);
+  }
   return log;
 }
 

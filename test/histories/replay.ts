@@ -162,6 +162,7 @@ function isRefusedAt({ request, outcome }: Operation, states: States, at: number
 }
 
 function checkStream(stream: Stream, history: History, states: States, wrong: Report): void {
+  if (stream.expired) wrong(`a watch from ${stream.since} expired`);
   const sees = (item: Item | undefined): boolean =>
     item !== undefined && (stream.slug === undefined || item.slug === stream.slug);
   const expected = history.log.flatMap((event): Event[] => {
