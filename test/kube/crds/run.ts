@@ -13,7 +13,7 @@ import { LoopGuard } from '../../api/loop-guard.ts';
 import type { Reply } from '../harness.ts';
 import { Facade } from '../harness.ts';
 import { Kubectl } from '../kubectl.ts';
-import { definitions, definitionsIn, documents, pathOf, storageVersionOf } from './definitions.ts';
+import { definitions, definitionsIn, documents, pathOf } from './definitions.ts';
 
 const { folder, kubectl: withKubectl } = parseArgs({
   options: { folder: { type: 'string', default: '' }, kubectl: { type: 'boolean', default: false } },
@@ -67,10 +67,8 @@ function outcomeOf({ status }: Reply, message: string): Outcome {
   return { status: status === 201 ? 'accepted' : status === 422 ? 'refused' : 'failed', message };
 }
 
-/** Undefined: the way does not know the version. */
-const ways: Readonly<Record<string, (object: any, crd: any) => Promise<Outcome | undefined>>> = {
+const ways: Readonly<Record<string, (object: any, crd: any) => Promise<Outcome>>> = {
   async native(object, crd) {
-    if (!object.apiVersion.endsWith(`/${storageVersionOf(crd).name}`)) return undefined;
     const { place, body } = await placed(object, crd);
     const reply = await facade.send(`/apis/${object.apiVersion}/${place}?dryRun=true`, { body });
     const errors = (reply.json?.errors ?? []).map(({ pointer, message }: any) => `${pointer} ${message}`);
