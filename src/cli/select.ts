@@ -49,9 +49,9 @@ export function withList(command: Command): Command {
     .option('--limit <number>', 'only the first so many objects of the whole list', positiveNumber);
 }
 
-/** `{.spec.age}` and `.spec.age` are the index `spec.age`. */
+/** `{.spec.age}` and `.spec.age` are the index `spec.age`, in ascending order whatever the index's own is. */
 function sortKeyOf(path: string): string {
-  return path.replace(/^\{(.*)\}$/s, '$1').replace(/^\./, '');
+  return `${path.replace(/^\{(.*)\}$/s, '$1').replace(/^\./, '')},asc`;
 }
 
 function positiveNumber(text: string): number {
