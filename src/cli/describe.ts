@@ -6,9 +6,7 @@ export function describe(error: unknown, place = 'kindred'): string {
   if (error instanceof UsageError) return error.mistakes.map((one) => `${place}: ${oneLine(one)}\n`).join('');
   const message = messageOf(error);
   const violations = error instanceof KindredError ? (error.errors ?? []) : [];
-  // The line of the only one would say the message again.
-  const isSaid = violations.length === 1 && message.includes(violations[0]!.message);
-  const rest = (isSaid ? [] : violations).map((one) => `  ${one.pointer || '(object)'}: ${oneLine(one.message)}\n`);
+  const rest = violations.map((one) => `  ${one.pointer || '(object)'}: ${oneLine(one.message)}\n`);
   return `${place}: ${oneLine(message)}${wayOut(error)}\n${rest.join('')}`;
 }
 

@@ -349,7 +349,7 @@ test('command-line: patch changes members by a merge patch or a list of operatio
   assert.equal((await harness.client.get(Box, 'a')).status?.phase, 'Open');
   const refused = await call('patch', 'box', 'a', 'c', '-p', 'spec: { weight: -1 }');
   assert.equal(refused.code, 1);
-  assert.equal(refused.stderr.match(/\/spec\/weight": must be at least 0/g)?.length, 2);
+  assert.equal(refused.stderr.match(/\/spec\/weight: must be at least 0/g)?.length, 2);
   const failed = await call('patch', 'box', 'a', '-p', '[{"op":"test","path":"/spec/weight","value":1}]');
   assert.equal(failed.code, 1);
 });
