@@ -451,7 +451,12 @@ class RunningService implements Service {
     });
     this.#modelStates.use(resources);
     this.#samples = new Samples(
-      () => ({ revision: resources.feed.applied, watches: resources.watches.size, cacheBytes: resources.cacheBytes }),
+      () => ({
+        revision: resources.feed.applied,
+        watches: resources.watches.size,
+        cacheBytes: resources.cacheBytes,
+        cacheReads: { ...resources.cacheReads },
+      }),
       now,
     );
     resources.feed.subscribe({ unregistered: (change) => placement.changed(change) });

@@ -31,7 +31,6 @@ import type { Metrics } from './server/metrics.ts';
 import { segmentsOf } from './server/path.ts';
 import { asKindredError, methodNotAllowed, noRoute, unsupportedType } from './server/problem.ts';
 import type { Samples } from './server/samples.ts';
-import { sampleInterval } from './server/samples.ts';
 import { sliceSize } from './server/slices.ts';
 import type { SignInDependencies } from './session.ts';
 import { SignIn } from './session.ts';
@@ -213,8 +212,7 @@ export class ServiceRoutes {
     if (!(milliseconds > 0)) {
       throw new KindredError('InvalidParameter', rangeText, { params: { value: range }, parameter: 'range' });
     }
-    const samples = this.#dependencies.samples.within(milliseconds);
-    exchange.sendJson(200, { interval: sampleInterval, samples });
+    exchange.sendJson(200, this.#dependencies.samples.within(milliseconds));
   }
 
   #mayUse(exchange: Exchange, access: Access): boolean {

@@ -12,8 +12,7 @@ import { KindredError, messageOf } from '../errors.ts';
 import type { CustomRoutes } from '../http/custom/routes.ts';
 import { localized } from '../locales/localized.ts';
 import type { SchemeManager, SchemeRegistry } from '../model/registry.ts';
-import type { Scheme } from '../model/scheme.ts';
-import { typeNameOf } from '../model/scheme.ts';
+import { Scheme, typeNameOf } from '../model/scheme.ts';
 import type { ExtensionClient } from '../resource/extension-client.ts';
 import type { ResourceRegistry } from '../resource/registry.ts';
 import type { Logger } from '../runtime/logger.ts';
@@ -86,6 +85,15 @@ export interface DeclaredObject {
   /** Below the package's root. */
   readonly file: string;
   readonly line: number;
+  /** As this process wrote it; absent where another one did, or where it is left alone. */
+  readonly version?: number;
+  readonly generation?: number;
+}
+
+/** A controller and what it is about. */
+export interface DescribedController extends ControllerStatus {
+  /** `plural.group` of the model that it reconciles, then of those that it watches besides. */
+  readonly models: readonly string[];
 }
 
 export interface Trouble {
@@ -122,6 +130,7 @@ interface Registered {
   readonly spec: ControllerSpec;
   readonly reconciler: Reconciler;
   readonly id: string;
+  readonly models: DescribedController['models'];
   running: RunningController | undefined;
 }
 
@@ -294,14 +303,16 @@ export class PluginInstance {
 
   /** What it pre-declares. */
   declared(): DeclaredObject[] {
-    return this.#dependencies.declared.map(({ apiVersion, kind, name, file, line }) => {
+    return this.#dependencies.declared.map((one) => {
+      const { apiVersion, kind, name, file, line } = one;
       const scheme = this.#schemeOf(apiVersion, kind);
-      return { apiVersion, kind, name, ...(scheme && { type: typeNameOf(scheme) }), file, line };
+      const type = scheme && { type: typeNameOf(scheme) };
+      return { apiVersion, kind, name, ...type, file, line, ...this.#preDeclared.writtenState(one) };
     });
   }
 
-  controllers(): ControllerStatus[] {
-    return this.#controllers.flatMap(({ running }) => running?.status() ?? []);
+  controllers(): DescribedController[] {
+    return this.#controllers.flatMap(({ running, models }) => (running ? [{ ...running.status(), models }] : []));
   }
 
   /** Runs the plugin's code so that what it starts is known to be the plugin's. */
@@ -484,7 +495,8 @@ export class PluginInstance {
   #registerController(reconciler: Reconciler): void {
     this.#assertAlive();
     const spec = setUp(reconciler);
-    const plural = this.#dependencies.registry.schemeOf(spec.type).plural;
+    const scheme = this.#dependencies.registry.schemeOf(spec.type);
+    const { plural } = scheme;
     const isTaken = (name: string) => this.#controllers.some((one) => one.spec.name === name);
     if (spec.named && isTaken(spec.name))
       throw new KindredError('InvalidPlugin', texts.controllerTwice, { params: { name: spec.name } });
@@ -494,6 +506,7 @@ export class PluginInstance {
       spec: { ...spec, name },
       reconciler,
       id: `${this.#name}/${name}`,
+      models: [scheme, ...spec.watched.map(({ type }) => Scheme.buildFromType(type))].map(typeNameOf),
       running: undefined,
     };
     this.#controllers.push(registered);

@@ -31,7 +31,7 @@ import { lenientEntry } from '../resource/entries.ts';
 import { checkUpdate, ratchetIndexes } from '../resource/ratchet.ts';
 import type { ResourceRegistry } from '../resource/registry.ts';
 import type { ModelResource } from '../resource/resource.ts';
-import type { ApplyOptions, WriteOptions } from '../resource/writer.ts';
+import type { Answer, ApplyOptions, WriteOptions } from '../resource/writer.ts';
 import type { Logger } from '../runtime/logger.ts';
 import { TimeSlice } from '../runtime/time-slice.ts';
 import { aliasLimit } from '../runtime/yaml.ts';
@@ -195,6 +195,12 @@ export interface PreDeclaredDependencies {
   readonly logger: Pick<Logger, 'warn'>;
 }
 
+/** Of a declared object, after it was written: what differs from it later, somebody changed. */
+export interface WrittenState {
+  readonly version: number;
+  readonly generation: number;
+}
+
 /** Attempts at one object that others keep changing. */
 const attempts = 20;
 
@@ -205,6 +211,8 @@ export class PreDeclared {
   readonly #keepKey: string;
   /** Declared objects whose name is still held by one that is being deleted. */
   readonly #waiting = new Map<string, Prepared>();
+  /** By key. */
+  readonly #written = new Map<string, WrittenState>();
   /** How to take back what `apply` did, in the order of doing. */
   #done: (() => Promise<unknown>)[] = [];
   #unsubscribe: (() => void) | undefined;
@@ -241,9 +249,15 @@ export class PreDeclared {
     }
   }
 
+  /** Undefined where this run has not written the object. */
+  writtenState(declared: Declared): WrittenState | undefined {
+    return this.#written.get(keyOf(declared));
+  }
+
   /** Makes the objects what they were before `apply`. */
   async undo(): Promise<void> {
     this.close();
+    this.#written.clear();
     for (const undo of this.#done.splice(0).reverse()) {
       await undo().catch((err: unknown) =>
         this.#dependencies.logger.warn({ err }, 'A pre-declared object could not be set back'),
@@ -339,12 +353,14 @@ export class PreDeclared {
       if (stored && (this.#isKept(stored) || this.#isKept(declared.object))) return;
       try {
         if (!stored) {
-          await resource.create(this.#created(declared), options);
+          this.#noteWritten(declared, await resource.create(this.#created(declared), options));
           this.#done.push(() => resource.delete(declared.name, options));
-        } else if (
-          (await resource.apply(declared.name, this.#applied(declared, stored), this.#applying(adopts, options)))
-            .changed
-        ) {
+          return;
+        }
+        const body = this.#applied(declared, stored);
+        const answer = await resource.apply(declared.name, body, this.#applying(adopts, options));
+        this.#noteWritten(declared, answer);
+        if (answer.changed) {
           const { version: _version, ...metadata } = stored.metadata;
           this.#done.push(() => resource.update(declared.name, { ...stored, metadata }, options));
         }
@@ -367,6 +383,11 @@ export class PreDeclared {
         return refuse(declared, declared.line, { en: message, zh: message });
       }
     }
+  }
+
+  #noteWritten(declared: Declared, { stored }: Answer): void {
+    const { version = 0, generation = 0 } = (JSON.parse(stored.bytes.toString()) as ExtensionObject).metadata;
+    this.#written.set(keyOf(declared), { version, generation });
   }
 
   #created({ object }: Declared): ExtensionObject {

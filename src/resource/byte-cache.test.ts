@@ -19,6 +19,16 @@ test('an object is found in its slot, until another is put there or it is taken 
   assert.equal(shelf.get(3) ?? shelf.bytes(3), undefined);
 });
 
+test('looks are counted by whether they found the object', () => {
+  const cache = new ByteCache(10_000);
+  const shelf = cache.objectCache();
+  shelf.set(3, object(7, 100, 9));
+  shelf.get(3);
+  shelf.bytes(3);
+  shelf.bytes(4);
+  assert.deepEqual(cache.reads, { hits: 2, misses: 1 });
+});
+
 test('eviction keeps entries that were used and removes the others, oldest first', () => {
   // 16 segments of 4,096 bytes, 8 objects in each.
   const shelf = new ByteCache(65_536).objectCache();

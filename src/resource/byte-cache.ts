@@ -56,6 +56,8 @@ export class ByteCache {
   #queue: Segment[] = [];
   #bytes = 0;
   #live = 0;
+  /** Objects that were looked for and found, and those that were not here. */
+  readonly reads = { hits: 0, misses: 0 };
 
   /** @param maxBytes of all segments; about 16 bytes for each object come on top */
   constructor(maxBytes: number) {
@@ -230,13 +232,20 @@ export class ObjectCache {
   }
 
   get(slot: number): Cached | undefined {
-    const place = this.#places[slot];
+    const place = this.#find(slot);
     return place ? this.#cache.object(place) : undefined;
   }
 
   bytes(slot: number): Buffer | undefined {
-    const place = this.#places[slot];
+    const place = this.#find(slot);
     return place ? this.#cache.view(place) : undefined;
+  }
+
+  #find(slot: number): number | undefined {
+    const place = this.#places[slot];
+    if (place) this.#cache.reads.hits++;
+    else this.#cache.reads.misses++;
+    return place;
   }
 
   set(slot: number, object: Cached): void {

@@ -197,6 +197,11 @@ export class ResourceRegistry {
     return this.#cache.bytes;
   }
 
+  /** How often a hot object was read from memory, and how often from the store instead; since the start. */
+  get cacheReads(): { readonly hits: number; readonly misses: number } {
+    return this.#cache.reads;
+  }
+
   /** @throws NotFound when the model is not registered */
   model(scheme: Scheme): ModelResource {
     const resource = this.#byScheme.get(scheme.hub) ?? this.#former.get(scheme.hub);

@@ -12,13 +12,23 @@ const Shelf = defineModel({
   spec: Type.Object({ size: Type.Integer() }),
 });
 
+const Sign = defineModel({
+  gvk: { group: 'shop.example.com', version: 'v1', kind: 'Sign', singular: 'sign', plural: 'signs' },
+  spec: Type.Object({ text: Type.String() }),
+});
+
 const shop = definePlugin({
   name: 'shop',
   start({ schemeManager, logger, registerController }) {
     schemeManager.register(Shelf);
+    schemeManager.register(Sign);
     logger.info('opens at %s', 'nine');
     registerController({
-      setupWith: (builder) => builder.extension(Shelf).build(),
+      setupWith: (builder) =>
+        builder
+          .extension(Shelf)
+          .watches(Sign, () => [])
+          .build(),
       reconcile: () => {
         throw new Error('no hands');
       },
@@ -77,10 +87,11 @@ test('plugins: what one has registered, logged and waits for, without the secret
   const shown = await read();
   assert.equal(shown.state, 'STARTED');
   assert.equal(shown.place, 'code');
-  assert.deepEqual(shown.models, ['shelves.shop.example.com']);
+  assert.deepEqual(shown.models.toSorted(), ['shelves.shop.example.com', 'signs.shop.example.com']);
   assert.deepEqual(shown.objects, []);
   const [controller] = shown.controllers;
   assert.equal(controller.id, 'shop/shelves');
+  assert.deepEqual(controller.models, ['shelves.shop.example.com', 'signs.shop.example.com']);
   assert.equal(controller.leading, true);
   assert.equal(controller.lastError.message, 'no hands');
   assert.deepEqual(shown.config, { currency: 'EUR', apiKey: '(hidden)', mail: 'smtp://ada:…@mail.example.com' });
@@ -96,6 +107,8 @@ test('metrics: figures of the last minutes, and the duration of commits', async 
   const { json } = await api.send({ path: '/v3/metrics?range=1h' });
   assert.equal(json.interval, 5_000);
   assert.ok(json.samples[0].requests['2xx'] > 0);
+  assert.ok(json.samples[0].cache.hits >= 0 && json.samples[0].cache.misses >= 0);
+  assert.equal((await api.send({ path: '/v3/metrics?range=6h' })).json.interval, 30_000);
   const { text } = await api.send({ path: '/metrics' });
   assert.match(text, /^kindred_commit_duration_seconds_count\{outcome="stored"\} [1-9]/m);
   for (const range of ['', '0m', '15', 'x', '1d']) {

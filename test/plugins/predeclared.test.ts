@@ -113,6 +113,30 @@ describe('pre-declared objects', () => {
     assert.equal(emma.metadata.version, 0);
   });
 
+  it('plugins: `/v3/plugins` tells the version in which each declared object was written', async () => {
+    const folder = library({
+      'extensions/books.yaml': yaml({ name: 'emma', title: 'Emma' }, { name: 'kept', labels: { [keep]: 'true' } }),
+    });
+    const harness = await harnessOf({ plugins: [folder] });
+    const written = async () => {
+      const { objects } = (await (await harness.fetch('/v3/plugins/library')).json()) as {
+        objects: { name: string; version?: number; generation?: number }[];
+      };
+      return objects.map(({ name, version, generation }) => [name, version, generation]);
+    };
+    assert.deepEqual(await written(), [
+      ['emma', 0, 1],
+      ['kept', 0, 1],
+    ]);
+    await change(harness, 'emma', (book) => {
+      book.spec.title = 'Edited';
+    });
+    assert.deepEqual((await written())[0], ['emma', 0, 1]);
+    await restartPlugin(harness);
+    const { metadata } = (await bookOf(harness, 'emma'))!;
+    assert.deepEqual((await written())[0], ['emma', metadata.version, metadata.generation]);
+  });
+
   it('spec: Pre-declared objects - user edits are overwritten at each start; status, creationTimestamp and finalizers stay', async () => {
     const folder = library({
       'extensions/books.yaml': yaml({ name: 'emma', title: 'Emma', annotations: { 'library.example.com/shelf': '1' } }),

@@ -218,6 +218,7 @@ const time = { type: 'string', format: 'date-time' };
 const controller = closed(
   {
     id: text,
+    models: { ...listOf(text), description: 'plural.group of the model that it reconciles, then of those it watches' },
     leading: { type: 'boolean', description: 'It runs in this process' },
     queueDepth: { ...whole, description: 'Names that wait for a worker' },
     delayed: { ...whole, description: 'Names that wait for their time' },
@@ -226,7 +227,7 @@ const controller = closed(
     retries: whole,
     lastError: closed({ name: text, message: text, time }),
   },
-  ['id', 'leading', 'queueDepth', 'delayed', 'running', 'calls', 'retries'],
+  ['id', 'models', 'leading', 'queueDepth', 'delayed', 'running', 'calls', 'retries'],
 );
 const plugin = closed(
   {
@@ -243,13 +244,19 @@ const plugin = closed(
     models: listOf(text),
     routes: listOf(closed({ method: text, path: text, description: text }, ['method', 'path'])),
     objects: listOf(
-      closed({ apiVersion: text, kind: text, name: text, type: text, file: text, line: whole }, [
-        'apiVersion',
-        'kind',
-        'name',
-        'file',
-        'line',
-      ]),
+      closed(
+        {
+          apiVersion: text,
+          kind: text,
+          name: text,
+          type: text,
+          file: text,
+          line: whole,
+          version: { ...whole, description: 'As this process wrote it; absent where another one did' },
+          generation: whole,
+        },
+        ['apiVersion', 'kind', 'name', 'file', 'line'],
+      ),
     ),
     controllers: listOf(controller),
     config: { description: 'Without secrets' },
@@ -287,6 +294,10 @@ const sampleMembers = {
   rss: whole,
   watches: whole,
   cacheBytes: whole,
+  cache: {
+    ...closed({ hits: whole, misses: whole }),
+    description: 'Objects found in memory, and read from the store, since the sample before',
+  },
 };
 const sample = closed(
   sampleMembers,
@@ -549,8 +560,8 @@ const serviceRoutes = {
   },
   showSamples: {
     path: '/v3/metrics',
-    summary: 'Figures of this process in the last hour, a sample in five seconds, oldest first',
-    parameters: [query('range', text, 'How far back: 30s, 15m, 1h; default 15m')],
+    summary: 'Figures of this process in the last six hours, oldest first',
+    parameters: [query('range', text, 'How far back: 30s, 15m, 1h, 6h; default 15m')],
     content: json(
       closed({ interval: { ...whole, description: 'Milliseconds between samples' }, samples: listOf(sample) }),
     ),
