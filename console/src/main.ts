@@ -1,16 +1,23 @@
 import { VueQueryPlugin } from '@tanstack/vue-query';
 import { createApp } from 'vue';
+import type { LocationQuery } from 'vue-router';
 import { loadRouteLocation } from 'vue-router';
 import App from './App.vue';
-import { modelQuery } from './api/models.ts';
+import type { ModelDetails } from './api/models.ts';
+import { mayList, modelQuery, typeOf } from './api/models.ts';
 import { queryClient } from './api/queries.ts';
 import { hasCode, startSession } from './api/session.ts';
 import { router } from './router.ts';
+import { addressOf, queryOf } from './screens/list/address.ts';
+import { pageKey, readPage } from './screens/list/page.ts';
 import { startLook } from './style/look.ts';
 import './style/tokens.css';
 import './style/base.css';
 import './style/menu.css';
 import { startLanguage } from './text/index.ts';
+
+/** Milliseconds in which the screen that wants the page has to be there. */
+const pagePatience = 10_000;
 
 /** On a slow line each request that waits for another is felt: what the address needs is asked for beside the session. */
 function prefetch(): void {
@@ -18,7 +25,21 @@ function prefetch(): void {
   // The router loads it too, and fails then.
   void loadRouteLocation(here).catch(() => undefined);
   const { type } = here.params;
-  if (typeof type === 'string' && !hasCode) void queryClient.prefetchQuery(modelQuery(type));
+  if (typeof type !== 'string' || hasCode) return;
+  const model = queryClient.fetchQuery(modelQuery(type));
+  // The screen asks again, and shows what is wrong.
+  void (here.name === 'list' ? model.then((of) => prefetchPage(of, here.query)) : model).catch(() => undefined);
+}
+
+/** The first page of a list, while the screen is being made. */
+function prefetchPage(model: ModelDetails, address: LocationQuery): Promise<void> | undefined {
+  if (!mayList(model)) return undefined;
+  const query = queryOf(addressOf(address));
+  return queryClient.prefetchQuery({
+    queryKey: pageKey(typeOf(model), query),
+    queryFn: ({ signal }) => readPage(model, query, signal),
+    gcTime: pagePatience,
+  });
 }
 
 /** Not at the top level of the module: screens import what is beside it, and would wait for it. */

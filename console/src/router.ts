@@ -31,6 +31,7 @@ const routes: RouteRecordRaw[] = [
   },
   {
     path: '/objects/:type',
+    name: 'list',
     component: ListScreen,
     props: true,
     meta: { parameters: [...selectors, 'sort', 'page', 'size', 'columns', 'live', 'view', 'explain'] },

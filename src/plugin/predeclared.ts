@@ -386,7 +386,8 @@ export class PreDeclared {
   }
 
   #noteWritten(declared: Declared, { stored }: Answer): void {
-    const { version = 0, generation = 0 } = (JSON.parse(stored.bytes.toString()) as ExtensionObject).metadata;
+    // An object that was never changed has no generation, which means 1.
+    const { version = 0, generation = 1 } = (JSON.parse(stored.bytes.toString()) as ExtensionObject).metadata;
     this.#written.set(keyOf(declared), { version, generation });
   }
 

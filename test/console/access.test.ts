@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict';
+import { resolve } from 'node:path';
 import { test } from 'node:test';
-import { bookOf, booksPath, findings, withConsole } from './browser.ts';
+import { definePlugin } from 'kindred';
+import { Book, bookOf, booksList, booksPath, findings, withConsole } from './browser.ts';
+
+const merge = { 'content-type': 'application/merge-patch+json' };
 
 test('console: a new token is shown once and works until it is revoked', async (context) => {
   await withConsole(context, async ({ tab, as, admin }) => {
@@ -135,5 +139,90 @@ test('console: settings, about and plugins say how the service is operated, to t
     await other.getByRole('heading', { level: 2, name: 'Not allowed' }).waitFor();
     await other.getByRole('link', { name: 'About', exact: true }).click();
     await other.getByText('You may not get /v3/about.').waitFor();
+  });
+});
+
+test('console: an object shows the controllers that act on its model', async (context) => {
+  const library = definePlugin({
+    start({ schemeManager, registerController }) {
+      schemeManager.register(Book);
+      registerController({
+        setupWith: (builder) => builder.extension(Book).name('shelver').build(),
+        async reconcile() {
+          throw new Error('no room on the shelf');
+        },
+      });
+    },
+  });
+  await withConsole(
+    context,
+    async ({ tab, admin, person }) => {
+      await admin('POST', booksPath, bookOf('emma', 'Emma', 1815));
+      const page = await tab(`${booksList}/emma?tab=status`);
+      const controllers = page.getByRole('table', { name: 'Controllers' });
+      await controllers.getByText('library/shelver').waitFor();
+      await controllers.getByText('no room on the shelf').waitFor({ timeout: 15_000 });
+      assert.deepEqual(await findings(page), []);
+      const { token } = await person('rita', ['books-library-example-com-view']);
+      const other = await tab(`${booksList}/emma?tab=status`, { as: token });
+      await other.getByText('It has no status yet.').waitFor();
+      assert.equal(await other.getByRole('table', { name: 'Controllers' }).count(), 0);
+    },
+    { plugins: [{ name: 'library', plugin: library }] },
+  );
+});
+
+test('console: a declared object that was edited is told, and leads to its plugin', async (context) => {
+  const atlas = resolve(import.meta.dirname, '../../examples/atlas');
+  await withConsole(
+    context,
+    async ({ tab, admin }) => {
+      const page = await tab('/console/plugins/atlas?tab=objects');
+      const table = page.getByRole('table', { name: 'Objects' });
+      const row = (name: string) =>
+        table.getByRole('row').filter({ has: page.getByRole('link', { name, exact: true }) });
+      await row('europe').getByText('Version 0').waitFor();
+      assert.equal(await page.getByText('edited since').count(), 0);
+      const path = '/apis/atlas.example.com/v1alpha1/regions/europe';
+      const edited = await admin('PATCH', path, { spec: { description: 'Edited' } }, merge);
+      assert.equal(edited.status, 200);
+      await page.reload();
+      await row('europe').getByText('edited since').waitFor();
+      assert.equal(await row('asia').getByText('edited since').count(), 0);
+      assert.deepEqual(await findings(page), []);
+      await row('europe').getByRole('link', { name: 'europe', exact: true }).click();
+      await page.getByRole('link', { name: 'Declared by the plugin atlas' }).click();
+      await page.getByRole('heading', { level: 1, name: 'atlas' }).waitFor();
+    },
+    { plugins: [atlas] },
+  );
+});
+
+test('console: a role shows the rules that it has from others, and the overview goes six hours back', async (context) => {
+  await withConsole(context, async ({ tab, admin }) => {
+    const rule = (resource: string) => [{ apiGroups: [''], resources: [resource], verbs: ['get'] }];
+    const annotations = { 'rbac.platform.run/dependencies': '["inner"]' };
+    for (const body of [
+      { metadata: { name: 'inner' }, rules: rule('configmaps') },
+      { metadata: { name: 'middle', annotations }, rules: rule('secrets') },
+      {
+        metadata: { name: 'added', labels: { 'rbac.platform.run/aggregate-to-middle': 'true' } },
+        rules: rule('users'),
+      },
+    ]) {
+      assert.equal((await admin('POST', '/api/v1alpha1/roles', body)).status, 201);
+    }
+    const page = await tab('/console/access/roles');
+    const middle = page.locator('section', { has: page.getByRole('heading', { name: 'middle' }) });
+    await middle.getByRole('row').filter({ hasText: 'configmaps' }).getByRole('link', { name: 'inner' }).waitFor();
+    await middle.getByRole('row').filter({ hasText: 'users' }).getByRole('link', { name: 'added' }).waitFor();
+    assert.deepEqual(await findings(page), []);
+
+    await page.goto(new URL('/console/?range=6h', page.url()).href);
+    await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
+    const ranges = page.getByRole('list', { name: 'Range' });
+    await ranges.getByRole('link', { name: '15m' }).click({ timeout: 15_000 });
+    await page.getByRole('heading', { level: 2, name: 'Objects read per second' }).waitFor();
+    assert.deepEqual(await findings(page), []);
   });
 });

@@ -4,6 +4,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join, resolve } from 'node:path';
 import type { TestContext } from 'node:test';
+import { after } from 'node:test';
 import type { AxeResults } from 'axe-core';
 import { defineModel, definePlugin, Type } from 'kindred';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
@@ -15,6 +16,7 @@ import { live } from '../auth/live.ts';
 export const executablePath = '/usr/bin/chromium';
 const built = resolve(import.meta.dirname, '../../dist/console/manifest.json');
 const axe = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
+let axeSource: string | undefined;
 
 /** A folder for screenshots; none are made without it. */
 const screenshots = process.env.SCREENSHOTS;
@@ -65,25 +67,38 @@ export interface Console extends Live {
   takeComplaints(): string[];
 }
 
+let launched: Promise<Browser> | undefined;
+after(async () => (await launched)?.close());
+
+/** One browser for all tests of a file: each has profiles of its own in it. Undefined, and the test skipped, where there is none. */
+export function browserFor(context: TestContext): Promise<Browser> | undefined {
+  if (!existsSync(executablePath)) {
+    context.skip(
+      `NO BROWSER: ${executablePath} is missing (Debian: apt-get install chromium); the console was not tested`,
+    );
+    return undefined;
+  }
+  assert.ok(existsSync(built), 'the console is not built: npm run build');
+  launched ??= chromium.launch({ executablePath, args: flags });
+  return launched;
+}
+
 /** Runs with a console, and fails when the browser complained; skipped where there is no browser. */
 export async function withConsole(
   context: TestContext,
   use: (opened: Console) => Promise<void>,
   options: ServiceOptions = {},
 ): Promise<void> {
-  if (!existsSync(executablePath)) {
-    context.skip(
-      `NO BROWSER: ${executablePath} is missing (Debian: apt-get install chromium); the console was not tested`,
-    );
-    return;
-  }
-  assert.ok(existsSync(built), 'the console is not built: npm run build');
+  const browser = await browserFor(context);
+  if (!browser) return;
   await using at = await live({ plugins: [{ name: 'library', plugin: library }], auth: {}, ...options });
-  const browser = await chromium.launch({ executablePath, args: flags });
+  const profiles: BrowserContext[] = [];
   const complaints: string[] = [];
   try {
     const tab: Console['tab'] = async (path, { as, ...look } = {}) => {
-      const page = await listen(await contextOf(browser, look), at.url, complaints);
+      const profile = await contextOf(browser, look);
+      profiles.push(profile);
+      const page = await listen(profile, at.url, complaints);
       if (as === null || at.token === undefined) await page.goto(at.url + path);
       else await page.goto(await signedIn(at, as ?? at.token, path));
       await page.getByRole('heading', { level: 1 }).waitFor();
@@ -98,7 +113,7 @@ export async function withConsole(
     });
     assert.deepEqual(complaints, []);
   } finally {
-    await browser.close();
+    await Promise.all(profiles.map((profile) => profile.close()));
   }
 }
 
@@ -143,9 +158,13 @@ async function signedIn(at: Live, token: string, path: string): Promise<string> 
 
 /** Serious and critical findings of axe, in words. */
 export async function findings(page: Page): Promise<string[]> {
-  // Injected by the test, past the policy of the page.
-  const client = await page.context().newCDPSession(page);
-  await client.send('Runtime.evaluate', { expression: readFileSync(axe, 'utf8') });
+  if (await page.evaluate<boolean>("typeof axe === 'undefined'")) {
+    // Injected by the test, past the policy of the page.
+    const client = await page.context().newCDPSession(page);
+    axeSource ??= readFileSync(axe, 'utf8');
+    await client.send('Runtime.evaluate', { expression: axeSource });
+    await client.detach();
+  }
   const { violations } = await page.evaluate<AxeResults>("axe.run(document, { resultTypes: ['violations'] })");
   const found = violations.filter(({ impact }) => impact === 'serious' || impact === 'critical');
   return found.map(

@@ -189,11 +189,83 @@ test('console: all matches are exported, deleted and counted, whatever the page 
   });
 });
 
+test('console: all matches are one click away from one row; a long value is shown whole; what the reader asked for is said', async (context) => {
+  await withConsole(context, async (at) => {
+    await shelve(at, 30);
+    const tags = Array.from({ length: 60 }, (_, one) => `tag ${one}`);
+    const long = bookOf('a-long-one', 'Long', 1900);
+    await at.admin('POST', booksPath, { ...long, spec: { ...long.spec, tags } });
+    const page = await at.tab(`${booksList}?sort=metadata.name,asc&size=20&columns=spec.title,spec.tags`);
+    await until(page, '31 objects');
+    const total = page.getByRole('status', { name: 'Total' });
+    assert.equal(await total.getAttribute('aria-live'), 'off');
+
+    await page.getByRole('link', { name: 'a-long-one' }).focus();
+    await page.keyboard.press('ArrowRight');
+    await page.keyboard.press('ArrowRight');
+    await page.keyboard.press('Enter');
+    const whole = page.getByRole('dialog', { name: 'spec.tags' });
+    await whole.getByText('"tag 59"').waitFor();
+    assert.deepEqual(await findings(page), []);
+    await page.keyboard.press('Escape');
+    await whole.waitFor({ state: 'detached' });
+    await page.getByRole('button', { name: 'Show all of spec.tags' }).click();
+    await whole.getByText('"tag 59"').waitFor();
+    await page.keyboard.press('Escape');
+
+    await page.getByRole('checkbox', { name: 'Select book-0003' }).check();
+    const selection = page.getByRole('region', { name: 'Selection' });
+    await selection.getByText('1 selected').waitFor();
+    await selection.getByRole('button', { name: 'Select all 31 that match' }).click();
+    await selection.getByText('31 selected').waitFor();
+    await page.getByRole('checkbox', { name: 'Select book-0003' }).uncheck();
+    await selection.getByText('19 selected').waitFor();
+    await selection.getByRole('button', { name: 'Clear selection' }).click();
+
+    await page.getByRole('button', { name: 'Next page' }).click();
+    await page.getByRole('status').getByText('Page 2 of 2', { exact: true }).waitFor();
+    const selector = page.getByRole('textbox', { name: 'Field selector' });
+    await selector.fill('spec.year>=1820');
+    await selector.press('Enter');
+    await page.locator('[aria-live=polite]', { hasText: '11 objects' }).waitFor();
+
+    await page.keyboard.press('Control+k');
+    await page.getByRole('combobox', { name: 'Command' }).fill('Announce live');
+    await page.keyboard.press('Enter');
+    await page.getByText('Live changes are announced, at most every ten seconds.').waitFor();
+    await at.admin('POST', booksPath, bookOf('c', 'C', 1990));
+    await at.admin('POST', booksPath, bookOf('d', 'D', 1991));
+    await page.getByRole('status').getByText('2 objects have changed.').waitFor({ timeout: 15_000 });
+  });
+});
+
+test('console: a filter of a time is picked', async (context) => {
+  await withConsole(context, async (at) => {
+    await shelve(at, 3);
+    const page = await at.tab(booksList);
+    await until(page, '3 objects');
+    await page.getByRole('button', { name: 'Add filter' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Add filter' });
+    await dialog.getByRole('combobox', { name: 'Field' }).selectOption('metadata.creationTimestamp');
+    await dialog.getByRole('combobox', { name: 'Operator' }).selectOption('>=');
+    await dialog.getByLabel('Pick a time').fill('2001-02-03T04:05:06');
+    assert.equal(await dialog.getByRole('textbox', { name: 'Value' }).inputValue(), '2001-02-03T04:05:06.000Z');
+    assert.deepEqual(await findings(page), []);
+    await dialog.getByRole('button', { name: 'Apply' }).click();
+    await page.getByRole('list', { name: 'Filters' }).getByText('metadata.creationTimestamp>=2001').waitFor();
+    await until(page, '3 objects');
+  });
+});
+
 test('console: a reader sees no action that they may not take', async (context) => {
   await withConsole(context, async (at) => {
     await at.admin('POST', booksPath, bookOf('emma', 'Emma', 1815));
     const { token } = await at.person('rita', ['books-library-example-com-view']);
     const page = await at.tab(booksList, { as: token });
+    const refused: string[] = [];
+    page.on('response', (response) => {
+      if (response.status() >= 400) refused.push(`${response.status()} ${response.url()}`);
+    });
     await page.getByRole('link', { name: 'emma' }).waitFor();
     assert.equal(await page.getByRole('link', { name: 'New' }).count(), 0);
     await page.getByRole('checkbox', { name: 'Select emma' }).check();
@@ -209,5 +281,18 @@ test('console: a reader sees no action that they may not take', async (context) 
       (await page.getByRole('link', { name: 'Why?' }).getAttribute('href'))!,
       /^\/console\/access\/explain\?verb=list/,
     );
+    // What a reader may not see is not asked for either: browsers write each refusal into their console.
+    const places = [
+      '',
+      'plugins/library',
+      'webhooks',
+      ...['users', 'roles', 'bindings', 'tokens'].map((one) => `access/${one}`),
+    ];
+    for (const place of places) {
+      await page.goto(`${at.url}/console/${place}`);
+      const heading = place === '' ? 'Needs attention' : 'Not allowed';
+      await page.getByRole('heading', { level: 2, name: heading }).waitFor();
+    }
+    assert.deepEqual(refused, []);
   });
 });

@@ -52,6 +52,16 @@ test('console: objects of namespaces are listed, opened, changed, created and de
       assert.equal((await admin('GET', `${loansIn('tokyo')}/emma`)).body.spec.reader, 'by form');
       assert.equal((await admin('GET', `${loansIn('paris')}/emma`)).body.spec.reader, 'in paris');
 
+      await page.getByRole('tab', { name: 'Access' }).click();
+      await page.getByRole('link', { name: 'Ask about somebody else' }).click();
+      const answer = page.getByRole('region', { name: 'Answer' });
+      await answer.getByText('Allowed', { exact: true }).waitFor();
+      await page.getByRole('textbox', { name: 'User' }).fill('rita');
+      await page.getByRole('button', { name: 'Explain' }).click();
+      await answer.getByText('"resourceNames": [').waitFor();
+      assert.equal(await answer.getByText('tokyo/emma').count(), 0);
+      await page.goBack();
+      await page.goBack();
       await page.getByRole('link', { name: 'Duplicate' }).click();
       assert.equal(await page.getByRole('textbox', { name: 'namespace' }).inputValue(), 'tokyo');
       await page.getByRole('textbox', { name: 'name', exact: true }).fill('emma-2');

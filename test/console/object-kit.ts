@@ -1,27 +1,15 @@
 /** A service with a model of many kinds of members, and browsers that look at it. */
 import assert from 'node:assert/strict';
-import { existsSync, mkdirSync } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import type { BrowserContext, Page } from 'playwright-core';
-import { chromium } from 'playwright-core';
 import { defineModel } from '../../src/model/define.ts';
 import type { Service } from '../../src/service.ts';
 import { createService } from '../../src/service.ts';
-
-const executablePath = '/usr/bin/chromium';
-const built = join(import.meta.dirname, '../../dist/console/manifest.json');
-const flags = [
-  '--no-sandbox',
-  '--disable-gpu',
-  '--disable-quic',
-  '--no-first-run',
-  '--disable-background-networking',
-  '--disable-component-update',
-  '--disable-sync',
-];
+import { browserFor } from './browser.ts';
 
 /** A folder for screenshots; none are made without it. */
 const screenshots = process.env.SCREENSHOTS;
@@ -113,11 +101,8 @@ export interface Console {
 export const complaints: string[] = [];
 
 export async function withConsole(context: TestContext, use: (opened: Console) => Promise<void>): Promise<void> {
-  if (!existsSync(executablePath)) {
-    context.skip(`NO BROWSER: ${executablePath} is missing (Debian: apt-get install chromium)`);
-    return;
-  }
-  assert.ok(existsSync(built), 'the console is not built: npm run build');
+  const launched = await browserFor(context);
+  if (!launched) return;
   const folder = await mkdtemp(join(tmpdir(), 'kindred-console-'));
   complaints.length = 0;
   let port = 0;
@@ -133,12 +118,7 @@ export async function withConsole(context: TestContext, use: (opened: Console) =
     token ||= started.administratorToken ?? '';
   };
   await start();
-  const browser = await chromium.launchPersistentContext(join(folder, 'profile'), {
-    executablePath,
-    args: flags,
-    viewport: { width: 1280, height: 800 },
-    locale: 'en-US',
-  });
+  const browser = await launched.newContext({ viewport: { width: 1280, height: 800 }, locale: 'en-US' });
   browser.setDefaultTimeout(10_000);
   await browser.addInitScript(`addEventListener('securitypolicyviolation', (event) => {
     console.error('CSP: ' + event.violatedDirective + ' ' + event.blockedURI + ' ' + event.sourceFile + ':' + event.lineNumber);

@@ -50,6 +50,28 @@ test('console: a degraded model names the objects that do not fit', async (conte
   });
 });
 
+test('console: a model that other replicas serve by another contract comes by itself', async (context) => {
+  await withConsole(context, async ({ tab, admin }) => {
+    await admin('POST', booksPath, bookOf('emma', 'Emma', 1815));
+    const page = await tab('/console/');
+    const json = { code: 'ModelOutdated', status: 503, detail: 'Other replicas serve Book by another contract' };
+    await page.route(`**${booksPath}?**`, (route) =>
+      route.fulfill({ status: 503, contentType: 'application/problem+json', headers: { 'retry-after': '1' }, json }),
+    );
+    await page.route(`**/v3/models/${type}`, async (route) => {
+      const response = await route.fetch();
+      await route.fulfill({ response, json: { ...(await response.json()), state: 'outdated' } });
+    });
+    await page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'Book' }).click();
+    await page.getByText('Trying again in').waitFor();
+    await page.getByRole('link', { name: 'About the model' }).click();
+    await page.getByText('outdated', { exact: true }).waitFor();
+    await page.goBack();
+    await page.unrouteAll();
+    await page.getByRole('link', { name: 'emma' }).waitFor();
+  });
+});
+
 test('console: a service that is away leaves what was read, disables saving, and comes back by itself', async (context) => {
   await withConsole(context, async ({ tab, admin }) => {
     await admin('POST', booksPath, bookOf('emma', 'Emma', 1815));

@@ -5,9 +5,8 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { extname, join, posix, resolve } from 'node:path';
 import { before, test } from 'node:test';
-import { chromium } from 'playwright-core';
 import { buildSite, siteFolder } from '../../scripts/docs.ts';
-import { contextOf, executablePath, findings, flags, listen } from '../console/browser.ts';
+import { browserFor, contextOf, findings, listen } from '../console/browser.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 const isInstalled = existsSync(join(root, 'site/node_modules/vitepress'));
@@ -75,7 +74,8 @@ test('llms.txt names every page, llms-full.txt has their texts', { skip }, () =>
 });
 
 test('browsers show the pages: wide and narrow, light and dark, in both languages', { skip }, async (context) => {
-  if (!existsSync(executablePath)) return context.skip(`NO BROWSER: ${executablePath} is missing`);
+  const browser = await browserFor(context);
+  if (!browser) return;
   const server = createServer((request, response) => {
     const path = decodeURIComponent(new URL(request.url!, 'http://site').pathname);
     const file = join(siteFolder, path.endsWith('/') ? `${path}index.html` : path);
@@ -85,7 +85,6 @@ test('browsers show the pages: wide and narrow, light and dark, in both language
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const browser = await chromium.launch({ executablePath, args: flags });
   const complaints: string[] = [];
   try {
     for (const theme of ['light', 'dark'] as const) {
@@ -114,7 +113,7 @@ test('browsers show the pages: wide and narrow, light and dark, in both language
     }
     assert.deepEqual(complaints, []);
   } finally {
-    await browser.close();
+    await Promise.all(browser.contexts().map((one) => one.close()));
     server.close();
   }
 });

@@ -117,7 +117,7 @@ describe('pre-declared objects', () => {
     const folder = library({
       'extensions/books.yaml': yaml({ name: 'emma', title: 'Emma' }, { name: 'kept', labels: { [keep]: 'true' } }),
     });
-    const harness = await harnessOf({ plugins: [folder] });
+    const harness = await harnessOf({ persistent: true, plugins: [folder] });
     const written = async () => {
       const { objects } = (await (await harness.fetch('/v3/plugins/library')).json()) as {
         objects: { name: string; version?: number; generation?: number }[];
@@ -132,9 +132,14 @@ describe('pre-declared objects', () => {
       book.spec.title = 'Edited';
     });
     assert.deepEqual((await written())[0], ['emma', 0, 1]);
-    await restartPlugin(harness);
+    await harness.restart();
     const { metadata } = (await bookOf(harness, 'emma'))!;
-    assert.deepEqual((await written())[0], ['emma', metadata.version, metadata.generation]);
+    assert.equal(metadata.version, 2);
+    // What is left alone has not been written by this run.
+    assert.deepEqual(await written(), [
+      ['emma', 2, metadata.generation],
+      ['kept', undefined, undefined],
+    ]);
   });
 
   it('spec: Pre-declared objects - user edits are overwritten at each start; status, creationTimestamp and finalizers stay', async () => {

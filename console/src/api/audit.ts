@@ -16,6 +16,7 @@ export interface AuditEntry {
   readonly path?: string;
   readonly group?: string;
   readonly resource?: string;
+  readonly namespace?: string;
   readonly name?: string;
   readonly outcome: 'done' | 'refused' | 'failed';
   readonly status?: number;

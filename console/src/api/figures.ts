@@ -1,11 +1,13 @@
-/** Figures of the process that answers, one sample in five seconds for the last hour (`GET /v3/metrics`). */
+/** Figures of the process that answers, as far as six hours back (`GET /v3/metrics`). */
 import { keepPreviousData, useQuery } from '@tanstack/vue-query';
 import type { MaybeRefOrGetter } from 'vue';
 import { computed, toValue } from 'vue';
+import { useCan } from './can.ts';
 import { client, send } from './client.ts';
+import { refreshUnlessRefused } from './operator.ts';
 
-const figuresPath = '/v3/metrics';
-export const ranges = ['15m', '1h'] as const;
+export const figuresPath = '/v3/metrics';
+export const ranges = ['15m', '1h', '6h'] as const;
 export type Range = (typeof ranges)[number];
 
 interface Quantiles {
@@ -24,6 +26,8 @@ export interface Sample {
   /** Only when there was one. */
   readonly commit?: Quantiles;
   readonly eventLoop: Quantiles;
+  /** Objects that were read from memory, and from the store. */
+  readonly cache: { readonly hits: number; readonly misses: number };
   readonly heap: number;
   readonly rss: number;
   readonly watches: number;
@@ -35,28 +39,30 @@ export interface Figures {
   readonly samples: readonly Sample[];
 }
 
-const refreshEvery = 5_000;
-
-/** Read again every five seconds; not in a tab that is out of sight. */
+/** Read again every five seconds, for who may see them; not in a tab that is out of sight. */
 export function useFigures(range: MaybeRefOrGetter<Range>) {
+  const mayRead = useCan({ verb: 'get', path: figuresPath });
   return useQuery({
+    enabled: computed(() => mayRead.value === true),
     queryKey: computed(() => ['figures', toValue(range)]),
     queryFn: ({ signal }) => client.request<Figures>('GET', figuresPath, { query: { range: toValue(range) }, signal }),
     placeholderData: keepPreviousData,
-    refetchInterval: refreshEvery,
+    refetchInterval: refreshUnlessRefused,
     retry: false,
   });
 }
 
 /** Names of controllers whose last try failed, as the measurements for Prometheus say; none for who may not read them. */
 export function useFailingControllers() {
+  const mayRead = useCan({ verb: 'get', path: '/metrics' });
   const query = useQuery({
     queryKey: ['failing-controllers'],
+    enabled: computed(() => mayRead.value === true),
     queryFn: async ({ signal }) => {
       const response = await send('/metrics', { signal });
       return response.ok ? failing(await response.text()) : [];
     },
-    refetchInterval: refreshEvery,
+    refetchInterval: refreshUnlessRefused,
     retry: false,
   });
   return computed(() => query.data.value ?? []);

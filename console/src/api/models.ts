@@ -22,7 +22,8 @@ export interface ModelSummary {
   readonly scope?: 'Namespaced';
   /** Absent for the service's own. */
   readonly plugin?: string;
-  readonly state: 'building' | 'ready' | 'degraded';
+  /** `outdated`: other replicas serve it by a contract that this one cannot serve by. */
+  readonly state: 'building' | 'ready' | 'degraded' | 'outdated';
   /** From 0 to 1. */
   readonly progress: number;
   readonly problems: readonly { readonly name: string; readonly reason: string }[];
@@ -126,13 +127,14 @@ export function groupsOf(models: readonly ModelSummary[]): { name: string; model
 }
 
 const whileBuilding = 1_000;
+const isPassing = ({ state }: ModelSummary): boolean => state === 'building' || state === 'outdated';
 
 const modelsQuery = {
   queryKey: ['models'],
   queryFn: ({ signal }: { signal: AbortSignal }) =>
     client.request<{ models: ModelSummary[] }>('GET', '/v3/models', { signal }).then(({ models }) => models),
   refetchInterval: ({ state }: { state: { data: ModelSummary[] | undefined } }) =>
-    state.data?.some((model) => model.state === 'building') ? whileBuilding : 30_000,
+    state.data?.some(isPassing) ? whileBuilding : 30_000,
 } as const;
 
 export function useModels() {
@@ -153,6 +155,6 @@ export function useModel(type: MaybeRefOrGetter<string>) {
     queryFn: (context) => modelQuery(toValue(type)).queryFn(context),
     enabled: computed(() => toValue(type) !== ''),
     staleTime: modelQuery('').staleTime,
-    refetchInterval: ({ state }) => (state.data?.state === 'building' ? whileBuilding : false),
+    refetchInterval: ({ state }) => (state.data && isPassing(state.data) ? whileBuilding : false),
   });
 }

@@ -8,6 +8,8 @@ export interface ApiObject {
     readonly name: string;
     readonly namespace?: string;
     readonly version?: number;
+    /** Counts changes of all but metadata and status; absent: 1. */
+    readonly generation?: number;
     readonly creationTimestamp?: string;
     readonly deletionTimestamp?: string;
     readonly finalizers?: readonly string[];

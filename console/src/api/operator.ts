@@ -2,7 +2,9 @@
 import { useQuery } from '@tanstack/vue-query';
 import type { MaybeRefOrGetter } from 'vue';
 import { computed, toValue } from 'vue';
+import { useCan } from './can.ts';
 import { client } from './client.ts';
+import { problemOf } from './errors.ts';
 
 export interface Option {
   readonly name: string;
@@ -31,6 +33,8 @@ export interface About {
 
 export interface Controller {
   readonly id: string;
+  /** `plural.group` of the model that it reconciles, then of those that it watches. */
+  readonly models: readonly string[];
   /** It runs in the process that answers. */
   readonly leading: boolean;
   readonly queueDepth: number;
@@ -67,6 +71,9 @@ export interface PluginDetails {
     readonly type?: string;
     readonly file: string;
     readonly line: number;
+    /** As the process that answers wrote it; absent where another one did. */
+    readonly version?: number;
+    readonly generation?: number;
   }[];
   readonly controllers: readonly Controller[];
   readonly config?: unknown;
@@ -78,12 +85,29 @@ export const pluginPath = (name: string) => `/v3/plugins/${encodeURIComponent(na
 
 const refreshEvery = 5_000;
 
-/** Read again every five seconds while it is shown. */
-export function useOperator<T>(path: MaybeRefOrGetter<string>) {
+export const operatorQuery = <T>(path: string) => ({
+  queryKey: ['operator', path],
+  queryFn: ({ signal }: { signal: AbortSignal }) => client.request<T>('GET', path, { signal }),
+  refetchInterval: refreshUnlessRefused,
+  retry: false,
+});
+
+/** Who may not see something does not ask for it again and again. */
+export function refreshUnlessRefused({ state }: { state: { error: unknown } }): number | false {
+  return state.error && problemOf(state.error).code === 'Forbidden' ? false : refreshEvery;
+}
+
+/**
+ * Read again every five seconds while it is shown.
+ * @param optional asked for only by who may see it
+ */
+export function useOperator<T>(path: MaybeRefOrGetter<string>, { optional = false } = {}) {
+  const mayRead = optional ? useCan(() => ({ verb: 'get', path: toValue(path) })) : undefined;
   return useQuery({
-    queryKey: computed(() => ['operator', toValue(path)]),
-    queryFn: ({ signal }) => client.request<T>('GET', toValue(path), { signal }),
-    refetchInterval: refreshEvery,
+    queryKey: computed(() => operatorQuery(toValue(path)).queryKey),
+    queryFn: (context) => operatorQuery<T>(toValue(path)).queryFn(context),
+    enabled: computed(() => mayRead?.value ?? !optional),
+    refetchInterval: refreshUnlessRefused,
     retry: false,
   });
 }

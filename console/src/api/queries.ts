@@ -1,5 +1,6 @@
 /** The cache of answers. */
 import { QueryClient } from '@tanstack/vue-query';
+import { isNotApplied } from '../../../src/client/retry.ts';
 import { problemOf } from './errors.ts';
 
 const attempts = 5;
@@ -15,8 +16,7 @@ export const queryClient = new QueryClient({
   defaultOptions: {
     queries: {
       retry(count, error) {
-        const { code } = problemOf(error);
-        return code === 'NotReady' || (code === 'TooManyRequests' && count < attempts);
+        return isNotApplied(error) && (error.code !== 'TooManyRequests' || count < attempts);
       },
       retryDelay: (count, error) => pauseBefore(count, error),
       networkMode: 'always',

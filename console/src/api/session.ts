@@ -1,24 +1,10 @@
 /** Who is signed in. The page keeps no token: signing in trades it for a cookie that scripts cannot read. */
+import type { SessionState } from 'kindred/client';
 import { computed, shallowRef } from 'vue';
 import { client, refusals } from './client.ts';
 
-export interface Session {
-  /** False: everybody may do everything. */
-  readonly authentication: boolean;
-  readonly identity?: {
-    readonly name: string;
-    readonly kind: string;
-    readonly roles: readonly string[];
-    readonly expiresAt?: string;
-  };
-  readonly signIn: {
-    readonly token: boolean;
-    readonly issuers: readonly { readonly name: string; readonly displayName: string; readonly url: string }[];
-  };
-}
-
 /** Undefined until the service has answered. */
-export const session = shallowRef<Session>();
+export const session = shallowRef<SessionState>();
 
 /** Why the service said nothing of the session, or refused a one-time link. */
 export const sessionFailure = shallowRef<unknown>();
@@ -27,20 +13,19 @@ export const isSignedIn = computed(() => session.value?.authentication === false
 
 /** A session that is over leaves the page as it is, with the question to sign in again over it. */
 export async function readSession(): Promise<void> {
-  const now = await client.request<Session>('GET', '/v3/session');
+  const now = await client.session.get();
   if (session.value?.identity && now.authentication && !now.identity) refusals.value++;
   else session.value = now;
 }
 
 /** Throws what the service says of a wrong token, or of a code that was used. */
 export async function signIn(credential: { token: string } | { code: string }): Promise<void> {
-  await client.request('POST', '/v3/session', { body: credential });
-  await readSession();
+  session.value = await client.session.begin(credential);
 }
 
 /** Leaves the page, and with it everything that was read. */
 export async function signOut(): Promise<void> {
-  await client.request('DELETE', '/v3/session');
+  await client.session.end();
   location.assign('/console/sign-in');
 }
 

@@ -4,6 +4,7 @@
  * every 10 s. Events are handed on once a frame.
  */
 import { onScopeDispose, shallowRef, watchEffect } from 'vue';
+import { sleep, waitAfter } from '../../../src/client/retry.ts';
 import { isOnline } from './client.ts';
 import { problemOf } from './errors.ts';
 import { readSession, session } from './session.ts';
@@ -16,8 +17,7 @@ export const connection = shallowRef<Connection>();
 const slots = 4;
 const hiddenFor = 30_000;
 const pollEvery = 10_000;
-const firstPause = 500;
-const longestPause = 10_000;
+const backoff = { minDelay: 500, maxDelay: 10_000 };
 
 /** `opened` is called when the stream has begun. */
 type Start<E> = (signal: AbortSignal, opened: () => void) => AsyncIterable<E>;
@@ -59,14 +59,15 @@ export function useStream<E>(stream: Stream<E>): void {
 }
 
 async function follow<E>(stream: Stream<E>, start: Start<E>, signal: AbortSignal): Promise<void> {
-  let pause = firstPause;
+  let failures = 0;
   connection.value = 'reconnecting';
   const opened = () => {
     if (signal.aborted) return;
     connection.value = 'live';
-    pause = firstPause;
+    failures = 0;
   };
   while (!signal.aborted) {
+    let failure: unknown;
     const gathered = gather<E>((events) => stream.apply(events), signal);
     try {
       for await (const event of start(signal, opened)) {
@@ -79,17 +80,19 @@ async function follow<E>(stream: Stream<E>, start: Start<E>, signal: AbortSignal
         ended(stream, error);
         return;
       }
+      failure = error;
     }
+    // A stream may end without an error when it is given up.
+    if (signal.aborted) return;
     connection.value = isOnline.value ? 'reconnecting' : 'offline';
-    await sleep(pause, signal);
-    pause = Math.min(longestPause, pause * 2);
+    await sleep(waitAfter(++failures, backoff, failure), signal).catch(() => undefined);
   }
 }
 
 async function poll<E>(stream: Stream<E>, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     connection.value = isOnline.value ? 'polling' : 'offline';
-    await sleep(pollEvery, signal);
+    await sleep(pollEvery, signal).catch(() => undefined);
     if (signal.aborted) return;
     try {
       await stream.poll();
@@ -156,16 +159,4 @@ function useHidden() {
     document.removeEventListener('visibilitychange', look);
   });
   return isHidden;
-}
-
-function sleep(milliseconds: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const done = () => {
-      clearTimeout(timer);
-      signal.removeEventListener('abort', done);
-      resolve();
-    };
-    const timer = setTimeout(done, milliseconds);
-    signal.addEventListener('abort', done);
-  });
 }

@@ -26,6 +26,16 @@ export function changesBetween(before: unknown, after: unknown, pointer = ''): C
   );
 }
 
+/** The pointers of the first changes, on one line. */
+export function changedMembers(before: unknown, after: unknown): string {
+  return changesBetween(before, after)
+    .map(({ pointer }) => pointer)
+    .slice(0, mostNamed)
+    .join('  ');
+}
+
+const mostNamed = 6;
+
 export interface Line {
   readonly kind: 'same' | 'removed' | 'added';
   readonly text: string;

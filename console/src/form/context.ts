@@ -8,6 +8,8 @@ import type { Plan } from './plan.ts';
 export interface FormContext {
   readonly plan: ComputedRef<Plan>;
   readonly readOnly: ComputedRef<boolean>;
+  /** Its groups are drawn one by one, as they are opened. */
+  readonly isLarge: boolean;
   /** Counts choices of kinds: what is drawn depends on them besides the value. */
   readonly choices: Ref<number>;
   /** Those that are shown: of fields that were left, and all after an attempt to save. */

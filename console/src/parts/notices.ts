@@ -1,5 +1,5 @@
-/** Short messages in the region "Notifications". */
-import { ref } from 'vue';
+/** Short messages in the region "Notifications", and what is only heard. */
+import { nextTick, ref } from 'vue';
 
 export interface Notice {
   readonly id: number;
@@ -16,6 +16,17 @@ export function notify(text: string, kind: Notice['kind'] = 'done'): void {
   const id = ++last;
   notices.value = [...notices.value, { id, kind, text }].slice(-4);
   if (kind === 'done') setTimeout(() => dismiss(id), shown);
+}
+
+/** For who hears the page: what an action did where nothing that is read aloud has changed. */
+export const announcement = ref('');
+
+export function announce(text: string): void {
+  // The same text once more is said again.
+  announcement.value = '';
+  void nextTick(() => {
+    announcement.value = text;
+  });
 }
 
 export function dismiss(id: number): void {

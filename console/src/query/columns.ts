@@ -76,11 +76,16 @@ export function valueAt(object: unknown, path: string): unknown {
   return undefined;
 }
 
-/** A value on one line, cut where it gets long. */
-export function cellText(value: unknown): string {
+export function wholeText(value: unknown): string {
   if (value === undefined || value === null) return '';
-  const text = typeof value === 'object' ? JSON.stringify(value) : String(value);
-  return text.length > longest ? `${text.slice(0, longest)}…` : text;
+  return typeof value === 'object' ? JSON.stringify(value, undefined, 2) : String(value);
+}
+
+/** A value on one line, cut where it gets long. */
+export function cellText(value: unknown): { text: string; isCut: boolean } {
+  const text = typeof value === 'object' && value !== null ? JSON.stringify(value) : wholeText(value);
+  const isCut = text.length > longest;
+  return { text: isCut ? `${text.slice(0, longest)}…` : text, isCut };
 }
 
 /** The constants that a member may have, when its schema lists them. */

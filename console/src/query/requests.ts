@@ -10,7 +10,7 @@ export interface Sample {
 const shell = (text: string) => (/^[\w./:@=-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
 const token = '-H "Authorization: Bearer $KINDRED_TOKEN"';
 
-function curl(method: string, path: string, query = new URLSearchParams(), body?: object, type?: string): string {
+function curl(method: string, path: string, query = new URLSearchParams(), body?: unknown, type?: string): string {
   const parameters = query.toString();
   const url = `${location.origin}${path}${parameters ? `?${parameters}` : ''}`;
   const sent =
@@ -21,8 +21,8 @@ function curl(method: string, path: string, query = new URLSearchParams(), body?
 }
 
 /** `kindred/client` with the model known by its names. */
-function typescript({ group, version, kind, singular, plural }: ModelSummary, call: string): string {
-  const names = JSON.stringify({ group, version, kind, singular, plural })
+function typescript({ group, version, kind, singular, plural, scope }: ModelSummary, call: string): string {
+  const names = JSON.stringify({ group, version, kind, singular, plural, scope })
     .replaceAll(/"(\w+)":/g, ' $1: ')
     .replaceAll('"', "'");
   return [
@@ -34,7 +34,7 @@ function typescript({ group, version, kind, singular, plural }: ModelSummary, ca
   ].join('\n');
 }
 
-export function listRequests(model: ModelSummary, path: string, query: URLSearchParams): Sample[] {
+export function listRequests(model: ModelSummary, query = new URLSearchParams()): Sample[] {
   const options = {
     ...(query.get('fieldSelector') && { fieldSelector: query.get('fieldSelector') }),
     ...(query.get('labelSelector') && { labelSelector: query.get('labelSelector') }),
@@ -51,9 +51,30 @@ export function listRequests(model: ModelSummary, path: string, query: URLSearch
   ];
   const call = `const { items, total } = await client.list(${model.kind}, ${JSON.stringify(options, undefined, 2)});`;
   return [
-    { name: 'curl', code: curl('GET', path, query) },
+    { name: 'curl', code: curl('GET', pathOf(model), query) },
     { name: 'TypeScript', code: typescript(model, call) },
     { name: 'kindred', code: `kindred get ${typeOf(model)} ${flags.join(' ')}` },
+  ];
+}
+
+/** The changes of a model's objects. */
+export function watchRequests(model: ModelSummary, query: URLSearchParams): Sample[] {
+  const parameters = new URLSearchParams({ watch: 'true', ...Object.fromEntries(query) });
+  const { since, ...select } = Object.fromEntries(query);
+  const options = { ...(query.size > (since ? 1 : 0) && { select }), ...(since && { since }) };
+  const given = Object.keys(options).length > 0 ? `, ${JSON.stringify(options)}` : '';
+  const flags = [
+    ...(select.fieldSelector ? [`--field-selector ${shell(select.fieldSelector)}`] : []),
+    ...(select.labelSelector ? [`--label-selector ${shell(select.labelSelector)}`] : []),
+    ...(since ? [`--since ${shell(since)}`] : []),
+  ];
+  return [
+    { name: 'curl', code: curl('GET', pathOf(model), parameters) },
+    {
+      name: 'TypeScript',
+      code: typescript(model, `for await (const event of client.watch(${model.kind}${given})) console.log(event);`),
+    },
+    { name: 'kindred', code: ['kindred watch', typeOf(model), ...flags].join(' ') },
   ];
 }
 
@@ -63,6 +84,16 @@ export function objectRequests(model: ModelSummary, name: string): Sample[] {
     { name: 'curl', code: curl('GET', objectPathOf(model, name)) },
     { name: 'TypeScript', code: typescript(model, `const object = await client.get(${model.kind}, '${name}');`) },
     { name: 'kindred', code: `kindred get ${typeOf(model)} ${name} -o yaml` },
+  ];
+}
+
+/** An object, created as it is. */
+export function createRequests(model: ModelSummary, object: unknown): Sample[] {
+  const { namespace } = (object as { metadata?: { namespace?: string } }).metadata ?? {};
+  return [
+    { name: 'curl', code: curl('POST', pathOf(model, namespace || undefined), undefined, object) },
+    { name: 'TypeScript', code: typescript(model, `await client.create(${model.kind}, ${JSON.stringify(object)});`) },
+    { name: 'kindred', code: 'kindred apply -f object.yaml' },
   ];
 }
 
@@ -107,7 +138,6 @@ export function modelRequests(model: ModelSummary): OperationSamples[] {
     { name: 'kindred', code: command },
   ];
   const first = new URLSearchParams({ size: '10' });
-  const watch = new URLSearchParams({ watch: 'true' });
   return [
     {
       operation: 'list',
@@ -127,20 +157,12 @@ export function modelRequests(model: ModelSummary): OperationSamples[] {
     {
       operation: 'watch',
       verb: 'watch',
-      samples: all(
-        curl('GET', path, watch),
-        `for await (const event of client.watch(${model.kind})) console.log(event);`,
-        `kindred watch ${type}`,
-      ),
+      samples: watchRequests(model, new URLSearchParams()),
     },
     {
       operation: 'create',
       verb: 'create',
-      samples: all(
-        curl('POST', path, undefined, object),
-        `await client.create(${model.kind}, ${JSON.stringify(object)});`,
-        'kindred apply -f object.yaml',
-      ),
+      samples: createRequests(model, object),
     },
     {
       operation: 'update',

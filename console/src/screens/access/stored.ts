@@ -1,7 +1,9 @@
 /** The objects of the service's own models that these screens show. */
 import { useQuery, useQueryClient } from '@tanstack/vue-query';
 import type { ListResult } from 'kindred/client';
+import { computed } from 'vue';
 import { client } from '../../api/client.ts';
+import { mayList, typeOf, useModels } from '../../api/models.ts';
 import type { ApiObject } from '../../api/object.ts';
 
 export interface User extends ApiObject {
@@ -37,8 +39,11 @@ export function useStored<T extends ApiObject>(plural: string) {
   const queries = useQueryClient();
   const key = ['stored', plural];
   const path = `/api/v1alpha1/${plural}`;
+  const models = useModels();
+  const model = computed(() => models.data.value?.find((one) => typeOf(one) === plural));
   const query = useQuery({
     queryKey: key,
+    enabled: computed(() => model.value !== undefined && mayList(model.value)),
     queryFn: ({ signal }) =>
       client.request<ListResult<T>>('GET', path, { query: { size: most, sort: 'metadata.name,asc' }, signal }),
   });

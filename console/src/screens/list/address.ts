@@ -1,7 +1,9 @@
 /** What the address of a list says; the names of its parameters are those of the API. */
+import type { ListQuery } from 'kindred/client';
 import { computed } from 'vue';
-import type { LocationQueryRaw } from 'vue-router';
+import type { LocationQuery, LocationQueryRaw } from 'vue-router';
 import { useRoute, useRouter } from 'vue-router';
+import { listParameters } from '../../../../src/client/parameters.ts';
 
 export const sizes = [20, 50, 100, 500, 1_000];
 export const firstSize = 50;
@@ -11,16 +13,14 @@ export interface SortKey {
   readonly direction: 'asc' | 'desc';
 }
 
-export function useAddress() {
-  const route = useRoute();
-  const router = useRouter();
-  const texts = (name: string) => [route.query[name] ?? []].flat().filter((text): text is string => !!text);
+/** What the query string of a list says. */
+export function addressOf(given: LocationQuery) {
+  const texts = (name: string) => [given[name] ?? []].flat().filter((text): text is string => !!text);
   const count = (name: string, otherwise: number) => {
-    const number = Number(route.query[name]);
+    const number = Number(given[name]);
     return Number.isInteger(number) && number > 0 ? number : otherwise;
   };
-
-  const address = computed(() => ({
+  return {
     fieldSelector: texts('fieldSelector').join(','),
     labelSelector: texts('labelSelector').join(','),
     sort: texts('sort').map((text): SortKey => {
@@ -30,32 +30,37 @@ export function useAddress() {
     page: count('page', 1),
     size: count('size', firstSize),
     columns: texts('columns').flatMap((text) => text.split(',')),
-    isLive: route.query.live !== 'off',
+    isLive: given.live !== 'off',
     view: texts('view')[0],
-    isExplained: route.query.explain === 'on',
-  }));
+    isExplained: given.explain === 'on',
+  };
+}
 
-  /** Of the request for the page. */
-  const parameters = computed(() => {
-    const { fieldSelector, labelSelector, sort, page, size } = address.value;
-    const query = selectors({ fieldSelector, labelSelector });
-    for (const { field, direction } of sort) query.append('sort', `${field},${direction}`);
-    query.set('page', String(page));
-    query.set('size', String(size));
-    return query;
-  });
+/** The request for the page. */
+export function queryOf({ fieldSelector, labelSelector, sort, page, size }: ReturnType<typeof addressOf>): ListQuery {
+  return {
+    ...(fieldSelector && { fieldSelector }),
+    ...(labelSelector && { labelSelector }),
+    sort: sortTexts(sort) ?? [],
+    page,
+    size,
+  };
+}
+
+export function useAddress() {
+  const route = useRoute();
+  const router = useRouter();
+  const address = computed(() => addressOf(route.query));
+  const query = computed(() => queryOf(address.value));
+  const parameters = computed(() => listParameters(query.value));
 
   /** Goes to the same list with some parameters changed; undefined takes one away. */
   function go(change: LocationQueryRaw): void {
-    const query = { ...route.query, ...change };
-    void router.push({ query: Object.fromEntries(Object.entries(query).filter(([, value]) => value !== undefined)) });
+    const all = Object.entries({ ...route.query, ...change });
+    void router.push({ query: Object.fromEntries(all.filter(([, value]) => value !== undefined)) });
   }
 
-  return { address, parameters, go };
-}
-
-function selectors(given: { fieldSelector: string; labelSelector: string }): URLSearchParams {
-  return new URLSearchParams(Object.entries(given).filter(([, text]) => text !== ''));
+  return { address, query, parameters, go };
 }
 
 export const sortTexts = (keys: readonly SortKey[]): string[] | undefined =>

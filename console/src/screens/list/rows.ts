@@ -2,33 +2,19 @@
  * The rows of the shown page. While the reader holds them (focus in them, or something selected), changed content is shown
  * at once, and what would move rows waits.
  */
-import type { ListResult } from 'kindred/client';
+import type { ListResult, PageEvent } from 'kindred/client';
+import { apply as applied } from 'kindred/client';
 import { computed, onScopeDispose, shallowRef, watch } from 'vue';
-import type { PageEvent } from '../../api/live.ts';
 import type { ApiObject } from '../../api/object.ts';
 import { fullNameOf } from '../../api/object.ts';
 
 const markFor = 5_000;
 
-/** The page after an event. */
-function applied(page: readonly ApiObject[], event: PageEvent): readonly ApiObject[] {
-  if (event.type === 'SNAPSHOT') return event.object.items;
-  if (event.type !== 'WINDOW') return page;
-  const { removed, inserted, updated } = event.object;
-  const gone = new Set(removed);
-  const news = new Map(updated.map((object) => [fullNameOf(object), object]));
-  const next = page
-    .filter((object) => !gone.has(fullNameOf(object)))
-    .map((object) => news.get(fullNameOf(object)) ?? object);
-  for (const { index, object } of inserted) next.splice(index, 0, object);
-  return next;
-}
-
-export function useRows(isHeld: () => boolean) {
+/** @param came told how many objects of the page have changed, come or gone */
+export function useRows(isHeld: () => boolean, came: (count: number) => void) {
   /** What the service has, and what is shown of it. */
-  const latest = shallowRef<readonly ApiObject[]>([]);
+  const latest = shallowRef<ListResult<ApiObject>>();
   const shown = shallowRef<readonly ApiObject[]>([]);
-  const total = shallowRef<number>();
   /** Names of rows that came, went or moved since the reader holds the rows. */
   const waiting = shallowRef<ReadonlySet<string>>(new Set());
   /** Names of rows that changed within the last five seconds. */
@@ -48,27 +34,25 @@ export function useRows(isHeld: () => boolean) {
   }
 
   function release(): void {
-    shown.value = latest.value;
+    shown.value = latest.value?.items ?? [];
     waiting.value = new Set();
   }
 
   /** Another page, or the same one read again. */
   function replace(page: ListResult<ApiObject>): void {
-    latest.value = page.items;
-    total.value = page.total;
+    latest.value = page;
     changed.value = new Set();
     release();
   }
 
-  function apply(events: readonly PageEvent[]): void {
+  function apply(events: readonly PageEvent<ApiObject>[]): void {
     const moved = new Set(waiting.value);
     const fresh = new Set<string>();
     const before = latest.value;
     for (const event of events) {
-      const from = latest.value;
-      latest.value = applied(from, event);
+      const from = latest.value?.items ?? [];
+      latest.value = applied(latest.value, event);
       if (event.type === 'BOOKMARK') continue;
-      total.value = event.object.total;
       if (event.type === 'SNAPSHOT') {
         const old = new Map(from.map((object) => [fullNameOf(object), object.metadata.version]));
         for (const object of event.object.items) {
@@ -89,12 +73,13 @@ export function useRows(isHeld: () => boolean) {
     }
     if (latest.value === before) return;
     mark([...fresh]);
+    came(new Set([...fresh, ...moved]).size);
     if (moved.size === 0 || !isHeld()) {
       release();
       return;
     }
     waiting.value = moved;
-    const now = new Map(latest.value.map((object) => [fullNameOf(object), object]));
+    const now = new Map(latest.value?.items.map((object) => [fullNameOf(object), object]));
     shown.value = shown.value.map((object) => now.get(fullNameOf(object)) ?? object);
   }
 
@@ -104,5 +89,6 @@ export function useRows(isHeld: () => boolean) {
   onScopeDispose(() => {
     for (const timer of timers) clearTimeout(timer);
   });
+  const total = computed(() => latest.value?.total);
   return { shown, total, changed, waiting: computed(() => waiting.value.size), replace, apply, release };
 }

@@ -37,13 +37,15 @@ export interface DraftOptions {
   readonly readOnly: ComputedRef<boolean>;
   /** Its texts are hidden until they are asked for. */
   readonly isSecret?: () => boolean;
+  /** Its form is drawn group by group. */
+  readonly isLarge?: () => boolean;
   /** Where it is kept in this tab; undefined: nowhere. */
   readonly key: ComputedRef<string | undefined>;
 }
 
 export type Draft = ReturnType<typeof useDraft>;
 
-export function useDraft({ document, readOnly, isSecret, key }: DraftOptions) {
+export function useDraft({ document, readOnly, isSecret, isLarge, key }: DraftOptions) {
   const base = shallowRef<unknown>();
   const value = shallowRef<unknown>();
   /** Of the editors, while it is no value. */
@@ -185,6 +187,7 @@ export function useDraft({ document, readOnly, isSecret, key }: DraftOptions) {
     return {
       plan: computed(() => drawn),
       readOnly,
+      isLarge: isLarge?.() ?? false,
       choices,
       problems,
       byPointer,

@@ -2,6 +2,7 @@
 
 import type { ComputedRef } from 'vue';
 import { computed, onScopeDispose, ref, shallowRef, useTemplateRef, watch } from 'vue';
+import { isNotApplied } from '../../../../src/client/retry.ts';
 import type { SchemaDocument } from '../../../../src/schema/document.ts';
 import type { JsonSchema } from '../../../../src/schema/keywords.ts';
 import { useForgetRights } from '../../api/can.ts';
@@ -19,11 +20,12 @@ export interface EditingOptions {
   /** What the draft is kept under in this tab. */
   readonly key: () => string;
   readonly readOnly: ComputedRef<boolean>;
+  readonly isLarge?: () => boolean;
   /** Of Ctrl+S. */
   save(): unknown;
 }
 
-export function useEditing({ type, key, readOnly, save }: EditingOptions) {
+export function useEditing({ type, key, readOnly, isLarge, save }: EditingOptions) {
   const query = useModel(type);
   const model = computed(() => query.data.value);
   const document_ = shallowRef<SchemaDocument>();
@@ -48,6 +50,7 @@ export function useEditing({ type, key, readOnly, save }: EditingOptions) {
     document: computed(() => document_.value),
     readOnly,
     isSecret: () => masked.value,
+    ...(isLarge && { isLarge }),
     key: computed(() => (model.value && !holdsSecrets(model.value) ? key() : undefined)),
   });
 
@@ -103,7 +106,7 @@ export function useEditing({ type, key, readOnly, save }: EditingOptions) {
         return false;
       }
       if (problem.code === 'Forbidden') forgetRights();
-      if (problem.code === 'TooManyRequests' || problem.code === 'NotReady') waitFor(problem.retryAfter ?? 1);
+      if (isNotApplied(error)) waitFor(problem.retryAfter ?? 1);
       failure.value = error;
       return false;
     },
