@@ -1,17 +1,19 @@
 /** The work that is measured: `articles` of about 900 bytes with five indexes and two labels. */
 import { defineModel, Type } from 'kindred';
 
+export const spec = Type.Object({
+  slug: Type.String({ minLength: 1 }),
+  title: Type.String({ maxLength: 200 }),
+  views: Type.Integer({ minimum: 0 }),
+  category: Type.String(),
+  publishedAt: Type.String({ format: 'date-time' }),
+  tags: Type.Array(Type.String(), { maxItems: 10 }),
+  body: Type.String(),
+});
+
 export const Article = defineModel({
   gvk: { group: 'bench.example.com', version: 'v1', kind: 'Article', singular: 'article', plural: 'articles' },
-  spec: Type.Object({
-    slug: Type.String({ minLength: 1 }),
-    title: Type.String({ maxLength: 200 }),
-    views: Type.Integer({ minimum: 0 }),
-    category: Type.String(),
-    publishedAt: Type.String({ format: 'date-time' }),
-    tags: Type.Array(Type.String(), { maxItems: 10 }),
-    body: Type.String(),
-  }),
+  spec,
   indexes: (index) => [
     index.single('spec.slug', String, (article) => article.spec.slug, { unique: true }),
     index.single('spec.views', Number, (article) => article.spec.views),
