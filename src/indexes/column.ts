@@ -33,6 +33,8 @@ export interface Column extends Keys {
   share(item: number, other: number): void;
   /** Copies the keys of the items below a number. */
   pieces(of: string, count: number, portion: number): Pieces;
+  /** Bulk: this many items are expected, about so many times as many as there are. */
+  makeRoom(items: number, times: number): void;
   /** Fills an empty column. */
   restore(of: string, sections: Sections): Steps;
 }
@@ -60,6 +62,10 @@ export class NumberColumn implements Column {
 
   /** Each number is kept as it is. */
   share(): void {}
+
+  makeRoom(items: number): void {
+    this.values = grown(this.values, items, Number.NaN);
+  }
 
   has(item: number): boolean {
     return isKey(this.values[item]);
@@ -169,6 +175,9 @@ export class ValueColumn implements Column {
     return key === undefined ? 1 : this.#compare(value, key);
   }
 
+  /** An array of values has no room before it has them. */
+  makeRoom(): void {}
+
   emptyLike(): Column {
     return new ValueColumn(this.#codec);
   }
@@ -234,6 +243,10 @@ export class ExtremeKeys implements Keys {
 
   constructor(column: Column) {
     this.#column = column;
+  }
+
+  makeRoom(slots: number): void {
+    this.itemOfSlot = grown(this.itemOfSlot, slots, none);
   }
 
   set(slot: number, item: number): void {

@@ -17,7 +17,7 @@ import { numberPieces } from './snapshot/piece.ts';
 import type { Sections } from './snapshot/texts.ts';
 import { sectionOf } from './snapshot/texts.ts';
 import type { Steps } from './sort.ts';
-import { sortByComparison, sortByNumber, sortByText } from './sort.ts';
+import { areSorted, sortByComparison, sortByNumber, sortByText } from './sort.ts';
 import { TextColumn } from './text-column.ts';
 
 /** Smaller postings are read from the order each time. */
@@ -74,6 +74,9 @@ export abstract class FieldIndex {
 
   /** Bulk: as `insert`, without the order. */
   abstract append(slot: number, keys: readonly unknown[]): void;
+
+  /** Bulk: this many objects are expected, about so many times as many as there are. */
+  abstract makeRoom(slots: number, times: number): void;
 
   /** Bulk: makes the order of everything appended. */
   abstract finish(): Steps;
@@ -216,13 +219,19 @@ export abstract class FieldIndex {
     }
   }
 
+  protected appendKey(item: number, key: unknown): void {
+    const { column } = this;
+    if (column instanceof TextColumn && key !== undefined) column.append(item, key as string);
+    else column.set(item, key);
+  }
+
+  /** @param items ascending */
   protected *sortItems(items: Uint32Array, count: number): Steps {
     const { column } = this;
-    if (column instanceof NumberColumn) yield* sortByNumber(items, count, column.values);
-    else if (column instanceof TextColumn) yield* sortByText(items, count, column);
-    else yield* sortByComparison(items, count, (a, b) => column.compare(a, b));
-    // Equal numbers matter only where they must not be.
-    if (column instanceof NumberColumn && !this.field.unique) return;
+    const isShared = column instanceof TextColumn && (yield* column.sortShared(items, count));
+    if (!isShared && !(yield* areSorted(items, count, column))) yield* this.#sort(items, count);
+    // Equal numbers, and texts that are kept once, matter only where they must not be.
+    if ((isShared || column instanceof NumberColumn) && !this.field.unique) return;
     for (let i = 1; i < count; i++) {
       if (column.compare(items[i - 1]!, items[i]!) === 0) {
         column.share(items[i]!, items[i - 1]!);
@@ -231,6 +240,13 @@ export abstract class FieldIndex {
       if (i % 8192 === 0) yield;
     }
     if (column instanceof TextColumn) yield* column.pack();
+  }
+
+  *#sort(items: Uint32Array, count: number): Steps {
+    const { column } = this;
+    if (column instanceof NumberColumn) yield* sortByNumber(items, count, column.values);
+    else if (column instanceof TextColumn) yield* sortByText(items, count, column);
+    else yield* sortByComparison(items, count, (a, b) => column.compare(a, b));
   }
 
   #addConflict(item: number): void {
@@ -305,7 +321,8 @@ export class SingleIndex extends FieldIndex {
   }
 
   insert(slot: number, keys: readonly unknown[]): void {
-    this.append(slot, keys);
+    if (keys.length === 0) this.withoutKey.add(slot);
+    if (!this.#hasForeignKeys) this.column.set(slot, keys[0]);
     if (keys.length === 0) {
       if (this.#hasAllSlots) this.order.insert(slot);
       return;
@@ -359,7 +376,11 @@ export class SingleIndex extends FieldIndex {
 
   append(slot: number, keys: readonly unknown[]): void {
     if (keys.length === 0) this.withoutKey.add(slot);
-    if (!this.#hasForeignKeys) this.column.set(slot, keys[0]);
+    if (!this.#hasForeignKeys) this.appendKey(slot, keys[0]);
+  }
+
+  makeRoom(slots: number, times: number): void {
+    if (!this.#hasForeignKeys) this.column.makeRoom(slots, times);
   }
 
   *finish(): Steps {
@@ -444,7 +465,7 @@ export class MultiIndex extends FieldIndex {
   }
 
   #addItems(slot: number, keys: readonly unknown[]): void {
-    this.append(slot, keys);
+    this.#chain(slot, keys, (item, key) => this.column.set(item, key));
     for (let item = this.#smallest.itemOfSlot[slot]!; item !== none; item = this.#nextItem[item]!) {
       const key = this.column.get(item);
       this.addPosting(slot, key);
@@ -518,6 +539,21 @@ export class MultiIndex extends FieldIndex {
   }
 
   append(slot: number, keys: readonly unknown[]): void {
+    this.#chain(slot, keys, this.#appendKey);
+  }
+
+  readonly #appendKey = (item: number, key: unknown): void => this.appendKey(item, key);
+
+  makeRoom(slots: number, times: number): void {
+    const items = Math.ceil(this.#used * times);
+    this.slotOfItem = grown(this.slotOfItem, items);
+    this.#nextItem = grown(this.#nextItem, items);
+    this.column.makeRoom(items, times);
+    this.#smallest.makeRoom(slots);
+    this.#largest.makeRoom(slots);
+  }
+
+  #chain(slot: number, keys: readonly unknown[], keep: (item: number, key: unknown) => void): void {
     let last = none;
     let first = none;
     for (const key of keys.length > 1 ? keys.toSorted(this.field.codec.compare) : keys) {
@@ -525,7 +561,7 @@ export class MultiIndex extends FieldIndex {
       this.slotOfItem = grown(this.slotOfItem, item + 1);
       this.#nextItem = grown(this.#nextItem, item + 1);
       this.slotOfItem[item] = slot;
-      this.column.set(item, key);
+      keep(item, key);
       this.#nextItem[item] = none;
       if (last === none) first = item;
       else this.#nextItem[last] = item;

@@ -48,6 +48,9 @@ export interface Duplicate {
   readonly names: readonly string[];
 }
 
+/** Objects after which it is known how much memory those take that are expected. */
+const sampled = 1_024;
+
 export class ModelIndex {
   readonly definitions: readonly IndexDefinition[];
   /** By field number (`field.ts`). */
@@ -67,18 +70,22 @@ export class ModelIndex {
   readonly #free: number[];
   readonly #observers: Set<Set<number>>;
 
-  /** @param former what has the objects already, and is not changed any more; `fields` has the same slots */
+  /**
+   * @param former what has the objects already, and is not changed any more; `fields` has the same slots
+   * @param dependents also of objects that are not here
+   */
   constructor(
     definitions: readonly IndexDefinition[],
     former?: { readonly index: ModelIndex; readonly fields: readonly FieldIndex[] },
     memory = indexMemory,
+    dependents: Dependents = former?.index.dependents ?? new Dependents(),
   ) {
     const index = former?.index;
     this.memory = index?.memory ?? memory;
     this.definitions = definitions;
     this.labels = index?.labels ?? new Labels(this.memory);
     this.names = index?.names ?? new TextColumn();
-    this.dependents = index?.dependents ?? new Dependents();
+    this.dependents = dependents;
     this.scratch = index?.scratch ?? new Scratch(this.memory);
     if (index) ({ ids: this.ids, revisions: this.revisions, lengths: this.lengths } = index);
     this.#table = index ? index.#table : new NameTable(this.names);
@@ -200,16 +207,18 @@ export class ModelIndex {
   /**
    * Fills an empty index at once, much faster than by `put`; nothing else may be called until it is done.
    * @param options.onProgress called with the number of objects read so far
+   * @param options.expected number of objects, about
    * @param options.slice milliseconds after which the event loop is let free; default 8
    */
   async build(
     rows: AsyncIterable<readonly IndexRow[]>,
-    options: { onProgress(done: number): void; slice?: number },
+    options: { onProgress(done: number): void; expected?: number; slice?: number },
   ): Promise<void> {
     const slice = new TimeSlice(() => performance.now(), options.slice ?? 8);
     for await (const portion of rows) {
       for (let i = 0; i < portion.length; i++) {
         this.#append(portion[i]!);
+        if (this.names.length === sampled) this.#makeRoom(options.expected ?? 0);
         if (i % 64 === 63 && slice.isOver) await slice.renew();
       }
       options.onProgress(this.size);
@@ -265,9 +274,20 @@ export class ModelIndex {
     return this.names.has(slot) ? this.dependents.ownersOf(this.names.get(slot)!)?.join(' ') : undefined;
   }
 
+  /** Arrays that grow bit by bit are copied, and come into memory, about nine times. */
+  #makeRoom(slots: number): void {
+    if (slots < 2 * sampled) return;
+    const times = slots / sampled;
+    this.ids = grown(this.ids, slots);
+    this.revisions = grown(this.revisions, slots);
+    this.lengths = grown(this.lengths, slots);
+    this.names.makeRoom(slots, times);
+    for (const field of this.fields) field.makeRoom(slots, times);
+  }
+
   #append({ entry, id, revision, length = 0 }: IndexRow): void {
     const slot = this.names.length;
-    this.names.set(slot, entry.name);
+    this.names.append(slot, entry.name);
     this.ids = grown(this.ids, slot + 1);
     this.revisions = grown(this.revisions, slot + 1);
     this.lengths = grown(this.lengths, slot + 1);

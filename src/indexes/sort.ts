@@ -11,6 +11,19 @@ const step = 8192;
 /** Fewer items are sorted by comparison. */
 const small = 48;
 
+/** Whether items, which are ascending, are in the order of their keys already: names and times of creation mostly are. */
+export function* areSorted(
+  items: Uint32Array,
+  count: number,
+  keys: { compare(a: number, b: number): number },
+): Generator<void, boolean, void> {
+  for (let i = 1; i < count; i++) {
+    if (keys.compare(items[i - 1]!, items[i]!) > 0) return false;
+    if (i % step === 0) yield;
+  }
+  return true;
+}
+
 /** By number, ascending. */
 export function* sortByNumber(items: Uint32Array, count: number, values: Float64Array): Steps {
   const keys = new RadixKeys(count);

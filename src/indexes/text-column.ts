@@ -3,7 +3,7 @@
  * Items with the same text may share an entry. When half of the entries are those of nobody, the others move to a new heap, some with
  * each change, so that no change waits for all.
  */
-import { codecOf } from '../model/key.ts';
+import { codecOf, compareText } from '../model/key.ts';
 import { grown } from './arrays.ts';
 import type { Column } from './column.ts';
 import { textNumber, ValueColumn } from './column.ts';
@@ -17,6 +17,9 @@ import { compareBytes, encodeText, firstByte, hasBytes, TextHeap, wordsOf } from
 const movedAtOnce = 64;
 /** Items between two yields. */
 const step = 8_192;
+/** Different texts that a bulk build looks for again, and how many it appends before it sees whether that is worth it. */
+const mostShared = 1_024;
+const sharingTrial = 8_192;
 /** A smaller heap keeps what is nobody's. */
 const leastMoved = 4_096;
 
@@ -38,6 +41,9 @@ export class TextColumn implements Column {
   #forward = new Uint32Array(0);
   /** The item whose text is the last of the current heap, and no other's. */
   #last = -1;
+  /** During a bulk build: the place of each text; undefined once there are too many of them. */
+  #placeOf: Map<string, number> | undefined = new Map();
+  #appended = 0;
 
   static ofPieces(pieces: readonly Piece[]): TextColumn {
     const column = new TextColumn();
@@ -82,6 +88,50 @@ export class TextColumn implements Column {
       this.#startMoving();
     this.#place(item, this.#heaps[this.#current].append(text));
     this.#last = item;
+  }
+
+  /** Bulk: as `set`, of an item that has none. Texts that come again and again are kept once. */
+  append(item: number, text: string): void {
+    const placeOf = this.#placeOf;
+    const known = placeOf?.get(text);
+    if (known !== undefined) return this.#place(item, known);
+    const place = this.#heaps[this.#current].append(text);
+    this.#place(item, place);
+    if (!placeOf) return;
+    placeOf.set(text, place);
+    const isWorthIt = ++this.#appended < sharingTrial || placeOf.size * 8 < this.#appended;
+    if (placeOf.size > mostShared || !isWorthIt) this.#placeOf = undefined;
+  }
+
+  makeRoom(items: number, times: number): void {
+    this.#places = grown(this.#places, items);
+    this.#heaps[this.#current].makeRoom(times);
+  }
+
+  /**
+   * Bulk: sorts items by their texts when all items of a text share it, else gives false. Nothing is appended any more.
+   */
+  *sortShared(items: Uint32Array, count: number): Generator<void, boolean, void> {
+    const placeOf = this.#placeOf;
+    this.#placeOf = undefined;
+    if (!placeOf) return false;
+    const texts = [...placeOf].sort(([a], [b]) => compareText(a, b));
+    const rankOf = new Map(texts.map(([, place], rank) => [place * 2 + this.#current, rank]));
+    const ranks = new Uint16Array(count);
+    const starts = new Uint32Array(texts.length + 1);
+    for (let i = 0; i < count; i++) {
+      ranks[i] = rankOf.get(this.#places[items[i]!]!)!;
+      starts[ranks[i]! + 1]!++;
+      if (i % step === 0) yield;
+    }
+    for (let rank = 0; rank < texts.length; rank++) starts[rank + 1]! += starts[rank]!;
+    const sorted = new Uint32Array(count);
+    for (let i = 0; i < count; i++) {
+      sorted[starts[ranks[i]!]!++] = items[i]!;
+      if (i % step === 0) yield;
+    }
+    items.set(sorted);
+    return true;
   }
 
   /** Takes the text that an item of another column has. */

@@ -45,12 +45,19 @@ export class TextHeap {
     return this.#close(place, head);
   }
 
+  /** About so many times as much is to come as there is. */
+  makeRoom(times: number): void {
+    this.#take(grown(this.words, Math.ceil(this.used * times)));
+  }
+
+  #take(words: Uint32Array<ArrayBuffer>): void {
+    if (words === this.words) return;
+    this.words = words;
+    this.bytes = new Uint8Array(words.buffer);
+  }
+
   #open(length: number): number {
-    const words = grown(this.words, this.used + 1 + wordsOf(length));
-    if (words !== this.words) {
-      this.words = words;
-      this.bytes = new Uint8Array(words.buffer);
-    }
+    this.#take(grown(this.words, this.used + 1 + wordsOf(length)));
     return this.used;
   }
 
