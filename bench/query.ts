@@ -97,7 +97,7 @@ async function bulk(index: ModelIndex, count: number): Promise<number> {
     }
   }
   const started = performance.now();
-  await index.build(rows(), { onProgress: () => {} });
+  await index.build(rows(), { expected: count, onProgress: () => {} });
   return performance.now() - started - generating;
 }
 
@@ -135,7 +135,7 @@ async function fromBytes(count: number): Promise<number> {
     }
   }
   const started = performance.now();
-  await new ModelIndex(definitions).build(rows(), { onProgress: () => {} });
+  await new ModelIndex(definitions).build(rows(), { expected: count, onProgress: () => {} });
   const time = performance.now() - started;
   database.close();
   return time;

@@ -1,6 +1,7 @@
 /**
  * Starts of the command with many objects in SQLite: from a snapshot of the indexes, from one with changes to replay, and without,
- * one after the other in each round. `npm run build && node bench/start.ts [--objects 1000000] [--rounds 5] [--keep FOLDER]`.
+ * one after the other in each round; and the memory after some seconds of requests.
+ * `npm run build && node bench/start.ts [--objects 1000000] [--rounds 5] [--seconds 10] [--keep FOLDER]`.
  */
 import type { ChildProcess } from 'node:child_process';
 import { spawn } from 'node:child_process';
@@ -22,7 +23,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { createClient } from 'kindred/client';
 import { openSqlite } from '../src/store/sqlite/store.ts';
-import { Article, article, nameOf } from './articles.ts';
+import { Article, article, collection, deepListPaths, listPaths, nameOf } from './articles.ts';
 import { figure, shown } from './figures.ts';
 
 const { values } = parseArgs({
@@ -30,6 +31,7 @@ const { values } = parseArgs({
     objects: { type: 'string', default: '100000' },
     rounds: { type: 'string', default: '5' },
     changes: { type: 'string', default: '10000' },
+    seconds: { type: 'string', default: '10' },
     keep: { type: 'string' },
     'skip-build': { type: 'boolean', default: false },
   },
@@ -110,11 +112,42 @@ async function serve(folder: string, ...settings: string[]): Promise<Served> {
     const fields = readFileSync(`/proc/${child.pid}/task/${child.pid}/stat`, 'utf8')
       .replace(/^.*\) /, '')
       .split(' ');
-    const status = readFileSync(`/proc/${child.pid}/status`, 'utf8');
-    const memory = Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)![1]) / 1024;
-    return { process: child, url, ready, cpu: (Number(fields[11]) + Number(fields[12])) * 10, memory };
+    const cpu = (Number(fields[11]) + Number(fields[12])) * 10;
+    return { process: child, url, ready, cpu, memory: memoryOf(child) };
   }
   throw new Error('the service ended before it was ready');
+}
+
+/** Mebibytes. */
+function memoryOf({ pid }: ChildProcess): number {
+  const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+  return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)![1]) / 1024;
+}
+
+/** Lists of every kind, objects all over the model, and changes, for some seconds. Gives the memory then, and the number of requests. */
+async function load({ process: child, url }: Served): Promise<{ memory: number; requests: number }> {
+  const until = performance.now() + Number(values.seconds) * 1_000;
+  let requests = 0;
+  const ask = async (path: string, init?: RequestInit): Promise<void> => {
+    const answer = await fetch(url + path, init);
+    if (!answer.ok) throw new Error(`${path}: ${answer.status}`);
+    await answer.arrayBuffer();
+    requests++;
+  };
+  const headers = { 'content-type': 'application/merge-patch+json' };
+  const client = async (seed: number): Promise<void> => {
+    for (let i = seed; performance.now() < until; i += 16) {
+      const name = nameOf((i * 7_919) % objects);
+      await ask(listPaths[i % listPaths.length]!);
+      const deep = deepListPaths(1 + (i % 50));
+      await ask(deep[i % deep.length]!);
+      await ask(`${collection}?sort=spec.tags&size=20&page=${1 + (i % 1_000)}`);
+      await ask(`${collection}/${name}`);
+      await ask(`${collection}/${name}`, { method: 'PATCH', headers, body: JSON.stringify({ spec: { views: i } }) });
+    }
+  };
+  await Promise.all(Array.from({ length: 16 }, (_, i) => client(i)));
+  return { memory: memoryOf(child), requests };
 }
 
 async function end({ process: child }: Served, signal: NodeJS.Signals): Promise<void> {
@@ -185,6 +218,14 @@ try {
   row('ready, seconds', ({ ready }) => ready / 1_000, 2);
   row('main thread, seconds', ({ cpu }) => cpu / 1_000, 2);
   row('resident, MiB', ({ memory }) => memory, 0);
+  const writing = ['--set', 'indexSnapshots.interval=1h'];
+  for (const [what, ...settings] of [['snapshot'], ['build', '--set', 'indexSnapshots.enabled=false']]) {
+    if (what === 'build' && values['skip-build']) continue;
+    const served = await serve(folder, ...writing, ...settings);
+    const { memory, requests } = await load(served);
+    console.log(`serving, from ${what}: ${Math.round(memory)} MiB after ${requests} requests in ${values.seconds} s`);
+    await end(served, 'SIGKILL');
+  }
 } finally {
   if (values.keep === undefined) rmSync(folder, { recursive: true, force: true });
 }

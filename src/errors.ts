@@ -33,6 +33,7 @@ export const errorCodes = {
   PayloadTooLarge: { status: 413, title: { en: 'Payload too large', zh: '请求体过大' } },
   UriTooLong: { status: 414, title: { en: 'URL too long', zh: 'URL 过长' } },
   UnsupportedMediaType: { status: 415, title: { en: 'Unsupported media type', zh: '不支持的媒体类型' } },
+  MisdirectedRequest: { status: 421, title: { en: 'Misdirected request', zh: '请求发错了进程' } },
   Invalid: { status: 422, title: { en: 'Invalid object', zh: '对象无效' } },
   TooManyRequests: { status: 429, title: { en: 'Too many requests', zh: '请求过多' } },
   HeadersTooLarge: { status: 431, title: { en: 'Headers too large', zh: '请求头过大' } },

@@ -24,6 +24,11 @@ export interface ServiceOptions {
   stores?: Readonly<Record<string, { readonly database: string | StoreOpener }>>;
   /** Models in other stores than the default one: the first that fits counts. Default none. */
   placement?: readonly PlacementRule[];
+  /**
+   * The models of plugins and definitions that this process serves, as `<group>/<plural>` or `<group>/*`; a request for another one is answered
+   * `MisdirectedRequest`. Default all.
+   */
+  models?: readonly string[];
   /** Default none. */
   plugins?: readonly PluginSource[];
   /** Every folder in this one that has a `package.json` is a plugin too. Default none. */
@@ -130,6 +135,10 @@ export interface ServiceOptions {
     minObjects?: number;
     /** Changes since the last snapshot that call for another, where they are more than a hundredth of the objects. Default 5,000. */
     minChanges?: number;
+    /** Milliseconds after which a model that nobody asks for leaves memory, until somebody does; it needs ten times `minObjects`. 0: never. Default 1 h. */
+    idleAfter?: number;
+    /** With a database server: also in the database, at most once an hour, for processes whose disk is empty. Default true. */
+    shared?: boolean;
   };
   write?: {
     /** Milliseconds until a write is answered even when the database does not. Default 10 s. */
@@ -203,6 +212,7 @@ export function resolveOptions(options: ServiceOptions) {
   checkTls(resolved.tls);
   checkKubePath(resolved.kube.path);
   checkPlacement(resolved);
+  checkModels(resolved.models);
   return resolved;
 }
 
@@ -211,6 +221,7 @@ function withDefaults(options: ServiceOptions) {
     database: options.database ?? 'sqlite:./kindred.db',
     stores: options.stores ?? {},
     placement: options.placement ?? [],
+    models: options.models ?? [],
     plugins: options.plugins ?? [],
     pluginFolder: options.pluginFolder,
     host: options.host ?? '127.0.0.1',
@@ -265,6 +276,8 @@ function withDefaults(options: ServiceOptions) {
       interval: 60 * second,
       minObjects: 1_000,
       minChanges: 5_000,
+      idleAfter: 3_600 * second,
+      shared: true,
       ...options.indexSnapshots,
     },
     write: { timeout: 10 * second, ...options.write },
@@ -358,6 +371,16 @@ function checkPlacement({ stores, placement }: Pick<ResolvedOptions, 'stores' | 
     if (store !== 'default' && !Object.hasOwn(stores, store))
       throw new TypeError(
         `the option "placement" puts "${model}" into the store "${store}", which "stores" does not name`,
+      );
+  }
+}
+
+function checkModels(models: readonly string[]): void {
+  const isPattern = (one: unknown) => typeof one === 'string' && /^[a-z0-9][a-z0-9.-]*\/(?:\*|[a-z0-9-]+)$/.test(one);
+  for (const one of models) {
+    if (!isPattern(one))
+      throw new TypeError(
+        `the option "models" needs names such as telemetry.example.com/* or telemetry.example.com/readings, not "${one}"`,
       );
   }
 }

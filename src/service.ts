@@ -397,7 +397,15 @@ class RunningService implements Service {
     const codeOf = (scheme: Scheme) => this.#codeOf(scheme);
     const snapshotsOf = (name: string, of: Store): IndexSnapshots | undefined => {
       const folder = snapshotFolder(options, name === defaultStore ? options.database : options.stores[name]!.database);
-      const written = { codeOf, options: options.indexSnapshots, now: systemTimers.now, logger };
+      const written = {
+        codeOf,
+        options: options.indexSnapshots,
+        keptChanges: changeLog.maxCount,
+        replica,
+        mayRest: ({ groupVersionKind: { group } }: Scheme) => !isOfService(group, reservedDomain),
+        now: systemTimers.now,
+        logger,
+      };
       return folder && new IndexSnapshots({ folder, store: of, ...written });
     };
     const [main, ...others] = [...stores].map(([name, of]) => ({ name, store: of, snapshots: snapshotsOf(name, of) }));
@@ -446,6 +454,7 @@ class RunningService implements Service {
         this.#samples.committed(milliseconds, stored);
       },
       snapshots: main!.snapshots,
+      elsewhere: (scheme) => (this.#serves(scheme) ? undefined : options.models.join(', ')),
       hooks,
       namespaces,
     });
@@ -508,13 +517,15 @@ class RunningService implements Service {
         timers: options.timers,
         logger,
       });
+    // It looks at the objects of all models.
+    const collected = options.models.length === 0 ? kinds : undefined;
     this.#collector =
-      kinds &&
+      collected &&
       new Collector({
         registry,
         resources,
         store: leases,
-        kinds,
+        kinds: collected,
         reservedDomain,
         replica,
         timers: options.timers,
@@ -755,6 +766,13 @@ class RunningService implements Service {
     this.#logger.info('Stopped');
   }
 
+  /** False: other processes do. */
+  #serves({ plural, groupVersionKind: { group } }: Scheme): boolean {
+    const { models, reservedDomain } = this.#options;
+    if (models.length === 0 || isOfService(group, reservedDomain)) return true;
+    return models.includes(`${group}/*`) || models.includes(`${group}/${plural}`);
+  }
+
   /** By what it is known that index functions are those of before. */
   #codeOf(scheme: Scheme): string | undefined {
     const { reservedDomain, indexSnapshots } = this.#options;
@@ -819,13 +837,23 @@ class RunningService implements Service {
     const resources = this.#resources;
     const metrics = this.#metrics;
     metrics.gauge('kindred_objects', 'Stored objects by model', ['group', 'kind'], () =>
-      resources.all().map((resource) => {
+      resources.all().flatMap((resource) => {
         const { group, kind } = resource.scheme.groupVersionKind;
-        return { labels: { group, kind }, value: resource.size };
+        return resource.memory.isElsewhere ? [] : [{ labels: { group, kind }, value: resource.size }];
       }),
     );
     metrics.gauge('kindred_index_build_progress', 'From 0 to 1; 1 when the indexes are built', ['group', 'kind'], () =>
       resources.state().map(({ group, kind, progress }) => ({ labels: { group, kind }, value: progress })),
+    );
+    metrics.gauge(
+      'kindred_model_idle',
+      '1 while the objects of the model are not in memory because nobody asks for them',
+      ['group', 'kind'],
+      () =>
+        resources.all().map(({ memory, scheme: { groupVersionKind } }) => {
+          const { group, kind } = groupVersionKind;
+          return { labels: { group, kind }, value: memory.isIdle ? 1 : 0 };
+        }),
     );
     metrics.gauge(
       'kindred_index_online_progress',
@@ -1004,6 +1032,12 @@ class RunningService implements Service {
       ['group', 'kind'],
       perModel(({ restoreMs }) => restoreMs && restoreMs / 1_000),
     );
+    metrics.gauge(
+      'kindred_index_snapshot_shared_age_seconds',
+      'Time since the snapshot was made that is in the database',
+      ['group', 'kind'],
+      perModel(({ sharedAge }) => sharedAge && sharedAge / 1_000),
+    );
     metrics.counter(
       'kindred_index_snapshot_rejected_total',
       'Snapshots of the indexes that were not used, by why',
@@ -1020,9 +1054,9 @@ class RunningService implements Service {
 }
 
 function snapshotFolder(
-  { indexSnapshots: { enabled, dir } }: ResolvedOptions,
+  { models, indexSnapshots: { enabled, dir } }: ResolvedOptions,
   database: ResolvedOptions['database'],
 ): SnapshotFolder | undefined {
   const path = enabled ? snapshotPath(typeof database === 'string' ? database : undefined, dir) : undefined;
-  return path === undefined ? undefined : SnapshotFolder.open(path);
+  return path === undefined ? undefined : SnapshotFolder.open(path, models);
 }

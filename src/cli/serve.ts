@@ -24,6 +24,7 @@ import { defaultOf, nested, resolveSettings, settings, variableOf } from './sett
 
 interface Flags {
   database?: string;
+  models?: string[];
   plugin?: string[];
   plugins?: string;
   host?: string;
@@ -47,6 +48,7 @@ export function serveCommand(io: Io): Command {
   return new Command('serve')
     .description('run the service')
     .option('--database <url>', `where objects are stored: ${flag('database')}`)
+    .addOption(repeatable('--models <pattern>', `${settings.models.help}; repeatable (default: all)`))
     .addOption(repeatable('--plugin <path>', `${settings.plugin.help}; repeatable`))
     .option('--plugins <dir>', settings.pluginsDir.help)
     .option('--host <address>', flag('host'))
@@ -162,7 +164,7 @@ async function serveHere(io: Io, address: Address, given: ServiceOptions, level:
   const { database } = { ...resolveOptions({}), ...options };
   const { enabled = true } = options.indexSnapshots;
   const snapshots = enabled && typeof database === 'string' ? snapshotPath(database, dir) : undefined;
-  if (snapshots !== undefined) beginReading(snapshots);
+  if (snapshots !== undefined) beginReading(snapshots, options.models);
   if (cache !== undefined) useCompiledCode(join(cache, 'code'));
   // Loaded here, so that the other commands start without the service's libraries.
   const { createService, findPackage } = await loading(() => import('../service.ts'));

@@ -120,6 +120,7 @@ const answers: Readonly<Record<ErrorCode, readonly [number, string]>> = {
   PayloadTooLarge: [413, 'RequestEntityTooLarge'],
   UriTooLong: [414, 'BadRequest'],
   UnsupportedMediaType: [415, 'UnsupportedMediaType'],
+  MisdirectedRequest: [421, 'MisdirectedRequest'],
   Invalid: [422, 'Invalid'],
   TooManyRequests: [429, 'TooManyRequests'],
   HeadersTooLarge: [431, 'BadRequest'],

@@ -583,6 +583,8 @@ export const zh = {
   'The object "{name}" is being deleted: finalizers can be removed, status, labels and annotations can change, but not {what}':
     '对象 "{name}" 正在删除：可以移除 finalizer，可以修改 status、labels 和 annotations，但不能修改 {what}',
   // resource/memory.ts
+  '{kind} is served by other processes: this one was started for {models}':
+    '{kind} 由其他进程提供：本进程只提供 {models}',
   'The objects of {kind} have moved to another store': '{kind} 的对象已移到另一个存储',
   'The objects of {kind} are moving to another store: they can be read, and not changed':
     '{kind} 的对象正在移到另一个存储：可以读取，不能修改',

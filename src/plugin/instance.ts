@@ -212,10 +212,11 @@ export class PluginInstance {
       if (waiting) this.#declareAfter(waiting.done, lead);
       else await unlessEnding(this.#declare(lead));
       // Whatever can fail comes before the routes open.
-      for (const controller of this.#controllers) controller.running = this.#controllerOf(controller);
+      for (const controller of this.#controllers)
+        if (this.#isHere(controller)) controller.running = this.#controllerOf(controller);
       registry.starting.end(this.#name);
       this.#controllersRun = true;
-      await Promise.all(this.#controllers.map(({ running }) => running!.start()));
+      await Promise.all(this.#controllers.map(({ running }) => running?.start()));
     } catch (error) {
       if (this.#alive) await this.#undo(before !== undefined);
       throw error;
@@ -245,6 +246,8 @@ export class PluginInstance {
   }
 
   async #declare(lead: () => Promise<Fence | 'done elsewhere' | undefined>): Promise<void> {
+    // A process that serves all of their models applies them.
+    if (this.#declaresElsewhere()) return;
     const led = await lead();
     if (led === 'done elsewhere' || !this.#alive) return;
     this.#fence = led;
@@ -483,6 +486,13 @@ export class PluginInstance {
     });
   }
 
+  #declaresElsewhere(): boolean {
+    return this.#dependencies.declared.some(({ apiVersion, kind }) => {
+      const scheme = this.#schemeOf(apiVersion, kind);
+      return scheme !== undefined && this.#dependencies.resources.model(scheme).memory.isElsewhere;
+    });
+  }
+
   #schemeOf(apiVersion: string, kind: string): Scheme | undefined {
     const [version, group = ''] = apiVersion.split('/').reverse() as [string, string | undefined];
     return this.#dependencies.registry.fetch({ group, version, kind });
@@ -510,13 +520,19 @@ export class PluginInstance {
       running: undefined,
     };
     this.#controllers.push(registered);
-    if (!this.#controllersRun) return;
+    if (!this.#controllersRun || !this.#isHere(registered)) return;
     Promise.try(() => {
       registered.running = this.#controllerOf(registered);
       return registered.running.start();
     }).catch((err: unknown) => {
       this.#dependencies.onTrouble(registered.id, { reason: 'ControllerFailed', message: messageOf(err) });
     });
+  }
+
+  /** A controller runs where its model is served. */
+  #isHere({ spec }: Registered): boolean {
+    const { registry, resources } = this.#dependencies;
+    return !resources.model(registry.schemeOf(spec.type)).memory.isElsewhere;
   }
 
   /** @throws NotFound when one of its models is not registered */

@@ -193,6 +193,13 @@ export class ModelStates implements Admissions {
     };
   }
 
+  isSettled(scheme: Scheme): boolean {
+    const declared = this.#declared.get(scheme);
+    if (!declared) return true;
+    const { isActive, isWaiting, check, degraded, storage } = declared;
+    return isActive && !isWaiting && !check && !degraded && !storage && !isClaiming(declared);
+  }
+
   /** Another declaration serves: this process can write by its contract from here on. */
   replaced(scheme: Scheme, before: Scheme): void {
     const former = this.#declared.get(before);

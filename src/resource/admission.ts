@@ -31,4 +31,6 @@ export interface Admissions {
   replaced(scheme: Scheme, before: Scheme): void;
   /** The model is ready. */
   opened(scheme: Scheme): void;
+  /** Nothing is being done with the objects of the model: its contract is active, and they are as it wants them. */
+  isSettled(scheme: Scheme): boolean;
 }

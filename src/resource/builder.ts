@@ -27,6 +27,8 @@ interface BuildOptions {
   readonly isOver: () => boolean;
   /** Of a model whose declaration changed. */
   readonly admission?: Admission | undefined;
+  /** The claims were compared with the objects by this declaration before: that need not be done before the model serves. */
+  readonly claimsAreKnown?: boolean;
   /** Objects that are read, and all there are to read. */
   readonly onProgress: (done: number, total: number) => void;
 }
@@ -52,7 +54,7 @@ export async function buildIndexes(
   const { store, number, model, admission } = options;
   const { scheme, rules } = model;
   const problems = new Map<string, string>();
-  const expected = keepsClaims(store) ? new ClaimSum() : undefined;
+  const expected = keepsClaims(store) && !options.claimsAreKnown ? new ClaimSum() : undefined;
   const total = await store.count(number);
   options.onProgress(0, total);
   const index = new ModelIndex(scheme.indexes);
@@ -80,7 +82,10 @@ export async function buildIndexes(
     }
   }
 
-  await index.build(rows(), { onProgress: (done) => options.onProgress(Math.min(done, total), total) });
+  await index.build(rows(), {
+    expected: total,
+    onProgress: (done) => options.onProgress(Math.min(done, total), total),
+  });
   // Before the claims are touched: a declaration that is refused changes nothing.
   for (const [name, problem] of (await admission?.decide(index)) ?? []) {
     if (!problems.has(name)) problems.set(name, problem);

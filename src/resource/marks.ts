@@ -1,12 +1,12 @@
 /**
  * What the service itself keeps in a store, in rows of no model: where the objects of models are (`place`), which
- * contracts became active in a store without the objects of `ModelState` (`contract`), and generations that moves of
- * objects gave (`move`).
+ * contracts became active in a store without the objects of `ModelState` (`contract`), generations that moves of objects gave
+ * (`move`), and by which declaration the claims of a model were compared with its objects last (`claims`).
  */
 import type { Activation, ModelRow, Store, WriteResult } from '../store/store.ts';
 import { asBuffer } from './bytes.ts';
 
-export type MarkKind = 'place' | 'contract' | 'move';
+export type MarkKind = 'place' | 'contract' | 'move' | 'claims';
 
 export interface MarkOptions {
   /** What becomes true together with the mark. */

@@ -12,6 +12,9 @@ import type { RegisteredModel } from './registered-model.ts';
 import type { Rules } from './rules.ts';
 import type { Versions } from './versions.ts';
 
+/** What state the memory of a model is in; `idle`: its objects are read when somebody asks for them; `elsewhere`: other processes serve it. */
+export type MemoryState = 'building' | 'ready' | 'degraded' | 'outdated' | 'idle' | 'elsewhere';
+
 /** Objects that a build of indexes has read, and those that it has to read. */
 export interface BuildProgress {
   readonly done: number;
@@ -26,6 +29,8 @@ export interface StartOfModel {
   readonly replayed: number;
   /** How long it took. */
   readonly ms: number;
+  /** The snapshot was that of another process, which left it in the database. */
+  readonly via?: 'database';
   /** Why a snapshot that was there was not used, in one word. */
   readonly reason?: string;
 }
@@ -63,6 +68,7 @@ const texts = {
   moving: localized('The objects of {kind} are moving to another store: they can be read, and not changed'),
   building: localized('The indexes of {kind} are being built: {percent} %'),
   unregistered: localized('The model {kind} is no longer registered'),
+  elsewhere: localized('{kind} is served by other processes: this one was started for {models}'),
   outdated: localized(
     'Another contract of {kind} became active (model generation {generation}), which this replica does not know: start it with the newer version of the plugin',
   ),
@@ -90,6 +96,16 @@ export class ModelMemory {
   #outdatedBy: number | undefined;
   #start: StartOfModel | undefined;
   #readThrough = 0;
+  /** Its objects are not in memory, and changes go on being told. */
+  #resting: 'idle' | 'elsewhere' | undefined;
+  /** Objects while they are not in memory. */
+  #restingObjects = 0;
+  /** From when the model left memory until its objects are there again. */
+  #isCounting = false;
+  #elsewhere: string | undefined;
+
+  /** Set by whoever asks for objects, taken back by the one who looks for models that nobody asks for. */
+  isWanted = true;
 
   /** While it is there, no write of this process begins that an active contract decides about. */
   held: Promise<void> | undefined;
@@ -162,6 +178,21 @@ export class ModelMemory {
     return this.#isReady;
   }
 
+  /** Its objects have left memory until somebody asks for them. */
+  get isIdle(): boolean {
+    return this.#resting === 'idle';
+  }
+
+  /** Other processes serve the model. */
+  get isElsewhere(): boolean {
+    return this.#resting === 'elsewhere';
+  }
+
+  /** Number of objects. */
+  get size(): number {
+    return this.#isReady ? this.#index.size : this.#restingObjects;
+  }
+
   /** How far the build of the indexes is, or was when it ended. */
   get building(): BuildProgress {
     return this.#building;
@@ -184,11 +215,13 @@ export class ModelMemory {
     if (this.#isClosed) throw new KindredError('NotFound', texts.unregistered, { params: { kind } });
   }
 
-  /** @throws NotReady with the progress while the indexes are being built */
+  /** @throws NotReady with the progress while the indexes are being built; MisdirectedRequest */
   assertReady(): void {
     if (this.#isReady) return;
     this.assertOpen();
     const { kind } = this.model;
+    if (this.isElsewhere)
+      throw new KindredError('MisdirectedRequest', texts.elsewhere, { params: { kind, models: this.#elsewhere } });
     if (this.#outdatedBy !== undefined) throw this.#outdated(this.#outdatedBy);
     const progress = this.#progress;
     const percent = Math.floor(progress * 100);
@@ -218,6 +251,7 @@ export class ModelMemory {
     this.#changes++;
     this.#isReady = false;
     this.#outdatedBy = generation;
+    this.#resting = undefined;
     this.#clearCaches();
     return this.#outdated(generation);
   }
@@ -227,7 +261,7 @@ export class ModelMemory {
   }
 
   state(): {
-    state: 'building' | 'ready' | 'degraded' | 'outdated';
+    state: MemoryState;
     progress: number;
     problems: Problem[];
     start: StartOfModel | undefined;
@@ -236,6 +270,7 @@ export class ModelMemory {
     const indexes = this.replacement?.indexes ?? [];
     if (this.isOutdated) return { state: 'outdated', progress: 1, problems: [], start: undefined, indexes };
     const problems: Problem[] = [...this.#problems].map(([name, reason]) => ({ name, reason }));
+    if (this.#resting) return { state: this.#resting, progress: 1, problems, start: this.#start, indexes };
     if (this.#isReady) problems.push(...this.#duplicates());
     const state = !this.#isReady ? 'building' : problems.length > 0 ? 'degraded' : 'ready';
     return { state, progress: this.#progress, problems, start: this.#isReady ? this.#start : undefined, indexes };
@@ -247,6 +282,27 @@ export class ModelMemory {
     this.#generation = generation;
     this.#followedSince = since;
     this.#backlog = [];
+    this.#resting = undefined;
+  }
+
+  /** The objects leave memory; what names owners among them stays known. They are read again by another build. */
+  rest(): void {
+    const { dependents } = this.#index;
+    this.#restingObjects = this.#index.size;
+    this.#resting = 'idle';
+    this.#isCounting = true;
+    this.#building = { done: 0, objects: this.#restingObjects };
+    this.#isReady = false;
+    this.#clearCaches();
+    this.#index = new ModelIndex(this.model.scheme.indexes, undefined, undefined, dependents);
+  }
+
+  /** Other processes serve the model; here, its changes are told alone. @param models that this process serves */
+  stayElsewhere(number: number, since: number, models: string): void {
+    this.#number = number;
+    this.#followedSince = since;
+    this.#resting = 'elsewhere';
+    this.#elsewhere = models;
   }
 
   /** How far the build is. */
@@ -266,6 +322,7 @@ export class ModelMemory {
       if (!known || known.revision < change.revision) this.#apply(change);
     }
     this.#backlog = undefined;
+    this.#isCounting = false;
     this.#isReady = !this.isOutdated;
   }
 
@@ -299,6 +356,9 @@ export class ModelMemory {
     this.#changes++;
     this.#isReady = false;
     this.#outdatedBy = undefined;
+    this.#resting = undefined;
+    this.#restingObjects = 0;
+    this.#isCounting = false;
     this.#clearCaches();
     this.#index = new ModelIndex(this.model.scheme.indexes);
   }
@@ -314,6 +374,7 @@ export class ModelMemory {
     this.#isClosed = true;
     this.replacement = undefined;
     this.#isReady = false;
+    this.#resting = undefined;
     this.#clearCaches();
   }
 
@@ -326,7 +387,16 @@ export class ModelMemory {
   apply(change: AppliedChange): void {
     if (this.#isClosed) return;
     if (this.#backlog) this.#backlog.push(change);
-    else if (this.#isReady) this.#apply(change);
+    else if (this.#isReady) return this.#apply(change);
+    if (this.#isCounting) this.#count(change);
+  }
+
+  /** What is known of objects that are not in memory. */
+  #count(change: AppliedChange): void {
+    this.#changes++;
+    if (change.type === 'create') this.#restingObjects++;
+    if (change.type === 'delete') this.#restingObjects--;
+    this.#index.dependents.set(change.name, change.type === 'delete' ? undefined : change.entry().owners);
   }
 
   #apply(change: AppliedChange): void {

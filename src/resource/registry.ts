@@ -19,7 +19,7 @@ import type { Fence, ModelCommits } from './commits.ts';
 import type { Feed, FeedSubscriber } from './feed.ts';
 import type { ModelHooks } from './hooks.ts';
 import type { IndexSnapshots } from './index-snapshots.ts';
-import type { IndexProgress, ModelMemory, Problem, StartOfModel } from './memory.ts';
+import type { IndexProgress, MemoryState, ModelMemory, Problem, StartOfModel } from './memory.ts';
 import { movedAway } from './memory.ts';
 import type { Namespaces } from './namespaces.ts';
 import type { NamedStore } from './place.ts';
@@ -58,6 +58,8 @@ export interface ResourceRegistryDependencies {
   readonly admissions?: Admissions;
   /** Of the default store. Undefined: indexes are always built. */
   readonly snapshots?: IndexSnapshots | undefined;
+  /** The models that this process serves, as text, for one that it does not serve. Default: it serves all. */
+  readonly elsewhere?: ((scheme: Scheme) => string | undefined) | undefined;
   /** What fences a write to a store; undefined when the lease is not held there. Default: the fence itself. */
   readonly fenceIn?: (store: Store, fence: Fence) => Fence | undefined;
   readonly reservedDomain: string;
@@ -71,7 +73,7 @@ export interface ResourceRegistryDependencies {
 export interface ModelState extends GroupVersionKind {
   /** With several stores: where its objects are. */
   readonly store?: string;
-  readonly state: 'building' | 'ready' | 'degraded' | 'outdated';
+  readonly state: MemoryState;
   /** From 0 to 1. */
   readonly progress: number;
   readonly problems: readonly Problem[];
@@ -134,6 +136,7 @@ export class ResourceRegistry {
       underWay: place.underWay,
       feed: place.feed,
       snapshots: place.snapshots,
+      elsewhere: (scheme) => dependencies.elsewhere?.(scheme),
       cache,
       turns: this.turns,
       now,

@@ -12,7 +12,7 @@ import type { Condition, Query, SortTerm } from '../query/query.ts';
 import type { Values, ValuesRequest } from '../query/values.ts';
 import { valuesOf } from '../query/values.ts';
 import { retry } from '../runtime/retry.ts';
-import { systemTimers } from '../runtime/timers.ts';
+import { awaitedTimers, endsWithin, systemTimers } from '../runtime/timers.ts';
 import type { MaybePromise, Snapshot, Store } from '../store/store.ts';
 import type { Admissions } from './admission.ts';
 import { buildIndexes, checkClaims } from './builder.ts';
@@ -22,6 +22,7 @@ import { keepsClaims } from './claims.ts';
 import type { Feed } from './feed.ts';
 import type { ModelHooks } from './hooks.ts';
 import type { IndexSnapshots } from './index-snapshots.ts';
+import { KnownClaims } from './known-claims.ts';
 import { ModelMemory } from './memory.ts';
 import type { Placement } from './placement.ts';
 import type { Missing, ReadObject } from './reader.ts';
@@ -101,6 +102,8 @@ export interface ResourceDependencies extends Omit<WriterDependencies, 'memory' 
   readonly admissions: Admissions | undefined;
   /** Undefined: the indexes are always built. */
   readonly snapshots: IndexSnapshots | undefined;
+  /** The models that this process serves, as text, where it does not serve this one; undefined: it does. */
+  readonly elsewhere: (scheme: Scheme) => string | undefined;
   readonly limits: ResourceLimits;
   /** Something of what clients see of a model may be another now. */
   readonly onShown: () => void;
@@ -116,6 +119,9 @@ export interface ResourceDependencies extends Omit<WriterDependencies, 'memory' 
 const tooLarge = localized(
   'The objects of this page have {bytes} bytes, more than the {limit} that a page may have; ask for a smaller "size"',
 );
+
+/** Milliseconds for which a request waits until the objects of an idle model are in memory again. */
+const wakeLimit = 5_000;
 
 /** Rows that an export reads at once: at first, then at most, and of what size about if they are as large as those before. */
 const exportPortion = { first: 16, most: 256, bytes: 2 ** 20 };
@@ -149,7 +155,11 @@ export class ModelResource {
   readonly #spoke: { readonly scheme: Scheme; readonly hub: ModelResource } | undefined;
   readonly #inVersions = new WeakMap<Scheme, ModelResource>();
   #built: Promise<void> | undefined;
+  /** While an idle model is read again: what those wait for who ask for its objects. */
+  #waking: Promise<void> | undefined;
   #replaced: Promise<void> | undefined;
+  /** The claims of the store with the indexes. */
+  #isComparing = false;
   /** Grows with each build; an older one that is still under way comes to nothing. */
   #builds = 0;
 
@@ -240,7 +250,7 @@ export class ModelResource {
   // ── readiness ──────────────────────────────────────────────────────────────────────────────────────────
 
   get size(): number {
-    return this.memory.index.size;
+    return this.memory.size;
   }
 
   /** Only who may `get` an object sees its values. */
@@ -284,8 +294,56 @@ export class ModelResource {
     return this.#built;
   }
 
-  /** @throws NotReady with the progress while the indexes are being built; NotFound when the model is no longer registered */
+  /** @throws NotReady with the progress while the indexes are being built; NotFound when the model is no longer registered; MisdirectedRequest */
   assertReady(): void {
+    const { memory } = this;
+    memory.isWanted = true;
+    if (!memory.isIdle && !this.#isWaking) memory.assertReady();
+  }
+
+  get #isWaking(): boolean {
+    return (this.#spoke?.hub ?? this).#waking !== undefined;
+  }
+
+  /**
+   * Before objects are asked for.
+   * @returns what to wait for first, while they are not in memory because nobody asked for them
+   * @throws as `assertReady`
+   */
+  #wanted(): Promise<void> | undefined {
+    const { memory } = this;
+    memory.isWanted = true;
+    if (memory.isReady) return undefined;
+    const hub = this.#spoke?.hub ?? this;
+    if (memory.isIdle) hub.wake().catch(() => {});
+    if (!hub.#waking) memory.assertReady();
+    return hub.#waking;
+  }
+
+  /** The objects leave memory until somebody asks for them. False: the model has something to do. */
+  rest(): boolean {
+    const { memory } = this;
+    const { admissions, underWay, logger } = this.#dependencies;
+    const isBusy = memory.replacement || memory.held || this.#isComparing || !underWay.none;
+    if (isBusy || memory.state().state !== 'ready' || !(admissions?.isSettled(this.scheme) ?? true)) return false;
+    const { group, kind } = this.scheme.groupVersionKind;
+    logger.info({ group, kind, objects: memory.size }, 'Nobody asks for the model: its indexes leave memory');
+    memory.rest();
+    return true;
+  }
+
+  /** Reads the objects of an idle model again. @returns what waits for them for a while. @throws NotReady when it takes longer */
+  wake(): Promise<void> {
+    this.#waking ??= this.#wake().finally(() => {
+      this.#waking = undefined;
+    });
+    return this.#waking;
+  }
+
+  async #wake(): Promise<void> {
+    this.#built = this.#build(true);
+    this.#logFailure(this.#built);
+    await endsWithin(awaitedTimers, wakeLimit, this.#built).catch(() => {});
     this.memory.assertReady();
   }
 
@@ -316,7 +374,8 @@ export class ModelResource {
     });
   }
 
-  async #build(): Promise<void> {
+  /** @param isAgain what this process has compared with the store already is not compared again */
+  async #build(isAgain = false): Promise<void> {
     const build = ++this.#builds;
     const isOver = () => this.memory.isClosed || this.#builds !== build;
     const { group, kind } = this.scheme.groupVersionKind;
@@ -326,7 +385,9 @@ export class ModelResource {
     };
     const isReplaced = () => !this.memory.isClosed && this.#builds !== build;
     try {
-      await retry({ timers: systemTimers, minDelay: 100, maxDelay: 5_000, failed }, () => this.#buildOnce(isOver));
+      await retry({ timers: systemTimers, minDelay: 100, maxDelay: 5_000, failed }, () =>
+        this.#buildOnce(isOver, isAgain),
+      );
     } catch (error) {
       if (!isReplaced()) throw error;
     }
@@ -334,10 +395,16 @@ export class ModelResource {
     if (isReplaced()) await this.#built;
   }
 
-  async #buildOnce(isOver: () => boolean): Promise<void> {
+  async #buildOnce(isOver: () => boolean, isAgain: boolean): Promise<void> {
     const { memory } = this;
     const { place, placement, store, feed, underWay, admissions, snapshots, logger, monotonicNow } = this.#dependencies;
     const { group, kind } = this.scheme.groupVersionKind;
+    const elsewhere = this.#dependencies.elsewhere(this.scheme);
+    if (elsewhere !== undefined) {
+      const number = await store.modelNumber(group, kind);
+      if (!isOver()) memory.stayElsewhere(number, feed.applied, elsewhere);
+      return;
+    }
     // What an earlier registration has under way took unique values of its own indexes.
     await underWay.ended();
     await placement?.settle(this.scheme, place);
@@ -361,11 +428,14 @@ export class ModelResource {
     const reading = { store, number, newest: feed.applied, model: this.model, isOver };
     const found = await snapshots?.restore(memory, reading, admission !== undefined);
     const restored = found && 'index' in found ? found : undefined;
+    const claims = new KnownClaims(store, this.model, snapshots?.identityOf(memory));
+    const claimsAreKnown = !restored && admission === undefined && (await claims.areKnown());
     const { index, problems } =
       restored ??
       (await buildIndexes({
         ...reading,
         admission,
+        claimsAreKnown,
         onProgress: (done, objects) => memory.progress({ done, objects }),
       }));
     const readThrough = restored ? reading.newest : await store.revision();
@@ -377,19 +447,26 @@ export class ModelResource {
       objects,
       replayed: restored?.replayed ?? 0,
       ms,
+      ...(restored && 'via' in restored && { via: 'database' as const }),
       ...(found && 'rejected' in found && { reason: found.rejected }),
     };
     if (restored) memory.progress({ done: objects, objects });
     memory.open(index, problems, start, readThrough);
     this.model.since = readThrough;
-    snapshots?.opened(memory, restored?.replayed);
+    snapshots?.opened(memory, restored);
     admissions?.opened(this.scheme);
     if (restored)
       logger.info({ group, kind, objects, replayed: restored.replayed, ms }, 'Indexes read from a snapshot');
     else logger.info({ group, kind, objects, ms }, 'Indexes built');
     if (problems.size > 0)
       logger.warn({ group, kind, problems: problems.size }, 'The model is degraded: stored objects need repair');
-    if (restored) void this.#checkClaims(number, isOver);
+    if (!restored && !claimsAreKnown) {
+      await claims
+        .remember(this.#dependencies.now())
+        .catch((err: unknown) =>
+          logger.warn({ err, group, kind }, 'That the claims were compared could not be recorded'),
+        );
+    } else if (!isAgain) void this.#checkClaims(number, isOver);
     await this.#reclaimLeftovers();
   }
 
@@ -527,11 +604,13 @@ export class ModelResource {
       await feed.newest();
       return feed.applied;
     };
+    this.#isComparing = true;
     await retry({ timers: systemTimers, minDelay: 1_000, maxDelay: 30_000, failed }, async () => {
       if (isOver()) return;
       const { rules } = model;
       await checkClaims(memory.index, () => memory.changes, { store, number, model, rules, isOver, newest });
     });
+    this.#isComparing = false;
   }
 
   async #reclaimLeftovers(): Promise<void> {
@@ -548,7 +627,8 @@ export class ModelResource {
 
   /** @throws NotFound, NotReady */
   get(name: string): MaybePromise<ReadObject> {
-    this.assertReady();
+    const waking = this.#wanted();
+    if (waking) return waking.then(() => this.get(name));
     const behind = this.#dependencies.feed.current();
     const read = behind
       ? behind.then(() => {
@@ -579,7 +659,8 @@ export class ModelResource {
 
   /** One page and the exact total, of one revision. @throws NotReady, QueryLimit, InvalidSelector, InvalidParameter */
   list(request: ListRequest): MaybePromise<Page> {
-    this.assertReady();
+    const waking = this.#wanted();
+    if (waking) return waking.then(() => this.list(request));
     this.assertBuilt(request.where, request.sort);
     const behind = this.#dependencies.feed.current();
     return behind ? behind.then(() => this.#list(request)) : this.#list(request);
@@ -587,7 +668,8 @@ export class ModelResource {
 
   /** Keys of an index. @throws NotReady, InvalidParameter */
   values(request: ValuesRequest): MaybePromise<Values> {
-    this.assertReady();
+    const waking = this.#wanted();
+    if (waking) return waking.then(() => this.values(request));
     this.assertBuilt(undefined, [{ field: request.index }]);
     const read = (): Values => {
       this.assertReady();
@@ -704,7 +786,8 @@ export class ModelResource {
    * again when the page was overtaken by a change.
    */
   async window(request: ListRequest, wanted: (outline: Outline) => Iterable<number>): Promise<Window> {
-    this.assertReady();
+    const waking = this.#wanted();
+    if (waking) await waking;
     await this.#dependencies.feed.current();
     for (let since: number | undefined; ; ) {
       this.assertReady();
@@ -782,14 +865,16 @@ export class ModelResource {
 
   /** Names of all matches, in order. */
   async names(selection: Selection): Promise<string[]> {
-    this.assertReady();
+    const waking = this.#wanted();
+    if (waking) await waking;
     await this.#dependencies.feed.current();
     const result = await this.#query(this.#named({ ...selection, offset: 0, limit: this.memory.index.size }));
     return result.refs.map((ref) => ref.name);
   }
 
   async count(selection: Omit<Selection, 'sort'>): Promise<number> {
-    this.assertReady();
+    const waking = this.#wanted();
+    if (waking) await waking;
     await this.#dependencies.feed.current();
     const { total } = await this.#query(this.#named({ ...selection, sort: [], offset: 0, limit: 0 }));
     return total;
@@ -800,14 +885,16 @@ export class ModelResource {
    * @param among the objects that the request is limited to (`limited`); undefined: all
    */
   explain(request: ListRequest, among?: Condition): MaybePromise<Plan> {
-    this.assertReady();
+    const waking = this.#wanted();
+    if (waking) return waking.then(() => this.explain(request, among));
     this.assertBuilt(request.where, request.sort);
     return explain(this.memory.index, this.#queryOf(request), this.#queryLimits(), among);
   }
 
   /** Every match in order at one revision, read in portions while writes go on. */
   async export(selection: Selection): Promise<Export> {
-    this.assertReady();
+    const waking = this.#wanted();
+    if (waking) await waking;
     await this.#dependencies.feed.current();
     let snapshot: Snapshot | undefined;
     try {
@@ -875,31 +962,36 @@ export class ModelResource {
    * @throws Invalid, AlreadyExists, UniqueViolation, NotReady, StorageFull, UnknownOutcome
    */
   async create(body: unknown, options: WriteOptions & { namespace?: string }): Promise<Answer> {
-    this.assertReady();
+    const waking = this.#wanted();
+    if (waking) await waking;
     return this.#answered(this.#writer.create(body, this.#via(options)));
   }
 
   /** Full replace, or of the status alone (the sub-resource). @throws as `create`, NotFound, VersionConflict, PreconditionFailed, Deleting */
   update(name: string, body: unknown, options: WriteOptions): Promise<Answer> {
-    this.assertReady();
+    const waking = this.#wanted();
+    if (waking) return waking.then(() => this.update(name, body, options));
     return this.#answered(this.#writer.update(name, body, this.#via(options)));
   }
 
   /** @throws as `update`, and PatchTestFailed, BadRequest (malformed patch) */
   patch(name: string, patch: unknown, options: WriteOptions & { kind: 'merge' | 'json' }): Promise<Answer> {
-    this.assertReady();
+    const waking = this.#wanted();
+    if (waking) return waking.then(() => this.patch(name, patch, options));
     return this.#answered(this.#writer.patch(name, patch, this.#via(options)));
   }
 
   /** Server-side apply. @throws as `update`, and FieldConflict */
   async apply(name: string, body: unknown, options: ApplyOptions): Promise<Answer> {
-    this.assertReady();
+    const waking = this.#wanted();
+    if (waking) await waking;
     return this.#answered(this.#writer.apply(name, body, this.#via(options)));
   }
 
   /** The object as it was marked. @throws NotFound, VersionConflict, PreconditionFailed */
   delete(name: string, options: DeleteOptions): Promise<Answer> {
-    this.assertReady();
+    const waking = this.#wanted();
+    if (waking) return waking.then(() => this.delete(name, options));
     return this.#answered(this.#writer.delete(name, this.#via(options)));
   }
 

@@ -67,6 +67,8 @@ export class Rejection extends Error {
 export interface Restored {
   readonly index: ModelIndex;
   readonly problems: Map<string, string>;
+  /** Of the snapshot. */
+  readonly revision: number;
   /** Changes of the log that came on top. */
   readonly replayed: number;
 }
@@ -107,7 +109,7 @@ export async function restoreIndexes(
   const problems = new Map(content.problems);
   const replayed = await replay(content.revision, index, problems, options);
   await checkSample(index, options);
-  return { index, problems, replayed };
+  return { index, problems, revision: content.revision, replayed };
 }
 
 /** The same for declarations with the same indexes in the same order, and the same contract. */

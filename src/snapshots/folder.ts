@@ -2,12 +2,14 @@
  * The snapshots of a process: a folder with a file for each model. A thread reads all of them while the modules of the service are
  * being loaded; another thread writes one.
  */
+
+import { once } from 'node:events';
 import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import type { FieldShape } from '../indexes/snapshot/arrange.ts';
 import type { Piece } from '../indexes/snapshot/piece.ts';
-import type { FileDamaged, FileRead, Finish, FromReader, Task, Written } from './message.ts';
+import type { FileDamaged, FileRead, Finish, FromReader, Packed, Task, Written } from './message.ts';
 
 export type { FileDamaged, FileRead } from './message.ts';
 
@@ -23,11 +25,13 @@ export class SnapshotFolder {
     this.#reading = reading;
   }
 
-  /** Begins to read, or goes on with what `beginReading` began. */
-  static open(path: string): SnapshotFolder {
-    const reading = begun.get(path) ?? new Reading({ kind: 'read', folder: path });
+  /** Begins to read, or goes on with what `beginReading` began. @param models as with `beginReading` */
+  static open(path: string, models: readonly string[] = []): SnapshotFolder {
+    const reading = begun.get(path) ?? new Reading(atOnce(path, models));
     begun.delete(path);
-    return new SnapshotFolder(path, reading);
+    const folder = new SnapshotFolder(path, reading);
+    if (models.length > 0) folder.release();
+    return folder;
   }
 
   /** What depends on the code of the service and on Node.js; undefined when it cannot be found out. */
@@ -41,7 +45,7 @@ export class SnapshotFolder {
     this.#taken.add(file);
     if (isFirst) return this.#reading.take(file);
     return existsSync(join(this.path, file))
-      ? new Reading({ kind: 'read', folder: this.path, file }).take(file)
+      ? new Reading({ kind: 'read', folder: this.path, files: [file] }).take(file)
       : Promise.resolve(undefined);
   }
 
@@ -58,6 +62,37 @@ export class SnapshotFolder {
 
   write(file: string): SnapshotWriting {
     return new SnapshotWriting({ kind: 'write', folder: this.path, file });
+  }
+
+  /** A file in compressed parts. Throws a plain error when there is none. */
+  async *pack(file: string): AsyncGenerator<Uint8Array, void, void> {
+    const worker = start({ kind: 'pack', folder: this.path, file });
+    try {
+      for (;;) {
+        const answer = once(worker, 'message');
+        worker.postMessage({});
+        const [{ part }] = (await answer) as [Packed];
+        if (!part) return;
+        yield part;
+      }
+    } finally {
+      await worker.terminate();
+    }
+  }
+
+  /** Makes a file of what `pack` gave; resolves when it is on the disk. */
+  async unpack(file: string, parts: AsyncIterable<Uint8Array>): Promise<void> {
+    const worker = start({ kind: 'unpack', folder: this.path, file });
+    try {
+      const written = once(worker, 'message');
+      // What fails while parts are waited for is told below.
+      written.catch(() => {});
+      for await (const part of parts) worker.postMessage({ part } satisfies { part: Uint8Array });
+      worker.postMessage({} satisfies Packed);
+      await written;
+    } finally {
+      await worker.terminate();
+    }
   }
 }
 
@@ -160,9 +195,16 @@ class Reading {
 
 const begun = new Map<string, Reading>();
 
-/** For a process that is about to open the folder, before it loads what takes long. */
-export function beginReading(path: string): void {
-  begun.set(path, new Reading({ kind: 'read', folder: path }));
+/**
+ * For a process that is about to open the folder, before it loads what takes long.
+ * @param models that the process serves; empty: all. Of some, files are read when they are asked for: most are of other models
+ */
+export function beginReading(path: string, models: readonly string[] = []): void {
+  begun.set(path, new Reading(atOnce(path, models)));
+}
+
+function atOnce(folder: string, models: readonly string[]): Task {
+  return { kind: 'read', folder, ...(models.length > 0 && { files: [] }) };
 }
 
 function start(task: Task): Worker {

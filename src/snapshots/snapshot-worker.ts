@@ -12,12 +12,13 @@ import {
   statSync,
   writevSync,
 } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { parentPort, workerData } from 'node:worker_threads';
+import { constants, zstdCompressSync, zstdDecompressSync } from 'node:zlib';
 import { arrange } from '../indexes/snapshot/arrange.ts';
 import type { Piece } from '../indexes/snapshot/piece.ts';
 import { DamagedError, encode, readHeader, readSections } from './format.ts';
-import type { FileDamaged, FileRead, FromReader, Task, ToWriter, Written } from './message.ts';
+import type { FileDamaged, FileRead, FromReader, Packed, Task, ToWriter, Written } from './message.ts';
 import { runtimeHash } from './runtime.ts';
 
 const port = parentPort!;
@@ -26,12 +27,19 @@ const extension = '.index';
 const partial = '.tmp';
 /** Milliseconds after which a file that nobody finished was left by a process that is gone. */
 const leftAfter = 60_000;
+/** Bytes of a file that are compressed as one part. */
+const partBytes = 2 ** 20;
 
-if (task.kind === 'read') readFiles(task.folder, task.file === undefined ? filesOf(task.folder) : [task.file]);
-else writeFile(join(task.folder, task.file), task.folder);
+if (task.kind === 'read') readFiles(task.folder, task.files ?? filesOf(task.folder), (task.files?.length ?? 0) === 0);
+else {
+  const path = join(task.folder, task.file);
+  if (task.kind === 'write') writeFile(path);
+  else if (task.kind === 'pack') packFile(path);
+  else unpackFile(path);
+}
 
-function readFiles(folder: string, files: readonly string[]): void {
-  port.postMessage({ runtime: runtimeHash(), files } satisfies FromReader);
+function readFiles(folder: string, files: readonly string[], withRuntime: boolean): void {
+  port.postMessage({ runtime: withRuntime ? runtimeHash() : undefined, files } satisfies FromReader);
   for (const file of files) {
     const found = readOne(join(folder, file), file);
     const memory = 'sections' in found ? Array.from(found.sections.values(), ({ buffer }) => buffer) : [];
@@ -78,7 +86,7 @@ function readOne(path: string, file: string): FileRead | FileDamaged {
   }
 }
 
-function writeFile(path: string, folder: string): void {
+function writeFile(path: string): void {
   const pieces: Piece[] = [];
   port.on('message', (message: ToWriter) => {
     if ('of' in message) {
@@ -87,16 +95,48 @@ function writeFile(path: string, folder: string): void {
     }
     const { content, fields, touched } = message.finish;
     const { limit, size, sections } = arrange(pieces.splice(0), fields, touched);
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
-    removeLeftovers(folder);
     const bytes = replace(path, encode({ ...content, limit, size }, sections));
     port.postMessage({ bytes } satisfies Written);
     port.close();
   });
 }
 
+/** As it is now, whatever takes its place meanwhile. */
+function packFile(path: string): void {
+  const descriptor = openSync(path, 'r');
+  const bytes = Buffer.alloc(partBytes);
+  port.on('message', () => {
+    const count = readSync(descriptor, bytes);
+    if (count === 0) {
+      port.postMessage({} satisfies Packed);
+      closeSync(descriptor);
+      port.close();
+      return;
+    }
+    const part = Uint8Array.from(zstdCompressSync(bytes.subarray(0, count), { params: level }));
+    port.postMessage({ part } satisfies Packed, [part.buffer]);
+  });
+}
+
+const level = { [constants.ZSTD_c_compressionLevel]: 1 };
+
+function unpackFile(path: string): void {
+  const parts: Buffer[] = [];
+  port.on('message', ({ part }: Packed) => {
+    if (part) {
+      parts.push(zstdDecompressSync(part, { maxOutputLength: partBytes }));
+      return;
+    }
+    port.postMessage({ bytes: replace(path, parts) } satisfies Written);
+    port.close();
+  });
+}
+
 /** On the disk when it returns; until then the file is the one from before. */
 function replace(path: string, parts: readonly Buffer[]): number {
+  const folder = dirname(path);
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  removeLeftovers(folder);
   const written = `${path}.${process.pid}${partial}`;
   let bytes = 0;
   try {
@@ -115,7 +155,7 @@ function replace(path: string, parts: readonly Buffer[]): number {
   }
   // Windows opens no folders.
   if (process.platform !== 'win32') {
-    const descriptor = openSync(join(path, '..'), 'r');
+    const descriptor = openSync(folder, 'r');
     fsyncSync(descriptor);
     closeSync(descriptor);
   }

@@ -263,6 +263,26 @@ export interface Replicas {
   replicas(now: number): MaybePromise<readonly ReplicaRow[]>;
 }
 
+/** Large files that the processes of a shared store leave for each other; each may be lost at any time. */
+export interface SharedFiles {
+  /** The newest that is complete; undefined when there is none. */
+  sharedFile(name: string): Promise<SharedFile | undefined>;
+  /** Nothing when another one has taken its place. @param part from 0 on */
+  sharedPart(name: string, edition: number, part: number): Promise<Uint8Array | undefined>;
+  /** A part of a file that is complete only with `shareFile`. At most 4 MiB. */
+  sharePart(name: string, edition: number, part: number, bytes: Uint8Array): Promise<void>;
+  /** Takes the place of every other edition, also of those that nobody completed. */
+  shareFile(name: string, file: SharedFile): Promise<void>;
+}
+
+export interface SharedFile {
+  /** Milliseconds since the epoch. */
+  readonly edition: number;
+  readonly parts: number;
+  /** By which a reader knows whether it is of use; JSON. */
+  readonly about: string;
+}
+
 /** Rights that one replica has at a time. */
 interface Leases {
   /** Takes a lease that is free or has run out, or renews one that `holder` holds; undefined when another holds it. */
@@ -299,7 +319,15 @@ interface Transfer {
 }
 
 /** What each database does; `storeContract` of `kindred/testing` checks it. */
-export interface Store extends Rows, Commits, ChangeLog, Partial<Claims>, Partial<Replicas>, Leases, Transfer {
+export interface Store
+  extends Rows,
+    Commits,
+    ChangeLog,
+    Partial<Claims>,
+    Partial<Replicas>,
+    Partial<SharedFiles>,
+    Leases,
+    Transfer {
   /**
    * True when other processes may write to the same store: reads must then learn the newest revision first, and the
    * store keeps claims and replicas. False: the service alone writes, its indexes say who has a unique value, and no claims are

@@ -15,6 +15,7 @@ import type {
   Claims,
   Replicas,
   Row,
+  SharedFiles,
   Store,
   Successor,
   Write,
@@ -1264,6 +1265,38 @@ const claimCases: Readonly<Record<string, Case<SharedStore>>> = {
     await store.withdraw('b');
     await store.withdraw('c');
     assert.deepEqual(await store.replicas(time + 1600), []);
+  },
+
+  'a file that processes leave for each other is whole or not there': async ({ store, open }) => {
+    // A cache that a store of somebody else need not have.
+    if (!store.sharedFile) return;
+    const files = store as Store & SharedFiles;
+    const bytes = Uint8Array.from({ length: 2 ** 20 }, (_, i) => (i * 31) % 251);
+    await files.sharePart('é', 5, 0, bytes);
+    assert.equal(await files.sharedFile('é'), undefined);
+    await files.sharePart('é', 5, 1, bytesOf('end'));
+    await files.sharePart('é', 4, 0, bytesOf('given up'));
+    const file = { edition: 5, parts: 2, about: '{"a":"é"}' };
+    await files.shareFile('é', file);
+    const other = (await open()) as Store & SharedFiles;
+    try {
+      assert.deepEqual(await other.sharedFile('é'), file);
+      assert.equal(await other.sharedFile('e'), undefined);
+      assert.deepEqual(new Uint8Array((await other.sharedPart('é', 5, 0))!), bytes);
+      assert.equal(textOf((await other.sharedPart('é', 5, 1))!), 'end');
+    } finally {
+      await other.close();
+    }
+    assert.equal(await files.sharedPart('é', 5, 2), undefined);
+    assert.equal(await files.sharedPart('é', 4, 0), undefined);
+    await files.sharePart('é', 6, 0, bytesOf('new'));
+    await files.sharePart('é', 6, 0, bytesOf('once more'));
+    assert.deepEqual(await files.sharedFile('é'), file);
+    await files.shareFile('é', { edition: 6, parts: 1, about: '' });
+    assert.deepEqual(
+      [await files.sharedPart('é', 5, 0), textOf((await files.sharedPart('é', 6, 0))!)],
+      [undefined, 'once more'],
+    );
   },
 
   'of many that take the same value at the same time exactly one succeeds': async ({ store, model }) => {

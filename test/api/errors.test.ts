@@ -258,9 +258,10 @@ describe('what goes wrong inside', () => {
   });
 
   test('api: a model whose indexes are being built answers 503 with Retry-After and the progress, on every route', async (t) => {
-    const { ModelResource } = await import('../../src/resource/resource.ts');
+    const { ModelMemory } = await import('../../src/resource/memory.ts');
     const { KindredError } = await import('../../src/errors.ts');
-    t.mock.method(ModelResource.prototype, 'assertReady', () => {
+    t.mock.getter(ModelMemory.prototype, 'isReady', () => false);
+    t.mock.method(ModelMemory.prototype, 'assertReady', () => {
       throw new KindredError(
         'NotReady',
         { en: 'building', zh: '构建中' },

@@ -239,6 +239,7 @@ test('a declaration that is refused gives its place back to the one that serves,
     },
     replaced: () => {},
     opened: () => {},
+    isSettled: () => true,
   };
   const { registry, resources, resource, errors } = await widgets(100, Bare, admissions);
   const served = resource.scheme;

@@ -1,5 +1,6 @@
 /** One process of a service with indexes of every kind, as far as snapshots need it: store, feed, model, snapshots. */
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
 import type { Model } from 'kindred';
 import { defineModel, Type } from 'kindred';
 import type { ModelIndex } from '../../src/indexes/model-index.ts';
@@ -78,6 +79,12 @@ export interface ProcessOptions {
   /** Undefined: what the functions are is not known. */
   readonly code?: string | undefined;
   readonly options?: Partial<IndexSnapshotOptions>;
+  /** Changes that the log keeps at least. */
+  readonly keptChanges?: number;
+  /** Milliseconds since the epoch. */
+  readonly now?: () => number;
+  /** Before anything is read. */
+  readonly onStore?: (store: Store) => void;
 }
 
 export interface Process {
@@ -100,6 +107,9 @@ export async function openProcess({
   path,
   model = Thing,
   options = {},
+  keptChanges = 100_000,
+  now = Date.now,
+  onStore,
   ...given
 }: ProcessOptions): Promise<Process> {
   const code = 'code' in given ? given.code : 'code 1';
@@ -107,14 +117,18 @@ export async function openProcess({
   const note = (level: string) => (details: any, message: string) => void log.push({ level, ...details, message });
   const logger = { info: note('info'), warn: note('warn'), error: note('error') };
   const store = await openStore(url);
+  onStore?.(store);
   const registry = new SchemeRegistry({ reservedDomain: 'platform.run', warn: () => {} });
   const scheme = registry.register(model, undefined, 'snap');
   const snapshots = new IndexSnapshots({
     folder: SnapshotFolder.open(path),
     store,
     codeOf: () => code,
-    options: { interval: 60_000, minObjects: 1, minChanges: 1, ...options },
-    now: Date.now,
+    options: { interval: 60_000, minObjects: 1, minChanges: 1, idleAfter: 0, shared: false, ...options },
+    keptChanges,
+    replica: randomUUID(),
+    mayRest: () => true,
+    now,
     logger,
   });
   const resources = new ResourceRegistry({

@@ -189,7 +189,7 @@ for (const adapter of databaseAdapters()) {
         await directly(adapter.kind, database.url, {
           sqlite:
             "DROP INDEX changes_by_model; CREATE TABLE claims (hash BLOB); ALTER TABLE models DROP COLUMN generation; ALTER TABLE models DROP COLUMN contract; ALTER TABLE models DROP COLUMN storage_version; UPDATE meta SET value = 1 WHERE key = 'version'",
-          postgres: `DROP INDEX kindred_changes_by_model; DROP TABLE kindred_replicas; ALTER TABLE kindred_meta DROP COLUMN questions; ALTER TABLE kindred_models DROP COLUMN generation, DROP COLUMN contract, DROP COLUMN storage_version; ${back}`,
+          postgres: `DROP INDEX kindred_changes_by_model; DROP TABLE kindred_replicas, kindred_files, kindred_file_parts; ALTER TABLE kindred_meta DROP COLUMN questions; ALTER TABLE kindred_models DROP COLUMN generation, DROP COLUMN contract, DROP COLUMN storage_version; ${back}`,
           mariadb: `${drop ? 'DROP INDEX kindred_changes_by_model ON kindred_changes; ' : ''}${back}`,
         });
         const again = await database.open();

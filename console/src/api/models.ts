@@ -22,8 +22,11 @@ export interface ModelSummary {
   readonly scope?: 'Namespaced';
   /** Absent for the service's own. */
   readonly plugin?: string;
-  /** `outdated`: other replicas serve it by a contract that this one cannot serve by. */
-  readonly state: 'building' | 'ready' | 'degraded' | 'outdated';
+  /**
+   * `outdated`: other replicas serve it by a contract that this one cannot serve by. `idle`: its indexes are not in memory.
+   * `elsewhere`: other processes serve it.
+   */
+  readonly state: 'building' | 'ready' | 'degraded' | 'outdated' | 'idle' | 'elsewhere';
   /** From 0 to 1. */
   readonly progress: number;
   readonly problems: readonly { readonly name: string; readonly reason: string }[];

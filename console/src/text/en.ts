@@ -205,6 +205,8 @@ export const en = {
     building: 'building, {percent} %',
     degraded: 'degraded',
     outdated: 'outdated',
+    idle: 'idle',
+    elsewhere: 'in another process',
     problems: 'Problems',
     schema: 'Schema',
     indexes: 'Indexes',

@@ -200,6 +200,8 @@ export const zhCN: Catalogue = {
     building: '正在构建，{percent}%',
     degraded: '已降级',
     outdated: '已过时',
+    idle: '空闲',
+    elsewhere: '由其他进程提供',
     problems: '问题',
     schema: '结构',
     indexes: '索引',

@@ -37,7 +37,7 @@ export interface ModelSummary {
   readonly plural: string;
   /** Name of the plugin; absent for models of the service itself. */
   readonly plugin?: string;
-  readonly state: 'building' | 'ready' | 'degraded' | 'outdated';
+  readonly state: 'building' | 'ready' | 'degraded' | 'outdated' | 'idle' | 'elsewhere';
   /** From 0 to 1. */
   readonly progress: number;
   /** Of the objects that the caller may list. */
@@ -153,7 +153,7 @@ function summaryOf({ registry, resources, decide }: ModelsDependencies, scheme: 
     state,
     progress,
     problems: list.allowed ? problems.filter(({ name }) => list.names?.has(partsOf(name).name) ?? true) : [],
-    ...(list.allowed && !list.names && { objects: resource.size }),
+    ...(list.allowed && !list.names && !resource.memory.isElsewhere && { objects: resource.size }),
     verbs,
     subresources,
     ...(scope !== 'Cluster' && { scope }),

@@ -152,7 +152,7 @@ const modelMembers = {
   singular: text,
   plural: text,
   plugin: { type: 'string', description: 'Absent for models of the service itself' },
-  state: { enum: ['building', 'ready', 'degraded', 'outdated'] },
+  state: { enum: ['building', 'ready', 'degraded', 'outdated', 'idle', 'elsewhere'] },
   progress: { type: 'number', minimum: 0, maximum: 1 },
   problems: listOf(closed({ name: text, reason: text })),
   objects: { type: 'integer', minimum: 0, description: 'For callers who may list all of them' },

@@ -11,7 +11,7 @@ export interface Readiness {
   readonly models: readonly (GroupVersionKind & {
     /** With several stores: where its objects are. */
     readonly store?: string;
-    readonly state: 'building' | 'ready' | 'degraded' | 'outdated';
+    readonly state: 'building' | 'ready' | 'degraded' | 'outdated' | 'idle' | 'elsewhere';
     /** From 0 to 1. */
     readonly progress: number;
     readonly problems: readonly { readonly name: string; readonly reason: string }[];

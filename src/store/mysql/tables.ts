@@ -49,6 +49,15 @@ const migrations: readonly (readonly string[])[] = [
       id VARBINARY(64) PRIMARY KEY, supports LONGBLOB NOT NULL, expires BIGINT NOT NULL
     ) ENGINE = InnoDB`,
   ],
+  [
+    `CREATE TABLE IF NOT EXISTS kindred_files (
+      name VARBINARY(1024) PRIMARY KEY, edition BIGINT NOT NULL, parts INT NOT NULL, about LONGBLOB NOT NULL
+    ) ENGINE = InnoDB`,
+    `CREATE TABLE IF NOT EXISTS kindred_file_parts (
+      name VARBINARY(1024) NOT NULL, edition BIGINT NOT NULL, part INT NOT NULL, bytes LONGBLOB NOT NULL,
+      PRIMARY KEY (name, edition, part)
+    ) ENGINE = InnoDB`,
+  ],
 ];
 
 export const tables: Tables = {

@@ -37,6 +37,18 @@ const migrations = [
   `,
   ],
   ['ALTER TABLE kindred_meta ADD COLUMN questions bigint NOT NULL DEFAULT 0'],
+  [
+    `
+  CREATE TABLE kindred_files (
+    name text COLLATE "C" NOT NULL, edition bigint NOT NULL, parts int NOT NULL, about text NOT NULL, PRIMARY KEY (name)
+  );
+  CREATE TABLE kindred_file_parts (
+    name text COLLATE "C" NOT NULL, edition bigint NOT NULL, part int NOT NULL, bytes bytea NOT NULL,
+    PRIMARY KEY (name, edition, part)
+  );
+  ALTER TABLE kindred_file_parts ALTER COLUMN bytes SET STORAGE EXTERNAL;
+  `,
+  ],
 ];
 
 /** Any constant that nobody else is likely to take. */

@@ -24,6 +24,7 @@ import type {
   ReplicaRow,
   Rewrite,
   Row,
+  SharedFile,
   Snapshot,
   Store,
   Tokens,
@@ -487,6 +488,33 @@ export class SqlServerStore<C extends { release(): void }> implements Store {
     const text = 'SELECT id, supports FROM kindred_replicas WHERE expires > ? ORDER BY id';
     const rows = await this.#connections.read(text, [now]);
     return rows.map(({ id, supports }) => ({ id: String(id), supports: String(supports) }));
+  }
+
+  async sharedFile(name: string): Promise<SharedFile | undefined> {
+    const text = 'SELECT edition, parts, about FROM kindred_files WHERE name = ?';
+    const [row] = await this.#connections.read(text, [name]);
+    return row && { edition: row.edition, parts: row.parts, about: String(row.about) };
+  }
+
+  async sharedPart(name: string, edition: number, part: number): Promise<Uint8Array | undefined> {
+    const text = 'SELECT bytes FROM kindred_file_parts WHERE name = ? AND edition = ? AND part = ?';
+    const [row] = await this.#connections.read(text, [name, edition, part], longQuery);
+    return row?.bytes;
+  }
+
+  sharePart(name: string, edition: number, part: number, bytes: Uint8Array): Promise<void> {
+    return this.#connections.transaction(async (query) => {
+      await query('DELETE FROM kindred_file_parts WHERE name = ? AND edition = ? AND part = ?', [name, edition, part]);
+      await query('INSERT INTO kindred_file_parts VALUES (?, ?, ?, ?)', [name, edition, part, bytes]);
+    });
+  }
+
+  shareFile(name: string, { edition, parts, about }: SharedFile): Promise<void> {
+    return this.#connections.transaction(async (query) => {
+      await query('DELETE FROM kindred_files WHERE name = ?', [name]);
+      await query('INSERT INTO kindred_files VALUES (?, ?, ?, ?)', [name, edition, parts, about]);
+      await query('DELETE FROM kindred_file_parts WHERE name = ? AND edition <> ?', [name, edition]);
+    }, longQuery);
   }
 
   async tokens(): Promise<Tokens> {
