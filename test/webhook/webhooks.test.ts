@@ -485,6 +485,7 @@ test('a webhook that names a version gets objects in it, another one in the hub'
   await until(async () => (await shop.status('first'))?.dropped === 1);
   const { message } = (await conditions('first')).find(({ type }) => type === 'Complete')!;
   assert.match(message, /was not delivered: Note "broken" cannot be converted from v2 to v1: no such text/);
-  const unknown = (await conditions('unknown')).find(({ type }) => type === 'UnknownResource');
-  assert.equal(unknown?.status, 'True');
+  await until(async () =>
+    (await conditions('unknown')).some(({ type, status }) => type === 'UnknownResource' && status === 'True'),
+  );
 });
