@@ -74,6 +74,8 @@ interface Evolving {
 const patience = 4_000;
 /** How `evolving-replica.ts` ends when its version is refused. */
 const refusedCode = 3;
+/** How it ends when the database does not answer. */
+const busyCode = 4;
 
 const names = 10;
 const codes = 5;
@@ -165,6 +167,8 @@ export async function evolve({
       const code = (error as Error).cause;
       // Ended by `replaceAll`.
       if (code === 'SIGTERM' || code === 0) return 'refused';
+      // Whoever supervises it starts it again.
+      if (code === busyCode) return begin({ process, version }, version);
       if (code !== refusedCode) throw error;
       return 'refused';
     }
@@ -240,8 +244,8 @@ export async function evolve({
   };
 
   try {
-    await replicas[0]!.process.start('plain');
-    await Promise.all(replicas.slice(1).map(({ process }) => process.start('plain')));
+    await begin(replicas[0]!, 'plain');
+    await Promise.all(replicas.slice(1).map((replica) => begin(replica, 'plain')));
     const clientsDone = Promise.all(Array.from({ length: clients }, (_, number) => client(number)));
     await makeFaults();
     isOver = true;
@@ -250,7 +254,7 @@ export async function evolve({
     else {
       for (const replica of replicas) {
         await replica.process.kill('SIGTERM');
-        await replica.process.start('note');
+        await begin(replica, 'note');
       }
     }
     const isSplit = replicas[0]!.version === 'split';

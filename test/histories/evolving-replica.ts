@@ -1,34 +1,30 @@
 /**
  * One replica with one version of the plugin: `evolving-replica.ts DATABASE PORT VERSION`; prints its address when it is ready.
- * Exit code 3 when the version is refused.
+ * Exit code 3 when the version is refused, 4 when the database does not answer.
  */
 import type { PluginContext } from 'kindred';
-import { createService, definePlugin } from 'kindred';
+import { createService, definePlugin, KindredError } from 'kindred';
 import pino from 'pino';
 import { quickTimers, versions } from './evolving.ts';
 
 const [database, port, version] = process.argv.slice(2);
-const service = await createService({
-  database: database!,
-  port: Number(port),
-  auth: false,
-  timers: quickTimers,
-  logger: pino({ level: 'silent' }),
-  plugins: [
-    {
-      name: 'items',
-      plugin: definePlugin({
-        start: ({ schemeManager }: PluginContext) => void schemeManager.register(versions[version!]!),
-      }),
-    },
-  ],
+const items = definePlugin({
+  start: ({ schemeManager }: PluginContext) => void schemeManager.register(versions[version!]!),
 });
 let isStopping = false;
-process.once('SIGTERM', () => {
-  isStopping = true;
-  void service.stop().then(() => process.exit(0));
-});
 try {
+  const service = await createService({
+    database: database!,
+    port: Number(port),
+    auth: false,
+    timers: quickTimers,
+    logger: pino({ level: 'silent' }),
+    plugins: [{ name: 'items', plugin: items }],
+  });
+  process.once('SIGTERM', () => {
+    isStopping = true;
+    void service.stop().then(() => process.exit(0));
+  });
   const { url } = await service.start();
   const answer = await fetch(`${url}/readyz`);
   const { plugins } = (await answer.json()) as { plugins: { name: string; state: string }[] };
@@ -40,5 +36,7 @@ try {
 } catch (error) {
   // It waited for others, and is not wanted any more.
   if (isStopping) process.exit(0);
+  const { code } = (error as { cause?: { code?: string } }).cause ?? {};
+  if (code === 'ETIMEDOUT' || (error instanceof KindredError && error.code === 'NotReady')) process.exit(4);
   throw error;
 }
