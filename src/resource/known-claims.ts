@@ -42,7 +42,7 @@ export class KnownClaims {
   async #recorded(): Promise<string | undefined> {
     const number = await knownMarkNumber(this.#store, 'claims');
     if (number === undefined) return undefined;
-    return (await readMarks<Mark>(this.#store, number)).get(typeNameOf(this.#model.scheme))?.by;
+    return (await readMarks<Mark>(this.#store, number)).get(typeNameOf(this.#model.scheme))?.content.by;
   }
 
   /** Undefined where there are no claims, or where another contract than the declared one decides about them. */
