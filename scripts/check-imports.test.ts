@@ -49,6 +49,17 @@ test('a row for types only refuses values', () => {
   ]);
 });
 
+test('typebox is loaded in one place, its types are for all', () => {
+  assert.deepEqual(
+    check({
+      'model/typebox.ts': "import { Type } from 'typebox';\nexport * from 'typebox';",
+      'model/type.ts': "import type {\n  Static,\n} from 'typebox';",
+      'index.ts': "export type { Static } from 'typebox';\nimport {\n  Unsafe,\n} from 'typebox';",
+    }),
+    ['src/index.ts: only src/model/typebox.ts may load typebox, whose 370 modules each start would pay for'],
+  );
+});
+
 test('a ring is found, one that is closed by types too', () => {
   const files = { 'model/a.ts': "import './b.ts';", 'model/b.ts': "export { c } from './c.ts';" };
   const ring = 'a ring of imports: src/model/a.ts → src/model/b.ts → src/model/c.ts → src/model/a.ts';

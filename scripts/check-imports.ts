@@ -84,6 +84,8 @@ const OWN_NAMES = new Set(['kindred', 'kindred/client', 'kindred/model', 'kindre
 /** What console/ may import of src/: the client, and what it needs to judge as the service does. */
 const OF_CONSOLE = ['client', 'schema', 'model/names.ts', 'query/selector.ts', 'errors.ts'];
 
+const typeBoxHome = 'model/typebox.ts';
+
 interface Arrow {
   from: string;
   /** A path below src/, or the package's own name. */
@@ -100,6 +102,11 @@ export function checkImports(files: ReadonlyMap<string, string>): string[] {
   for (const [path, text] of sources) {
     if (!(rowOf(path) in TABLE)) problems.push(`src/${path}: "${rowOf(path)}" has no row in the table of imports`);
     else arrows.push(...arrowsOf(path, text));
+    if (path !== typeBoxHome && /^(import|export)\s+(?!type\b)[^;]*from 'typebox/m.test(text)) {
+      problems.push(
+        `src/${path}: only src/${typeBoxHome} may load typebox, whose 370 modules each start would pay for`,
+      );
+    }
   }
   for (const arrow of arrows) {
     const problem = judge(arrow);

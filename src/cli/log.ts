@@ -1,5 +1,4 @@
-import { dirname } from 'node:path';
-import { pathToFileURL } from 'node:url';
+import { fileURLToPath } from 'node:url';
 import type { DestinationStream, Logger } from 'pino';
 import { pino } from 'pino';
 import type { Output } from './io.ts';
@@ -61,7 +60,7 @@ function traceOf({ stack, cause }: Logged, isOfPlugin: boolean): string[] {
 }
 
 /** Where this program's own modules lie, as stacks name it. */
-const own = [dirname(import.meta.dirname), pathToFileURL(dirname(import.meta.dirname)).href];
+const own = [fileURLToPath(new URL('..', import.meta.url)), new URL('..', import.meta.url).href];
 
 /**
  * The lines of a stack that help who wrote a plugin: the plugin's own frames, and the first of this program on either side, by
@@ -71,7 +70,7 @@ const own = [dirname(import.meta.dirname), pathToFileURL(dirname(import.meta.dir
 export function framesOf(stack: string, isOfPlugin: boolean): string[] {
   const lines = stack.split('\n').map((line) => line.trim());
   const frames = lines.filter((line) => line.startsWith('at ') && !line.includes('node:'));
-  const isOwn = (frame: string) => own.some((root) => frame.includes(`${root}/`));
+  const isOwn = (frame: string) => own.some((root) => frame.includes(root));
   const start = frames.findIndex((frame) => !isOwn(frame));
   if (start < 0) return isOfPlugin ? [] : frames;
   const end = frames.findIndex((frame, i) => i > start && isOwn(frame));

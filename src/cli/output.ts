@@ -1,10 +1,13 @@
+import { createRequire } from 'node:module';
 import { InvalidArgumentError, Option } from 'commander';
-import { stringify } from 'yaml';
 import type { ExtensionObject } from '../model/object.ts';
 import { CustomColumns } from './custom-columns.ts';
 import type { Io } from './io.ts';
 import { UsageError, write } from './io.ts';
 import { Template } from './jsonpath.ts';
+
+/** For what few commands need. */
+const require = createRequire(import.meta.url);
 
 /** How a value is printed. */
 export type Format = 'json' | 'yaml' | 'table';
@@ -76,5 +79,6 @@ export function withoutManagedFields(object: ExtensionObject): ExtensionObject {
 }
 
 export function yamlOf(value: unknown): string {
+  const { stringify } = require('yaml') as typeof import('yaml');
   return stringify(value, { aliasDuplicateObjects: false, lineWidth: 0 });
 }

@@ -24,6 +24,7 @@ const plain = {
     ...options,
   }),
   String: (options?: object): Schema => ({ type: 'string', ...options }),
+  Unsafe: (schema: Schema): Schema => schema,
   Union: (anyOf: readonly Schema[], options?: object): Schema => ({ anyOf, ...options }),
 };
 

@@ -27,8 +27,8 @@ const texts = {
   noEntry: localized('{folder}: the package\'s "main" or "exports" leads to no file: {reason}'),
 } satisfies Record<string, Text>;
 
-/** Where the running copy of this package lies: its root folder. */
-const home = resolve(import.meta.dirname, '..', '..');
+/** Where the running copy of this package lies: its root folder, with a separator at its end. */
+const home = fileURLToPath(new URL('../..', import.meta.url));
 /** URLs of the service's own modules begin so. */
 const ownFolders = ['src', 'dist'].map((folder) => `${pathToFileURL(join(home, folder)).href}/`);
 const runsFromSource = import.meta.url.endsWith('.ts');

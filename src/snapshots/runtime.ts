@@ -2,10 +2,11 @@
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { endianness } from 'node:os';
-import { join, relative, resolve } from 'node:path';
+import { join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
 
 /** The folder with the modules of the service. */
-const home = resolve(import.meta.dirname, '..');
+const home = fileURLToPath(new URL('..', import.meta.url));
 
 /** Folders with code that runs elsewhere. */
 const ofBrowsers = ['console', 'swagger-ui'];

@@ -1,6 +1,5 @@
 /** The kind CustomResourceDefinition: a model that is declared by an object. */
 import type { TString } from 'typebox';
-import { Unsafe } from 'typebox';
 import { defineModel } from '../../model/define.ts';
 import type { Model } from '../../model/model-type.ts';
 import type { Metadata } from '../../model/object.ts';
@@ -70,7 +69,7 @@ export interface DefinitionObject {
 
 const text = (description: string) => Type.Optional(Type.String({ description }));
 const texts = (description: string) => Type.Optional(Type.Array(Type.String(), { description }));
-const anything = (description: string) => Type.Optional(Unsafe<object>({ type: 'object', description }));
+const anything = (description: string) => Type.Optional(Type.Unsafe<object>({ type: 'object', description }));
 
 const names = (plural: TString, kind: TString) => ({
   plural,
