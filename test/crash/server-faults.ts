@@ -41,6 +41,8 @@ export interface ServerFault {
   readonly first: readonly Refusal[];
   /** Whether reads are answered while the fault lasts: `with 507`: when that is how the first writes were refused. */
   readonly reads: 'yes' | 'with 507' | 'perhaps';
+  /** The server ends itself. */
+  readonly ends?: true;
   /** Takes longer than a test should. */
   readonly isSlow?: true;
 }
@@ -128,6 +130,7 @@ export const serverFaults: readonly ServerFault[] = [
     size: 2_000,
     first: [refusals.away, refusals.unknown],
     reads: 'perhaps',
+    ends: true,
   },
   {
     title: 'the disk of the binary log is full, and the server waits for room',
@@ -257,13 +260,17 @@ async function observe(
 
   end();
   const ended = performance.now();
+  // For a moment, a server that ends itself still answers.
+  if (fault.ends) await until(() => !server.isRunning, { timeout: 10_000, what: 'the server ends' });
   const restarted = !(await answers(server));
   if (restarted) {
     await server.kill();
     await server.start();
   }
   const timeout = fault.isSlow ? 150_000 : 30_000;
-  const again = async (): Promise<boolean> => (await clients.create()) === undefined;
+  // What a load balancer looks at: a service that saw another history of the database reads everything before it is ready.
+  const again = async (): Promise<boolean> =>
+    (await clients.create()) === undefined && (await fetch(`${url}/readyz`)).status === 200;
   await until(again, { timeout, interval: 100, what: 'writes succeed again' });
   const recovery = Math.round(performance.now() - ended);
   for (let i = 0; i < 20; i++) assert.equal(await clients.create(), undefined, 'a write after the fault');
