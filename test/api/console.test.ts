@@ -14,7 +14,7 @@ test('a browser at the address of the service is led to the console, without a t
   await using at = await live();
   const led = await get(at, '/', html);
   assert.deepEqual([led.status, led.headers.get('location')], [302, '/console/']);
-  for (const headers of <Record<string, string>[]>[{}, { accept: '*/*' }, { accept: 'application/json' }]) {
+  for (const headers of [{}, { accept: '*/*' }, { accept: 'application/json' }] as Record<string, string>[]) {
     assert.equal((await get(at, '/', headers)).status, 401);
   }
   assert.equal((await get(at, '/console')).status, 308);

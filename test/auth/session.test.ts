@@ -107,18 +107,18 @@ describe('signing in', () => {
 
   test('a page of another site cannot sign anybody in', async () => {
     await using at = await live();
-    for (const headers of <Record<string, string>[]>[
+    for (const headers of [
       { 'sec-fetch-site': 'cross-site' },
       { 'sec-fetch-site': 'same-site' },
       { 'sec-fetch-site': 'none' },
       { origin: 'https://evil.example.com' },
       { origin: 'null' },
-    ]) {
+    ] as Record<string, string>[]) {
       const answer = await at.anonymous('POST', path, { token: at.token }, headers);
       assert.equal(answer.status, 403, JSON.stringify(headers));
       assert.equal(answer.headers.get('set-cookie'), null);
     }
-    for (const headers of <Record<string, string>[]>[{ 'sec-fetch-site': 'same-origin' }, { origin: at.url }]) {
+    for (const headers of [{ 'sec-fetch-site': 'same-origin' }, { origin: at.url }] as Record<string, string>[]) {
       assert.equal((await at.anonymous('POST', path, { token: at.token }, headers)).status, 201);
     }
   });
@@ -150,7 +150,7 @@ describe('what a session may do', () => {
     assert.equal((await get(users, { 'sec-fetch-site': 'none' })).status, 200);
     assert.equal((await get(users, { 'sec-fetch-site': 'same-origin' })).status, 200);
     const forged = { metadata: { name: 'forged' } };
-    for (const headers of <Record<string, string>[]>[{}, { 'kindred-console': '0' }, { origin: at.url }]) {
+    for (const headers of [{}, { 'kindred-console': '0' }, { origin: at.url }] as Record<string, string>[]) {
       const answer = await at.anonymous('POST', users, forged, { cookie, ...headers });
       assert.equal(answer.status, 403, JSON.stringify(headers));
     }

@@ -1,6 +1,6 @@
 /**
  * Two services whose data differs only in what the caller may not read get the same requests; every answer must have the
- * same bytes. By hand: `node --import tsx test/auth/two-worlds.ts 100000 [seed]`.
+ * same bytes. By hand: `node --import ./test/sources.ts test/auth/two-worlds.ts 100000 [seed]`.
  *
  * The worlds are stepped together, on a clock of their own, with as many hidden writes in both: revisions and timestamps
  * are the same, and whatever differs is a leak. Only request ids, tokens and the header Date are taken out.

@@ -1,6 +1,6 @@
 /**
  * Compiles the rules of every definition below a folder, and checks sample objects against them:
- * `node --import tsx test/cel/data.ts --crds FOLDER`, where `definitions/` has the definitions and `samples/<name>/valid`,
+ * `node --import ./test/sources.ts test/cel/data.ts --crds FOLDER`, where `definitions/` has the definitions and `samples/<name>/valid`,
  * `samples/<name>/invalid` the objects.
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';

@@ -8,6 +8,7 @@ import type { Harness } from 'kindred/testing';
 import { startHarness } from 'kindred/testing';
 import type { Fault, ProxiedRequest } from '../client/fault-proxy.ts';
 import { startFaultProxy } from '../client/fault-proxy.ts';
+import { fromSources } from '../sources.ts';
 import type { Outcome } from './command.ts';
 import { kindred } from './command.ts';
 
@@ -468,7 +469,7 @@ test('command-line: a discovery that failed once is asked again for the next obj
 
 test('command-line: Ctrl-C ends an apply that waits for more input, and it says what was done', async () => {
   const main = join(import.meta.dirname, '../../src/cli/main.ts');
-  const child = spawn('node', ['--import', 'tsx', main, 'apply', '-f', '-', '--server', harness.url]);
+  const child = spawn('node', [...fromSources, main, 'apply', '-f', '-', '--server', harness.url]);
   const told = { stdout: '', stderr: '' };
   for (const name of ['stdout', 'stderr'] as const) {
     child[name].setEncoding('utf8').on('data', (text: string) => {

@@ -234,7 +234,7 @@ enum Level { Low = 'LOW' }
 export default definePlugin({ start({ logger }) { logger.debug(Level.Low); } });
 `,
   );
-  // As it is installed: here, tsx would transform the plugin either way.
+  // As it is installed, without what runs the sources of tests.
   const main = join(import.meta.dirname, '../../src/cli/main.ts');
   const check = (...more: string[]) =>
     spawnSync(process.execPath, [main, 'check', '--database', database, '--plugin', plugin, ...more], {

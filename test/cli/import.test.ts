@@ -10,6 +10,7 @@ import type { Harness } from 'kindred/testing';
 import { startHarness } from 'kindred/testing';
 import type { Fault, ProxiedRequest } from '../client/fault-proxy.ts';
 import { startFaultProxy } from '../client/fault-proxy.ts';
+import { fromSources } from '../sources.ts';
 import type { Outcome } from './command.ts';
 import { kindred } from './command.ts';
 
@@ -231,7 +232,7 @@ test('command-line: import waits as long as Retry-After asks', async () => {
 /** An import in a process of its own, whose input has no end. */
 function importing(server: string): ChildProcessWithoutNullStreams & { told(): string } {
   const main = join(import.meta.dirname, '../../src/cli/main.ts');
-  const child = spawn('node', ['--import', 'tsx', main, 'import', '-', '--server', server]);
+  const child = spawn('node', [...fromSources, main, 'import', '-', '--server', server]);
   let text = '';
   child.stderr.setEncoding('utf8').on('data', (part: string) => {
     text += part;

@@ -10,6 +10,7 @@ import { createClient } from 'kindred/client';
 import type { Harness } from 'kindred/testing';
 import { startHarness } from 'kindred/testing';
 import { startFaultProxy } from '../client/fault-proxy.ts';
+import { fromSources } from '../sources.ts';
 import { kindred } from './command.ts';
 
 const Leaf = defineModel({
@@ -42,7 +43,7 @@ interface Ended {
 async function closing(outputs: 'stdout' | 'both', at: 'once' | 'data', ...args: string[]): Promise<Ended> {
   const main = join(import.meta.dirname, '../../src/cli/main.ts');
   const env = { ...process.env, KINDRED_SERVER: harness.url };
-  const child = spawn('node', ['--import', 'tsx', main, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn('node', [...fromSources, main, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] });
   let stderr = '';
   if (outputs === 'both') child.stderr.destroy();
   else
@@ -111,7 +112,7 @@ test('command-line: Ctrl-C ends an export, and leaves no file', async () => {
     return { kind: 'delay', milliseconds: 60_000 };
   });
   const main = join(import.meta.dirname, '../../src/cli/main.ts');
-  const child = spawn('node', ['--import', 'tsx', main, 'export', '-o', file, '--server', proxy.url]);
+  const child = spawn('node', [...fromSources, main, 'export', '-o', file, '--server', proxy.url]);
   try {
     await harness.until(() => asked && existsSync(`${file}.partial`));
     child.kill('SIGINT');

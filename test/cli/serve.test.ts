@@ -9,6 +9,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { after, test } from 'node:test';
 import { until } from 'kindred/testing';
+import { fromSources } from '../sources.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 const main = join(root, 'src/cli/main.ts');
@@ -27,7 +28,7 @@ interface Started {
 }
 
 function start(args: readonly string[], env: Record<string, string> = {}, nodeArgs: readonly string[] = []): Started {
-  const child = spawn(process.execPath, ['--import', 'tsx', ...nodeArgs, main, ...args], {
+  const child = spawn(process.execPath, [...fromSources, ...nodeArgs, main, ...args], {
     cwd: root,
     env: { PATH: process.env.PATH, HOME: folder, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -6,6 +6,7 @@ import { after, before, test } from 'node:test';
 import { defineModel, definePlugin, Type } from 'kindred';
 import type { Harness } from 'kindred/testing';
 import { startHarness, until } from 'kindred/testing';
+import { fromSources } from '../sources.ts';
 
 const Box = defineModel({
   gvk: { group: 'shop.example.com', version: 'v1', kind: 'Box', singular: 'box', plural: 'boxes' },
@@ -40,7 +41,7 @@ const watches: { args: string[]; first: string; later: string }[] = [
 ];
 for (const { args, first, later } of watches) {
   test(`command-line: a watch prints what is there and every change, of the names alone, until interrupted - ${args.join(' ')}`, async () => {
-    const child = spawn(process.execPath, ['--import', 'tsx', main, ...args], {
+    const child = spawn(process.execPath, [...fromSources, main, ...args], {
       env: { PATH: process.env.PATH, KINDRED_SERVER: harness.url },
       stdio: ['ignore', 'pipe', 'inherit'],
     });

@@ -6,6 +6,7 @@ import { createInterface } from 'node:readline';
 import { openStore } from '../../src/store/open.ts';
 import type { Claims, Row, Store } from '../../src/store/store.ts';
 import type { DatabaseServer } from '../servers.ts';
+import { fromSources } from '../sources.ts';
 import type { Content, Line } from './writer.ts';
 import { slugClaim } from './writer.ts';
 
@@ -112,7 +113,7 @@ async function all<T>(next: (last: T | undefined) => Promise<readonly T[]> | rea
 export async function crashRound(victim: Victim, witness: Witness, round: string): Promise<void> {
   const child = spawn(
     process.execPath,
-    ['--import', 'tsx', new URL('./writer.ts', import.meta.url).pathname, victim.url, round],
+    [...fromSources, new URL('./writer.ts', import.meta.url).pathname, victim.url, round],
     { stdio: ['pipe', 'pipe', 'inherit'], env: { ...process.env, ...victim.environment } },
   );
   try {

@@ -1,5 +1,5 @@
 /**
- * The long run: node --import tsx test/crash/faults-run.ts [--rounds 5] [--database postgres|mariadb]
+ * The long run: node --import ./test/sources.ts test/crash/faults-run.ts [--rounds 5] [--database postgres|mariadb]
  * Every I/O fault of the database servers in turn. Prints what was answered; exit code 1 at the first broken promise.
  */
 import { parseArgs } from 'node:util';

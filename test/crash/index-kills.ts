@@ -5,6 +5,7 @@ import { createInterface } from 'node:readline';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { StartOfModel } from '../../src/resource/memory.ts';
 import { assertTrue, openProcess } from '../snapshots/process.ts';
+import { fromSources } from '../sources.ts';
 
 export interface IndexTally {
   kills: number;
@@ -19,7 +20,7 @@ export interface IndexTally {
 export async function indexKill(url: string, path: string, round: number, tally: IndexTally): Promise<void> {
   const child = spawn(
     process.execPath,
-    ['--import', 'tsx', new URL('./index-writer.ts', import.meta.url).pathname, url, path, String(round)],
+    [...fromSources, new URL('./index-writer.ts', import.meta.url).pathname, url, path, String(round)],
     { stdio: ['ignore', 'pipe', 'inherit'] },
   );
   const ended = new Promise((resolve) => child.once('exit', resolve));

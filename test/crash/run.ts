@@ -1,5 +1,5 @@
 /**
- * The long run: node --import tsx test/crash/run.ts --rounds 300 --database sqlite|postgres|mariadb [--kill service|server|indexes|steps]
+ * The long run: node --import ./test/sources.ts test/crash/run.ts --rounds 300 --database sqlite|postgres|mariadb [--kill service|server|indexes|steps]
  * With `indexes`, the process writes snapshots of its indexes every second, and each start after a kill is compared with a build from scratch.
  * With `steps`, it is killed before and after each call of the store by which another version of a model becomes active, is finalized, and
  * rewrites and changes what is stored; there are as many rounds as calls.

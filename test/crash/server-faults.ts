@@ -158,12 +158,14 @@ class Clients {
   readonly acknowledged = new Map<string, string>();
   readonly refused = new Map<string, Refusal>();
   readonly unknown = new Set<string>();
+  readonly url: string;
+  readonly size: number;
   #count = 0;
 
-  constructor(
-    readonly url: string,
-    readonly size: number,
-  ) {}
+  constructor(url: string, size: number) {
+    this.url = url;
+    this.size = size;
+  }
 
   /** One new object. @returns undefined when it was created, else how it was refused */
   async create(): Promise<Refusal | undefined> {

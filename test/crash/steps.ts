@@ -9,6 +9,7 @@ import { claimOf, keepsClaims, uniqueKeysOf } from '../../src/resource/claims.ts
 import { lenientEntry } from '../../src/resource/entries.ts';
 import { openStore } from '../../src/store/open.ts';
 import type { TestAdapter } from '../servers.ts';
+import { fromSources } from '../sources.ts';
 import { First, pluginWith, Second } from './step-model.ts';
 
 const objects = 40;
@@ -31,7 +32,7 @@ async function prepare(database: string): Promise<void> {
 /** @param call 0: to the end. Gives the number of calls; undefined: it was killed. */
 async function run(database: string, call: number, when: 'before' | 'after'): Promise<number | undefined> {
   const program = new URL('./step-service.ts', import.meta.url).pathname;
-  const child = spawn(process.execPath, ['--import', 'tsx', program, database, String(call), when], {
+  const child = spawn(process.execPath, [...fromSources, program, database, String(call), when], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const ended = new Promise<NodeJS.Signals | number | null>((resolve) =>

@@ -16,6 +16,7 @@ import { startHarness } from 'kindred/testing';
 import { City } from '../../examples/atlas/city.ts';
 import { Country } from '../../examples/atlas/country.ts';
 import { cities, countries } from '../../examples/atlas/data.ts';
+import { fromSources } from '../sources.ts';
 import type { Snippet } from './snippets.ts';
 import { difference, snippetsOf } from './snippets.ts';
 
@@ -91,8 +92,9 @@ async function fill(harness: Harness): Promise<void> {
   await harness.until(async () => (await counted('fr', 'FR')) && (await counted('mc', 'MC')));
 }
 
+const command = [...fromSources, join(root, 'src/cli/main.ts')].map((word) => JSON.stringify(word)).join(' ');
 const preamble = `set -euo pipefail
-kindred() { node ${JSON.stringify(join(root, 'src/cli/main.ts'))} "$@"; }
+kindred() { node ${command} "$@"; }
 `;
 
 async function shell({ text }: Snippet, harness: Harness, cwd: string, place: string): Promise<string> {
@@ -102,7 +104,7 @@ async function shell({ text }: Snippet, harness: Harness, cwd: string, place: st
 async function program({ text }: Snippet, harness: Harness, cwd: string, i: number, place: string): Promise<string> {
   const file = join(cwd, `program-${i}.ts`);
   writeFileSync(file, `${text.replaceAll(documented, harness.url)}\nexport {};\n`);
-  return execute('node', ['--import', 'tsx', file], harness, cwd, place);
+  return execute('node', [...fromSources, file], harness, cwd, place);
 }
 
 async function execute(command: string, args: string[], harness: Harness, cwd: string, place: string): Promise<string> {
@@ -111,8 +113,6 @@ async function execute(command: string, args: string[], harness: Harness, cwd: s
     TOKEN: harness.token,
     KINDRED_TOKEN: harness.token,
     KINDRED_SERVER: harness.url,
-    TSX_TSCONFIG_PATH: join(root, 'tsconfig.json'),
-    NODE_COMPILE_CACHE: join(build, 'compiled'),
   };
   try {
     return (await run(command, args, { cwd, env, timeout: 60_000 })).stdout;

@@ -1,5 +1,5 @@
 /**
- * Failover for real: node --import tsx test/failover/run.ts --faults postgres=100,node=100 [--through hosts|haproxy] [--seed N]
+ * Failover for real: node --import ./test/sources.ts test/failover/run.ts --faults postgres=100,node=100 [--through hosts|haproxy] [--seed N]
  * Three PostgreSQL servers with Patroni and etcd in networks of their own, a synchronous standby always; three replicas of
  * the service, whose clients record what they are answered while the leader fails. Needs Linux, root, and Debian's packages,
  * which it names when they are missing. Exit code 1 at the first violation; the history is then kept in a file.

@@ -127,7 +127,7 @@ async function runTests(copy: string, tests: readonly string[], databases: strin
 
 async function runTest(copy: string, test: string, databases: string | undefined): Promise<Omit<Outcome, 'ms'>> {
   const reporter = join(copy, 'test/faults/reporter.ts');
-  const child = spawn(process.execPath, ['--import', 'tsx', `--test-reporter=${reporter}`, test], {
+  const child = spawn(process.execPath, ['--import', './test/sources.ts', `--test-reporter=${reporter}`, test], {
     cwd: copy,
     env: { ...process.env, ...(databases && { DATABASES: databases }) },
     stdio: ['ignore', 'pipe', 'ignore'],

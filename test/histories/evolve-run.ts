@@ -1,5 +1,5 @@
 /**
- * The long run: npm run build && node --import tsx test/histories/evolve-run.ts --histories 300 --faults 20 --database postgres|mariadb
+ * The long run: npm run build && node --import ./test/sources.ts test/histories/evolve-run.ts --histories 300 --faults 20 --database postgres|mariadb
  * Three replicas, of the package that is built, whose plugin changes its version at random. Exit code 1 at the first violation.
  */
 import { parseArgs } from 'node:util';

@@ -1,5 +1,5 @@
 /**
- * The long run over two stores: node --import tsx test/histories/placed-run.ts --histories 200 --database postgres|mariadb
+ * The long run over two stores: node --import ./test/sources.ts test/histories/placed-run.ts --histories 200 --database postgres|mariadb
  * Three replicas serve a model in each of two database servers; in each history one of the servers is killed and started
  * again, and replicas are killed and paused. What clients were answered about each model is checked as in run.ts.
  */

@@ -4,13 +4,11 @@ import { spawn } from 'node:child_process';
 import { Agent, request as send } from 'node:http';
 import { createInterface } from 'node:readline';
 import { setTimeout as pause } from 'node:timers/promises';
+import { fromSources } from '../sources.ts';
 import type { Event, History, Item, Operation, Outcome, Request, Stream } from './history.ts';
 import { isWrite, itemOf } from './history.ts';
 import { inventRequest } from './invented.ts';
 import { itemsPath } from './item.ts';
-
-/** How a process runs the sources; without it, the package is the one that is built. */
-const fromSources = ['--import', 'tsx'];
 
 /** A replica in a process of its own. It keeps its port when it is started again. */
 export class Replica {

@@ -1,5 +1,5 @@
 /**
- * The long run: node --import tsx test/histories/run.ts --histories 300 --operations 3000 --database postgres|mariadb
+ * The long run: node --import ./test/sources.ts test/histories/run.ts --histories 300 --operations 3000 --database postgres|mariadb
  * Three replicas, killed and paused; each history checked by the replay, a sample of its objects by the search.
  * Exit code 1 at the first violation; the history is then kept in a file.
  */

@@ -1,11 +1,12 @@
 /**
  * Runs the tests of every client and prints what was seen as tables of docs/decisions/kubernetes-clients.md:
- * `node --import tsx test/kube/run-clients.ts [--kubectl FILE]...`. Exit code 1 when a test failed.
+ * `node --import ./test/sources.ts test/kube/run-clients.ts [--kubectl FILE]...`. Exit code 1 when a test failed.
  */
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { run } from 'node:test';
 import { parseArgs } from 'node:util';
+import { fromSources } from '../sources.ts';
 
 const { values } = parseArgs({
   options: { kubectl: { type: 'string', multiple: true, default: ['kubectl'] } },
@@ -21,7 +22,7 @@ async function resultsOf(file: string): Promise<Results> {
     if (result === 'failed') process.exitCode = 1;
     results.set(`${'/'.repeat(nesting)}${name}`, result);
   };
-  const stream = run({ files, execArgv: ['--import', 'tsx'], timeout: 600_000 });
+  const stream = run({ files, execArgv: fromSources, timeout: 600_000 });
   for await (const { type, data } of stream) {
     if (type === 'test:pass') {
       if (data.details.type !== 'suite')

@@ -1,4 +1,4 @@
-/** `node --import tsx test/kube/run-fuzz.ts [--runs 100000] [--seed 1]` */
+/** `node --import ./test/sources.ts test/kube/run-fuzz.ts [--runs 100000] [--seed 1]` */
 import { parseArgs } from 'node:util';
 import { fuzz } from './fuzz.ts';
 import { Facade } from './harness.ts';

@@ -1,5 +1,5 @@
 /**
- * Long runs of histories.ts: `node --import tsx test/kube/run-histories.ts [--changes 100000] [--seed 1]` follows services on
+ * Long runs of histories.ts: `node --import ./test/sources.ts test/kube/run-histories.ts [--changes 100000] [--seed 1]` follows services on
  * SQLite, each for 5,000 changes and two restarts; with `--database URL` it compares two replicas there.
  */
 import { mkdtempSync, rmSync } from 'node:fs';

@@ -3,6 +3,7 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { after, before, mock, test } from 'node:test';
+import { fromSources } from '../sources.ts';
 import { Facade, gadgets } from './harness.ts';
 
 const facade = new Facade({ watch: { bookmarkInterval: 600_000 } });
@@ -20,7 +21,7 @@ test('1,000 watchers share their lines, and see the same', { timeout: 180_000 },
   const program = join(import.meta.dirname, 'watchers.ts');
   const initial = 'sendInitialEvents=true&resourceVersionMatch=NotOlderThan';
   const path = `/kube${gadgets}?watch=true&allowWatchBookmarks=true&${initial}`;
-  const child = fork(program, [facade.url, path, String(watchers)], { execArgv: ['--import', 'tsx'] });
+  const child = fork(program, [facade.url, path, String(watchers)], { execArgv: fromSources });
   try {
     await once(child, 'message');
     // Every line is put together of pieces, in this process: a copy for each stream would be so too.

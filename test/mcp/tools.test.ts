@@ -8,6 +8,7 @@ import { defineModel, definePlugin, Type } from 'kindred';
 import type { Harness } from 'kindred/testing';
 import { startHarness } from 'kindred/testing';
 import { differences } from '../../src/mcp/tools.ts';
+import { fromSources } from '../sources.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 
@@ -37,7 +38,7 @@ describe('kindred mcp', () => {
   async function agent(token: string | undefined, ...flags: string[]) {
     const transport = new StdioClientTransport({
       command: process.execPath,
-      args: ['--import', 'tsx', join(root, 'src/cli/main.ts'), 'mcp', '--server', harness.url, ...flags],
+      args: [...fromSources, join(root, 'src/cli/main.ts'), 'mcp', '--server', harness.url, ...flags],
       env: { PATH: process.env.PATH!, ...(token !== undefined && { KINDRED_TOKEN: token }) },
       cwd: root,
     });

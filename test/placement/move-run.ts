@@ -1,5 +1,5 @@
 /**
- * The long run: node --import tsx test/placement/move-run.ts --rounds 50 --objects 100000 --writers 8 --database postgres|mariadb
+ * The long run: node --import ./test/sources.ts test/placement/move-run.ts --rounds 50 --objects 100000 --writers 8 --database postgres|mariadb
  * Objects move there and back between two stores, by a process that is killed again and again, while clients of three
  * replicas, which are killed too, write and read. Afterwards every object must be as its writer was answered, once, and
  * the store that it left must be empty. Exit code 1 at the first difference.
@@ -13,6 +13,7 @@ import type { Claims, Row, Store } from '../../src/store/store.ts';
 import { until } from '../../src/testing/until.ts';
 import type { DatabaseKind } from '../servers.ts';
 import { databaseAdapters } from '../servers.ts';
+import { fromSources } from '../sources.ts';
 import { readings } from './kit.ts';
 
 const { values } = parseArgs({
@@ -44,7 +45,7 @@ class Replica {
 
   async start(): Promise<void> {
     const program = new URL('./move-replica.ts', import.meta.url).pathname;
-    const args = ['--import', 'tsx', program, databases[0].url, databases[1].url, String(this.#port)];
+    const args = [...fromSources, program, databases[0].url, databases[1].url, String(this.#port)];
     const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
     this.#process = child;
     const url = await new Promise<string>((resolve, reject) => {
@@ -149,7 +150,7 @@ async function moved(to: string): Promise<void> {
     const program = new URL('../../src/cli/main.ts', import.meta.url).pathname;
     const args = ['model', 'move', 'readings.telemetry.example.com', '--to', to, '--database', databases[0].url];
     const set = ['--set', `stores={telemetry: {database: '${databases[1].url}'}}`];
-    const child = spawn(process.execPath, ['--import', 'tsx', program, ...args, ...set], {
+    const child = spawn(process.execPath, [...fromSources, program, ...args, ...set], {
       stdio: ['ignore', 'ignore', 'pipe'],
     });
     let said = '';

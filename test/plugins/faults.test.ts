@@ -6,6 +6,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { until } from 'kindred/testing';
+import { fromSources } from '../sources.ts';
 import type { PluginStatus } from './kit.ts';
 import { cleanUp, folderOf } from './kit.ts';
 
@@ -22,7 +23,7 @@ process.stdin.once('data', () => { throw new Error('only the stack tells whose')
 export default definePlugin({ start() {} });
 `,
     });
-    service = spawn(process.execPath, ['--import', 'tsx', join(import.meta.dirname, 'faults-service.ts'), folder], {
+    service = spawn(process.execPath, [...fromSources, join(import.meta.dirname, 'faults-service.ts'), folder], {
       stdio: ['pipe', 'pipe', 'pipe'],
     });
     service.stderr!.on('data', (data) => {

@@ -7,6 +7,7 @@ import { after, before, describe, it } from 'node:test';
 import type { Harness } from 'kindred/testing';
 import type { TestDatabase } from '../servers.ts';
 import { databaseAdapters } from '../servers.ts';
+import { fromSources } from '../sources.ts';
 import type { Book } from './kit.ts';
 import { bookSource, books, cleanUp, folderOf, harnessOf, pluginOf, setEnabled, untilState } from './kit.ts';
 
@@ -108,7 +109,7 @@ for (const adapter of databaseAdapters().filter(({ kind }) => kind !== 'sqlite')
     it('controllers: when the replica that runs a controller is killed another takes over within 15 s', async () => {
       const child = spawn(
         process.execPath,
-        ['--import', 'tsx', join(import.meta.dirname, 'replica-service.ts'), database.url, folder],
+        [...fromSources, join(import.meta.dirname, 'replica-service.ts'), database.url, folder],
         {
           stdio: ['ignore', 'pipe', 'inherit'],
         },

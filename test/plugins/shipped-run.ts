@@ -1,4 +1,4 @@
-/** `node --import tsx test/plugins/shipped-run.ts --histories 10000 --seed 1` */
+/** `node --import ./test/sources.ts test/plugins/shipped-run.ts --histories 10000 --seed 1` */
 import { parseArgs } from 'node:util';
 import { Random } from '../query/random.ts';
 import { cleanUp } from './kit.ts';

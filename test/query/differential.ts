@@ -4,7 +4,7 @@
  * begins with a snapshot that was copied in pieces while objects changed, through the form of the file, with the changes since.
  * Half of the indexes have all their bitmaps in one memory with kernels, the others have the loops in JavaScript; an index that was
  * built anew or restored has what the live one has not.
- * As a script: `node --import tsx test/query/differential.ts --queries 2000000 --seed 7`
+ * As a script: `node --import ./test/sources.ts test/query/differential.ts --queries 2000000 --seed 7`
  */
 import assert from 'node:assert/strict';
 import { DatabaseSync } from 'node:sqlite';

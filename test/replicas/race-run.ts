@@ -1,5 +1,5 @@
 /**
- * The long run: node --import tsx test/replicas/race-run.ts --rounds 10000 --database postgres|mariadb
+ * The long run: node --import ./test/sources.ts test/replicas/race-run.ts --rounds 10000 --database postgres|mariadb
  * 64 writers on three replicas, each a process. Exit code 1 at the first round without exactly one winner.
  */
 import { Agent } from 'node:http';

@@ -13,6 +13,7 @@ import { until } from 'kindred/testing';
 import pino from 'pino';
 import { kindred } from '../cli/command.ts';
 import { databaseAdapters } from '../servers.ts';
+import { fromSources } from '../sources.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 const folder = mkdtempSync(join(tmpdir(), 'kindred-workers-'));
@@ -30,7 +31,7 @@ interface Started {
 
 function serve(args: readonly string[]): Started {
   const main = join(root, 'src/cli/main.ts');
-  const child = spawn(process.execPath, ['--import', 'tsx', main, 'serve', ...args], {
+  const child = spawn(process.execPath, [...fromSources, main, 'serve', ...args], {
     cwd: root,
     env: { PATH: process.env.PATH, HOME: folder },
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -1,5 +1,5 @@
 /**
- * The long run: node --import tsx test/resource/rewrite-run.ts --objects 1000000 --writers 4 --kills 0 --database sqlite
+ * The long run: node --import ./test/sources.ts test/resource/rewrite-run.ts --objects 1000000 --writers 4 --kills 0 --database sqlite
  * Exit code 1 when anything but the writers changed an object, its version or the change log.
  */
 import { parseArgs } from 'node:util';

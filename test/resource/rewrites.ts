@@ -14,6 +14,7 @@ import { Versions } from '../../src/resource/versions.ts';
 import { canonicalText } from '../../src/schema/json-value.ts';
 import { openStore } from '../../src/store/open.ts';
 import type { Store } from '../../src/store/store.ts';
+import { fromSources } from '../sources.ts';
 import { Second, serviceWith } from './rewriting.ts';
 
 interface RewriteOptions {
@@ -172,7 +173,7 @@ class Replicas {
     const file = new URL('./rewriting-service.ts', import.meta.url).pathname;
     this.#running = await Promise.all(
       Array.from({ length: replicas }, async () => {
-        const args = ['--import', 'tsx', file, database, String(rate)];
+        const args = [...fromSources, file, database, String(rate)];
         const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
         const [url] = (await once(createInterface({ input: child.stdout }), 'line')) as [string];
         // Until every replica declares it, the second version is not served.

@@ -2,7 +2,7 @@
  * Many writers of one process that want the same few unique values, while commits fail, answer late, or end unknown.
  * The change log says after each race whether two objects ever held one value, whether each refusal was true, and whether
  * a value that nobody holds can be taken.
- * As a script: `node --import tsx test/resource/unique-races.ts --races 10000 --seed 1`, and with `--kills 300` a process that
+ * As a script: `node --import ./test/sources.ts test/resource/unique-races.ts --races 10000 --seed 1`, and with `--kills 300` a process that
  * writes to a SQLite file is killed so often; the seed determines the writes and the faults, not their order.
  */
 import assert from 'node:assert/strict';
@@ -18,6 +18,7 @@ import pino from 'pino';
 import { openStore } from '../../src/store/open.ts';
 import { until } from '../../src/testing/until.ts';
 import { Random } from '../query/random.ts';
+import { fromSources } from '../sources.ts';
 
 const gvk = { group: 'races.example.com', version: 'v1', kind: 'Thing', singular: 'thing', plural: 'things' } as const;
 const Thing = defineModel({
@@ -297,7 +298,7 @@ export async function killed(kills: number, onProgress?: (kills: number) => void
   let acknowledged = 0;
   try {
     for (let kill = 1; kill <= kills; kill++) {
-      const child = spawn(process.execPath, ['--import', 'tsx', import.meta.filename, '--child', url], {
+      const child = spawn(process.execPath, [...fromSources, import.meta.filename, '--child', url], {
         stdio: ['ignore', 'pipe', 'inherit'],
       });
       let told = '';

@@ -10,6 +10,7 @@ import { afterRestore, backup, restore } from '../../src/store/sqlite/backup.ts'
 import { checkSqlite } from '../../src/store/sqlite/tables.ts';
 import type { TestAdapter } from '../servers.ts';
 import { databaseAdapters, mariadbServer, postgresServer } from '../servers.ts';
+import { fromSources } from '../sources.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'kindred-open-'));
 after(() => rmSync(folder, { recursive: true }));
@@ -80,7 +81,7 @@ describe('openStore', () => {
         process.exit();`;
       const file = join(folder, 'second.mts');
       writeFileSync(file, program);
-      const { stdout } = spawnSync(process.execPath, ['--import', 'tsx', file], { encoding: 'utf8' });
+      const { stdout } = spawnSync(process.execPath, [...fromSources, file], { encoding: 'utf8' });
       const expected =
         /^another process has the SQLite file [^\n]*one\.db open \(process (\d+)\); one service uses it at a time\n$/;
       assert.equal(expected.exec(stdout)?.[1], String(process.pid), stdout);

@@ -1,6 +1,6 @@
 /**
  * Live pages against fresh lists: applied in order, the events of a live page must give the list of the same revision.
- * `node --import tsx test/watch/live-pages.ts --changes 100000 --seed 1 [--database URL]` runs many.
+ * `node --import ./test/sources.ts test/watch/live-pages.ts --changes 100000 --seed 1 [--database URL]` runs many.
  */
 import { parseArgs } from 'node:util';
 import { createService, defineModel, Type } from 'kindred';

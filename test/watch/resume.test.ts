@@ -13,6 +13,7 @@ import type { Service, WatchEvent } from 'kindred';
 import { createService, KindredError } from 'kindred';
 import { createClient } from 'kindred/client';
 import { until } from 'kindred/testing';
+import { fromSources } from '../sources.ts';
 import { Counter } from './counter.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'kindred-resume-'));
@@ -143,7 +144,7 @@ test('watch: a watch goes on after kill -9 with every change that was acknowledg
   let child: ChildProcess;
   const start = async (): Promise<string> => {
     const script = join(import.meta.dirname, 'process.ts');
-    child = spawn(process.execPath, ['--import', 'tsx', script, database, String(port)], {
+    child = spawn(process.execPath, [...fromSources, script, database, String(port)], {
       stdio: ['ignore', 'pipe', 'inherit'],
     });
     let output = '';

@@ -2,7 +2,7 @@
  * Watch sessions against an oracle: every stream must be the slice of the change log that its selection sees, no gap, no
  * repeat, in order. Sessions are inside the process and over HTTP, they come back again and again, read slowly, begin at
  * revisions that may no longer be kept, change the replica, and see the service restart.
- * `node --import tsx test/watch/sessions.ts [--sessions 20000] [--seed 1] [--width 500] [--restart 2000] [--keep 3000]
+ * `node --import ./test/sources.ts test/watch/sessions.ts [--sessions 20000] [--seed 1] [--width 500] [--restart 2000] [--keep 3000]
  * [--database URL --replicas 2]`
  */
 import { mkdtempSync, rmSync } from 'node:fs';

@@ -1,6 +1,6 @@
 /**
  * Prints the plugin of each CustomResourceDefinition of a folder as `kindred crd import` does, loads it, and holds the
- * samples against it: `node --import tsx test/kube/crds/import-run.ts --folder <folder>`, where `definitions/` has YAML
+ * samples against it: `node --import ./test/sources.ts test/kube/crds/import-run.ts --folder <folder>`, where `definitions/` has YAML
  * files (perhaps gzipped) and `samples/<project>/{valid,invalid}` objects. Tells which rules are not carried over. Exit code
  * 1 when a plugin does not load, or a sample that the definition accepts is refused.
  */
