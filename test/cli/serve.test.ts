@@ -27,8 +27,8 @@ interface Started {
   readonly ended: Promise<number | string>;
 }
 
-function start(args: readonly string[], env: Record<string, string> = {}, nodeArgs: readonly string[] = []): Started {
-  const child = spawn(process.execPath, [...fromSources, ...nodeArgs, main, ...args], {
+function start(args: readonly string[], env: Record<string, string> = {}, nodeArgs = fromSources): Started {
+  const child = spawn(process.execPath, [...nodeArgs, main, ...args], {
     cwd: root,
     env: { PATH: process.env.PATH, HOME: folder, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -246,9 +246,9 @@ test('command-line: serve keeps its compiled code in the cache, for its user alo
   const code = join(cache, 'kindred', 'code');
   for (const own of ['kindred', 'given']) {
     const path = own === 'given' ? join(cache, own, 'code') : code;
-    const service = start([...args, ...(own === 'given' ? ['--cache-dir', join(cache, own)] : [])], {
-      XDG_CACHE_HOME: cache,
-    });
+    const place = own === 'given' ? ['--cache-dir', join(cache, own)] : [];
+    // As it is installed: sources of tests are kept in another cache.
+    const service = start([...args, ...place], { XDG_CACHE_HOME: cache }, []);
     await readyUrl(service);
     // Written when the service is ready, since many processes are killed.
     await until(() => existsSync(path) && readdirSync(path, { recursive: true }).length > 1);
@@ -258,7 +258,7 @@ test('command-line: serve keeps its compiled code in the cache, for its user alo
     rmSync(cache, { recursive: true });
   }
   writeFileSync(cache, 'no folder');
-  const without = start(args, { XDG_CACHE_HOME: cache });
+  const without = start(args, { XDG_CACHE_HOME: cache }, []);
   await readyUrl(without);
   without.child.kill('SIGTERM');
   assert.equal(await without.ended, 0);
@@ -305,7 +305,7 @@ export default definePlugin({
 test('command-line: a Node.js that is too old gets an error of one sentence', async () => {
   const old =
     'data:text/javascript,Object.defineProperty(process,"versions",{value:{...process.versions,node:"22.12.0"}})';
-  const command = start(['--version'], {}, ['--import', old]);
+  const command = start(['--version'], {}, [...fromSources, '--import', old]);
   assert.equal(await command.ended, 2);
   assert.match(command.output.stderr, /^kindred: Node\.js 24\.15 or newer is needed, this is 22\.12\.0 \(.*\)\.\n$/);
 });
