@@ -289,11 +289,17 @@ function rulesAt(root: JsonSchema | undefined): readonly unknown[] {
   return typeof root === 'object' ? ((root[rulesKeyword] ?? []) as readonly unknown[]) : [];
 }
 
-/** Freezes a JSON value at every depth, and gives it back. */
+/** Freezes a JSON value at every depth, and gives it back. Each write and each build does it: no array of the members is made. */
 export function deepFreeze<T>(value: T): T {
-  if (typeof value === 'object' && value !== null && !Object.isFrozen(value)) {
-    Object.freeze(value);
-    for (const member of Object.values(value)) deepFreeze(member);
+  if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value;
+  if (Array.isArray(value)) {
+    for (let i = 0; i < value.length; i++) freezeMember(value[i]);
+  } else {
+    for (const name in value) freezeMember(value[name]);
   }
-  return value;
+  return Object.freeze(value);
+}
+
+function freezeMember(member: unknown): void {
+  if (typeof member === 'object' && member !== null) deepFreeze(member);
 }

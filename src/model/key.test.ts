@@ -34,6 +34,24 @@ test('declaration: dates are ordered by instant, below the millisecond too', () 
   assert.equal(compare(key(new Date(ordered[0]!)), parse('2023-12-31T19:00:00.000-05:00')), 0);
 });
 
+test('declaration: the plain form of a date is the same instant as for Date.parse, of every year', () => {
+  const { parse } = codecOf(Date);
+  const last = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
+  const first = new Date(0).setUTCFullYear(0, 0, 1);
+  fc.assert(
+    fc.property(fc.integer({ min: first, max: last }), (time) => {
+      const text = new Date(time).toISOString();
+      assert.equal(parse(text), time, text);
+      const seconds = text.replace(/\.\d+Z$/, 'Z');
+      assert.equal(parse(seconds), Date.parse(seconds), seconds);
+    }),
+    { numRuns: 2_000 },
+  );
+  for (const text of ['2024-02-28T23:59:59.0x1Z', '2024-0-128T23:59:59.001Z', '2024-02-28T23:59:5 .001Z']) {
+    assert.throws(() => parse(text), TypeError, text);
+  }
+});
+
 test('declaration: a date is what RFC 3339 takes for one, also where Date.parse takes more', () => {
   const { parse } = codecOf(Date);
   const later = Date.UTC(2024, 1, 28, 23, 59, 59);

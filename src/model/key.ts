@@ -151,13 +151,56 @@ const dateCodec: KeyCodec = {
 
 const instantSyntax = /^(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d):(\d\d)(?:\.(\d+))?([Zz]|[+-]\d\d:\d\d)$/;
 
-/** What programs write, and `Date.parse` reads as it should. */
-const plainInstant = /^\d{4}-\d\d-(?:[01]\d|2[0-8])T(?:[01]\d|2[0-3]):\d\d:[0-5]\d(?:\.\d{1,3})?Z$/;
-
 /** An RFC 3339 date-time as milliseconds since the epoch, digits below the millisecond as a fraction. */
 export function parseInstant(text: string): number {
-  const time = plainInstant.test(text) ? Date.parse(text) : Number.NaN;
+  const time = plainInstant(text);
   return Number.isNaN(time) ? parseAnyInstant(text) : time;
+}
+
+/**
+ * What programs write (`2024-01-31T12:00:00.000Z`, or without the milliseconds), in half the time of `Date.parse`; not a number
+ * for any other form, and for the last days of a month, which not every month has.
+ */
+function plainInstant(text: string): number {
+  const { length } = text;
+  const isPlain =
+    (length === 24 ? text[19] === '.' : length === 20) &&
+    text[length - 1] === 'Z' &&
+    text[4] === '-' &&
+    text[7] === '-' &&
+    text[10] === 'T' &&
+    text[13] === ':' &&
+    text[16] === ':';
+  if (!isPlain) return Number.NaN;
+  const year = digits(text, 0, 4);
+  const month = digits(text, 5, 2);
+  const day = digits(text, 8, 2);
+  const hour = digits(text, 11, 2);
+  const minute = digits(text, 14, 2);
+  const second = digits(text, 17, 2);
+  if (!(month >= 1 && month <= 12 && day >= 1 && day <= 28 && hour <= 23 && minute <= 59 && second <= 59)) {
+    return Number.NaN;
+  }
+  const days = daysBefore(year, month) + day;
+  return (((days * 24 + hour) * 60 + minute) * 60 + second) * 1000 + (length === 24 ? digits(text, 20, 3) : 0);
+}
+
+function digits(text: string, at: number, count: number): number {
+  let number = 0;
+  for (let i = at; i < at + count; i++) {
+    const digit = text.charCodeAt(i) - 48;
+    if (digit < 0 || digit > 9) return Number.NaN;
+    number = number * 10 + digit;
+  }
+  return number;
+}
+
+/** Days from the epoch to the one before the first of a month, of the Gregorian calendar. Counted in years that begin in March. */
+function daysBefore(year: number, month: number): number {
+  const isEarly = month <= 2;
+  const years = isEarly ? year - 1 : year;
+  const leapDays = Math.floor(years / 4) - Math.floor(years / 100) + Math.floor(years / 400);
+  return 365 * years + leapDays + Math.floor((153 * (isEarly ? month + 9 : month - 3) + 2) / 5) - 719_469;
 }
 
 function parseAnyInstant(text: string): number {

@@ -34,7 +34,7 @@ const notPublic: readonly (readonly [network: string, prefix: number])[] = [
 // One list for each family: in a list of both, an IPv4 address is looked up in its form inside IPv6 too.
 const blocked = { ipv4: new BlockList(), ipv6: new BlockList() };
 for (const [network, prefix] of notPublic) {
-  const family = familyOf(network)!;
+  const family = network.includes(':') ? 'ipv6' : 'ipv4';
   blocked[family].addSubnet(network, prefix, family);
 }
 

@@ -5,13 +5,24 @@ import { changesBytes, changeTypes } from '../limits.ts';
 import type { Change, ChangesNarrowing, ModelRow, Row, TextRow, Tokens } from '../store.ts';
 import { firstToken } from './tables.ts';
 
-type ChangeRow = Omit<Change, 'type' | 'before'> & { type: number; before: Uint8Array | null };
+type TextValues = [id: number, revision: number, name: string, text: string];
+type ChangeValues = [
+  revision: number,
+  time: number,
+  type: number,
+  model: number,
+  id: number,
+  name: string,
+  bytes: Uint8Array<ArrayBuffer>,
+  before: Uint8Array<ArrayBuffer> | null,
+];
 
 export class SqliteReader {
   readonly #db: DatabaseSync;
   readonly #get: StatementSync;
   readonly #meta: StatementSync;
   readonly #scan: StatementSync;
+  readonly #scanText: StatementSync;
   readonly #changes: StatementSync;
   readonly #changesOfModel: StatementSync;
 
@@ -22,10 +33,15 @@ export class SqliteReader {
     this.#scan = db.prepare(
       'SELECT id, revision, name, bytes FROM objects WHERE model = ? AND id > ? ORDER BY id LIMIT ?',
     );
+    this.#scanText = arrays(
+      db.prepare(
+        'SELECT id, revision, name, CAST(bytes AS TEXT) FROM objects WHERE model = ? AND id > ? ORDER BY id LIMIT ?',
+      ),
+    );
     const changes = 'SELECT revision, time, type, model, id, name, bytes, before FROM changes';
-    this.#changes = db.prepare(`${changes} WHERE revision > ? ORDER BY revision LIMIT ?`);
-    this.#changesOfModel = db.prepare(
-      `${changes} INDEXED BY changes_by_model WHERE model = ? AND revision > ? ORDER BY revision LIMIT ?`,
+    this.#changes = arrays(db.prepare(`${changes} WHERE revision > ? ORDER BY revision LIMIT ?`));
+    this.#changesOfModel = arrays(
+      db.prepare(`${changes} INDEXED BY changes_by_model WHERE model = ? AND revision > ? ORDER BY revision LIMIT ?`),
     );
   }
 
@@ -63,11 +79,8 @@ export class SqliteReader {
   }
 
   scanText(model: number, after: number, limit: number): TextRow[] {
-    return this.#db
-      .prepare(
-        'SELECT id, revision, name, CAST(bytes AS TEXT) AS text FROM objects WHERE model = ? AND id > ? ORDER BY id LIMIT ?',
-      )
-      .all(model, after, limit) as unknown as TextRow[];
+    const rows = this.#scanText.all(model, after, limit) as unknown as TextValues[];
+    return rows.map(([id, revision, name, text]) => ({ id, revision, name, text }));
   }
 
   count(model: number): number {
@@ -105,11 +118,11 @@ export class SqliteReader {
       const most = Math.min(bytes, changesBytes);
       const changes: Change[] = [];
       let total = 0;
-      for (const row of rows as unknown as Iterable<ChangeRow>) {
-        total += row.bytes.byteLength + (row.before?.byteLength ?? 0);
+      for (const row of rows as unknown as Iterable<ChangeValues>) {
+        const [revision, time, type, model, id, name, bytes, before] = row;
+        total += bytes.byteLength + (before?.byteLength ?? 0);
         if (changes.length > 0 && total > most) break;
-        const { before, type, ...rest } = row;
-        changes.push({ ...rest, type: changeTypes[type]!, ...(before && { before }) });
+        changes.push({ revision, time, type: changeTypes[type]!, model, id, name, bytes, ...(before && { before }) });
       }
       return changes;
     });
@@ -125,4 +138,10 @@ export class SqliteReader {
       this.#db.exec('COMMIT');
     }
   }
+}
+
+/** Rows as arrays: what is read in thousands takes a third less processor time than with objects of the driver's. */
+function arrays(statement: StatementSync): StatementSync {
+  statement.setReturnArrays(true);
+  return statement;
 }
