@@ -240,3 +240,13 @@ export function typeNameOf({
 }: Pick<Scheme, 'plural' | 'groupVersionKind'>): string {
   return group === '' ? plural : `${plural}.${group}`;
 }
+
+/** The version of a model that a text such as `persons.v1.demo.example.com` names. */
+export function versionNamed(
+  text: string,
+  { plural, groupVersionKind: gvk, servedVersions }: Scheme,
+): string | undefined {
+  if (!text.startsWith(`${plural}.`)) return undefined;
+  const versions = servedVersions.map(({ groupVersionKind: { version } }) => version);
+  return versions.find((version) => text === `${plural}.${version}${gvk.group && `.${gvk.group}`}`);
+}

@@ -314,7 +314,7 @@ export class ModelStates implements Admissions {
   }
 
   /**
-   * Gives what is wrong with objects that are accepted all the same. Rejects when the declaration is refused.
+   * Gives what is wrong with objects that are accepted in spite of it. Rejects when the declaration is refused.
    * @param check also when another replica has activated the contract, which then needs none any more
    */
   async #decide(declared: Declared, duplicates: Duplicates, check = declared.check!): Promise<Map<string, string>> {
@@ -488,7 +488,7 @@ export class ModelStates implements Admissions {
     }
     if (status.contractHash !== hash) {
       if (this.#emulatesStill(declared, status)) return;
-      // Whoever is still building begins anew, by the contract that is active now.
+      // Whoever is still building begins again, by the contract that is active now.
       if (memory.isReady) this.#outdate(declared, status.generation);
       else if (!memory.isOutdated) this.#resources.model(scheme).rebuild();
       return;

@@ -4,7 +4,7 @@ import type { Text, Violation } from '../errors.ts';
 import { invalid, KindredError, violation } from '../errors.ts';
 import { localized } from '../locales/localized.ts';
 import type { Scheme } from '../model/scheme.ts';
-import { typeNameOf } from '../model/scheme.ts';
+import { typeNameOf, versionNamed } from '../model/scheme.ts';
 import { parseLabelSelector } from '../query/selector.ts';
 import type { Access, Author, Authorizer, Authors, Caller, Decision, Identity } from '../resource/access.ts';
 import type { ModelHooks } from '../resource/hooks.ts';
@@ -40,16 +40,6 @@ export function resourceNamed(text: string, schemes: readonly Scheme[]): Resourc
   }
   const dot = text.indexOf('.');
   return dot < 0 ? { plural: text, group: '' } : { plural: text.slice(0, dot), group: text.slice(dot + 1) };
-}
-
-/** The version of a model that a text such as `persons.v1.demo.example.com` names. */
-export function versionNamed(
-  text: string,
-  { plural, groupVersionKind: gvk, servedVersions }: Scheme,
-): string | undefined {
-  if (!text.startsWith(`${plural}.`)) return undefined;
-  const versions = servedVersions.map(({ groupVersionKind: { version } }) => version);
-  return versions.find((version) => text === `${plural}.${version}${gvk.group && `.${gvk.group}`}`);
 }
 
 /**

@@ -7,7 +7,7 @@
 
 import { KindredError } from '../errors.ts';
 import { localized } from '../locales/localized.ts';
-import { typeNameOf } from '../model/scheme.ts';
+import { typeNameOf, versionNamed } from '../model/scheme.ts';
 import type { Bound } from '../query/bind.ts';
 import { bind } from '../query/bind.ts';
 import { parseLabelSelector } from '../query/selector.ts';
@@ -22,7 +22,6 @@ import { WorkQueue } from '../runtime/work-queue.ts';
 import type { Tracing } from '../telemetry/tracing.ts';
 import { AddressNotAllowed } from './address.ts';
 import type { ResourceName } from './behaviour.ts';
-import { versionNamed } from './behaviour.ts';
 import type { Attempt } from './history.ts';
 import { History } from './history.ts';
 import type { WebhookCondition, WebhookEvent, WebhookObject, WebhookSpec, WebhookStatus } from './model.ts';

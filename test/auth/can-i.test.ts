@@ -53,6 +53,32 @@ test('permissions: of types with the same plural, can-i means the one that the c
   assert.match(body.errors[0].message, /shelves\.library\.example, shelves\.garage\.example/);
 });
 
+test('permissions: can-i knows a type by each version that is served, and by no other', async () => {
+  const spec = Type.Object({ title: Type.String() });
+  const Chart = defineModel({
+    gvk: { group: 'library.example', version: 'v2', kind: 'Chart', singular: 'chart', plural: 'charts' },
+    spec,
+    versions: {
+      v1: { spec, toHub: (stored) => stored, fromHub: (hub) => hub },
+      v1alpha1: { spec, served: false, toHub: (stored) => stored, fromHub: (hub) => hub },
+    },
+  });
+  await using one = await live({}, (service) => service.schemeManager.register(Chart));
+  const { send } = await one.person('ada', ['charts-library-example-view']);
+  const ask = async (type: string) =>
+    (await expect(200, send('POST', '/v3/can-i', { verb: 'get', type }))).body.allowed;
+  assert.deepEqual(await Promise.all(['charts.v2.library.example', 'charts.v1.library.example'].map(ask)), [
+    true,
+    true,
+  ]);
+  assert.deepEqual(
+    await Promise.all(
+      ['charts.v1alpha1.library.example', 'charts.v3.library.example', 'charts.v1.garage.example'].map(ask),
+    ),
+    [false, false, false],
+  );
+});
+
 test('permissions: who may do a single thing with a type is told so, whatever they do not see of it', async () => {
   await using one = await world(Book);
   const rules = [{ apiGroups: [''], resources: ['users'], verbs: ['impersonate'], resourceNames: ['bob'] }];

@@ -6,6 +6,7 @@ import { localized } from '../../locales/localized.ts';
 import { isRecord } from '../../model/object.ts';
 import type { SchemeRegistry } from '../../model/registry.ts';
 import type { Scheme } from '../../model/scheme.ts';
+import { versionNamed } from '../../model/scheme.ts';
 import type { Access, Identity } from '../../resource/access.ts';
 import { someNamespace } from '../../resource/access.ts';
 import type { Principal } from '../authentication/identity.ts';
@@ -151,9 +152,11 @@ function accessOf(
     ...place,
   });
   const known = registry.schemes().filter((scheme) => {
-    const gvk = scheme.groupVersionKind;
-    const names = [scheme.plural, `${scheme.plural}.${gvk.group}`, `${scheme.plural}.${gvk.version}.${gvk.group}`];
-    return names.includes(plainType!) && isUsable(scheme, accessTo(scheme));
+    const { plural, groupVersionKind } = scheme;
+    const isNamed =
+      [plural, `${plural}.${groupVersionKind.group}`].includes(plainType!) ||
+      versionNamed(plainType!, scheme) !== undefined;
+    return isNamed && isUsable(scheme, accessTo(scheme));
   });
   // The built-in models keep their short names, whatever plugins bring.
   const scheme = known.length > 1 ? known.find((one) => one.groupVersionKind.group === '') : known[0];
