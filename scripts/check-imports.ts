@@ -69,6 +69,7 @@ export const TABLE: Readonly<Record<string, readonly string[]>> = {
     'runtime',
     'model',
     'snapshots',
+    'store/sqlite/thread.ts',
     'auth/kinds.ts',
     'plugin/kind.ts',
     'kube/crds/check.ts',

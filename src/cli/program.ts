@@ -78,6 +78,12 @@ export async function everyCommand(): Promise<Command> {
   return programFor({ stdin, stdout, stderr, env: {} }, undefined);
 }
 
+function commandsFor(name: string | undefined): (typeof commands)[string][] {
+  // The script of a completion has the words of all commands.
+  const isAlone = name !== undefined && name !== 'completion' && Object.hasOwn(commands, name);
+  return isAlone ? [commands[name]!] : Object.values(commands);
+}
+
 /** With the one command of this name, or with all: for the help, and to say what there is. */
 async function programFor(io: Io, name: string | undefined): Promise<Command> {
   const root = new Command('kindred')
@@ -85,9 +91,7 @@ async function programFor(io: Io, name: string | undefined): Promise<Command> {
     .version(ownManifest().version)
     .showHelpAfterError('(--help shows how it is used)')
     .addHelpText('after', exitCodes);
-  // The script of a completion has the words of all commands.
-  const isAlone = name !== undefined && name !== 'completion' && Object.hasOwn(commands, name);
-  const called = isAlone ? [commands[name]!] : Object.values(commands);
+  const called = name === '--version' || name === '-V' ? [] : commandsFor(name);
   const shown = (await Promise.all(called.map((load) => load()))).map((make) => make(io));
   for (const command of shown) root.addCommand(command);
   for (const command of [root, ...shown, ...shown.flatMap((one) => one.commands)]) {

@@ -7,6 +7,7 @@ import type { ServiceOptions } from '../options.ts';
 import { resolveOptions } from '../options.ts';
 import { beginReading } from '../snapshots/folder.ts';
 import { snapshotPath } from '../snapshots/place.ts';
+import { beginWriter } from '../store/sqlite/thread.ts';
 import type { Address } from './address.ts';
 import { listenError, tryAddress } from './address.ts';
 import { logged, showBuilding } from './building.ts';
@@ -160,11 +161,12 @@ async function serveHere(io: Io, address: Address, given: ServiceOptions, level:
   const cache = given.indexSnapshots?.dir ?? userCache(io);
   const dir = isSqlite(given.database) ? given.indexSnapshots?.dir : cache;
   const options = { ...given, indexSnapshots: { ...given.indexSnapshots, dir } };
-  // A thread reads the snapshots while the modules are being loaded.
+  // Threads read the snapshots and get ready to write while the modules are being loaded.
   const { database } = { ...resolveOptions({}), ...options };
   const { enabled = true } = options.indexSnapshots;
   const snapshots = enabled && typeof database === 'string' ? snapshotPath(database, dir) : undefined;
   if (snapshots !== undefined) beginReading(snapshots, options.models);
+  if (isSqlite(options.database)) beginWriter();
   if (cache !== undefined) useCompiledCode(join(cache, 'code'));
   // Loaded here, so that the other commands start without the service's libraries.
   const { createService, findPackage } = await loading(() => import('../service.ts'));

@@ -37,6 +37,19 @@ interface Pending {
   reject(error: unknown): void;
 }
 
+let begun: Worker | undefined;
+
+/** For a process that is about to open a file, before it loads what takes long. The thread opens nothing before it has its options. */
+export function beginWriter(): void {
+  begun = start();
+  begun.unref();
+}
+
+function start(): Worker {
+  const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
+  return new Worker(new URL(`./writer-worker.${extension}`, import.meta.url));
+}
+
 /** The worker thread, started again after it died. */
 export class WriterThread implements WriterClient {
   readonly #options: WorkerOptions;
@@ -81,8 +94,10 @@ export class WriterThread implements WriterClient {
   }
 
   #start(): void {
-    const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
-    const worker = new Worker(new URL(`./writer-worker.${extension}`, import.meta.url), { workerData: this.#options });
+    const worker = begun ?? start();
+    begun = undefined;
+    worker.ref();
+    worker.postMessage(this.#options);
     this.#worker = worker;
     let ready = false;
     worker.on('message', (message: ResponseMessage) => {
