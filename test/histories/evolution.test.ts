@@ -10,10 +10,11 @@ it('plugins: while replicas change their version, every write satisfies the cont
   skip: adapter ? false : 'PostgreSQL is not among the databases of this run',
 }, async () => {
   const database = await adapter!.create();
+  const seed = Math.floor(Math.random() * 1e9);
   try {
-    const { violations, ...history } = await evolve({ database: database.url, faults: 4 });
-    assert.deepEqual(violations, []);
-    assert.ok(history.activations > 0 && history.changes > 20, JSON.stringify(history));
+    const { violations, ...history } = await evolve({ database: database.url, faults: 4, seed });
+    assert.deepEqual(violations, [], `seed ${seed}`);
+    assert.ok(history.activations > 0 && history.changes > 20, `seed ${seed}: ${JSON.stringify(history)}`);
   } finally {
     await database.drop();
   }

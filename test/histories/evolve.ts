@@ -6,8 +6,9 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { openStore } from '../../src/store/open.ts';
 import type { Change, Row } from '../../src/store/store.ts';
+import { Random } from '../query/random.ts';
 import { itemsPath, ownMembers, statePath, versions } from './evolving.ts';
-import { Replica } from './record.ts';
+import { Replica, within } from './record.ts';
 
 /** What an item has, in either version of the model. */
 interface Spec {
@@ -64,6 +65,8 @@ interface Evolving {
   readonly database: string;
   /** Replicas that are replaced, killed or paused, one after another. */
   readonly faults: number;
+  /** Of all choices: what is done to which replica, and what each client asks. When it happens is up to the machine. */
+  readonly seed: number;
   readonly clients?: number;
   readonly replicas?: number;
   /** The replicas run the package that is built. Default false: the sources. */
@@ -76,6 +79,10 @@ const patience = 4_000;
 const refusedCode = 3;
 /** How it ends when the database does not answer. */
 const busyCode = 4;
+/** Milliseconds for one request. */
+const requestTimeout = 10_000;
+/** Milliseconds for what has no bound of its own: all starts of a replica, what is read from the database. */
+const longest = 60_000;
 
 const names = 10;
 const codes = 5;
@@ -83,6 +90,7 @@ const codes = 5;
 export async function evolve({
   database,
   faults: count,
+  seed,
   clients = 6,
   replicas: slots = 3,
   isBuilt = false,
@@ -90,7 +98,17 @@ export async function evolve({
   const replicas = Array.from({ length: slots }, () => ({
     process: new Replica(database, new URL('./evolving-replica.ts', import.meta.url).pathname, isBuilt),
     version: 'plain',
+    /** Grows whenever it is ended, so that whoever starts it knows that it is not wanted any more. */
+    turn: 0,
   }));
+  // One for each who chooses, so that none depends on how often another one did.
+  const choices = new Random(seed * 100);
+  const whom = new Random(seed * 100 + 1);
+  const lastLines = () =>
+    replicas.flatMap(({ process, version }, i) => [
+      `replica ${i} (port ${process.port}, ${version}):`,
+      ...process.lastLines.map((line) => `  ${line}`),
+    ]);
   const operations: Operation[] = [];
   const unjust: string[] = [];
   const tally = { replaced: 0, killed: 0, paused: 0, refused: 0 };
@@ -98,25 +116,27 @@ export async function evolve({
   let isOver = false;
 
   const client = async (number: number): Promise<void> => {
+    const own = new Random(seed * 100 + 2 + number);
     for (let i = 0; !isOver; i++) {
-      const operation = await perform(oneOf(replicas).process.port, `${number}.${i}`);
+      const operation = await perform(own, `${number}.${i}`);
       operations.push(operation);
       newest = Math.max(newest, operation.revision ?? 0);
-      await pause(operation.status === undefined || operation.status >= 500 ? 30 : below(30));
+      await pause(operation.status === undefined || operation.status >= 500 ? 30 : own.below(30));
     }
   };
 
-  const perform = async (port: number, id: string): Promise<Operation> => {
-    const method = oneOf(['POST', 'POST', 'PUT', 'PUT', 'PUT', 'DELETE', 'GET', 'GET'] as const);
-    const via = oneOf(['v1', 'v1', 'v2'] as const);
-    const name = `n${below(names)}`;
+  const perform = async (own: Random, id: string): Promise<Operation> => {
+    const { port } = own.pick(replicas).process;
+    const method = own.pick(['POST', 'POST', 'PUT', 'PUT', 'PUT', 'DELETE', 'GET', 'GET'] as const);
+    const via = own.pick(['v1', 'v1', 'v2'] as const);
+    const name = `n${own.below(names)}`;
     const spec: Spec | undefined =
       method === 'POST' || method === 'PUT'
         ? {
             value: id,
-            ...(below(2) === 0 && { code: `c${below(codes)}` }),
-            ...(via === 'v1' && below(5) === 0 && { [oneOf(ownMembers)]: id }),
-            ...(via === 'v2' && below(3) === 0 && { extra: id }),
+            ...(own.below(2) === 0 && { code: `c${own.below(codes)}` }),
+            ...(via === 'v1' && own.below(5) === 0 && { [own.pick(ownMembers)]: id }),
+            ...(via === 'v2' && own.below(3) === 0 && { extra: id }),
           }
         : undefined;
     const begun = { method, via, name, spec, seen: newest, start: performance.now() };
@@ -146,11 +166,13 @@ export async function evolve({
   };
 
   const replace = async (replica: (typeof replicas)[number], version: string): Promise<void> => {
-    const isKill = below(3) === 0;
+    const isKill = choices.below(3) === 0;
     tally[isKill ? 'killed' : 'replaced']++;
-    await replica.process.kill(isKill ? 'SIGKILL' : 'SIGTERM');
+    await end(replica, isKill ? 'SIGKILL' : 'SIGTERM');
     replica.version = version;
     const starting = begin(replica, version);
+    // Awaited below, maybe only after the others were ended.
+    starting.catch(() => {});
     const outcome = await Promise.race([starting, pause(patience, 'waits' as const)]);
     if (outcome === 'ready') return;
     // It cannot serve beside the others.
@@ -158,50 +180,71 @@ export async function evolve({
     await starting;
   };
 
-  /** Gives `refused` when the version cannot read what is stored. */
-  const begin = async ({ process }: (typeof replicas)[number], version: string): Promise<'ready' | 'refused'> => {
-    try {
-      await process.start(version);
-      return 'ready';
-    } catch (error) {
-      const code = (error as Error).cause;
-      // Ended by `replaceAll`.
-      if (code === 'SIGTERM' || code === 0) return 'refused';
-      // Whoever supervises it starts it again.
-      if (code === busyCode) return begin({ process, version }, version);
-      if (code !== refusedCode) throw error;
-      return 'refused';
+  const end = async (replica: (typeof replicas)[number], signal: 'SIGKILL' | 'SIGTERM'): Promise<void> => {
+    replica.turn++;
+    await replica.process.kill(signal);
+  };
+
+  /** Gives `refused` when the version cannot read what is stored, `ended` when the replica is not wanted any more. */
+  const begin = async (replica: (typeof replicas)[number], version: string): Promise<'ready' | 'refused' | 'ended'> => {
+    const { turn, process } = replica;
+    const latest = performance.now() + longest;
+    for (;;) {
+      try {
+        await process.start(version);
+        return 'ready';
+      } catch (error) {
+        if (replica.turn !== turn) return 'ended';
+        const code = (error as Error).cause;
+        if (code === refusedCode) return 'refused';
+        if (code !== busyCode || performance.now() > latest) throw error;
+        // Whoever supervises it starts it again.
+        await pause(100);
+        if (replica.turn !== turn) return 'ended';
+      }
     }
   };
 
   /** Nobody serves in between. Those that are refused go back to the version that can read everything. */
   const replaceAll = async (version: string): Promise<void> => {
-    await Promise.all(replicas.map(({ process }) => process.kill('SIGTERM')));
+    await Promise.all(replicas.map((replica) => end(replica, 'SIGTERM')));
     const outcomes = await Promise.all(replicas.map((replica) => begin(replica, version)));
     for (const replica of replicas) replica.version = version;
     if (outcomes.every((outcome) => outcome === 'ready')) return;
     tally.refused++;
-    await Promise.all(replicas.map(({ process }) => process.kill('SIGTERM')));
-    if (!(await rowsOf(database)).some(({ apiVersion }) => apiVersion === 'v2'))
+    await Promise.all(replicas.map((replica) => end(replica, 'SIGTERM')));
+    if (
+      !(await within(longest, 'what is stored', rowsOf(database), lastLines)).some(
+        ({ apiVersion }) => apiVersion === 'v2',
+      )
+    )
       unjust.push(`${version} was refused, and nothing is stored as v2`);
-    await Promise.all(replicas.map((replica) => begin(replica, 'split')));
+    const back = await Promise.all(replicas.map((replica) => begin(replica, 'split')));
+    if (back.some((outcome) => outcome !== 'ready'))
+      throw new Error([`split can read everything and is ${back.join(', ')}`, ...lastLines()].join('\n  '));
     for (const replica of replicas) replica.version = 'split';
   };
 
   const send = async (method: string, path: string, body?: object): Promise<ModelState> => {
-    for (let i = 0; ; i++) {
+    let last: unknown = 'nothing was asked';
+    const latest = performance.now() + longest;
+    while (performance.now() < latest) {
       try {
-        const response = await fetch(`http://127.0.0.1:${oneOf(replicas).process.port}${path}`, {
+        const response = await fetch(`http://127.0.0.1:${whom.pick(replicas).process.port}${path}`, {
           method,
+          signal: AbortSignal.timeout(requestTimeout),
           ...(body && { body: JSON.stringify(body), headers: { 'content-type': 'application/merge-patch+json' } }),
         });
         if (response.ok) return (await response.json()) as ModelState;
+        last = `${response.status} ${await response.text()}`;
       } catch (error) {
-        if (i === 100) throw error;
+        last = error;
       }
-      if (i === 100) throw new Error(`no answer to ${method} ${path}`);
       await pause(100);
     }
+    throw new Error(
+      [`no replica answers ${method} ${path} in ${longest / 1000} s: ${last}`, ...lastLines()].join('\n  '),
+    );
   };
   const ask = (finalize: string) => send('PATCH', statePath, { spec: { finalize } });
   const isSplitActive = async () => (await send('GET', statePath)).status.contract.hub === 'v2';
@@ -222,24 +265,24 @@ export async function evolve({
     let wanted = 'plain';
     for (let i = 0; i < count; i++) {
       if (replicas.every(({ version }) => version === wanted)) {
-        wanted = oneOf(Object.keys(versions).filter((one) => one !== wanted));
+        wanted = choices.pick(Object.keys(versions).filter((one) => one !== wanted));
         // Now and then nobody thinks of it.
-        if ((await isSplitActive()) && below(5) > 0 && !(await rollBack())) wanted = 'split';
+        if ((await isSplitActive()) && choices.below(5) > 0 && !(await rollBack())) wanted = 'split';
       }
       const others = replicas.filter(({ version }) => version !== wanted);
-      const dice = below(10);
-      if (dice < 6 && others.length > 0) await replace(oneOf(others), wanted);
-      else if (dice === 9) await replace(oneOf(replicas), oneOf(Object.keys(versions)));
-      else if (dice > 6 && (await isSplitActive())) await ask(oneOf(['now', 'now', 'hold', 'auto', 'rollback']));
+      const dice = choices.below(10);
+      if (dice < 6 && others.length > 0) await replace(choices.pick(others), wanted);
+      else if (dice === 9) await replace(choices.pick(replicas), choices.pick(Object.keys(versions)));
+      else if (dice > 6 && (await isSplitActive())) await ask(choices.pick(['now', 'now', 'hold', 'auto', 'rollback']));
       else {
-        const { process } = oneOf(replicas);
+        const { process } = choices.pick(replicas);
         tally.paused++;
         process.signal('SIGSTOP');
         // Longer than what it said of itself lasts, often.
-        await pause(below(2) === 0 ? 20 + below(200) : 1_200 + below(1_500));
+        await pause(choices.below(2) === 0 ? 20 + choices.below(200) : 1_200 + choices.below(1_500));
         process.signal('SIGCONT');
       }
-      await pause(below(400));
+      await pause(choices.below(400));
     }
   };
 
@@ -253,16 +296,16 @@ export async function evolve({
     if (replicas.some(({ version }) => version === 'split')) await replaceAll('note');
     else {
       for (const replica of replicas) {
-        await replica.process.kill('SIGTERM');
+        await end(replica, 'SIGTERM');
         await begin(replica, 'note');
       }
     }
     const isSplit = replicas[0]!.version === 'split';
     if (isSplit) await ask('now');
     const settled = await untilSettled(replicas[0]!.process.port, isSplit ? 'v2' : 'v1');
-    const { log, numbers } = await logOf(database);
+    const { log, numbers } = await within(longest, 'the change log', logOf(database), lastLines);
     const checker = new Checker(log, numbers, operations);
-    checker.checkRows(await rowsOf(database), isSplit ? 'v2' : 'v1');
+    checker.checkRows(await within(longest, 'what is stored', rowsOf(database), lastLines), isSplit ? 'v2' : 'v1');
     const violations = [
       ...checker.violations,
       ...unjust,
@@ -281,9 +324,9 @@ export async function evolve({
     };
   } finally {
     isOver = true;
-    for (const { process } of replicas) {
-      process.signal('SIGCONT');
-      await process.kill();
+    for (const replica of replicas) {
+      replica.process.signal('SIGCONT');
+      await end(replica, 'SIGKILL');
     }
   }
 }
@@ -320,12 +363,12 @@ interface ModelState {
 async function untilSettled(port: number, hub: string): Promise<boolean> {
   for (let i = 0; i < 100; i++) {
     const [state, { items }] = await Promise.all([
-      fetch(`http://127.0.0.1:${port}${statePath}`).then(
+      fetch(`http://127.0.0.1:${port}${statePath}`, { signal: AbortSignal.timeout(requestTimeout) }).then(
         async (one) => ((await one.json()) as { status: State }).status,
       ),
-      fetch(`http://127.0.0.1:${port}${itemsPath('v1')}?size=100`).then(
-        async (one) => (await one.json()) as { items: Item[] },
-      ),
+      fetch(`http://127.0.0.1:${port}${itemsPath('v1')}?size=100`, {
+        signal: AbortSignal.timeout(requestTimeout),
+      }).then(async (one) => (await one.json()) as { items: Item[] }),
     ]);
     if (hub === 'v2') {
       const { storageVersion, storedVersions, migration } = state;
@@ -551,12 +594,4 @@ class Checker {
 
 function isShared(items: ReadonlyMap<string, Spec>, name: string, { code }: Spec): boolean {
   return code !== undefined && [...items].some(([other, spec]) => other !== name && spec.code === code);
-}
-
-function below(limit: number): number {
-  return Math.floor(Math.random() * limit);
-}
-
-function oneOf<T>(list: readonly T[]): T {
-  return list[below(list.length)]!;
 }

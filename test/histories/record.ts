@@ -10,6 +10,11 @@ import { isWrite, itemOf } from './history.ts';
 import { inventRequest } from './invented.ts';
 import { itemsPath } from './item.ts';
 
+/** Milliseconds that a replica has to start, and to end: far more than either takes on a busy machine. */
+const patience = 60_000;
+/** Lines of a replica's standard error that are kept. */
+const keptLines = 20;
+
 /** A replica in a process of its own. It keeps its port when it is started again. */
 export class Replica {
   readonly #database: string;
@@ -17,6 +22,7 @@ export class Replica {
   readonly #node: readonly string[];
   #process: ChildProcess | undefined;
   #port = 0;
+  #lines: string[] = [];
 
   constructor(database: string, program = new URL('./replica.ts', import.meta.url).pathname, isBuilt = false) {
     this.#database = database;
@@ -28,34 +34,68 @@ export class Replica {
     return this.#port;
   }
 
-  /** Resolves when it is ready. */
+  /** What it said last on standard error, of all its processes. */
+  get lastLines(): readonly string[] {
+    return this.#lines;
+  }
+
+  get #isRunning(): boolean {
+    return this.#process !== undefined && this.#process.exitCode === null && this.#process.signalCode === null;
+  }
+
+  /** Resolves when it is ready. @throws Error when it ends instead, with exit code or signal as its cause, or is not ready in time */
   async start(...more: readonly string[]): Promise<void> {
+    if (this.#isRunning) throw new Error(`the replica on port ${this.#port} runs already`);
     const given = [this.#program, this.#database, String(this.#port), ...more];
-    const child = spawn(process.execPath, [...this.#node, ...given], {
-      stdio: ['ignore', 'pipe', 'inherit'],
-    });
+    const child = spawn(process.execPath, [...this.#node, ...given], { stdio: ['ignore', 'pipe', 'pipe'] });
     this.#process = child;
-    const url = await new Promise<string>((resolve, reject) => {
+    createInterface({ input: child.stderr }).on('line', (line) => {
+      this.#lines = [...this.#lines.slice(1 - keptLines), line];
+      process.stderr.write(`${line}\n`);
+    });
+    const ready = new Promise<string>((resolve, reject) => {
       createInterface({ input: child.stdout }).once('line', resolve);
       child.once('exit', (code, signal) =>
-        reject(new Error(`a replica ended at its start: ${code ?? signal}`, { cause: code ?? signal })),
+        reject(
+          new Error([`a replica ended at its start: ${code ?? signal}`, ...this.#lines].join('\n  '), {
+            cause: code ?? signal,
+          }),
+        ),
       );
     });
+    const url = await within(patience, `a replica to start ${more.join(' ')}`, ready, () => this.#lines);
     this.#port = Number(new URL(url).port);
   }
 
   /** @param signal SIGTERM: it may finish what it does */
   async kill(signal: 'SIGKILL' | 'SIGTERM' = 'SIGKILL'): Promise<void> {
+    if (!this.#isRunning) return;
     const child = this.#process!;
-    if (child.exitCode !== null || child.signalCode !== null) return;
     const gone = new Promise((resolve) => child.once('exit', resolve));
     child.kill(signal);
-    await gone;
+    await within(patience, `the replica on port ${this.#port} to end after ${signal}`, gone, () => this.#lines);
   }
 
   signal(signal: 'SIGSTOP' | 'SIGCONT'): void {
-    this.#process!.kill(signal);
+    this.#process?.kill(signal);
   }
+}
+
+/** @param more lines that belong to the error. @throws Error that says for what it waited */
+export async function within<T>(
+  milliseconds: number,
+  what: string,
+  promise: Promise<T>,
+  more: () => readonly string[],
+): Promise<T> {
+  let timer: NodeJS.Timeout;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(
+      () => reject(new Error([`waited ${milliseconds / 1000} s for ${what}`, ...more()].join('\n  '))),
+      milliseconds,
+    );
+  });
+  return Promise.race([promise, late]).finally(() => clearTimeout(timer));
 }
 
 export interface Recording {
