@@ -79,7 +79,8 @@ try {
     await page.goto(await signedIn(path));
     await page.getByRole('heading', { level: 1 }).waitFor();
     await act?.(page);
-    await page.waitForLoadState('networkidle').catch(() => undefined);
+    // A live page keeps its stream open: the network of most pictures never becomes idle.
+    await page.waitForLoadState('networkidle', { timeout: 2_000 }).catch(() => undefined);
     const file = join(root, 'docs', 'images', `console-${name}.png`);
     const { length } = await page.screenshot({ path: file });
     console.log(`${file}: ${Math.ceil(length / 1_000)} kB`);
