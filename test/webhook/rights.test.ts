@@ -35,8 +35,8 @@ interface Library {
   /** `ada`, who may list and watch books, and make webhooks. */
   readonly ada: Send;
   readonly tokens: { readonly admin: string; readonly ada: string };
-  /** Makes a webhook as somebody. */
-  hook(send: Send): ReturnType<Send>;
+  /** Makes a webhook as somebody. @param resource by default books in any version */
+  hook(send: Send, resource?: string): ReturnType<Send>;
   status(): Promise<WebhookStatus>;
   /** Titles of the books that were delivered. */
   titles(): string[];
@@ -65,10 +65,10 @@ async function library(t: TestContext, options: ServiceOptions = {}, tokens?: Li
     admin,
     ada: world.as(known.ada),
     tokens: known,
-    hook: (send) =>
+    hook: (send, resource = 'books.library.example') =>
       send('POST', hooks, {
         metadata: { name: 'hook' },
-        spec: { url: receiver.url, resources: ['books.library.example'], secretName: 'signing' },
+        spec: { url: receiver.url, resources: [resource], secretName: 'signing' },
       }),
     status,
     titles: () => receiver.accepted.map(({ event }) => event.object.spec.title),
@@ -193,6 +193,29 @@ for (const way of ways) {
     assert.deepEqual(shop.titles(), ['First', 'Hidden']);
   });
 }
+
+test('permissions: a webhook on one version of a model needs the rights to the model', async (t) => {
+  const shop = await library(t);
+  const { token } = await shop.world.person('carl', ['hooker']);
+  const refused = await expect(403, shop.hook(shop.world.as(token), 'books.v1alpha1.library.example'));
+  assert.match(refused.body.detail, /may not list books: /);
+  await expect(201, shop.hook(shop.ada, 'books.v1alpha1.library.example'));
+  await shop.add('First');
+  await until(() => shop.titles().length === 1, 'delivered');
+  await ways[0]!.take(shop);
+  await shop.add('Hidden');
+  assert.match(await shop.forbidden(), ways[0]!.message);
+});
+
+test('permissions: a webhook on a version that is not served needs the rights to a group of that name', async (t) => {
+  const shop = await library(t);
+  const refused = await expect(403, shop.hook(shop.ada, 'books.v2.library.example'));
+  assert.match(refused.body.detail, /may not list books: /);
+  const rules = [{ apiGroups: ['v2.library.example'], resources: ['books'], verbs: ['list', 'watch'] }];
+  await expect(201, shop.world.admin('POST', `${core}/roles`, { metadata: { name: 'other' }, rules }));
+  await expect(201, shop.world.admin('POST', `${core}/rolebindings`, bindingOf('other', 'ada')));
+  await expect(201, shop.hook(shop.ada, 'books.v2.library.example'));
+});
 
 test('permissions: a webhook tells nothing from before it was made', async (t) => {
   const shop = await library(t);
