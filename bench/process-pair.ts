@@ -1,6 +1,6 @@
 /**
  * Two services in one process, the first with the façade for Kubernetes and the second without: they run the same compiled code, as two
- * processes never do. The argument `turned` makes the second one first.
+ * processes never do. The argument `turned` makes the second one first; with `control` after it both have the façade.
  */
 import { createService } from 'kindred';
 import { Article, article } from './articles.ts';
@@ -14,8 +14,9 @@ async function started(enabled: boolean) {
 }
 
 const isTurned = process.argv[2] === 'turned';
-const first = await started(!isTurned);
-const second = await started(isTurned);
+const isControl = process.argv[3] === 'control';
+const first = await started(isControl || !isTurned);
+const second = await started(isControl || isTurned);
 const [withFacade, without] = isTurned ? [second, first] : [first, second];
 
 answer(
