@@ -2,8 +2,8 @@
  * Loads every CustomResourceDefinition of a folder, then sends its samples, those that must be accepted and those that must be
  * refused: natively, as a Kubernetes client does, and with the kubectl of the machine.
  * `node test/kube/crds/run.ts --folder FOLDER [--kubectl]`, where `definitions/` has YAML files (perhaps gzipped) and
- * `samples/<project>/{valid,invalid}` objects. Prints a table: how many outcomes are as they should be, of how many. Exit code 1 when one
- * is another.
+ * `samples/<project>/{valid,invalid}` objects. Prints a table: how many outcomes are as they should be, of how many. A refusal is right when
+ * it names each expected cause and, natively, the same fields. Exit code 1 when one is another.
  */
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -13,6 +13,7 @@ import { LoopGuard } from '../../api/loop-guard.ts';
 import type { Reply } from '../harness.ts';
 import { Facade } from '../harness.ts';
 import { Kubectl } from '../kubectl.ts';
+import { causes } from './causes.ts';
 import { definitions, definitionsIn, documents, pathOf } from './definitions.ts';
 
 const { folder, kubectl: withKubectl } = parseArgs({
@@ -48,6 +49,8 @@ guard.stop();
 interface Outcome {
   readonly status: 'accepted' | 'refused' | 'failed';
   readonly message: string;
+  /** The fields that a refusal names, as JSON pointers; `kubectl` prints them in its message alone. */
+  readonly fields?: readonly string[];
 }
 
 const kubectl = withKubectl ? new Kubectl(facade.url) : undefined;
@@ -63,21 +66,31 @@ async function placed({ _err, ...body }: any, crd: any): Promise<{ place: string
   return { place: `namespaces/${namespace}/${names.plural}`, body };
 }
 
-function outcomeOf({ status }: Reply, message: string): Outcome {
-  return { status: status === 201 ? 'accepted' : status === 422 ? 'refused' : 'failed', message };
+function outcomeOf({ status }: Reply, message: string, fields: string[]): Outcome {
+  const sorted = [...new Set(fields)].sort();
+  return { status: status === 201 ? 'accepted' : status === 422 ? 'refused' : 'failed', message, fields: sorted };
+}
+
+/** `/spec/from/0/name` of `spec.from[0].name`; the whole object has the empty pointer. */
+function pointerOf(field: string): string {
+  if (field === '<nil>') return '';
+  const tokens = field.match(/[^.[\]]+/g) ?? [];
+  return tokens.map((token) => `/${token}`).join('');
 }
 
 const ways: Readonly<Record<string, (object: any, crd: any) => Promise<Outcome>>> = {
+  async facade(object, crd) {
+    const { place, body } = await placed(object, crd);
+    const reply = await facade.kube(`/apis/${object.apiVersion}/${place}?dryRun=All`, { body });
+    const fields = (reply.json?.details?.causes ?? []).map(({ field }: any) => pointerOf(field));
+    return outcomeOf(reply, reply.json?.message ?? reply.text, fields);
+  },
   async native(object, crd) {
     const { place, body } = await placed(object, crd);
     const reply = await facade.send(`/apis/${object.apiVersion}/${place}?dryRun=true`, { body });
     const errors = (reply.json?.errors ?? []).map(({ pointer, message }: any) => `${pointer} ${message}`);
-    return outcomeOf(reply, errors.join('; ') || reply.text);
-  },
-  async facade(object, crd) {
-    const { place, body } = await placed(object, crd);
-    const reply = await facade.kube(`/apis/${object.apiVersion}/${place}?dryRun=All`, { body });
-    return outcomeOf(reply, reply.json?.message ?? reply.text);
+    const fields = (reply.json?.errors ?? []).map(({ pointer }: any) => pointer);
+    return outcomeOf(reply, errors.join('; ') || reply.text, fields);
   },
   ...(kubectl && {
     async kubectl(object, crd) {
@@ -90,30 +103,53 @@ const ways: Readonly<Record<string, (object: any, crd: any) => Promise<Outcome>>
   }),
 };
 
+/** What is expected of a sample: nothing when it must be accepted, else what its refusal says, and the fields that Kubernetes names. */
+interface Refusal {
+  readonly causes: readonly string[] | undefined;
+  fields?: readonly string[] | undefined;
+}
+
+function refusable(project: string, sort: string, file: string, object: any) {
+  const named = object._err === undefined ? causes[`${project}/${file.replace(/\.yaml$/, '')}`] : [object._err];
+  if (sort === 'invalid' && named === undefined) faults.push(`${project}/${file}: no cause is expected of it`);
+  const refusal: Refusal = { causes: sort === 'invalid' ? (named ?? []) : undefined };
+  return { file, object, refusal };
+}
+
+function mistakeOf(way: string, { status, message, fields }: Outcome, expected: Refusal): string | undefined {
+  if (!expected.causes) return status === 'accepted' ? undefined : `${status}, expected it to be accepted`;
+  if (status !== 'refused') return `${status}, expected it to be refused`;
+  // The native API says the same in words of its own, about the same fields.
+  if (way === 'native') {
+    return String(fields) === String(expected.fields) ? undefined : `names ${fields}, the façade ${expected.fields}`;
+  }
+  const missing = expected.causes.find((cause) => !message.includes(cause));
+  return missing === undefined ? undefined : `expected "${missing}"`;
+}
+
 const rows: Record<string, string | number>[] = [];
 const samples = join(folder, 'samples');
 for (const project of readdirSync(samples).sort()) {
   for (const sort of readdirSync(join(samples, project)).sort()) {
     const objects = readdirSync(join(samples, project, sort))
       .sort()
-      .flatMap((file) => documents(join(samples, project, sort, file)).map((object) => ({ file, object })));
+      .flatMap((file) =>
+        documents(join(samples, project, sort, file)).map((object) => refusable(project, sort, file, object)),
+      );
     const row: Record<string, string | number> = { project, samples: sort };
     let unknown = 0;
     for (const [way, send] of Object.entries(ways)) {
       let [right, all] = [0, 0];
-      for (const { file, object } of objects) {
+      for (const { file, object, refusal } of objects) {
         const crd = kinds.get(`${object.apiVersion} ${object.kind}`);
-        const outcome = crd && (await send(object, crd));
         if (!crd && way === 'facade') unknown++;
-        if (!outcome) continue;
+        if (!crd) continue;
+        const outcome = await send(object, crd);
         all++;
-        const { status, message } = outcome;
-        // The native API says the same in words of its own.
-        const expected: string = way === 'native' ? '' : (object._err ?? '');
-        const isRight = status === (sort === 'valid' ? 'accepted' : 'refused') && message.includes(expected);
-        if (isRight) right++;
-        else
-          faults.push(`${way} ${project}/${sort}/${file}: ${status}, expected "${expected}": ${message.slice(0, 300)}`);
+        if (way === 'facade') refusal.fields = outcome.fields;
+        const mistake = mistakeOf(way, outcome, refusal);
+        if (mistake === undefined) right++;
+        else faults.push(`${way} ${project}/${sort}/${file}: ${mistake}: ${outcome.message.slice(0, 300)}`);
       }
       row[way] = `${right} of ${all}`;
     }
