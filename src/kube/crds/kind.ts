@@ -94,7 +94,7 @@ export function definitionModel(): Model<DefinitionObject> {
     categories: ['api-extensions'],
     subresources: { status: true },
     columns: [
-      { name: 'Created At', type: 'date', path: '.metadata.creationTimestamp', description: 'When it was made' },
+      { name: 'Created At', type: 'string', path: '.metadata.creationTimestamp', description: 'When it was made' },
     ],
     schema: Type.Object(
       {
