@@ -172,10 +172,21 @@ for (const adapter of databaseAdapters()) {
       };
       const writing = [0, 1, 2, 3].map((number) => write(number % 2 === 0 ? first : second, number));
       await until(() => values.size > 20);
-      const moving = move({ model, to: 'telemetry', ...stores(both) });
-      await until(async () => (await content(both.telemetry)).claims! > 0);
-      await assert.rejects(move({ model, to: 'telemetry', ...stores(both) }), /another process is moving/);
-      const { objects, claims } = await moving;
+      let refusal: Promise<void> | undefined;
+      const { objects, claims } = await move({
+        model,
+        to: 'telemetry',
+        ...stores(both),
+        onProgress: ({ step }) => {
+          if (step !== 'copy') return;
+          refusal ??= assert.rejects(move({ model, to: 'telemetry', ...stores(both) }), /another process is moving/);
+        },
+        attempt: async (call) => {
+          await refusal;
+          return call();
+        },
+      });
+      assert.ok(refusal);
       const count = values.size;
       await until(() => values.size >= count);
       isMoving = false;
