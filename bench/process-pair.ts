@@ -1,6 +1,6 @@
 /**
  * Two services in one process, the first with the façade for Kubernetes and the second without: they run the same compiled code, as two
- * processes never do. The argument `turned` makes the second one first; with `control` after it both have the façade.
+ * processes never do. With the argument `turned` the second one has it; with `control` after it both have it.
  */
 import { createService } from 'kindred';
 import { Article, article } from './articles.ts';
@@ -17,12 +17,11 @@ const isTurned = process.argv[2] === 'turned';
 const isControl = process.argv[3] === 'control';
 const first = await started(isControl || !isTurned);
 const second = await started(isControl || isTurned);
-const [withFacade, without] = isTurned ? [second, first] : [first, second];
 
 answer(
   {
     ...meter(),
-    ready: () => [withFacade.url, without.url],
+    ready: () => [first.url, second.url],
     fill: async ({ objects }: { objects: number }) => {
       for (const { service } of [first, second])
         for (let number = 0; number < objects; number++) await service.client.create(Article, article(number));
