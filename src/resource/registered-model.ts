@@ -74,9 +74,14 @@ export class RegisteredModel {
    * converted.
    */
   parse(bytes: Buffer, name: string): ExtensionObject {
+    return this.parseText(bytes.toString(), name);
+  }
+
+  /** As `parse`. */
+  parseText(text: string, name: string): ExtensionObject {
     let stored: ExtensionObject;
     try {
-      stored = JSON.parse(bytes.toString()) as ExtensionObject;
+      stored = JSON.parse(text) as ExtensionObject;
     } catch {
       const { apiVersion, kind } = this;
       return { apiVersion, kind, metadata: { ...partsOf(name), version: 0 } };

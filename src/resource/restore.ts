@@ -12,9 +12,8 @@ import type { ExtensionObject } from '../model/object.ts';
 import type { Scheme } from '../model/scheme.ts';
 import { TimeSlice } from '../runtime/time-slice.ts';
 import type { FileDamaged, FileRead } from '../snapshots/folder.ts';
-import type { Change, Row, Store } from '../store/store.ts';
+import type { Change, Row, Store, TextChange } from '../store/store.ts';
 import { asBuffer } from './bytes.ts';
-import { AppliedChange } from './change.ts';
 import { storedEntry } from './entries.ts';
 import type { RegisteredModel } from './registered-model.ts';
 
@@ -175,8 +174,8 @@ async function replay(
   const slice = new TimeSlice(() => performance.now(), sliceLength);
   let replayed = 0;
   for (let since = revision; !isOver(); ) {
-    const page = await logged(() => store.changes(since, portion, { model: number }));
-    const last = new Map<string, Change>();
+    const page = await logged(() => textsAfter(store, number, since));
+    const last = new Map<string, TextChange>();
     for (const change of page) if (change.revision <= newest) last.set(change.name, change);
     for (const change of last.values()) {
       applyChange(change, index, problems, model);
@@ -191,15 +190,33 @@ async function replay(
   return replayed;
 }
 
-function applyChange(change: Change, index: ModelIndex, problems: Map<string, string>, model: RegisteredModel): void {
-  if (change.type === 'delete') {
-    index.remove(change.name);
-    problems.delete(change.name);
+async function textsAfter(store: Store, number: number, since: number): Promise<readonly TextChange[]> {
+  if (store.changesText) return store.changesText(since, portion, number);
+  const changes = await store.changes(since, portion, { model: number });
+  return changes.map(({ revision, type, id, name, bytes }) => ({
+    revision,
+    type,
+    id,
+    name,
+    text: asBuffer(bytes).toString(),
+    length: bytes.byteLength,
+  }));
+}
+
+function applyChange(
+  { revision, type, id, name, text, length }: TextChange,
+  index: ModelIndex,
+  problems: Map<string, string>,
+  model: RegisteredModel,
+): void {
+  if (type === 'delete') {
+    index.remove(name);
+    problems.delete(name);
     return;
   }
-  const applied = new AppliedChange(change, model);
-  index.put(applied.entry(), change.id, change.revision, applied.bytes.length);
-  if (applied.object().apiVersion === model.apiVersion) problems.delete(change.name);
+  const object = model.parseText(text, name);
+  index.put(model.entryOf(object, name), id, revision, length);
+  if (object.apiVersion === model.apiVersion) problems.delete(name);
 }
 
 /** Finds index functions that give something else by now, and what no check of the bytes can find. */

@@ -460,7 +460,10 @@ const cases: Readonly<Record<string, Case>> = {
     assert.deepEqual(await store.changes(99, 10), []);
   },
 
-  'changes of one model are those of the log, without the others': async ({ store, model }) => {
+  'changes of one model are those of the log, without the others; changesText the same as texts': async ({
+    store,
+    model,
+  }) => {
     const other = await store.modelNumber('demo.example.com', 'Other');
     const empty = await store.modelNumber('demo.example.com', 'Empty');
     for (let i = 0; i < 9; i++) {
@@ -471,10 +474,16 @@ const cases: Readonly<Record<string, Case>> = {
       model,
       name: 'n3',
       expected: { id: 4, revision: 4 },
-      bytes: bytesOf('gone'),
+      bytes: bytesOf('gone…'),
     });
-    const named = async (since: number, limit: number, of: number) =>
-      (await store.changes(since, limit, { model: of })).map(({ revision, name }) => `${revision} ${name}`);
+    const named = async (since: number, limit: number, of: number) => {
+      const changes = await store.changes(since, limit, { model: of });
+      const texts = changes.map(({ revision, type, id, name, bytes }) => {
+        return { revision, type, id, name, text: textOf(bytes), length: bytes.byteLength };
+      });
+      assert.deepEqual(store.changesText?.(since, limit, of) ?? texts, texts);
+      return changes.map(({ revision, name }) => `${revision} ${name}`);
+    };
     assert.deepEqual(await named(0, 10, model), ['1 n0', '4 n3', '7 n6', '10 n3']);
     assert.deepEqual(await named(1, 2, model), ['4 n3', '7 n6']);
     assert.deepEqual(await named(7, 10, model), ['10 n3']);
@@ -485,6 +494,7 @@ const cases: Readonly<Record<string, Case>> = {
     assert.deepEqual(first, (await store.changes(6, 1))[0]);
     await compactAll(store, 5, time + 100);
     await assert.rejects(async () => store.changes(4, 10, { model: empty }), withCode('Expired'));
+    if (store.changesText) assert.throws(() => store.changesText!(4, 10, empty), withCode('Expired'));
     assert.deepEqual(await named(5, 10, model), ['7 n6', '10 n3']);
   },
 
@@ -510,6 +520,7 @@ const cases: Readonly<Record<string, Case>> = {
     const first = await store.changes(0, 100);
     assert.ok(first.length >= 3 && first.length <= 5, `${first.length} changes at once`);
     assert.equal((await allChanges(store)).length, 6);
+    assert.equal(store.changesText?.(0, 100, model).length ?? first.length, first.length);
     const huge = 'h'.repeat(5 * 2 ** 20);
     await committed(store, creation(model, 'huge', huge));
     assert.deepEqual(

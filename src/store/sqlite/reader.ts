@@ -2,7 +2,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { expired } from '../failure.ts';
 import { changesBytes, changeTypes } from '../limits.ts';
-import type { Change, ChangesNarrowing, ModelRow, Row, TextRow, Tokens } from '../store.ts';
+import type { Change, ChangesNarrowing, ModelRow, Row, TextChange, TextRow, Tokens } from '../store.ts';
 import { firstToken } from './tables.ts';
 
 type TextValues = [id: number, revision: number, name: string, text: string];
@@ -17,6 +17,8 @@ type ChangeValues = [
   before: Uint8Array<ArrayBuffer> | null,
 ];
 
+type TextChangeValues = [revision: number, type: number, id: number, name: string, length: number, text: string];
+
 export class SqliteReader {
   readonly #db: DatabaseSync;
   readonly #get: StatementSync;
@@ -25,6 +27,7 @@ export class SqliteReader {
   readonly #scanText: StatementSync;
   readonly #changes: StatementSync;
   readonly #changesOfModel: StatementSync;
+  readonly #textsOfModel: StatementSync;
 
   constructor(db: DatabaseSync) {
     this.#db = db;
@@ -40,8 +43,10 @@ export class SqliteReader {
     );
     const changes = 'SELECT revision, time, type, model, id, name, bytes, before FROM changes';
     this.#changes = arrays(db.prepare(`${changes} WHERE revision > ? ORDER BY revision LIMIT ?`));
-    this.#changesOfModel = arrays(
-      db.prepare(`${changes} INDEXED BY changes_by_model WHERE model = ? AND revision > ? ORDER BY revision LIMIT ?`),
+    const ofModel = 'INDEXED BY changes_by_model WHERE model = ? AND revision > ? ORDER BY revision LIMIT ?';
+    this.#changesOfModel = arrays(db.prepare(`${changes} ${ofModel}`));
+    this.#textsOfModel = arrays(
+      db.prepare(`SELECT revision, type, id, name, length(bytes), CAST(bytes AS TEXT) FROM changes ${ofModel}`),
     );
   }
 
@@ -111,8 +116,7 @@ export class SqliteReader {
 
   changes(since: number, limit: number, { model, bytes = changesBytes }: ChangesNarrowing = {}): Change[] {
     return this.#view(() => {
-      const oldest = this.meta('oldest');
-      if (since < oldest) throw expired(since, oldest);
+      this.#assertKept(since);
       const rows =
         model === undefined ? this.#changes.iterate(since, limit) : this.#changesOfModel.iterate(model, since, limit);
       const most = Math.min(bytes, changesBytes);
@@ -126,6 +130,26 @@ export class SqliteReader {
       }
       return changes;
     });
+  }
+
+  changesText(since: number, limit: number, model: number): TextChange[] {
+    return this.#view(() => {
+      this.#assertKept(since);
+      const changes: TextChange[] = [];
+      let total = 0;
+      for (const row of this.#textsOfModel.iterate(model, since, limit) as unknown as Iterable<TextChangeValues>) {
+        const [revision, type, id, name, length, text] = row;
+        total += length;
+        if (changes.length > 0 && total > changesBytes) break;
+        changes.push({ revision, type: changeTypes[type]!, id, name, text, length });
+      }
+      return changes;
+    });
+  }
+
+  #assertKept(since: number): void {
+    const oldest = this.meta('oldest');
+    if (since < oldest) throw expired(since, oldest);
   }
 
   /** All reads of `body` are of one state; joins the transaction that is open, if there is one. */

@@ -17,6 +17,7 @@ import type {
   Row,
   Snapshot,
   Store,
+  TextChange,
   TextRow,
   Tokens,
   Write,
@@ -240,6 +241,10 @@ class SqliteStore implements Store {
 
   changes(since: number, limit: number, narrow?: ChangesNarrowing): readonly Change[] {
     return this.#read(() => this.#reader.changes(since, limit, narrow));
+  }
+
+  changesText(since: number, limit: number, model: number): readonly TextChange[] {
+    return this.#read(() => this.#reader.changesText(since, limit, model));
   }
 
   oldest(): number {
