@@ -57,19 +57,19 @@ export function encode(content: object, arrays: ReadonlyMap<string, Numbers>): B
 /** Where the bytes come from. */
 export interface Source {
   readonly size: number;
-  /** Memory of its own with these bytes; fewer when the source ends before. */
-  read(at: number, length: number): Uint8Array<ArrayBuffer>;
+  /** Memory of its own with these bytes, fewer when the source ends before; and their CRC-32, which goes on with the one given. */
+  read(at: number, length: number, crc?: number): { readonly bytes: Uint8Array<ArrayBuffer>; readonly crc: number };
 }
 
 /** @throws DamagedError */
 export function readHeader<C>(source: Source): { content: C; sections: readonly Section[]; start: number } {
-  const head = Buffer.from(source.read(0, unit).buffer);
+  const head = Buffer.from(source.read(0, unit).bytes.buffer);
   if (head.length < unit || !head.subarray(0, mark.length).equals(mark)) throw new DamagedError('it is no snapshot');
   const length = head.readUInt32LE(places.length);
   if (length > mostHeader || head.subarray(places.hash + 32).some((byte) => byte !== 0) || head.readUInt32LE(12) !== 0)
     throw new DamagedError('its head is damaged');
   const padded = length + gapAfter(length);
-  const bytes = Buffer.from(source.read(places.header, padded).buffer);
+  const bytes = Buffer.from(source.read(places.header, padded).bytes.buffer);
   const header = bytes.subarray(0, length);
   const expected = head.subarray(places.hash, places.hash + 32);
   if (bytes.length < padded || !hash('sha256', header, 'buffer').equals(expected) || !isZero(bytes.subarray(length)))
@@ -89,10 +89,9 @@ export function readSections(
 ): Map<string, Numbers> {
   const arrays = new Map<string, Numbers>();
   for (const { name, type, at, length, crc } of sections) {
-    const bytes = source.read(start + at, length);
-    const gap = source.read(start + at + length, gapAfter(length));
-    if (bytes.length < length || crc32(gap, crc32(bytes)) !== crc)
-      throw new DamagedError(`its section "${name}" is damaged`);
+    const { bytes, crc: ofBytes } = source.read(start + at, length);
+    const gap = source.read(start + at + length, gapAfter(length), ofBytes);
+    if (bytes.length < length || gap.crc !== crc) throw new DamagedError(`its section "${name}" is damaged`);
     arrays.set(name, new types[type](bytes.buffer, 0, length / types[type].BYTES_PER_ELEMENT) as Numbers);
   }
   return arrays;
@@ -102,7 +101,10 @@ export function readSections(
 export function decode<C>(file: Buffer): { content: C; sections: Map<string, Numbers> } {
   const source = {
     size: file.length,
-    read: (at: number, length: number) => Uint8Array.from(file.subarray(at, at + length)),
+    read: (at: number, length: number, crc?: number) => {
+      const bytes = Uint8Array.from(file.subarray(at, at + length));
+      return { bytes, crc: crc32(bytes, crc) };
+    },
   };
   const header = readHeader<C>(source);
   return { content: header.content, sections: readSections(source, header) };
