@@ -98,6 +98,9 @@ export default definePlugin({ start: ({ schemeManager }) => void schemeManager.r
   return folder;
 }
 
+/** Services that have not been ended. */
+const running = new Set<ChildProcess>();
+
 async function serve(folder: string, ...settings: string[]): Promise<Served> {
   const begin = performance.now();
   const args = ['serve', '--database', `sqlite:${join(folder, 'articles.db')}`, '--plugin', join(folder, 'plugin')];
@@ -105,6 +108,8 @@ async function serve(folder: string, ...settings: string[]): Promise<Served> {
     stdio: ['ignore', 'pipe', 'inherit'],
     env: { ...process.env, KINDRED_LOG_LEVEL: 'warn' },
   });
+  running.add(child);
+  child.once('exit', () => running.delete(child));
   for await (const line of createInterface({ input: child.stdout })) {
     const url = /^Kindred is ready at (\S+)$/.exec(line)?.[1];
     if (!url) continue;
@@ -227,5 +232,6 @@ try {
     await end(served, 'SIGKILL');
   }
 } finally {
+  for (const child of running) child.kill('SIGKILL');
   if (values.keep === undefined) rmSync(folder, { recursive: true, force: true });
 }
