@@ -131,8 +131,8 @@ const object = (number: number) => `${collection}/${nameOf(number)}`;
 
 /**
  * Requests of two services in one process. One of two equal services is cheaper by some percent as long as they live, so each
- * start is one value. What the service has that starts, is warmed up and is asked first is taken out by a start in which the other one
- * has the façade.
+ * start is one value. The service that starts first is also warmed up and asked first; what that is worth cancels out with a start in
+ * which the other one has the façade.
  */
 async function beside(name: string, kind: 'facade' | 'control', goal: object): Promise<void> {
   const all: Pairs[] = [];

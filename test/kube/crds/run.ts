@@ -82,14 +82,14 @@ const ways: Readonly<Record<string, (object: any, crd: any) => Promise<Outcome>>
   async facade(object, crd) {
     const { place, body } = await placed(object, crd);
     const reply = await facade.kube(`/apis/${object.apiVersion}/${place}?dryRun=All`, { body });
-    const fields = (reply.json?.details?.causes ?? []).map(({ field }: any) => pointerOf(field));
+    const fields = (reply.json?.details?.causes ?? []).map(({ field }: { field: string }) => pointerOf(field));
     return outcomeOf(reply, reply.json?.message ?? reply.text, fields);
   },
   async native(object, crd) {
     const { place, body } = await placed(object, crd);
     const reply = await facade.send(`/apis/${object.apiVersion}/${place}?dryRun=true`, { body });
     const errors = (reply.json?.errors ?? []).map(({ pointer, message }: any) => `${pointer} ${message}`);
-    const fields = (reply.json?.errors ?? []).map(({ pointer }: any) => pointer);
+    const fields = (reply.json?.errors ?? []).map(({ pointer }: { pointer: string }) => pointer);
     return outcomeOf(reply, errors.join('; ') || reply.text, fields);
   },
   ...(kubectl && {
@@ -103,13 +103,15 @@ const ways: Readonly<Record<string, (object: any, crd: any) => Promise<Outcome>>
   }),
 };
 
-/** What is expected of a sample: nothing when it must be accepted, else what its refusal says, and the fields that Kubernetes names. */
 interface Refusal {
+  /** Texts that it must contain; undefined when the sample must be accepted. */
   readonly causes: readonly string[] | undefined;
+  /** What the façade named, which is asked first. */
   fields?: readonly string[] | undefined;
 }
 
-function refusable(project: string, sort: string, file: string, object: any) {
+/** A sample with what is expected of it. */
+function expectation<T extends { readonly _err?: string }>(project: string, sort: string, file: string, object: T) {
   const named = object._err === undefined ? causes[`${project}/${file.replace(/\.yaml$/, '')}`] : [object._err];
   if (sort === 'invalid' && named === undefined) faults.push(`${project}/${file}: no cause is expected of it`);
   const refusal: Refusal = { causes: sort === 'invalid' ? (named ?? []) : undefined };
@@ -134,7 +136,7 @@ for (const project of readdirSync(samples).sort()) {
     const objects = readdirSync(join(samples, project, sort))
       .sort()
       .flatMap((file) =>
-        documents(join(samples, project, sort, file)).map((object) => refusable(project, sort, file, object)),
+        documents(join(samples, project, sort, file)).map((object) => expectation(project, sort, file, object)),
       );
     const row: Record<string, string | number> = { project, samples: sort };
     let unknown = 0;
