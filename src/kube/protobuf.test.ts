@@ -344,7 +344,7 @@ test('more fields and items than are read are refused, and as many as are read t
     );
   assert.throws(() => decode('v1', 'ConfigMap', entries(17_000)), { code: 'PayloadTooLarge' });
   const bytes = body('v1', 'ConfigMap', entries(16_600));
-  const times = [1, 2, 3].map(() => {
+  const times = [1, 2, 3, 4, 5].map(() => {
     const before = process.cpuUsage();
     decodeProtobuf(bytes);
     const { user, system } = process.cpuUsage(before);
