@@ -1,6 +1,7 @@
 /** Database servers for tests: started at the first use in a process, stopped with it. */
 import type { ChildProcess } from 'node:child_process';
 import { spawn, spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import {
   chownSync,
   cpSync,
@@ -9,7 +10,10 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  renameSync,
+  rmdirSync,
   rmSync,
+  statSync,
   writeFileSync,
 } from 'node:fs';
 import { createServer } from 'node:net';
@@ -198,6 +202,35 @@ async function freePort(): Promise<number> {
   return port;
 }
 
+/**
+ * A data folder as `initialize` makes it, which takes seconds: made once for the programs as they are, then copied. It stays in
+ * the system's temporary folder, about 50 MB for each kind.
+ */
+function copyOfInitialized(
+  kind: ServerKind,
+  programs: readonly string[],
+  data: string,
+  initialize: (data: string) => void,
+): void {
+  const versions = programs.map((program) => `${program} ${statSync(program).mtimeMs}`).join('\n');
+  const key = createHash('sha256').update(versions).digest('hex').slice(0, 16);
+  const source = join(tmpdir(), `kindred-initialized-${kind}-${userInfo().uid}-${key}`);
+  if (!existsSync(source)) {
+    const made = join(serverFolder(kind), 'data');
+    initialize(made);
+    try {
+      renameSync(made, source);
+    } catch (error) {
+      // Another process was quicker.
+      if (!existsSync(source)) throw error;
+      rmSync(made, { recursive: true });
+    }
+    rmdirSync(dirname(made));
+  }
+  rmSync(data, { recursive: true, force: true });
+  runOnce('cp', ['-R', source, data], dirname(data));
+}
+
 function runOnce(program: string, args: readonly string[], cwd: string, environment: NodeJS.ProcessEnv = {}): void {
   const { status, stdout, stderr, error } = spawnSync(program, args, {
     cwd,
@@ -230,12 +263,15 @@ async function makePostgres(options: ServerOptions): Promise<MadePostgres> {
   const apart = options.data || options.log ? [`--waldir=${log}`, '--wal-segsize=1'] : [];
   const user = serverUser();
   if (user) for (const own of [options.data, options.log]) if (own) chownSync(own, user.uid, user.gid);
-  runOnce(
-    join(programs, 'initdb'),
-    ['-D', data, '-U', 'test', '-A', 'trust', '-E', 'UTF8', '--locale=C', '-N', ...apart],
-    folder,
-    postgresEnvironment,
-  );
+  const initialize = (to: string): void =>
+    runOnce(
+      join(programs, 'initdb'),
+      ['-D', to, '-U', 'test', '-A', 'trust', '-E', 'UTF8', '--locale=C', '-N', ...apart],
+      folder,
+      postgresEnvironment,
+    );
+  if (apart.length > 0) initialize(data);
+  else copyOfInitialized('postgres', [initdb], data, initialize);
   return { folder, programs, data };
 }
 
@@ -399,10 +435,15 @@ async function startMariadb(options: ServerOptions): Promise<DatabaseServer> {
   const data = options.data ?? join(folder, 'data');
   const port = await freePort();
   const common = ['--no-defaults', `--datadir=${data}`, `--tmpdir=${folder}`];
-  mkdirSync(data, { recursive: true });
-  const user = serverUser();
-  if (user) chownSync(data, user.uid, user.gid);
-  runOnce('mariadb-install-db', [...common, '--auth-root-authentication-method=normal', '--skip-test-db'], folder);
+  const initialize = (to: string): void => {
+    const where = ['--no-defaults', `--datadir=${to}`, `--tmpdir=${folder}`];
+    mkdirSync(to, { recursive: true });
+    const user = serverUser();
+    if (user) chownSync(to, user.uid, user.gid);
+    runOnce('mariadb-install-db', [...where, '--auth-root-authentication-method=normal', '--skip-test-db'], folder);
+  };
+  if (options.data) initialize(data);
+  else copyOfInitialized('mariadb', [program], data, initialize);
   const grants = join(folder, 'init.sql');
   writeFileSync(
     grants,
