@@ -117,6 +117,15 @@ export const isOwn = (model: ModelSummary): boolean => model.plugin !== undefine
 
 export const mayList = (model: ModelSummary): boolean => model.verbs.includes('list');
 
+/** The API groups of the service's models whose titles several models have, by type: what tells them apart. */
+export function sharedGroupsOf(models: readonly ModelSummary[]): ReadonlyMap<string, string> {
+  const titles = models.map(titleOf);
+  const isShared = (model: ModelSummary) => titles.indexOf(titleOf(model)) !== titles.lastIndexOf(titleOf(model));
+  return new Map(
+    models.filter((model) => !isOwn(model) && isShared(model)).map((model) => [typeOf(model), model.group]),
+  );
+}
+
 /** By API group, the reader's own first; the service's own models are one group without a name. */
 export function groupsOf(models: readonly ModelSummary[]): { name: string; models: ModelSummary[] }[] {
   const groups = new Map<string, ModelSummary[]>();

@@ -377,7 +377,6 @@ export const en = {
     tokenCreated: 'Token created',
     onlyOnce: 'Copy the token now. It is shown only this once.',
     done: 'Done',
-    revoke: 'Revoke {name}',
     revokeTitle: 'Revoke {name}?',
     revokeText: 'Requests with this token are refused from now on.',
     revokeButton: 'Revoke',

@@ -372,7 +372,6 @@ export const zhCN: Catalogue = {
     tokenCreated: '令牌已创建',
     onlyOnce: '请立即复制令牌。它只显示这一次。',
     done: '完成',
-    revoke: '吊销 {name}',
     revokeTitle: '吊销 {name}？',
     revokeText: '此后使用该令牌的请求将被拒绝。',
     revokeButton: '吊销',
