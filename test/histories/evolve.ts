@@ -265,9 +265,10 @@ export async function evolve({
     let wanted = 'plain';
     for (let i = 0; i < count; i++) {
       if (replicas.every(({ version }) => version === wanted)) {
-        wanted = choices.pick(Object.keys(versions).filter((one) => one !== wanted));
+        // Twice as often the one with another hub, whose objects move.
+        wanted = choices.pick([...Object.keys(versions), 'split'].filter((one) => one !== wanted));
         // Now and then nobody thinks of it.
-        if ((await isSplitActive()) && choices.below(5) > 0 && !(await rollBack())) wanted = 'split';
+        if ((await isSplitActive()) && choices.below(5) > 1 && !(await rollBack())) wanted = 'split';
       }
       const others = replicas.filter(({ version }) => version !== wanted);
       const dice = choices.below(10);
