@@ -82,6 +82,8 @@ export interface RestoreOptions {
 }
 
 const portion = 1_000;
+/** Of a store that reads in this process, without a way to a server: fewer texts at once need less memory that is new. */
+const portionHere = 200;
 /** Objects that are compared with the store, besides the first and the last. */
 const samples = 64;
 /** More changes than this, and than half of the objects, and building is as quick. */
@@ -191,7 +193,7 @@ async function replay(
 }
 
 async function textsAfter(store: Store, number: number, since: number): Promise<readonly TextChange[]> {
-  if (store.changesText) return store.changesText(since, portion, number);
+  if (store.changesText) return store.changesText(since, portionHere, number);
   const changes = await store.changes(since, portion, { model: number });
   return changes.map(({ revision, type, id, name, bytes }) => ({
     revision,
