@@ -1,6 +1,7 @@
 /**
  * How late the event loop is while a snapshot of the indexes is written, beside the same load without one, in one process: medians of
- * some rounds. `node bench/start.ts --objects 1000000 --keep FOLDER`, then `node bench/snapshot-loop.ts --folder FOLDER [--rounds 5]`.
+ * some rounds. `node bench/start.ts --objects 1000000 --keep FOLDER`, then
+ * `node --import ./test/sources.ts bench/snapshot-loop.ts --folder FOLDER [--rounds 5]`.
  */
 import type { ChildProcess } from 'node:child_process';
 import { fork } from 'node:child_process';
@@ -76,7 +77,10 @@ async function round(folder: string): Promise<{ without: number; with: number; t
     delay.enable();
     await Promise.race([pause(8_000), begun.promise]);
     const without = delay.percentile(99);
-    await begun.promise;
+    const late = pause(60_000, undefined, { ref: false }).then(() => {
+      throw new Error('no snapshot began within a minute: is "kindred" not the sources?');
+    });
+    await Promise.race([begun.promise, late]);
     delay.reset();
     const started = performance.now();
     await ended.promise;
