@@ -22,9 +22,6 @@ export type Strategy = 'none' | 'index' | 'walk' | 'rank' | 'sort';
 /** Up to so many objects, and equal ranges of so many items, are sorted by comparison. */
 const fewObjects = 128;
 
-/** Among so many, those of a page near the beginning are found by comparison rather than by counting. */
-const someObjects = 2_048;
-
 /** Matches that are collected along the order at a time. */
 const atOnce = 1024;
 
@@ -97,7 +94,8 @@ export class Pager {
     this.#ranked ??= new Scattered(this.#order, matches, this.#evaluation, this.#work, this.#index);
     const scattered = this.#ranked;
     if (scattered.isFar(Math.min(offset, matches.count - offset - take) + take)) {
-      if (matches.count <= someObjects && offset + take <= fewObjects / 2 && !matches.negated) {
+      // A count looks at each leaf of the order; of fewer matches, those of a page near the beginning are found by comparison.
+      if (matches.count <= this.#order.leaves && offset + take <= fewObjects / 2 && !matches.negated) {
         this.strategy = 'sort';
         return this.#smallest(slotsOf(matches.set()), offset + take).slice(offset);
       }
