@@ -8,8 +8,7 @@ const wholeOf = ({ metadata, rest }: ReturnType<typeof cut>) =>
 
 test('the law of cutting: metadata and the rest are the object', () => {
   const text = fc.oneof(fc.string(), fc.constantFrom('"', '\\', '}', '{"metadata":{', '\\"}'));
-  // JSON.parse of V8 takes a name that ends in an escape for one that ends in `\\`, where a like object had that one:
-  // https://github.com/nodejs/node/issues/63785
+  // JSON.parse of V8 can read a name that ends in an escape as another one: https://github.com/nodejs/node/issues/63785
   const name = text.map((one) => `${one}.`);
   const metadata = fc.record({ name: text, labels: fc.dictionary(name, text), list: fc.array(text) });
   const value = fc.letrec((tie) => ({
