@@ -39,7 +39,7 @@ import { emulatedRules, ownRules } from '../resource/rules.ts';
 import type { Logger } from '../runtime/logger.ts';
 import type { Timers } from '../runtime/timers.ts';
 import { pause } from '../runtime/timers.ts';
-import type { Activation, Lease, Replicas as ReplicaStore, Store } from '../store/store.ts';
+import type { Activation, Lease, ModelRow, Replicas as ReplicaStore, Store } from '../store/store.ts';
 import { modelStateName } from './kind.ts';
 import type { Finalize, ModelStateObject, Sample, Status } from './model-state.ts';
 import { modelStateModel } from './model-state.ts';
@@ -260,7 +260,7 @@ export class ModelStates implements Admissions {
     if (!isReplacing) await this.#replicas?.announce(id, hash);
     const owner = registry.ownerOf(scheme) ?? '';
     for (let waits = false, looks = 0; ; looks++) {
-      const row = (await place.store.models(number))[0]!;
+      const row = withoutEmpty((await place.store.models(number))[0]!);
       const stored = await this.#read(scheme);
       if (memory.isClosed || this.#stopping.signal.aborted) return undefined;
       // Another contract became active in between.
@@ -751,6 +751,13 @@ async function activateIn(place: ModelPlace, name: string, activate: Activation,
   const result = await putMark(place.store, 'contract', name, { generation: activate.to }, { activate, now });
   if (result.ok) return place.feed.newest();
   throw new ActivationRefused(result.reason === 'unchecked' ? 'unchecked' : 'outdated');
+}
+
+/** A model that had no contract when it was moved has an empty one. */
+function withoutEmpty(row: ModelRow): ModelRow {
+  if (row.contract !== '') return row;
+  const { contract: _contract, storageVersion: _storageVersion, ...rest } = row;
+  return rest;
 }
 
 function keepsReplicas(store: Store): store is Store & ReplicaStore {

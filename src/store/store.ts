@@ -86,7 +86,7 @@ export interface Activation {
   /** The write fails (`outdated`) unless this is the generation of that model. */
   readonly from: number;
   readonly to: number;
-  /** As JSON. `''`: the generation alone becomes another, of a model that has no contract; `storageVersion` is `''` too. */
+  /** As JSON; `''`, like the storage version, of a model that has none and was moved. */
   readonly contract: string;
   readonly storageVersion: string;
   /** The write fails (`unchecked`) when an object of that model was changed after this revision. */

@@ -665,9 +665,6 @@ const cases: Readonly<Record<string, Case>> = {
     });
     assert.deepEqual(await store.models(other), [second]);
     assert.deepEqual(second, { number: other, group: 'demo.example.com', kind: 'Other', generation: 0 });
-    const without: Activation = { model: other, from: 0, to: 1, contract: '', storageVersion: '' };
-    await committed(store, { ...creation(model, 'g'), activate: without });
-    assert.deepEqual(await store.models(other), [{ ...second, generation: 1 }], 'a model has no contract still');
   },
 
   'a contract becomes active only while the objects are as they were looked at': async ({ store, model }) => {

@@ -1,12 +1,13 @@
 /** Objects that move to another store (src/resource/move.ts). */
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
+import { definePlugin } from 'kindred';
 import { until } from 'kindred/testing';
 import { move } from '../../src/service.ts';
 import type { TestDatabase } from '../servers.ts';
 import { databaseAdapters } from '../servers.ts';
 import type { Databases, Running } from './kit.ts';
-import { atEnd, call, cleanUp, databases, makeReading, placed, readings, running } from './kit.ts';
+import { atEnd, call, cleanUp, databases, makeReading, placed, Reading, readings, running } from './kit.ts';
 
 afterEach(cleanUp);
 
@@ -50,6 +51,16 @@ for (const adapter of databaseAdapters()) {
   const hasClaims = adapter.kind !== 'sqlite';
 
   describe(`objects that move to another store, each ${adapter.name}`, () => {
+    it('a plugin takes over a model that had no contract when it was moved', async () => {
+      const both = await databases(adapter);
+      await (await withReadings(both, 3)).stop();
+      await move({ model, to: 'telemetry', ...stores(both) });
+      const plugin = definePlugin({ start: ({ schemeManager }) => void schemeManager.register(Reading) });
+      const service = await running({ ...placed(both), plugins: [{ name: 'telemetry', plugin }] }, []);
+      assert.equal((await call(service, readings)).body.total, 3);
+      assert.equal((await makeReading(service, 'new')).status, 201);
+    });
+
     it('they are there with their unique values, and nowhere else; and back again', async () => {
       const both = await databases(adapter);
       const before = await withReadings(both, 30);

@@ -97,7 +97,7 @@ export class SqlServerStore<C extends { release(): void }> implements Store {
       group: String(group_name),
       kind: String(kind),
       generation,
-      ...(contract?.length && { contract: String(contract), storageVersion: String(storage_version) }),
+      ...(contract !== null && { contract: String(contract), storageVersion: String(storage_version) }),
     }));
   }
 

@@ -100,7 +100,7 @@ export class SqliteReader {
       )
       .all(only ?? null);
     return rows.map(({ contract, storageVersion, ...row }) => {
-      return { ...row, ...(contract && { contract, storageVersion }) } as unknown as ModelRow;
+      return { ...row, ...(contract !== null && { contract, storageVersion }) } as unknown as ModelRow;
     });
   }
 
