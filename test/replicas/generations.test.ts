@@ -141,6 +141,7 @@ for (const adapter of databaseAdapters().filter(({ kind }) => kind !== 'sqlite')
     ): Promise<void> {
       const database: TestDatabase = await adapter.create();
       const services: Service[] = [];
+      let isOver = false;
       try {
         await body(async (model, changes) => {
           const open = async () => {
@@ -148,11 +149,20 @@ for (const adapter of databaseAdapters().filter(({ kind }) => kind !== 'sqlite')
             return changes ? withChanges(store, changes(store)) : store;
           };
           const plugins = [typeof model === 'string' ? model : pluginWith(model)];
-          const service = await createService({ database: open, auth: false, port: 0, logger: quiet, plugins });
-          services.push(service);
-          return new Replica(service, (await service.start()).url);
+          // On a busy machine a server may take longer to answer than a start waits: whoever supervises it starts it again.
+          for (let tries = 1; ; tries++) {
+            const service = await createService({ database: open, auth: false, port: 0, logger: quiet, plugins });
+            services.push(service);
+            try {
+              return new Replica(service, (await service.start()).url);
+            } catch (error) {
+              if ((error as { code?: string }).code !== 'NotReady' || tries === 5 || isOver) throw error;
+              await service.stop();
+            }
+          }
         });
       } finally {
+        isOver = true;
         await Promise.all(services.map((service) => service.stop()));
         await database.drop();
       }
