@@ -430,14 +430,13 @@ async function startMariadb(options: ServerOptions): Promise<DatabaseServer> {
   const folder = serverFolder('mariadb');
   const data = options.data ?? join(folder, 'data');
   const port = await freePort();
-  const common = ['--no-defaults', `--datadir=${data}`, `--tmpdir=${folder}`];
+  const common = (at: string) => ['--no-defaults', `--datadir=${at}`, `--tmpdir=${folder}`];
   const settings = ['--auth-root-authentication-method=normal', '--skip-test-db'];
   const initialize = (to: string): void => {
-    const where = ['--no-defaults', `--datadir=${to}`, `--tmpdir=${folder}`];
     mkdirSync(to, { recursive: true });
     const user = serverUser();
     if (user) chownSync(to, user.uid, user.gid);
-    runOnce('mariadb-install-db', [...where, ...settings], folder);
+    runOnce('mariadb-install-db', [...common(to), ...settings], folder);
   };
   if (options.data) initialize(data);
   else copyOfInitialized('mariadb', program, settings, data, initialize);
@@ -463,7 +462,7 @@ async function startMariadb(options: ServerOptions): Promise<DatabaseServer> {
     query,
     command: [
       program,
-      ...common,
+      ...common(data),
       '--bind-address=127.0.0.1',
       `--port=${port}`,
       `--socket=${join(folder, 'socket')}`,
