@@ -12,10 +12,10 @@ export const TABLE: Readonly<Record<string, readonly string[]>> = {
   'errors.ts': [],
   locales: ['type:errors.ts'],
   runtime: [],
-  schema: [],
+  schema: ['runtime/read-json.ts'],
   cel: ['schema'],
-  apply: ['schema', 'type:model'],
-  model: ['schema', 'cel'],
+  apply: ['schema', 'type:model', 'runtime/read-json.ts'],
+  model: ['schema', 'cel', 'runtime/read-json.ts'],
   store: ['runtime'],
   telemetry: [],
   indexes: ['model', 'runtime'],
@@ -48,7 +48,14 @@ export const TABLE: Readonly<Record<string, readonly string[]>> = {
   webhook: ['model', 'query', 'resource', 'controller', 'http/custom', 'type:telemetry', 'runtime'],
   plugin: ['model', 'query', 'resource', 'controller', 'type:store', 'http/custom', 'type:telemetry', 'runtime'],
   // Nothing that a browser has not: this file imports nothing at all.
-  client: ['type:model', 'model/full-name.ts', 'type:query', 'type:resource', 'runtime/backoff.ts'],
+  client: [
+    'type:model',
+    'model/full-name.ts',
+    'type:query',
+    'type:resource',
+    'runtime/backoff.ts',
+    'runtime/read-json.ts',
+  ],
   'options.ts': [
     'type:http',
     'http/server/limits.ts',
@@ -83,7 +90,7 @@ export const TABLE: Readonly<Record<string, readonly string[]>> = {
 const OWN_NAMES = new Set(['kindred', 'kindred/client', 'kindred/model', 'kindred/testing']);
 
 /** What console/ may import of src/: the client, and what it needs to judge as the service does. */
-const OF_CONSOLE = ['client', 'schema', 'model/names.ts', 'query/selector.ts', 'errors.ts'];
+const OF_CONSOLE = ['client', 'schema', 'runtime/read-json.ts', 'model/names.ts', 'query/selector.ts', 'errors.ts'];
 
 const typeBoxHome = 'model/typebox.ts';
 

@@ -3,6 +3,8 @@
  * of a list of type `map`) and `v:<value>` (a member of a list of type `set`). A node without edges is a field of the set
  * itself; one with edges is so when it has the edge `.` too. No set is empty: that is `undefined`.
  */
+
+import { readJson } from '../runtime/read-json.ts';
 import type { Pace, Parts } from './parts.ts';
 
 export interface FieldSet {
@@ -91,6 +93,6 @@ function textOf(element: string): string {
   const rest = element.slice(2);
   if (element.startsWith('f:')) return `.${rest}`;
   if (element.startsWith('v:')) return `[=${rest}]`;
-  const keys = Object.entries(JSON.parse(rest) as Record<string, unknown>);
+  const keys = Object.entries(readJson(rest) as Record<string, unknown>);
   return `[${keys.map(([name, value]) => `${name}=${JSON.stringify(value)}`).join(',')}]`;
 }

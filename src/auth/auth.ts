@@ -10,6 +10,7 @@ import type { ExtensionClient } from '../resource/extension-client.ts';
 import type { Feed } from '../resource/feed.ts';
 import type { ModelHooks } from '../resource/hooks.ts';
 import type { Logger } from '../runtime/logger.ts';
+import { readJson } from '../runtime/read-json.ts';
 import { TimeSlice } from '../runtime/time-slice.ts';
 import type { Timers } from '../runtime/timers.ts';
 import { AuditLog } from './audit.ts';
@@ -351,7 +352,7 @@ export class Auth {
     for (let after = 0; ; ) {
       const rows = await this.#runtime!.scan(type, after, scanLimit);
       for (const { id, bytes } of rows) {
-        yield { id, object: JSON.parse(Buffer.from(bytes).toString()) as ExtensionObject };
+        yield { id, object: readJson(Buffer.from(bytes).toString()) as ExtensionObject };
         after = id;
         if (slice.isOver) await slice.renew();
       }

@@ -1,18 +1,16 @@
 /** JSON with numbers kept as they are written, where a double would change them: what is only passed on must not change. */
 
-interface Source {
-  source: string;
-}
+import { readJson } from '../runtime/read-json.ts';
 
 const raw = JSON as unknown as { rawJSON(text: string): unknown };
 
 /** As `JSON.parse`; an integer that a double cannot hold becomes a raw number that `JSON.stringify` writes as it was. */
 export function parseExact(text: string): unknown {
-  return JSON.parse(text, ((_name: string, value: unknown, { source }: Source) =>
-    typeof value === 'number' ? exactNumber(value, source) : value) as (name: string, value: unknown) => unknown);
+  return readJson(text, exactNumber);
 }
 
-function exactNumber(value: number, source: string): unknown {
+function exactNumber(source: string): unknown {
+  const value = Number(source);
   return Number.isInteger(value) && !Number.isSafeInteger(value) ? raw.rawJSON(source) : value;
 }
 

@@ -17,6 +17,7 @@ import type { ExtensionObject, Metadata } from '../model/object.ts';
 import type { Plan } from '../query/execute.ts';
 import type { ListOptions, PageRequest, Sort } from '../query/query.ts';
 import type { ExtensionClient, ListResult, WatchEvent, WatchOptions } from '../resource/extension-client.ts';
+import { readJson } from '../runtime/read-json.ts';
 import type { Call, ConnectionOptions } from './connection.ts';
 import { Connection, Silence } from './connection.ts';
 import type { ImportOptions, ImportResult } from './import.ts';
@@ -262,7 +263,7 @@ class HttpClient implements KindredClient {
 
   async *listAll<T>(type: ModelType<T>, options?: Select, sort?: Sort): AsyncGenerator<T, void, undefined> {
     const query = listParameters(options, sort && { sort });
-    for await (const line of this.#lines(listPath(type, options?.namespace), query)) yield JSON.parse(line) as T;
+    for await (const line of this.#lines(listPath(type, options?.namespace), query)) yield readJson(line) as T;
   }
 
   exportLines(type: ModelType, options?: Select): AsyncIterable<string> {
@@ -332,7 +333,7 @@ class HttpClient implements KindredClient {
     // The route knows entity tags only, so the version is compared with the state whose tag is sent along.
     const { object, tag } = await this.#connection.retrying(async () => {
       const response = await this.#connection.send('GET', path);
-      return { object: (await response.json()) as ExtensionObject, tag: response.headers.get('etag')! };
+      return { object: readJson(await response.text()) as ExtensionObject, tag: response.headers.get('etag')! };
     });
     const { metadata } = object;
     if (metadata.version !== version) throw this.#differs(type, name, metadata.version!, version);

@@ -1,5 +1,6 @@
 import type { ErrorCode, ProblemMembers, Text } from '../errors.ts';
 import { errorCodes, KindredError } from '../errors.ts';
+import { readJson } from '../runtime/read-json.ts';
 import type { RetryPolicy } from './retry.ts';
 import { isNotApplied, Patience, retrying } from './retry.ts';
 
@@ -165,7 +166,7 @@ export class Connection {
     if (response.status === 204) return undefined as T;
     silence.begin();
     try {
-      return (await response.json()) as T;
+      return readJson(await response.text()) as T;
     } catch (error) {
       if (this.signal?.aborted || call.signal?.aborted) throw error;
       throw error instanceof SyntaxError ? notOurs(response, this.url, false) : this.broken(error, method !== 'GET');

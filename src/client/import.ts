@@ -5,6 +5,7 @@
  */
 import type { Text } from '../errors.ts';
 import { KindredError } from '../errors.ts';
+import { readJson } from '../runtime/read-json.ts';
 import type { Connection } from './connection.ts';
 import { errorFrom, Silence } from './connection.ts';
 import { lines } from './ndjson.ts';
@@ -130,7 +131,7 @@ class Line {
   get parsed(): Stored | undefined {
     if (this.#parsed) return this.#parsed;
     try {
-      const value: unknown = JSON.parse(this.text);
+      const value: unknown = readJson(this.text);
       if (typeof value === 'object' && value !== null) this.#parsed = value as Stored;
     } catch {}
     return this.#parsed;
@@ -227,7 +228,7 @@ class Bulk {
       for await (const text of lines(response.body!, silence)) {
         const line = open[answered];
         if (!line) throw new Error('the answer has more lines than the request');
-        const answer = JSON.parse(text) as Record<string, unknown>;
+        const answer = readJson(text) as Record<string, unknown>;
         // The service read no further: what is left goes into the next request.
         isUnread = answer.unread === true && answered > 0;
         if (isUnread) break;

@@ -1,6 +1,7 @@
 import { KindredError } from '../errors.ts';
 import { fullNameOf } from '../model/full-name.ts';
 import type { WatchEvent } from '../resource/extension-client.ts';
+import { readJson } from '../runtime/read-json.ts';
 import type { Connection } from './connection.ts';
 import { errorFrom } from './connection.ts';
 import { lines } from './ndjson.ts';
@@ -116,7 +117,7 @@ export async function* stream<E>(
     for await (const line of lines(response.body!)) {
       clearTimeout(timer);
       // While the consumer works on an event the clock stands still: only the service's silence counts.
-      yield JSON.parse(line) as E;
+      yield readJson(line) as E;
       timer = setTimeout(alarm, idle);
     }
   } finally {

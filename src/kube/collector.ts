@@ -17,6 +17,7 @@ import type { Stored } from '../resource/registered-model.ts';
 import type { ResourceRegistry } from '../resource/registry.ts';
 import type { ModelResource } from '../resource/resource.ts';
 import type { Logger } from '../runtime/logger.ts';
+import { readJson } from '../runtime/read-json.ts';
 import { TaskQueue } from '../runtime/task-queue.ts';
 import type { Timers } from '../runtime/timers.ts';
 import { lastSeenIndex } from './events.ts';
@@ -320,7 +321,7 @@ class Term {
   async #find(resource: ModelResource, name: string): Promise<Found | undefined> {
     if (resource.scheme.isNamespaced && partsOf(name).namespace === '') return undefined;
     const read = await ifFound(async () => resource.get(name));
-    return read && { stored: read.stored, object: JSON.parse(read.stored.bytes.toString()) as ExtensionObject };
+    return read && { stored: read.stored, object: readJson(read.stored.bytes.toString()) as ExtensionObject };
   }
 
   #unhold(resource: ModelResource, found: Found, finalizer: string): Promise<void> {

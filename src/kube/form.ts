@@ -1,6 +1,7 @@
 /** One object in the form that the client asked for. */
 import { createRequire } from 'node:module';
 import type { Stored } from '../resource/registered-model.ts';
+import { readJson } from '../runtime/read-json.ts';
 import { partialText, shownBytes } from './metadata.ts';
 import type { KubeModel } from './models.ts';
 import type { Form } from './negotiate.ts';
@@ -41,5 +42,5 @@ export function objectBytes(model: KubeModel, stored: Stored, { form, includeObj
 export function encoded(bytes: Buffer, { type }: Form): Buffer {
   if (type !== 'application/yaml' || bytes.length > rewritten) return bytes;
   const { stringify } = require('yaml') as typeof import('yaml');
-  return Buffer.from(stringify(JSON.parse(bytes.toString()), { aliasDuplicateObjects: false, lineWidth: 0 }));
+  return Buffer.from(stringify(readJson(bytes.toString()), { aliasDuplicateObjects: false, lineWidth: 0 }));
 }

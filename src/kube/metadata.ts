@@ -1,7 +1,8 @@
 /** Stored objects as Kubernetes shows them: the same but for `apiVersion` and `metadata`, which begin the bytes of every object. */
-import type { ManagedFieldsEntry, Metadata, OwnerReference } from '../model/object.ts';
+import type { ExtensionObject, ManagedFieldsEntry, Metadata, OwnerReference } from '../model/object.ts';
 import type { Scheme } from '../model/scheme.ts';
 import type { Stored } from '../resource/registered-model.ts';
+import { readJson } from '../runtime/read-json.ts';
 import type { View } from './events.ts';
 import type { KubeModel } from './models.ts';
 import type { Form } from './negotiate.ts';
@@ -76,7 +77,9 @@ export function shownBytes(model: KubeModel, stored: Stored): Buffer {
 
 /** Under the names of the view, without what its schema does not know. */
 function viewed(scheme: Scheme, view: View, rest: Buffer): Buffer {
-  const object = view.shown(JSON.parse(rest.length === 1 ? '{}' : `{${rest.toString('utf8', 1)}`)) as never;
+  const object = view.shown(
+    readJson(rest.length === 1 ? '{}' : `{${rest.toString('utf8', 1)}`) as Record<string, unknown>,
+  ) as never;
   scheme.validator.prune?.(object);
   scheme.validator.applyDefaults(object);
   const text = JSON.stringify(object);
@@ -94,9 +97,9 @@ export function cut(bytes: Buffer): Cut {
   const start = metadataStart(bytes);
   if (start !== undefined) {
     const end = endOfObject(bytes, start);
-    return { metadata: JSON.parse(bytes.toString('utf8', start, end)), rest: bytes.subarray(end) };
+    return { metadata: readJson(bytes.toString('utf8', start, end)) as Metadata, rest: bytes.subarray(end) };
   }
-  const { apiVersion: _apiVersion, kind: _kind, metadata, ...members } = JSON.parse(bytes.toString());
+  const { apiVersion: _apiVersion, kind: _kind, metadata, ...members } = readJson(bytes.toString()) as ExtensionObject;
   const rest = JSON.stringify(members);
   return { metadata, rest: Buffer.from(rest === '{}' ? '}' : `,${rest.slice(1)}`) };
 }

@@ -14,6 +14,7 @@ import { checkExtent, JsonPatch, mergePatch } from '../resource/patch.ts';
 import type { Stored } from '../resource/registered-model.ts';
 import type { Answer, WriteOptions } from '../resource/writer.ts';
 import { andThen } from '../runtime/and-then.ts';
+import { readJson } from '../runtime/read-json.ts';
 import type { MaybePromise } from '../store/store.ts';
 import type { Body, BodyDependencies } from './body.ts';
 import { bodyType, objectTypes, readValue } from './body.ts';
@@ -185,7 +186,8 @@ export class KubeObjects {
   async #patched({ exchange, target }: Call, type: string, patch: unknown, stored: Stored): Promise<unknown> {
     const { model, sub } = target;
     const slice = exchange.timeSlice();
-    const base = JSON.parse((sub === 'scale' ? scaleBytes(model, stored) : shownBytes(model, stored)).toString());
+    const bytes = sub === 'scale' ? scaleBytes(model, stored) : shownBytes(model, stored);
+    const base = readJson(bytes.toString()) as object;
     if (slice.isOver) await slice.renew();
     if (type === mergePatchType) return mergePatch(base, patch);
     if (type === strategicPatchType) return strategicMerge(base, patch);

@@ -1,6 +1,7 @@
 /** The number of replicas of an object, as the kind Scale of `autoscaling/v1`. */
 import { isRecord } from '../model/object.ts';
 import type { Stored } from '../resource/registered-model.ts';
+import { readJson } from '../runtime/read-json.ts';
 import type { Inbound } from './inbound.ts';
 import { cut, shownMetadata } from './metadata.ts';
 import type { KubeModel } from './models.ts';
@@ -43,7 +44,7 @@ export function scaledObject(model: KubeModel, stored: Stored, sent: unknown): I
     const message = `Invalid value: ${JSON.stringify(replicas)}: must be greater than or equal to 0`;
     throw invalidFields([{ reason: 'FieldValueInvalid', message, field: 'spec.replicas' }]);
   }
-  const object = JSON.parse(stored.bytes.toString()) as Record<string, unknown>;
+  const object = readJson(stored.bytes.toString()) as Record<string, unknown>;
   setAt(object, model.scheme.subresources.scale!.specReplicasPath, replicas);
   const metadata = isRecord(sent.metadata) ? sent.metadata : {};
   const { version: _version, ...kept } = object.metadata as Record<string, unknown>;

@@ -1,5 +1,7 @@
 /** The shape of every object (specification, "Top-level structure of an object" and "Metadata"). */
 
+import { readJson } from '../runtime/read-json.ts';
+
 /** Its rules are in docs/reference/objects.md; `metadata.ts` checks them. */
 export interface Metadata {
   /** Unique in the model: at most 253 characters of `a-z`, `0-9` and `-`, a letter or digit at both ends. Never changes. */
@@ -94,5 +96,5 @@ export abstract class AbstractExtension {
 
 /** What is left of a value as JSON, sharing nothing with it. */
 export function copyOf<T>(value: T): T {
-  return JSON.parse(JSON.stringify(value)) as T;
+  return readJson(JSON.stringify(value)) as T;
 }

@@ -33,6 +33,7 @@ import type { ResourceRegistry } from '../resource/registry.ts';
 import type { ModelResource } from '../resource/resource.ts';
 import type { Answer, ApplyOptions, WriteOptions } from '../resource/writer.ts';
 import type { Logger } from '../runtime/logger.ts';
+import { readJson } from '../runtime/read-json.ts';
 import { TimeSlice } from '../runtime/time-slice.ts';
 import { aliasLimit } from '../runtime/yaml.ts';
 
@@ -387,7 +388,7 @@ export class PreDeclared {
 
   #noteWritten(declared: Declared, { stored }: Answer): void {
     // An object that was never changed has no generation, which means 1.
-    const { version = 0, generation = 1 } = (JSON.parse(stored.bytes.toString()) as ExtensionObject).metadata;
+    const { version = 0, generation = 1 } = (readJson(stored.bytes.toString()) as ExtensionObject).metadata;
     this.#written.set(keyOf(declared), { version, generation });
   }
 
@@ -452,7 +453,7 @@ export class PreDeclared {
     await resource.ready;
     for (let page = 1, more = true; more; page += 1) {
       const { items, total } = await resource.list({ where, sort: [{ field: 'metadata.name' }], page, size: pageSize });
-      for (const bytes of items) found.push(JSON.parse(bytes.toString()) as ExtensionObject);
+      for (const bytes of items) found.push(readJson(bytes.toString()) as ExtensionObject);
       more = page * pageSize < total;
     }
     return found;
@@ -487,5 +488,5 @@ function isApplied({ metadata }: ExtensionObject): boolean {
 
 async function read(resource: ModelResource, name: string): Promise<ExtensionObject | undefined> {
   const found = await ifFound(() => resource.get(name));
-  return found && (JSON.parse(found.stored.bytes.toString()) as ExtensionObject);
+  return found && (readJson(found.stored.bytes.toString()) as ExtensionObject);
 }

@@ -7,6 +7,7 @@ import { partsOf } from '../model/full-name.ts';
 import type { IndexEntry } from '../model/index-entry.ts';
 import type { ExtensionObject } from '../model/object.ts';
 import type { Scheme } from '../model/scheme.ts';
+import { readJson } from '../runtime/read-json.ts';
 import { TimeSlice } from '../runtime/time-slice.ts';
 import type { Claim, Claims, HeldClaim, Store, TextRow } from '../store/store.ts';
 import type { Admission } from './admission.ts';
@@ -132,7 +133,7 @@ export async function rowsAfter(
 
 function parse(text: string): ExtensionObject | undefined {
   try {
-    const object = JSON.parse(text) as ExtensionObject | null;
+    const object = readJson(text) as ExtensionObject | null;
     return typeof object?.metadata === 'object' ? object : undefined;
   } catch {
     return undefined;

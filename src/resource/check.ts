@@ -7,6 +7,7 @@ import { entryOf } from '../model/index-spec.ts';
 import { checkMetadata } from '../model/metadata.ts';
 import type { ExtensionObject } from '../model/object.ts';
 import type { Scheme } from '../model/scheme.ts';
+import { readJson } from '../runtime/read-json.ts';
 import type { Row, Store } from '../store/store.ts';
 import { asBuffer } from './bytes.ts';
 import { claimOf, keepsClaims, uniqueKeysOf } from './claims.ts';
@@ -88,7 +89,7 @@ type Report = (name: string, reason: string) => void;
 function checkObject(scheme: Scheme, row: Row, report: Report): ExtensionObject | undefined {
   let object: ExtensionObject | null;
   try {
-    object = JSON.parse(asBuffer(row.bytes).toString()) as ExtensionObject | null;
+    object = readJson(asBuffer(row.bytes).toString()) as ExtensionObject | null;
   } catch {
     report(row.name, 'is not valid JSON');
     return undefined;

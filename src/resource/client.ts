@@ -11,6 +11,7 @@ import type { Scheme } from '../model/scheme.ts';
 import { sortTerms } from '../query/list-parameters.ts';
 import type { Condition, ListOptions, Sort } from '../query/query.ts';
 import { Queries } from '../query/query.ts';
+import { readJson } from '../runtime/read-json.ts';
 import type { Authorizer, Caller, Decision } from './access.ts';
 import type { ExtensionClient, ListResult, WatchEvent } from './extension-client.ts';
 import { answered, checkPatch } from './hidden.ts';
@@ -356,7 +357,7 @@ function fullName({ namespace, name = '' }: Place): string {
 /** As it would come over the wire: members that are undefined go, dates become texts, classes plain objects. */
 function plain(object: unknown): unknown {
   try {
-    return JSON.parse(JSON.stringify(object) ?? 'null');
+    return readJson(JSON.stringify(object) ?? 'null');
   } catch (cause) {
     const params = { reason: messageOf(cause) };
     throw new KindredError('Invalid', notJson, { params, errors: [violation('', 'type', notJson, params)], cause });
@@ -364,7 +365,7 @@ function plain(object: unknown): unknown {
 }
 
 function parse<T>(bytes: Buffer): T {
-  return JSON.parse(bytes.toString()) as T;
+  return readJson(bytes.toString()) as T;
 }
 
 function objectOf<T>(stored: Stored): T {

@@ -3,6 +3,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { KindredError, messageOf, violation } from '../errors.ts';
 import { localized } from '../locales/localized.ts';
 import type { ExtensionObject } from '../model/object.ts';
+import { readJson } from '../runtime/read-json.ts';
 import type { Timers } from '../runtime/timers.ts';
 import { pause } from '../runtime/timers.ts';
 import { isEqual } from '../schema/json-value.ts';
@@ -73,8 +74,8 @@ async function migrate(options: MigrateOptions, first: TextRow, found: Findings)
   try {
     for (let row: TextRow | undefined = first, attempt = 0; row && attempt < attempts && !isOver(); attempt++) {
       const object = model.versions
-        ? model.versions.convert(JSON.parse(row.text) as ExtensionObject, model.apiVersion)
-        : (JSON.parse(row.text) as ExtensionObject);
+        ? model.versions.convert(readJson(row.text) as ExtensionObject, model.apiVersion)
+        : (readJson(row.text) as ExtensionObject);
       const next = migrated(model.scheme, object);
       if (!next) return false;
       try {

@@ -3,6 +3,7 @@ import { messageOf } from '../errors.ts';
 import type { ExtensionObject } from '../model/object.ts';
 import type { Scheme } from '../model/scheme.ts';
 import type { Content } from '../model/versions.ts';
+import { readJson } from '../runtime/read-json.ts';
 import { isEqual } from '../schema/json-value.ts';
 import type { Random } from './generate.ts';
 import { generate, pick, seeded } from './generate.ts';
@@ -98,9 +99,7 @@ function problemOf(scheme: Scheme, content: Content): string | undefined {
 }
 
 function objectOf({ apiVersion, groupVersionKind: { kind } }: Scheme, content: Content): ExtensionObject {
-  return JSON.parse(
-    JSON.stringify({ apiVersion, kind, metadata: { name: 'generated' }, ...content }),
-  ) as ExtensionObject;
+  return readJson(JSON.stringify({ apiVersion, kind, metadata: { name: 'generated' }, ...content })) as ExtensionObject;
 }
 
 function withDefaults(scheme: Scheme, object: ExtensionObject): ExtensionObject {

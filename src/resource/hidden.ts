@@ -7,6 +7,7 @@ import type { Text } from '../errors.ts';
 import { KindredError } from '../errors.ts';
 import { localized } from '../locales/localized.ts';
 import type { ExtensionObject } from '../model/object.ts';
+import { readJson } from '../runtime/read-json.ts';
 import type { Stored } from './registered-model.ts';
 import type { ModelResource } from './resource.ts';
 
@@ -17,7 +18,7 @@ const reads: Text = localized(
 /** What a write answers: to who may not `get` the object, the metadata alone. */
 export function answered(resource: ModelResource, stored: Stored, mayGet: (name: string) => boolean): Stored {
   if (!resource.hidesValues || mayGet(stored.name)) return stored;
-  const { apiVersion, kind, metadata } = JSON.parse(stored.bytes.toString()) as ExtensionObject;
+  const { apiVersion, kind, metadata } = readJson(stored.bytes.toString()) as ExtensionObject;
   return { ...stored, bytes: Buffer.from(JSON.stringify({ apiVersion, kind, metadata })) };
 }
 

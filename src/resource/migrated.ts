@@ -4,6 +4,7 @@ import { deepFreeze } from '../model/declaration.ts';
 import type { ExtensionObject } from '../model/object.ts';
 import { isRecord } from '../model/object.ts';
 import type { Scheme } from '../model/scheme.ts';
+import { readJson } from '../runtime/read-json.ts';
 import { isEqual } from '../schema/json-value.ts';
 
 const texts = {
@@ -29,6 +30,6 @@ function changed(migrate: NonNullable<Scheme['migrate']>, object: ExtensionObjec
   if (!isRecord(result) || result instanceof Promise || !isRecord(result.metadata))
     throw new TypeError(texts.notAnObject.en);
   // As it would be stored: without members that are undefined.
-  const next = JSON.parse(JSON.stringify(result)) as ExtensionObject;
+  const next = readJson(JSON.stringify(result)) as ExtensionObject;
   return isEqual(next, object) ? undefined : next;
 }

@@ -6,6 +6,7 @@ import type { IndexEntry } from '../model/index-entry.ts';
 import type { ExtensionObject } from '../model/object.ts';
 import type { Scheme } from '../model/scheme.ts';
 import type { Validator } from '../model/validator.ts';
+import { readJson } from '../runtime/read-json.ts';
 import type { UniqueKey } from './claims.ts';
 import { claimOf, shownValue, uniqueKeysOf } from './claims.ts';
 import { lenientEntry } from './entries.ts';
@@ -107,7 +108,7 @@ export class ObjectCheck {
 
   /** The keys of an object, and what is wrong with it. @param text of the object */
   addText(text: string): IndexEntry {
-    const stored = JSON.parse(text) as ExtensionObject;
+    const stored = readJson(text) as ExtensionObject;
     const { name } = stored.metadata;
     try {
       const object = this.#inHub(stored);
@@ -222,7 +223,7 @@ export class ObjectCheck {
   /** What is wrong after the next write, which sets defaults. */
   #withDefaults(given: ExtensionObject): readonly Violation[] {
     const { validator } = this.#scheme;
-    const object = JSON.parse(JSON.stringify(given)) as ExtensionObject;
+    const object = readJson(JSON.stringify(given)) as ExtensionObject;
     validator.applyDefaults(object);
     const found = validator.validate(object, new Violations());
     if (found.count === 0) this.#incomplete++;
@@ -324,7 +325,7 @@ export async function checkObjects(
   }
   if (suspects.size > 0) {
     for await (const line of read()) {
-      const object = JSON.parse(line) as ExtensionObject;
+      const object = readJson(line) as ExtensionObject;
       const { name } = object.metadata;
       const { entry } = lenientEntry(scheme, object, name);
       for (const { text } of uniqueKeysOf(uniques, scheme.indexes, entry)) suspects.get(text)?.names.push(name);

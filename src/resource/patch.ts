@@ -5,6 +5,7 @@
 
 import { escapeToken, KindredError, unescapeToken, violation } from '../errors.ts';
 import { localized } from '../locales/localized.ts';
+import { readJson } from '../runtime/read-json.ts';
 import { isEqual } from '../schema/json-value.ts';
 import { isObject } from './lifecycle.ts';
 
@@ -196,7 +197,7 @@ export class JsonPatch {
       const { growth: limit } = this.#limits;
       throw new KindredError('PayloadTooLarge', texts.grows, { params: { limit }, operation: this.#index });
     }
-    return JSON.parse(text) as unknown;
+    return readJson(text) as unknown;
   }
 
   #spend(count: number): void {

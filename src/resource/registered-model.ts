@@ -4,6 +4,7 @@ import { partsOf } from '../model/full-name.ts';
 import type { IndexEntry } from '../model/index-entry.ts';
 import type { ExtensionObject, Metadata } from '../model/object.ts';
 import type { Scheme } from '../model/scheme.ts';
+import { readJson } from '../runtime/read-json.ts';
 import { storedEntry } from './entries.ts';
 import type { ModelHooks, Projection } from './hooks.ts';
 import type { Rules } from './rules.ts';
@@ -81,7 +82,7 @@ export class RegisteredModel {
   parseText(text: string, name: string): ExtensionObject {
     let stored: ExtensionObject;
     try {
-      stored = JSON.parse(text) as ExtensionObject;
+      stored = readJson(text) as ExtensionObject;
     } catch {
       const { apiVersion, kind } = this;
       return { apiVersion, kind, metadata: { ...partsOf(name), version: 0 } };
@@ -110,7 +111,7 @@ export class RegisteredModel {
     if (!this.versions) return this.parse(bytes, name);
     let stored: ExtensionObject;
     try {
-      stored = JSON.parse(bytes.toString()) as ExtensionObject;
+      stored = readJson(bytes.toString()) as ExtensionObject;
     } catch {
       return this.parse(bytes, name);
     }
@@ -142,6 +143,6 @@ export class RegisteredModel {
   /** One object's bytes as lists, exports and watches show them. */
   listView(bytes: Buffer): Buffer {
     if (!this.hooks?.show) return bytes;
-    return Buffer.from(JSON.stringify(this.hooks.show(JSON.parse(bytes.toString()) as ExtensionObject, 'list')));
+    return Buffer.from(JSON.stringify(this.hooks.show(readJson(bytes.toString()) as ExtensionObject, 'list')));
   }
 }

@@ -10,6 +10,7 @@ import { ModelIndex } from '../indexes/model-index.ts';
 import { contractHash, contractOf } from '../model/contract.ts';
 import type { ExtensionObject } from '../model/object.ts';
 import type { Scheme } from '../model/scheme.ts';
+import { readJson } from '../runtime/read-json.ts';
 import { TimeSlice } from '../runtime/time-slice.ts';
 import type { FileDamaged, FileRead } from '../snapshots/folder.ts';
 import type { Change, Row, Store, TextChange } from '../store/store.ts';
@@ -278,7 +279,7 @@ function differenceOf(index: ModelIndex, slot: number, row: Row, model: Register
 /** Undefined for what the indexes were built without. */
 function parse(row: Row): ExtensionObject | undefined {
   try {
-    const object = JSON.parse(asBuffer(row.bytes).toString()) as ExtensionObject | null;
+    const object = readJson(asBuffer(row.bytes).toString()) as ExtensionObject | null;
     return typeof object?.metadata === 'object' ? object : undefined;
   } catch {
     return undefined;

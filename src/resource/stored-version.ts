@@ -4,6 +4,7 @@ import { messageOf, violation } from '../errors.ts';
 import { localized } from '../locales/localized.ts';
 import type { ExtensionObject } from '../model/object.ts';
 import { copyOf } from '../model/object.ts';
+import { readJson } from '../runtime/read-json.ts';
 import { TimeSlice } from '../runtime/time-slice.ts';
 import type { Timers } from '../runtime/timers.ts';
 import { pause } from '../runtime/timers.ts';
@@ -36,7 +37,7 @@ export function inStorage(
 ): { readonly text: string; readonly lost: readonly string[] } {
   const whole = copyOf(object);
   const text = versions.text(copyOf(object), storage);
-  const back = versions.convert(JSON.parse(text) as ExtensionObject, apiVersion);
+  const back = versions.convert(readJson(text) as ExtensionObject, apiVersion);
   // What has a default here and is missing there comes with the next write.
   for (const one of [whole, back]) validator.applyDefaults(one, limits);
   return { text, lost: differencesOf(contentOnly(whole), contentOnly(back)) };
@@ -193,7 +194,7 @@ function isTextIn(text: string, apiVersion: string): boolean {
 
 function parsed(text: string): ExtensionObject | undefined {
   try {
-    const object = JSON.parse(text) as ExtensionObject | null;
+    const object = readJson(text) as ExtensionObject | null;
     return typeof object?.metadata === 'object' ? object : undefined;
   } catch {
     // Listed where the indexes are built; no version can say it.

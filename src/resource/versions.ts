@@ -12,6 +12,7 @@ import type { ExtensionObject } from '../model/object.ts';
 import { isRecord } from '../model/object.ts';
 import type { Scheme, Spoke } from '../model/scheme.ts';
 import type { Content } from '../model/versions.ts';
+import { readJson } from '../runtime/read-json.ts';
 
 const texts = {
   failed: localized('{kind} "{name}" cannot be converted from {from} to {to}: {reason}'),
@@ -68,7 +69,7 @@ export class Versions {
    * @throws InternalError that names the object
    */
   convert(object: ExtensionObject, apiVersion: string): ExtensionObject {
-    return JSON.parse(this.text(object, apiVersion)) as ExtensionObject;
+    return readJson(this.text(object, apiVersion)) as ExtensionObject;
   }
 
   /** As `convert`. */
@@ -92,7 +93,7 @@ export class Versions {
   /** Bytes of an object in a version: those that are given when they are in it. @throws as `convert` */
   bytes(bytes: Buffer, apiVersion: string): Buffer {
     if (this.isIn(bytes, apiVersion)) return bytes;
-    const object = JSON.parse(bytes.toString()) as ExtensionObject;
+    const object = readJson(bytes.toString()) as ExtensionObject;
     return object.apiVersion === apiVersion ? bytes : Buffer.from(this.text(object, apiVersion));
   }
 }

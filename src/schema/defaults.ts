@@ -2,6 +2,7 @@
 
 import { KindredError } from '../errors.ts';
 import { localized } from '../locales/localized.ts';
+import { readJson } from '../runtime/read-json.ts';
 import type { PatternOf } from './check.ts';
 import type { JsonSchema, SchemaObject } from './keywords.ts';
 import { isContainer, isObject, subschemas } from './keywords.ts';
@@ -140,7 +141,7 @@ function memberDefaults(
       if (text !== undefined && (!Object.hasOwn(object, name) || object[name] === undefined)) {
         budget.add(text);
         Object.defineProperty(object, name, {
-          value: JSON.parse(text),
+          value: readJson(text),
           enumerable: true,
           configurable: true,
           writable: true,

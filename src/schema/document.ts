@@ -9,6 +9,7 @@
 import type { Text } from '../errors.ts';
 import { Violations } from '../errors.ts';
 import { localized } from '../locales/localized.ts';
+import { readJson } from '../runtime/read-json.ts';
 import type { PatternOf } from './check.ts';
 import { Compiler } from './compiler.ts';
 import type { Check, TimeSlice } from './context.ts';
@@ -129,14 +130,14 @@ export class SchemaDocument {
   /** The default of the document as a whole, a new copy each time; undefined when it has none. */
   initial(): unknown {
     const text = this.#defaults.textOf(this.root);
-    return text === undefined ? undefined : JSON.parse(text);
+    return text === undefined ? undefined : readJson(text);
   }
 
   /** Throws `InvalidModel` when a default does not satisfy its own schema. */
   checkDefaults(): void {
     for (const [schema, { path, resource }] of this.#references.places) {
       if (!('default' in schema) || resource.base.startsWith(dialect)) continue;
-      const value: unknown = JSON.parse(JSON.stringify(schema.default));
+      const value: unknown = readJson(JSON.stringify(schema.default));
       try {
         this.#defaults.of(schema)?.(value, 0, new DefaultBudget());
       } catch (error) {

@@ -14,6 +14,7 @@ import type { ModelHooks } from '../resource/hooks.ts';
 import type { ResourceRegistry } from '../resource/registry.ts';
 import type { ModelResource } from '../resource/resource.ts';
 import type { Logger } from '../runtime/logger.ts';
+import { readJson } from '../runtime/read-json.ts';
 import { TaskQueue } from '../runtime/task-queue.ts';
 import type { Timers } from '../runtime/timers.ts';
 import type { Tracing } from '../telemetry/tracing.ts';
@@ -315,7 +316,7 @@ class LeaderTerm {
 
   async #find(name: string): Promise<{ object: WebhookObject; created: number } | undefined> {
     const found = await ifFound(() => this.#resource.get(name));
-    return found && { object: JSON.parse(found.stored.bytes.toString()) as WebhookObject, created: found.stored.id };
+    return found && { object: readJson(found.stored.bytes.toString()) as WebhookObject, created: found.stored.id };
   }
 
   #run({ metadata, spec, status }: WebhookObject, created: number): WebhookRun {
@@ -363,7 +364,7 @@ class LeaderTerm {
     if (!secrets) throw new KeyMissing('NoSecrets', 'there is no model Secret in this service');
     const found = await ifFound(() => secrets.get(name));
     if (!found) throw new KeyMissing('SecretMissing', `there is no Secret "${name}"`);
-    const { data } = JSON.parse(found.stored.bytes.toString()) as { data?: Readonly<Record<string, string>> };
+    const { data } = readJson(found.stored.bytes.toString()) as { data?: Readonly<Record<string, string>> };
     const keys = keyEntries.flatMap((entry) => data?.[entry] ?? []).map((text) => keyOf(Buffer.from(text, 'base64')));
     if (keys[0]?.length) return keys;
     throw new KeyMissing('KeyMissing', `the Secret "${name}" has no entry "key"`);

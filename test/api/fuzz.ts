@@ -10,10 +10,11 @@ import { GroupVersion, route } from '../../src/http/custom/declaration.ts';
 import type { PluginContext } from '../../src/plugin/plugin.ts';
 import { definePlugin } from '../../src/plugin/plugin.ts';
 import { Random } from '../query/random.ts';
+import { slowness, threadTime } from '../slowness.ts';
 import type { Collection, Grammar } from './fuzz-grammar.ts';
 import { Grammar as RequestGrammar } from './fuzz-grammar.ts';
 import { Api, Job, jobs, Note, notes, Person, persons } from './harness.ts';
-import { LoopGuard, slowness, threadTime } from './loop-guard.ts';
+import { LoopGuard } from './loop-guard.ts';
 import type { RemoteReply, RemoteRequest } from './remote.ts';
 import { Remote } from './remote.ts';
 

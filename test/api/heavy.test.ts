@@ -6,8 +6,9 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { defineModel } from '../../src/model/define.ts';
 import type { JsonSchema } from '../../src/schema/keywords.ts';
+import { threadTime } from '../slowness.ts';
 import { Api } from './harness.ts';
-import { assertTurns, LoopGuard, threadTime, turnLimit } from './loop-guard.ts';
+import { assertTurns, LoopGuard, turnLimit } from './loop-guard.ts';
 import type { RemoteReply, RemoteRequest } from './remote.ts';
 import { Remote } from './remote.ts';
 

@@ -1,37 +1,11 @@
 /**
  * How long the event loop is held, in processor time of its thread: what other programs do does not count, what Node does
- * itself (garbage collection, compilation) does. A machine whose processors are shared counts more for the same work, so
- * the limit grows with the time that a known piece of work takes at the moment.
+ * itself (garbage collection, compilation) does.
  */
+import { slowness, threadTime } from '../slowness.ts';
 
 /** Milliseconds of processor time for which one turn of the event loop may go on. */
 export const turnLimit = 50;
-
-/** Milliseconds of processor time that this thread has used. */
-export function threadTime(): number {
-  const { user, system } = process.threadCpuUsage();
-  return (user + system) / 1000;
-}
-
-const known = JSON.stringify(
-  Array.from({ length: 3_000 }, (_, i) => ({ name: `object ${i}`, values: [i, i * 2, `text ${i}`] })),
-);
-const rounds = 20;
-/** Milliseconds of processor time for all rounds on a machine of 2026 with nothing else to do. */
-const usualTime = 12;
-
-/** A machine that takes longer than this many times as long is not allowed for. */
-const mostSlowness = 3;
-
-/** How many times as long as usual the processor takes at the moment; at least 1. */
-export function slowness(): number {
-  const times = Array.from({ length: 3 }, () => {
-    const start = threadTime();
-    for (let i = 0; i < rounds; i++) JSON.stringify(JSON.parse(known));
-    return threadTime() - start;
-  });
-  return Math.min(mostSlowness, Math.max(1, times.toSorted((a, b) => a - b)[1]! / usualTime));
-}
 
 /** Watches every turn of the event loop while it runs. One turn: from one phase of `setImmediate` to the next. */
 export class LoopGuard {

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { until } from '../../src/testing/until.ts';
+import { slowness } from '../slowness.ts';
 import { findings } from './browser.ts';
 import type { Console } from './object-kit.ts';
 import { books, complaints, withConsole } from './object-kit.ts';
@@ -416,7 +417,7 @@ test('console: a form of 300 fields and 80 kinds takes less than 16 ms for a key
     const tries: number[] = [];
     while (tries.length < 5 && !(tries.at(-1)! <= 16)) tries.push(await medianOfKeys());
     context.diagnostic(`work for a key, medians: ${tries.map((one) => one.toFixed(1)).join(', ')} ms`);
-    assert.ok(tries.at(-1)! <= 16, `${tries.join(', ')} ms`);
+    assert.ok(Math.min(...tries) <= 16 * slowness(), `${tries.join(', ')} ms`);
   }));
 
 for (const [language, scheme] of [

@@ -1,6 +1,7 @@
 /** Streams of the service: one JSON event a line; the event ERROR ends them. */
 import { errorFrom } from '../../../src/client/connection.ts';
 import { lines } from '../../../src/client/ndjson.ts';
+import { readJson } from '../../../src/runtime/read-json.ts';
 import { send } from './client.ts';
 import type { ApiObject } from './object.ts';
 
@@ -33,7 +34,7 @@ export async function* events<E extends { readonly type: string }>(
   }
   opened();
   for await (const line of lines(response.body!)) {
-    const event = JSON.parse(line) as E & { readonly error?: Record<string, unknown> };
+    const event = readJson(line) as E & { readonly error?: Record<string, unknown> };
     if (event.type === 'ERROR') throw errorFrom(event.error ?? {});
     yield event;
   }

@@ -10,6 +10,7 @@ import { isUtf8 } from 'node:buffer';
 import type { Text } from '../../errors.ts';
 import { escapeToken, KindredError, Violations } from '../../errors.ts';
 import { localized } from '../../locales/localized.ts';
+import { readJson } from '../../runtime/read-json.ts';
 
 export interface JsonLimits {
   /** Deepest nesting; an empty object has depth 1. Default 64. */
@@ -84,7 +85,7 @@ function* reading(bytes: Buffer, limits: JsonLimits = {}): Generator<undefined, 
   let value: unknown;
   let cause: unknown;
   try {
-    if (members !== suspicious) value = JSON.parse(text);
+    if (members !== suspicious) value = readJson(text);
   } catch (error) {
     cause = error;
   }
@@ -93,10 +94,10 @@ function* reading(bytes: Buffer, limits: JsonLimits = {}): Generator<undefined, 
     new Diagnosis(text, within).run();
     if (cause) throw new KindredError('BadRequest', localized('Malformed JSON'), { cause });
     yield;
-    value = JSON.parse(text);
+    value = readJson(text);
   }
   yield;
-  return text.includes('-0') && negativeZero.test(text) ? JSON.parse(JSON.stringify(value)) : value;
+  return text.includes('-0') && negativeZero.test(text) ? readJson(JSON.stringify(value)) : value;
 }
 
 /** `-0` is stored as `0`: read as it too, so that it equals what is stored. A text that only looks like it does no harm. */

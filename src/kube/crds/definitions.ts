@@ -16,6 +16,7 @@ import type { ModelHooks } from '../../resource/hooks.ts';
 import type { ResourceRegistry } from '../../resource/registry.ts';
 import type { ModelResource } from '../../resource/resource.ts';
 import type { Logger } from '../../runtime/logger.ts';
+import { readJson } from '../../runtime/read-json.ts';
 import { retry } from '../../runtime/retry.ts';
 import { TaskQueue } from '../../runtime/task-queue.ts';
 import { TimeSlice } from '../../runtime/time-slice.ts';
@@ -238,7 +239,7 @@ export class Definitions {
 
   async #find(name: string): Promise<DefinitionObject | undefined> {
     const found = await ifFound(async () => this.#resource.get(name));
-    return found && (JSON.parse(found.stored.bytes.toString()) as DefinitionObject);
+    return found && (readJson(found.stored.bytes.toString()) as DefinitionObject);
   }
 
   async #establish(definition: DefinitionObject): Promise<void> {

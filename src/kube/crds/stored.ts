@@ -1,6 +1,7 @@
 /** The models that the definitions in a database declare. */
 import type { ModelType } from '../../model/model-type.ts';
 import { Scheme } from '../../model/scheme.ts';
+import { readJson } from '../../runtime/read-json.ts';
 import { TimeSlice } from '../../runtime/time-slice.ts';
 import type { Store } from '../../store/store.ts';
 import type { DefinitionObject } from './kind.ts';
@@ -19,7 +20,7 @@ export async function definedSchemes(store: Store): Promise<Scheme[]> {
     if (page.length === 0) break;
     after = page.at(-1)!.id;
     for (const { bytes } of page) {
-      const definition = JSON.parse(Buffer.from(bytes).toString()) as DefinitionObject;
+      const definition = readJson(Buffer.from(bytes).toString()) as DefinitionObject;
       if (isAccepted(definition)) found.push(Scheme.buildFromType((await slice.run(modelOf(definition))) as ModelType));
     }
   }

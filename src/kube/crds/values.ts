@@ -1,5 +1,6 @@
 /** What a structural schema does to values before they are checked: members that it does not know go, defaults come. */
 import { escapeToken } from '../../errors.ts';
+import { readJson } from '../../runtime/read-json.ts';
 import type { DefaultLimits } from '../../schema/defaults.ts';
 import { DefaultBudget } from '../../schema/defaults.ts';
 import { ofClients, ofService } from '../metadata-names.ts';
@@ -104,7 +105,7 @@ function fill(value: unknown, schema: Structural | undefined, budget: DefaultBud
 
 function made(text: string, budget: DefaultBudget): unknown {
   budget.add(text);
-  return JSON.parse(text);
+  return readJson(text);
 }
 
 /** Also where the name is one that objects inherit, such as `__proto__`. */

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { until } from '../../../src/testing/until.ts';
-import { assertTurns, LoopGuard, slowness, threadTime } from '../../api/loop-guard.ts';
+import { assertTurns, LoopGuard } from '../../api/loop-guard.ts';
+import { slowness, threadTime } from '../../slowness.ts';
 import { Facade } from '../harness.ts';
 import { definitionOf, definitions } from './definitions.ts';
 

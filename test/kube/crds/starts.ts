@@ -1,7 +1,8 @@
 /** Starts of a service that has definitions. */
 import { join } from 'node:path';
 import { until } from '../../../src/testing/until.ts';
-import { LoopGuard, threadTime } from '../../api/loop-guard.ts';
+import { LoopGuard } from '../../api/loop-guard.ts';
+import { threadTime } from '../../slowness.ts';
 import { Facade } from '../harness.ts';
 import { definitionOf, definitions, definitionsIn, isEstablished, pathOf } from './definitions.ts';
 

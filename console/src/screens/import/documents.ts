@@ -1,6 +1,7 @@
 /** The objects of a text: YAML documents, JSON, or one JSON object a line; and what would become of each. */
 
 import { KindredError } from 'kindred/client';
+import { readJson } from '../../../../src/runtime/read-json.ts';
 import type { SchemaDocument } from '../../../../src/schema/document.ts';
 import type { JsonSchema } from '../../../../src/schema/keywords.ts';
 import { client } from '../../api/client.ts';
@@ -75,7 +76,7 @@ function documentsOf(text: string): Read[] {
     return lines.flatMap((line, i): Read[] => {
       if (line.trim() === '') return [];
       try {
-        return [{ value: JSON.parse(line) as unknown, line: i + 1 }];
+        return [{ value: readJson(line) as unknown, line: i + 1 }];
       } catch (error) {
         return [{ problem: (error as Error).message, line: i + 1 }];
       }

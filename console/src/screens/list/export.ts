@@ -1,4 +1,6 @@
 /** An export as a file: the browser keeps what has arrived out of the page's memory. */
+
+import { readJson } from '../../../../src/runtime/read-json.ts';
 import { client } from '../../api/client.ts';
 import type { ModelSummary } from '../../api/models.ts';
 import { clientModelOf, typeOf } from '../../api/models.ts';
@@ -33,7 +35,7 @@ export async function exportObjects(
     for await (const line of client.exportLines(clientModelOf(model), select)) {
       if (format === 'ndjson' && !wanted) yield `${line}\n`;
       else {
-        const object = JSON.parse(line) as ApiObject;
+        const object = readJson(line) as ApiObject;
         if (wanted && !wanted.has(fullNameOf(object))) continue;
         yield format === 'ndjson' ? `${line}\n` : csvLine(columns.map((path) => valueAt(object, path)));
       }

@@ -5,6 +5,7 @@
 
 import type { ComputedRef } from 'vue';
 import { computed, onScopeDispose, ref, shallowRef, watch } from 'vue';
+import { readJson } from '../../../../src/runtime/read-json.ts';
 import type { SchemaDocument } from '../../../../src/schema/document.ts';
 import { isEqual, isObject, isWithin, valueAt, withValue } from '../../diff/pointer.ts';
 import type { YamlText } from '../../diff/yaml.ts';
@@ -168,7 +169,7 @@ export function useDraft({ document, readOnly, isSecret, isLarge, key }: DraftOp
   function restore(): boolean {
     const text = key.value && sessionStorage.getItem(key.value);
     if (!text) return false;
-    const kept = JSON.parse(text) as Kept;
+    const kept = readJson(text) as Kept;
     start(kept.base, kept.value);
     isRestored.value = isChanged.value;
     if (kept.yaml !== undefined) {
