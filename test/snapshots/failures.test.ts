@@ -114,9 +114,9 @@ test('a snapshot that was copied while objects changed is completed by the log',
   const made = emptyWorld();
   const first = await openProcess({ ...made, options: { interval: 2 } });
   for (let number = 0; number < objects; number++) await first.put(number);
-  // Each piece takes a slice of its own, and writes come between any two.
+  // A few pieces take a slice of their own, and writes come between any two slices.
   let time = 0;
-  mock.method(performance, 'now', () => (time += 10));
+  mock.method(performance, 'now', () => (time += 1));
   try {
     first.snapshots.start(first.resources.feed, () => first.resources.all());
     for (let round = 0; !existsSync(made.snapshot) || round < 30; round++) {
