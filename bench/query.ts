@@ -84,13 +84,16 @@ async function warmUp(): Promise<void> {
   }
 }
 
+/** As many rows at a time as a build of the service reads (`src/resource/builder.ts`). */
+const portionSize = 500;
+
 async function bulk(index: ModelIndex, count: number): Promise<number> {
   let generating = 0;
   async function* rows(): AsyncGenerator<IndexRow[]> {
-    for (let at = 0; at < count; at += 5000) {
+    for (let at = 0; at < count; at += portionSize) {
       const started = performance.now();
       const portion: IndexRow[] = [];
-      for (let i = at; i < Math.min(at + 5000, count); i++)
+      for (let i = at; i < Math.min(at + portionSize, count); i++)
         portion.push({ entry: entryFor(i), id: i + 1, revision: i + 1 });
       generating += performance.now() - started;
       yield portion;

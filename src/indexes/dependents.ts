@@ -19,7 +19,10 @@ export class Dependents {
 
   /** @param owners undefined, or empty: it names none, or is gone */
   set(name: string, owners: readonly string[] = noOwners): void {
-    for (const owner of this.#owners.get(name) ?? noOwners) {
+    // Most models have no dependents: their names are not looked for.
+    const before = this.#owners.size > 0 ? this.#owners.get(name) : undefined;
+    if (!before && owners.length === 0) return;
+    for (const owner of before ?? noOwners) {
       const names = this.#byOwner.get(owner)!;
       names.delete(name);
       if (names.size === 0) this.#byOwner.delete(owner);

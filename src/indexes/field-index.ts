@@ -75,6 +75,9 @@ export abstract class FieldIndex {
   /** Bulk: as `insert`, without the order. */
   abstract append(slot: number, keys: readonly unknown[]): void;
 
+  /** Bulk: as `append`, of one key, or (undefined) of none. */
+  abstract appendOne(slot: number, key: unknown): void;
+
   /** Bulk: this many objects are expected, about so many times as many as there are. */
   abstract makeRoom(slots: number, times: number): void;
 
@@ -281,6 +284,12 @@ function slotsOf(set: SlotSet): Uint32Array {
   return slots;
 }
 
+/** The keys in order; they themselves where they are already. */
+function inOrder(keys: readonly unknown[], compare: (a: unknown, b: unknown) => number): readonly unknown[] {
+  for (let i = 1; i < keys.length; i++) if (compare(keys[i - 1], keys[i]) > 0) return keys.toSorted(compare);
+  return keys;
+}
+
 /** Names are ASCII, for which the order of UTF-16 units is that of code points. */
 function compareNames(a: string, b: string): number {
   if (a === b) return 0;
@@ -375,8 +384,12 @@ export class SingleIndex extends FieldIndex {
   }
 
   append(slot: number, keys: readonly unknown[]): void {
-    if (keys.length === 0) this.withoutKey.add(slot);
-    if (!this.#hasForeignKeys) this.appendKey(slot, keys[0]);
+    this.appendOne(slot, keys.length === 0 ? undefined : keys[0]);
+  }
+
+  appendOne(slot: number, key: unknown): void {
+    if (key === undefined) this.withoutKey.add(slot);
+    if (!this.#hasForeignKeys) this.appendKey(slot, key);
   }
 
   makeRoom(slots: number, times: number): void {
@@ -438,7 +451,7 @@ export class MultiIndex extends FieldIndex {
   update(slot: number, keys: readonly unknown[]): void {
     const before = this.#keysOf(slot);
     const { compare } = this.field.codec;
-    const after = keys.length > 1 ? keys.toSorted(compare) : keys;
+    const after = inOrder(keys, compare);
     if (before.length === after.length && before.every((key, i) => compare(key, after[i]) === 0)) return;
     const same = (a: unknown, b: unknown) => a !== undefined && b !== undefined && compare(a, b) === 0;
     const sameFirst = same(before[0], after[0]);
@@ -542,6 +555,10 @@ export class MultiIndex extends FieldIndex {
     this.#chain(slot, keys, this.#appendKey);
   }
 
+  appendOne(slot: number, key: unknown): void {
+    this.append(slot, key === undefined ? [] : [key]);
+  }
+
   readonly #appendKey = (item: number, key: unknown): void => this.appendKey(item, key);
 
   makeRoom(slots: number, times: number): void {
@@ -556,7 +573,7 @@ export class MultiIndex extends FieldIndex {
   #chain(slot: number, keys: readonly unknown[], keep: (item: number, key: unknown) => void): void {
     let last = none;
     let first = none;
-    for (const key of keys.length > 1 ? keys.toSorted(this.field.codec.compare) : keys) {
+    for (const key of inOrder(keys, this.field.codec.compare)) {
       const item = this.#free.pop() ?? this.#used++;
       this.slotOfItem = grown(this.slotOfItem, item + 1);
       this.#nextItem = grown(this.#nextItem, item + 1);

@@ -53,14 +53,14 @@ export function fieldNumber(definitions: readonly IndexDefinition[], name: strin
 
 /** The keys of an object in a field, each once. */
 export function keysOf(entry: IndexEntry, field: number): readonly unknown[] {
-  switch (field) {
-    case nameField:
-      return [entry.name];
-    case createdField:
-      return Number.isNaN(entry.created) ? [] : [entry.created];
-    case deletedField:
-      return entry.deleted === null ? [] : [entry.deleted];
-    default:
-      return entry.keys[field - firstDeclared] ?? [];
-  }
+  if (field >= firstDeclared) return entry.keys[field - firstDeclared] ?? [];
+  const key = builtInKeyOf(entry, field);
+  return key === undefined ? [] : [key];
+}
+
+/** The key of an object in a field that is not declared; undefined when it has none. */
+export function builtInKeyOf({ name, created, deleted }: IndexEntry, field: number): unknown {
+  if (field === nameField) return name;
+  if (field === createdField) return Number.isNaN(created) ? undefined : created;
+  return deleted ?? undefined;
 }

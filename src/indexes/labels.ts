@@ -12,67 +12,94 @@ interface LabelKey {
   readonly values: Map<string, SlotSet>;
 }
 
-/** The labels of an object; objects with the same labels in the same order share one. */
+/** A list of labels, as objects have them in this order; those that have the same share one. */
 interface LabelGroup {
-  readonly id: string;
-  readonly labels: readonly (readonly [key: string, value: string])[];
+  /** Without the last one; undefined for the empty list. */
+  readonly shorter: LabelGroup | undefined;
+  readonly key: string;
+  readonly value: string;
+  /** Objects with the last key, and with the last label. */
+  readonly all: SlotSet;
+  readonly having: SlotSet;
+  /** With one more, by its key and value. */
+  longer: Map<string, Map<string, LabelGroup>> | undefined;
   objects: number;
 }
 
 export class Labels {
   readonly #keys = new Map<string, LabelKey>();
-  readonly #groups = new Map<string, LabelGroup>();
-  /** By slot. */
-  readonly #groupOf: (LabelGroup | undefined)[] = [];
+  readonly #noLabels: LabelGroup;
+  /** By slot; undefined where there are no labels. */
+  #groupOf: (LabelGroup | undefined)[] = [];
   readonly #memory: IndexMemory;
 
   constructor(memory: IndexMemory) {
     this.#memory = memory;
+    const none = new SlotSet(memory);
+    this.#noLabels = { shorter: undefined, key: '', value: '', all: none, having: none, longer: undefined, objects: 0 };
   }
 
   /** Sets, replaces or (undefined) removes the labels of an object. */
-  set(slot: number, labels: Readonly<Record<string, string>> | undefined): void {
-    const before = this.#groupOf[slot];
-    const id = labels ? idOf(labels) : '';
-    if (id === (before?.id ?? '')) {
-      while (this.#groupOf.length <= slot) this.#groupOf.push(undefined);
-      return;
+  set(slot: number, labels: Readonly<Record<string, string>> = {}): void {
+    const groupOf = this.#groupOf;
+    const before = groupOf[slot];
+    if (before) {
+      if (this.#find(labels) === before) return;
+      this.#leave(slot, before);
     }
-    if (before) this.#leave(slot, before);
-    const group = id === '' ? undefined : this.#group(id, labels!);
-    while (this.#groupOf.length <= slot) this.#groupOf.push(undefined);
-    this.#groupOf[slot] = group;
-    if (!group) return;
+    while (groupOf.length <= slot) groupOf.push(undefined);
+    let group = this.#noLabels;
+    for (const key of Object.keys(labels)) group = this.#longer(group, key, labels[key]!);
+    groupOf[slot] = group.shorter && group;
     group.objects++;
-    for (const [key, value] of group.labels) {
-      const known = this.#keys.get(key) ?? this.#emptyKey();
-      const having = known.values.get(value) ?? new SlotSet(this.#memory);
-      if (known.all.count === 0) this.#keys.set(key, known);
-      if (having.count === 0) known.values.set(value, having);
-      known.all.add(slot);
-      having.add(slot);
+    for (let one = group; one.shorter; one = one.shorter) {
+      one.all.add(slot);
+      one.having.add(slot);
     }
   }
 
-  #emptyKey(): LabelKey {
-    return { all: new SlotSet(this.#memory), values: new Map() };
-  }
-
-  #group(id: string, labels: Readonly<Record<string, string>>): LabelGroup {
-    const group = this.#groups.get(id) ?? { id, labels: Object.entries(labels), objects: 0 };
-    if (group.objects === 0) this.#groups.set(id, group);
+  #find(labels: Readonly<Record<string, string>>): LabelGroup | undefined {
+    let group: LabelGroup | undefined = this.#noLabels;
+    for (const key of Object.keys(labels)) group = group?.longer?.get(key)?.get(labels[key]!);
     return group;
   }
 
+  #longer(shorter: LabelGroup, key: string, value: string): LabelGroup {
+    shorter.longer ??= new Map();
+    const known = shorter.longer.get(key);
+    const group = known?.get(value);
+    if (group) return group;
+    const { all, values } = this.#keyOf(key);
+    const having = values.get(value) ?? new SlotSet(this.#memory);
+    values.set(value, having);
+    const made: LabelGroup = { shorter, key, value, all, having, longer: undefined, objects: 0 };
+    if (known) known.set(value, made);
+    else shorter.longer.set(key, new Map([[value, made]]));
+    return made;
+  }
+
+  #keyOf(key: string): LabelKey {
+    const known = this.#keys.get(key) ?? { all: new SlotSet(this.#memory), values: new Map() };
+    this.#keys.set(key, known);
+    return known;
+  }
+
   #leave(slot: number, group: LabelGroup): void {
-    if (--group.objects === 0) this.#groups.delete(group.id);
-    for (const [key, value] of group.labels) {
-      const known = this.#keys.get(key)!;
-      const having = known.values.get(value)!;
+    this.#groupOf[slot] = undefined;
+    group.objects--;
+    for (let one = group; one.shorter; one = one.shorter) {
+      const { key, value, all, having } = one;
       having.remove(slot);
-      if (having.count === 0) known.values.delete(value);
-      known.all.remove(slot);
-      if (known.all.count === 0) this.#keys.delete(key);
+      all.remove(slot);
+      if (having.count === 0) this.#keys.get(key)!.values.delete(value);
+      if (all.count === 0) this.#keys.delete(key);
+    }
+    // No object has the labels of what goes, so its sets are gone too.
+    for (let one = group; one.shorter && one.objects === 0 && !one.longer; one = one.shorter) {
+      const siblings = one.shorter.longer!;
+      siblings.get(one.key)!.delete(one.value);
+      if (siblings.get(one.key)!.size === 0) siblings.delete(one.key);
+      if (siblings.size === 0) one.shorter.longer = undefined;
     }
   }
 
@@ -94,8 +121,8 @@ export class Labels {
       }
       yield { of: 'labels.of', values };
       // One piece for each group.
-      for (const { labels } of added.splice(0)) {
-        const texts = labels.flat();
+      for (const group of added.splice(0)) {
+        const texts = textsOf(group);
         const values = Uint32Array.from(texts, ({ length }) => length + 1);
         yield { of: 'labels.groups', values, text: texts.join('') };
       }
@@ -105,24 +132,26 @@ export class Labels {
   *restore(sections: Sections): Steps {
     const texts: string[] = [];
     yield* getTexts(sections, 'labels.texts', (text) => texts.push(text!));
+    yield* this.#restoreSets(sections, texts);
     const pairs = sectionOf(sections, 'labels.pairs');
     const objects = sectionOf(sections, 'labels.objects');
     const groups: (LabelGroup | undefined)[] = [undefined];
     let at = 0;
-    for (const [group, end] of sectionOf(sections, 'labels.ends').entries()) {
-      const labels: [string, string][] = [];
-      for (; at < end; at += 2) labels.push([texts[pairs[at]!]!, texts[pairs[at + 1]!]!]);
-      const made = { id: idOf(Object.fromEntries(labels)), labels, objects: objects[group]! };
-      groups.push(made);
-      if (made.objects > 0) this.#groups.set(made.id, made);
-      if (group % 8_192 === 0) yield;
+    for (const [number, end] of sectionOf(sections, 'labels.ends').entries()) {
+      const start = at;
+      at = end;
+      let group = this.#noLabels;
+      for (let i = start; i < end && objects[number]! > 0; i += 2)
+        group = this.#longer(group, texts[pairs[i]!]!, texts[pairs[i + 1]!]!);
+      group.objects += objects[number]!;
+      groups.push(group.shorter && group);
+      if (number % 8_192 === 0) yield;
     }
     const groupOf = sectionOf(sections, 'labels.groups');
     for (let slot = 0; slot < groupOf.length; slot++) {
       this.#groupOf.push(groups[groupOf[slot]!]);
       if (slot % 65_536 === 0) yield;
     }
-    yield* this.#restoreSets(sections, texts);
   }
 
   *#restoreSets(sections: Sections, texts: readonly string[]): Steps {
@@ -135,8 +164,7 @@ export class Labels {
       if (slots.count === 0) continue;
       const key = texts[sets[set * 2]!]!;
       const value = sets[set * 2 + 1]!;
-      const known = this.#keys.get(key) ?? this.#emptyKey();
-      this.#keys.set(key, known);
+      const known = this.#keyOf(key);
       if (value === none) known.all.take(slots);
       else known.values.set(texts[value]!, slots);
     }
@@ -144,7 +172,7 @@ export class Labels {
 
   /** Whether an object has these labels and no others. */
   hasExactly(slot: number, labels: Readonly<Record<string, string>>): boolean {
-    return (this.#groupOf[slot]?.id ?? '') === idOf(labels);
+    return this.#find(labels) === (this.#groupOf[slot] ?? this.#noLabels);
   }
 
   /** Objects with the label, or with the label and this value; undefined when there are none. */
@@ -154,12 +182,7 @@ export class Labels {
   }
 }
 
-/** Different for different labels; empty for none. */
-function idOf(labels: Readonly<Record<string, string>>): string {
-  let id = '';
-  for (const key of Object.keys(labels)) {
-    const value = labels[key]!;
-    id += `${key.length}:${key}${value.length}:${value}`;
-  }
-  return id;
+/** Key, value, key, value. */
+function textsOf(group: LabelGroup): string[] {
+  return group.shorter ? [...textsOf(group.shorter), group.key, group.value] : [];
 }

@@ -4,7 +4,7 @@ import { TimeSlice } from '../runtime/time-slice.ts';
 import { grown, none } from './arrays.ts';
 import { Dependents } from './dependents.ts';
 import type { Field } from './field.ts';
-import { deletedField, fieldsOf, firstDeclared, keysOf, nameField } from './field.ts';
+import { builtInKeyOf, deletedField, fieldsOf, firstDeclared, keysOf, nameField } from './field.ts';
 import type { FieldIndex } from './field-index.ts';
 import { MultiIndex, SingleIndex } from './field-index.ts';
 import { Labels } from './labels.ts';
@@ -50,6 +50,8 @@ export interface Duplicate {
 
 /** Objects after which it is known how much memory those take that are expected. */
 const sampled = 1_024;
+
+const noKeys: readonly unknown[] = [];
 
 export class ModelIndex {
   readonly definitions: readonly IndexDefinition[];
@@ -296,7 +298,10 @@ export class ModelIndex {
     this.lengths[slot] = length;
     this.labels.set(slot, entry.labels);
     if (entry.owners) this.dependents.set(entry.name, entry.owners);
-    for (let field = 0; field < this.fields.length; field++) this.fields[field]!.append(slot, keysOf(entry, field));
+    for (let field = nameField + 1; field < firstDeclared; field++)
+      this.fields[field]!.appendOne(slot, builtInKeyOf(entry, field));
+    for (let field = firstDeclared; field < this.fields.length; field++)
+      this.fields[field]!.append(slot, entry.keys[field - firstDeclared] ?? noKeys);
   }
 
   *#finish(): Steps {
