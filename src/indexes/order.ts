@@ -19,6 +19,9 @@ const mergeLimit = 320;
 /** Fill at which a shrinking leaf looks for a neighbour to join. */
 const mergeChecks = new Set([128, 64, 32, 16, 8, 4, 2, 1, 0]);
 
+/** Items by which the guessed place of one in a leaf is mostly wrong at most: numbers that are spread evenly miss it by 10. */
+const spread = 16;
+
 /** Full leaves are divided between two keys only where each part keeps at least this many items. */
 const leastPart = 64;
 
@@ -274,12 +277,33 @@ export class Order {
     };
     // Numbers that only grow, of new objects or times of creation, come behind all others.
     if ((equal || place + 1 === this.leaves) && low < high && isBefore(items[high - 1]!)) low = high;
+    if (high - low > 2 * spread && !keys.isText) {
+      const guess = this.#guess(place, key, low, high);
+      if (isBefore(items[guess]!)) {
+        low = guess + 1;
+        if (low + spread < high && !isBefore(items[low + spread]!)) high = low + spread;
+      } else {
+        high = guess;
+        if (low < high - spread && isBefore(items[high - spread]!)) low = high - spread + 1;
+      }
+    }
     while (low < high) {
       const middle = (low + high) >>> 1;
       if (isBefore(items[middle]!)) low = middle + 1;
       else high = middle;
     }
     return low - leaf * leafSize;
+  }
+
+  /**
+   * Where a number would be between two items of a leaf without short keys, were the numbers between the first keys of the leaf
+   * and of the next spread evenly: each look at another item reads memory that is in no cache.
+   */
+  #guess(place: number, key: unknown, low: number, high: number): number {
+    const numbers = this.#separatorNumbers;
+    const first = numbers[place]!;
+    const part = (this.#separatorNumber(key) - first) / (numbers[place + 1]! - first);
+    return part >= 0 && part < 1 ? low + Math.trunc(part * (high - low)) : (low + high) >>> 1;
   }
 
   /** By key, then by item. */

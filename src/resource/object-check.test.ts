@@ -35,7 +35,7 @@ test('objects are counted once, each offence is named, and shared values by all 
   const read = async function* () {
     yield* lines;
   };
-  const { objects, failing, offences } = await checkObjects(scheme, read, () => {});
+  const { objects, failing, offences } = await checkObjects(scheme, read, 1, () => {});
   assert.deepEqual([objects, failing], [5, 4]);
   assert.deepEqual(
     offences.map(({ names, pointer, keyword }) => `${names.join(',')} ${pointer} ${keyword}`),
@@ -103,6 +103,7 @@ test('objects of another scope would become invalid', async () => {
       async function* () {
         yield* lines;
       },
+      lines.length,
       () => {},
     );
     assert.deepEqual([failing, offences.map(({ pointer }) => pointer)], [1, ['/metadata/namespace']], scope);

@@ -258,8 +258,13 @@ const keptNames = 10;
 
 /** Texts of keys that came twice, in 8 bytes a key: what comes twice may be a coincidence, so its objects are looked at again. */
 export class SeenKeys {
-  #table = new Uint32Array(2 * 1_024);
+  #table: Uint32Array;
   #count = 0;
+
+  /** @param expected keys, about */
+  constructor(expected = 512) {
+    this.#table = new Uint32Array(4 * 2 ** Math.ceil(Math.log2(Math.max(512, expected))));
+  }
 
   /** True when a hash like this one was added before. @param hash at least 8 bytes, evenly spread */
   add(hash: Uint8Array): boolean {
@@ -306,15 +311,17 @@ export interface ObjectReport {
 /**
  * Checks objects as they are exported. What may share a unique value is read a second time.
  * @param read every object as one line of JSON
+ * @param expected number of objects, about
  */
 export async function checkObjects(
   scheme: Scheme,
   read: () => AsyncIterable<string>,
+  expected: number,
   onProgress: (objects: number) => void,
 ): Promise<ObjectReport> {
   const uniques = scheme.indexes.filter(({ unique }) => unique);
   const check = new ObjectCheck(scheme);
-  const seen = new SeenKeys();
+  const seen = new SeenKeys(expected * uniques.length);
   const suspects = new Map<string, { key: UniqueKey; names: string[] }>();
   for await (const line of read()) {
     const entry = check.addText(line);

@@ -26,7 +26,7 @@ import type { NamedStore } from './place.ts';
 import { StorePlace } from './place.ts';
 import type { Placement, PlaceRecord } from './placement.ts';
 import type { ResourceDependencies, ResourceLimits } from './resource.ts';
-import { ModelResource } from './resource.ts';
+import { exportSlice, ModelResource } from './resource.ts';
 import type { LivePagesDependencies } from './watch/live-page.ts';
 import { LivePages } from './watch/live-page.ts';
 import { PlacedWatches } from './watch/placed-watches.ts';
@@ -106,6 +106,7 @@ export class ResourceRegistry {
     const { store, stores = [], registry, now, monotonicNow, limits, admissions, snapshots } = dependencies;
     const { placement, fenceIn, reservedDomain, logger, observeCommit, tracing } = dependencies;
     this.turns = new TurnQueue(monotonicNow);
+    const exportTurns = new TurnQueue(monotonicNow, exportSlice);
     const background = new Background({ width: 2, now: monotonicNow });
     this.places = [{ name: defaultStore, store, snapshots }, ...stores].map((one) => {
       const place = new StorePlace(one, {
@@ -139,6 +140,7 @@ export class ResourceRegistry {
       elsewhere: (scheme) => dependencies.elsewhere?.(scheme),
       cache,
       turns: this.turns,
+      exportTurns,
       now,
       monotonicNow,
       limits,

@@ -12,6 +12,7 @@ import type { Condition, Query, SortTerm } from '../query/query.ts';
 import type { Values, ValuesRequest } from '../query/values.ts';
 import { valuesOf } from '../query/values.ts';
 import { retry } from '../runtime/retry.ts';
+import type { TurnQueue } from '../runtime/time-slice.ts';
 import { awaitedTimers, endsWithin, systemTimers } from '../runtime/timers.ts';
 import type { MaybePromise, Snapshot, Store } from '../store/store.ts';
 import type { Admissions } from './admission.ts';
@@ -98,6 +99,8 @@ export interface ResourceDependencies extends Omit<WriterDependencies, 'memory' 
   /** Undefined: every model is in the default store. */
   readonly placement: Placement | undefined;
   readonly cache: ByteCache;
+  /** The turns of exports, which are shorter than those of other works. */
+  readonly exportTurns: TurnQueue;
   /** Undefined: every declaration is taken as it is. */
   readonly admissions: Admissions | undefined;
   /** Undefined: the indexes are always built. */
@@ -123,8 +126,14 @@ const tooLarge = localized(
 /** Milliseconds for which a request waits until the objects of an idle model are in memory again. */
 const wakeLimit = 5_000;
 
-/** Rows that an export reads at once: at first, then at most, and of what size about if they are as large as those before. */
-const exportPortion = { first: 16, most: 256, bytes: 2 ** 20 };
+/**
+ * Rows that an export reads at once: at first, then at most, of a store that answers at once fewer, and of what size about if
+ * they are as large as those before.
+ */
+const exportPortion = { first: 16, most: 256, atOnce: 32, bytes: 2 ** 20 };
+
+/** Milliseconds of a turn of the event loop that exports take: they take long anyway, and others wait for each turn. */
+export const exportSlice = 1;
 
 /** Bytes of objects from which on a page is large. */
 export const largePage = 2 ** 20;
@@ -929,11 +938,13 @@ export class ModelResource {
 
   async *#portions(snapshot: Snapshot, ids: Float64Array, withValues = false): AsyncGenerator<readonly Stored[]> {
     // A store that answers at once would let a reader who never waits keep the event loop to himself.
-    const slice = this.#dependencies.turns.slice();
+    const slice = this.#dependencies.exportTurns.slice();
     for (let at = 0, count = exportPortion.first; at < ids.length; ) {
       if (slice.isOver) await slice.renew();
       const wanted = [...ids.subarray(at, at + count)];
-      const rows = await snapshot.get(this.memory.number, wanted);
+      const reading = snapshot.get(this.memory.number, wanted);
+      const most = reading instanceof Promise ? exportPortion.most : exportPortion.atOnce;
+      const rows = await reading;
       if (rows.length !== wanted.length)
         throw new Error(`snapshot of ${this.kind}: ${wanted.length - rows.length} rows missing`);
       if (this.model.versions) {
@@ -951,7 +962,7 @@ export class ModelResource {
         });
       at += wanted.length;
       const bytes = rows.reduce((sum, row) => sum + row.bytes.byteLength, 0) / rows.length;
-      count = Math.max(1, Math.min(exportPortion.most, Math.floor(exportPortion.bytes / bytes)));
+      count = Math.max(1, Math.min(most, Math.floor(exportPortion.bytes / bytes)));
     }
   }
 

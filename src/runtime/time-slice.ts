@@ -58,13 +58,18 @@ export function atOnce<T>(work: Parts<T>): T {
  */
 export class TurnQueue {
   readonly #now: () => number;
+  readonly #length: number;
   readonly #waiting: (() => void)[] = [];
   #isOpen = false;
   #sliceEnd = 0;
 
-  /** @param now milliseconds, never going back */
-  constructor(now: () => number) {
+  /**
+   * @param now milliseconds, never going back
+   * @param length milliseconds of a turn that all works together may take
+   */
+  constructor(now: () => number, length = sliceLength) {
     this.#now = now;
+    this.#length = length;
   }
 
   /** Resolves in a later turn of the event loop. */
@@ -77,14 +82,14 @@ export class TurnQueue {
 
   /** For one work, from now on. */
   slice(): TimeSlice {
-    return new TimeSlice(this.#now, sliceLength, () => this.next());
+    return new TimeSlice(this.#now, this.#length, () => this.next());
   }
 
   #open(): void {
     if (this.#isOpen || this.#waiting.length === 0) return;
     this.#isOpen = true;
     setImmediate(() => {
-      this.#sliceEnd = this.#now() + sliceLength;
+      this.#sliceEnd = this.#now() + this.#length;
       this.#begin();
     });
   }
