@@ -7,6 +7,7 @@ import type { ModelDetails } from './api/models.ts';
 import { mayList, modelQuery, typeOf } from './api/models.ts';
 import { queryClient } from './api/queries.ts';
 import { hasCode, startSession } from './api/session.ts';
+import { notify } from './parts/notices.ts';
 import { router } from './router.ts';
 import { addressOf, queryOf } from './screens/list/address.ts';
 import { pageKey, readPage } from './screens/list/page.ts';
@@ -14,7 +15,7 @@ import { startLook } from './style/look.ts';
 import './style/tokens.css';
 import './style/base.css';
 import './style/menu.css';
-import { startLanguage } from './text/index.ts';
+import { startLanguage, t } from './text/index.ts';
 
 /** Milliseconds in which the screen that wants the page has to be there. */
 const pagePatience = 10_000;
@@ -45,6 +46,8 @@ function prefetchPage(model: ModelDetails, address: LocationQuery): Promise<void
 /** Not at the top level of the module: screens import what is beside it, and would wait for it. */
 async function start(): Promise<void> {
   startLook();
+  // A service with a newer console has the parts of this one no longer.
+  window.addEventListener('vite:preloadError', () => notify(t.value.frame.partMissing, 'failed'));
   const language = startLanguage();
   prefetch();
   await Promise.all([language, startSession()]);

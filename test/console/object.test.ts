@@ -249,6 +249,24 @@ test('console: unsaved text survives a reload, the end of the session and a rest
     );
   }));
 
+test('console: a part of the page that the service has no longer is told of, and a reload keeps what was typed', (context) =>
+  withConsole(context, async (console) => {
+    await store(console);
+    const page = await console.open(path);
+    await field(page, 'title').fill('Typed before the upgrade');
+    await page.route('**/assets/ReviewDialog-*.js', (route) => route.fulfill({ status: 404 }));
+    await page.getByRole('button', { name: 'Save' }).click();
+    const notices = page.getByRole('region', { name: 'Notifications' });
+    await notices.getByText('A part of this page could not be loaded. Reload the page.').waitFor();
+    // The browser says it, too.
+    for (const one of complaints.splice(0)) assert.match(one, /Failed to fetch dynamically imported module/);
+    await page.unroute('**/assets/ReviewDialog-*.js');
+    await page.reload();
+    assert.equal(await field(page, 'title').inputValue(), 'Typed before the upgrade');
+    await saveAndConfirm(page);
+    assert.equal((await stored(console)).spec.title, 'Typed before the upgrade');
+  }));
+
 test('console: leaving unsaved changes asks; a deleted object keeps what was typed, and can be created again', (context) =>
   withConsole(context, async (console) => {
     await store(console);

@@ -19,6 +19,7 @@ export const en = {
     service: 'Service',
     search: 'Search or jump to…',
     notifications: 'Notifications',
+    partMissing: 'A part of this page could not be loaded. Reload the page. Edits of objects are kept.',
     dismiss: 'Dismiss',
     noAuthentication: 'Authentication is off',
     noAuthenticationMore: 'Everybody who reaches this address may do everything.',

@@ -18,6 +18,7 @@ export const zhCN: Catalogue = {
     service: '服务',
     search: '搜索或跳转…',
     notifications: '通知',
+    partMissing: '页面的一部分无法加载。请重新加载页面。对对象的编辑会保留。',
     dismiss: '关闭通知',
     noAuthentication: '身份验证已关闭',
     noAuthenticationMore: '任何能访问此地址的人都可以执行所有操作。',
