@@ -46,7 +46,7 @@ function prefetchPage(model: ModelDetails, address: LocationQuery): Promise<void
 /** Not at the top level of the module: screens import what is beside it, and would wait for it. */
 async function start(): Promise<void> {
   startLook();
-  // A service with a newer console has the parts of this one no longer.
+  // After an upgrade, the service no longer has the files of a console that was open before.
   window.addEventListener('vite:preloadError', () => notify(t.value.frame.partMissing, 'failed'));
   const language = startLanguage();
   prefetch();

@@ -75,9 +75,6 @@ export abstract class FieldIndex {
   /** Bulk: as `insert`, without the order. */
   abstract append(slot: number, keys: readonly unknown[]): void;
 
-  /** Bulk: as `append`, of one key, or (undefined) of none. */
-  abstract appendOne(slot: number, key: unknown): void;
-
   /** Bulk: this many objects are expected, about so many times as many as there are. */
   abstract makeRoom(slots: number, times: number): void;
 
@@ -387,6 +384,7 @@ export class SingleIndex extends FieldIndex {
     this.appendOne(slot, keys.length === 0 ? undefined : keys[0]);
   }
 
+  /** Bulk: as `append`, of one key, or (undefined) of none. */
   appendOne(slot: number, key: unknown): void {
     if (key === undefined) this.withoutKey.add(slot);
     if (!this.#hasForeignKeys) this.appendKey(slot, key);
@@ -553,10 +551,6 @@ export class MultiIndex extends FieldIndex {
 
   append(slot: number, keys: readonly unknown[]): void {
     this.#chain(slot, keys, this.#appendKey);
-  }
-
-  appendOne(slot: number, key: unknown): void {
-    this.append(slot, key === undefined ? [] : [key]);
   }
 
   readonly #appendKey = (item: number, key: unknown): void => this.appendKey(item, key);

@@ -298,8 +298,9 @@ export class ModelIndex {
     this.lengths[slot] = length;
     this.labels.set(slot, entry.labels);
     if (entry.owners) this.dependents.set(entry.name, entry.owners);
+    // The names are there, and fields that are not declared have one key at most.
     for (let field = nameField + 1; field < firstDeclared; field++)
-      this.fields[field]!.appendOne(slot, builtInKeyOf(entry, field));
+      (this.fields[field] as SingleIndex).appendOne(slot, builtInKeyOf(entry, field));
     for (let field = firstDeclared; field < this.fields.length; field++)
       this.fields[field]!.append(slot, entry.keys[field - firstDeclared] ?? noKeys);
   }

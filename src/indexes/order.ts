@@ -19,7 +19,7 @@ const mergeLimit = 320;
 /** Fill at which a shrinking leaf looks for a neighbour to join. */
 const mergeChecks = new Set([128, 64, 32, 16, 8, 4, 2, 1, 0]);
 
-/** Items by which the guessed place of one in a leaf is mostly wrong at most: numbers that are spread evenly miss it by 10. */
+/** A guessed place in a leaf is mostly wrong by fewer items than this: by about 10, where numbers are spread evenly. */
 const spread = 16;
 
 /** Full leaves are divided between two keys only where each part keeps at least this many items. */

@@ -249,7 +249,7 @@ test('console: unsaved text survives a reload, the end of the session and a rest
     );
   }));
 
-test('console: a part of the page that the service has no longer is told of, and a reload keeps what was typed', (context) =>
+test('console: the page says when one of its files cannot be loaded, and a reload keeps unsaved changes', (context) =>
   withConsole(context, async (console) => {
     await store(console);
     const page = await console.open(path);
