@@ -37,6 +37,7 @@ import type { ModelPlace } from '../resource/resource.ts';
 import type { Rules } from '../resource/rules.ts';
 import { emulatedRules, ownRules } from '../resource/rules.ts';
 import type { Logger } from '../runtime/logger.ts';
+import { readJson } from '../runtime/read-json.ts';
 import type { Timers } from '../runtime/timers.ts';
 import { pause } from '../runtime/timers.ts';
 import type { Activation, Lease, ModelRow, Replicas as ReplicaStore, Store } from '../store/store.ts';
@@ -266,7 +267,7 @@ export class ModelStates implements Admissions {
       // Another contract became active in between.
       const isBehind = row.contract !== undefined && (stored?.status?.generation ?? 0) > row.generation;
       if (isBehind && looks < attempts) continue;
-      const active = row.contract === undefined ? stored?.status?.contract : (JSON.parse(row.contract) as Contract);
+      const active = row.contract === undefined ? stored?.status?.contract : (readJson(row.contract) as Contract);
       const { generation } = row;
       const isActive = active !== undefined && contractHash(active) === hash && row.contract !== undefined;
       const isEmulated = this.#replicas !== undefined && active !== undefined && contractHash(active) !== hash;
@@ -689,7 +690,7 @@ export class ModelStates implements Admissions {
     const resource = this.#resources.model(this.#scheme);
     await resource.ready;
     const found = await ifFound(() => resource.get(nameOf(scheme)));
-    return found && (JSON.parse(found.stored.bytes.toString()) as ModelStateObject);
+    return found && (readJson(found.stored.bytes.toString()) as ModelStateObject);
   }
 
   /**
@@ -710,7 +711,7 @@ export class ModelStates implements Admissions {
         let stored = await this.#read(scheme);
         if (!stored) {
           const { stored: created } = await resource.create({ metadata: { name }, spec: {} }, { caller: system });
-          stored = JSON.parse(created.bytes.toString()) as ModelStateObject;
+          stored = readJson(created.bytes.toString()) as ModelStateObject;
         }
         const status = next(stored.status ?? ({} as Status), stored.spec);
         if (!status) return undefined;
