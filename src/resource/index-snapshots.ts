@@ -209,10 +209,11 @@ export class IndexSnapshots {
     const { group, kind } = memory.model.scheme.groupVersionKind;
     const name = fileOf(memory.model.scheme);
     try {
-      this.#sharedAt.set(memory, (await store.sharedFile(name))?.edition ?? 0);
-      const lease = isDue() && (await store.acquireLease(`snapshot/${name}`, replica, sharing.lease, now()));
+      const lease = await store.acquireLease(`snapshot/${name}`, replica, sharing.lease, now());
       if (!lease) return;
       try {
+        this.#sharedAt.set(memory, (await store.sharedFile(name))?.edition ?? 0);
+        if (!isDue()) return;
         const edition = now();
         let parts = 0;
         for await (const bytes of folder.pack(name)) {
