@@ -28,6 +28,8 @@ export interface Keys {
 }
 
 export interface Column extends Keys {
+  /** Whether the item has this key; undefined: none. */
+  equals(item: number, key: unknown): boolean;
   set(item: number, key: unknown): void;
   /** Gives an item the key of another, which is the same: it is kept once. */
   share(item: number, other: number): void;
@@ -83,6 +85,10 @@ export class NumberColumn implements Column {
     const value = this.values[item]!;
     if (key === undefined) return Number(isKey(value));
     return value === key ? 0 : value > (key as number) ? 1 : -1;
+  }
+
+  equals(item: number, key: unknown): boolean {
+    return this.compareTo(item, key) === 0;
   }
 
   emptyLike(): Column {
@@ -173,6 +179,10 @@ export class ValueColumn implements Column {
     if (value === key) return 0;
     if (value === undefined) return -1;
     return key === undefined ? 1 : this.#compare(value, key);
+  }
+
+  equals(item: number, key: unknown): boolean {
+    return this.compareTo(item, key) === 0;
   }
 
   /** An array of values has no room before it has them. */

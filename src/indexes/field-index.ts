@@ -281,12 +281,6 @@ function slotsOf(set: SlotSet): Uint32Array {
   return slots;
 }
 
-/** The keys in order; they themselves where they are already. */
-function inOrder(keys: readonly unknown[], compare: (a: unknown, b: unknown) => number): readonly unknown[] {
-  for (let i = 1; i < keys.length; i++) if (compare(keys[i - 1], keys[i]) > 0) return keys.toSorted(compare);
-  return keys;
-}
-
 /** Names are ASCII, for which the order of UTF-16 units is that of code points. */
 function compareNames(a: string, b: string): number {
   if (a === b) return 0;
@@ -338,7 +332,7 @@ export class SingleIndex extends FieldIndex {
   }
 
   update(slot: number, keys: readonly unknown[]): void {
-    if (this.column.compareTo(slot, keys[0]) === 0) return;
+    if (this.column.equals(slot, keys[0])) return;
     this.remove(slot);
     this.insert(slot, keys);
   }
@@ -358,7 +352,7 @@ export class SingleIndex extends FieldIndex {
   }
 
   hasExactly(slot: number, keys: readonly unknown[]): boolean {
-    return this.column.compareTo(slot, keys[0]) === 0;
+    return this.column.equals(slot, keys[0]);
   }
 
   sortOrder(): Order {
@@ -441,23 +435,21 @@ export class MultiIndex extends FieldIndex {
   readonly firstWithKey = 0;
 
   insert(slot: number, keys: readonly unknown[]): void {
-    this.#addItems(slot, keys);
+    this.#chain(slot, this.#ordered(keys), this.#addKey);
     this.#ascending?.insert(slot);
     this.#descending?.insert(slot);
   }
 
   update(slot: number, keys: readonly unknown[]): void {
-    const before = this.#keysOf(slot);
-    const { compare } = this.field.codec;
-    const after = inOrder(keys, compare);
-    if (before.length === after.length && before.every((key, i) => compare(key, after[i]) === 0)) return;
-    const same = (a: unknown, b: unknown) => a !== undefined && b !== undefined && compare(a, b) === 0;
-    const sameFirst = same(before[0], after[0]);
-    const sameLast = same(before.at(-1), after.at(-1));
+    const after = this.#ordered(keys);
+    if (this.#has(slot, after)) return;
+    const isAt = (item: number, key: unknown) => key !== undefined && item !== none && this.column.equals(item, key);
+    const sameFirst = isAt(this.#smallest.itemOfSlot[slot]!, after[0]);
+    const sameLast = isAt(this.#largest.itemOfSlot[slot]!, after.at(-1));
     if (!sameFirst) this.#ascending?.remove(slot);
     if (!sameLast) this.#descending?.remove(slot);
     this.#removeItems(slot);
-    this.#addItems(slot, after);
+    this.#chain(slot, after, this.#addKey);
     if (!sameFirst) this.#ascending?.insert(slot);
     if (!sameLast) this.#descending?.insert(slot);
   }
@@ -468,21 +460,19 @@ export class MultiIndex extends FieldIndex {
     this.#removeItems(slot);
   }
 
-  #keysOf(slot: number): unknown[] {
-    const keys: unknown[] = [];
-    for (let item = this.#smallest.itemOfSlot[slot]!; item !== none; item = this.#nextItem[item]!)
-      keys.push(this.column.get(item));
+  /** The keys in order; they themselves where they are already. */
+  #ordered(keys: readonly unknown[]): readonly unknown[] {
+    const { compare } = this.field.codec;
+    for (let i = 1; i < keys.length; i++) if (compare(keys[i - 1], keys[i]) > 0) return keys.toSorted(compare);
     return keys;
   }
 
-  #addItems(slot: number, keys: readonly unknown[]): void {
-    this.#chain(slot, keys, (item, key) => this.column.set(item, key));
-    for (let item = this.#smallest.itemOfSlot[slot]!; item !== none; item = this.#nextItem[item]!) {
-      const key = this.column.get(item);
-      this.addPosting(slot, key);
-      this.insertItem(item, key);
-    }
-  }
+  /** One key after the other, so that a text which others have is kept once. */
+  readonly #addKey = (item: number, key: unknown): void => {
+    this.column.set(item, key);
+    this.addPosting(this.slotOfItem[item]!, key);
+    this.insertItem(item, key);
+  };
 
   #removeItems(slot: number): void {
     const first = this.#smallest.itemOfSlot[slot]!;
@@ -505,10 +495,16 @@ export class MultiIndex extends FieldIndex {
   }
 
   hasExactly(slot: number, keys: readonly unknown[]): boolean {
-    const { compare } = this.field.codec;
-    const held = this.#keysOf(slot);
-    const sorted = keys.toSorted(compare);
-    return held.length === sorted.length && held.every((key, i) => compare(key, sorted[i]) === 0);
+    return this.#has(slot, this.#ordered(keys));
+  }
+
+  #has(slot: number, keys: readonly unknown[]): boolean {
+    let item = this.#smallest.itemOfSlot[slot]!;
+    for (const key of keys) {
+      if (item === none || !this.column.equals(item, key)) return false;
+      item = this.#nextItem[item]!;
+    }
+    return item === none;
   }
 
   sortOrder(descending: boolean): Order {
@@ -550,7 +546,7 @@ export class MultiIndex extends FieldIndex {
   }
 
   append(slot: number, keys: readonly unknown[]): void {
-    this.#chain(slot, keys, this.#appendKey);
+    this.#chain(slot, this.#ordered(keys), this.#appendKey);
   }
 
   readonly #appendKey = (item: number, key: unknown): void => this.appendKey(item, key);
@@ -567,7 +563,7 @@ export class MultiIndex extends FieldIndex {
   #chain(slot: number, keys: readonly unknown[], keep: (item: number, key: unknown) => void): void {
     let last = none;
     let first = none;
-    for (const key of inOrder(keys, this.field.codec.compare)) {
+    for (const key of keys) {
       const item = this.#free.pop() ?? this.#used++;
       this.slotOfItem = grown(this.slotOfItem, item + 1);
       this.#nextItem = grown(this.#nextItem, item + 1);

@@ -31,7 +31,7 @@ export class NameTable {
     const mask = places.length - 1;
     for (let at = (hash >>> 8) & mask; places[at] !== 0; at = (at + 1) & mask) {
       const slot = places[at]! - 1;
-      if (this.#hashes[slot] === hash && this.names.compareTo(slot, name) === 0) return slot;
+      if (this.#hashes[slot] === hash && this.names.equals(slot, name)) return slot;
     }
     return none;
   }

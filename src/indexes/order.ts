@@ -270,7 +270,9 @@ export class Order {
   #indexFor(place: number, key: unknown, item: number): number {
     const { keys, items } = this;
     const leaf = this.directory[place]!;
-    let [low, high, equal] = this.#rangeOfShortKey(leaf, key);
+    let [low, high, equal] = this.#hasOnly(place, key)
+      ? [leaf * leafSize, leaf * leafSize + this.counts[leaf]!, true]
+      : this.#rangeOfShortKey(leaf, key);
     const isBefore = (other: number): boolean => {
       const difference = equal ? 0 : keys.compareTo(other, key);
       return difference < 0 || (difference === 0 && other <= item);
@@ -293,6 +295,17 @@ export class Order {
       else high = middle;
     }
     return low - leaf * leafSize;
+  }
+
+  /** True when the first keys of a leaf and of the next tell that all items of the leaf have this key. */
+  #hasOnly(place: number, key: unknown): boolean {
+    const numbers = this.#separatorNumbers;
+    const next = place + 1;
+    if (next === this.leaves || numbers[place] !== numbers[next]) return false;
+    const separators = this.#separators;
+    return (
+      separators.compareTo(this.directory[place]!, key) === 0 && separators.compareTo(this.directory[next]!, key) === 0
+    );
   }
 
   /**

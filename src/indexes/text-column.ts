@@ -239,6 +239,12 @@ export class TextColumn implements Column {
     return compareBytes(heap.bytes, first, heap.lengthAt(place >>> 1), encoded.bytes, 0, encoded.length);
   }
 
+  equals(item: number, key: unknown): boolean {
+    const place = this.#places[item] ?? 0;
+    if (place === 0 || key === undefined) return place === 0 && key === undefined;
+    return this.#heaps[place & 1]!.isAt(place >>> 1, key as string);
+  }
+
   /** Tells of an item with a text whether it ends with this one, or has it anywhere. Only good until the next change. */
   finder(text: string, where: 'end' | 'anywhere'): (item: number) => boolean {
     const wanted = new Uint8Array(text.length * 3);

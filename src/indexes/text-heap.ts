@@ -78,6 +78,17 @@ export class TextHeap {
     return (head & 1) === 0 ? latin1Slice.call(this.bytes, from, to) : decodeText(this.bytes, from, to);
   }
 
+  /** Whether this text is there; without its bytes being made. */
+  isAt(place: number, text: string): boolean {
+    const head = this.words[place]!;
+    if ((head & 1) === 1) return this.textAt(place) === text;
+    if (head >>> 1 !== text.length) return false;
+    const { bytes } = this;
+    const first = firstByte(place);
+    for (let i = 0; i < text.length; i++) if (bytes[first + i] !== text.charCodeAt(i)) return false;
+    return true;
+  }
+
   /** The number of the text, as `textNumber` has it. */
   numberAt(place: number, skipped: number): number {
     const head = this.words[place]!;

@@ -2,7 +2,6 @@
  * From a bound condition to the objects that match it. A conjunction starts with its smallest part; sets are intersected as bitmaps,
  * and conditions for which that would cost more are tested on what is left. A negation keeps the set of what does not match.
  */
-import { NumberColumn } from '../indexes/column.ts';
 import { nameField } from '../indexes/field.ts';
 import type { FieldIndex } from '../indexes/field-index.ts';
 import { indexMemory } from '../indexes/memory/index-memory.ts';
@@ -10,6 +9,8 @@ import type { ModelIndex } from '../indexes/model-index.ts';
 import { SlotSet } from '../indexes/slot-set.ts';
 import type { TextColumn } from '../indexes/text-column.ts';
 import type { Bound, KeyCondition, KeyRange } from './bind.ts';
+import type { NumberRange } from './number-range.ts';
+import { numberRangeOf } from './number-range.ts';
 import type { Work } from './work.ts';
 
 /** Objects, as a set of slots; with `negated` all others. Only good until the next change, except for sets of its own. */
@@ -20,6 +21,8 @@ export interface Matches {
   /** True while `set` would have to be made first. */
   readonly lazy: boolean;
   set(): SlotSet;
+  /** Where the matches are the objects of one range of numbers. */
+  readonly range?: NumberRange | undefined;
 }
 
 /** A condition in one field that was used, for `explain`. */
@@ -112,14 +115,16 @@ export class Evaluation {
     const exact = condition.ranges.length === 1 && !condition.text && !field.slotOfItem && !isSingleKey(range!);
     if (!exact || this.#prepared.has(condition)) return this.#matches(this.#collect(condition), negated);
     const [low, high] = rankRangeOf(field, range!);
-    const test = tester(field, condition);
+    const numbers = numberRangeOf(field, condition);
+    const test = numbers ? testerOf(numbers) : tester(field, condition);
     let made: SlotSet | undefined;
     const set = () => {
       made ??= this.#collect(condition);
       return made;
     };
     const count = negated ? this.#index.size - (high - low) : high - low;
-    return { count, negated, lazy: true, has: negated ? (slot) => !test(slot) : test, set };
+    const has = negated ? (slot: number) => !test(slot) : test;
+    return { count, negated, lazy: true, has, set, range: negated ? undefined : numbers };
   }
 
   #named(names: ReadonlySet<string>): Conjunct {
@@ -398,18 +403,12 @@ export function markAccepted(
 
 /** Whether an object satisfies the condition. */
 export function tester(field: FieldIndex, condition: KeyCondition): (slot: number) => boolean {
-  const { column, slotOfItem } = field;
-  const [range] = condition.ranges;
-  if (!slotOfItem && column instanceof NumberColumn && condition.ranges.length === 1) {
-    const { values } = column;
-    const from = range!.from === undefined ? Number.NEGATIVE_INFINITY : Number(range!.from);
-    const to = range!.to === undefined ? Number.POSITIVE_INFINITY : Number(range!.to);
-    const { fromInclusive, toInclusive } = range!;
-    return (slot) => {
-      const value = values[slot]!;
-      return (value > from || (fromInclusive && value === from)) && (value < to || (toInclusive && value === to));
-    };
-  }
+  const range = numberRangeOf(field, condition);
+  if (range) return testerOf(range);
   const { accepts } = condition;
   return (slot) => field.some(slot, accepts);
+}
+
+function testerOf({ values, low, high }: NumberRange): (slot: number) => boolean {
+  return (slot) => values[slot]! >= low && values[slot]! <= high;
 }

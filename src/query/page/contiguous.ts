@@ -1,4 +1,5 @@
 /** The matches of a query along the order of a sort, and the simplest of them: all objects between two ranks. */
+import type { NumberRange } from '../number-range.ts';
 
 /** Matches along an order; ranks are the order's own. */
 export interface RankedMatches {
@@ -7,6 +8,7 @@ export interface RankedMatches {
   /** The same as bits, where there are any: a match is a slot whose bit is not `absent`. */
   readonly bits: Uint32Array | undefined;
   readonly absent: 0 | 1;
+  readonly range: NumberRange | undefined;
   /** Rank of the j-th match, j from 0. */
   select(j: number): number;
   /** Number of matches of lower rank. */
@@ -18,6 +20,7 @@ export class Contiguous implements RankedMatches {
   readonly count: number;
   readonly bits = undefined;
   readonly absent = 0;
+  readonly range = undefined;
   readonly #low: number;
   readonly #high: number;
 

@@ -237,7 +237,7 @@ export class Pager {
   /** Collects so many matches from a rank on in the direction of the sort; gives the rank behind them. */
   #collect(matches: RankedMatches, rank: number, take: number, found: number[]): number {
     const { items, counts, directory, starts, leaves, size } = this.#order;
-    const { bits, absent } = matches;
+    const { bits, absent, range } = matches;
     const isAll = matches instanceof Contiguous;
     const step = this.#first.descending ? -1 : 1;
     const enough = found.length + take;
@@ -253,6 +253,12 @@ export class Pager {
         }
       } else if (isAll) {
         for (; at !== end && found.length < enough; at += step) found.push(items[at]!);
+      } else if (range) {
+        const { values, low, high } = range;
+        for (; at !== end && found.length < enough; at += step) {
+          const value = values[items[at]!]!;
+          if (value >= low && value <= high) found.push(items[at]!);
+        }
       } else {
         for (; at !== end && found.length < enough; at += step) if (matches.has(items[at]!)) found.push(items[at]!);
       }

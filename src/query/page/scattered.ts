@@ -4,6 +4,7 @@ import type { Order } from '../../indexes/order.ts';
 import { leafSize } from '../../indexes/order.ts';
 import type { SlotSet } from '../../indexes/slot-set.ts';
 import type { Evaluation, Matches } from '../evaluate.ts';
+import type { NumberRange } from '../number-range.ts';
 import type { Work } from '../work.ts';
 import type { RankedMatches } from './contiguous.ts';
 
@@ -44,6 +45,10 @@ export class Scattered implements RankedMatches {
   get bits(): Uint32Array | undefined {
     if (this.#bits === undefined && !this.#matches.lazy) this.#bits = this.#bitsOf(this.#matches.set());
     return this.#bits;
+  }
+
+  get range(): NumberRange | undefined {
+    return this.#matches.range;
   }
 
   has(slot: number): boolean {
