@@ -96,6 +96,12 @@ export class RegisteredModel {
     return Buffer.from(JSON.stringify(this.parse(bytes, name)));
   }
 
+  /** Every stored object is shown by its bytes as they are, to readers of this kind. */
+  isShownAsStored(withValues: boolean): boolean {
+    if (this.#scheme.definition || this.versions) return false;
+    return !this.hooks?.show || (withValues && this.hooks.hidesValues === true);
+  }
+
   #converted(versions: Versions, stored: ExtensionObject): ExtensionObject {
     if (stored.apiVersion === this.apiVersion || !versions.has(stored.apiVersion)) return stored;
     try {

@@ -12,7 +12,7 @@ import type { Condition, Query, SortTerm } from '../query/query.ts';
 import type { Values, ValuesRequest } from '../query/values.ts';
 import { valuesOf } from '../query/values.ts';
 import { retry } from '../runtime/retry.ts';
-import type { TurnQueue } from '../runtime/time-slice.ts';
+import type { TimeSlice, TurnQueue } from '../runtime/time-slice.ts';
 import { awaitedTimers, endsWithin, systemTimers } from '../runtime/timers.ts';
 import type { MaybePromise, Snapshot, Store } from '../store/store.ts';
 import type { Admissions } from './admission.ts';
@@ -61,6 +61,8 @@ export interface Export {
   readonly total: number;
   /** In portions. */
   readonly objects: AsyncGenerator<readonly Stored[]>;
+  /** The same as NDJSON; one of the two is read. */
+  readonly lines: AsyncGenerator<Iterable<Buffer> | string>;
   /** Gives the snapshot back, whether all, some or none of the objects were read. */
   close(): Promise<void>;
 }
@@ -131,6 +133,8 @@ const wakeLimit = 5_000;
  * they are as large as those before.
  */
 const exportPortion = { first: 16, most: 256, atOnce: 32, bytes: 2 ** 20 };
+
+const lineEnd = Buffer.from('\n');
 
 /** Milliseconds of a turn of the event loop that exports take: they take long anyway, and others wait for each turn. */
 export const exportSlice = 1;
@@ -920,13 +924,15 @@ export class ModelResource {
       );
       const opened = snapshot!;
       const objects = this.#portions(opened, ids, selection.withValues);
+      const lines = this.#lines(opened, ids, objects, selection.withValues);
       return {
         revision: opened.revision,
         total: ids.length,
         objects,
+        lines,
         close: async () => {
           // Ends a read that is under way; a generator that never began has no end of its own.
-          await objects.return(undefined);
+          await Promise.all([lines.return(undefined), objects.return(undefined)]);
           await opened.close();
         },
       };
@@ -937,16 +943,12 @@ export class ModelResource {
   }
 
   async *#portions(snapshot: Snapshot, ids: Float64Array, withValues = false): AsyncGenerator<readonly Stored[]> {
-    // A store that answers at once would let a reader who never waits keep the event loop to himself.
     const slice = this.#dependencies.exportTurns.slice();
-    for (let at = 0, count = exportPortion.first; at < ids.length; ) {
-      if (slice.isOver) await slice.renew();
-      const wanted = [...ids.subarray(at, at + count)];
-      const reading = snapshot.get(this.memory.number, wanted);
-      const most = reading instanceof Promise ? exportPortion.most : exportPortion.atOnce;
-      const rows = await reading;
-      if (rows.length !== wanted.length)
-        throw new Error(`snapshot of ${this.kind}: ${wanted.length - rows.length} rows missing`);
+    const portions = this.#read(slice, ids, {
+      read: (wanted) => snapshot.get(this.memory.number, wanted),
+      sizeOf: (rows) => ({ rows: rows.length, bytes: rows.reduce((sum, row) => sum + row.bytes.byteLength, 0) }),
+    });
+    for await (const rows of portions) {
       if (this.model.versions) {
         // Conversions are somebody else's code.
         const shown: Stored[] = [];
@@ -960,9 +962,50 @@ export class ModelResource {
           const bytes = this.model.current(asBuffer(row.bytes), row);
           return { ...row, bytes: withValues && this.hidesValues ? bytes : this.#shown(bytes) };
         });
-      at += wanted.length;
-      const bytes = rows.reduce((sum, row) => sum + row.bytes.byteLength, 0) / rows.length;
-      count = Math.max(1, Math.min(most, Math.floor(exportPortion.bytes / bytes)));
+    }
+  }
+
+  /** Rows that need no look at stay in one text: buffers of their own make the collection of garbage hold the event loop. */
+  async *#lines(
+    snapshot: Snapshot,
+    ids: Float64Array,
+    objects: AsyncIterable<readonly Stored[]>,
+    withValues = false,
+  ): AsyncGenerator<Iterable<Buffer> | string> {
+    if (!snapshot.lines || !this.model.isShownAsStored(withValues)) {
+      for await (const portion of objects) yield portion.flatMap(({ bytes }) => [bytes, lineEnd]);
+      return;
+    }
+    const portions = this.#read(this.#dependencies.exportTurns.slice(), ids, {
+      read: (wanted) => snapshot.lines!(this.memory.number, wanted),
+      sizeOf: ({ rows, length }) => ({ rows, bytes: length }),
+    });
+    for await (const { text } of portions) yield text;
+  }
+
+  async *#read<T>(
+    slice: TimeSlice,
+    ids: Float64Array,
+    {
+      read,
+      sizeOf,
+    }: {
+      read: (ids: readonly number[]) => MaybePromise<T>;
+      sizeOf: (portion: T) => { readonly rows: number; readonly bytes: number };
+    },
+  ): AsyncGenerator<T> {
+    // A store that answers at once would let a reader who never waits keep the event loop to himself.
+    for (let at = 0, count = exportPortion.first; at < ids.length; ) {
+      if (slice.isOver) await slice.renew();
+      const wanted = [...ids.subarray(at, at + count)];
+      const reading = read(wanted);
+      const most = reading instanceof Promise ? exportPortion.most : exportPortion.atOnce;
+      const portion = await reading;
+      const { rows, bytes } = sizeOf(portion);
+      if (rows !== wanted.length) throw new Error(`snapshot of ${this.kind}: ${wanted.length - rows} rows missing`);
+      yield portion;
+      at += rows;
+      count = Math.max(1, Math.min(most, Math.floor((exportPortion.bytes * rows) / bytes)));
     }
   }
 

@@ -126,7 +126,17 @@ export interface Snapshot {
   readonly revision: number;
   /** Rows in the order of the ids; ids that did not exist at this revision are left out. */
   get(model: number, ids: readonly number[]): MaybePromise<readonly Row[]>;
+  /** As `get`, the contents alone; only of stores that give texts more quickly than bytes. */
+  lines?(model: number, ids: readonly number[]): Lines;
   close(): Promise<void>;
+}
+
+/** Contents of rows in one piece, each with a line end behind it. */
+export interface Lines {
+  readonly rows: number;
+  readonly text: string;
+  /** Of the text, in bytes. */
+  readonly length: number;
 }
 
 export interface Lease {

@@ -596,6 +596,26 @@ const cases: Readonly<Record<string, Case>> = {
     assert.deepEqual(await store.get(model, [1]), []);
   },
 
+  'a snapshot gives rows as lines, in the order of the ids, where it can': async ({ store, model }) => {
+    const other = await store.modelNumber('demo.example.com', 'Author');
+    await commit(store, [
+      ...['a', 'b', 'c'].map((name) => creation(model, name, `${name} é 界 😀`)),
+      creation(other, 'd', 'of another model'),
+    ]);
+    const snapshot = await store.snapshot();
+    try {
+      await commit(store, [{ type: 'update', model, name: 'a', bytes: bytesOf('new') }]);
+      const text = 'c é 界 😀\na é 界 😀\n';
+      for (const [ids, expected] of [
+        [[3, 9, 4, 1], { rows: 2, text, length: Buffer.byteLength(text) }],
+        [[4], { rows: 0, text: '', length: 0 }],
+      ] as const)
+        assert.deepEqual(snapshot.lines?.(model, ids) ?? expected, expected);
+    } finally {
+      await snapshot.close();
+    }
+  },
+
   'closing the store ends while a snapshot is open': async ({ store, model }) => {
     await committed(store, creation(model, 'a'));
     const snapshot = await store.snapshot();

@@ -308,7 +308,7 @@ describe('export', () => {
     const { ModelResource } = await import('../../src/resource/resource.ts');
     t.mock.method(ModelResource.prototype, 'export', async () => ({
       revision: 1,
-      objects: (async function* () {
+      lines: (async function* () {
         yield [Buffer.from('{"first":1}')];
         throw new Error('the disk is gone');
       })(),
@@ -321,14 +321,15 @@ describe('export', () => {
 
   test('api: a client that does not read holds the export, not the memory', async (t) => {
     const { ModelResource } = await import('../../src/resource/resource.ts');
-    const portion = Array.from({ length: 64 }, () => ({ bytes: Buffer.alloc(16_384, 'x') }));
+    const portion = Array.from({ length: 64 }, () => Buffer.alloc(16_384, 'x'));
+    const text = 'x'.repeat(2 ** 20);
     let produced = 0;
     let ended = false;
     t.mock.method(ModelResource.prototype, 'export', async () => ({
       revision: 1,
-      objects: (async function* () {
+      lines: (async function* () {
         try {
-          for (; produced < 1_000; produced++) yield portion;
+          for (; produced < 1_000; produced++) yield produced % 2 === 0 ? portion : text;
         } finally {
           ended = true;
         }

@@ -78,7 +78,7 @@ before(async () => {
 
 after(() => harness.stop());
 
-test('versions: an object that was stored in one version is read and listed in each', async () => {
+test('versions: an object that was stored in one version is read, listed and exported in each', async () => {
   const first = await get('v1', 'ada');
   assert.deepEqual(
     [first.object.apiVersion, first.object.spec],
@@ -102,6 +102,10 @@ test('versions: an object that was stored in one version is read and listed in e
       items.map(({ apiVersion }) => apiVersion),
       [`versions.example.com/${version}`],
     );
+    const exported = await harness.fetch(`${path(version!)}?fieldSelector=name=ada`, {
+      headers: { accept: 'application/x-ndjson' },
+    });
+    assert.deepEqual(JSON.parse(await exported.text()), items[0]);
   }
   assert.equal((await harness.fetch(`${path('v1')}?fieldSelector=spec.name=Lovelace`)).status, 400);
   assert.equal((await harness.fetch(path('v1beta1', 'ada'))).status, 404);

@@ -44,10 +44,10 @@ for (const { name, change, isAllowed } of changes) {
     await using world = await live({}, (service) => service.schemeManager.register(Book));
     t.mock.method(ModelResource.prototype, 'export', async () => ({
       revision: 1,
-      objects: (async function* () {
-        yield [{ bytes: Buffer.from('"first"') }];
+      lines: (async function* () {
+        yield [Buffer.from('"first"\n')];
         await gate.promise;
-        yield [{ bytes: Buffer.from('"second"') }];
+        yield [Buffer.from('"second"\n')];
       })(),
     }));
     await expect(201, world.admin('POST', `${core}/roles`, role()));

@@ -1,11 +1,8 @@
 /** A list as NDJSON: every match, one object a line, in the order of the list (docs/reference/api.md). */
-import type { Stored } from '../../resource/registered-model.ts';
 import type { ModelResource, Selection } from '../../resource/resource.ts';
 import type { Exchange } from '../server/exchange.ts';
 import { ndjson } from '../server/exchange.ts';
-import { writeSlices } from '../server/slices.ts';
-
-const lineEnd = Buffer.from('\n');
+import { drained, writeSlices } from '../server/slices.ts';
 
 export interface ExportLimits {
   /** Milliseconds that the client may leave sent bytes unread. */
@@ -27,14 +24,17 @@ export async function exportObjects(
   const { response } = exchange;
   const writing = { timeout: limits.requestTimeout, slice: exchange.timeSlice() };
   exchange.assertRoom();
-  const { revision, total, objects, close } = await resource.export(selection);
+  const { revision, total, lines, close } = await resource.export(selection);
   try {
     const counts = ['Kindred-Revision', String(revision), 'Kindred-Total', String(total)];
     exchange.open(200, ['Content-Type', ndjson, ...counts]);
     if (!exchange.isHead) {
-      for await (const portion of objects) {
+      for await (const portion of lines) {
         assertAllowed();
-        await writeSlices(response, linesOf(portion), writing);
+        if (typeof portion === 'string') {
+          response.write(portion);
+          await drained(response, limits.requestTimeout);
+        } else await writeSlices(response, portion, writing);
         if (response.destroyed) break;
       }
     }
@@ -43,11 +43,4 @@ export async function exportObjects(
   }
   response.end();
   exchange.finish(response.destroyed ? 499 : 200);
-}
-
-function* linesOf(objects: readonly Stored[]): Generator<Buffer> {
-  for (const { bytes } of objects) {
-    yield bytes;
-    yield lineEnd;
-  }
 }

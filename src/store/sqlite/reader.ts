@@ -2,7 +2,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { expired } from '../failure.ts';
 import { changesBytes, changeTypes } from '../limits.ts';
-import type { Change, ChangesNarrowing, ModelRow, Row, TextChange, TextRow, Tokens } from '../store.ts';
+import type { Change, ChangesNarrowing, Lines, ModelRow, Row, TextChange, TextRow, Tokens } from '../store.ts';
 import { firstToken } from './tables.ts';
 
 type TextValues = [id: number, revision: number, name: string, text: string];
@@ -22,6 +22,7 @@ type TextChangeValues = [revision: number, type: number, id: number, name: strin
 export class SqliteReader {
   readonly #db: DatabaseSync;
   readonly #get: StatementSync;
+  readonly #lines: StatementSync;
   readonly #meta: StatementSync;
   readonly #scan: StatementSync;
   readonly #scanText: StatementSync;
@@ -32,6 +33,11 @@ export class SqliteReader {
   constructor(db: DatabaseSync) {
     this.#db = db;
     this.#get = db.prepare('SELECT id, revision, name, bytes FROM objects WHERE id = ? AND model = ?');
+    // CROSS JOIN keeps the order of the ids.
+    this.#lines = db.prepare(
+      `SELECT count(*) AS rows, group_concat(CAST(bytes AS TEXT) || char(10), '') AS text, sum(length(bytes) + 1) AS length
+       FROM json_each(?) CROSS JOIN objects ON objects.id = json_each.value WHERE model = ?`,
+    );
     this.#meta = db.prepare('SELECT value FROM meta WHERE key = ?');
     this.#scan = db.prepare(
       'SELECT id, revision, name, bytes FROM objects WHERE model = ? AND id > ? ORDER BY id LIMIT ?',
@@ -67,6 +73,11 @@ export class SqliteReader {
       }
       return rows;
     });
+  }
+
+  lines(model: number, ids: readonly number[]): Lines {
+    const { rows, text, length } = this.#lines.get(JSON.stringify(ids), model) as unknown as Lines;
+    return rows > 0 ? { rows, text, length } : { rows, text: '', length: 0 };
   }
 
   row(model: number, id: number): Row | undefined {

@@ -161,6 +161,7 @@ function fileSnapshot(path: string, views: Set<DatabaseSync>): Snapshot {
   return {
     revision,
     get: (model, ids) => guarded(connection, () => reader.get(model, ids)),
+    lines: (model, ids) => guarded(connection, () => reader.lines(model, ids)),
     close: async () => {
       if (views.delete(connection)) connection.close();
     },
