@@ -1,7 +1,7 @@
 /**
  * Every snippet of the README and of the guide is run, in the order of its page, against a service with the countries and
- * the cities of two of them. `sh` blocks are run by a shell in which `kindred` is the command; blocks with a name are
- * files of the page's plugin, `ts` blocks without one are programs; a `json` or `text` block shows what the block before it printed;
+ * the cities of two of them. `sh` blocks are run by a shell in which `kindred` and `npx kindred` are the command; blocks with a
+ * name are files of the page's plugin, `ts` blocks without one and tests are programs; a `json` or `text` block shows what the block before it printed;
  * `console` blocks are for people.
  */
 import assert from 'node:assert/strict';
@@ -80,7 +80,7 @@ for (const page of pages) {
       let printed = '';
       for (const [i, snippet] of snippets.entries()) {
         const place = `${page}:${snippet.line}`;
-        if (snippet.name !== '') continue;
+        if (snippet.name !== '' && !snippet.name.endsWith('.test.ts')) continue;
         if (snippet.language === 'sh') printed = await shell(snippet, harness, home, place);
         else if (snippet.language === 'ts') printed = await program(snippet, harness, home, i, place);
         else if (snippet.language === 'json') compareJson(snippet, printed, place);
@@ -118,6 +118,7 @@ async function fill(): Promise<void> {
 const command = [...fromSources, join(root, 'src/cli/main.ts')].map((word) => JSON.stringify(word)).join(' ');
 const preamble = `set -euo pipefail
 kindred() { node ${command} "$@"; }
+npx() { "$@"; }
 `;
 
 async function shell({ text }: Snippet, harness: Harness, cwd: string, place: string): Promise<string> {
