@@ -5,6 +5,7 @@
  *   npm run test:install -- --node 24.15.0,26 --only package,create
  */
 import assert from 'node:assert/strict';
+import type { ChildProcess } from 'node:child_process';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync } from 'node:fs';
@@ -13,6 +14,7 @@ import { delimiter, join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import { setTimeout } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { cities, countries } from '../../examples/atlas/data.ts';
 
@@ -37,6 +39,9 @@ interface Row {
   readonly outcome: string;
 }
 const rows: Row[] = [];
+const atlasCities = [...cities()].length;
+const atlasCountries = [...countries()].length;
+const running = new Set<ChildProcess>();
 
 interface Packed {
   readonly kindred: string;
@@ -102,43 +107,74 @@ const ways: Readonly<Record<string, (machine: Machine, step: Step, packed: Packe
       path: '/apis/garden.example.com/v1alpha1/tasks/welcome',
     });
   },
+
+  /** The first two commands of the README. */
+  async checkout(machine, step) {
+    const folder = await cloned(machine, step, 'checkout');
+    const service = await step('npm start', () => started(machine, folder, 'npm', ['start', '--', '--port', '0']));
+    await step('import of the atlas', () => service.prints(/^The ten largest cities of France:$/));
+    const env = { ...machine.env, KINDRED_SERVER: service.url, KINDRED_TOKEN: service.token };
+    await hasAtlas({ ...machine, env }, folder, 'npx', 'kindred');
+    await step('SIGTERM', async () => {
+      await service.stop();
+      // npm is gone at once, and the service follows.
+      const isThere = () => fetch(service.url).then(Boolean, () => false);
+      while (await isThere()) await setTimeout(100);
+    });
+  },
+
+  /** One file from a checkout. With nothing else in its path, it takes the plugin of the atlas and all of its objects. */
+  async executable(machine, step) {
+    const checkout = await cloned(machine, step, 'source');
+    const folder = emptyFolder(machine, 'executable');
+    const file = join(folder, 'kindred');
+    await step('npm run executable', () => run(machine, checkout, 'npm', 'run', 'executable', '--', file));
+    const bare = { PATH: '/nonexistent', KINDRED_EXECUTABLE_CACHE: join(folder, 'cache') };
+    const alone: Machine = { ...machine, env: bare };
+    await step('first run: kindred version', () => run(alone, folder, file, 'version', '--client'));
+    const args = ['--plugin', join(checkout, 'examples/atlas'), '--database', `sqlite:${join(folder, 'atlas.db')}`];
+    const service = await step('kindred serve --plugin atlas', () => serve(alone, folder, file, args));
+    const env = { ...bare, KINDRED_SERVER: service.url, KINDRED_TOKEN: service.token };
+    await importAtlas({ ...alone, env }, folder, step, file);
+    await step('SIGTERM', () => stopped(service));
+  },
 };
 
-/** The executable, with nothing else in its path: it takes the plugin of the atlas and all of its objects. */
-async function executable(step: Step): Promise<void> {
-  const folder = join(home, 'executable');
-  mkdirSync(folder);
-  const file = join(folder, 'kindred');
-  const builder = { node: process.versions.node, folder, env: process.env };
-  await step('npm run executable', () => run(builder, root, 'npm', 'run', 'executable', '--', file));
-  const alone: Machine = {
-    node: 'none',
-    folder,
-    env: { PATH: '/nonexistent', KINDRED_EXECUTABLE_CACHE: join(folder, 'cache') },
-  };
-  await step('first run: kindred version', () => run(alone, folder, file, 'version', '--client'));
-  const plugin = join(root, 'examples/atlas');
-  const args = ['--plugin', plugin, '--database', `sqlite:${join(folder, 'atlas.db')}`];
-  const service = await step('kindred serve --plugin atlas', () => serve(alone, folder, file, args));
-  const env = { ...alone.env, KINDRED_SERVER: service.url, KINDRED_TOKEN: service.token };
-  const expected = [...cities()].length;
-  await step(`import of ${expected} cities and ${[...countries()].length} countries`, async () => {
+/** A clone with what it needs. */
+async function cloned(machine: Machine, step: Step, name: string): Promise<string> {
+  const folder = join(machine.folder, name);
+  await step('git clone', () => run(machine, machine.folder, 'git', 'clone', '--quiet', `file://${root}`, folder));
+  await step('npm ci', () => run(machine, folder, 'npm', 'ci'));
+  return folder;
+}
+
+/** Imports the atlas with a command, and counts what came. */
+async function importAtlas(machine: Machine, folder: string, step: Step, command: string): Promise<void> {
+  await step(`import of ${atlasCities} cities and ${atlasCountries} countries`, async () => {
     for (const objects of [countries(), cities()]) {
-      const command = spawn(file, ['import', '-'], { cwd: folder, env, stdio: ['pipe', 'ignore', 'pipe'] });
+      const child = spawn(command, ['import', '-'], {
+        cwd: folder,
+        env: machine.env,
+        stdio: ['pipe', 'ignore', 'pipe'],
+      });
       let complaints = '';
-      command.stderr.on('data', (text) => (complaints += text));
-      const closed = once(command, 'close');
+      child.stderr.on('data', (text) => (complaints += text));
+      const closed = once(child, 'close');
       await pipeline(
         Readable.from(objects, { objectMode: true }).map((one) => `${JSON.stringify(one)}\n`),
-        command.stdin,
+        child.stdin,
       );
       const [code] = await closed;
       assert.equal(code, 0, complaints);
     }
   });
-  const found = await run({ ...alone, env }, folder, file, 'get', 'cities', '--size', '1', '-o', 'json');
-  assert.equal((JSON.parse(found) as { total: number }).total, expected);
-  await step('SIGTERM', () => service.stop());
+  await hasAtlas(machine, folder, command);
+}
+
+async function hasAtlas(machine: Machine, folder: string, ...command: string[]): Promise<void> {
+  const [program, ...args] = command;
+  const found = await run(machine, folder, program!, ...args, 'get', 'cities', '--size', '1', '-o', 'json');
+  assert.equal((JSON.parse(found) as { total: number }).total, atlasCities);
 }
 
 function emptyFolder(machine: Machine, name: string): string {
@@ -150,7 +186,10 @@ function emptyFolder(machine: Machine, name: string): string {
 interface Running {
   readonly url: string;
   readonly token: string | undefined;
-  stop(): Promise<void>;
+  /** Waits for a line. */
+  prints(wanted: RegExp): Promise<string[]>;
+  /** @returns the exit code */
+  stop(): Promise<number | null>;
 }
 
 /** Starts a service with an installed command, waits until it is ready, and asks it for a path. */
@@ -168,30 +207,44 @@ async function serves(
     const response = await fetch(`${service.url}${path}`, headers && { headers });
     assert.equal(response.status, 200, `${path}: ${await response.text()}`);
   } finally {
-    await step('SIGTERM', () => service.stop());
+    await step('SIGTERM', () => stopped(service));
   }
 }
 
-async function serve(machine: Machine, cwd: string, command: string, args: string[]): Promise<Running> {
-  const service = spawn(command, ['serve', '--port', '0', ...args], {
+async function stopped(service: Running): Promise<void> {
+  assert.equal(await service.stop(), 0, 'exit code of the service');
+}
+
+function serve(machine: Machine, cwd: string, command: string, args: string[]): Promise<Running> {
+  return started(machine, cwd, command, ['serve', '--port', '0', ...args]);
+}
+
+async function started(machine: Machine, cwd: string, command: string, args: string[]): Promise<Running> {
+  const service = spawn(command, args, {
     cwd,
     env: { ...machine.env, KINDRED_LOG_LEVEL: 'warn' },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
-  const ended = once(service, 'exit');
-  let token: string | undefined;
-  for await (const line of createInterface({ input: service.stdout })) {
-    token ??= /^Administrator token: (\S+)$/.exec(line)?.[1];
-    const url = /^Kindred is ready at (\S+)$/.exec(line)?.[1];
-    if (url === undefined) continue;
-    const stop = async () => {
-      service.kill('SIGTERM');
-      const [code] = await ended;
-      assert.equal(code, 0, 'exit code of the service');
-    };
-    return { url, token, stop };
-  }
-  throw new Error(`the service ended: ${service.exitCode}`);
+  running.add(service);
+  const ended = once(service, 'exit').finally(() => running.delete(service));
+  const lines = createInterface({ input: service.stdout })[Symbol.asyncIterator]();
+  const printed: string[] = [];
+  const prints = async (wanted: RegExp): Promise<string[]> => {
+    for (let { value, done } = await lines.next(); !done; { value, done } = await lines.next()) {
+      printed.push(value!);
+      const found = wanted.exec(value!);
+      if (found) return found;
+    }
+    throw new Error(`the service ended: ${service.exitCode}\n${printed.join('\n')}`);
+  };
+  const [, url] = await prints(/^Kindred is ready at (\S+)$/);
+  const [, token] = /^Administrator token: (\S+)$/m.exec(printed.join('\n')) ?? [];
+  const stop = async () => {
+    service.kill('SIGTERM');
+    const [code] = await ended;
+    return code as number | null;
+  };
+  return { url: url!, token, prints, stop };
 }
 
 /** What a command prints. @throws with what it says, when it fails */
@@ -260,19 +313,17 @@ async function tried(node: string, way: string, action: (step: Step) => Promise<
   }
 }
 
-const wanted = values.only?.split(',') ?? [...Object.keys(ways), 'executable'];
-const unknown = wanted.filter((way) => !(way in ways) && way !== 'executable');
+const wanted = values.only?.split(',') ?? Object.keys(ways);
+const unknown = wanted.filter((way) => !(way in ways));
 if (unknown.length > 0) throw new Error(`no way of installing: ${unknown.join()}`);
 try {
   const packed: Packed = { kindred: await pack([]), createKindred: await pack(['--workspace', 'create-kindred']) };
   for (const version of values.node.split(',')) {
     const machine = await machineWith(version);
-    for (const way of wanted) {
-      if (way in ways) await tried(machine.node, way, (step) => ways[way]!(machine, step, packed));
-    }
+    for (const way of wanted) await tried(machine.node, way, (step) => ways[way]!(machine, step, packed));
   }
-  if (wanted.includes('executable')) await tried('none', 'executable', executable);
 } finally {
+  for (const service of running) service.kill();
   rmSync(home, { recursive: true, force: true });
 }
 console.log(
