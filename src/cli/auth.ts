@@ -3,7 +3,7 @@ import { ifFound } from '../errors.ts';
 import type { ConnectionFlags } from './connection.ts';
 import { connect, withConnection } from './connection.ts';
 import type { Io } from './io.ts';
-import { Exit } from './io.ts';
+import { Exit, UsageError } from './io.ts';
 import type { NamespaceFlags } from './namespace.ts';
 import type { Format } from './output.ts';
 import { formatOption, print, valueFormats } from './output.ts';
@@ -37,6 +37,7 @@ function canICommand(io: Io): Command {
         name: string | undefined,
         flags: ConnectionFlags & NamespaceFlags & { output: Format },
       ) => {
+        if (text === '*') throw new UsageError('ask about one TYPE; kindred whoami shows your roles');
         const client = connect(flags, io);
         const isPath = text.startsWith('/');
         if (!isPath && !verbs.includes(verb)) {

@@ -24,7 +24,9 @@ export function deleteCommand(io: Io): Command {
     .action(async (what: string[], flags: Flags) => {
       const client = connect(flags, io);
       const { targets, refused } = await chosenTargets(io, client, what, { ...flags, command: 'delete' });
-      const failures = await eachObject(io, targets, async ({ model, label }, name) => {
+      // A file has first what the rest of it needs, such as the definition of a type before its objects.
+      const inTurn = flags.filename ? targets.toReversed() : targets;
+      const failures = await eachObject(io, inTurn, async ({ model, label }, name) => {
         const remove = () => client.delete(model, name);
         const object = await (flags.ignoreNotFound ? ifFound(remove) : remove());
         if (!object) return;

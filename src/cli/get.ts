@@ -38,28 +38,26 @@ export function getCommand(io: Io): Command {
     .option('--show-managed-fields', 'JSON and YAML: say who owns which field')
     .option('--ignore-not-found', 'pass over names that are not there')
     .option('-w, --watch', 'print what is there, and then every change until interrupted')
-    .addHelpText('after', '\nWithout -o, one object is printed as YAML and several are as a table.')
     .addHelpText(
       'after',
       '\nFor example:\n  kindred get cities -l rank=capital\n  kindred get cities -o jsonpath=\'{range .items[*]}{.metadata.name}{"\\n"}{end}\'',
     )
-    .action(async (what: string[], { output, filename, ...flags }: Flags) => {
+    .action(async (what: string[], { output = 'table', filename, ...flags }: Flags) => {
       const client = connect(flags, io);
       const { targets, refused } = await targetsFrom(io, new Types(client), what, filename, flags);
       const count = targets.reduce((sum, { names }) => sum + names.length, 0);
       if (filename || count > 0) assertNoList(flags);
       if (flags.watch) {
-        await watchTargets(io, client, targets, { ...flags, output: output ?? 'table', rows: true, sendInitial: true });
+        await watchTargets(io, client, targets, { ...flags, output, rows: true, sendInitial: true });
         return;
       }
       if (!filename && count === 0) {
-        await printLists(io, client, targets, { ...flags, output: output ?? 'table' });
+        await printLists(io, client, targets, { ...flags, output });
         return;
       }
-      const format = output ?? (count === 1 ? 'yaml' : 'table');
-      const isAlone = count === 1 && (format === 'json' || format === 'yaml' || format instanceof Template);
+      const isAlone = count === 1 && (output === 'json' || output === 'yaml' || output instanceof Template);
       let failures = refused;
-      await printTargets(io, targets, { ...flags, output: format, isAlone }, async (target, printer) => {
+      await printTargets(io, targets, { ...flags, output, isAlone }, async (target, printer) => {
         failures += await eachObject(io, [target], async ({ model }, name) => {
           const object = await (flags.ignoreNotFound ? client.fetch(model, name) : client.get(model, name));
           if (object) await printer.add(object);

@@ -1,5 +1,7 @@
 /** What somebody who knows kubectl types and this command does not have, with what to type here. */
 
+const noContainers = 'nothing runs in containers';
+
 const commands: Readonly<Record<string, string>> = {
   create: 'kindred apply -f FILE',
   run: 'kindred apply -f FILE',
@@ -11,10 +13,13 @@ const commands: Readonly<Record<string, string>> = {
   // Of `auth`.
   whoami: 'kindred whoami',
   logs: 'the service writes its log to stderr; there are no containers',
+  ...Object.fromEntries(['attach', 'cp', 'debug', 'exec', 'port-forward', 'top'].map((name) => [name, noContainers])),
 };
 
 const goes = 'an object goes at once, or when its finalizers are gone';
 const options: Readonly<Record<string, string>> = {
+  // Of `auth can-i`.
+  '--list': 'kindred whoami shows your roles',
   '--chunk-size': 'objects are printed as they arrive; --limit prints the first ones',
   '--kubeconfig': commands.config!,
   '--force': 'an object that waits for finalizers goes with: kindred finalizer remove TYPE NAME --all',

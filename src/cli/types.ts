@@ -99,6 +99,11 @@ export class Types {
     });
   }
 
+  /** What is asked for afterwards is asked of the service again. */
+  forget(): void {
+    this.#lists.clear();
+  }
+
   /** Every model that the caller may see, sorted by label. */
   async all(): Promise<ResourceType[]> {
     const { groups } = await this.#client.request<{ groups: Group[] }>('GET', '/apis');

@@ -1,8 +1,10 @@
 /** What `apply` and `replace` have in common: the objects of files, one after the other, each with one answer. */
 import { addAbortSignal } from 'node:stream';
+import { setTimeout } from 'node:timers/promises';
 import { Command } from 'commander';
 import type { KindredClient } from '../client/client.ts';
 import { KindredError, Patience } from '../client/client.ts';
+import { isNotFound } from '../errors.ts';
 import { fullNameOf } from '../model/full-name.ts';
 import type { ExtensionObject } from '../model/object.ts';
 import type { ConnectionFlags, RetryFlags } from './connection.ts';
@@ -64,6 +66,11 @@ export const defaultManager = 'kindred-cli';
 
 const conflictHint = '  Leave these fields out of the file, or take them with --force-conflicts.\n';
 
+const definitions = 'customresourcedefinitions.apiextensions.k8s.io';
+/** Milliseconds that a type may take to be there, and between two looks. */
+const definitionPatience = 10_000;
+const definitionPause = 50;
+
 /** Races with others who create, change or delete the same object, after which its last failure is reported. */
 const raceLimit = 10;
 
@@ -105,6 +112,8 @@ class Writing {
   readonly #retry: Patience;
   /** What the files name, by the label of its type. */
   readonly #named = new Map<string, { readonly type: ResourceType; readonly names: Set<string> }>();
+  /** What the definitions in the files define. */
+  readonly #defined = new Set<string>();
   #read = 0;
   #written = 0;
   #refused = 0;
@@ -158,7 +167,9 @@ class Writing {
   async #writeOne(document: Document): Promise<void> {
     this.#read++;
     try {
-      await this.#print(await this.#put(document));
+      const done = await this.#put(document);
+      if (!this.#flags.dryRun && done.label === definitions) this.#defined.add(definedBy(done.stored));
+      await this.#print(done);
       this.#written++;
     } catch (error) {
       if (!(error instanceof KindredError)) throw error;
@@ -171,9 +182,28 @@ class Writing {
     }
   }
 
+  /** A type that the files define is there a moment after its definition. */
+  async #typeOf(object: Partial<ExtensionObject>): Promise<ResourceType> {
+    const deadline = performance.now() + definitionPatience;
+    for (;;) {
+      try {
+        return await this.#types.of(object);
+      } catch (error) {
+        const kind = `${object.apiVersion?.split('/')[0]}/${object.kind}`;
+        if (!isNotFound(error) || !this.#defined.has(kind)) throw error;
+        if (performance.now() > deadline) {
+          this.#defined.delete(kind);
+          throw error;
+        }
+      }
+      await setTimeout(definitionPause, undefined, { signal: this.#stop });
+      this.#types.forget();
+    }
+  }
+
   /** Creates the object, or changes the one that is there; again when others change it at the same time. */
   async #put(document: Document): Promise<Done> {
-    const type = await this.#types.of(document.value ?? {});
+    const type = await this.#typeOf((document.value ?? {}) as Partial<ExtensionObject>);
     const { model, label } = type;
     const object = placed(type, document.value as ExtensionObject, this.#flags);
     const version = object.metadata?.version ?? undefined;
@@ -231,6 +261,11 @@ class Writing {
     this.#io.stderr.write(`kindred: ${why} (${countOf(this.#written, 'object')} written${refused})\n`);
     throw new Exit(1);
   }
+}
+
+function definedBy(definition: ExtensionObject): string {
+  const { group, names } = definition.spec as { group: string; names: { kind: string } };
+  return `${group}/${names.kind}`;
 }
 
 /** Empty of an object that is in none. */

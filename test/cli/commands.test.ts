@@ -55,9 +55,9 @@ const thimphu = {
 test('command-line: get prints one object as JSON, YAML or a table', async () => {
   const json = await call('get', 'cities', 'city-2993458', '-o', 'json');
   assert.deepEqual(JSON.parse(json.stdout), await harness.client.get(City, 'city-2993458'));
-  const yaml = await call('get', 'cities', 'city-2993458');
+  const yaml = await call('get', 'cities', 'city-2993458', '-o', 'yaml');
   assert.deepEqual(parseAllDocuments(yaml.stdout)[0]?.toJS(), JSON.parse(json.stdout));
-  const table = await call('get', 'cities', 'city-2993458', '-o', 'table');
+  const table = await call('get', 'cities', 'city-2993458');
   assert.match(table.stdout, /^NAME +CITY NAME +COUNTRY .*VERSION\ncity-2993458 +Monaco +MC .* 0\n$/);
   assert.deepEqual([json.code, yaml.code, table.code], [0, 0, 0]);
 });

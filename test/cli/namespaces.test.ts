@@ -80,10 +80,10 @@ test('command-line: lists and names are of one namespace, or of all with -A', as
   assert.match(await ok('get wd -A'), /^NAMESPACE +NAME +SIZE/);
   assert.match(await ok('get wd -n team'), /^NAME +SIZE +AGE/);
   assert.deepEqual((await ok('list widgets -n team -o name')).trim().split('\n').length, 2);
-  assert.match(await ok('get widget/a -n team'), /namespace: team/);
-  assert.match(await ok('get widget a'), /namespace: default/);
+  assert.match(await ok('get widget/a -n team -o yaml'), /namespace: team/);
+  assert.match(await ok('get widget a -o yaml'), /namespace: default/);
   assert.match(await ok('get plans -n team'), /^NAME/);
-  assert.match(await ok('get plan/p -n team'), /kind: Plan/);
+  assert.match(await ok('get plan/p -n team -o yaml'), /kind: Plan/);
   assert.equal((await run('get wd b')).code, 1);
   const named = await run('get wd a -A');
   assert.deepEqual([named.code, /of one namespace/.test(named.stderr)], [2, true]);
@@ -95,9 +95,30 @@ test('command-line: changes are made in one namespace', async () => {
   await ok('patch wd a -n team --subresource=status -p {"status":{"phase":"Ready"}}');
   await ok('label wd a -n team colour=red');
   await ok(`wait wd a -n team --for=jsonpath={.status.phase}=Ready --timeout=5s`);
-  assert.match(await ok('get wd a -n team'), /colour: red[\s\S]*size: 7[\s\S]*phase: Ready/);
-  assert.doesNotMatch(await ok('get wd a'), /colour|size: 7/);
+  assert.match(await ok('get wd a -n team -o yaml'), /colour: red[\s\S]*size: 7[\s\S]*phase: Ready/);
+  assert.doesNotMatch(await ok('get wd a -o yaml'), /colour|size: 7/);
   assert.equal((await run('auth can-i get widgets -n team')).code, 0);
+});
+
+test('command-line: a file defines a type and has its objects: written in order, deleted from the end', async () => {
+  const kinds = { kind: 'Gauge', plural: 'gauges', singular: 'gauge' };
+  const schema = { openAPIV3Schema: { type: 'object' } };
+  const definition = {
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: { name: 'gauges.bar.example.com' },
+    spec: {
+      group: names.group,
+      scope: 'Namespaced',
+      names: kinds,
+      versions: [{ name: 'v1', served: true, storage: true, schema }],
+    },
+  };
+  const gauge = { apiVersion: 'bar.example.com/v1', kind: 'Gauge', metadata: { name: 'g' } };
+  // The plan is of the same group, whose types are known before there is a gauge.
+  const file = `${plan('first')}\n${JSON.stringify(definition)}\n${JSON.stringify(gauge)}\n`;
+  await ok('apply -f -', file);
+  assert.match(await ok('delete -f -', file), /^gauges.bar.example.com\/g deleted\ncustomresourcedefinitions/);
 });
 
 test('command-line: an export has all namespaces, an import puts each object into its own, owners last', async () => {

@@ -245,12 +245,12 @@ test('command-line: several objects are a table, or one document, in the order o
   assert.deepEqual([items.length, items[0].metadata.name, total], [2, 'c', 2]);
 });
 
-test('command-line: one object is printed as it is, as YAML unless another form is asked for', async () => {
+test('command-line: one object is printed as a row, and as it is in YAML and JSON', async () => {
   const stored = await harness.client.get(Box, 'a');
-  assert.deepEqual(parse((await call('get', 'box', 'a')).stdout), stored);
-  assert.deepEqual(parse((await call('get', 'box/a')).stdout), stored);
+  assert.match((await call('get', 'box', 'a')).stdout, /^NAME .*\na .*\n$/);
+  assert.match((await call('get', 'box/a')).stdout, /^NAME .*\na .*\n$/);
+  assert.deepEqual(parse((await call('get', 'box', 'a', '-o', 'yaml')).stdout), stored);
   assert.deepEqual(JSON.parse((await call('get', 'box/a', '-o', 'json')).stdout), stored);
-  assert.match((await call('get', 'box', 'a', '-o', 'table')).stdout, /^NAME .*\na /);
 });
 
 test('command-line: several types follow each other, with names that say of which they are', async () => {
@@ -450,6 +450,9 @@ const usage: { args: string[]; message: RegExp }[] = [
     message: /^kindred: selectors, .* give no names with them\n$/,
   },
   { args: ['auth', 'whoami'], message: /unknown command 'whoami'; here: kindred whoami\n/ },
+  { args: ['exec', 'box'], message: /unknown command 'exec'; here: nothing runs in containers\n/ },
+  { args: ['auth', 'can-i', '--list'], message: /unknown option '--list'; here: kindred whoami shows your roles\n/ },
+  { args: ['auth', 'can-i', '*', '*'], message: /ask about one TYPE; kindred whoami shows your roles\n/ },
   { args: ['cluster-info'], message: /unknown command 'cluster-info'; here: kindred context list, kindred version\n/ },
   { args: ['list', 'boxes', 'a'], message: /too many arguments for 'list'.*; here: kindred get TYPE NAME\n/ },
   {
