@@ -8,6 +8,7 @@ import type { Sections } from './snapshot/texts.ts';
 import { sectionOf } from './snapshot/texts.ts';
 import type { Steps } from './sort.ts';
 import type { TextColumn } from './text-column.ts';
+import { encode } from './text-column.ts';
 
 const tables = 256;
 const leastSize = 8;
@@ -31,7 +32,7 @@ export class NameTable {
     const mask = places.length - 1;
     for (let at = (hash >>> 8) & mask; places[at] !== 0; at = (at + 1) & mask) {
       const slot = places[at]! - 1;
-      if (this.#hashes[slot] === hash && this.names.equals(slot, name)) return slot;
+      if (this.#hashes[slot] === hash && this.names.compareTo(slot, name) === 0) return slot;
     }
     return none;
   }
@@ -131,10 +132,11 @@ export class NameTable {
   }
 }
 
-/** FNV-1a over UTF-16 units, with a last mix so that low and high bits both serve. */
+/** FNV-1a over the bytes, with a last mix so that low and high bits both serve. */
 function hashOf(text: string): number {
+  const { bytes, length } = encode(text);
   let hash = 0x811c9dc5;
-  for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
+  for (let i = 0; i < length; i++) hash = Math.imul(hash ^ bytes[i]!, 0x01000193);
   hash = Math.imul(hash ^ (hash >>> 15), 0x2c1b3c6d);
   return (hash ^ (hash >>> 13)) >>> 0;
 }

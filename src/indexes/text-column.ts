@@ -233,10 +233,9 @@ export class TextColumn implements Column {
     const place = this.#places[item] ?? 0;
     if (key === undefined) return place === 0 ? 0 : 1;
     if (place === 0) return -1;
-    if (key !== encoded.text) encode(key as string);
+    const { bytes, length } = encode(key as string);
     const heap = this.#heaps[place & 1]!;
-    const first = firstByte(place >>> 1);
-    return compareBytes(heap.bytes, first, heap.lengthAt(place >>> 1), encoded.bytes, 0, encoded.length);
+    return compareBytes(heap.bytes, firstByte(place >>> 1), heap.lengthAt(place >>> 1), bytes, 0, length);
   }
 
   equals(item: number, key: unknown): boolean {
@@ -336,8 +335,11 @@ export class TextColumn implements Column {
 /** The key that was compared last: a search compares one with many. */
 const encoded = { text: undefined as string | undefined, bytes: new Uint8Array(256), length: 0 };
 
-function encode(text: string): void {
+/** The bytes of a text; only good until the next one. */
+export function encode(text: string): Readonly<typeof encoded> {
+  if (text === encoded.text) return encoded;
   encoded.bytes = grown(encoded.bytes, text.length * 3);
   encoded.length = encodeText(text, encoded.bytes, 0);
   encoded.text = text;
+  return encoded;
 }
