@@ -1,6 +1,8 @@
 import { setFlagsFromString } from 'node:v8';
 import { Command } from 'commander';
 import type { KindredClient } from '../client/client.ts';
+import { KindredError } from '../client/client.ts';
+import { contractOf } from '../model/contract.ts';
 import type { Scheme } from '../model/scheme.ts';
 import type { ObjectReport } from '../service.ts';
 import type { ConnectionFlags } from './connection.ts';
@@ -11,6 +13,8 @@ import { declaredBy, withPlugins } from './declared.ts';
 import { onInterrupt } from './interrupt.ts';
 import type { Io } from './io.ts';
 import { Exit } from './io.ts';
+import type { ModelState } from './model-states.ts';
+import { statesOf } from './model-states.ts';
 import type { Format } from './output.ts';
 import { formatOption, print, valueFormats } from './output.ts';
 import { startProgress } from './progress.ts';
@@ -38,7 +42,13 @@ export function modelCheckCommand(io: Io): Command {
       const interrupt = onInterrupt();
       try {
         const client = connect(flags, io, { signal: interrupt.stop });
-        const reports = await checkModels(io, client, await declaredBy(flags));
+        const schemes = await declaredBy(flags);
+        const states = await statesOf(client, schemes.map(contractOf)).catch((error) => {
+          // The right to list the objects is enough.
+          if (error instanceof KindredError && error.code === 'Forbidden') return [];
+          throw error;
+        });
+        const reports = await checkModels(io, client, schemes, states);
         await print(io, output, { models: reports }, () => reports.map(reportText).join('\n'));
         if (reports.some(({ failing }) => failing > 0)) throw new Exit(1);
       } finally {
@@ -48,14 +58,22 @@ export function modelCheckCommand(io: Io): Command {
   return withPlugins(withConnection(command, io));
 }
 
-/** Reads what the caller may list. */
-export async function checkModels(io: Io, client: KindredClient, schemes: readonly Scheme[]): Promise<ModelReport[]> {
+/** Reads what the caller may list. @param states of the models, in the order of the schemes; undefined: there is none */
+export async function checkModels(
+  io: Io,
+  client: KindredClient,
+  schemes: readonly Scheme[],
+  states: readonly (ModelState | undefined)[],
+): Promise<ModelReport[]> {
   const { checkObjects } = await import('../service.ts');
   const types = await new Types(client).all();
   const reports: ModelReport[] = [];
-  for (const scheme of schemes) {
+  for (const [i, scheme] of schemes.entries()) {
     const { group, kind } = scheme.groupVersionKind;
-    const type = types.find(({ model: { gvk } }) => gvk.group === group && gvk.kind === kind);
+    const served = types.filter(({ model: { gvk } }) => gvk.group === group && gvk.kind === kind);
+    // As they are stored, they say what a start will find.
+    const stored = states[i]?.status?.storageVersion;
+    const type = served.find(({ model }) => model.gvk.version === stored) ?? served[0];
     if (!type) {
       reports.push({ group, kind, served: false, objects: 0, failing: 0, incomplete: 0, migrated: 0, offences: [] });
       continue;

@@ -1,7 +1,7 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
 import type { KindredClient } from '../client/client.ts';
 import { parseDuration } from '../model/duration.ts';
-import { pause, systemTimers } from '../runtime/timers.ts';
+import { awaitedTimers, pause } from '../runtime/timers.ts';
 import type { ConnectionFlags } from './connection.ts';
 import { connect, withConnection } from './connection.ts';
 import { countOf } from './count.ts';
@@ -124,7 +124,7 @@ function changing(io: Io, name: string, description: string, request: Request): 
           if (!isDone) throw new Exit(1);
           return;
         }
-        await pause(systemTimers, interval);
+        await pause(awaitedTimers, interval);
       }
     });
   return withConnection(command, io);

@@ -42,12 +42,15 @@ export function modelPlanCommand(io: Io): Command {
           diffModels(contractsOf(states), after).map((diff, i) => ({ ...diff, ...generationOf(states[i]) })),
           schemes,
         );
-        const reports = await checkModels(io, client, schemes);
+        const reports = await checkModels(io, client, schemes, states);
         const models = diffs.map((diff, i) => {
           const { objects, failing, incomplete, migrated, offences } = reports[i]!;
+          const storage = storageSteps(schemes[i]!, states[i], objects);
+          // What is stored in a version that is lacking says nothing of what there is after a rollback.
+          const isReadable = storage.every(({ step }) => step !== 'rollback');
           const steps = [
-            ...stepsOf(diff, reports[i]!),
-            ...storageSteps(schemes[i]!, states[i], objects),
+            ...stepsOf(diff, isReadable ? reports[i]! : { ...reports[i]!, failing: 0, incomplete: 0 }),
+            ...storage,
             ...migrateSteps(reports[i]!),
           ];
           return { ...diff, objects, failing, incomplete, migrated, offences, steps };

@@ -17,7 +17,7 @@ interface Known {
 
 export function modelStatusCommand(io: Io): Command {
   const command = new Command('status')
-    .description("print which declarations of the plugins' models are active, and which were refused")
+    .description("print which declarations of the plugins' models are active, and which are not yet or were refused")
     .argument('[type]', 'only this model: a plural or plural.group')
     .addOption(formatOption(valueFormats, 'table'))
     .action(async (text: string | undefined, { output, ...flags }: ConnectionFlags & { output: Format }) => {
@@ -33,8 +33,10 @@ function pendingText({
   class: of,
   waitsFor = [],
 }: NonNullable<NonNullable<ModelState['status']>['pending']>): string {
-  const waits = waitsFor.length > 0 ? `waits for ${countOf(waitsFor.length, 'replica')}, ` : '';
-  return `${waits}${countOf(failing, 'object')} (${of})`;
+  const found = `${countOf(failing, 'object')} (${of})`;
+  if (waitsFor.length === 0) return found;
+  const waits = `waits for ${countOf(waitsFor.length, 'replica')}`;
+  return failing > 0 ? `${waits}, ${found}` : waits;
 }
 
 /** `v1 (v2 at 2026-11-23T12:00:00.000Z)`, `v2 (40 % rewritten)`. */
@@ -91,5 +93,5 @@ function statusTable(states: readonly ModelState[]): string {
     ]);
     return [`\n${model.kind}\n${lines(found, widthsOf(found))}`];
   });
-  return table(['NAME', 'KIND', 'GENERATION', 'STORAGE', 'REPLICAS', 'DEGRADED', 'REFUSED'], rows) + details.join('');
+  return table(['NAME', 'KIND', 'GENERATION', 'STORAGE', 'REPLICAS', 'DEGRADED', 'PENDING'], rows) + details.join('');
 }

@@ -166,11 +166,13 @@ export class Types {
   }
 
   async #only(text: string, found: readonly ResourceType[]): Promise<ResourceType> {
-    if (found.length === 1) return found[0]!;
+    const [first] = found;
+    // Versions of one model: discovery names that of the model itself first.
+    if (first && found.every(({ label }) => label === first.label)) return first;
     // The service's own types keep their short names, whatever plugins bring.
     const own = found.find(({ model }) => model.gvk.group === '');
     if (own) return own;
-    if (found.length > 1) {
+    if (first) {
       throw new UsageError(`"${text}" is in several groups: ${found.map(({ label }) => label).join(', ')}`);
     }
     throw new KindredError('NotFound', unknownText, { params: { text, ...(await this.#others(text)) } });

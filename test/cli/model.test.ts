@@ -1,11 +1,16 @@
 /** What a new version of a plugin changes in its models, told before it runs. */
 import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { afterEach, test } from 'node:test';
+import { promisify } from 'node:util';
 import { parse } from 'yaml';
 import { cleanUp, folderOf, harnessOf } from '../plugins/kit.ts';
+import { fromSources } from '../sources.ts';
 import { kindred } from './command.ts';
+
+const main = resolve(import.meta.dirname, '../../src/cli/main.ts');
 
 afterEach(cleanUp);
 
@@ -177,4 +182,55 @@ export default definePlugin({ start: ({ schemeManager }) => void schemeManager.r
   assert.equal(failing.code, 1);
   assert.match(failing.stdout, /conversion v1 ⇄ v2: 10,000 generated objects: \d faults?; /);
   assert.match(failing.stdout, /\/spec\/name is another one when it comes back/);
+});
+
+test('command-line: a model in two versions is one type, and going back is checked and planned by what is stored', async () => {
+  const split = folderOf({
+    'package.json': { name: 'people', version: '2.0.0', type: 'module', main: 'index.js' },
+    'index.js': `import { defineModel, definePlugin, Type } from 'kindred';
+const Person = defineModel({
+  gvk: { group: 'demo.example.com', version: 'v2', kind: 'Person', singular: 'person', plural: 'persons' },
+  spec: Type.Object({ title: Type.String() }),
+  versions: {
+    v1: {
+      spec: Type.Object({ name: Type.String(), email: Type.Optional(Type.String()) }),
+      toHub: ({ name }) => ({ title: name }),
+      fromHub: ({ title }) => ({ name: title }),
+    },
+  },
+});
+export default definePlugin({ start: ({ schemeManager }) => void schemeManager.register(Person) });
+`,
+  });
+  const harness = await harnessOf({ persistent: true, plugins: [older()] });
+  const call = (...args: string[]) => kindred([...args, '--server', harness.url]);
+  await harness.fetch('/apis/demo.example.com/v1/persons', {
+    method: 'POST',
+    json: { metadata: { name: 'ada' }, spec: { name: 'Ada' } },
+  });
+  await harness.restart([split]);
+  for (const type of ['persons', 'Person', 'persons.demo.example.com', 'persons.v2.demo.example.com'])
+    assert.equal(JSON.parse((await call('get', type, 'ada', '-o', 'json')).stdout).apiVersion, 'demo.example.com/v2');
+  const steps = async () => {
+    const { models } = parse((await call('model', 'plan', '--plugin', older())).stdout) as any;
+    return models[0].steps.map(({ step }: { step: string }) => step);
+  };
+  const back = async () => [await steps(), (await call('model', 'check', '--plugin', older())).code];
+  assert.deepEqual(await back(), [[], 0]);
+  assert.equal((await call('model', 'finalize', 'persons')).code, 0);
+  assert.deepEqual(await back(), [['rollback'], 1]);
+  assert.equal((await call('model', 'rollback', 'persons')).code, 0);
+  assert.deepEqual(await back(), [[], 0]);
+});
+
+test('command-line: model finalize waits as long as it may for a service that does nothing', async () => {
+  const harness = await harnessOf({ persistent: true, plugins: [older()] });
+  await harness.restart([]);
+  // A process of its own ends when nothing keeps it.
+  const args = ['model', 'finalize', 'persons', '--timeout', '700ms', '--server', harness.url];
+  const { code, stdout } = await promisify(execFile)('node', [...fromSources, main, ...args]).then(
+    (ended) => ({ code: 0, ...ended }),
+    (error) => error as { code: number; stdout: string },
+  );
+  assert.deepEqual([code, stdout], [1, 'persons.demo.example.com is not done yet: see kindred model status\n']);
 });

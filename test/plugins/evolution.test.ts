@@ -193,7 +193,7 @@ describe('models that change', () => {
     assert.equal(code, 0);
     assert.match(
       stdout,
-      /^NAME +KIND +GENERATION +STORAGE +REPLICAS +DEGRADED +REFUSED\npersons\.people\.example\.com +Person +1 +v1 +- +- +1 object \(narrowing\)\n/,
+      /^NAME +KIND +GENERATION +STORAGE +REPLICAS +DEGRADED +PENDING\npersons\.people\.example\.com +Person +1 +v1 +- +- +1 object \(narrowing\)\n/,
     );
     assert.match(stdout, /ada +\/spec\/email +format/);
     const one = await kindred(['model', 'status', 'persons', '--server', harness.url, '-o', 'json']);
