@@ -1,7 +1,7 @@
 /** The only wiring: who gets what, the order of start and stop. */
 
 import { randomUUID } from 'node:crypto';
-import { existsSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { performance } from 'node:perf_hooks';
 import type { Logger } from 'pino';
 import { pino } from 'pino';
@@ -28,9 +28,8 @@ import { viewModel } from './http/view.ts';
 import { Collector } from './kube/collector.ts';
 import { Definitions, definitionHooks } from './kube/crds/definitions.ts';
 import { definitionGroup, definitionModel } from './kube/crds/kind.ts';
-import { definedSchemes } from './kube/crds/stored.ts';
 import type { BuiltInKinds } from './kube/kinds.ts';
-import { builtInKindHooks, builtInKinds, coordinationGroup } from './kube/kinds.ts';
+import { builtInKindHooks, builtInKinds, isServiceGroup } from './kube/kinds.ts';
 import { Kube } from './kube/kube.ts';
 import { makeDefaultNamespace, openNamespaces } from './kube/namespaces.ts';
 import { McpEndpoint } from './mcp/endpoint.ts';
@@ -41,35 +40,28 @@ import type { Scheme } from './model/scheme.ts';
 import type { ResolvedOptions, ServiceOptions } from './options.ts';
 import { listOptions, resolveOptions } from './options.ts';
 import { PluginHost } from './plugin/host.ts';
-import { modelStateKind, modelStateName } from './plugin/kind.ts';
-import type { ModelStateObject } from './plugin/model-state.ts';
 import { ModelStates, modelStateHooks } from './plugin/model-states.ts';
 import type { CodePlugin } from './plugin/source.ts';
 import { readSource } from './plugin/source.ts';
 import type { Caller, Identity } from './resource/access.ts';
 import { allowAll, system } from './resource/access.ts';
-import type { CheckProgress, CheckReport } from './resource/check.ts';
-import { checkStore } from './resource/check.ts';
 import { createLocalClient } from './resource/client.ts';
 import type { ExtensionClient } from './resource/extension-client.ts';
 import type { ModelHooks } from './resource/hooks.ts';
 import { IndexSnapshots } from './resource/index-snapshots.ts';
 import type { BuildProgress } from './resource/memory.ts';
-import type { MoveOptions, MoveResult } from './resource/move.ts';
-import { moveModel } from './resource/move.ts';
-import type { StorePlace } from './resource/place.ts';
 import { Placement } from './resource/placement.ts';
 import { ResourceRegistry } from './resource/registry.ts';
 import { startRetention } from './resource/retention.ts';
 import { systemTimers } from './runtime/timers.ts';
+import { measureService } from './service-metrics.ts';
 import { SnapshotFolder } from './snapshots/folder.ts';
 import { snapshotPath } from './snapshots/place.ts';
 import { Leases } from './store/leases.ts';
 import { openStore } from './store/open.ts';
 import type { StoreOptions } from './store/options.ts';
 import { defaultStore } from './store/options.ts';
-import { sqliteFile } from './store/sqlite-file.ts';
-import type { MaybePromise, Store } from './store/store.ts';
+import type { Store } from './store/store.ts';
 import type { Telemetry } from './telemetry/telemetry.ts';
 import { openTelemetry } from './telemetry/telemetry.ts';
 import { Webhooks, webhookHooksByModel } from './webhook/webhooks.ts';
@@ -151,7 +143,7 @@ export async function createService(options: ServiceOptions = {}): Promise<Servi
       rules,
       stores: Object.keys(resolved.stores),
       store,
-      isPlaceable: ({ groupVersionKind: { group } }) => !isOfService(group, reservedDomain),
+      isPlaceable: ({ groupVersionKind: { group } }) => !isServiceGroup(group, reservedDomain),
       now: () => timers.now(),
     });
     const settings = { ...resolved, given: options, sources, certificate };
@@ -163,133 +155,6 @@ export async function createService(options: ServiceOptions = {}): Promise<Servi
     throw error;
   }
 }
-
-/** Whether the models of a group are those of the service itself, and not of plugins or of the program around it. */
-function isOfService(group: string, reservedDomain: string): boolean {
-  return (
-    group === '' || isReservedGroup(group, reservedDomain) || group === coordinationGroup || group === definitionGroup
-  );
-}
-
-/**
- * Compares what a database holds with the models of these plugins and of the service, and changes nothing: objects with
- * their schemas and index functions, unique values with the objects that have them. No service may use a SQLite file
- * meanwhile. The plugins are started on an empty database in memory, which is how their models become known.
- */
-export async function check(
-  options: Declaring & Pick<ServiceOptions, 'database'>,
-  onProgress?: CheckProgress,
-): Promise<CheckReport> {
-  const { database } = resolveOptions(options);
-  if (typeof database === 'string' && database.startsWith('sqlite:') && !existsSync(sqliteFile(database))) {
-    throw new Error(`there is no database ${sqliteFile(database)}`);
-  }
-  return withModels(options, async (schemes) => {
-    const store = await openStore(database);
-    try {
-      return await checkStore(store, [...schemes, ...(await definedSchemes(store))], onProgress);
-    } finally {
-      await store.close();
-    }
-  });
-}
-
-/** Of a move: what `moveModel` takes, with the stores as the service is configured. */
-export type MoveRequest = Pick<ServiceOptions, 'database' | 'stores' | 'allowUnsafeDurability' | 'reservedDomain'> &
-  Pick<MoveOptions, 'model' | 'to' | 'onProgress' | 'attempt' | 'signal' | 'settling'> & {
-    /** As the model names it; default: that of the model in the store. */
-    readonly kind?: string | undefined;
-    /** Told of what an operator should know. */
-    readonly warn?: (message: string) => void;
-  };
-
-/** Moves the objects of a model to another store, while replicas serve it from database servers. */
-export async function move(request: MoveRequest): Promise<MoveResult> {
-  const { model, to, kind, onProgress, attempt, signal, settling, warn, ...options } = request;
-  const { database, stores: others, allowUnsafeDurability, reservedDomain } = resolveOptions(options);
-  const stores = new Map<string, Store>();
-  try {
-    for (const [name, one] of Object.entries({ [defaultStore]: { database }, ...others }))
-      stores.set(name, await openStore(one.database, { allowUnsafeDurability, ...(warn && { warn }) }));
-    return await moveModel({
-      model,
-      to,
-      stores,
-      kind: kind ?? (await storedKind(stores.values(), model, reservedDomain)),
-      now: Date.now,
-      ...(onProgress && { onProgress }),
-      ...(attempt && { attempt }),
-      ...(signal && { signal }),
-      ...(settling !== undefined && { settling }),
-    });
-  } finally {
-    await Promise.all([...stores.values()].map((store) => store.close()));
-  }
-}
-
-/** @param stores the default one first. Throws a plain error when it cannot be known */
-async function storedKind(stores: Iterable<Store>, model: string, reservedDomain: string): Promise<string> {
-  const dot = model.indexOf('.');
-  const [plural, group] = [model.slice(0, dot), model.slice(dot + 1)];
-  const [main] = stores;
-  const { kind, group: own } = modelStateKind(reservedDomain);
-  const models = await main!.models();
-  const states = models.find((row) => row.kind === kind && row.group === own);
-  for (let after = 0; states !== undefined; ) {
-    const rows = await main!.scan(states.number, after, 500);
-    const found = rows.find(({ name }) => name === modelStateName(plural, group));
-    if (found) return (JSON.parse(Buffer.from(found.bytes).toString()) as ModelStateObject).status!.model.kind;
-    if (rows.length === 0) break;
-    after = rows.at(-1)!.id;
-  }
-  const kinds = models.filter((row) => row.group === group).map((row) => row.kind);
-  if (kinds.length === 1) return kinds[0]!;
-  if (kinds.length === 0) throw new Error(`no store has a model of the group "${group}"`);
-  throw new Error(`the group "${group}" has several models (${kinds.join(', ')}): name the one with --kind`);
-}
-
-/** The models of plugins, without those of the service. The plugins are started on an empty database in memory. */
-export function declaredModels(options: Declaring): Promise<readonly Scheme[]> {
-  const { reservedDomain } = resolveOptions(options);
-  return withModels(options, async (schemes) =>
-    schemes.filter(({ groupVersionKind: { group } }) => !isOfService(group, reservedDomain)),
-  );
-}
-
-type Declaring = Pick<ServiceOptions, 'plugins' | 'pluginFolder' | 'pluginConfig' | 'pluginHost' | 'reservedDomain'>;
-
-/** Starts plugins on an empty database in memory, which is how their models become known. */
-async function withModels<T>(options: Declaring, use: (schemes: readonly Scheme[]) => Promise<T>): Promise<T> {
-  const { plugins, pluginFolder, pluginConfig, pluginHost, reservedDomain } = options;
-  const declaring = await createService({
-    ...(plugins && { plugins }),
-    ...(pluginFolder !== undefined && { pluginFolder }),
-    ...(pluginConfig && { pluginConfig }),
-    ...(pluginHost && { pluginHost }),
-    ...(reservedDomain !== undefined && { reservedDomain }),
-    database: 'sqlite::memory:',
-    port: 0,
-    auth: false,
-    logger: pino({ level: 'silent' }),
-  });
-  try {
-    await declaring.start();
-    const failed = declaring.readiness().plugins.find(({ state }) => state === 'FAILED');
-    if (failed) throw new Error(`the plugin ${failed.name} cannot be started: ${failed.message ?? failed.reason}`);
-    return await use(declaring.schemeManager.schemes());
-  } finally {
-    await declaring.stop();
-  }
-}
-
-export { findPackage } from './plugin/loader.ts';
-export type { CheckReport } from './resource/check.ts';
-export { type ConversionReport, tryConversions } from './resource/conversion-trial.ts';
-export { checkObjects, type ObjectReport, type Offence } from './resource/object-check.ts';
-export { shownUrl } from './runtime/shown-url.ts';
-export { type MigrateProgress, migrate } from './store/migrate.ts';
-/** Copies of a database: a SQLite file at one moment, and back; from one database into another. */
-export { afterRestore, backup, restore } from './store/sqlite/backup.ts';
 
 const version: string = (
   JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string }
@@ -402,7 +267,7 @@ class RunningService implements Service {
         options: options.indexSnapshots,
         keptChanges: changeLog.maxCount,
         replica,
-        mayRest: ({ groupVersionKind: { group } }: Scheme) => !isOfService(group, reservedDomain),
+        mayRest: ({ groupVersionKind: { group } }: Scheme) => !isServiceGroup(group, reservedDomain),
         now: systemTimers.now,
         logger,
       };
@@ -676,7 +541,13 @@ class RunningService implements Service {
         monotonicNow,
       }),
     });
-    this.#measure();
+    measureService(this.#metrics, {
+      resources,
+      modelStates: this.#modelStates,
+      plugins: this.#plugins,
+      webhooks: this.#webhooks,
+      agents: this.#agents,
+    });
     this.#stopRetention = [...stores.values()].map((one) => startRetention({ store: one, now, ...changeLog, logger }));
   }
 
@@ -769,7 +640,7 @@ class RunningService implements Service {
   /** False: other processes do. */
   #serves({ plural, groupVersionKind: { group } }: Scheme): boolean {
     const { models, reservedDomain } = this.#options;
-    if (models.length === 0 || isOfService(group, reservedDomain)) return true;
+    if (models.length === 0 || isServiceGroup(group, reservedDomain)) return true;
     return models.includes(`${group}/*`) || models.includes(`${group}/${plural}`);
   }
 
@@ -831,225 +702,6 @@ class RunningService implements Service {
       done: all.reduce((sum, { done }) => sum + done, 0),
       objects: all.reduce((sum, { objects }) => sum + objects, 0),
     };
-  }
-
-  #measure(): void {
-    const resources = this.#resources;
-    const metrics = this.#metrics;
-    metrics.gauge('kindred_objects', 'Stored objects by model', ['group', 'kind'], () =>
-      resources.all().flatMap((resource) => {
-        const { group, kind } = resource.scheme.groupVersionKind;
-        return resource.memory.isElsewhere ? [] : [{ labels: { group, kind }, value: resource.size }];
-      }),
-    );
-    metrics.gauge('kindred_index_build_progress', 'From 0 to 1; 1 when the indexes are built', ['group', 'kind'], () =>
-      resources.state().map(({ group, kind, progress }) => ({ labels: { group, kind }, value: progress })),
-    );
-    metrics.gauge(
-      'kindred_model_idle',
-      '1 while the objects of the model are not in memory because nobody asks for them',
-      ['group', 'kind'],
-      () =>
-        resources.all().map(({ memory, scheme: { groupVersionKind } }) => {
-          const { group, kind } = groupVersionKind;
-          return { labels: { group, kind }, value: memory.isIdle ? 1 : 0 };
-        }),
-    );
-    metrics.gauge(
-      'kindred_index_online_progress',
-      'From 0 to 1, of indexes that are built while their model serves',
-      ['group', 'kind', 'index'],
-      () =>
-        resources
-          .state()
-          .flatMap(({ group, kind, indexes }) =>
-            indexes.map(({ name, progress }) => ({ labels: { group, kind, index: name }, value: progress })),
-          ),
-    );
-    this.#measureSnapshots();
-    metrics.gauge('kindred_model_problems', 'Stored objects that need repair', ['group', 'kind'], () =>
-      resources.state().map(({ group, kind, problems }) => ({ labels: { group, kind }, value: problems.length })),
-    );
-    metrics.gauge(
-      'kindred_model_generation',
-      'How often another contract of a model became active',
-      ['group', 'kind'],
-      () =>
-        this.#modelStates.active().map(({ scheme, generation }) => {
-          const { group, kind } = scheme.groupVersionKind;
-          return { labels: { group, kind }, value: generation };
-        }),
-    );
-    metrics.gauge(
-      'kindred_model_pending',
-      '1 while this process declares another contract than the active one',
-      ['group', 'kind'],
-      () =>
-        this.#modelStates.active().map(({ scheme, isActive }) => {
-          const { group, kind } = scheme.groupVersionKind;
-          return { labels: { group, kind }, value: isActive ? 0 : 1 };
-        }),
-    );
-    const { places } = resources;
-    const of = ({ name }: StorePlace) => ({ labels: { store: name } });
-    // While a store is away it has no sample, and the other figures are told all the same.
-    const ofStore = (ask: (place: StorePlace) => MaybePromise<number>) => async () => {
-      const asked = places.map(async (place) =>
-        place.feed.reachable
-          ? Promise.try(() => ask(place)).then(
-              (value) => [{ ...of(place), value }],
-              () => [],
-            )
-          : [],
-      );
-      return (await Promise.all(asked)).flat();
-    };
-    metrics.gauge('kindred_revision', 'Newest revision that this process reflects', ['store'], () =>
-      places.map((place) => ({ ...of(place), value: place.feed.applied })),
-    );
-    metrics.gauge(
-      'kindred_feed_lag_revisions',
-      'Revisions that the database has and this process does not reflect yet',
-      ['store'],
-      ofStore(async ({ store, feed }) => Math.max(0, (await store.revision()) - feed.applied)),
-    );
-    metrics.gauge(
-      'kindred_oldest_revision',
-      'Oldest revision that a watch can resume after',
-      ['store'],
-      ofStore(({ store }) => store.oldest()),
-    );
-    metrics.gauge('kindred_store_reachable', '1 while the store answers', ['store'], () =>
-      places.map((place) => ({ ...of(place), value: place.feed.reachable ? 1 : 0 })),
-    );
-    metrics.counter(
-      'kindred_read_anew_total',
-      'Times that everything was read anew: the change log did not reach back, or the database had another history',
-      ['because', 'store'],
-      () =>
-        places.flatMap((place) =>
-          Object.entries(place.feed.readAnew).map(([because, value]) => ({
-            labels: { because, store: place.name },
-            value,
-          })),
-        ),
-    );
-    metrics.gauge('kindred_writes_waiting', 'Writes that wait for a commit or are in one', ['store'], () =>
-      places.map((place) => ({ ...of(place), value: place.queue.length })),
-    );
-    metrics.gauge('kindred_watches', 'Open watches', [], () => [{ value: resources.watches.size }]);
-    if (this.#agents) {
-      metrics.gauge('kindred_agent_calls', 'Calls of agents under way', [], () => [{ value: this.#agents!.underWay }]);
-    }
-    metrics.gauge('kindred_live_page_rows', 'Rows of all live pages that are open', [], () => [
-      { value: resources.livePages.rows },
-    ]);
-    metrics.gauge(
-      'kindred_controller_queue',
-      'Names that wait for a worker, or for their time',
-      ['controller', 'state'],
-      () =>
-        this.#plugins.controllers().flatMap(({ id, queueDepth, delayed, running }) =>
-          Object.entries({ waiting: queueDepth, delayed, running }).map(([state, value]) => ({
-            labels: { controller: id, state },
-            value,
-          })),
-        ),
-    );
-    metrics.gauge('kindred_controller_retries', 'Calls that followed a failure of the same name', ['controller'], () =>
-      this.#plugins.controllers().map(({ id, retries }) => ({ labels: { controller: id }, value: retries })),
-    );
-    metrics.gauge(
-      'kindred_controller_last_error',
-      'When a call failed last, seconds since the epoch',
-      ['controller'],
-      () =>
-        this.#plugins
-          .controllers()
-          .flatMap(({ id, lastError }) =>
-            lastError ? [{ labels: { controller: id }, value: lastError.time / 1000 }] : [],
-          ),
-    );
-    this.#measureWebhooks();
-    metrics.gauge('kindred_store', 'What the store says of itself', ['name', 'store'], () =>
-      places.flatMap((place) =>
-        Object.entries(place.store.describe()).flatMap(([name, value]) =>
-          typeof value === 'number' ? [{ labels: { name, store: place.name }, value }] : [],
-        ),
-      ),
-    );
-  }
-
-  #measureWebhooks(): void {
-    const metrics = this.#metrics;
-    metrics.counter(
-      'kindred_webhook_attempts_total',
-      'Attempts at deliveries since this process delivers',
-      ['webhook', 'outcome'],
-      () =>
-        this.#webhooks
-          .figures()
-          .flatMap(({ webhook, attempts }) =>
-            Object.entries(attempts).map(([outcome, value]) => ({ labels: { webhook, outcome }, value })),
-          ),
-    );
-    metrics.gauge(
-      'kindred_webhook_deliveries_waiting',
-      'Deliveries that were read and are not accepted yet',
-      ['webhook'],
-      () => this.#webhooks.figures().map(({ webhook, waiting }) => ({ labels: { webhook }, value: waiting })),
-    );
-    metrics.counter('kindred_webhook_deliveries_dropped_total', 'Deliveries that were given up', ['webhook'], () =>
-      this.#webhooks.figures().map(({ webhook, dropped }) => ({ labels: { webhook }, value: dropped })),
-    );
-  }
-
-  #measureSnapshots(): void {
-    const { places } = this.#resources;
-    if (!places.some(({ snapshots }) => snapshots)) return;
-    const perModel = (of: (known: ReturnType<IndexSnapshots['describe']>) => number | undefined) => () =>
-      this.#resources.all().flatMap(({ memory, place: { snapshots }, scheme: { groupVersionKind } }) => {
-        const value = snapshots && of(snapshots.describe(memory));
-        const { group, kind } = groupVersionKind;
-        return value === undefined ? [] : [{ labels: { group, kind }, value }];
-      });
-    const metrics = this.#metrics;
-    metrics.gauge(
-      'kindred_index_snapshot_bytes',
-      'Size of the last snapshot of the indexes',
-      ['group', 'kind'],
-      perModel(({ bytes }) => bytes),
-    );
-    metrics.gauge(
-      'kindred_index_snapshot_age_seconds',
-      'Time since the last snapshot of the indexes was written',
-      ['group', 'kind'],
-      perModel(({ age }) => age && age / 1_000),
-    );
-    metrics.gauge(
-      'kindred_index_snapshot_restore_seconds',
-      'How long the start from a snapshot of the indexes took',
-      ['group', 'kind'],
-      perModel(({ restoreMs }) => restoreMs && restoreMs / 1_000),
-    );
-    metrics.gauge(
-      'kindred_index_snapshot_shared_age_seconds',
-      'Time since the snapshot was made that is in the database',
-      ['group', 'kind'],
-      perModel(({ sharedAge }) => sharedAge && sharedAge / 1_000),
-    );
-    metrics.counter(
-      'kindred_index_snapshot_rejected_total',
-      'Snapshots of the indexes that were not used, by why',
-      ['reason', 'store'],
-      () =>
-        places.flatMap(({ name, snapshots }) =>
-          [...(snapshots?.rejected ?? [])].map(([reason, value]) => ({
-            labels: { reason, store: name },
-            value,
-          })),
-        ),
-    );
   }
 }
 

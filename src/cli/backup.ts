@@ -1,4 +1,5 @@
 import { Command } from 'commander';
+import { shownUrl } from '../runtime/shown-url.ts';
 import { databaseUrl } from './database.ts';
 import type { Io } from './io.ts';
 import { startProgress } from './progress.ts';
@@ -9,7 +10,7 @@ export function backupCommand(io: Io): Command {
     .requiredOption('-o, --output <file>', 'file to write; it must not be there')
     .option('--database <url>', 'the database (default: KINDRED_DATABASE, or sqlite:./kindred.db)')
     .action(async (flags: { output: string; database?: string }) => {
-      const { backup, shownUrl } = await import('../service.ts');
+      const { backup } = await import('../maintenance.ts');
       const database = databaseUrl(
         flags.database === undefined && io.env.KINDRED_DATABASE ? 'KINDRED_DATABASE' : '--database',
         flags.database ?? (io.env.KINDRED_DATABASE || 'sqlite:./kindred.db'),

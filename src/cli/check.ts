@@ -1,4 +1,5 @@
 import { Command } from 'commander';
+import { shownUrl } from '../runtime/shown-url.ts';
 import { countOf } from './count.ts';
 import { databaseUrl } from './database.ts';
 import type { Io } from './io.ts';
@@ -31,7 +32,8 @@ export function checkCommand(io: Io): Command {
     .addOption(formatOption(valueFormats, 'table'))
     .action(async ({ plugin = [], plugins, dev = false, output, ...flags }: Flags) => {
       const database = databaseUrl('--database', flags.database);
-      const { check, findPackage, shownUrl } = await import('../service.ts');
+      const { check } = await import('../maintenance.ts');
+      const { findPackage } = await import('../plugin/loader.ts');
       checkPluginPaths(plugin, (source) => findPackage(source, process.cwd()));
       if (plugins !== undefined) checkPluginFolder(plugins);
       const progress = startProgress(io, `Checking ${shownUrl(database)}`, undefined);

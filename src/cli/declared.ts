@@ -20,7 +20,8 @@ export function withPlugins(command: Command): Command {
 /** @throws UsageError without a plugin */
 export async function declaredBy({ plugin = [], dev = false }: PluginFlags): Promise<readonly Scheme[]> {
   if (plugin.length === 0) throw new UsageError('--plugin names the plugin whose models are meant');
-  const { declaredModels, findPackage } = await import('../service.ts');
+  const { declaredModels } = await import('../maintenance.ts');
+  const { findPackage } = await import('../plugin/loader.ts');
   checkPluginPaths(plugin, (source) => findPackage(source, process.cwd()));
   return declaredModels({ plugins: plugin, pluginHost: { dev } });
 }

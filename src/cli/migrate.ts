@@ -2,7 +2,8 @@ import { Command } from 'commander';
 import type { KindredError } from '../client/client.ts';
 import { Patience } from '../client/client.ts';
 import { retrying } from '../client/retry.ts';
-import type { MigrateProgress } from '../service.ts';
+import type { MigrateProgress } from '../maintenance.ts';
+import { shownUrl } from '../runtime/shown-url.ts';
 import type { RetryFlags } from './connection.ts';
 import { withRetry } from './connection.ts';
 import { databaseUrl } from './database.ts';
@@ -26,7 +27,7 @@ export function migrateCommand(io: Io): Command {
     .action(async (flags: { from: string; to: string } & RetryFlags) => {
       const from = databaseUrl('--from', flags.from);
       const to = databaseUrl('--to', flags.to);
-      const { migrate, shownUrl } = await import('../service.ts');
+      const { migrate } = await import('../maintenance.ts');
       const progress = startProgress(io, `Moving ${shownUrl(from)} to ${shownUrl(to)}`, undefined);
       const interrupt = onInterrupt();
       const onWait = ({ message }: KindredError) => progress.notice(`${message}; trying again`);

@@ -2,9 +2,9 @@ import { setFlagsFromString } from 'node:v8';
 import { Command } from 'commander';
 import type { KindredClient } from '../client/client.ts';
 import { KindredError } from '../client/client.ts';
+import type { ObjectReport } from '../maintenance.ts';
 import { contractOf } from '../model/contract.ts';
 import type { Scheme } from '../model/scheme.ts';
-import type { ObjectReport } from '../service.ts';
 import type { ConnectionFlags } from './connection.ts';
 import { connect, withConnection } from './connection.ts';
 import { countOf } from './count.ts';
@@ -65,7 +65,7 @@ export async function checkModels(
   schemes: readonly Scheme[],
   states: readonly (ModelState | undefined)[],
 ): Promise<ModelReport[]> {
-  const { checkObjects } = await import('../service.ts');
+  const { checkObjects } = await import('../maintenance.ts');
   const types = await new Types(client).all();
   const reports: ModelReport[] = [];
   for (const [i, scheme] of schemes.entries()) {

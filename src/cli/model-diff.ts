@@ -1,9 +1,9 @@
 import { Command, Option } from 'commander';
 import { messageOf } from '../errors.ts';
+import type { ConversionReport } from '../maintenance.ts';
 import type { Contract, ContractChange } from '../model/contract.ts';
 import { clientsMeaning, compareContracts, contractOf, obstaclesTo, storedMeaning } from '../model/contract.ts';
 import type { Scheme } from '../model/scheme.ts';
-import type { ConversionReport } from '../service.ts';
 import type { ConnectionFlags } from './connection.ts';
 import { connect, withConnection } from './connection.ts';
 import type { PluginFlags } from './declared.ts';
@@ -95,7 +95,7 @@ export async function withConversions(
   diffs: readonly ModelDiff[],
   schemes: readonly Scheme[],
 ): Promise<readonly ModelDiff[]> {
-  const { tryConversions } = await import('../service.ts');
+  const { tryConversions } = await import('../maintenance.ts');
   const trialsOf = (hub: Scheme): ConversionTrial[] =>
     hub.spokes.map(({ scheme }) => {
       const { version } = scheme.groupVersionKind;

@@ -54,7 +54,7 @@ replica must have the store. Reads go on; writes get 503 for the last seconds. O
       if (!/^[^.]+\../.test(model))
         throw new UsageError(`expected a model such as readings.telemetry.example.com, not "${model}"`);
       const options = nested(values) as ServiceOptions;
-      const { move } = await import('../service.ts');
+      const { move } = await import('../maintenance.ts');
       const progress = startProgress(io, `Moving ${model} to the store "${to}"`, undefined);
       const interrupt = onInterrupt();
       const patience = new Patience({

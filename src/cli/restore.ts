@@ -1,4 +1,5 @@
 import { Command } from 'commander';
+import { shownUrl } from '../runtime/shown-url.ts';
 import { countOf } from './count.ts';
 import { databaseUrl } from './database.ts';
 import type { Io } from './io.ts';
@@ -15,7 +16,7 @@ export function restoreCommand(io: Io): Command {
       if ((file === undefined) !== (after === true)) {
         throw new UsageError('restore takes a file, or --after for a database that its own tools have put back');
       }
-      const { afterRestore, restore, shownUrl } = await import('../service.ts');
+      const { afterRestore, restore } = await import('../maintenance.ts');
       if (file === undefined) {
         await write(io.stdout, `${shownUrl(database)} goes on after revision ${await afterRestore(database)}\n`);
         return;

@@ -169,7 +169,8 @@ async function serveHere(io: Io, address: Address, given: ServiceOptions, level:
   if (isSqlite(options.database)) beginWriter();
   if (cache !== undefined) useCompiledCode(join(cache, 'code'));
   // Loaded here, so that the other commands start without the service's libraries.
-  const { createService, findPackage } = await loading(() => import('../service.ts'));
+  const { createService } = await loading(() => import('../service.ts'));
+  const { findPackage } = await import('../plugin/loader.ts');
   const packages = (options.plugins ?? []) as readonly string[];
   checkPluginPaths(packages, (source) => findPackage(source, process.cwd()));
   if (options.pluginFolder !== undefined) checkPluginFolder(options.pluginFolder);

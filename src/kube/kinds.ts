@@ -6,11 +6,13 @@ import { invalid, KindredError, violation } from '../errors.ts';
 import { localized } from '../locales/localized.ts';
 import { defineModel } from '../model/define.ts';
 import type { GVKAttributes } from '../model/gvk.ts';
+import { isReservedGroup } from '../model/gvk.ts';
 import type { Model } from '../model/model-type.ts';
 import type { ExtensionObject, Metadata } from '../model/object.ts';
 import { Type } from '../model/type.ts';
 import type { ModelHooks } from '../resource/hooks.ts';
 import { isEqual } from '../schema/json-value.ts';
+import { definitionGroup } from './crds/kind.ts';
 import { eventKind } from './events.ts';
 import { count, moment, text } from './fields.ts';
 
@@ -21,6 +23,13 @@ export function coreGroup(reservedDomain: string): string {
 
 /** Of the kinds outside the core group. */
 export const coordinationGroup = 'coordination.k8s.io';
+
+/** Whether the models of a group are those of the service itself, and not of plugins or of the program around it. */
+export function isServiceGroup(group: string, reservedDomain: string): boolean {
+  return (
+    group === '' || isReservedGroup(group, reservedDomain) || group === coordinationGroup || group === definitionGroup
+  );
+}
 
 /** Keeps a Namespace until nothing is left in it. */
 export function contentFinalizer(reservedDomain: string): string {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
 import { definePlugin } from 'kindred';
 import { until } from 'kindred/testing';
-import { move } from '../../src/service.ts';
+import { move } from '../../src/maintenance.ts';
 import type { TestDatabase } from '../servers.ts';
 import { databaseAdapters } from '../servers.ts';
 import type { Databases, Running } from './kit.ts';
