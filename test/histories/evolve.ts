@@ -109,6 +109,13 @@ export async function evolve({
       `replica ${i} (port ${process.port}, ${version}):`,
       ...process.lastLines.map((line) => `  ${line}`),
     ]);
+  const read = <T>(what: string, body: (database: string) => Promise<T>) =>
+    within(
+      longest,
+      what,
+      patiently(() => body(database)),
+      lastLines,
+    );
   const operations: Operation[] = [];
   const unjust: string[] = [];
   const tally = { replaced: 0, killed: 0, paused: 0, refused: 0 };
@@ -213,11 +220,7 @@ export async function evolve({
     if (outcomes.every((outcome) => outcome === 'ready')) return;
     tally.refused++;
     await Promise.all(replicas.map((replica) => end(replica, 'SIGTERM')));
-    if (
-      !(await within(longest, 'what is stored', rowsOf(database), lastLines)).some(
-        ({ apiVersion }) => apiVersion === 'v2',
-      )
-    )
+    if (!(await read('what is stored', rowsOf)).some(({ apiVersion }) => apiVersion === 'v2'))
       unjust.push(`${version} was refused, and nothing is stored as v2`);
     const back = await Promise.all(replicas.map((replica) => begin(replica, 'split')));
     if (back.some((outcome) => outcome !== 'ready'))
@@ -304,9 +307,9 @@ export async function evolve({
     const isSplit = replicas[0]!.version === 'split';
     if (isSplit) await ask('now');
     const settled = await untilSettled(replicas[0]!.process.port, isSplit ? 'v2' : 'v1');
-    const { log, numbers } = await within(longest, 'the change log', logOf(database), lastLines);
+    const { log, numbers } = await read('the change log', logOf);
     const checker = new Checker(log, numbers, operations);
-    checker.checkRows(await within(longest, 'what is stored', rowsOf(database), lastLines), isSplit ? 'v2' : 'v1');
+    checker.checkRows(await read('what is stored', rowsOf), isSplit ? 'v2' : 'v1');
     const violations = [
       ...checker.violations,
       ...unjust,
@@ -385,6 +388,17 @@ async function untilSettled(port: number, hub: string): Promise<boolean> {
     await pause(100);
   }
   return false;
+}
+
+/** Reads again while the database does not answer: a machine that is busy is nobody's violation. */
+async function patiently<T>(body: () => Promise<T>): Promise<T> {
+  for (const latest = performance.now() + longest; ; await pause(100)) {
+    try {
+      return await body();
+    } catch (error) {
+      if ((error as { code?: unknown }).code !== 'NotReady' || performance.now() > latest) throw error;
+    }
+  }
 }
 
 interface Numbers {
