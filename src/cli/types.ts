@@ -173,7 +173,8 @@ export class Types {
     const own = found.find(({ model }) => model.gvk.group === '');
     if (own) return own;
     if (first) {
-      throw new UsageError(`"${text}" is in several groups: ${found.map(({ label }) => label).join(', ')}`);
+      const labels = new Set(found.map(({ label }) => label));
+      throw new UsageError(`"${text}" is in several groups: ${[...labels].join(', ')}`);
     }
     throw new KindredError('NotFound', unknownText, { params: { text, ...(await this.#others(text)) } });
   }
