@@ -322,14 +322,14 @@ describe('export', () => {
   test('api: a client that does not read holds the export, not the memory', async (t) => {
     const { ModelResource } = await import('../../src/resource/resource.ts');
     const portion = Array.from({ length: 64 }, () => Buffer.alloc(16_384, 'x'));
-    const text = 'x'.repeat(2 ** 20);
+    const portions = [portion, 'x'.repeat(2 ** 18), 'x'.repeat(2 ** 20)];
     let produced = 0;
     let ended = false;
     t.mock.method(ModelResource.prototype, 'export', async () => ({
       revision: 1,
       lines: (async function* () {
         try {
-          for (; produced < 1_000; produced++) yield produced % 2 === 0 ? portion : text;
+          for (; produced < 1_000; produced++) yield portions[produced % portions.length];
         } finally {
           ended = true;
         }

@@ -2,7 +2,7 @@
 import type { ModelResource, Selection } from '../../resource/resource.ts';
 import type { Exchange } from '../server/exchange.ts';
 import { ndjson } from '../server/exchange.ts';
-import { drained, writeSlices } from '../server/slices.ts';
+import { drained, sliceSize, writeSlices } from '../server/slices.ts';
 
 export interface ExportLimits {
   /** Milliseconds that the client may leave sent bytes unread. */
@@ -31,10 +31,12 @@ export async function exportObjects(
     if (!exchange.isHead) {
       for await (const portion of lines) {
         assertAllowed();
-        if (typeof portion === 'string') {
+        if (typeof portion !== 'string') await writeSlices(response, portion, writing);
+        else if (portion.length > sliceSize) await writeSlices(response, [Buffer.from(portion)], writing);
+        else {
           response.write(portion);
           await drained(response, limits.requestTimeout);
-        } else await writeSlices(response, portion, writing);
+        }
         if (response.destroyed) break;
       }
     }
