@@ -1,6 +1,6 @@
 /** Values as fields: what their fields are, what two of them make together, and what differs between them. */
 import { escapeToken } from '../errors.ts';
-import { canonicalText, isEqual } from '../schema/json-value.ts';
+import { canonicalText, isEqual, setMember } from '../schema/json-value.ts';
 import { isObject } from '../schema/keywords.ts';
 import type { FieldSet } from './field-set.ts';
 import { difference, hasItself, itself, leaf, nodeOf, union } from './field-set.ts';
@@ -89,13 +89,10 @@ function* withChildren(like: unknown, children: Children, pace: Pace): Parts<unk
   const result: Record<string, unknown> = {};
   for (const [element, value] of children) {
     if (pace.isDue) yield;
-    if (element === 'f:__proto__') Object.defineProperty(result, '__proto__', { ...ownMember, value });
-    else result[element.slice(2)] = value;
+    setMember(result, element.slice(2), value);
   }
   return result;
 }
-
-const ownMember = { enumerable: true, configurable: true, writable: true };
 
 /** Every field of a value; undefined for an absent one. */
 export function* fieldsOf(value: unknown, type: FieldType, pace: Pace): Parts<FieldSet | undefined> {

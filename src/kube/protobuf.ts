@@ -4,6 +4,7 @@
  */
 import { BinaryReader, WireType } from '@bufbuild/protobuf/wire';
 import { KindredError } from '../errors.ts';
+import { setMember } from '../schema/json-value.ts';
 
 const protobufType = 'application/vnd.kubernetes.protobuf';
 
@@ -171,8 +172,6 @@ const deleteOptions: Message = {
 /** Fields and items of one body together: so many are read in some 20 ms. */
 const mostMembers = 50_000;
 
-const ownMember = { enumerable: true, configurable: true, writable: true };
-
 /** Slower for short texts than a Buffer, which puts U+FFFD for bytes that are no UTF-8. */
 const strict = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
@@ -260,8 +259,7 @@ class Decoder {
       else reader.skip(innerWire, number);
     }
     if (reader.pos > end) throw malformed('an entry ends behind its length');
-    if (key === '__proto__') Object.defineProperty(entries, key, { ...ownMember, value: held });
-    else entries[key] = held;
+    setMember(entries, key, held);
   }
 
   #value(reader: BinaryReader, wire: WireType, value: Value): unknown {

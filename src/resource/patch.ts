@@ -6,7 +6,7 @@
 import { escapeToken, KindredError, unescapeToken, violation } from '../errors.ts';
 import { localized } from '../locales/localized.ts';
 import { readJson } from '../runtime/read-json.ts';
-import { isEqual } from '../schema/json-value.ts';
+import { isEqual, setMember } from '../schema/json-value.ts';
 import { isObject } from './lifecycle.ts';
 
 const texts = {
@@ -245,8 +245,7 @@ export class JsonPatch {
     }
     const { parent, token } = this.#parent(path);
     if (Array.isArray(parent)) parent[this.#arrayIndex(token, path)] = value;
-    else if (isObject(parent))
-      Object.defineProperty(parent, token, { value, enumerable: true, configurable: true, writable: true });
+    else if (isObject(parent)) setMember(parent, token, value);
     else this.#absent(path);
   }
 

@@ -2,7 +2,7 @@
 
 import { escapeToken } from '../errors.ts';
 import type { ExtensionObject } from '../model/object.ts';
-import { canonicalText, isEqual } from '../schema/json-value.ts';
+import { canonicalText, isEqual, setMember } from '../schema/json-value.ts';
 import { isObject } from './lifecycle.ts';
 
 /**
@@ -21,18 +21,16 @@ type Members = Record<string, unknown>;
 
 function mergedMembers(stored: Members, base: Members, mine: Members): Members {
   const merged: Members = {};
-  const set = (name: string, value: unknown) =>
-    Object.defineProperty(merged, name, { value, enumerable: true, configurable: true, writable: true });
   for (const [name, value] of Object.entries(stored)) {
     const isHidden = !Object.hasOwn(base, name) && !Object.hasOwn(mine, name);
-    if (isHidden) set(name, value);
+    if (isHidden) setMember(merged, name, value);
     else if (Object.hasOwn(mine, name))
-      set(name, Object.hasOwn(base, name) ? threeWay(value, base[name], mine[name]) : mine[name]);
+      setMember(merged, name, Object.hasOwn(base, name) ? threeWay(value, base[name], mine[name]) : mine[name]);
   }
   for (const [name, value] of Object.entries(mine)) {
     if (Object.hasOwn(stored, name)) continue;
     // What the conversion adds by itself is no change of the client.
-    if (!Object.hasOwn(base, name) || !isEqual(base[name], value)) set(name, value);
+    if (!Object.hasOwn(base, name) || !isEqual(base[name], value)) setMember(merged, name, value);
   }
   return merged;
 }

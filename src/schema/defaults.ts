@@ -4,6 +4,7 @@ import { KindredError } from '../errors.ts';
 import { localized } from '../locales/localized.ts';
 import { readJson } from '../runtime/read-json.ts';
 import type { PatternOf } from './check.ts';
+import { setMember } from './json-value.ts';
 import type { JsonSchema, SchemaObject } from './keywords.ts';
 import { isContainer, isObject, subschemas } from './keywords.ts';
 import type { References } from './references.ts';
@@ -140,12 +141,7 @@ function memberDefaults(
       const object = value as Record<string, unknown>;
       if (text !== undefined && (!Object.hasOwn(object, name) || object[name] === undefined)) {
         budget.add(text);
-        Object.defineProperty(object, name, {
-          value: readJson(text),
-          enumerable: true,
-          configurable: true,
-          writable: true,
-        });
+        setMember(object, name, readJson(text));
       }
       if (inner && Object.hasOwn(object, name)) inner(object[name], depth + 1, budget);
     });

@@ -3,6 +3,7 @@ import { escapeToken } from '../../errors.ts';
 import { readJson } from '../../runtime/read-json.ts';
 import type { DefaultLimits } from '../../schema/defaults.ts';
 import { DefaultBudget } from '../../schema/defaults.ts';
+import { setMember } from '../../schema/json-value.ts';
 import { ofClients, ofService } from '../metadata-names.ts';
 import type { Structural } from './structural.ts';
 
@@ -89,7 +90,7 @@ function fill(value: unknown, schema: Structural | undefined, budget: DefaultBud
     const { defaultText, nullable } = one;
     if (defaultText === undefined) continue;
     const isThere = Object.hasOwn(members, name) && members[name] !== undefined;
-    if (!isThere || (members[name] === null && !nullable)) set(members, name, made(defaultText, budget));
+    if (!isThere || (members[name] === null && !nullable)) setMember(members, name, made(defaultText, budget));
   }
   for (const name of Object.keys(members)) {
     const known = schema.properties.get(name);
@@ -106,9 +107,4 @@ function fill(value: unknown, schema: Structural | undefined, budget: DefaultBud
 function made(text: string, budget: DefaultBudget): unknown {
   budget.add(text);
   return readJson(text);
-}
-
-/** Also where the name is one that objects inherit, such as `__proto__`. */
-function set(members: Members, name: string, value: unknown): void {
-  Object.defineProperty(members, name, { value, enumerable: true, configurable: true, writable: true });
 }
