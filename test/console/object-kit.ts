@@ -59,7 +59,7 @@ export const Book = defineModel({
 
 export const Author = defineModel({
   gvk: { ...gvk, kind: 'Author', singular: 'author', plural: 'authors' },
-  spec: { type: 'object', properties: { fullName: { type: 'string' } } },
+  spec: { type: 'object', properties: { fullName: { type: 'string', default: 'Anonymous' } } },
 });
 
 /** A form of 300 members, and one of the 80 kinds of a union. */

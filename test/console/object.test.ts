@@ -103,6 +103,19 @@ test('console: an object is created by its form, with what is wrong shown at its
     assert.deepEqual(metadata.labels, { 'demo.example.com/shelf': 'a' });
   }));
 
+test('console: an empty field says what the service puts there, and leaves it to the service', (context) =>
+  withConsole(context, async (console) => {
+    const page = await console.open('/create/authors.library.example.com');
+    await field(page, 'name').fill('jane');
+    assert.equal(await field(page, 'fullName').getAttribute('placeholder'), 'default: Anonymous');
+    const sent = page.waitForRequest((request) => request.method() === 'POST' && request.url().endsWith('/authors'));
+    await button(page, 'Create').click();
+    const { spec } = (await sent).postDataJSON();
+    assert.ok(!('fullName' in (spec ?? {})));
+    await page.getByRole('heading', { level: 1, name: 'jane' }).waitFor();
+    assert.equal(await field(page, 'fullName').inputValue(), 'Anonymous');
+  }));
+
 test('console: an edit is reviewed before it is saved; YAML, JSON and form are one draft; comments stay', (context) =>
   withConsole(context, async (console) => {
     await store(console);

@@ -106,8 +106,20 @@ test('console: language and theme are chosen by the menu and kept; the palette a
     await heading.waitFor();
     assert.equal(await page.evaluate('document.activeElement.textContent'), 'Models');
     await page.keyboard.press('?');
-    await page.getByRole('dialog', { name: 'Keyboard shortcuts' }).waitFor();
+    const shortcuts = page.getByRole('dialog', { name: 'Keyboard shortcuts' });
+    await shortcuts.waitFor();
     assert.deepEqual(await findings(page), []);
+    await page.keyboard.press('Escape');
+    await page.getByRole('button', { name: 'Account' }).click();
+    await page.getByRole('menuitemcheckbox', { name: 'Single-key shortcuts' }).click();
+    await page.keyboard.press('Escape');
+    await heading.click();
+    await page.keyboard.press('?');
+    await page.keyboard.press('Control+k');
+    await page.getByRole('combobox', { name: 'Command' }).waitFor();
+    // The palette would hide it.
+    const behind = page.getByRole('dialog', { name: 'Keyboard shortcuts', includeHidden: true });
+    assert.equal(await behind.count(), 0);
   });
 });
 

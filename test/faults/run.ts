@@ -2,12 +2,12 @@
  * Plants each fault of this folder in a copy of the sources, runs the tests it names, and reports the faults that no
  * test catches: `npm run test:faults -- [--only PART-OF-NAME]... [--jobs N]`. Exit code 1 when a fault survives.
  */
-import { execFileSync, spawn } from 'node:child_process';
+import { execFile, execFileSync, spawn } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
-import { parseArgs } from 'node:util';
+import { parseArgs, promisify } from 'node:util';
 import type { Fault } from './fault.ts';
 import { readFaults } from './fault.ts';
 
@@ -76,6 +76,12 @@ function linkModules(path: string, copy: string): void {
   }
 }
 
+/** What tests in a browser load. */
+async function buildConsole(copy: string, tests: readonly string[]): Promise<void> {
+  if (!tests.some((test) => test.startsWith('test/console/'))) return;
+  await promisify(execFile)(process.execPath, ['scripts/build-console.ts'], { cwd: copy });
+}
+
 /** Tests that fail without a fault catch nothing. @throws Error naming one that does */
 async function checkTests(): Promise<void> {
   const keys = new Set(faults.flatMap(({ tests, databases }) => tests.map((test) => `${test} ${databases ?? ''}`)));
@@ -84,6 +90,7 @@ async function checkTests(): Promise<void> {
     copies.map(async (copy) => {
       for (let key = waiting.shift(); key; key = waiting.shift()) {
         const [test, databases] = key.split(' ');
+        await buildConsole(copy, [test!]);
         const { exitCode, failure } = await runTests(copy, [test!], databases || undefined);
         if (exitCode !== 0) throw new Error(`${test} fails without a fault: ${failure?.name}: ${failure?.message}`);
       }
@@ -96,8 +103,10 @@ async function plant(fault: Fault, copy: string): Promise<void> {
   const { name, file, description, tests, databases } = fault;
   try {
     git(copy, 'apply', '-C1', file);
+    await buildConsole(copy, tests);
   } catch {
-    report(fault, 'the patch does not apply');
+    git(copy, 'checkout', '--quiet', '--', '.');
+    report(fault, 'the patch does not apply, or the console cannot be built with it');
     return;
   }
   const { exitCode, failure, ms } = await runTests(copy, tests, databases);
