@@ -142,7 +142,9 @@ function errorMistakes(): string[] {
 function sentence(text: string): string {
   // The site would take `<file>` for an element.
   const shown = text.replaceAll('<', '&lt;');
-  return `${shown.charAt(0).toUpperCase()}${shown.slice(1)}${/[.…]$/.test(shown) ? '' : '.'}`;
+  // A URL begins as it is written.
+  const begin = /^[a-z]+:\S/.test(shown) ? shown.charAt(0) : shown.charAt(0).toUpperCase();
+  return `${begin}${shown.slice(1)}${/[.…]$/.test(shown) ? '' : '.'}`;
 }
 
 const pages = { settings: settingsPage(), metrics: metricsPage(), commands: await commandsPage() };

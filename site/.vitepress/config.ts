@@ -93,6 +93,10 @@ export default defineConfig({
         const block = fence(tokens, i, options, env, self);
         return name ? `<p class="file-name">${md.utils.escapeHtml(name)}</p>\n${block}` : block;
       };
+      const code = md.renderer.rules.code_inline!;
+      // Names such as `KINDRED_LIST_MAX_SIZE` may go on in the next line, or they make tables too wide.
+      md.renderer.rules.code_inline = (...args) =>
+        code(...args).replace(/(?<=>[^<]*)(?:(?<=[._/=-])(?=\w)|(?<=[a-z])(?=[A-Z]))/g, '<wbr>');
       md.core.ruler.push('page-links', ({ tokens, env }) => {
         const file = relative(root, env.realPath ?? env.path).replaceAll('\\', '/');
         for (const children of tokens.map(({ children }) => children ?? [])) {

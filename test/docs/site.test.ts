@@ -73,6 +73,16 @@ test('llms.txt names every page, llms-full.txt has their texts', { skip }, () =>
   assert.ok(statSync(join(siteFolder, 'llms-full.txt')).size > 200_000);
 });
 
+const shown = [
+  '/',
+  '/guide/tutorial.html',
+  '/guide/comparison.html',
+  '/reference/lists.html',
+  '/reference/settings.html',
+  '/zh/',
+  '/zh/guide/tutorial.html',
+];
+
 test('browsers show the pages: wide and narrow, light and dark, in both languages', { skip }, async (context) => {
   const browser = await browserFor(context);
   if (!browser) return;
@@ -90,13 +100,18 @@ test('browsers show the pages: wide and narrow, light and dark, in both language
     for (const theme of ['light', 'dark'] as const) {
       for (const width of [390, 1440]) {
         const tab = await listen(await contextOf(browser, { theme, width }), url, complaints);
-        for (const path of ['/', '/guide/tutorial.html', '/reference/lists.html', '/zh/', '/zh/guide/tutorial.html']) {
+        for (const path of shown) {
           await tab.goto(url + path);
           await tab.getByRole('heading', { level: 1 }).waitFor();
           const place = `${path}, ${theme}, ${width} px`;
           assert.deepEqual(await findings(tab), [], place);
           const wider = await tab.evaluate<number>('document.documentElement.scrollWidth - innerWidth');
           assert.ok(wider <= 0, `${place} is ${wider} px too wide`);
+          // On a phone a wide table is moved aside; a wide screen shows all of it.
+          const cut = await tab.evaluate<number>(
+            "[...document.querySelectorAll('.vp-doc table')].filter((one) => one.scrollWidth > one.clientWidth).length",
+          );
+          assert.ok(width === 390 || cut === 0, `${place}: tables are cut`);
         }
       }
     }
