@@ -59,7 +59,11 @@ export default defineConfig({
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
     // Few files: each costs a round trip, and a browser asks for six at a time.
-    rolldownOptions: { output: { codeSplitting: { groups: [{ name: 'first', tags: ['$initial'] }] } } },
+    rolldownOptions: {
+      output: { codeSplitting: { groups: [{ name: 'first', tags: ['$initial'] }] } },
+      // On a slow machine, they are most of what a first `npm start` prints.
+      checks: { bundlerTimings: false },
+    },
   },
   server: {
     host: '127.0.0.1',

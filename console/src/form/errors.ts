@@ -22,9 +22,23 @@ export function problemsOf(document: SchemaDocument | undefined, object: unknown
   const found = new Violations();
   const value = plain(object);
   if (isObject(value)) checkNames(value.metadata, found);
-  document?.validate(value, '', found);
+  document?.validate(withDefaults(document, value), '', found);
   const locale = language === 'zh-CN' ? 'zh' : 'en';
   return found.listed.map((one) => fieldProblem({ ...one, message: violationText(one)[locale] }, false));
+}
+
+/** What the service checks: a copy with the defaults of the model. */
+function withDefaults(document: SchemaDocument, value: unknown): unknown {
+  const setDefaults = document.defaults();
+  if (!setDefaults) return value;
+  const copy = structuredClone(value);
+  try {
+    setDefaults(copy);
+  } catch {
+    // Too large for the service, which says so.
+    return value;
+  }
+  return copy;
 }
 
 function fieldProblem({ pointer, field, message }: Violation, isCertain: boolean): FieldProblem {
