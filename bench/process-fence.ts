@@ -1,6 +1,6 @@
 /**
- * A service whose store is handed writes with or without the model generation that they were computed for, so that the
- * transaction compares it, or not: `process-fence.ts DATABASE with|without`. Both copy each write.
+ * A service whose store is handed writes with or without the model generation that they were computed for, as each task says, so that
+ * the transaction compares it, or not: `process-fence.ts DATABASE`. Both copy each write.
  */
 import type { Store } from 'kindred';
 import { createService } from 'kindred';
@@ -9,13 +9,14 @@ import { openStore } from '../src/store/open.ts';
 import { Article, article, nameOf } from './articles.ts';
 import { answer } from './remote.ts';
 
-const [database, fence] = process.argv.slice(2);
+const [database] = process.argv.slice(2);
+let isFenced = true;
 
 async function open(): Promise<Store> {
   const store = await openStore(database!);
   const commit: Store['commit'] = (writes, ...more) =>
     store.commit(
-      writes.map(({ generation, ...write }) => (fence === 'with' ? { ...write, generation } : { ...write })),
+      writes.map(({ generation, ...write }) => (isFenced ? { ...write, generation } : { ...write })),
       ...more,
     );
   return new Proxy(store, {
@@ -35,7 +36,14 @@ const started = service.start();
 /** Writes at the same time. */
 const clients = 16;
 
-async function timed(from: number, count: number, one: (number: number) => Promise<unknown>) {
+interface Order {
+  readonly from: number;
+  readonly count: number;
+  readonly fence: boolean;
+}
+
+async function timed({ from, count, fence }: Order, one: (number: number) => Promise<unknown>) {
+  isFenced = fence;
   const before = process.cpuUsage();
   const begin = performance.now();
   let next = from;
@@ -50,10 +58,9 @@ async function timed(from: number, count: number, one: (number: number) => Promi
 answer(
   {
     ready: async () => (await started).url,
-    create: ({ from, count }: { from: number; count: number }) =>
-      timed(from, count, (number) => service.client.create(Article, article(number))),
-    update: ({ from, count, views }: { from: number; count: number; views: number }) =>
-      timed(from, count, (number) => service.client.patch(Article, nameOf(number), { spec: { views } })),
+    create: (order: Order) => timed(order, (number) => service.client.create(Article, article(number))),
+    update: ({ views, ...order }: Order & { views: number }) =>
+      timed(order, (number) => service.client.patch(Article, nameOf(number), { spec: { views } })),
   },
   () => service.stop(),
 );
