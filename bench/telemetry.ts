@@ -1,19 +1,24 @@
 /**
- * What traces and metrics cost: `npm run build && node bench/telemetry.ts [--rounds 20] [--before DIR]`. Processor time of
- * the service for one answer, in interleaved pairs with a service without telemetry: the median of the ratios, lowest and
- * highest in brackets. `--before` is a built checkout of an earlier state, which is then compared too.
+ * What traces and metrics cost: `npm run build && node bench/telemetry.ts [--rounds 20] [--before DIR] [--only SIDE]...`.
+ * Processor time of the service for one answer, in interleaved pairs with a service without telemetry: the median of the
+ * ratios, its 95 % interval in brackets. `--before` is a built checkout of an earlier state, which is then compared too.
+ * The interval is that of one pair of processes; two equal ones differ by some per cent, so run it several times.
  */
 import { Agent, request } from 'node:http';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 import { article, collection, nameOf } from './articles.ts';
-import { figure, shown } from './figures.ts';
+import { medianOf, shown } from './figures.ts';
 import type { Usage } from './meter.ts';
 import { Remote } from './remote.ts';
 
 const { values: given } = parseArgs({
-  options: { rounds: { type: 'string', default: '20' }, before: { type: 'string' } },
+  options: {
+    rounds: { type: 'string', default: '20' },
+    before: { type: 'string' },
+    only: { type: 'string', multiple: true, default: [''] },
+  },
 });
 const rounds = Number(given.rounds);
 const objects = 500;
@@ -77,6 +82,7 @@ if (given.before !== undefined) {
 
 const rows: object[] = [];
 for (const [name, start] of others) {
+  if (!given.only.some((part) => name.startsWith(part))) continue;
   // Each beside a process of its own, which has answered as many requests.
   const [off, side] = [await started({}), await start()];
   for (const method of ['GET', 'POST'] as const) {
@@ -92,7 +98,7 @@ for (const [name, start] of others) {
       ratios.push(own / bare);
       costs.push(own - bare);
     }
-    rows.push({ method, side: name, 'beside off': shown(figure(ratios), 3), 'µs more': shown(figure(costs), 1) });
+    rows.push({ method, side: name, 'beside off': shown(medianOf(ratios), 3), 'µs more': shown(medianOf(costs), 1) });
   }
   await off.service.end();
   await side.service.end();
