@@ -385,6 +385,8 @@ test('console: values of a secret are hidden until they are asked for, and are i
     await button(page, 'Save').click();
     const review = page.getByRole('dialog', { name: 'Review changes' });
     await review.getByRole('row', { name: '/data/pin •••••• ••••••' }).waitFor();
+    // A draft is kept at once when the page goes.
+    await page.evaluate("dispatchEvent(new Event('pagehide'))");
     assert.equal(
       await page.evaluate("Object.keys(sessionStorage).filter((key) => key.startsWith('kindred-draft')).length"),
       0,
