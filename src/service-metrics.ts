@@ -54,29 +54,27 @@ export function measureService(metrics: Metrics, service: Measured): void {
   metrics.gauge('kindred_model_problems', 'Stored objects that need repair', ['group', 'kind'], () =>
     resources.state().map(({ group, kind, problems }) => ({ labels: { group, kind }, value: problems.length })),
   );
+  type Active = ReturnType<ModelStates['active']>[number];
+  const ofActive = (of: (active: Active) => number) => () =>
+    modelStates.active().map((active) => {
+      const { group, kind } = active.scheme.groupVersionKind;
+      return { labels: { group, kind }, value: of(active) };
+    });
   metrics.gauge(
     'kindred_model_generation',
     'How often another contract of a model became active',
     ['group', 'kind'],
-    () =>
-      modelStates.active().map(({ scheme, generation }) => {
-        const { group, kind } = scheme.groupVersionKind;
-        return { labels: { group, kind }, value: generation };
-      }),
+    ofActive(({ generation }) => generation),
   );
   metrics.gauge(
     'kindred_model_pending',
     '1 while this process declares another contract than the active one',
     ['group', 'kind'],
-    () =>
-      modelStates.active().map(({ scheme, isActive }) => {
-        const { group, kind } = scheme.groupVersionKind;
-        return { labels: { group, kind }, value: isActive ? 0 : 1 };
-      }),
+    ofActive(({ isActive }) => (isActive ? 0 : 1)),
   );
   const { places } = resources;
   const of = ({ name }: StorePlace) => ({ labels: { store: name } });
-  // While a store is away it has no sample, and the other figures are told all the same.
+  // A store that cannot be reached has no sample. The others are still reported.
   const ofStore = (ask: (place: StorePlace) => MaybePromise<number>) => async () => {
     const asked = places.map(async (place) =>
       place.feed.reachable
@@ -108,7 +106,7 @@ export function measureService(metrics: Metrics, service: Measured): void {
   );
   metrics.counter(
     'kindred_read_anew_total',
-    'Times that everything was read anew: the change log did not reach back, or the database had another history',
+    'Full reloads from the store: the change log did not reach back far enough, or the database had another history',
     ['because', 'store'],
     () =>
       places.flatMap((place) =>
