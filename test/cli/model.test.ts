@@ -212,8 +212,10 @@ export default definePlugin({ start: ({ schemeManager }) => void schemeManager.r
   for (const type of ['persons', 'Person', 'persons.demo.example.com', 'persons.v2.demo.example.com'])
     assert.equal(JSON.parse((await call('get', type, 'ada', '-o', 'json')).stdout).apiVersion, 'demo.example.com/v2');
   const steps = async () => {
-    const { models } = parse((await call('model', 'plan', '--plugin', older())).stdout) as any;
-    return models[0].steps.map(({ step }: { step: string }) => step);
+    const { models } = parse((await call('model', 'plan', '--plugin', older())).stdout) as {
+      models: { steps: { step: string }[] }[];
+    };
+    return models[0]!.steps.map(({ step }) => step);
   };
   const back = async () => [await steps(), (await call('model', 'check', '--plugin', older())).code];
   assert.deepEqual(await back(), [[], 0]);
