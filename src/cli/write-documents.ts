@@ -1,12 +1,13 @@
 /** What `apply` and `replace` have in common: the objects of files, one after the other, each with one answer. */
 import { addAbortSignal } from 'node:stream';
-import { setTimeout } from 'node:timers/promises';
 import { Command } from 'commander';
 import type { KindredClient } from '../client/client.ts';
 import { KindredError, Patience } from '../client/client.ts';
 import { isNotFound } from '../errors.ts';
 import { fullNameOf } from '../model/full-name.ts';
 import type { ExtensionObject } from '../model/object.ts';
+import { retry } from '../runtime/retry.ts';
+import { awaitedTimers } from '../runtime/timers.ts';
 import type { ConnectionFlags, RetryFlags } from './connection.ts';
 import { connect, sayOnce, withConnection, withRetry } from './connection.ts';
 import { countOf } from './count.ts';
@@ -69,7 +70,7 @@ const conflictHint = '  Leave these fields out of the file, or take them with --
 const definitions = 'customresourcedefinitions.apiextensions.k8s.io';
 /** Milliseconds that a type may take to be there, and between two looks. */
 const definitionPatience = 10_000;
-const definitionPause = 50;
+const definitionPauses = { minDelay: 50, maxDelay: 50 };
 
 /** Races with others who create, change or delete the same object, after which its last failure is reported. */
 const raceLimit = 10;
@@ -185,20 +186,19 @@ class Writing {
   /** A type that the files define is there a moment after its definition. */
   async #typeOf(object: Partial<ExtensionObject>): Promise<ResourceType> {
     const deadline = performance.now() + definitionPatience;
-    for (;;) {
-      try {
-        return await this.#types.of(object);
-      } catch (error) {
-        const kind = `${object.apiVersion?.split('/')[0]}/${object.kind}`;
-        if (!isNotFound(error) || !this.#defined.has(kind)) throw error;
-        if (performance.now() > deadline) {
-          this.#defined.delete(kind);
-          throw error;
-        }
+    const failed = (error: unknown): void => {
+      const kind = `${object.apiVersion?.split('/')[0]}/${object.kind}`;
+      if (!isNotFound(error) || !this.#defined.has(kind)) throw error;
+      if (performance.now() > deadline) {
+        this.#defined.delete(kind);
+        throw error;
       }
-      await setTimeout(definitionPause, undefined, { signal: this.#stop });
       this.#types.forget();
-    }
+    };
+    const waiting = { timers: awaitedTimers, signal: this.#stop, ...definitionPauses, failed };
+    const type = await retry(waiting, () => this.#types.of(object));
+    this.#stop.throwIfAborted();
+    return type!;
   }
 
   /** Creates the object, or changes the one that is there; again when others change it at the same time. */

@@ -4,6 +4,8 @@
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
+import { retry } from '../../src/runtime/retry.ts';
+import { awaitedTimers } from '../../src/runtime/timers.ts';
 import { openStore } from '../../src/store/open.ts';
 import type { Change, Row } from '../../src/store/store.ts';
 import { Random } from '../query/random.ts';
@@ -392,13 +394,11 @@ async function untilSettled(port: number, hub: string): Promise<boolean> {
 
 /** Reads again while the database does not answer: a machine that is busy is nobody's violation. */
 async function patiently<T>(body: () => Promise<T>): Promise<T> {
-  for (const latest = performance.now() + longest; ; await pause(100)) {
-    try {
-      return await body();
-    } catch (error) {
-      if ((error as { code?: unknown }).code !== 'NotReady' || performance.now() > latest) throw error;
-    }
-  }
+  const latest = performance.now() + longest;
+  const failed = (error: unknown): void => {
+    if ((error as { code?: unknown }).code !== 'NotReady' || performance.now() > latest) throw error;
+  };
+  return (await retry({ timers: awaitedTimers, minDelay: 100, maxDelay: 100, failed }, body)) as T;
 }
 
 interface Numbers {
