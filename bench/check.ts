@@ -13,7 +13,6 @@ import { parseArgs } from 'node:util';
 import type { ModelReport } from '../src/cli/model-check.ts';
 import { openSqlite } from '../src/store/sqlite/store.ts';
 import { article, nameOf } from './articles.ts';
-import type { Figure } from './figures.ts';
 import { figure, shown } from './figures.ts';
 import type { Delay } from './meter.ts';
 import { Remote } from './remote.ts';
@@ -141,24 +140,18 @@ try {
     while ((await service.ask<number>('count')) < objects) await pause(500);
     const runs: Run[] = [];
     const [without, during]: [Delay[], Delay[]] = [[], []];
-    const turns: [Delay[], Delay[]] = [[], []];
     for (let round = 0; round <= Number(values.rounds); round++) {
       await pause(1_000);
       await service.ask('delay');
-      await service.ask('turns');
       await pause((runs.at(-1)?.seconds ?? 5) * 1_000);
       const quiet = await service.ask<Delay>('delay');
-      const quietTurns = await service.ask<Delay>('turns');
       const run = await check(folder, url);
       const busy = await service.ask<Delay>('delay');
-      const busyTurns = await service.ask<Delay>('turns');
       // The first one finds code that is not compiled yet.
       if (round === 0) continue;
       runs.push(run);
       without.push(quiet);
       during.push(busy);
-      turns[0].push(quietTurns);
-      turns[1].push(busyTurns);
       if (run.checked !== objects || run.offences.toSorted().join() !== expected.toSorted().join())
         missed.push(`found ${run.offences.join('; ')} among ${run.checked} objects`);
     }
@@ -177,8 +170,6 @@ try {
     console.log(`event loop p99 without, ms     ${shown(figure(without.map(({ p99 }) => p99)), 1)}`);
     console.log(`event loop p99 meanwhile, ms   ${shown(figure(during.map(({ p99 }) => p99)), 1)}`);
     console.log(`difference, ms                 ${shown(difference, 1)}`);
-    const [quiet, busy] = turns.map((all) => figure(all.map(({ p99 }) => p99))) as [Figure, Figure];
-    console.log(`by processor time, ms          ${shown(busy, 1)}, without ${shown(quiet, 1)}`);
     console.log(`named                          ${runs.at(-1)!.offences.join('; ')}`);
   } finally {
     await service.end();

@@ -24,37 +24,12 @@ export interface Delay {
 
 const resolution = 1;
 
-/** As `Delay`, by processor time of the main thread alone: what other processes take does not count. */
-function meterTurns() {
-  let spent: number[] = [];
-  let last: number | undefined;
-  const cpu = () => {
-    const { user, system } = process.threadCpuUsage();
-    return (user + system) / 1_000;
-  };
-  const tick = () => {
-    const now = cpu();
-    spent.push(now - last!);
-    last = now;
-  };
-  return (): Delay => {
-    if (last === undefined) setInterval(tick, resolution).unref();
-    last = cpu();
-    const sorted = spent.sort((a, b) => a - b);
-    const at = (share: number): number => sorted[Math.floor(sorted.length * share)] ?? 0;
-    spent = [];
-    return { p50: at(0.5), p99: at(0.99), p999: at(0.999), max: sorted.at(-1) ?? 0 };
-  };
-}
-
 export function meter() {
   const delay = monitorEventLoopDelay({ resolution });
   delay.enable();
   setFlagsFromString('--expose-gc');
   const collectGarbage = runInNewContext('gc') as () => void;
   return {
-    /** Milliseconds of processor time between two ticks of a timer, since the last call; the first call begins with it. */
-    turns: meterTurns(),
     usage(): Usage {
       const { user, system } = process.cpuUsage();
       return { cpu: user + system };
