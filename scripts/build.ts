@@ -115,6 +115,8 @@ async function bundle(): Promise<void> {
     target: 'es2024',
     sourcemap: true,
     sourcesContent: false,
+    minifyWhitespace: true,
+    lineLimit: 160,
     plugins: [packages, ownPlaces],
   });
 }

@@ -122,7 +122,7 @@ const units: Readonly<Record<string, bigint>> = {
   h: 3_600n * second,
 };
 
-const durationSyntax = /^([+-]?)((?:(?:\d+\.?\d*|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+)$/;
+const durationSyntax = /^([+-]?)((?:(?:\d+\.?\d*|\.\d+)(?:ns|us|\u00b5s|\u03bcs|ms|s|m|h))+)$/;
 const isoSyntax = /^P(?:(\d+)W)?(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)S)?)?$/;
 
 /** Go's form, such as `1h30m` and `-1.5s`, or that of ISO 8601 without years and months; undefined for anything else. */
@@ -132,7 +132,7 @@ export function parseDuration(text: string): Duration | undefined {
   const match = durationSyntax.exec(text);
   if (!match) return parseIso(text);
   let nanos = 0n;
-  for (const [, whole, digits = '', unit] of match[2]!.matchAll(/(\d*)\.?(\d*)([a-zµμ]+)/g)) {
+  for (const [, whole, digits = '', unit] of match[2]!.matchAll(/(\d*)\.?(\d*)([a-z\u00b5\u03bc]+)/g)) {
     const scale = units[unit!]!;
     nanos += BigInt(whole || '0') * scale;
     if (digits !== '') nanos += (BigInt(digits) * scale) / 10n ** BigInt(digits.length);

@@ -1,7 +1,10 @@
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import type { IncomingMessage } from 'node:http';
+import { json } from 'node:stream/consumers';
 import { Command } from 'commander';
 import type { KindredClient } from '../client/client.ts';
-import { createClient } from '../client/client.ts';
+import { http } from '../runtime/node-http.ts';
 import type { ConnectionFlags } from './connection.ts';
 import { addressOf, connect, withConnection } from './connection.ts';
 import type { Io } from './io.ts';
@@ -24,13 +27,20 @@ export function consoleCommand(io: Io): Command {
   return withConnection(command, io);
 }
 
-/** A link for whoever the token belongs to, at a service that listens at this address of its own machine. */
+/** A link for whoever the token belongs to, at a service with authentication that listens at this address of its own machine. */
 export async function consoleLink(url: string, token: string): Promise<string> {
   // Where all addresses are listened on, a browser goes to that of the own machine.
   const address = url.replace(/^(https?):\/\/(0\.0\.0\.0|\[::\])/, '$1://127.0.0.1');
   // The certificate is for the name that people use, not for this address: nobody is asked for a link that signs in.
   if (address.startsWith('https:')) return `${address}/console/`;
-  return linkOf(createClient({ url: address, token }), address);
+  // `fetch` would bring modules of Node.js into memory, 14 MiB, which a service keeps.
+  const asking = http.request(`${address}/v3/session/codes`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${token}` },
+  });
+  asking.end();
+  const [answer] = (await once(asking, 'response')) as [IncomingMessage];
+  return ((await json(answer)) as { url: string }).url;
 }
 
 async function linkOf(client: KindredClient, address: string): Promise<string> {

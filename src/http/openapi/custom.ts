@@ -117,7 +117,7 @@ export function describeRoute(
 
 /** For the places where there is one line. */
 function firstSentence(text: string): string {
-  return /^[^\n]*?(?=[.。](?:\s|$)|\n|$)/.exec(text.trim())![0];
+  return /^[^\n]*?(?=[.\u3002](?:\s|$)|\n|$)/.exec(text.trim())![0];
 }
 
 const answerHeaders = headersOf('Kindred-Revision.optional', 'Cache-Control');
