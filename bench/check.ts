@@ -12,10 +12,11 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import type { ModelReport } from '../src/cli/model-check.ts';
 import { openSqlite } from '../src/store/sqlite/store.ts';
-import { article, nameOf } from './articles.ts';
+import { nameOf } from './articles.ts';
 import { figure, shown } from './figures.ts';
 import type { Delay } from './meter.ts';
 import { Remote } from './remote.ts';
+import { storeArticles } from './stored.ts';
 
 const { values } = parseArgs({
   options: { objects: { type: 'string', default: '1000000' }, rounds: { type: 'string', default: '3' } },
@@ -61,24 +62,9 @@ async function prepare(folder: string): Promise<void> {
   writeFileSync(join(plugin, 'package.json'), JSON.stringify(manifest));
   writeFileSync(join(plugin, 'index.js'), nextModel);
   const store = await openSqlite(join(folder, 'articles.db'));
-  const model = await store.modelNumber('bench.example.com', 'Article');
-  const creationTimestamp = new Date().toISOString();
-  const rowOf = (id: number) => {
-    const { metadata, spec } = article(id - 1);
-    const stored = {
-      apiVersion: 'bench.example.com/v1',
-      kind: 'Article',
-      metadata: { ...metadata, creationTimestamp, version: 1 },
-      spec: { ...spec, title: titles.get(id - 1) ?? spec.title },
-    };
-    return { id, revision: id, name: nameOf(id - 1), bytes: Buffer.from(JSON.stringify(stored)) };
-  };
-  for (let at = 1; at <= objects; at += 5_000)
-    await store.load({
-      model,
-      rows: Array.from({ length: Math.min(5_000, objects - at + 1) }, (_, i) => rowOf(at + i)),
-    });
-  await store.load({ revision: objects, oldest: objects });
+  await storeArticles(store, objects, {
+    more: (number) => (titles.has(number) ? { title: titles.get(number) } : undefined),
+  });
   await store.close();
 }
 

@@ -32,6 +32,10 @@ export class Remote {
     });
   }
 
+  get pid(): number {
+    return this.#child.pid!;
+  }
+
   ask<T>(task: string, order: unknown = {}): Promise<T> {
     const id = ++this.#asked;
     const question: Question = { id, task, order };

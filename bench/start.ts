@@ -23,8 +23,9 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { createClient } from 'kindred/client';
 import { openSqlite } from '../src/store/sqlite/store.ts';
-import { Article, article, collection, deepListPaths, listPaths, nameOf } from './articles.ts';
+import { Article, collection, deepListPaths, listPaths, nameOf } from './articles.ts';
 import { figure, shown } from './figures.ts';
+import { storeArticles } from './stored.ts';
 
 const { values } = parseArgs({
   options: {
@@ -70,30 +71,7 @@ export default definePlugin({ start: ({ schemeManager }) => void schemeManager.r
 `,
   );
   const store = await openSqlite(join(folder, 'articles.db'));
-  const { group, kind } = { group: 'bench.example.com', kind: 'Article' };
-  const model = await store.modelNumber(group, kind);
-  const time = Date.now();
-  const stamp = new Date(time).toISOString();
-  // As the service stores them.
-  const rowOf = (id: number) => {
-    const { metadata, spec } = article(id - 1);
-    const stored = {
-      apiVersion: `${group}/v1`,
-      kind,
-      metadata: { ...metadata, creationTimestamp: stamp, version: 1 },
-      spec,
-    };
-    return { id, revision: id, name: nameOf(id - 1), bytes: Buffer.from(JSON.stringify(stored)) };
-  };
-  for (let at = 1; at <= objects; at += 5_000) {
-    const rows = Array.from({ length: Math.min(5_000, objects - at + 1) }, (_, i) => rowOf(at + i));
-    await store.load({ model, rows });
-    // The last ones are in the change log, too.
-    if (at + 5_000 > objects) {
-      await store.load({ changes: rows.map((row) => ({ ...row, type: 'create' as const, model, time })) });
-      await store.load({ revision: objects, oldest: at - 1 });
-    }
-  }
+  await storeArticles(store, objects, { inLog: true });
   await store.close();
   return folder;
 }

@@ -77,12 +77,17 @@ export class Placement {
 
   /** The name of the store in which a model is, or is to be made. */
   storeOf(scheme: Scheme): string {
-    return this.#records.get(typeNameOf(scheme))?.content.store ?? this.#wanted(scheme);
+    return this.recordOf(scheme)?.store ?? this.#wanted(scheme);
+  }
+
+  /** Undefined for a model that was always in the default store. */
+  recordOf(scheme: Scheme): PlaceRecord | undefined {
+    return this.#records.get(typeNameOf(scheme))?.content;
   }
 
   /** No object of the model may be changed: they are about to be in another store. */
   isSealed(scheme: Scheme): boolean {
-    return this.#records.get(typeNameOf(scheme))?.content.moving?.sealed !== undefined;
+    return this.recordOf(scheme)?.moving?.sealed !== undefined;
   }
 
   /**

@@ -16,6 +16,7 @@ import type { Admissions } from './admission.ts';
 import { Background } from './background.ts';
 import { ByteCache } from './byte-cache.ts';
 import type { Fence, ModelCommits } from './commits.ts';
+import { exportSlice } from './export.ts';
 import type { Feed, FeedSubscriber } from './feed.ts';
 import type { ModelHooks } from './hooks.ts';
 import type { IndexSnapshots } from './index-snapshots.ts';
@@ -26,7 +27,7 @@ import type { NamedStore } from './place.ts';
 import { StorePlace } from './place.ts';
 import type { Placement, PlaceRecord } from './placement.ts';
 import type { ResourceDependencies, ResourceLimits } from './resource.ts';
-import { exportSlice, ModelResource } from './resource.ts';
+import { ModelResource } from './resource.ts';
 import type { LivePagesDependencies } from './watch/live-page.ts';
 import { LivePages } from './watch/live-page.ts';
 import { PlacedWatches } from './watch/placed-watches.ts';
@@ -258,7 +259,7 @@ export class ResourceRegistry {
     this.#dependencies.placement?.stop();
     this.watches.stop();
     await Promise.all(this.places.map((place) => place.stop()));
-    for (const resource of this.#byScheme.values()) resource.memory.close();
+    for (const resource of this.#byScheme.values()) resource.close();
   }
 
   #add(scheme: Scheme): void {
@@ -272,8 +273,14 @@ export class ResourceRegistry {
     // Who registers waits for nothing; the indexes are built once its own code has returned.
     setImmediate(() => {
       if (this.#byScheme.get(scheme) !== resource) return;
-      resource.ready.catch((error: unknown) =>
-        this.#dependencies.logger.error({ err: error, group, kind }, 'The indexes could not be built'),
+      resource.ready.then(
+        () => {
+          // A process that starts while the objects are being moved.
+          const record = this.#dependencies.placement?.recordOf(scheme);
+          if (record) this.#placed(typeNameOf(scheme), record);
+        },
+        (error: unknown) =>
+          this.#dependencies.logger.error({ err: error, group, kind }, 'The indexes could not be built'),
       );
     });
   }
@@ -282,7 +289,7 @@ export class ResourceRegistry {
     const resource = this.#byScheme.get(scheme);
     if (!resource) return;
     this.#byScheme.delete(scheme);
-    resource.memory.close();
+    resource.close();
     this.watches.endUnregistered(resource);
   }
 
@@ -321,6 +328,9 @@ export class ResourceRegistry {
     if (!resource) return;
     if (resource.place.name === store) {
       resource.memory.isSealed = moving?.sealed !== undefined;
+      const target = this.places.find(({ name }) => name === moving?.to);
+      if (target) resource.prepareMove(this.#dependenciesIn(target));
+      else resource.endMove();
       return;
     }
     resource.moveTo(this.#dependenciesIn(this.#placeOf(resource.scheme)));

@@ -12,14 +12,16 @@ import type { Condition, Query, SortTerm } from '../query/query.ts';
 import type { Values, ValuesRequest } from '../query/values.ts';
 import { valuesOf } from '../query/values.ts';
 import { retry } from '../runtime/retry.ts';
-import type { TimeSlice, TurnQueue } from '../runtime/time-slice.ts';
+import type { TurnQueue } from '../runtime/time-slice.ts';
 import { awaitedTimers, endsWithin, systemTimers } from '../runtime/timers.ts';
 import type { MaybePromise, Snapshot, Store } from '../store/store.ts';
 import type { Admissions } from './admission.ts';
 import { buildIndexes, checkClaims } from './builder.ts';
 import type { ByteCache } from './byte-cache.ts';
-import { asBuffer, ownBytes } from './bytes.ts';
+import { ownBytes } from './bytes.ts';
 import { keepsClaims } from './claims.ts';
+import type { Export } from './export.ts';
+import { exportOf } from './export.ts';
 import type { Feed } from './feed.ts';
 import type { ModelHooks } from './hooks.ts';
 import type { IndexSnapshots } from './index-snapshots.ts';
@@ -32,6 +34,7 @@ import type { Stored } from './registered-model.ts';
 import { RegisteredModel } from './registered-model.ts';
 import { Replacement } from './replacement.ts';
 import { ownRules } from './rules.ts';
+import { TargetIndexes } from './target-indexes.ts';
 import type { Versions } from './versions.ts';
 import type { Outline } from './watch/window-change.ts';
 import type { Answer, ApplyOptions, DeleteOptions, WriteLimits, WriteOptions, WriterDependencies } from './writer.ts';
@@ -54,17 +57,6 @@ export interface ListRequest extends Selection {
   readonly maxBytes?: number;
   /** Told of their bytes before they are read, again when they have to be read again; throws when there is no room for them. */
   readonly reserve?: (bytes: number) => void;
-}
-
-export interface Export {
-  readonly revision: number;
-  readonly total: number;
-  /** In portions. */
-  readonly objects: AsyncGenerator<readonly Stored[]>;
-  /** The same as NDJSON; one of the two is read. */
-  readonly lines: AsyncGenerator<Iterable<Buffer> | string>;
-  /** Gives the snapshot back, whether all, some or none of the objects were read. */
-  close(): Promise<void>;
 }
 
 export interface Page {
@@ -128,17 +120,6 @@ const tooLarge = localized(
 /** Milliseconds for which a request waits until the objects of an idle model are in memory again. */
 const wakeLimit = 5_000;
 
-/**
- * Rows that an export reads at once: at first, then at most, of a store that answers at once fewer, and of what size about if
- * they are as large as those before.
- */
-const exportPortion = { first: 16, most: 256, atOnce: 32, bytes: 2 ** 20 };
-
-const lineEnd = Buffer.from('\n');
-
-/** Milliseconds of a turn of the event loop that exports take: they take long anyway, and others wait for each turn. */
-export const exportSlice = 1;
-
 /** Bytes of objects from which on a page is large. */
 export const largePage = 2 ** 20;
 
@@ -170,6 +151,10 @@ export class ModelResource {
   #built: Promise<void> | undefined;
   /** While an idle model is read again: what those wait for who ask for its objects. */
   #waking: Promise<void> | undefined;
+  /** The same after its objects have moved to another store. */
+  #arriving: Promise<void> | undefined;
+  /** While its objects are copied to another store. */
+  #target: TargetIndexes | undefined;
   #replaced: Promise<void> | undefined;
   /** The claims of the store with the indexes. */
   #isComparing = false;
@@ -307,20 +292,20 @@ export class ModelResource {
     return this.#built;
   }
 
-  /** @throws NotReady with the progress while the indexes are being built; NotFound when the model is no longer registered; MisdirectedRequest */
-  assertReady(): void {
+  /**
+   * @param waits whether what follows waits for objects that have just moved to another store
+   * @throws NotReady with the progress while the indexes are being built; NotFound when the model is no longer registered; MisdirectedRequest
+   */
+  assertReady(waits = false): void {
     const { memory } = this;
+    const hub = this.#spoke?.hub ?? this;
     memory.isWanted = true;
-    if (!memory.isIdle && !this.#isWaking) memory.assertReady();
-  }
-
-  get #isWaking(): boolean {
-    return (this.#spoke?.hub ?? this).#waking !== undefined;
+    if (!memory.isIdle && !hub.#waking && !(waits && hub.#arriving)) memory.assertReady();
   }
 
   /**
    * Before objects are asked for.
-   * @returns what to wait for first, while they are not in memory because nobody asked for them
+   * @returns what to wait for first, while they are not in memory because nobody asked for them, or because they have just moved
    * @throws as `assertReady`
    */
   #wanted(): Promise<void> | undefined {
@@ -329,8 +314,9 @@ export class ModelResource {
     if (memory.isReady) return undefined;
     const hub = this.#spoke?.hub ?? this;
     if (memory.isIdle) hub.wake().catch(() => {});
-    if (!hub.#waking) memory.assertReady();
-    return hub.#waking;
+    const coming = hub.#waking ?? hub.#arriving;
+    if (!coming) memory.assertReady();
+    return coming;
   }
 
   /** The objects leave memory until somebody asks for them. False: the model has something to do. */
@@ -355,8 +341,13 @@ export class ModelResource {
 
   async #wake(): Promise<void> {
     this.#built = this.#build(true);
-    this.#logFailure(this.#built);
-    await endsWithin(awaitedTimers, wakeLimit, this.#built).catch(() => {});
+    await this.#comes(this.#built);
+  }
+
+  /** Resolves when the build is complete. @throws NotReady when it takes long */
+  async #comes(built: Promise<void>): Promise<void> {
+    this.#logFailure(built);
+    await endsWithin(awaitedTimers, wakeLimit, built).catch(() => {});
     this.memory.assertReady();
   }
 
@@ -368,15 +359,49 @@ export class ModelResource {
     this.#logFailure(this.#built);
   }
 
+  /** The objects are being copied to another store: the indexes are built there too. */
+  prepareMove({ place, logger }: ResourceDependencies): void {
+    const { memory } = this;
+    if (this.#target?.place === place || memory.isIdle || memory.isElsewhere) return;
+    this.#target?.close();
+    this.#target = new TargetIndexes(place, this.model, logger);
+  }
+
+  /** The objects are not copied any more, and stay. */
+  endMove(): void {
+    this.#target?.close();
+    this.#target = undefined;
+  }
+
   /**
-   * The objects are in another store from this turn on. Whatever is under way in the former one fails with NotReady.
+   * The objects are in another store from this turn on. Who asks for them waits until the indexes are there; whatever else is under
+   * way in the former store fails with NotReady.
    */
   moveTo(dependencies: ResourceDependencies): void {
     const { memory } = this;
     this.#parts = partsOf(this.model, dependencies);
     memory.leave();
     this.#built = this.#build();
-    this.#logFailure(this.#built);
+    const arriving = this.#comes(this.#built).finally(() => {
+      if (this.#arriving === arriving) this.#arriving = undefined;
+    });
+    arriving.catch(() => {});
+    this.#arriving = arriving;
+  }
+
+  /** The model is no longer registered. */
+  close(): void {
+    this.endMove();
+    this.memory.close();
+  }
+
+  /** In the turn in which the memory begins to follow the place. */
+  #takeTarget(place: ModelPlace): ReturnType<TargetIndexes['take']> {
+    const target = this.#target;
+    this.#target = undefined;
+    if (target?.place === place) return target.take();
+    target?.close();
+    return undefined;
   }
 
   #logFailure(built: Promise<void>): void {
@@ -431,6 +456,9 @@ export class ModelResource {
     // Of what is placed by now: the generation of a model grows when it leaves its store.
     const fence = store.shared && placement?.isPlaceable(this.scheme) ? await store.models(number) : [];
     memory.follow(number, feed.applied, fence[0]?.generation);
+    const known = this.#takeTarget(place);
+    // Every object is checked again by another contract.
+    const moved = admission ? undefined : known;
     await feed.newest();
     // Who has the generation of a model that is sealed learns that it is: its record was there first.
     if (fence.length > 0) await placement!.refresh();
@@ -439,19 +467,20 @@ export class ModelResource {
     memory.isSealed = placement?.isSealed(this.scheme) ?? false;
     const started = monotonicNow();
     const reading = { store, number, newest: feed.applied, model: this.model, isOver };
-    const found = await snapshots?.restore(memory, reading, admission !== undefined);
+    const found = moved ? undefined : await snapshots?.restore(memory, reading, admission !== undefined);
     const restored = found && 'index' in found ? found : undefined;
     const claims = new KnownClaims(store, this.model, snapshots?.identityOf(memory));
-    const claimsAreKnown = !restored && admission === undefined && (await claims.areKnown());
+    const isThere = restored ?? moved;
+    const claimsAreKnown = !isThere && admission === undefined && (await claims.areKnown());
     const { index, problems } =
-      restored ??
+      isThere ??
       (await buildIndexes({
         ...reading,
         admission,
         claimsAreKnown,
         onProgress: (done, objects) => memory.progress({ done, objects }),
       }));
-    const readThrough = restored ? reading.newest : await store.revision();
+    const readThrough = isThere ? reading.newest : await store.revision();
     if (isOver()) return;
     const ms = Math.round(monotonicNow() - started);
     const objects = index.size;
@@ -463,7 +492,7 @@ export class ModelResource {
       ...(restored && 'via' in restored && { via: 'database' as const }),
       ...(found && 'rejected' in found && { reason: found.rejected }),
     };
-    if (restored) memory.progress({ done: objects, objects });
+    if (isThere) memory.progress({ done: objects, objects });
     memory.open(index, problems, start, readThrough);
     this.model.since = readThrough;
     snapshots?.opened(memory, restored);
@@ -473,7 +502,7 @@ export class ModelResource {
     else logger.info({ group, kind, objects, ms }, 'Indexes built');
     if (problems.size > 0)
       logger.warn({ group, kind, problems: problems.size }, 'The model is degraded: stored objects need repair');
-    if (!restored && !claimsAreKnown) {
+    if (!isThere && !claimsAreKnown) {
       await claims
         .remember(this.#dependencies.now())
         .catch((err: unknown) =>
@@ -645,8 +674,8 @@ export class ModelResource {
     const behind = this.#dependencies.feed.current();
     const read = behind
       ? behind.then(() => {
-          this.assertReady();
-          return this.#reader.read(name);
+          const arriving = this.#wanted();
+          return arriving ? arriving.then(() => this.#reader.read(name)) : this.#reader.read(name);
         })
       : this.#reader.read(name);
     const { versions } = this.model;
@@ -684,8 +713,9 @@ export class ModelResource {
     const waking = this.#wanted();
     if (waking) return waking.then(() => this.values(request));
     this.assertBuilt(undefined, [{ field: request.index }]);
-    const read = (): Values => {
-      this.assertReady();
+    const read = (): MaybePromise<Values> => {
+      const arriving = this.#wanted();
+      if (arriving) return arriving.then(read);
       return valuesOf(this.memory.index, request, this.#spoke && this.scheme.indexes);
     };
     const behind = this.#dependencies.feed.current();
@@ -694,25 +724,29 @@ export class ModelResource {
 
   /** @param since when the memory was found to lag first */
   #list(request: ListRequest, since?: number): MaybePromise<Page> {
-    this.assertReady();
+    const arriving = this.#wanted();
+    if (arriving) return arriving.then(() => this.#list(request, since));
     const index = this.memory.index;
     return runSlots(index, this.#queryOf(request), this.#queryLimits(), (total, slots) => {
-      this.assertReady();
       // Built anew while the query was answered in slices.
-      return index === this.memory.index ? this.#page(request, total, slots, since) : this.#list(request, since);
+      if (index !== this.memory.index) return this.#list(request, since);
+      this.memory.assertReady();
+      return this.#page(request, total, slots, since);
     });
   }
 
   /** @throws NotReady when the indexes are built anew by now: those that were asked are of an older state than the memory */
   #query(query: Query): MaybePromise<QueryResult> {
-    this.assertReady();
+    const arriving = this.#wanted();
+    if (arriving) return arriving.then(() => this.#query(query));
     this.assertBuilt(query.where, query.sort);
     const index = this.memory.index;
     const result = execute(index, query, this.#queryLimits());
     if (!(result instanceof Promise)) return result;
     return result.then((found) => {
-      this.assertReady();
-      return index === this.memory.index ? found : this.#query(query);
+      if (index !== this.memory.index) return this.#query(query);
+      this.memory.assertReady();
+      return found;
     });
   }
 
@@ -803,15 +837,19 @@ export class ModelResource {
     if (waking) await waking;
     await this.#dependencies.feed.current();
     for (let since: number | undefined; ; ) {
-      this.assertReady();
-      const index = this.memory.index;
+      const arriving = this.#wanted();
+      if (arriving) await arriving;
+      // Of one store: ids of another one are of other objects.
+      const { memory, reader } = this.#own;
+      const { index } = memory;
       const found = await runSlots(index, this.#queryOf(request), this.#queryLimits(), (total, slots) => {
-        this.assertReady();
         // Otherwise built anew while the query was answered in slices.
-        return index === this.memory.index ? this.#outlined(request, total, slots, wanted) : undefined;
+        if (index !== this.memory.index) return undefined;
+        memory.assertReady();
+        return this.#outlined(request, total, slots, wanted);
       });
-      const lag = found && (await this.#readMissing(found));
-      if (lag) since = await this.#reader.catchUp(lag, since);
+      const lag = found && (await this.#readMissing(found, reader));
+      if (lag) since = await reader.catchUp(lag, since);
       else if (found) return found;
     }
   }
@@ -842,10 +880,10 @@ export class ModelResource {
   }
 
   /** Gives the first object that is another by now. */
-  async #readMissing({ items, missing, isLarge }: OpenWindow): Promise<Missing | undefined> {
+  async #readMissing({ items, missing, isLarge }: OpenWindow, reader: ObjectReader): Promise<Missing | undefined> {
     for (let at = 0; at < missing.length; at += windowPortion) {
       const portion = missing.slice(at, at + windowPortion);
-      const read = await this.#reader.readAll(portion);
+      const read = await reader.readAll(portion);
       if ('seen' in read) return read;
       for (const [i, { place }] of portion.entries()) items.set(place, read[i]!);
     }
@@ -909,103 +947,35 @@ export class ModelResource {
     const waking = this.#wanted();
     if (waking) await waking;
     await this.#dependencies.feed.current();
+    // Of one store: ids of another one are of other objects.
+    const { dependencies, memory } = this.#own;
+    const { feed, store, exportTurns } = dependencies;
     let snapshot: Snapshot | undefined;
     try {
-      const ids = await this.#dependencies.feed.hold(
+      const ids = await feed.hold(
         async () => {
-          snapshot = await this.#dependencies.store.snapshot();
+          snapshot = await store.snapshot();
           return snapshot;
         },
         () => {
-          this.assertReady();
+          memory.assertReady();
           this.assertBuilt(selection.where, selection.sort);
-          return runIds(this.memory.index, this.#named(selection), this.#queryLimits());
+          return runIds(memory.index, this.#named(selection), this.#queryLimits());
         },
       );
-      const opened = snapshot!;
-      const objects = this.#portions(opened, ids, selection.withValues);
-      const lines = this.#lines(opened, ids, objects, selection.withValues);
-      return {
-        revision: opened.revision,
-        total: ids.length,
-        objects,
-        lines,
-        close: async () => {
-          // Ends a read that is under way; a generator that never began has no end of its own.
-          await Promise.all([lines.return(undefined), objects.return(undefined)]);
-          await opened.close();
-        },
-      };
+      const { withValues = false } = selection;
+      return exportOf({
+        snapshot: snapshot!,
+        model: this.model,
+        number: memory.number,
+        ids,
+        withValues,
+        turns: exportTurns,
+        shown: (bytes) => (withValues && this.hidesValues && !this.model.versions ? bytes : this.#shown(bytes)),
+      });
     } catch (error) {
       await snapshot?.close();
       throw error;
-    }
-  }
-
-  async *#portions(snapshot: Snapshot, ids: Float64Array, withValues = false): AsyncGenerator<readonly Stored[]> {
-    const slice = this.#dependencies.exportTurns.slice();
-    const portions = this.#read(slice, ids, {
-      read: (wanted) => snapshot.get(this.memory.number, wanted),
-      sizeOf: (rows) => ({ rows: rows.length, bytes: rows.reduce((sum, row) => sum + row.bytes.byteLength, 0) }),
-    });
-    for await (const rows of portions) {
-      if (this.model.versions) {
-        // Conversions are somebody else's code.
-        const shown: Stored[] = [];
-        for (const row of rows) {
-          if (slice.isOver) await slice.renew();
-          shown.push({ ...row, bytes: this.#shown(this.model.current(asBuffer(row.bytes), row)) });
-        }
-        yield shown;
-      } else
-        yield rows.map((row) => {
-          const bytes = this.model.current(asBuffer(row.bytes), row);
-          return { ...row, bytes: withValues && this.hidesValues ? bytes : this.#shown(bytes) };
-        });
-    }
-  }
-
-  /** Rows that need no look at stay in one text: buffers of their own make the collection of garbage hold the event loop. */
-  async *#lines(
-    snapshot: Snapshot,
-    ids: Float64Array,
-    objects: AsyncIterable<readonly Stored[]>,
-    withValues = false,
-  ): AsyncGenerator<Iterable<Buffer> | string> {
-    if (!snapshot.lines || !this.model.isShownAsStored(withValues)) {
-      for await (const portion of objects) yield portion.flatMap(({ bytes }) => [bytes, lineEnd]);
-      return;
-    }
-    const portions = this.#read(this.#dependencies.exportTurns.slice(), ids, {
-      read: (wanted) => snapshot.lines!(this.memory.number, wanted),
-      sizeOf: ({ rows, length }) => ({ rows, bytes: length }),
-    });
-    for await (const { text } of portions) yield text;
-  }
-
-  async *#read<T>(
-    slice: TimeSlice,
-    ids: Float64Array,
-    {
-      read,
-      sizeOf,
-    }: {
-      read: (ids: readonly number[]) => MaybePromise<T>;
-      sizeOf: (portion: T) => { readonly rows: number; readonly bytes: number };
-    },
-  ): AsyncGenerator<T> {
-    // A store that answers at once would let a reader who never waits keep the event loop to himself.
-    for (let at = 0, count = exportPortion.first; at < ids.length; ) {
-      if (slice.isOver) await slice.renew();
-      const wanted = [...ids.subarray(at, at + count)];
-      const reading = read(wanted);
-      const most = reading instanceof Promise ? exportPortion.most : exportPortion.atOnce;
-      const portion = await reading;
-      const { rows, bytes } = sizeOf(portion);
-      if (rows !== wanted.length) throw new Error(`snapshot of ${this.kind}: ${wanted.length - rows} rows missing`);
-      yield portion;
-      at += rows;
-      count = Math.max(1, Math.min(most, Math.floor((exportPortion.bytes * rows) / bytes)));
     }
   }
 

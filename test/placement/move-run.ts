@@ -86,7 +86,7 @@ process.once('exit', () => {
 });
 await replicas[0]!.start();
 await Promise.all(replicas.slice(1).map((replica) => replica.start()));
-const sum = { moves: 0, kills: 0, replicaKills: 0, acknowledged: 0, unknown: 0, refused: 0 };
+const sum = { moves: 0, kills: 0, replicaKills: 0, acknowledged: 0, unknown: 0, refused: 0, readsRefused: 0 };
 const pauses: { writes: number; reads: number }[] = [];
 const started = Date.now();
 const rounds = Number(values.rounds);
@@ -249,7 +249,8 @@ async function read(goesOn: () => boolean, gap: Gap): Promise<void> {
     );
     await response?.text();
     if (response?.status === 200) gap.answered();
-    else if (response && response.status !== 503) throw new Error(`a list was answered ${response.status}`);
+    else if (response?.status === 503) sum.readsRefused++;
+    else if (response) throw new Error(`a list was answered ${response.status}`);
     await pause(10);
   }
 }

@@ -158,7 +158,7 @@ for (const adapter of databaseAdapters()) {
 
     if (adapter.kind === 'sqlite') return;
 
-    it('replicas serve meanwhile: every acknowledged write is there, watches list again, and nobody else can move them', async () => {
+    it('replicas serve meanwhile: reads go on, every acknowledged write is there, watches list again, and nobody else can move them', async () => {
       const both = await databases(adapter);
       const first = await withReadings(both, 200);
       const second = await running(unplaced(both));
@@ -182,6 +182,17 @@ for (const adapter of databaseAdapters()) {
         }
       };
       const writing = [0, 1, 2, 3].map((number) => write(number % 2 === 0 ? first : second, number));
+      /** Every one finds everything. @returns how many there were */
+      const read = async (service: Running): Promise<number> => {
+        for (let count = 0; ; count++) {
+          if (!isMoving) return count;
+          const list = await call(service, readings);
+          assert.deepEqual([list.status, list.body.total], [200, 200], JSON.stringify(list.body));
+          const one = await call(service, `${readings}/r${count % 200}`);
+          assert.equal(one.status, 200, JSON.stringify(one.body));
+        }
+      };
+      const reading = [first, second].map(read);
       await until(() => values.size > 20);
       let refusal: Promise<void> | undefined;
       const { objects, claims } = await move({
@@ -202,6 +213,7 @@ for (const adapter of databaseAdapters()) {
       await until(() => values.size >= count);
       isMoving = false;
       await Promise.all(writing);
+      for (const reads of await Promise.all(reading)) assert.ok(reads > 5);
       assert.deepEqual([objects, claims], [200, 200]);
       const { objects: stored } = await content(both.telemetry);
       for (const [name, value] of values) assert.equal(stored[name], value, name);

@@ -1,0 +1,39 @@
+/** Articles in a store, put there without a service. */
+import type { Store } from 'kindred';
+import { article, nameOf } from './articles.ts';
+
+const { group, kind } = { group: 'bench.example.com', kind: 'Article' };
+const portion = 5_000;
+
+interface Stored {
+  /** Further members of the spec. Default: none. */
+  readonly more?: (number: number) => object | undefined;
+  /** The last 5,000 are in the change log, too. Default: it is empty. */
+  readonly inLog?: boolean;
+}
+
+/** As the service stores them, from number 0, with revisions from 1. */
+export async function storeArticles(store: Store, count: number, { more, inLog = false }: Stored = {}): Promise<void> {
+  const model = await store.modelNumber(group, kind);
+  const time = Date.now();
+  const creationTimestamp = new Date(time).toISOString();
+  const rowOf = (id: number) => {
+    const { metadata, spec } = article(id - 1);
+    const stored = {
+      apiVersion: `${group}/v1`,
+      kind,
+      metadata: { ...metadata, creationTimestamp, version: 1 },
+      spec: { ...spec, ...more?.(id - 1) },
+    };
+    return { id, revision: id, name: nameOf(id - 1), bytes: Buffer.from(JSON.stringify(stored)) };
+  };
+  let oldest = count;
+  for (let at = 1; at <= count; at += portion) {
+    const rows = Array.from({ length: Math.min(portion, count - at + 1) }, (_, i) => rowOf(at + i));
+    await store.load({ model, rows });
+    if (!inLog || at + portion <= count) continue;
+    await store.load({ changes: rows.map((row) => ({ ...row, type: 'create' as const, model, time })) });
+    oldest = at - 1;
+  }
+  await store.load({ revision: count, oldest });
+}
