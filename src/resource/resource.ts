@@ -499,6 +499,7 @@ export class ModelResource {
     admissions?.opened(this.scheme);
     if (restored)
       logger.info({ group, kind, objects, replayed: restored.replayed, ms }, 'Indexes read from a snapshot');
+    else if (moved) logger.info({ group, kind, objects }, 'Indexes were built while the objects moved');
     else logger.info({ group, kind, objects, ms }, 'Indexes built');
     if (problems.size > 0)
       logger.warn({ group, kind, problems: problems.size }, 'The model is degraded: stored objects need repair');

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
 import { definePlugin } from 'kindred';
 import { until } from 'kindred/testing';
+import pino from 'pino';
 import { move } from '../../src/maintenance.ts';
 import type { TestDatabase } from '../servers.ts';
 import { databaseAdapters } from '../servers.ts';
@@ -160,8 +161,13 @@ for (const adapter of databaseAdapters()) {
 
     it('replicas serve meanwhile: reads go on, every acknowledged write is there, watches list again, and nobody else can move them', async () => {
       const both = await databases(adapter);
-      const first = await withReadings(both, 200);
-      const second = await running(unplaced(both));
+      await (await withReadings(both, 200)).stop();
+      const said: string[][] = [[], []];
+      const loggerOf = (lines: string[]) =>
+        pino({ base: null }, { write: (line: string) => void lines.push(JSON.parse(line).msg) });
+      const [first, second] = (await Promise.all(
+        said.map((lines) => running({ ...unplaced(both), logger: loggerOf(lines) })),
+      )) as [Running, Running];
       const abort = new AbortController();
       atEnd(async () => abort.abort());
       const watch = await fetch(`${second.url}${readings}?watch=true`, { signal: abort.signal });
@@ -214,6 +220,8 @@ for (const adapter of databaseAdapters()) {
       isMoving = false;
       await Promise.all(writing);
       for (const reads of await Promise.all(reading)) assert.ok(reads > 5);
+      for (const lines of said)
+        assert.ok(lines.includes('Indexes were built while the objects moved'), lines.join('\n'));
       assert.deepEqual([objects, claims], [200, 200]);
       const { objects: stored } = await content(both.telemetry);
       for (const [name, value] of values) assert.equal(stored[name], value, name);
