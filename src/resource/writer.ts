@@ -210,13 +210,27 @@ export class Writer {
       const rules = this.#rules();
       const isSpoilt = applying || this.#model.versions !== undefined;
       const sent = isSpoilt ? copyOf(body) : this.#unspoilt(rules, body);
-      const answer = await this.#createBy(rules, sent, options, applying);
+      const creating = this.#createBy(rules, sent, options, applying);
+      const answer = await creating.catch((error: unknown) => this.#refused(rules, error));
       if (answer !== 'outdated') return answer;
     }
     throw new KindredError('NotReady', texts.changing, {
       params: { kind: this.#model.kind },
       headers: { 'retry-after': '1' },
     });
+  }
+
+  /**
+   * Of a create, which the store refuses when the contract is outdated, but which it does not see when that contract refuses it. An
+   * update asks for what is newest before it reads the object.
+   * @throws the error when the contract is the newest
+   */
+  async #refused(rules: Rules, error: unknown): Promise<'outdated'> {
+    const { store, feed } = this.#dependencies;
+    if (!store.shared || !(error instanceof KindredError && error.code === 'Invalid')) throw error;
+    await feed.newest();
+    if (this.#model.rules === rules) throw error;
+    return 'outdated';
   }
 
   async #createBy(

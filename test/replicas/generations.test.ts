@@ -266,6 +266,41 @@ for (const adapter of databaseAdapters().filter(({ kind }) => kind !== 'sqlite')
       });
     });
 
+    it('a create is refused by the newest contract alone', async () => {
+      await using(async (start) => {
+        const first = await start(First);
+        const next = await start(Other);
+        /** Of the others, it knows what it knew before. */
+        let isLate = false;
+        let known = 0;
+        let replicas: Awaited<ReturnType<NonNullable<Store['replicas']>>> = [];
+        const late = await start(Other, (store) => ({
+          revision: async () => {
+            if (!isLate) known = Math.max(known, await store.revision());
+            return known;
+          },
+          changes: async (...range) => {
+            const changes = isLate ? [] : await store.changes(...range);
+            known = Math.max(known, changes.at(-1)?.revision ?? 0);
+            return changes;
+          },
+          replicas: async (now) => {
+            if (!isLate) replicas = await store.replicas!(now);
+            return replicas;
+          },
+          onCommit: () => () => undefined,
+        }));
+        assert.equal(await late.code('early', { age: 1 }), 'Invalid');
+        isLate = true;
+        await first.service.stop();
+        await untilActive(next, 2);
+        isLate = false;
+        const made = await late.create('ada', { age: 1 });
+        assert.equal(made.status, 201, JSON.stringify(made.body));
+        assert.equal(await late.code('bob', { size: 1 }), 'Invalid');
+      });
+    });
+
     it('a replica says what it can serve before it serves', async () => {
       await using(async (start) => {
         const announced = Promise.withResolvers<void>();
