@@ -11,6 +11,8 @@ export interface DatabaseProxy {
   cut(): void;
   /** Takes everything and passes nothing on, as a network that drops packets does. */
   freeze(): void;
+  /** Breaks a connection instead of passing on what has this text. */
+  breakAt(text: string): void;
   /** As at first. */
   heal(): void;
   /** Breaks the connections and passes further ones on to this database, as a proxy that follows the primary does. */
@@ -23,6 +25,7 @@ export async function startProxy(databaseUrl: string): Promise<DatabaseProxy> {
   const pairs = new Set<readonly [Socket, Socket]>();
   let state: 'open' | 'cut' | 'frozen' = 'open';
   let refused = 0;
+  let breaking: string | undefined;
   const server = createServer((inner) => {
     if (state === 'cut') {
       refused++;
@@ -38,7 +41,10 @@ export async function startProxy(databaseUrl: string): Promise<DatabaseProxy> {
       outer.destroy();
     };
     for (const [from, to] of [pair, [outer, inner] as const]) {
-      from.on('data', (data) => to.write(data));
+      from.on('data', (data) => {
+        if (breaking !== undefined && from === inner && data.includes(breaking)) end();
+        else to.write(data);
+      });
       from.on('error', end).on('close', end);
     }
     if (state === 'frozen') for (const socket of pair) socket.pause();
@@ -62,8 +68,12 @@ export async function startProxy(databaseUrl: string): Promise<DatabaseProxy> {
       state = 'frozen';
       for (const pair of pairs) for (const socket of pair) socket.pause();
     },
+    breakAt(text) {
+      breaking = text;
+    },
     heal() {
       state = 'open';
+      breaking = undefined;
       for (const pair of pairs) for (const socket of pair) socket.resume();
     },
     lead(next) {

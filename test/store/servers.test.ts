@@ -4,6 +4,7 @@ import { connect, createServer } from 'node:net';
 import { after, describe, it } from 'node:test';
 import { openStore } from '../../src/store/open.ts';
 import type { Store, Write } from '../../src/store/store.ts';
+import { startProxy } from '../replicas/proxy.ts';
 import type { DatabaseServer } from '../servers.ts';
 import { databaseAdapters, mariadbServer, postgresServer } from '../servers.ts';
 
@@ -161,6 +162,27 @@ for (const adapter of databaseAdapters().filter((one) => one.kind !== 'sqlite'))
       }
       assert.equal(await eventually(async () => store.revision()), 0);
       await store.close();
+      await database.drop();
+    });
+
+    it('errors: a connection that breaks after another process was quicker is NotReady', async () => {
+      const database = await adapter.create();
+      const proxy = await startProxy(database.url);
+      const [store, other] = [await openStore(proxy.url), await openStore(database.url)];
+      const model = await store.modelNumber('g', 'K');
+      await store.commit([creation(model, 'a')], 1);
+      await other.commit([creation(model, 'b')], 1);
+      proxy.breakAt('ROLLBACK');
+      const late = store.commit([creation(model, 'c')], 1);
+      // In several round trips, nothing is rolled back.
+      if (kind === 'postgres') await assert.rejects(late, { code: 'NotReady' });
+      else await late;
+      proxy.heal();
+      if (kind === 'postgres') await eventually(() => store.commit([creation(model, 'c')], 1));
+      assert.deepEqual(await names(store, model), ['a', 'b', 'c']);
+      await store.close();
+      await other.close();
+      await proxy.close();
       await database.drop();
     });
 

@@ -38,6 +38,8 @@ import { Guesses } from './guesses.ts';
 import { Poller } from './poller.ts';
 import { commitTimeout, longQuery, resolveDelays, resolveTimeout, shortQuery } from './timeouts.ts';
 
+const brokenBefore = 'the connection broke before the commit';
+
 export class SqlServerStore<C extends { release(): void }> implements Store {
   readonly shared = true;
   readonly #dialect: Dialect<C>;
@@ -134,7 +136,8 @@ export class SqlServerStore<C extends { release(): void }> implements Store {
           return guess.plan.results;
         } catch (error) {
           this.#guesses.failed();
-          if (!dialect.isRefusal(error) || !(await this.#connections.rollback(connection))) throw error;
+          if (!dialect.isRefusal(error)) throw error;
+          if (!(await this.#connections.rollback(connection))) throw notReady(brokenBefore, error);
         }
       }
       const { answers, plan } = await this.#plan(connection, writes, time);
@@ -191,7 +194,7 @@ export class SqlServerStore<C extends { release(): void }> implements Store {
       if (dialect.isRefusal(cause) && (cause === error || (await this.#connections.rollback(connection)))) throw cause;
       dialect.sever(connection, cause);
       if (await this.#wasCommitted(plan.revision, batch, cause)) return false;
-      throw dialect.isAnswer(cause) ? cause : notReady('the connection broke before the commit', cause);
+      throw dialect.isAnswer(cause) ? cause : notReady(brokenBefore, cause);
     }
   }
 
