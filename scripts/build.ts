@@ -1,6 +1,6 @@
 // Builds dist/ from nothing, so that a file deleted from src/ can never linger in the published package.
 import { spawnSync } from 'node:child_process';
-import { chmodSync, copyFileSync, cpSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { chmodSync, copyFileSync, cpSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join, relative, resolve, sep } from 'node:path';
 import type { Plugin } from 'esbuild';
@@ -119,4 +119,9 @@ async function bundle(): Promise<void> {
     lineLimit: 160,
     plugins: [packages, ownPlaces],
   });
+  for (const name of readdirSync(dist).filter((file) => file.endsWith('.js'))) {
+    const [other] = /[^\0-\x7f]/u.exec(readFileSync(join(dist, name), 'utf8')) ?? [];
+    // Node.js keeps the text of a module as long as it runs, and with one such character in two bytes for each.
+    if (other) throw new Error(`${name} has "${other}": write it as an escape`);
+  }
 }
