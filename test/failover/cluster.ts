@@ -12,6 +12,9 @@ const ports = { patroni: 8008, etcd: 2379, etcdPeers: 2380, haproxy: 5000 };
 
 const programs = { patroni: '/usr/bin/patroni', etcd: '/usr/bin/etcd', haproxy: '/usr/sbin/haproxy' };
 
+/** Milliseconds after which a standby that is still starting is made anew. */
+const startLimit = 60_000;
+
 /** Milliseconds between two looks at the cluster. */
 const interval = 100;
 
@@ -254,8 +257,14 @@ export class Cluster {
     );
   }
 
-  /** Resolves to the leader when both others follow it, one of them synchronously. */
+  /**
+   * Resolves to the leader when both others follow it, one of them synchronously. A former leader that wrote a part of a record before
+   * it stood still waits for the rest of it, which its successor never had, and Patroni rewinds no server that is starting: it is
+   * made anew, as an operator would.
+   */
   whole(): Promise<Node> {
+    const begun = performance.now();
+    const madeAnew = new Set<string>();
     return until(
       async () => {
         const leader = await this.leader();
@@ -263,6 +272,13 @@ export class Cluster {
         if (!leader || answer?.status !== 200) return undefined;
         const { members } = JSON.parse(answer.text) as { members: readonly Member[] };
         const isRunning = members.every(({ state }) => state === 'running' || state === 'streaming');
+        for (const { name } of members.filter(({ state }) => state === 'starting')) {
+          if (performance.now() - begun < startLimit || madeAnew.has(name)) continue;
+          madeAnew.add(name);
+          console.log(`${name} does not come back as a standby by itself: made anew`);
+          const node = this.nodes.find((one) => one.name === name)!;
+          await node.ask('/reinitialize', { method: 'POST', body: JSON.stringify({ force: true }) });
+        }
         const hasSynchronous = members.some(({ role }) => role === 'sync_standby');
         if (members.length !== this.nodes.length || !isRunning || !hasSynchronous) return undefined;
         const following = await leader
