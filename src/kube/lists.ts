@@ -113,12 +113,13 @@ export class KubeLists {
     query: URLSearchParams,
     names: ReadonlySet<string> | undefined,
   ): Promise<ListCall> {
-    const { feed } = target.model.resource.place;
+    const { resource } = target.model;
     const where = conditionOf(query, target);
     const text = query.get('continue');
     const token = text ? continueToken(text) : undefined;
     const limit = count(query, 'limit') || undefined;
-    await feed.current();
+    await resource.current();
+    const { feed } = resource.place;
     const exact = await this.#revision(feed, query, token !== undefined);
     const at = token === undefined ? exact : token.revision || feed.applied;
     const seen = limited(target.model.scheme, where, { namespace: target.namespace, names });

@@ -124,6 +124,10 @@ export class ResourceRegistry {
         resync: () => {
           for (const resource of this.#byScheme.values()) if (resource.place === place) resource.rebuild();
         },
+        // A move that seals a model writes a mark with its name.
+        unregistered: ({ name }) => {
+          if (place !== this.places[0]) this.#placedIn(place, name)?.doubtPlace();
+        },
       });
       return place;
     });
@@ -147,6 +151,7 @@ export class ResourceRegistry {
       limits,
       admissions,
       placement,
+      recordsFeed: this.feed,
       fenceIn: (fence) => (fenceIn ? fenceIn(place.store, fence) : fence),
       reservedDomain,
       namespaces: dependencies.namespaces,
@@ -320,6 +325,11 @@ export class ResourceRegistry {
   onMoved(listener: () => void): () => void {
     this.#movedListeners.add(listener);
     return () => this.#movedListeners.delete(listener);
+  }
+
+  /** @param type `<plural>.<group>` */
+  #placedIn(place: StorePlace, type: string): ModelResource | undefined {
+    return this.all().find((resource) => resource.place === place && typeNameOf(resource.scheme) === type);
   }
 
   /** Something else is recorded about where the objects of a model are. */

@@ -92,6 +92,8 @@ export interface ResourceDependencies extends Omit<WriterDependencies, 'memory' 
   readonly place: ModelPlace;
   /** Undefined: every model is in the default store. */
   readonly placement: Placement | undefined;
+  /** Of the default store, where it is recorded in which store a model is. */
+  readonly recordsFeed: Feed;
   readonly cache: ByteCache;
   /** The turns of exports, which are shorter than those of other works. */
   readonly exportTurns: TurnQueue;
@@ -153,6 +155,8 @@ export class ModelResource {
   #waking: Promise<void> | undefined;
   /** The same after its objects have moved to another store. */
   #arriving: Promise<void> | undefined;
+  /** Of the hub: where the objects are has to be asked for. */
+  #mayHaveMoved = false;
   /** While its objects are copied to another store. */
   #target: TargetIndexes | undefined;
   #replaced: Promise<void> | undefined;
@@ -317,6 +321,27 @@ export class ModelResource {
     const coming = hub.#waking ?? hub.#arriving;
     if (!coming) memory.assertReady();
     return coming;
+  }
+
+  /** The store was told that the objects are about to leave it. */
+  doubtPlace(): void {
+    this.#mayHaveMoved = true;
+  }
+
+  /** Before a read: as `Feed.current`, of the store where the objects are. @throws NotReady within 2 s */
+  current(): Promise<void> | undefined {
+    const { feed, recordsFeed } = this.#dependencies;
+    const behind = feed.current();
+    return behind && feed !== recordsFeed ? behind.then(() => this.#learnPlace()) : behind;
+  }
+
+  /** Another replica may have learnt that the objects are elsewhere, which only the default store tells. */
+  async #learnPlace(): Promise<void> {
+    const { placement, recordsFeed } = this.#dependencies;
+    const hub = this.#spoke?.hub ?? this;
+    if (!hub.#mayHaveMoved && !placement?.recordOf(this.model.scheme)?.moving) return;
+    await recordsFeed.newest();
+    hub.#mayHaveMoved = false;
   }
 
   /** The objects leave memory until somebody asks for them. False: the model has something to do. */
@@ -672,7 +697,7 @@ export class ModelResource {
   get(name: string): MaybePromise<ReadObject> {
     const waking = this.#wanted();
     if (waking) return waking.then(() => this.get(name));
-    const behind = this.#dependencies.feed.current();
+    const behind = this.current();
     const read = behind
       ? behind.then(() => {
           const arriving = this.#wanted();
@@ -705,7 +730,7 @@ export class ModelResource {
     const waking = this.#wanted();
     if (waking) return waking.then(() => this.list(request));
     this.assertBuilt(request.where, request.sort);
-    const behind = this.#dependencies.feed.current();
+    const behind = this.current();
     return behind ? behind.then(() => this.#list(request)) : this.#list(request);
   }
 
@@ -719,7 +744,7 @@ export class ModelResource {
       if (arriving) return arriving.then(read);
       return valuesOf(this.memory.index, request, this.#spoke && this.scheme.indexes);
     };
-    const behind = this.#dependencies.feed.current();
+    const behind = this.current();
     return behind ? behind.then(read) : read();
   }
 
@@ -836,7 +861,7 @@ export class ModelResource {
   async window(request: ListRequest, wanted: (outline: Outline) => Iterable<number>): Promise<Window> {
     const waking = this.#wanted();
     if (waking) await waking;
-    await this.#dependencies.feed.current();
+    await this.current();
     for (let since: number | undefined; ; ) {
       const arriving = this.#wanted();
       if (arriving) await arriving;
@@ -919,7 +944,7 @@ export class ModelResource {
   async names(selection: Selection): Promise<string[]> {
     const waking = this.#wanted();
     if (waking) await waking;
-    await this.#dependencies.feed.current();
+    await this.current();
     const result = await this.#query(this.#named({ ...selection, offset: 0, limit: this.memory.index.size }));
     return result.refs.map((ref) => ref.name);
   }
@@ -927,7 +952,7 @@ export class ModelResource {
   async count(selection: Omit<Selection, 'sort'>): Promise<number> {
     const waking = this.#wanted();
     if (waking) await waking;
-    await this.#dependencies.feed.current();
+    await this.current();
     const { total } = await this.#query(this.#named({ ...selection, sort: [], offset: 0, limit: 0 }));
     return total;
   }
@@ -947,7 +972,7 @@ export class ModelResource {
   async export(selection: Selection): Promise<Export> {
     const waking = this.#wanted();
     if (waking) await waking;
-    await this.#dependencies.feed.current();
+    await this.current();
     // Of one store: ids of another one are of other objects.
     const { dependencies, memory } = this.#own;
     const { feed, store, exportTurns } = dependencies;

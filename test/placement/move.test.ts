@@ -236,5 +236,32 @@ for (const adapter of databaseAdapters()) {
       const last = (await told).trimEnd().split('\n').at(-1)!;
       assert.deepEqual([JSON.parse(last).type, JSON.parse(last).error.code], ['ERROR', 'Expired']);
     });
+
+    it('a replica that has not heard of the move yet shows what was written after it', async () => {
+      const both = await databases(adapter);
+      await (await withReadings(both, 20)).stop();
+      await move({ model, to: 'telemetry', ...stores(both) });
+      const first = await running(placed(both));
+      // It is told of nothing: it asks, for a read or twice a second.
+      const untold = async () => {
+        const store = await both.main.open();
+        return new Proxy(store, {
+          get(target, name: keyof typeof store) {
+            if (name === 'onCommit') return () => () => undefined;
+            const value = target[name] as unknown;
+            return typeof value === 'function' ? value.bind(target) : value;
+          },
+        });
+      };
+      const second = await running({ ...placed(both), database: untold });
+      const moving = move({ model, to: 'default', ...stores(both), settling: 2_000 });
+      const isThere = async () =>
+        (await call(first, '/readyz')).body.models.find(({ kind }: any) => kind === 'Reading').store === 'default';
+      await until(isThere, { interval: 2 });
+      const body = { metadata: { name: 'r7' }, spec: { sensor: 's7', value: 777 } };
+      await until(async () => (await call(first, `${readings}/r7`, 'PUT', body)).status === 200, { interval: 2 });
+      assert.equal((await call(second, `${readings}/r7`)).body.spec.value, 777);
+      await moving;
+    });
   });
 }
