@@ -5,17 +5,7 @@
  */
 import type { ChildProcess } from 'node:child_process';
 import { spawn } from 'node:child_process';
-import {
-  cpSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
+import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { loadavg, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -25,7 +15,7 @@ import { createClient } from 'kindred/client';
 import { openSqlite } from '../src/store/sqlite/store.ts';
 import { Article, collection, deepListPaths, listPaths, nameOf } from './articles.ts';
 import { figure, shown } from './figures.ts';
-import { storeArticles } from './stored.ts';
+import { storeArticles, writePlugin } from './stored.ts';
 
 const { values } = parseArgs({
   options: {
@@ -57,19 +47,7 @@ async function prepare(): Promise<string> {
   const folder = values.keep ?? mkdtempSync(join(tmpdir(), 'kindred-start-'));
   const plugin = join(folder, 'plugin');
   if (existsSync(join(folder, 'articles.db'))) return folder;
-  mkdirSync(plugin, { recursive: true });
-  cpSync(join(import.meta.dirname, 'articles.ts'), join(plugin, 'articles.ts'));
-  writeFileSync(
-    join(plugin, 'package.json'),
-    JSON.stringify({ name: 'bench', version: '1.0.0', type: 'module', main: 'index.ts', kindred: {} }),
-  );
-  writeFileSync(
-    join(plugin, 'index.ts'),
-    `import { definePlugin } from 'kindred';
-import { Article } from './articles.ts';
-export default definePlugin({ start: ({ schemeManager }) => void schemeManager.register(Article) });
-`,
-  );
+  writePlugin(plugin);
   const store = await openSqlite(join(folder, 'articles.db'));
   await storeArticles(store, objects, { inLog: true });
   await store.close();

@@ -1,4 +1,6 @@
-/** Articles in a store, put there without a service. */
+/** Articles in a store, put there without a service, and the plugin that declares them. */
+import { cpSync, mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Store } from 'kindred';
 import { article, nameOf } from './articles.ts';
 
@@ -36,4 +38,19 @@ export async function storeArticles(store: Store, count: number, { more, inLog =
     oldest = at - 1;
   }
   await store.load({ revision: count, oldest });
+}
+
+/** A package folder for `kindred serve --plugin`. */
+export function writePlugin(folder: string): void {
+  mkdirSync(folder, { recursive: true });
+  cpSync(join(import.meta.dirname, 'articles.ts'), join(folder, 'articles.ts'));
+  const manifest = { name: 'bench', version: '1.0.0', type: 'module', main: 'index.ts', kindred: {} };
+  writeFileSync(join(folder, 'package.json'), JSON.stringify(manifest));
+  writeFileSync(
+    join(folder, 'index.ts'),
+    `import { definePlugin } from 'kindred';
+import { Article } from './articles.ts';
+export default definePlugin({ start: ({ schemeManager }) => void schemeManager.register(Article) });
+`,
+  );
 }

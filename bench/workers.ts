@@ -5,7 +5,7 @@
  */
 import type { ChildProcess } from 'node:child_process';
 import { spawn } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { loadavg, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -16,7 +16,7 @@ import { collection, listPaths, nameOf, scattered } from './articles.ts';
 import { figure, shown } from './figures.ts';
 import type { LoadResult } from './process-load.ts';
 import { Remote } from './remote.ts';
-import { storeArticles } from './stored.ts';
+import { storeArticles, writePlugin } from './stored.ts';
 
 const { values } = parseArgs({
   options: {
@@ -34,17 +34,7 @@ const command = resolve(import.meta.dirname, '../dist/cli/main.js');
 const folder = mkdtempSync(join(tmpdir(), 'kindred-workers-'));
 const plugin = join(folder, 'plugin');
 
-mkdirSync(plugin);
-cpSync(join(import.meta.dirname, 'articles.ts'), join(plugin, 'articles.ts'));
-const manifest = { name: 'bench', version: '1.0.0', type: 'module', main: 'index.ts', kindred: {} };
-writeFileSync(join(plugin, 'package.json'), JSON.stringify(manifest));
-writeFileSync(
-  join(plugin, 'index.ts'),
-  `import { definePlugin } from 'kindred';
-import { Article } from './articles.ts';
-export default definePlugin({ start: ({ schemeManager }) => void schemeManager.register(Article) });
-`,
-);
+writePlugin(plugin);
 
 interface Process {
   readonly parent: number;
