@@ -40,7 +40,8 @@ export async function consoleLink(url: string, token: string): Promise<string> {
   });
   asking.end();
   const [answer] = (await once(asking, 'response')) as [IncomingMessage];
-  return ((await json(answer)) as { url: string }).url;
+  const { url: link } = (await json(answer)) as { url?: string };
+  return link ?? `${address}/console/`;
 }
 
 async function linkOf(client: KindredClient, address: string): Promise<string> {
