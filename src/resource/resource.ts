@@ -155,7 +155,7 @@ export class ModelResource {
   #waking: Promise<void> | undefined;
   /** The same after its objects have moved to another store. */
   #arriving: Promise<void> | undefined;
-  /** Of the hub: where the objects are has to be asked for. */
+  /** Of the hub: the records of the default store have to be read before the next read. */
   #mayHaveMoved = false;
   /** While its objects are copied to another store. */
   #target: TargetIndexes | undefined;
@@ -323,7 +323,7 @@ export class ModelResource {
     return coming;
   }
 
-  /** The store was told that the objects are about to leave it. */
+  /** The change log of the store says that a move has sealed the model: the next read checks where the objects are. */
   doubtPlace(): void {
     this.#mayHaveMoved = true;
   }
@@ -335,7 +335,7 @@ export class ModelResource {
     return behind && feed !== recordsFeed ? behind.then(() => this.#learnPlace()) : behind;
   }
 
-  /** Another replica may have learnt that the objects are elsewhere, which only the default store tells. */
+  /** Waits for the records of the default store when another replica may already serve the objects from another store. */
   async #learnPlace(): Promise<void> {
     const { placement, recordsFeed } = this.#dependencies;
     const hub = this.#spoke?.hub ?? this;
@@ -482,7 +482,7 @@ export class ModelResource {
     const fence = store.shared && placement?.isPlaceable(this.scheme) ? await store.models(number) : [];
     memory.follow(number, feed.applied, fence[0]?.generation);
     const known = this.#takeTarget(place);
-    // Every object is checked again by another contract.
+    // Another contract needs a check of every object.
     const moved = admission ? undefined : known;
     await feed.newest();
     // Who has the generation of a model that is sealed learns that it is: its record was there first.
@@ -495,17 +495,17 @@ export class ModelResource {
     const found = moved ? undefined : await snapshots?.restore(memory, reading, admission !== undefined);
     const restored = found && 'index' in found ? found : undefined;
     const claims = new KnownClaims(store, this.model, snapshots?.identityOf(memory));
-    const isThere = restored ?? moved;
-    const claimsAreKnown = !isThere && admission === undefined && (await claims.areKnown());
+    const complete = restored ?? moved;
+    const claimsAreKnown = !complete && admission === undefined && (await claims.areKnown());
     const { index, problems } =
-      isThere ??
+      complete ??
       (await buildIndexes({
         ...reading,
         admission,
         claimsAreKnown,
         onProgress: (done, objects) => memory.progress({ done, objects }),
       }));
-    const readThrough = isThere ? reading.newest : await store.revision();
+    const readThrough = complete ? reading.newest : await store.revision();
     if (isOver()) return;
     const ms = Math.round(monotonicNow() - started);
     const objects = index.size;
@@ -517,7 +517,7 @@ export class ModelResource {
       ...(restored && 'via' in restored && { via: 'database' as const }),
       ...(found && 'rejected' in found && { reason: found.rejected }),
     };
-    if (isThere) memory.progress({ done: objects, objects });
+    if (complete) memory.progress({ done: objects, objects });
     memory.open(index, problems, start, readThrough);
     this.model.since = readThrough;
     snapshots?.opened(memory, restored);
@@ -528,7 +528,7 @@ export class ModelResource {
     else logger.info({ group, kind, objects, ms }, 'Indexes built');
     if (problems.size > 0)
       logger.warn({ group, kind, problems: problems.size }, 'The model is degraded: stored objects need repair');
-    if (!isThere && !claimsAreKnown) {
+    if (!complete && !claimsAreKnown) {
       await claims
         .remember(this.#dependencies.now())
         .catch((err: unknown) =>

@@ -1,6 +1,6 @@
 /**
- * The indexes of a model in the store to which its objects are being copied: built there beside those that serve, and kept as the copies
- * are, so that reads go on when the objects are there (docs/decisions/placement.md).
+ * The indexes of a model in the store to which its objects are being copied. They are built while the former store still serves reads, and
+ * follow the change log of the new one, so that reads continue when the move is complete (docs/decisions/placement.md).
  */
 import { KindredError } from '../errors.ts';
 import type { ModelIndex } from '../indexes/model-index.ts';
@@ -16,7 +16,6 @@ import { ModelMemory } from './memory.ts';
 import type { RegisteredModel } from './registered-model.ts';
 
 interface TargetPlace {
-  readonly name: string;
   readonly store: Store;
   readonly feed: Feed;
 }

@@ -12,7 +12,7 @@ const ports = { patroni: 8008, etcd: 2379, etcdPeers: 2380, haproxy: 5000 };
 
 const programs = { patroni: '/usr/bin/patroni', etcd: '/usr/bin/etcd', haproxy: '/usr/sbin/haproxy' };
 
-/** Milliseconds after which a standby that is still starting is made anew. */
+/** Milliseconds after which a standby that is still starting is reinitialized. */
 const startLimit = 60_000;
 
 /** Milliseconds between two looks at the cluster. */
@@ -258,13 +258,13 @@ export class Cluster {
   }
 
   /**
-   * Resolves to the leader when both others follow it, one of them synchronously. A former leader that wrote a part of a record before
-   * it stood still waits for the rest of it, which its successor never had, and Patroni rewinds no server that is starting: it is
-   * made anew, as an operator would.
+   * Resolves to the leader when both others follow it, one of them synchronously. A former leader whose log ends in a partial record
+   * waits for the rest of it, which the new leader never received, and Patroni does not run pg_rewind on a server that is starting: it is
+   * reinitialized, as an operator would do.
    */
   whole(): Promise<Node> {
     const begun = performance.now();
-    const madeAnew = new Set<string>();
+    const reinitialized = new Set<string>();
     return until(
       async () => {
         const leader = await this.leader();
@@ -273,9 +273,9 @@ export class Cluster {
         const { members } = JSON.parse(answer.text) as { members: readonly Member[] };
         const isRunning = members.every(({ state }) => state === 'running' || state === 'streaming');
         for (const { name } of members.filter(({ state }) => state === 'starting')) {
-          if (performance.now() - begun < startLimit || madeAnew.has(name)) continue;
-          madeAnew.add(name);
-          console.log(`${name} does not come back as a standby by itself: made anew`);
+          if (performance.now() - begun < startLimit || reinitialized.has(name)) continue;
+          reinitialized.add(name);
+          console.log(`${name} stays in the state "starting": reinitialized`);
           const node = this.nodes.find((one) => one.name === name)!;
           await node.ask('/reinitialize', { method: 'POST', body: JSON.stringify({ force: true }) });
         }

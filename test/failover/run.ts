@@ -57,7 +57,7 @@ async function run(folder: string): Promise<void> {
   await cluster.start();
   const url = values.through === 'hosts' ? cluster.hosts : cluster.proxy;
   const replicas = [0, 1, 2].map(() => new Replica(url));
-  // A connection may still be led to a standby, or break: whoever supervises a replica starts it again.
+  // The connection may lead to a standby, or break: a supervisor would start the replica again.
   const started = (replica: Replica) =>
     retry({ timers: awaitedTimers, minDelay: 1_000, maxDelay: 1_000, failed: givenUp() }, () => replica.start());
   await started(replicas[0]!);

@@ -23,6 +23,12 @@ const unplaced = ({ main, telemetry }: Databases) => ({
 /** The same for a move. */
 const stores = (both: Databases) => ({ ...unplaced(both), settling: 50 });
 
+/** The name of the store in which a service takes the readings to be. */
+async function storeOf(service: Running): Promise<string> {
+  const { models } = (await call(service, '/readyz')).body as { models: { kind: string; store: string }[] };
+  return models.find(({ kind }) => kind === 'Reading')!.store;
+}
+
 /** Names and values in one database, with how many unique values are taken; undefined where the store keeps none. */
 async function content(database: TestDatabase): Promise<{ objects: Record<string, unknown>; claims?: number }> {
   const store = await database.open();
@@ -228,10 +234,7 @@ for (const adapter of databaseAdapters()) {
       assert.deepEqual(await content(both.main), { objects: {}, claims: 0 });
       for (const service of [first, second]) {
         assert.equal((await call(service, readings)).body.total, 200);
-        assert.equal(
-          (await call(service, '/readyz')).body.models.find(({ kind }: any) => kind === 'Reading').store,
-          'telemetry',
-        );
+        assert.equal(await storeOf(service), 'telemetry');
       }
       const last = (await told).trimEnd().split('\n').at(-1)!;
       assert.deepEqual([JSON.parse(last).type, JSON.parse(last).error.code], ['ERROR', 'Expired']);
@@ -242,8 +245,8 @@ for (const adapter of databaseAdapters()) {
       await (await withReadings(both, 20)).stop();
       await move({ model, to: 'telemetry', ...stores(both) });
       const first = await running(placed(both));
-      // It is told of nothing: it asks, for a read or twice a second.
-      const untold = async () => {
+      // It gets no notifications: it learns the newest revision from a read, or twice a second.
+      const withoutNotifications = async () => {
         const store = await both.main.open();
         return new Proxy(store, {
           get(target, name: keyof typeof store) {
@@ -253,11 +256,9 @@ for (const adapter of databaseAdapters()) {
           },
         });
       };
-      const second = await running({ ...placed(both), database: untold });
+      const second = await running({ ...placed(both), database: withoutNotifications });
       const moving = move({ model, to: 'default', ...stores(both), settling: 2_000 });
-      const isThere = async () =>
-        (await call(first, '/readyz')).body.models.find(({ kind }: any) => kind === 'Reading').store === 'default';
-      await until(isThere, { interval: 2 });
+      await until(async () => (await storeOf(first)) === 'default', { interval: 2 });
       const body = { metadata: { name: 'r7' }, spec: { sensor: 's7', value: 777 } };
       await until(async () => (await call(first, `${readings}/r7`, 'PUT', body)).status === 200, { interval: 2 });
       assert.equal((await call(second, `${readings}/r7`)).body.spec.value, 777);
