@@ -2,6 +2,7 @@
  * Clients of two versions of a model against replicas that are replaced by other versions of their plugin, killed, paused and
  * rolled back, while the model is finalized and rolled back, and what the change log says of every answer that they got.
  */
+import { Agent } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { retry } from '../../src/runtime/retry.ts';
@@ -9,6 +10,7 @@ import { awaitedTimers } from '../../src/runtime/timers.ts';
 import { openStore } from '../../src/store/open.ts';
 import type { Change, Row } from '../../src/store/store.ts';
 import { Random } from '../query/random.ts';
+import { call } from './call.ts';
 import { itemsPath, ownMembers, statePath, versions } from './evolving.ts';
 import { Replica, within } from './record.ts';
 
@@ -118,6 +120,7 @@ export async function evolve({
       patiently(() => body(database)),
       lastLines,
     );
+  const agent = new Agent({ keepAlive: true });
   const operations: Operation[] = [];
   const unjust: string[] = [];
   const tally = { replaced: 0, killed: 0, paused: 0, refused: 0 };
@@ -151,23 +154,16 @@ export async function evolve({
     const begun = { method, via, name, spec, seen: newest, start: performance.now() };
     try {
       const path = `${itemsPath(via)}${method === 'POST' ? '' : `/${name}`}`;
-      const response = await fetch(`http://127.0.0.1:${port}${path}`, {
-        method,
-        signal: AbortSignal.timeout(30_000),
-        ...(spec && {
-          body: JSON.stringify({ metadata: { name }, spec: sentAs(via, spec) }),
-          headers: { 'content-type': 'application/json' },
-        }),
-      });
-      const body = (await response.json()) as Partial<Item> & { code?: string };
-      const revision = response.headers.get('kindred-revision');
+      const sent = spec && { metadata: { name }, spec: sentAs(via, spec) };
+      const { status, revision, body } = await call(agent, port, method, path, sent);
+      const { code, ...item } = body as Partial<Item> & { code?: string };
       return {
         ...begun,
         end: performance.now(),
-        status: response.status,
-        ...(body.code !== undefined && { code: body.code }),
-        ...(revision !== null && { revision: Number(revision) }),
-        ...(body.spec && { answered: body as Item }),
+        status,
+        ...(code !== undefined && { code }),
+        ...(revision !== undefined && { revision }),
+        ...(item.spec && { answered: item as Item }),
       };
     } catch {
       return { ...begun, end: performance.now(), status: undefined };
@@ -235,13 +231,10 @@ export async function evolve({
     const latest = performance.now() + longest;
     while (performance.now() < latest) {
       try {
-        const response = await fetch(`http://127.0.0.1:${whom.pick(replicas).process.port}${path}`, {
-          method,
-          signal: AbortSignal.timeout(requestTimeout),
-          ...(body && { body: JSON.stringify(body), headers: { 'content-type': 'application/merge-patch+json' } }),
-        });
-        if (response.ok) return (await response.json()) as ModelState;
-        last = `${response.status} ${await response.text()}`;
+        const { port } = whom.pick(replicas).process;
+        const answer = await call(agent, port, method, path, body, requestTimeout);
+        if (answer.status < 300) return answer.body as ModelState;
+        last = `${answer.status} ${JSON.stringify(answer.body)}`;
       } catch (error) {
         last = error;
       }
@@ -308,7 +301,7 @@ export async function evolve({
     }
     const isSplit = replicas[0]!.version === 'split';
     if (isSplit) await ask('now');
-    const settled = await untilSettled(replicas[0]!.process.port, isSplit ? 'v2' : 'v1');
+    const settled = await untilSettled(agent, replicas[0]!.process.port, isSplit ? 'v2' : 'v1');
     const { log, numbers } = await read('the change log', logOf);
     const checker = new Checker(log, numbers, operations);
     checker.checkRows(await read('what is stored', rowsOf), isSplit ? 'v2' : 'v1');
@@ -330,6 +323,7 @@ export async function evolve({
     };
   } finally {
     isOver = true;
+    agent.destroy();
     for (const replica of replicas) {
       replica.process.signal('SIGCONT');
       await end(replica, 'SIGKILL');
@@ -366,15 +360,13 @@ interface ModelState {
 }
 
 /** True when the last version is active: that with the unique index, which says of it what is so, or that with another hub, in which everything is stored. */
-async function untilSettled(port: number, hub: string): Promise<boolean> {
+async function untilSettled(agent: Agent, port: number, hub: string): Promise<boolean> {
+  const read = async <T>(path: string) => (await call(agent, port, 'GET', path, undefined, requestTimeout)).body as T;
+  const listPath = `${itemsPath('v1')}?size=100`;
   for (let i = 0; i < 100; i++) {
-    const [state, { items }] = await Promise.all([
-      fetch(`http://127.0.0.1:${port}${statePath}`, { signal: AbortSignal.timeout(requestTimeout) }).then(
-        async (one) => ((await one.json()) as { status: State }).status,
-      ),
-      fetch(`http://127.0.0.1:${port}${itemsPath('v1')}?size=100`, {
-        signal: AbortSignal.timeout(requestTimeout),
-      }).then(async (one) => (await one.json()) as { items: Item[] }),
+    const [{ status: state }, { items }] = await Promise.all([
+      read<ModelState>(statePath),
+      read<{ items: Item[] }>(listPath),
     ]);
     if (hub === 'v2') {
       const { storageVersion, storedVersions, migration } = state;

@@ -2,9 +2,11 @@
  * One replica with one version of the plugin: `evolving-replica.ts DATABASE PORT VERSION`; prints its address when it is ready.
  * Exit code 3 when the version is refused, 4 when the database does not answer.
  */
+import { globalAgent } from 'node:http';
 import type { PluginContext } from 'kindred';
 import { createService, definePlugin, KindredError } from 'kindred';
 import pino from 'pino';
+import { call } from './call.ts';
 import { quickTimers, versions } from './evolving.ts';
 
 const [database, port, version] = process.argv.slice(2);
@@ -26,8 +28,8 @@ try {
     void service.stop().then(() => process.exit(0));
   });
   const { url } = await service.start();
-  const answer = await fetch(`${url}/readyz`);
-  const { plugins } = (await answer.json()) as { plugins: { name: string; state: string }[] };
+  const answer = await call(globalAgent, Number(new URL(url).port), 'GET', '/readyz');
+  const { plugins } = answer.body as { plugins: { name: string; state: string }[] };
   if (plugins.some(({ state }) => state === 'FAILED')) {
     await service.stop();
     process.exit(3);

@@ -5,6 +5,8 @@ import { Agent, request as send } from 'node:http';
 import { createInterface } from 'node:readline';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fromSources } from '../sources.ts';
+import type { Answer } from './call.ts';
+import { Broken, call, timeout } from './call.ts';
 import type { Event, History, Item, Operation, Outcome, Request, Stream } from './history.ts';
 import { isWrite, itemOf } from './history.ts';
 import { inventRequest } from './invented.ts';
@@ -329,53 +331,6 @@ function itemIn({ metadata, spec }: Body, history: string): Item {
     spec.value,
     spec.slug?.slice(history.length + 1),
   );
-}
-
-interface Answer {
-  readonly status: number;
-  readonly revision: number | undefined;
-  readonly body: unknown;
-}
-
-class Broken extends Error {
-  /** False when the service cannot have seen the request. */
-  readonly isSent: boolean;
-
-  constructor(isSent: boolean, cause: unknown) {
-    super('the connection broke', { cause });
-    this.isSent = isSent;
-  }
-}
-
-/** Milliseconds; longer than any pause and than the service's own limits. */
-const timeout = 20_000;
-
-function call(agent: Agent, port: number, method: string, path: string, body?: unknown): Promise<Answer> {
-  const text = body === undefined ? undefined : JSON.stringify(body);
-  const type = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json';
-  return new Promise((resolve, reject) => {
-    const headers = text === undefined ? {} : { 'content-type': type, 'content-length': Buffer.byteLength(text) };
-    const request = send({ agent, host: '127.0.0.1', port, method, path, headers, timeout }, (response) => {
-      const parts: Buffer[] = [];
-      response.on('data', (part: Buffer) => parts.push(part));
-      response.once('error', (error) => reject(new Broken(true, error)));
-      response.once('end', () => {
-        const revision = response.headers['kindred-revision'];
-        const status = response.statusCode!;
-        try {
-          const answered = JSON.parse(Buffer.concat(parts).toString()) as unknown;
-          resolve({ status, revision: revision === undefined ? undefined : Number(revision), body: answered });
-        } catch (error) {
-          reject(new Broken(true, error));
-        }
-      });
-    });
-    request.once('timeout', () => request.destroy(new Error('no answer in time')));
-    request.once('error', (error: NodeJS.ErrnoException) => {
-      reject(new Broken(error.code !== 'ECONNREFUSED', error));
-    });
-    request.end(text);
-  });
 }
 
 type StreamEvent = Event | { readonly type: 'BOOKMARK'; readonly revision: number };
