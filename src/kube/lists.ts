@@ -118,7 +118,7 @@ export class KubeLists {
     const text = query.get('continue');
     const token = text ? continueToken(text) : undefined;
     const limit = count(query, 'limit') || undefined;
-    await resource.current();
+    await resource.indexed.current();
     const { feed } = resource.place;
     const exact = await this.#revision(feed, query, token !== undefined);
     const at = token === undefined ? exact : token.revision || feed.applied;

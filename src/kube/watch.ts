@@ -73,7 +73,7 @@ export class KubeWatches {
     const withBookmarks = flag(query, 'allowWatchBookmarks') ?? false;
     const seconds = count(query, 'timeoutSeconds') || usualTimeout * (1 + random());
     const shown = { form: { ...form, type: json }, includeObject: includeObject(query), now } as const;
-    resource.assertReady();
+    resource.indexed.assertReady();
     exchange.assertRoom();
 
     const streams = { bursts: this.#bursts, maxBufferBytes, stallTimeout, onStop: watches.onStop.bind(watches) };

@@ -204,7 +204,7 @@ export class PluginInstance {
       await unlessEnding(this.#callStart());
       await unlessEnding(Promise.all(this.#replacing));
       for (const scheme of this.#left) registry.unregister(scheme, this.#name);
-      await unlessEnding(Promise.all(this.#schemes().map((scheme) => resources.model(scheme).settled)));
+      await unlessEnding(Promise.all(this.#schemes().map((scheme) => resources.model(scheme).indexed.settled)));
       this.#nameDegraded();
       const waiting = await unlessEnding(modelStates.activate(this.#schemes()));
       this.#dependencies.rights.declare(this.#name, this.#declaredObjects());
@@ -472,7 +472,7 @@ export class PluginInstance {
     const scheme = registry.registerAgain(type, indexes, this.#name, this.#left);
     if (this.#serving.has(kindOf(scheme))) {
       this.#left = this.#left.filter((one) => kindOf(one) !== kindOf(scheme));
-      const replaced = resources.model(scheme).settled;
+      const replaced = resources.model(scheme).indexed.settled;
       replaced.catch(() => {});
       this.#replacing.push(replaced);
     }

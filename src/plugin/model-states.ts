@@ -27,13 +27,13 @@ import type { AppliedChange } from '../resource/change.ts';
 import { keepsClaims } from '../resource/claims.ts';
 import { ActivationRefused } from '../resource/commits.ts';
 import type { ModelHooks } from '../resource/hooks.ts';
+import type { ModelPlace } from '../resource/indexed-model.ts';
 import { putMark } from '../resource/marks.ts';
 import type { ModelMemory } from '../resource/memory.ts';
 import type { ActiveModel, Offence } from '../resource/object-check.ts';
 import { ObjectCheck } from '../resource/object-check.ts';
 import type { RegisteredModel } from '../resource/registered-model.ts';
 import type { ResourceRegistry } from '../resource/registry.ts';
-import type { ModelPlace } from '../resource/resource.ts';
 import type { Rules } from '../resource/rules.ts';
 import { emulatedRules, ownRules } from '../resource/rules.ts';
 import type { Logger } from '../runtime/logger.ts';
@@ -461,7 +461,7 @@ export class ModelStates implements Admissions {
         await this.#resources.feed.newest();
         if (declared.isActive) continue;
         // Another contract is active by now than the one that was emulated.
-        this.#resources.model(scheme).rebuild();
+        this.#resources.model(scheme).indexed.rebuild();
         return false;
       } finally {
         release();
@@ -491,7 +491,7 @@ export class ModelStates implements Admissions {
       if (this.#emulatesStill(declared, status)) return;
       // Whoever is still building begins again, by the contract that is active now.
       if (memory.isReady) this.#outdate(declared, status.generation);
-      else if (!memory.isOutdated) this.#resources.model(scheme).rebuild();
+      else if (!memory.isOutdated) this.#resources.model(scheme).indexed.rebuild();
       return;
     }
     declared.generation = status.generation;
@@ -502,7 +502,7 @@ export class ModelStates implements Admissions {
     this.#following.delete(memory.model);
     memory.model.rules = declared.rules = rulesOf(scheme, status);
     declared.activated.resolve();
-    if (memory.isOutdated) this.#resources.model(scheme).rebuild();
+    if (memory.isOutdated) this.#resources.model(scheme).indexed.rebuild();
     this.#look();
   }
 

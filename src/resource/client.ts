@@ -57,7 +57,7 @@ export function createLocalClient(dependencies: LocalClientDependencies): Extens
     if (!dependencies.unchecked) registry.assertOpen(scheme, caller.plugin);
     const resource = resources.model(scheme);
     // A plugin that is loaded again finds its models as it declares them.
-    if (registry.isStarting(scheme, caller.plugin)) await resource.settled;
+    if (registry.isStarting(scheme, caller.plugin)) await resource.indexed.settled;
     else if (!resource.isReady) await resource.ready;
     return { resource, decision };
   }

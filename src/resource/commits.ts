@@ -40,6 +40,8 @@ export interface CommitDependencies {
   readonly queue: ModelCommits;
   readonly underWay: WritesUnderWay;
   readonly feed: Feed;
+  /** As `IndexedModel.current`, before what is stored is read. */
+  readonly current: () => Promise<void> | undefined;
   /** Milliseconds, never going back. */
   readonly monotonicNow: () => number;
   readonly limits: {
@@ -141,9 +143,8 @@ export class Commits {
 
   /** As a commit would end, by what the indexes know: unique values are looked up, and not taken. */
   async #rehearse(write: ModelWrite, { taken }: KeyChanges, slice: TimeSlice): Promise<WriteResult> {
-    const { feed } = this.#dependencies;
-    const behind = feed.current();
-    if (behind) await behind;
+    const { feed, current } = this.#dependencies;
+    await current();
     this.#memory.assertReady();
     const refusal = await this.#refusal(write, taken, slice);
     return refusal ?? { ok: true, id: write.expected?.id ?? 0, revision: feed.applied };

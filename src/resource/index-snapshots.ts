@@ -49,8 +49,7 @@ export interface IndexSnapshotsDependencies {
 interface Resource {
   readonly memory: ModelMemory;
   readonly model: RegisteredModel;
-  rest(): boolean;
-  wake(): Promise<void>;
+  readonly indexed: { rest(): boolean; wake(): Promise<void> };
 }
 
 /** The last snapshot of a model. */
@@ -236,12 +235,12 @@ export class IndexSnapshots {
   async #look(resource: Resource, feed: Feed): Promise<void> {
     const { memory } = resource;
     // Its snapshot would soon be of no use: it is read, written again, and leaves memory again.
-    if (memory.isIdle && this.#isFading(memory, feed)) await resource.wake().catch(() => {});
+    if (memory.isIdle && this.#isFading(memory, feed)) await resource.indexed.wake().catch(() => {});
     if (this.#isDue(resource, feed)) await this.#save(resource, feed);
     await this.#share(memory);
     if (!this.#isQuiet(memory)) return;
     if (this.#isWorthIt(resource)) await this.#save(resource, feed);
-    if (!this.#isWorthIt(resource) && !memory.isWanted) resource.rest();
+    if (!this.#isWorthIt(resource) && !memory.isWanted) resource.indexed.rest();
   }
 
   /** Nobody has asked for the model for so long that it may leave memory. */

@@ -20,13 +20,14 @@ import { exportSlice } from './export.ts';
 import type { Feed, FeedSubscriber } from './feed.ts';
 import type { ModelHooks } from './hooks.ts';
 import type { IndexSnapshots } from './index-snapshots.ts';
+import type { ResourceDependencies, ResourceLimits } from './indexed-model.ts';
+import { IndexedModel } from './indexed-model.ts';
 import type { IndexProgress, MemoryState, ModelMemory, Problem, StartOfModel } from './memory.ts';
 import { movedAway } from './memory.ts';
 import type { Namespaces } from './namespaces.ts';
 import type { NamedStore } from './place.ts';
 import { StorePlace } from './place.ts';
 import type { Placement, PlaceRecord } from './placement.ts';
-import type { ResourceDependencies, ResourceLimits } from './resource.ts';
 import { ModelResource } from './resource.ts';
 import type { LivePagesDependencies } from './watch/live-page.ts';
 import { LivePages } from './watch/live-page.ts';
@@ -122,11 +123,11 @@ export class ResourceRegistry {
       });
       place.feed.subscribe({
         resync: () => {
-          for (const resource of this.#byScheme.values()) if (resource.place === place) resource.rebuild();
+          for (const resource of this.#byScheme.values()) if (resource.place === place) resource.indexed.rebuild();
         },
         // A move that seals a model writes a mark with its name.
         unregistered: ({ name }) => {
-          if (place !== this.places[0]) this.#placedIn(place, name)?.doubtPlace();
+          if (place !== this.places[0]) this.#placedIn(place, name)?.indexed.doubtPlace();
         },
       });
       return place;
@@ -158,7 +159,7 @@ export class ResourceRegistry {
       onShown: () => {
         for (const listener of this.#shownListeners) listener();
       },
-      onReplaced: (resource, built) => place.watches.replaced(resource, built),
+      onReplaced: (model, built) => place.watches.replaced(model, built),
       owners: { uidOf: (reference, namespace) => this.#ownerUid(reference, namespace) },
       logger,
     });
@@ -264,16 +265,13 @@ export class ResourceRegistry {
     this.#dependencies.placement?.stop();
     this.watches.stop();
     await Promise.all(this.places.map((place) => place.stop()));
-    for (const resource of this.#byScheme.values()) resource.close();
+    for (const resource of this.#byScheme.values()) resource.indexed.close();
   }
 
   #add(scheme: Scheme): void {
     const { group, kind } = scheme.groupVersionKind;
-    const resource = new ModelResource(
-      scheme,
-      this.#dependenciesIn(this.#placeOf(scheme)),
-      this.#dependencies.hooks.get(`${kind}.${group}`),
-    );
+    const hooks = this.#dependencies.hooks.get(`${kind}.${group}`);
+    const resource = new ModelResource(new IndexedModel(scheme, this.#dependenciesIn(this.#placeOf(scheme)), hooks));
     this.#byScheme.set(scheme, resource);
     // Who registers waits for nothing; the indexes are built once its own code has returned.
     setImmediate(() => {
@@ -294,7 +292,7 @@ export class ResourceRegistry {
     const resource = this.#byScheme.get(scheme);
     if (!resource) return;
     this.#byScheme.delete(scheme);
-    resource.close();
+    resource.indexed.close();
     this.watches.endUnregistered(resource);
   }
 
@@ -304,11 +302,11 @@ export class ResourceRegistry {
     this.#byScheme.delete(before);
     this.#byScheme.set(scheme, resource);
     this.#former.set(before, resource);
-    if (resource.serves(scheme)) return;
+    if (resource.indexed.serves(scheme)) return;
     const { group, kind } = scheme.groupVersionKind;
     const { memory, scheme: served } = resource;
     const isServing = memory.isReady;
-    resource.replace(scheme).catch((err: unknown) => {
+    resource.indexed.replace(scheme).catch((err: unknown) => {
       if (memory.isClosed) return;
       this.#dependencies.logger.error({ err, group, kind }, 'The declaration of the model could not be replaced');
       if (isServing) this.#dependencies.registry.takeBack(scheme, served);
@@ -339,11 +337,11 @@ export class ResourceRegistry {
     if (resource.place.name === store) {
       resource.memory.isSealed = moving?.sealed !== undefined;
       const target = this.places.find(({ name }) => name === moving?.to);
-      if (target) resource.prepareMove(this.#dependenciesIn(target));
-      else resource.endMove();
+      if (target) resource.indexed.prepareMove(this.#dependenciesIn(target));
+      else resource.indexed.endMove();
       return;
     }
-    resource.moveTo(this.#dependenciesIn(this.#placeOf(resource.scheme)));
+    resource.indexed.moveTo(this.#dependenciesIn(this.#placeOf(resource.scheme)));
     // Who is told of changes lists again.
     this.watches.endAll(movedAway(resource.kind), resource.model);
     resource.ready.then(

@@ -735,7 +735,7 @@ export class Writer {
 
   /** @throws NotFound */
   async #read(name: string): Promise<Stored> {
-    const behind = this.#dependencies.feed.current();
+    const behind = this.#dependencies.current();
     if (behind) await behind;
     return (await this.#dependencies.reader.read(name)).stored;
   }

@@ -240,7 +240,7 @@ for (const adapter of databaseAdapters()) {
       assert.deepEqual([JSON.parse(last).type, JSON.parse(last).error.code], ['ERROR', 'Expired']);
     });
 
-    it('a replica that has not heard of the move yet shows what was written after it', async () => {
+    it('a replica that has not heard of the move yet shows what was written after it, and compares with that', async () => {
       const both = await databases(adapter);
       await (await withReadings(both, 20)).stop();
       await move({ model, to: 'telemetry', ...stores(both) });
@@ -256,12 +256,21 @@ for (const adapter of databaseAdapters()) {
           },
         });
       };
-      const second = await running({ ...placed(both), database: withoutNotifications });
+      const [second, third] = await Promise.all([
+        running({ ...placed(both), database: withoutNotifications }),
+        running({ ...placed(both), database: withoutNotifications }),
+      ]);
       const moving = move({ model, to: 'default', ...stores(both), settling: 2_000 });
       await until(async () => (await storeOf(first)) === 'default', { interval: 2 });
       const body = { metadata: { name: 'r7' }, spec: { sensor: 's7', value: 777 } };
       await until(async () => (await call(first, `${readings}/r7`, 'PUT', body)).status === 200, { interval: 2 });
-      assert.equal((await call(second, `${readings}/r7`)).body.spec.value, 777);
+      const [read, { status, body: written }] = await Promise.all([
+        call(second, `${readings}/r7`),
+        call(third, `${readings}/r7`, 'PUT', { ...body, metadata: { name: 'r7', version: 1 } }),
+      ]);
+      assert.equal(read.body.spec.value, 777);
+      // What it has itself is version 0.
+      assert.ok(status === 200 || status === 503, JSON.stringify(written));
       await moving;
     });
   });

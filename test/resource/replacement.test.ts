@@ -116,7 +116,7 @@ test('an index that is kept is the same one; a new one is refused until it is bu
     resource.memory.state().indexes.map(({ name }) => name),
     ['spec.tags', 'parity'],
   );
-  await resource.settled;
+  await resource.indexed.settled;
   assert.equal(resource.memory.index.fields[4], kept);
   assert.equal(await total(resource, where), 1_501);
   assert.deepEqual(resource.memory.state().indexes, []);
@@ -133,7 +133,7 @@ test('replaced under random writes, the indexes are those of a build', async () 
   for (const model of [Tagged, Bare, Tagged]) {
     registry.replace(model, undefined, 'bar');
     let isOver = false;
-    const replaced = resource.settled.then(() => {
+    const replaced = resource.indexed.settled.then(() => {
       isOver = true;
     });
     while (!isOver) {
@@ -181,13 +181,13 @@ test('watches and live pages stay, but for those of an index that changed', asyn
   live.start();
   await until(() => resources.watches.size === 3);
   registry.replace(Tagged, undefined, 'bar');
-  await resource.settled;
+  await resource.indexed.settled;
   await watch('tagged', Queries.equal('spec.tags', 't0'));
   await resource.create(widget(1_000), { caller: system });
   await until(() => windows > 0 && events.length >= 3);
   assert.deepEqual(events.sort(), ['all ADDED w1000', 'sized ADDED w1000', 'tagged ADDED w1000']);
   registry.replace(Bare, undefined, 'bar');
-  await resource.settled;
+  await resource.indexed.settled;
   assert.deepEqual(
     events.filter((one) => one.includes('ended')),
     ['tagged ended Expired'],
@@ -199,7 +199,7 @@ test('watches and live pages stay, but for those of an index that changed', asyn
 test('a second replacement takes the place of one that is being built', async () => {
   const { registry, resource } = await widgets(2_000);
   registry.replace(Tagged, undefined, 'bar');
-  const first = resource.settled;
+  const first = resource.indexed.settled;
   registry.replace(Unique, undefined, 'bar');
   await first;
   assert.deepEqual(
@@ -213,7 +213,7 @@ test('a second replacement takes the place of one that is being built', async ()
 test('a model that goes in the middle of its replacement ends it', async () => {
   const { registry, resource, errors } = await widgets(2_000);
   const scheme = registry.replace(Tagged, undefined, 'bar');
-  const settled = resource.settled;
+  const settled = resource.indexed.settled;
   registry.unregister(scheme, 'bar');
   await assert.rejects(settled, { code: 'NotFound' });
   assert.deepEqual(errors, []);
@@ -224,7 +224,7 @@ test('a function that says the same and gives something else is found by its key
     declare((index) => [index.single('spec.size', Number, (one: any) => one.spec.size * factor)]);
   const { registry, resource } = await widgets(100, by(1));
   registry.replace(by(2), undefined, 'bar');
-  await resource.settled;
+  await resource.indexed.settled;
   assert.equal(await total(resource, Queries.equal('spec.size', 198)), 1);
   await assertRight(resource);
 });
@@ -247,16 +247,16 @@ test('a declaration that is refused gives its place back to the one that serves,
     if (first) registry.replace(first, undefined, 'bar');
     const refused = registry.replace(Unique, undefined, 'bar');
     assert.equal(registry.fetch(served.groupVersionKind), refused);
-    await assert.rejects(resource.settled, /refused/);
+    await assert.rejects(resource.indexed.settled, /refused/);
     await until(() => registry.fetch(served.groupVersionKind) === served);
     assert.deepEqual([resources.model(served), resources.model(refused)], [resource, resource]);
-    assert.equal(resource.serves(served), true);
-    await resource.settled;
+    assert.equal(resource.indexed.serves(served), true);
+    await resource.indexed.settled;
   }
   assert.equal(asked.filter((names) => names.length === 1).length, 2, 'a refused one is not tried again');
   assert.equal(errors.length, 2);
   registry.replace(Tagged, undefined, 'bar');
-  await resource.settled;
+  await resource.indexed.settled;
   await assertRight(resource);
 });
 
@@ -274,7 +274,7 @@ test('writes under way meet the declaration that serves when they are stored', a
   );
   const { registry, resource } = await widgets(10);
   registry.replace(Strict, undefined, 'bar');
-  await resource.settled;
+  await resource.indexed.settled;
   await assert.rejects(resource.create(widget(11), { caller: system }), { code: 'Invalid' });
   await resource.create(widget(10), { caller: system });
 });
@@ -304,6 +304,6 @@ test('what was converted before is not served after a conversion changed', async
     undefined,
     'bar',
   );
-  await resource.settled;
+  await resource.indexed.settled;
   assert.equal(await scaled(), 6);
 });

@@ -227,7 +227,7 @@ export class ResourceRoutes {
       if (exchange.query !== '') refuseParameters(exchange.query);
       return andThen(model.resource.get(name!), (read) => sendRead(exchange, model.resource, read));
     }
-    model.resource.assertReady(true);
+    model.resource.indexed.assertReadySoon();
     if (verb === 'patch' && mediaType(exchange.request.headers['content-type']) === applyPatch)
       return this.#apply(exchange, model, name!, at);
     const dryRun = exchange.query !== '' && isDryRun(exchange.query);
@@ -316,7 +316,8 @@ export class ResourceRoutes {
     const { resource } = model;
     this.#dependencies.registry.assertOpen(resource.scheme);
     if (resource.version !== undefined) announceVersion(exchange, resource);
-    resource.assertReady(!watching);
+    if (watching) resource.indexed.assertReady();
+    else resource.indexed.assertReadySoon();
     if (watching && this.#dependencies.watch) {
       exchange.assertRoom();
       if (explain) throw conflictingParameters('explain', 'watch');

@@ -146,15 +146,14 @@ export class Watches implements WatchSource {
    * Another declaration serves from this turn on: watches go on by it. Those of an index that is another one now end.
    * @param built names of the indexes that were built or are gone
    */
-  replaced(resource: ModelResource, built: ReadonlySet<string>): void {
-    const { model } = resource;
+  replaced(model: RegisteredModel, built: ReadonlySet<string>): void {
     const former = this.#fanouts.get(model);
     this.#fanouts.delete(model);
     for (const watch of [...this.#open]) {
       const own = watch.resource;
       if (own.model !== model) continue;
       try {
-        if (own !== resource && !own.shown) throw unregistered(model);
+        if (!own.isHub && !own.shown) throw unregistered(model);
         if (namesField(watch.where, own.indexNames(built))) throw new KindredError('Expired', texts.replaced);
         watch.rebind();
         if (watch.isLive) this.#fanoutOf(model).add(watch);
@@ -182,7 +181,7 @@ export class Watches implements WatchSource {
 
   #assertOpen(resource: ModelResource): void {
     if (this.#stopped) throw new KindredError('ShuttingDown', texts.stopping);
-    resource.assertReady();
+    resource.indexed.assertReady();
   }
 
   async #checkSince(since: number): Promise<void> {
