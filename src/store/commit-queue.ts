@@ -56,7 +56,7 @@ interface Waiting {
  * Writes that are told about in one time slice, at most: each is brought into the indexes, sent to whoever watches,
  * answered, and followed by the next of its caller.
  */
-const writesInARow = 64;
+const writesInARow = 32;
 /** Writes that are told about at once, and their bytes: a single one may have more. */
 const handful = { writes: 8, bytes: 16 * 2 ** 10 };
 

@@ -95,7 +95,7 @@ const defaults: Omit<HttpLimits, 'connections' | 'connectionsPerAddress'> = {
   headersTimeout: 10_000,
   requestTimeout: 30_000,
   keepAlive: 72_000,
-  bulkConcurrency: 512,
+  bulkConcurrency: 256,
   bulkBuffer: 8 * 1024 * 1024,
   answerBuffer: 128 * 1024 * 1024,
   bulkRefusals: 1_000,
