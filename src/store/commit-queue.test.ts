@@ -117,7 +117,7 @@ describe('CommitQueue', () => {
 
   it('tells of a large batch in several turns of the event loop, in order', async () => {
     for (const [cost, most] of [
-      [0, 64],
+      [0, 32],
       [1, 8],
     ] as const) {
       const { store, batches } = manualStore();
