@@ -152,18 +152,17 @@ export class Commits {
 
   /** The store decides who has a unique value. */
   async #commitClaiming(
-    { claiming }: Rules,
+    rules: Rules,
     write: ModelWrite,
     { taken, freed }: KeyChanges,
     slice: TimeSlice,
     onHanded?: () => void,
   ): Promise<WriteResult> {
+    const { claiming } = rules;
     const unclaimed = claiming.size > 0 ? taken.filter(({ definition }) => claiming.has(definition.name)) : [];
+    // The memory may be behind: the holder may have given the value up.
     if (unclaimed.length > 0 && (await this.#refusal(write, unclaimed, slice))) {
-      // The memory may be behind: the holder may have given the value up.
-      await this.#dependencies.feed.newest();
-      this.#memory.assertReady();
-      const refusal = await this.#refusal(write, unclaimed, slice);
+      const refusal = await this.#newestRefusal(rules, write, unclaimed, slice);
       if (refusal) return refusal;
     }
     const { index } = this.#memory;
@@ -179,7 +178,22 @@ export class Commits {
       if (slice.isOver) await slice.renew();
     }
     onHanded?.();
-    return this.#dependencies.queue.commit({ ...write, claim, release } satisfies ModelWrite);
+    const result = await this.#dependencies.queue.commit({ ...write, claim, release } satisfies ModelWrite);
+    if (result.ok || result.reason !== 'claimed' || !claiming.has(result.index)) return result;
+    // A claim may be left over from an earlier contract: the replicas take it away before they say that the index is enforced.
+    return (await this.#newestRefusal(rules, write, unclaimed, slice)) ?? { ok: false, reason: 'outdated' };
+  }
+
+  /** As `#refusal`, by what is newest; `outdated` when other rules hold by then. */
+  async #newestRefusal(
+    rules: Rules,
+    write: ModelWrite,
+    taken: readonly UniqueKey[],
+    slice: TimeSlice,
+  ): Promise<WriteResult | undefined> {
+    await this.#dependencies.feed.newest();
+    this.#memory.assertReady();
+    return this.#model.rules === rules ? this.#refusal(write, taken, slice) : { ok: false, reason: 'outdated' };
   }
 
   /**

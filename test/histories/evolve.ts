@@ -560,8 +560,17 @@ class Checker {
     }
     if (code === 'UniqueViolation') {
       const isJust = moments.some(({ version, items }) => version === 'note' && isShared(items, name, spec));
-      if (!isJust) this.#violated(seen, `${shown}: nothing has taken the code`);
+      if (!isJust) this.#violated(seen, `${shown}: nothing has taken the code; ${this.#holdersOf(operation, moments)}`);
     }
+  }
+
+  /** The moments in question, and the closest ones before and after in which another item has the code. */
+  #holdersOf({ name, spec }: Operation, moments: readonly Moment[]): string {
+    const told = (moment?: Moment) => moment && `${moment.revision} (${moment.version})`;
+    const held = this.#moments.filter(({ items }) => isShared(items, name, spec!));
+    const before = held.findLast(({ revision }) => revision < moments[0]!.revision);
+    const later = held.find(({ revision }) => revision > moments.at(-1)!.revision);
+    return `between ${told(moments[0])} and ${told(moments.at(-1))}; held at ${told(before)}, ${told(later)}`;
   }
 
   /** What v1 cannot say stays when a client of v1 writes. */

@@ -1,8 +1,10 @@
 /** Replicas with different versions of a plugin over one database (docs/guide/changing-models.md). */
 import assert from 'node:assert/strict';
+import { hash } from 'node:crypto';
 import { after, describe, it } from 'node:test';
 import type { Model, PluginContext, Service, Store } from 'kindred';
 import { createService, defineModel, definePlugin, Type } from 'kindred';
+import { keepsClaims } from '../../src/resource/claims.ts';
 import { openStore } from '../../src/store/open.ts';
 import { until } from '../../src/testing/until.ts';
 import { cleanUp, folderOf, quiet } from '../plugins/kit.ts';
@@ -46,6 +48,15 @@ const ByLowerEmail = defineModel({
   indexes: (index) => [
     index.single('spec.email', String, (person) => person.spec.email?.toLowerCase(), { unique: true }),
   ],
+});
+/** They become active whatever is stored. */
+const degrade = { onInvalid: 'degrade' } as const;
+const WithoutIndex = defineModel({ gvk, evolution: degrade, spec: Type.Object({ email: text }) });
+const Claiming = defineModel({
+  gvk,
+  evolution: degrade,
+  spec: Type.Object({ email: text }),
+  indexes: (index) => [index.single('spec.email', String, (person) => person.spec.email, { unique: true })],
 });
 
 const v1Spec = Type.Object({ fullName: Type.String() });
@@ -298,6 +309,39 @@ for (const adapter of databaseAdapters().filter(({ kind }) => kind !== 'sqlite')
         const made = await late.create('ada', { age: 1 });
         assert.equal(made.status, 201, JSON.stringify(made.body));
         assert.equal(await late.code('bob', { size: 1 }), 'Invalid');
+      });
+    });
+
+    it('while values are claimed, a claim that is left over does not count', async () => {
+      await using(async (start) => {
+        const first = await start(WithoutIndex);
+        for (const [name, email] of Object.entries({ ada: 'x', bob: 'x', eve: 'z' }))
+          await first.create(name, { email });
+        await first.service.stop();
+        let store!: Store;
+        const next = await start(Claiming, (own) => {
+          store = own;
+          return {};
+        });
+        await untilActive(next, 2);
+        assert.ok(keepsClaims(store));
+        const models = await store.models();
+        const { number } = models.find(({ kind }) => kind === 'Person')!;
+        const { claims } = store;
+        await until(async () => (await claims.call(store, number, undefined, 10)).length === 2);
+        assert.deepEqual((await next.state()).indexes, [{ name: 'spec.email', state: 'claiming' }]);
+        const [eve] = (await store.scan(number, 0, 10)).filter(({ name }) => name === 'eve');
+        const left = { hash: hash('sha256', 'spec.email\0w', 'buffer'), index: 'spec.email', key: 'w' };
+        await store.mendClaims(number, [{ ...left, id: eve!.id, revision: eve!.revision }], []);
+        assert.deepEqual(
+          [await next.code('mia', { email: 'w' }), await next.code('mia', { email: 'z' })],
+          ['NotReady', 'UniqueViolation'],
+        );
+        await store.mendClaims(number, [], [{ hash: left.hash, id: eve!.id, revision: eve!.revision }]);
+        assert.deepEqual(
+          [await next.code('mia', { email: 'w' }), await next.code('max', { email: 'w' })],
+          [201, 'UniqueViolation'],
+        );
       });
     });
 
