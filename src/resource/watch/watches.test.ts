@@ -86,7 +86,7 @@ async function world({ bookmarkInterval = 1_000_000 } = {}) {
       scheme,
       model: registered,
       memory: { number: of, followedSince: 0, isClosed: false, model: registered, apply: () => {} },
-      assertReady: () => {},
+      indexed: { assertReady: () => {} },
       assertBuilt: () => {},
       /** Of `sendInitial`: what is listed, in portions. */
       list: [] as string[][],
