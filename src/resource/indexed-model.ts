@@ -119,10 +119,6 @@ export class IndexedModel {
     return this.#parts.dependencies;
   }
 
-  get isReady(): boolean {
-    return this.#memory.isReady;
-  }
-
   /** Resolves when the indexes are built; the first to ask starts the build. */
   get ready(): Promise<void> {
     this.#built ??= this.#build();

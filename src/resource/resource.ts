@@ -163,8 +163,6 @@ export class ModelResource {
     return this.#dependencies.feed.applied;
   }
 
-  // ── readiness ──────────────────────────────────────────────────────────────────────────────────────────
-
   get size(): number {
     return this.memory.size;
   }
