@@ -1,4 +1,4 @@
-/** One request to a replica. A `fetch` would take five times the processor time, and be sent again when a connection breaks. */
+/** One request to a replica, by `node:http`: with `fetch`, a history takes about a tenth more processor time. */
 import type { Agent } from 'node:http';
 import { request as send } from 'node:http';
 
