@@ -3,7 +3,7 @@
 import { hasBody } from '../http/server/body.ts';
 import type { Exchange } from '../http/server/exchange.ts';
 import { isRecord } from '../model/object.ts';
-import type { WriteOptions } from '../resource/writer.ts';
+import type { WriteOptions } from '../resource/write.ts';
 import type { BodyDependencies } from './body.ts';
 import { bodyType, objectTypes, readValue } from './body.ts';
 import { isDryRun, quoted, revision } from './parameters.ts';

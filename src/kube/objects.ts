@@ -12,7 +12,7 @@ import { answered, checkPatch } from '../resource/hidden.ts';
 import type { PatchLimits } from '../resource/patch.ts';
 import { checkExtent, JsonPatch, mergePatch } from '../resource/patch.ts';
 import type { Stored } from '../resource/registered-model.ts';
-import type { Answer, WriteOptions } from '../resource/writer.ts';
+import type { Answer, WriteOptions } from '../resource/write.ts';
 import { andThen } from '../runtime/and-then.ts';
 import { readJson } from '../runtime/read-json.ts';
 import type { MaybePromise } from '../store/store.ts';

@@ -649,21 +649,26 @@ export const zh = {
   // resource/managed-fields.ts
   'is not told apart from the other items: its keys are missing, or those of another':
     '无法与其他项区分：缺少键，或键与另一项相同',
-  // resource/writer.ts
-  'metadata.managedFields must be nil': 'metadata.managedFields 必须为空',
-  'There is a {kind} "{name}" already': '名为 "{name}" 的 {kind} 已存在',
+  // resource/commits.ts
   'Another {kind} already has the value {value} in the unique index "{index}"':
     '另一个 {kind} 在唯一索引 "{index}" 中已有值 {value}',
+  'The lease "{lease}" is held by another replica': '租约 "{lease}" 已由其他副本持有',
+  // resource/object-changes.ts
+  'metadata.managedFields must be nil': 'metadata.managedFields 必须为空',
   'The version in the request is {given}, the current version of "{name}" is {current}':
     '请求中的版本为 {given}，"{name}" 的当前版本为 {current}',
-  'The ETag of "{name}" does not match If-Match': '"{name}" 的实体标签与 If-Match 不符',
-  'The object "{name}" is changing too quickly': '对象 "{name}" 更改过于频繁',
-  'The object would have {size} bytes; at most {limit} are allowed': '对象将有 {size} 字节；最多允许 {limit} 字节',
   'must be {expected}: server-side apply works in that version alone; got {value}':
     '必须为 {expected}：服务端应用仅在该版本中可用；实际为 {value}',
-  'would be lost in {version}': '在 {version} 中会丢失',
+  // resource/object-check.ts
   'is stored as {version}, which the declaration lacks': '以 {version} 存储，而声明中没有该版本',
-  'The lease "{lease}" is held by another replica': '租约 "{lease}" 已由其他副本持有',
+  // resource/object-writes.ts
+  'The object would have {size} bytes; at most {limit} are allowed': '对象将有 {size} 字节；最多允许 {limit} 字节',
+  // resource/stored-version.ts
+  'would be lost in {version}': '在 {version} 中会丢失',
+  // resource/writer.ts
+  'There is a {kind} "{name}" already': '名为 "{name}" 的 {kind} 已存在',
+  'The ETag of "{name}" does not match If-Match': '"{name}" 的实体标签与 If-Match 不符',
+  'The object "{name}" is changing too quickly': '对象 "{name}" 更改过于频繁',
   // schema/defaults.ts
   'The defaults of the model would add more than {members} members or {growth} bytes to the object':
     '模型的默认值将为对象增加超过 {members} 个成员或 {growth} 字节',

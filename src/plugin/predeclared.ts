@@ -31,7 +31,7 @@ import { lenientEntry } from '../resource/entries.ts';
 import { checkUpdate, ratchetIndexes } from '../resource/ratchet.ts';
 import type { ResourceRegistry } from '../resource/registry.ts';
 import type { ModelResource } from '../resource/resource.ts';
-import type { Answer, ApplyOptions, WriteOptions } from '../resource/writer.ts';
+import type { Answer, ApplyOptions, WriteOptions } from '../resource/write.ts';
 import type { Logger } from '../runtime/logger.ts';
 import { readJson } from '../runtime/read-json.ts';
 import { TimeSlice } from '../runtime/time-slice.ts';

@@ -21,7 +21,7 @@ import type { ModelResource } from './resource.ts';
 import { limited, within } from './visible.ts';
 import type { WatchEvent as ResourceEvent, Sink } from './watch/events.ts';
 import { followRights, seenNames } from './watch/rights.ts';
-import type { Answer, WriteOptions } from './writer.ts';
+import type { Answer, WriteOptions } from './write.ts';
 
 export interface LocalClientDependencies {
   readonly resources: ResourceRegistry;

@@ -21,7 +21,8 @@ import { RegisteredModel } from './registered-model.ts';
 import { Replacement } from './replacement.ts';
 import { ownRules } from './rules.ts';
 import { TargetIndexes } from './target-indexes.ts';
-import type { WriteLimits, WriterDependencies } from './writer.ts';
+import type { WriteLimits } from './write.ts';
+import type { WriterDependencies } from './writer.ts';
 import { Writer } from './writer.ts';
 
 export interface ResourceLimits extends WriteLimits {

@@ -21,7 +21,8 @@ import type { Missing, ObjectReader, ReadObject } from './reader.ts';
 import type { RegisteredModel, Stored } from './registered-model.ts';
 import type { Versions } from './versions.ts';
 import type { Outline } from './watch/window-change.ts';
-import type { Answer, ApplyOptions, DeleteOptions, WriteOptions, Writer } from './writer.ts';
+import type { Answer, ApplyOptions, CreateOptions, DeleteOptions, PatchOptions, WriteOptions } from './write.ts';
+import type { Writer } from './writer.ts';
 
 export interface Selection {
   readonly where: Condition;
@@ -534,7 +535,7 @@ export class ModelResource {
    * @param options with the namespace of the path, which the object need not repeat
    * @throws Invalid, AlreadyExists, UniqueViolation, NotReady, StorageFull, UnknownOutcome
    */
-  async create(body: unknown, options: WriteOptions & { namespace?: string }): Promise<Answer> {
+  async create(body: unknown, options: CreateOptions): Promise<Answer> {
     const waking = this.indexed.wanted();
     if (waking) await waking;
     return this.#answered(this.#writer.create(body, this.#via(options)));
@@ -548,7 +549,7 @@ export class ModelResource {
   }
 
   /** @throws as `update`, and PatchTestFailed, BadRequest (malformed patch) */
-  patch(name: string, patch: unknown, options: WriteOptions & { kind: 'merge' | 'json' }): Promise<Answer> {
+  patch(name: string, patch: unknown, options: PatchOptions): Promise<Answer> {
     const waking = this.indexed.wanted();
     if (waking) return waking.then(() => this.patch(name, patch, options));
     return this.#answered(this.#writer.patch(name, patch, this.#via(options)));

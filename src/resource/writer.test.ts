@@ -9,7 +9,7 @@ import { openStore } from '../store/open.ts';
 import { system } from './access.ts';
 import { ResourceRegistry } from './registry.ts';
 import type { ModelResource } from './resource.ts';
-import type { Answer, WriteOptions } from './writer.ts';
+import type { Answer, WriteOptions } from './write.ts';
 
 const Widget = defineModel({
   gvk: { group: 'bar.example.com', version: 'v1', kind: 'Widget', singular: 'widget', plural: 'widgets' },

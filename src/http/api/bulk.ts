@@ -1,7 +1,7 @@
 /** Bulk creation: one object a line in, one line out each, in order, streamed both ways, not atomic (docs/reference/api.md). */
 import type { KindredError } from '../../errors.ts';
 import { partsOf } from '../../model/full-name.ts';
-import type { Answer } from '../../resource/writer.ts';
+import type { Answer } from '../../resource/write.ts';
 import type { Line } from '../server/body.ts';
 import { LineSplitter } from '../server/body.ts';
 import type { Exchange } from '../server/exchange.ts';

@@ -15,7 +15,7 @@ import type { ResourceRegistry } from '../../resource/registry.ts';
 import type { ModelResource, Page } from '../../resource/resource.ts';
 import { limited, visible, within } from '../../resource/visible.ts';
 import { sameNames, seenNames } from '../../resource/watch/rights.ts';
-import type { Answer } from '../../resource/writer.ts';
+import type { Answer } from '../../resource/write.ts';
 import { andThen } from '../../runtime/and-then.ts';
 import type { MaybePromise } from '../../store/store.ts';
 import { readBody } from '../server/body.ts';

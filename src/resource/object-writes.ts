@@ -1,0 +1,343 @@
+/** The end of a write: from what it makes of an object to what is stored, or why that is refused. */
+
+import type { Violation } from '../errors.ts';
+import { invalid, KindredError, Violations, violation } from '../errors.ts';
+import { localized } from '../locales/localized.ts';
+import { fullNameOf } from '../model/full-name.ts';
+import type { ExtensionObject } from '../model/object.ts';
+import { copyOf } from '../model/object.ts';
+import type { TimeSlice } from '../runtime/time-slice.ts';
+import type { Caller } from './access.ts';
+import { asBuffer } from './bytes.ts';
+import { uniqueKeysOf } from './claims.ts';
+import type { CommitDependencies, Fence } from './commits.ts';
+import { Commits, notHeld } from './commits.ts';
+import { lenientEntry } from './entries.ts';
+import type { ModelWrite } from './feed.ts';
+import {
+  checkDeleting,
+  createdMetadata,
+  isReclaimable,
+  nextGeneration,
+  numbered,
+  onlyFinalizersWent,
+  sameContent,
+} from './lifecycle.ts';
+import type { FieldManagers } from './managed-fields.ts';
+import { managedBy } from './managed-fields.ts';
+import type { ModelMemory } from './memory.ts';
+import type { Change, Current } from './object-changes.ts';
+import type { PatchLimits } from './patch.ts';
+import { checkNew, checkUpdate, ratchetIndexes, warningOf } from './ratchet.ts';
+import type { RegisteredModel } from './registered-model.ts';
+import type { Rules } from './rules.ts';
+import { entryBy } from './rules.ts';
+import { inStorage, versionOf } from './stored-version.ts';
+import type { Versions } from './versions.ts';
+import type { Answer, WriteLimits, WriteOptions } from './write.ts';
+
+export interface ObjectWritesDependencies extends CommitDependencies {
+  readonly managers: FieldManagers;
+  /** What fences a write to this store; undefined when the lease is not held there. */
+  readonly fenceIn: (fence: Fence) => Fence | undefined;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+  readonly limits: WriteLimits;
+  /** Of the model: how far a body or a patch may go. */
+  readonly patchLimits: PatchLimits;
+}
+
+const texts = {
+  large: localized('The object would have {size} bytes; at most {limit} are allowed'),
+  notYetStorable: localized('stored as {version} until the model is finalized'),
+};
+
+/** The object to store. */
+interface Admitted {
+  readonly next: ExtensionObject;
+  /** Violations that the stored object has too. */
+  readonly kept: readonly Violation[];
+}
+
+export class ObjectWrites {
+  readonly #dependencies: ObjectWritesDependencies;
+  readonly #memory: ModelMemory;
+  readonly #model: RegisteredModel;
+  readonly #managers: FieldManagers;
+  readonly #commits: Commits;
+
+  constructor(dependencies: ObjectWritesDependencies) {
+    this.#dependencies = dependencies;
+    this.#memory = dependencies.memory;
+    this.#model = this.#memory.model;
+    this.#managers = dependencies.managers;
+    this.#commits = new Commits(dependencies);
+  }
+
+  /**
+   * Undefined when the name is taken; `outdated` when other rules hold.
+   * @param name as it is checked: the client's, or one that was generated
+   * @throws Invalid, PayloadTooLarge, and as `Commits.commit`
+   */
+  async create(
+    rules: Rules,
+    { next, violations, owners, warnings = [] }: Change & { readonly violations: Violations },
+    name: string,
+    options: WriteOptions,
+    slice: TimeSlice,
+  ): Promise<Answer | 'outdated' | undefined> {
+    const { hooks } = this.#model;
+    const client = next.metadata;
+    const metadata = violations.count > 0 ? client : createdMetadata(client, name, this.#dependencies.now());
+    const candidate = { ...next, metadata };
+    if (slice.isOver) await slice.renew();
+    await this.#validate(rules, candidate, violations, slice);
+    const made = (await hooks?.prepareWrite?.(candidate, undefined, options.caller)) ?? candidate;
+    const managers = await this.#managers.entries(rules, undefined, made, false, owners, options, slice);
+    const answer = await this.#insert(rules, managedBy(made, managers), options, slice);
+    if (!answer || answer === 'outdated') return answer;
+    const all = [...warnings, ...(hooks?.warnings?.(made) ?? [])];
+    const told = all.length > 0 ? { warnings: all } : {};
+    // A token that is not stored is not told either.
+    if (options.dryRun) return { ...answer, stored: this.#model.view(answer.stored, 'get'), ...told };
+    return { ...answer, stored: this.#model.view(answer.stored, 'created', made), ...told };
+  }
+
+  /**
+   * In place of what is stored. Undefined when another replica was quicker.
+   * @param change undefined: the object stays as it is
+   * @throws Invalid, Deleting, PayloadTooLarge, and as `Commits.commit`
+   */
+  async replace(
+    stored: Current,
+    change: Change | undefined,
+    options: WriteOptions,
+    slice: TimeSlice,
+  ): Promise<Answer | undefined> {
+    const admitted =
+      change &&
+      (change.forced ? { next: change.next, kept: [] } : await this.#admitted(stored, change, options, slice));
+    const own = change && !change.forced ? (this.#model.hooks?.warnings?.(change.next) ?? []) : [];
+    const warnings = [...(change?.warnings ?? []), ...own];
+    const told = warnings.length > 0 ? { warnings } : {};
+    const answer = admitted
+      ? await this.#store(stored, admitted, options, slice)
+      : { revision: this.#dependencies.feed.applied, stored, changed: false };
+    return answer && { ...answer, stored: this.#model.view(answer.stored, 'get'), ...told };
+  }
+
+  /** Undefined when the name is taken. */
+  async #insert(
+    rules: Rules,
+    object: ExtensionObject,
+    options: WriteOptions,
+    slice: TimeSlice,
+  ): Promise<Answer | 'outdated' | undefined> {
+    const name = fullNameOf(object.metadata);
+    if (this.#memory.index.find(name) && !this.#dependencies.store.shared) return undefined;
+    if (slice.isOver) await slice.renew();
+    // Before the object is frozen, which takes it off the quick way of `JSON.stringify`.
+    const bytes = this.#bytesOf(rules, object);
+    if (slice.isOver) await slice.renew();
+    const inHub = this.#inHub(rules, object);
+    const { entry, violations } = entryBy(rules, inHub, name);
+    if (violations.length > 0) throw invalid(violations);
+    if (slice.isOver) await slice.renew();
+    const taken = uniqueKeysOf(rules.uniques, rules.indexes, entry);
+    const write: ModelWrite = {
+      type: 'create',
+      model: this.#memory.number,
+      name,
+      bytes,
+      fence: this.#fenceOf(options),
+      generation: this.#generationOf(rules),
+      caller: named(options),
+      memory: this.#memory,
+      object: inHub,
+      entry,
+      layout: rules.layout,
+    };
+    const result = await this.#commits.commit(rules, write, { taken, freed: [] }, options, slice);
+    if (!result.ok) return result.reason === 'outdated' ? 'outdated' : undefined;
+    return {
+      revision: result.revision,
+      stored: { id: result.id, revision: result.revision, name, bytes },
+      changed: true,
+    };
+  }
+
+  /**
+   * The object to store in place of the stored one; undefined when nothing changes.
+   * @throws Invalid with every violation that the update makes, Deleting
+   */
+  async #admitted(
+    stored: Current,
+    change: Change,
+    options: WriteOptions,
+    slice: TimeSlice,
+  ): Promise<Admitted | undefined> {
+    const { next, violations = new Violations() } = change;
+    if (violations.count === 0 && sameContent(stored.object, next)) {
+      return this.#managed(stored, { next, kept: [] }, change, options, slice, true);
+    }
+    checkDeleting(stored.object, next, this.#model.scheme.naming);
+    if (slice.isOver) await slice.renew();
+    const kept = onlyFinalizersWent(stored.object, next) ? [] : await this.#ratchet(stored, next, violations, slice);
+    violations.refuse();
+    if (slice.isOver) await slice.renew();
+    const prepared = (await this.#model.hooks?.prepareWrite?.(next, stored.object, options.caller)) ?? next;
+    const isSame = prepared !== next && sameContent(stored.object, prepared);
+    return this.#managed(stored, { next: prepared, kept }, change, options, slice, isSame);
+  }
+
+  /** With the managers after the write; undefined when these, too, are the same as before. */
+  async #managed(
+    stored: Current,
+    admitted: Admitted,
+    { owners }: Change,
+    options: WriteOptions,
+    slice: TimeSlice,
+    isSame: boolean,
+  ): Promise<Admitted | undefined> {
+    const { object } = stored;
+    const entries = await this.#managers.entries(stored.rules, object, admitted.next, isSame, owners, options, slice);
+    const next = managedBy(admitted.next, entries);
+    return isSame && next === admitted.next ? undefined : { ...admitted, next };
+  }
+
+  /** Adds the violations that the update makes. Gives those that the stored object has too. */
+  async #ratchet(
+    stored: Current,
+    next: ExtensionObject,
+    violations: Violations,
+    slice: TimeSlice,
+  ): Promise<readonly Violation[]> {
+    const { validator } = stored.rules;
+    let parsed: ExtensionObject | undefined;
+    const before = (): ExtensionObject => {
+      if (parsed) return parsed;
+      parsed = this.#model.parseIn(stored.rules.apiVersion, stored.bytes, stored.name);
+      validator.applyDefaults(parsed, this.#dependencies.patchLimits);
+      return parsed;
+    };
+    return checkUpdate(validator, before, next, violations, slice);
+  }
+
+  /** @throws Invalid with what was found before too */
+  async #validate(rules: Rules, object: ExtensionObject, violations: Violations, slice: TimeSlice): Promise<void> {
+    await checkNew(rules.validator, object, violations, slice);
+    violations.refuse();
+  }
+
+  /** Undefined when another replica was quicker. */
+  async #store(
+    stored: Current,
+    { next, kept }: Admitted,
+    options: WriteOptions,
+    slice: TimeSlice,
+  ): Promise<Answer | undefined> {
+    const { name, id, rules } = stored;
+    const generation = nextGeneration(stored.object, next, rules.hasStatus);
+    if (slice.isOver) await slice.renew();
+    const metadata = numbered(next.metadata, (stored.object.metadata.version ?? 0) + 1, generation);
+    const object = { ...next, metadata };
+    if (slice.isOver) await slice.renew();
+    // A deletion is never refused for the size of the object.
+    const isMarked = metadata.deletionTimestamp !== stored.object.metadata.deletionTimestamp;
+    const largest = isMarked ? Number.POSITIVE_INFINITY : stored.bytes.length;
+    const bytes = this.#bytesOf(rules, object, largest, isMarked);
+    const gone = isReclaimable(metadata);
+    if (slice.isOver) await slice.renew();
+    const storedInHub = this.#inHub(rules, stored.object);
+    const inHub = this.#inHub(rules, object);
+    const before = lenientEntry(rules, storedInHub, name);
+    if (slice.isOver) await slice.renew();
+    // What needs no valid object needs no key in every index either.
+    const isLenient = metadata.deletionTimestamp !== undefined || onlyFinalizersWent(stored.object, next);
+    const { entry, violations } = entryBy(rules, inHub, name);
+    const indexes = ratchetIndexes(before.violations, isLenient ? [] : violations);
+    if (indexes.made.length > 0) throw invalid(indexes.made);
+    if (slice.isOver) await slice.renew();
+    const keys = await this.#commits.keyChanges(rules, before.entry, gone ? undefined : entry, slice);
+    const write: ModelWrite = {
+      type: gone ? 'delete' : 'update',
+      model: this.#memory.number,
+      name,
+      expected: { id, revision: stored.revision },
+      bytes,
+      fence: this.#fenceOf(options),
+      generation: this.#generationOf(rules),
+      activate: options.activate,
+      caller: named(options),
+      memory: this.#memory,
+      object: inHub,
+      entry,
+      before: { bytes: stored.bytes, object: storedInHub, entry: before.entry },
+      layout: rules.layout,
+    };
+    const result = await this.#commits.commit(rules, write, keys, options, slice);
+    if (!result.ok) return undefined;
+    const warning = warningOf([...kept, ...indexes.kept]);
+    return {
+      revision: result.revision,
+      stored: { id, revision: result.revision, name, bytes },
+      changed: true,
+      ...(warning !== undefined && { warning }),
+    };
+  }
+
+  /** An object that is computed, in the hub. */
+  #inHub({ apiVersion }: Rules, object: ExtensionObject): ExtensionObject {
+    const { versions, apiVersion: hub } = this.#model;
+    return versions && apiVersion !== hub ? versions.convert(object, hub) : object;
+  }
+
+  /** @throws NotReady when the lease is not held in the store of this model */
+  #fenceOf({ fence }: WriteOptions): Fence | undefined {
+    if (!fence) return undefined;
+    const here = this.#dependencies.fenceIn(fence);
+    if (!here) throw notHeld(fence);
+    return here;
+  }
+
+  /** A store that no other process writes to needs no fence: contracts change here while nothing is under way. */
+  #generationOf({ generation }: Rules): number | undefined {
+    return this.#dependencies.store.shared ? (generation ?? this.#memory.generation) : undefined;
+  }
+
+  /**
+   * In memory of their own, since changes are kept for a while: `Buffer.from` would take a piece of a pool.
+   * @param before bytes of the stored object: one that is larger than allowed may become smaller
+   * @param forced also when the version in which objects are stored cannot say all of it
+   * @throws PayloadTooLarge, Invalid with the keyword `notYetStorable`
+   */
+  #bytesOf(rules: Rules, object: ExtensionObject, before = 0, forced = false): Buffer {
+    const { versions } = this.#model;
+    const text =
+      versions && rules.storage !== rules.apiVersion
+        ? this.#storedText(versions, rules, object, forced)
+        : JSON.stringify(object);
+    const bytes = asBuffer(encoder.encode(text));
+    const limit = this.#model.hooks?.objectBytes ?? this.#dependencies.limits.objectBytes;
+    const { length: size } = bytes;
+    if (size > limit && size > before)
+      throw new KindredError('PayloadTooLarge', texts.large, { params: { size, limit } });
+    return bytes;
+  }
+
+  /** The object in the version in which objects are stored. @throws Invalid, InternalError */
+  #storedText(versions: Versions, rules: Rules, object: ExtensionObject, forced: boolean): string {
+    if (forced) return versions.text(copyOf(object), rules.storage);
+    const { text, lost } = inStorage(versions, rules, object, this.#dependencies.limits.patch);
+    if (lost.length === 0) return text;
+    const version = versionOf(rules.storage);
+    throw invalid(lost.map((pointer) => violation(pointer, 'notYetStorable', texts.notYetStorable, { version })));
+  }
+}
+
+const encoder = new TextEncoder();
+
+/** The caller with the manager of the fields, for the audit log. */
+function named({ caller, manager }: WriteOptions): Caller {
+  return manager === undefined ? caller : { ...caller, manager };
+}
