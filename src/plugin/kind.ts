@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { GVKAttributes } from '../model/gvk.ts';
 import { nameLimit } from '../model/names.ts';
 
-/** The names of the model of what is active of other models, which the command line asks for too; `model-states.ts` declares it. */
+/** The names of the model of what is active of other models, which the command line asks for too; `model-state.ts` declares it. */
 export function modelStateKind(reservedDomain: string): GVKAttributes {
   return {
     ...pluginKind(reservedDomain),

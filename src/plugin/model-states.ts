@@ -35,11 +35,20 @@ import { readJson } from '../runtime/read-json.ts';
 import type { Timers } from '../runtime/timers.ts';
 import { pause } from '../runtime/timers.ts';
 import type { ModelRow, Replicas as ReplicaStore, Store } from '../store/store.ts';
-import type { Declared, Duplicates } from './declared.ts';
-import { activationOf, claimingOf, foundBy, isClaiming, pendingOf, rulesOf, samplesOf, statusOf } from './declared.ts';
-import { ModelKeeper } from './model-keeper.ts';
+import type { DeclaredModel, Duplicates } from './declared-model.ts';
+import {
+  activationOf,
+  claimingOf,
+  countsOf,
+  isClaiming,
+  pendingOf,
+  rulesOf,
+  samplesOf,
+  statusOf,
+} from './declared-model.ts';
 import type { ModelStateObject, Status } from './model-state.ts';
 import { modelStateModel } from './model-state.ts';
+import { ModelUpkeep } from './model-upkeep.ts';
 import { Replicas } from './replicas.ts';
 import { PluginStartError } from './start-error.ts';
 import { StateObjects, stateNameOf } from './state-objects.ts';
@@ -69,7 +78,7 @@ const texts = {
 
 /** Offences that a message names. */
 const namedOffences = 3;
-/** Attempts at a contract while objects are changed. */
+/** Attempts at a contract while objects are changed, and looks at what is active while that changes. */
 const attempts = 20;
 /** Milliseconds between two looks at the replicas that a plugin cannot start beside. */
 const interval = 1_000;
@@ -86,7 +95,7 @@ export const modelStateHooks: ModelHooks = {
 export class ModelStates implements Admissions {
   readonly #dependencies: ModelStatesDependencies;
   readonly #scheme: Scheme;
-  readonly #declared = new Map<Scheme, Declared>();
+  readonly #declared = new Map<Scheme, DeclaredModel>();
   readonly #replicas: Replicas | undefined;
   /** Those whose check follows the changes of their objects. */
   readonly #following = new Map<RegisteredModel, ObjectCheck>();
@@ -95,14 +104,14 @@ export class ModelStates implements Admissions {
   readonly #stopping = new AbortController();
   #resources!: ResourceRegistry;
   #states!: StateObjects;
-  #keeper: ModelKeeper | undefined;
+  #upkeep: ModelUpkeep | undefined;
 
   constructor(dependencies: ModelStatesDependencies) {
     const { registry, reservedDomain, store } = dependencies;
     this.#dependencies = dependencies;
     this.#scheme = registry.register(modelStateModel(reservedDomain), undefined, '');
     this.#replicas = keepsReplicas(store)
-      ? new Replicas({ ...dependencies, store, onRenewed: () => this.#keeper?.keepReplicas() })
+      ? new Replicas({ ...dependencies, store, onRenewed: () => this.#upkeep?.keepReplicas() })
       : undefined;
     registry.onUnregister((scheme) => this.#forget(scheme));
   }
@@ -112,9 +121,9 @@ export class ModelStates implements Admissions {
     const { timers } = this.#dependencies;
     this.#resources = resources;
     this.#states = new StateObjects({ resources, scheme: this.#scheme, timers });
-    this.#keeper =
+    this.#upkeep =
       this.#replicas &&
-      new ModelKeeper({
+      new ModelUpkeep({
         ...this.#dependencies,
         declared: this.#declared,
         states: this.#states,
@@ -127,9 +136,10 @@ export class ModelStates implements Admissions {
 
   async stop(): Promise<void> {
     this.#stopping.abort();
-    await this.#keeper?.stop();
+    await this.#upkeep?.stop();
     await Promise.all([...this.#declared.values()].map(({ storage }) => storage?.stop()));
     await this.#replicas?.stop();
+    await this.#upkeep?.release();
   }
 
   isHeldUp(scheme: Scheme): boolean {
@@ -180,7 +190,7 @@ export class ModelStates implements Admissions {
     announced.then(() => this.opened(scheme)).catch((err: unknown) => this.#failed(scheme, err));
   }
 
-  async #admissionOf(declared: Declared, known: Declared | undefined): Promise<Admission | undefined> {
+  async #admissionOf(declared: DeclaredModel, known: DeclaredModel | undefined): Promise<Admission | undefined> {
     const { scheme, memory } = declared;
     const { contract, hash, active } = declared;
     if (known?.isActive && !declared.isActive) {
@@ -213,7 +223,7 @@ export class ModelStates implements Admissions {
   }
 
   /** What the store has of a model, and by which rules this process writes it. Undefined when it is no longer registered. */
-  async #declare(scheme: Scheme, memory: ModelMemory, isReplacing: boolean): Promise<Declared | undefined> {
+  async #declare(scheme: Scheme, memory: ModelMemory, isReplacing: boolean): Promise<DeclaredModel | undefined> {
     const { store, registry, onWaiting } = this.#dependencies;
     const { group, kind } = scheme.groupVersionKind;
     const contract = contractOf(scheme);
@@ -254,7 +264,7 @@ export class ModelStates implements Admissions {
       this.#heldUp.delete(scheme);
       if (waits) onWaiting(owner, kind, undefined);
       const activated = this.#declared.get(scheme)?.activated ?? Promise.withResolvers<void>();
-      const declared: Declared = {
+      const declared: DeclaredModel = {
         scheme,
         memory,
         place,
@@ -281,9 +291,13 @@ export class ModelStates implements Admissions {
    * Gives what is wrong with objects that are accepted in spite of it. Rejects when the declaration is refused.
    * @param check also when another replica has activated the contract, which then needs none any more
    */
-  async #decide(declared: Declared, duplicates: Duplicates, check = declared.check!): Promise<Map<string, string>> {
+  async #decide(
+    declared: DeclaredModel,
+    duplicates: Duplicates,
+    check = declared.check!,
+  ): Promise<Map<string, string>> {
     const { scheme } = declared;
-    const { failing, invalid, objects } = foundBy(check, duplicates);
+    const { failing, invalid, objects } = countsOf(check, duplicates);
     if (failing > 0 && (await this.#isRefused(declared))) {
       const offences = check.offences(true);
       await this.#states.write(scheme, pendingOf(declared, { failing, samples: samplesOf(offences) }));
@@ -302,7 +316,7 @@ export class ModelStates implements Admissions {
     return problemsOf(offences);
   }
 
-  async #isRefused({ scheme, isActive, check }: Declared): Promise<boolean> {
+  async #isRefused({ scheme, isActive, check }: DeclaredModel): Promise<boolean> {
     if (isActive) return false;
     if (check!.unreadable > 0) return true;
     return ((await this.#states.read(scheme))?.spec.onInvalid ?? scheme.onInvalid) === 'refuse';
@@ -319,7 +333,7 @@ export class ModelStates implements Admissions {
   }
 
   /** Goes on for as long as the model is registered. */
-  #lookAfterStorage(declared: Declared): void {
+  #lookAfterStorage(declared: DeclaredModel): void {
     const { scheme, memory, place, number, id, hash } = declared;
     if (this.#stopping.signal.aborted) return;
     declared.storage ??= new StorageVersion(
@@ -356,20 +370,20 @@ export class ModelStates implements Admissions {
    * @returns what ends when they are gone; undefined when all are active
    */
   async activate(schemes: readonly Scheme[]): Promise<{ readonly done: Promise<unknown> } | undefined> {
-    const waiting: Declared[] = [];
+    const waiting: DeclaredModel[] = [];
     for (const scheme of schemes) {
       const declared = this.#declared.get(scheme);
       if (!declared?.isNew || (await this.#activate(declared))) continue;
       declared.isWaiting = true;
       waiting.push(declared);
     }
-    this.#keeper?.look();
+    this.#upkeep?.look();
     if (waiting.length === 0) return undefined;
     return { done: Promise.all(waiting.map(({ activated }) => activated.promise)) };
   }
 
   /** True when the contract is active. */
-  async #activate(declared: Declared): Promise<boolean> {
+  async #activate(declared: DeclaredModel): Promise<boolean> {
     const { scheme, memory, place, id, hash } = declared;
     const { feed } = place;
     for (let attempt = 0; attempt < attempts && !memory.isClosed; attempt++) {
@@ -448,11 +462,11 @@ export class ModelStates implements Admissions {
     memory.model.rules = declared.rules = rulesOf(scheme, status);
     declared.activated.resolve();
     if (memory.isOutdated) this.#resources.model(scheme).indexed.rebuild();
-    this.#keeper?.look();
+    this.#upkeep?.look();
   }
 
   /** The contract that is emulated stays the active one, with another storage version. */
-  #emulatesStill(declared: Declared, status: Status): boolean {
+  #emulatesStill(declared: DeclaredModel, status: Status): boolean {
     const { scheme, memory, contract, active } = declared;
     if (!active || declared.isActive || !memory.isReady || contractHash(active) !== status.contractHash) return false;
     const { generation, storageVersion } = status;
@@ -463,7 +477,7 @@ export class ModelStates implements Admissions {
   }
 
   /** The model answers nobody here any more, and holds no other replica up. */
-  #outdate({ memory, id }: Declared, generation: number): void {
+  #outdate({ memory, id }: DeclaredModel, generation: number): void {
     this.#resources.watches.endAll(memory.outdate(generation), memory.model);
     this.#replicas?.withdraw(id);
   }

@@ -62,7 +62,16 @@ export interface Change {
   readonly warnings?: readonly string[];
 }
 
-/** What a write makes of the stored object; undefined: it stays as it is. */
+/** An object that is made. Its metadata is that of the client, before the service adds its own. */
+export interface Creation extends Change {
+  readonly violations: Violations;
+  /** As the client gave it. */
+  readonly name: string;
+  /** The name is to be generated. */
+  readonly generateName?: string;
+}
+
+/** What a write makes of the stored object; undefined: it stays as it is. Called again when another write was quicker. */
 export type Compute = (stored: Current, slice: TimeSlice) => MaybePromise<Change | undefined>;
 
 const texts = {
@@ -84,9 +93,10 @@ export class ObjectChanges {
   }
 
   /**
-   * An object that is not there yet, with the metadata of the client. The body stays as it is.
+   * An object that is not there yet.
+   * @param body whose members may be changed in place, unless the object may have to be computed again by other rules
    * @param applying of an apply
-   * @throws Invalid, FieldConflict, NotFound (the namespace)
+   * @throws Invalid, Forbidden (the namespace), PayloadTooLarge, NotReady
    */
   async create(
     rules: Rules,
@@ -94,11 +104,11 @@ export class ObjectChanges {
     options: CreateOptions,
     applying: ApplyOptions | undefined,
     slice: TimeSlice,
-  ): Promise<Change & { readonly violations: Violations }> {
+  ): Promise<Creation> {
     const { namespaces, managers, patchLimits } = this.#dependencies;
     const isSpoilt = applying || this.#model.versions !== undefined;
-    const own = isSpoilt ? copyOf(body) : this.#unspoilt(rules, body);
-    const sent = incoming(own, this.#apiVersionOf(options, rules), this.#model.kind);
+    const copy = isSpoilt ? copyOf(body) : this.#unspoilt(rules, body);
+    const sent = incoming(copy, this.#apiVersionOf(options, rules), this.#model.kind);
     const { violations } = sent;
     const converted = this.#converted(rules, sent.object, violations, options, undefined);
     const { object, warnings: told } = converted ? await converted : { object: sent.object };
@@ -114,6 +124,8 @@ export class ObjectChanges {
     const identified = this.#identifyOwners(client, violations);
     if (identified) await identified;
     if (violations.count === 0 && client.namespace !== undefined) await namespaces?.assertOpen(client.namespace);
+    const { name, generateName } = client;
+    const isNamed = name !== undefined && name !== '';
     // Before defaults are set, which are nobody's.
     const applied =
       applying && violations.count === 0
@@ -121,10 +133,17 @@ export class ObjectChanges {
         : undefined;
     rules.validator.applyDefaults(object, patchLimits);
     if (rules.hasStatus) delete object.status;
-    return { next: object, violations, warnings, ...(applied && { owners: applied.owners }) };
+    return {
+      next: object,
+      name,
+      ...(!isNamed && generateName !== undefined && { generateName }),
+      violations,
+      warnings,
+      ...(applied && { owners: applied.owners }),
+    };
   }
 
-  /** Full replace, or of the status alone (the sub-resource). */
+  /** Full replace, or of the status alone (the sub-resource). @throws Invalid at once when the body is no object */
   replace(name: string, body: unknown, options: WriteOptions): Compute {
     if (this.#model.versions) return this.#replaceIn(name, body, options);
     const { object, violations } = incoming(body, this.#model.apiVersion, this.#model.kind);
@@ -145,7 +164,7 @@ export class ObjectChanges {
     };
   }
 
-  /** @throws PatchTestFailed, BadRequest (malformed patch) */
+  /** @throws BadRequest at once for a malformed merge patch */
   patch(name: string, patch: unknown, options: PatchOptions): Compute {
     if (options.kind === 'merge') checkMergePatch(patch);
     const { patchLimits: limits } = this.#dependencies;
@@ -173,7 +192,7 @@ export class ObjectChanges {
    * @param via the version of the request
    * @throws BadRequest, Invalid in another version of any other model
    */
-  applied(body: unknown, via: Scheme | undefined): unknown {
+  appliedBody(body: unknown, via: Scheme | undefined): unknown {
     checkApplied(body);
     if (!via) return body;
     const { scheme, apiVersion: expected, kind } = this.#model;
@@ -185,8 +204,13 @@ export class ObjectChanges {
     return { ...object, apiVersion: expected };
   }
 
-  /** Of a server-side apply, in the hub. @throws FieldConflict, Invalid */
-  async apply(stored: Current, body: unknown, options: ApplyOptions, slice: TimeSlice): Promise<Change> {
+  /** Server-side apply. @param body as `appliedBody` gives it */
+  apply(body: unknown, options: ApplyOptions): Compute {
+    return (stored, slice) => this.#applied(stored, body, options, slice);
+  }
+
+  /** @throws FieldConflict, Invalid, VersionConflict, PayloadTooLarge */
+  async #applied(stored: Current, body: unknown, options: ApplyOptions, slice: TimeSlice): Promise<Change> {
     // What is stored shares no value with the body, in which another attempt may have set defaults otherwise.
     const { object, violations } = incoming(copyOf(body), this.#model.apiVersion, this.#model.kind);
     if (slice.isOver) await slice.renew();

@@ -1,4 +1,4 @@
-/** The end of a write: from what it makes of an object to what is stored, or why that is refused. */
+/** What is stored of what a write makes of an object (`object-changes.ts`), or why that is refused. */
 
 import type { Violation } from '../errors.ts';
 import { invalid, KindredError, Violations, violation } from '../errors.ts';
@@ -26,7 +26,7 @@ import {
 import type { FieldManagers } from './managed-fields.ts';
 import { managedBy } from './managed-fields.ts';
 import type { ModelMemory } from './memory.ts';
-import type { Change, Current } from './object-changes.ts';
+import type { Change, Creation, Current } from './object-changes.ts';
 import type { PatchLimits } from './patch.ts';
 import { checkNew, checkUpdate, ratchetIndexes, warningOf } from './ratchet.ts';
 import type { RegisteredModel } from './registered-model.ts';
@@ -76,12 +76,12 @@ export class ObjectWrites {
 
   /**
    * Undefined when the name is taken; `outdated` when other rules hold.
-   * @param name as it is checked: the client's, or one that was generated
+   * @param name the client's, or one that was generated
    * @throws Invalid, PayloadTooLarge, and as `Commits.commit`
    */
   async create(
     rules: Rules,
-    { next, violations, owners, warnings = [] }: Change & { readonly violations: Violations },
+    { next, violations, owners, warnings = [] }: Creation,
     name: string,
     options: WriteOptions,
     slice: TimeSlice,
@@ -108,7 +108,7 @@ export class ObjectWrites {
    * @param change undefined: the object stays as it is
    * @throws Invalid, Deleting, PayloadTooLarge, and as `Commits.commit`
    */
-  async replace(
+  async change(
     stored: Current,
     change: Change | undefined,
     options: WriteOptions,
@@ -126,7 +126,7 @@ export class ObjectWrites {
     return answer && { ...answer, stored: this.#model.view(answer.stored, 'get'), ...told };
   }
 
-  /** Undefined when the name is taken. */
+  /** As `create`. */
   async #insert(
     rules: Rules,
     object: ExtensionObject,

@@ -57,9 +57,9 @@ export class Writer {
     const { now, limits } = dependencies;
     const { objectBytes = limits.objectBytes, members = limits.patch.members } = this.#model.hooks ?? {};
     const managers = new FieldManagers(this.#model, { now, objectBytes });
-    const own = { ...dependencies, managers, patchLimits: { ...limits.patch, members } };
-    this.#changes = new ObjectChanges(own);
-    this.#writes = new ObjectWrites(own);
+    const all = { ...dependencies, managers, patchLimits: { ...limits.patch, members } };
+    this.#changes = new ObjectChanges(all);
+    this.#writes = new ObjectWrites(all);
   }
 
   /** @throws Invalid, AlreadyExists, UniqueViolation, NotReady, StorageFull, UnknownOutcome */
@@ -83,7 +83,7 @@ export class Writer {
    * @throws as `update`, and FieldConflict, Invalid in another version than the hub
    */
   async apply(name: string, given: unknown, { via, ...options }: ApplyOptions): Promise<Answer> {
-    const body = this.#changes.applied(given, via);
+    const body = this.#changes.appliedBody(given, via);
     const isConditional =
       options.subresource !== undefined ||
       options.ifMatch !== undefined ||
@@ -92,9 +92,7 @@ export class Writer {
     for (let attempt = 1; ; attempt++) {
       try {
         if (isConditional || (await ifFound(() => this.#read(name)))) {
-          return await this.#mutate(name, options, (stored, slice) =>
-            this.#changes.apply(stored, body, options, slice),
-          );
+          return await this.#mutate(name, options, this.#changes.apply(body, options));
         }
         options.onCreate?.();
         const { object, violations } = incoming(body, this.#model.apiVersion, this.#model.kind);
@@ -157,13 +155,12 @@ export class Writer {
   ): Promise<Answer | 'outdated'> {
     const slice = this.#dependencies.turns.slice();
     const change = await this.#changes.create(rules, body, options, applying, slice);
-    const { name: given, generateName } = change.next.metadata;
-    const generate = (given === undefined || given === '') && generateName !== undefined;
+    const { generateName } = change;
     for (let attempt = 1; ; attempt++) {
-      const name = generate ? `${generateName}${randomSuffix()}` : given;
+      const name = generateName === undefined ? change.name : `${generateName}${randomSuffix()}`;
       const answer = await this.#writes.create(rules, change, name, options, slice);
       if (answer) return answer;
-      if (!generate || attempt === writeAttempts)
+      if (generateName === undefined || attempt === writeAttempts)
         throw new KindredError('AlreadyExists', texts.exists, { params: { kind: this.#model.kind, name } });
     }
   }
@@ -180,7 +177,7 @@ export class Writer {
         if (slice.isOver) await slice.renew();
         const change = await compute(stored, slice);
         if (slice.isOver) await slice.renew();
-        const answer = await this.#writes.replace(stored, change, options, slice);
+        const answer = await this.#writes.change(stored, change, options, slice);
         if (answer) return answer;
       }
       throw new KindredError('NotReady', texts.contended, { params: { name }, headers: { 'retry-after': '1' } });

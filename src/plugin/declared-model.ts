@@ -15,8 +15,8 @@ import type { ServingReplica } from './replicas.ts';
 import type { StorageVersion } from './storage-version.ts';
 import { storedVersionsOf } from './storage-version.ts';
 
-/** A declaration, from its registration on. */
-export interface Declared {
+/** A declaration, once it is known what the store has of its model. */
+export interface DeclaredModel {
   readonly scheme: Scheme;
   readonly memory: ModelMemory;
   /** Where the objects of the model are. */
@@ -52,20 +52,20 @@ export interface Declared {
 
 export type Duplicates = ReturnType<ModelMemory['duplicates']>;
 
-/** What is wrong with stored objects. */
-type Found = Pick<NonNullable<Status['pending']>, 'failing' | 'samples' | 'waitsFor'>;
+/** What keeps a contract from becoming active. */
+type Obstacles = Pick<NonNullable<Status['pending']>, 'failing' | 'samples' | 'waitsFor'>;
 
 /** Offences that a status keeps. */
 const keptOffences = 10;
 
 export function activationOf(
-  { number, contract }: Declared,
+  { number, contract }: DeclaredModel,
   moved: Pick<Activation, 'from' | 'to' | 'storageVersion'>,
 ): Activation {
   return { model: number, contract: JSON.stringify(contract), ...moved };
 }
 
-export function isClaiming({ isActive, memory }: Declared): boolean {
+export function isClaiming({ isActive, memory }: DeclaredModel): boolean {
   return isActive && memory.model.rules.claiming.size > 0;
 }
 
@@ -79,8 +79,8 @@ export function rulesOf(scheme: Scheme, status: Status): Rules {
   return ownRules(scheme, { generation, claiming: claimingOf(status), storageVersion });
 }
 
-/** What a check has found, with the values that several objects have. */
-export function foundBy(check: ObjectCheck, duplicates: Duplicates) {
+/** How many objects a check has found wrong, those with a value that several objects have among them. */
+export function countsOf(check: ObjectCheck, duplicates: Duplicates) {
   check.setDuplicates(duplicates.map(({ index, key, names }) => ({ index, key: JSON.stringify(key), names })));
   const { failing, invalid, objects } = check;
   return { failing, invalid, objects };
@@ -93,9 +93,12 @@ export function samplesOf(offences: readonly Offence[]): Sample[] {
 }
 
 /** The status of a contract that cannot become active now; undefined: as it is. */
-export function pendingOf({ contract, hash, active }: Declared, found: Found): (status: Status) => Status | undefined {
+export function pendingOf(
+  { contract, hash, active }: DeclaredModel,
+  obstacles: Obstacles,
+): (status: Status) => Status | undefined {
   const changes = active ? compareContracts(active, contract) : [];
-  const pending = { hash, class: strongest(changes) ?? 'docs', ...found };
+  const pending = { hash, class: strongest(changes) ?? 'docs', ...obstacles };
   const building = contract.indexes
     .filter(({ unique, name }) => unique && !active?.indexes.some((one) => one.unique && one.name === name))
     .map(({ name }) => ({ name, state: 'building' as const }));
@@ -103,7 +106,7 @@ export function pendingOf({ contract, hash, active }: Declared, found: Found): (
     if (!status.contract) return undefined;
     const indexes = [
       ...(status.indexes ?? []).filter(({ state }) => state !== 'building'),
-      ...(found.waitsFor ? building : []),
+      ...(obstacles.waitsFor ? building : []),
     ];
     const next = { ...status, indexes, pending };
     return isDeepStrictEqual(next, status) ? undefined : next;
@@ -115,7 +118,7 @@ export function pendingOf({ contract, hash, active }: Declared, found: Found): (
  * @param claims the store keeps claims, which older objects may not have
  */
 export function statusOf(
-  { scheme, contract, hash, degraded, generation: known, active, isActive }: Declared,
+  { scheme, contract, hash, degraded, generation: known, active, isActive }: DeclaredModel,
   before: Partial<Status>,
   claims: boolean,
   { finalize }: ModelStateObject['spec'],

@@ -1,6 +1,6 @@
 /**
  * What goes on after a model is there, on a store that replicas share: contracts that wait for other replicas, unique values of
- * older objects that are claimed, and which replicas serve. One replica at a time looks after a model.
+ * older objects that are claimed, and which replicas serve.
  */
 
 import { isDeepStrictEqual } from 'node:util';
@@ -9,13 +9,13 @@ import { claimAll } from '../resource/builder.ts';
 import { keepsClaims } from '../resource/claims.ts';
 import type { Timers } from '../runtime/timers.ts';
 import type { Lease, Store } from '../store/store.ts';
-import type { Declared } from './declared.ts';
-import { foundBy, isClaiming, pendingOf, samplesOf } from './declared.ts';
+import type { DeclaredModel } from './declared-model.ts';
+import { countsOf, isClaiming, pendingOf, samplesOf } from './declared-model.ts';
 import type { Replicas } from './replicas.ts';
 import type { StateObjects } from './state-objects.ts';
 
-interface ModelKeeperDependencies {
-  readonly declared: ReadonlyMap<Scheme, Declared>;
+interface ModelUpkeepDependencies {
+  readonly declared: ReadonlyMap<Scheme, DeclaredModel>;
   readonly states: StateObjects;
   readonly replicas: Replicas;
   /** The default one: of the leases on looking after models. */
@@ -24,7 +24,7 @@ interface ModelKeeperDependencies {
   readonly replica: string;
   readonly timers: Timers;
   /** Tries to make a waiting contract the active one. True when it is. */
-  readonly activate: (declared: Declared) => Promise<boolean>;
+  readonly activate: (declared: DeclaredModel) => Promise<boolean>;
   readonly failed: (scheme: Scheme, error: unknown) => void;
 }
 
@@ -33,15 +33,15 @@ const interval = 1_000;
 /** Milliseconds that a lease on looking after a model lasts. */
 const leaseTime = 10_000;
 
-export class ModelKeeper {
-  readonly #dependencies: ModelKeeperDependencies;
+export class ModelUpkeep {
+  readonly #dependencies: ModelUpkeepDependencies;
   readonly #leases = new Map<number, Lease>();
   #cancel: (() => void) | undefined;
   #looking: Promise<void> = Promise.resolve();
   #keeping: Promise<void> | undefined;
   #stopped = false;
 
-  constructor(dependencies: ModelKeeperDependencies) {
+  constructor(dependencies: ModelUpkeepDependencies) {
     this.#dependencies = dependencies;
   }
 
@@ -50,6 +50,10 @@ export class ModelKeeper {
     this.#cancel?.();
     await this.#looking;
     await this.#keeping;
+  }
+
+  /** After `stop`: others may look after the models. */
+  async release(): Promise<void> {
     for (const number of this.#leases.keys()) await this.#release(number);
   }
 
@@ -102,7 +106,7 @@ export class ModelKeeper {
     if (lease) await this.#dependencies.store.releaseLease(lease).catch(() => {});
   }
 
-  async #lookAt(declared: Declared): Promise<void> {
+  async #lookAt(declared: DeclaredModel): Promise<void> {
     const { replicas, activate, states } = this.#dependencies;
     const { scheme, memory, id, hash } = declared;
     if (!declared.isWaiting) return this.#claim(declared);
@@ -110,7 +114,7 @@ export class ModelKeeper {
     if (waitsFor.length === 0 && (await activate(declared))) return;
     if (!declared.isWaiting || !memory.isReady) return;
     const { check } = declared;
-    const { failing } = check ? foundBy(check, memory.index.duplicates()) : { failing: 0 };
+    const { failing } = check ? countsOf(check, memory.index.duplicates()) : { failing: 0 };
     const samples = check ? samplesOf(check.offences(true)) : [];
     const waits = waitsFor.length > 0 && { waitsFor };
     await states.write(scheme, pendingOf(declared, { failing, samples, ...waits }));
@@ -135,7 +139,7 @@ export class ModelKeeper {
   }
 
   /** Every unique value of the active contract, also those of older objects. */
-  async #claim(declared: Declared): Promise<void> {
+  async #claim(declared: DeclaredModel): Promise<void> {
     const { scheme, memory, number, place } = declared;
     const { store, feed } = place;
     const { rules } = memory.model;
