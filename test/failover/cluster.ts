@@ -12,7 +12,7 @@ const ports = { patroni: 8008, etcd: 2379, etcdPeers: 2380, haproxy: 5000 };
 
 const programs = { patroni: '/usr/bin/patroni', etcd: '/usr/bin/etcd', haproxy: '/usr/sbin/haproxy' };
 
-/** Milliseconds after which a standby that is still starting is reinitialized. */
+/** Milliseconds after which a standby that still follows nobody is reinitialized. */
 const startLimit = 60_000;
 
 /** Milliseconds between two looks at the cluster. */
@@ -29,6 +29,11 @@ interface Member {
   readonly name: string;
   readonly role: string;
   readonly state: string;
+}
+
+/** A standby that does not follow. */
+function isStuck({ role, state }: Member): boolean {
+  return state === 'starting' || (state === 'running' && role !== 'leader');
 }
 
 /** Throws a plain error that names the packages that are missing. */
@@ -259,8 +264,9 @@ export class Cluster {
 
   /**
    * Resolves to the leader when both others follow it, one of them synchronously. A former leader whose log ends in a partial record
-   * waits for the rest of it, which the new leader never received, and Patroni does not run pg_rewind on a server that is starting: it is
-   * reinitialized, as an operator would do.
+   * waits for the rest of it, which the new leader never received, and Patroni does not run pg_rewind on a server that is starting. A
+   * standby that switched to the timeline of a leader that was demoted at once follows nobody. Both are reinitialized, as an operator
+   * would do.
    */
   whole(): Promise<Node> {
     const begun = performance.now();
@@ -272,10 +278,10 @@ export class Cluster {
         if (!leader || answer?.status !== 200) return undefined;
         const { members } = JSON.parse(answer.text) as { members: readonly Member[] };
         const isRunning = members.every(({ state }) => state === 'running' || state === 'streaming');
-        for (const { name } of members.filter(({ state }) => state === 'starting')) {
+        for (const { name, state } of members.filter(isStuck)) {
           if (performance.now() - begun < startLimit || reinitialized.has(name)) continue;
           reinitialized.add(name);
-          console.log(`${name} stays in the state "starting": reinitialized`);
+          console.log(`${name} stays in the state "${state}": reinitialized`);
           const node = this.nodes.find((one) => one.name === name)!;
           await node.ask('/reinitialize', { method: 'POST', body: JSON.stringify({ force: true }) });
         }
