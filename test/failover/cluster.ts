@@ -12,8 +12,8 @@ const ports = { patroni: 8008, etcd: 2379, etcdPeers: 2380, haproxy: 5000 };
 
 const programs = { patroni: '/usr/bin/patroni', etcd: '/usr/bin/etcd', haproxy: '/usr/sbin/haproxy' };
 
-/** Milliseconds after which a standby that still follows nobody is reinitialized. */
-const startLimit = 60_000;
+/** Milliseconds after which an operator helps a cluster that is not whole. */
+const operatorDelay = 60_000;
 
 /** Milliseconds between two looks at the cluster. */
 const interval = 100;
@@ -31,9 +31,10 @@ interface Member {
   readonly state: string;
 }
 
-/** A standby that does not follow. */
-function isStuck({ role, state }: Member): boolean {
-  return state === 'starting' || (state === 'running' && role !== 'leader');
+/** A standby, as the leader's server knows it. */
+interface Follower {
+  readonly name: string;
+  readonly sync_state: string;
 }
 
 /** Throws a plain error that names the packages that are missing. */
@@ -85,6 +86,7 @@ export class Node {
     const members = this.#all.map((address, i) => `m${i + 1}=http://${address}:${ports.etcdPeers}`);
     this.#etcd = this.#start('etcd', [
       programs.etcd,
+      '--enable-v2',
       `--name=${name}`,
       `--data-dir=${join(this.#folder, 'etcd')}`,
       `--listen-peer-urls=http://${own}:${ports.etcdPeers}`,
@@ -179,7 +181,8 @@ export class Node {
       scope: 'kindred',
       name: this.name,
       restapi: { listen: `0.0.0.0:${ports.patroni}`, connect_address: `${own}:${ports.patroni}` },
-      etcd3: { hosts: this.#all.map((address) => `${address}:${ports.etcd}`) },
+      // By the API of etcd 2: by that of etcd 3, Patroni 3.0.2 overwrites the lock of another leader after it stood still.
+      etcd: { hosts: this.#all.map((address) => `${address}:${ports.etcd}`) },
       bootstrap: {
         dcs: {
           ttl,
@@ -262,39 +265,49 @@ export class Cluster {
     );
   }
 
-  /**
-   * Resolves to the leader when both others follow it, one of them synchronously. A former leader whose log ends in a partial record
-   * waits for the rest of it, which the new leader never received, and Patroni does not run pg_rewind on a server that is starting. A
-   * standby that switched to the timeline of a leader that was demoted at once follows nobody. Both are reinitialized, as an operator
-   * would do.
-   */
+  /** Resolves to the leader when both others follow it, one of them synchronously. After a minute, an operator helps. */
   whole(): Promise<Node> {
     const begun = performance.now();
-    const reinitialized = new Set<string>();
+    const helped = new Set<string>();
     return until(
       async () => {
         const leader = await this.leader();
         const answer = await leader?.ask('/cluster');
         if (!leader || answer?.status !== 200) return undefined;
         const { members } = JSON.parse(answer.text) as { members: readonly Member[] };
-        const isRunning = members.every(({ state }) => state === 'running' || state === 'streaming');
-        for (const { name, state } of members.filter(isStuck)) {
-          if (performance.now() - begun < startLimit || reinitialized.has(name)) continue;
-          reinitialized.add(name);
-          console.log(`${name} stays in the state "${state}": reinitialized`);
-          const node = this.nodes.find((one) => one.name === name)!;
-          await node.ask('/reinitialize', { method: 'POST', body: JSON.stringify({ force: true }) });
-        }
-        const hasSynchronous = members.some(({ role }) => role === 'sync_standby');
-        if (members.length !== this.nodes.length || !isRunning || !hasSynchronous) return undefined;
-        const following = await leader
-          .query("SELECT sync_state FROM pg_stat_replication WHERE state = 'streaming'")
+        const following: readonly Follower[] = await leader
+          .query("SELECT application_name AS name, sync_state FROM pg_stat_replication WHERE state = 'streaming'")
           .catch(() => []);
-        const isSynchronous = following.some(({ sync_state }) => sync_state === 'sync');
-        return following.length === this.nodes.length - 1 && isSynchronous ? leader : undefined;
+        const isRunning = members.every(({ state }) => state === 'running' || state === 'streaming');
+        const isSynchronous =
+          members.some(({ role }) => role === 'sync_standby') &&
+          following.some(({ sync_state: state }) => state === 'sync');
+        const isWhole = members.length === this.nodes.length && following.length === this.nodes.length - 1;
+        if (isWhole && isRunning && isSynchronous) return leader;
+        if (performance.now() - begun > operatorDelay) await this.#help(leader, members, following, helped);
+        return undefined;
       },
       { timeout: 180_000, interval, what: 'a whole cluster' },
     );
+  }
+
+  /**
+   * Reinitializes standbys that follow nobody. A former leader whose log ends in a partial record waits for the rest of it, which the new
+   * leader never received, and Patroni does not run pg_rewind on a server that is starting.
+   */
+  async #help(
+    leader: Node,
+    members: readonly Member[],
+    following: readonly Follower[],
+    helped: Set<string>,
+  ): Promise<void> {
+    for (const { name, state } of members) {
+      if (name === leader.name || helped.has(name) || following.some((one) => one.name === name)) continue;
+      helped.add(name);
+      console.log(`${name} follows nobody, in the state "${state}": reinitialized`);
+      const node = this.nodes.find((one) => one.name === name)!;
+      await node.ask('/reinitialize', { method: 'POST', body: JSON.stringify({ force: true }) });
+    }
   }
 
   #startProxy(): void {
