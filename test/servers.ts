@@ -560,6 +560,14 @@ async function server(program: Program): Promise<DatabaseServer> {
   process.once('exit', end);
   exitOnSignals();
 
+  /** The first process, stopped so that it makes no further ones, and those that it made: the connections of PostgreSQL are some. */
+  function processes(): number[] {
+    const first = child!.pid!;
+    send(first, 'SIGSTOP');
+    const family = spawnSync('ps', ['-o', 'pid=', '--ppid', String(first)], { encoding: 'utf8' }).stdout;
+    return [first, ...family.split('\n').map(Number).filter(Boolean)];
+  }
+
   await start();
   return {
     kind: program.kind,
@@ -568,10 +576,7 @@ async function server(program: Program): Promise<DatabaseServer> {
     query: program.query,
     start,
     signal: (signal) => {
-      // Stopped first, so that it makes no further processes: the connections of PostgreSQL are some of its own.
-      send(child!.pid!, signal);
-      const family = spawnSync('ps', ['-o', 'pid=', '--ppid', String(child!.pid)], { encoding: 'utf8' }).stdout;
-      const pids = [child!.pid!, ...family.split('\n').map(Number).filter(Boolean)];
+      const pids = processes();
       for (const pid of pids) send(pid, signal);
       const deadline = Date.now() + 10_000;
       while (signal === 'SIGSTOP' && pids.some(isGoing)) {
@@ -582,8 +587,12 @@ async function server(program: Program): Promise<DatabaseServer> {
       return child!.exitCode === null && child!.signalCode === null;
     },
     async kill() {
-      child!.kill('SIGKILL');
+      if (child!.exitCode !== null || child!.signalCode !== null) return;
+      const pids = processes();
+      for (const pid of pids) send(pid, 'SIGKILL');
       await gone(child!);
+      // A connection of PostgreSQL that is still there would answer.
+      await until(() => !pids.some(isGoing), { what: 'the processes of the server are gone' });
     },
     stop() {
       process.off('exit', end);
