@@ -25,6 +25,7 @@ import type { PatchLimits } from './patch.ts';
 import { checkExtent, checkMergePatch, JsonPatch, mergePatch } from './patch.ts';
 import { pruned } from './prune.ts';
 import type { RegisteredModel, Stored } from './registered-model.ts';
+import { readInTurns } from './registered-model.ts';
 import type { Rules } from './rules.ts';
 import type { Converted } from './sent-version.ts';
 import { convertSent } from './sent-version.ts';
@@ -171,7 +172,9 @@ export class ObjectChanges {
     return async (stored, slice) => {
       const shown = this.#model.hooks?.show?.(stored.object, 'get');
       const apiVersion = this.#apiVersionOf(options, stored.rules);
-      const base = shown ? structuredClone(shown) : this.#model.parseIn(apiVersion, stored.bytes, name);
+      const base = shown
+        ? structuredClone(shown)
+        : this.#model.objectIn(apiVersion, await readInTurns(stored.bytes, slice), name);
       base.apiVersion = apiVersion;
       if (slice.isOver) await slice.renew();
       const patched =

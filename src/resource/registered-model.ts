@@ -4,7 +4,8 @@ import { partsOf } from '../model/full-name.ts';
 import type { IndexEntry } from '../model/index-entry.ts';
 import type { ExtensionObject, Metadata } from '../model/object.ts';
 import type { Scheme } from '../model/scheme.ts';
-import { readJson } from '../runtime/read-json.ts';
+import { readJson, readLargeJson } from '../runtime/read-json.ts';
+import type { TimeSlice } from '../runtime/time-slice.ts';
 import { storedEntry } from './entries.ts';
 import type { ModelHooks, Projection } from './hooks.ts';
 import type { Rules } from './rules.ts';
@@ -80,14 +81,13 @@ export class RegisteredModel {
 
   /** As `parse`. */
   parseText(text: string, name: string): ExtensionObject {
-    let stored: ExtensionObject;
-    try {
-      stored = readJson(text) as ExtensionObject;
-    } catch {
-      const { apiVersion, kind } = this;
-      return { apiVersion, kind, metadata: { ...partsOf(name), version: 0 } };
-    }
-    return this.#scheme.conform(this.versions ? this.#converted(this.versions, stored) : stored);
+    return this.#object(readStored(text), name);
+  }
+
+  #object(stored: ExtensionObject | undefined, name: string): ExtensionObject {
+    if (stored) return this.#scheme.conform(this.versions ? this.#converted(this.versions, stored) : stored);
+    const { apiVersion, kind } = this;
+    return { apiVersion, kind, metadata: { ...partsOf(name), version: 0 } };
   }
 
   /** Bytes of a stored object as the model shows it: those that are given unless they are older than the schema of a definition. */
@@ -114,13 +114,12 @@ export class RegisteredModel {
 
   /** As `parse`, in a version that the model may have. @throws InternalError for an object that cannot be converted */
   parseIn(apiVersion: string, bytes: Buffer, name: string): ExtensionObject {
-    if (!this.versions) return this.parse(bytes, name);
-    let stored: ExtensionObject;
-    try {
-      stored = readJson(bytes.toString()) as ExtensionObject;
-    } catch {
-      return this.parse(bytes, name);
-    }
+    return this.objectIn(apiVersion, readStored(bytes.toString()), name);
+  }
+
+  /** As `parseIn`. @param stored as it was read, undefined when its bytes are no JSON */
+  objectIn(apiVersion: string, stored: ExtensionObject | undefined, name: string): ExtensionObject {
+    if (!this.versions || !stored) return this.#object(stored, name);
     const object =
       stored.apiVersion === apiVersion || !this.versions.has(stored.apiVersion)
         ? stored
@@ -150,5 +149,27 @@ export class RegisteredModel {
   listView(bytes: Buffer): Buffer {
     if (!this.hooks?.show) return bytes;
     return Buffer.from(JSON.stringify(this.hooks.show(readJson(bytes.toString()) as ExtensionObject, 'list')));
+  }
+}
+
+/** Bytes from which an object is read in several turns. */
+const largeObject = 128 * 1024;
+
+/** Undefined for bytes that are no JSON. */
+export async function readInTurns(bytes: Buffer, slice: TimeSlice): Promise<ExtensionObject | undefined> {
+  const text = bytes.toString();
+  if (bytes.length < largeObject) return readStored(text);
+  try {
+    return (await slice.run(readLargeJson(text))) as ExtensionObject;
+  } catch {
+    return undefined;
+  }
+}
+
+function readStored(text: string): ExtensionObject | undefined {
+  try {
+    return readJson(text) as ExtensionObject;
+  } catch {
+    return undefined;
   }
 }

@@ -4,6 +4,7 @@ import { randomInt } from 'node:crypto';
 import { ifFound, KindredError } from '../errors.ts';
 import { localized } from '../locales/localized.ts';
 import { partsOf } from '../model/full-name.ts';
+import type { TimeSlice } from '../runtime/time-slice.ts';
 import type { Caller } from './access.ts';
 import { etagOf, matchesEtag, withoutVersions } from './etag.ts';
 import { checkName, incoming, isObject, isReclaimable } from './lifecycle.ts';
@@ -15,6 +16,7 @@ import type { ObjectWritesDependencies } from './object-writes.ts';
 import { ObjectWrites } from './object-writes.ts';
 import type { ObjectReader } from './reader.ts';
 import type { RegisteredModel, Stored } from './registered-model.ts';
+import { readInTurns } from './registered-model.ts';
 import type { Rules } from './rules.ts';
 import type { Answer, ApplyOptions, CreateOptions, DeleteOptions, PatchOptions, WriteOptions } from './write.ts';
 
@@ -172,7 +174,7 @@ export class Writer {
     try {
       for (let attempt = 0; attempt < writeAttempts; attempt++) {
         if (attempt > 0) await this.#dependencies.feed.newest();
-        const stored = await this.#current(name);
+        const stored = await this.#current(name, slice);
         this.#checkPreconditions(stored, options);
         if (slice.isOver) await slice.renew();
         const change = await compute(stored, slice);
@@ -187,10 +189,11 @@ export class Writer {
   }
 
   /** @throws NotFound */
-  async #current(name: string): Promise<Current> {
+  async #current(name: string, slice: TimeSlice): Promise<Current> {
     const stored = await this.#read(name);
+    const read = await readInTurns(stored.bytes, slice);
     const rules = this.#rules();
-    return { ...stored, object: this.#model.parseIn(rules.apiVersion, stored.bytes, name), rules };
+    return { ...stored, object: this.#model.objectIn(rules.apiVersion, read, name), rules };
   }
 
   /** @throws NotFound */

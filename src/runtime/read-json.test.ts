@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { readJson } from './read-json.ts';
+import { readJson, readLargeJson } from './read-json.ts';
+import { atOnce } from './time-slice.ts';
 
 const texts = fc.string({ unit: fc.constantFrom('a', 'b', '"', '\\', '\n', 'é', ' ', ':'), maxLength: 3 });
 
@@ -46,6 +47,7 @@ test('values are those of JSON.parse', () => {
     fc.property(value, fc.constantFrom(undefined, ' ', '\n\t'), (one, indent) => {
       const text = JSON.stringify({ '\\': one, more: [] }, null, indent);
       assert.deepEqual(listed((readJson(text) as { '\\': unknown })['\\']), listed(one));
+      assert.deepEqual(listed(atOnce(readLargeJson(text))), listed(readJson(text)));
     }),
   );
   const odd = '{"\\\\":1,"__proto__":{"a":1},"b":1,"2":[],"1":{},"b":[-0.5e-7,1E3]}';
@@ -56,4 +58,14 @@ test('values are those of JSON.parse', () => {
 test('a text that is no JSON is refused as by JSON.parse', () => {
   for (const text of ['', '{"\\n":1', '{"a\\":1}', '{"\\x":1}', '{"\\n":1}}'])
     assert.throws(() => readJson(text), SyntaxError);
+});
+
+test('a large text is read in parts, and refused when it is cut off', () => {
+  const text = JSON.stringify({ zones: Array.from({ length: 5_000 }, (_, i) => `zone ${i}`), 'v:"a"': { n: -1.5 } });
+  const parts = readLargeJson(text);
+  let count = 1;
+  while (!parts.next().done) count++;
+  assert.ok(count >= 10, `${count} parts`);
+  for (let end = text.length - 1; end >= 0; end -= end > text.length - 100 ? 1 : 997)
+    assert.throws(() => atOnce(readLargeJson(text.slice(0, end))), SyntaxError);
 });

@@ -3,6 +3,8 @@
  * escape as it is written, cut to the length that it has without escapes, with the names of objects that it knows. So it
  * can take `"\n"` for a name that is one backslash. What it reads instead always has a backslash.
  */
+import type { Parts } from './time-slice.ts';
+import { atOnce } from './time-slice.ts';
 
 /** What a number becomes, from its text. */
 type NumberOf = (source: string) => unknown;
@@ -13,7 +15,12 @@ type NumberOf = (source: string) => unknown;
  */
 export function readJson(text: string, numberOf: NumberOf = Number): unknown {
   const value: unknown = numberOf === Number ? JSON.parse(text) : JSON.parse(text, reviver(numberOf));
-  return hasEscapedName(text) && hasBackslashInName(value) ? new Reader(text, numberOf).value() : value;
+  return hasEscapedName(text) && hasBackslashInName(value) ? atOnce(reading(text, numberOf)) : value;
+}
+
+/** The value of a JSON text that was written by `JSON.stringify`, in several turns. @throws SyntaxError for one that is cut off */
+export function readLargeJson(text: string): Parts<unknown> {
+  return reading(text, Number);
 }
 
 /** TypeScript knows revivers without their third argument only. */
@@ -35,14 +42,17 @@ function hasEscapedName(text: string): boolean {
 function hasBackslashInName(value: unknown): boolean {
   if (typeof value !== 'object' || value === null) return false;
   if (Array.isArray(value)) return value.some(hasBackslashInName);
-  for (const [name, one] of Object.entries(value)) if (name.includes('\\') || hasBackslashInName(one)) return true;
-  return false;
+  const members = value as Record<string, unknown>;
+  return Object.keys(members).some((name) => name.includes('\\') || hasBackslashInName(members[name]));
 }
 
-/** The index behind the string that `at` is in. */
+/** The index behind the string that `at` is in. @throws SyntaxError when it has no end */
 function endOfString(text: string, at: number): number {
   let end = at;
-  for (let code = text.charCodeAt(end); code !== 0x22; code = text.charCodeAt(end)) end += code === 0x5c ? 2 : 1;
+  for (let code = text.charCodeAt(end); code !== 0x22; code = text.charCodeAt(end)) {
+    if (Number.isNaN(code)) throw new SyntaxError('Unterminated string in JSON');
+    end += code === 0x5c ? 2 : 1;
+  }
   return end + 1;
 }
 
@@ -50,73 +60,70 @@ function isSpace(code: number): boolean {
   return code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09;
 }
 
-/** Reads a text that `JSON.parse` has accepted token by token. */
-class Reader {
-  readonly #text: string;
-  readonly #numberOf: NumberOf;
-  #at = 0;
+/** Tokens between two places where others may have a turn. */
+const portion = 500;
 
-  constructor(text: string, numberOf: NumberOf) {
-    this.#text = text;
-    this.#numberOf = numberOf;
-  }
-
-  value(): unknown {
-    switch (this.#next()) {
+/** Reads a text that `JSON.parse` accepts token by token. */
+function* reading(text: string, numberOf: NumberOf): Parts<unknown> {
+  /** The objects and lists that are read, from the outermost, and the names of their members that are. */
+  const open: object[] = [];
+  const names: string[] = [];
+  let at = 0;
+  for (let count = 1; ; count++) {
+    if (count % portion === 0) yield;
+    const start = at;
+    let value: unknown;
+    switch (text[at]) {
+      case ' ':
+      case '\n':
+      case '\r':
+      case '\t':
+      case ',':
+        at++;
+        continue;
       case '{':
-        return this.#object();
       case '[':
-        return this.#array();
+        open.push(text[at++] === '{' ? {} : []);
+        names.push('');
+        continue;
+      case '}':
+      case ']':
+        at++;
+        value = open.pop();
+        names.pop();
+        break;
       case '"':
-        return this.#string();
+        at = endOfString(text, at + 1);
+        value = JSON.parse(text.slice(start, at));
+        while (isSpace(text.charCodeAt(at))) at++;
+        if (text[at] !== ':') break;
+        at++;
+        names[names.length - 1] = value as string;
+        continue;
       default:
-        return this.#word();
+        at = endOfWord(text, at);
+        value = wordOf(text.slice(start, at), numberOf);
     }
+    const into = open.at(-1);
+    if (!into) return value;
+    if (Array.isArray(into)) into.push(value);
+    else setMember(into, names.at(-1)!, value);
   }
+}
 
-  #object(): object {
-    const members: [string, unknown][] = [];
-    this.#at++;
-    while (this.#next() !== '}') {
-      if (this.#next() === ',') this.#at++;
-      this.#next();
-      const name = this.#string();
-      this.#next();
-      this.#at++;
-      members.push([name, this.value()]);
-    }
-    this.#at++;
-    return Object.fromEntries(members);
-  }
+function endOfWord(text: string, at: number): number {
+  let end = at;
+  while (/[\w.+-]/.test(text.charAt(end))) end++;
+  return end;
+}
 
-  #array(): unknown[] {
-    const items: unknown[] = [];
-    this.#at++;
-    while (this.#next() !== ']') {
-      if (this.#next() === ',') this.#at++;
-      items.push(this.value());
-    }
-    this.#at++;
-    return items;
-  }
+/** A number, `true`, `false` or `null`. @throws SyntaxError */
+function wordOf(word: string, numberOf: NumberOf): unknown {
+  return /^[-\d]/.test(word) ? numberOf(word) : (JSON.parse(word) as unknown);
+}
 
-  #string(): string {
-    const start = this.#at;
-    this.#at = endOfString(this.#text, start + 1);
-    return JSON.parse(this.#text.slice(start, this.#at)) as string;
-  }
-
-  /** A number, `true`, `false` or `null`. */
-  #word(): unknown {
-    const start = this.#at;
-    while (/[\w.+-]/.test(this.#text.charAt(this.#at))) this.#at++;
-    const word = this.#text.slice(start, this.#at);
-    return /^[-\d]/.test(word) ? this.#numberOf(word) : (JSON.parse(word) as unknown);
-  }
-
-  /** The first character of the next token, which it stands at then; empty at the end. */
-  #next(): string {
-    while (isSpace(this.#text.charCodeAt(this.#at))) this.#at++;
-    return this.#text.charAt(this.#at);
-  }
+function setMember(into: object, name: string, value: unknown): void {
+  if (name === '__proto__')
+    Object.defineProperty(into, name, { value, enumerable: true, configurable: true, writable: true });
+  else (into as Record<string, unknown>)[name] = value;
 }
