@@ -14,7 +14,7 @@ export const TABLE: Readonly<Record<string, readonly string[]>> = {
   runtime: [],
   schema: ['runtime/read-json.ts'],
   cel: ['schema'],
-  apply: ['schema', 'type:model', 'runtime/read-json.ts'],
+  apply: ['schema', 'type:model', 'runtime/read-json.ts', 'runtime/parts.ts'],
   model: ['schema', 'cel', 'runtime/read-json.ts'],
   store: ['runtime'],
   telemetry: [],

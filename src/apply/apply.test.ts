@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { slowness, threadTime } from '../../test/slowness.ts';
 import type { ManagedFieldsEntry } from '../model/object.ts';
+import type { Parts } from '../runtime/parts.ts';
 import type { Applied, Applying, Fields } from './apply.ts';
 import { apply, contentOf, managedFields, update } from './apply.ts';
 import type { FieldSet } from './field-set.ts';
 import type { Manager } from './managers.ts';
 import { shownManager } from './managers.ts';
-import type { Parts } from './parts.ts';
 
 const apiVersion = 'bar.example.com/v1';
 const schema = {

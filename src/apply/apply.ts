@@ -5,6 +5,7 @@
  */
 import { listedViolations } from '../errors.ts';
 import type { ManagedFieldsEntry } from '../model/object.ts';
+import type { Parts } from '../runtime/parts.ts';
 import type { SchemaObject } from '../schema/keywords.ts';
 import { isObject } from '../schema/keywords.ts';
 import type { FieldSet } from './field-set.ts';
@@ -13,8 +14,7 @@ import type { FieldType } from './field-type.ts';
 import { fieldTypeOf } from './field-type.ts';
 import type { Manager, Owner } from './managers.ts';
 import { beforeFirstApply, entriesOf, haveSameFields, isSame, ownersOf } from './managers.ts';
-import type { Parts } from './parts.ts';
-import { Pace } from './parts.ts';
+import { Pace } from './pace.ts';
 import { ambiguousItem, differenceOf, fieldsOf, merged, pruned, withheld } from './value.ts';
 
 /** An object, or what is applied of one: as far as fields go. */

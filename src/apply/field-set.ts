@@ -4,8 +4,9 @@
  * itself; one with edges is so when it has the edge `.` too. No set is empty: that is `undefined`.
  */
 
+import type { Parts } from '../runtime/parts.ts';
 import { readJson } from '../runtime/read-json.ts';
-import type { Pace, Parts } from './parts.ts';
+import type { Pace } from './pace.ts';
 
 export interface FieldSet {
   readonly [element: string]: FieldSet;

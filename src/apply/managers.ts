@@ -1,9 +1,10 @@
 /** Who owns which fields of an object (`metadata.managedFields`). */
 import type { ManagedFieldsEntry } from '../model/object.ts';
+import type { Parts } from '../runtime/parts.ts';
 import { isEqual } from '../schema/json-value.ts';
 import type { FieldSet } from './field-set.ts';
 import { union } from './field-set.ts';
-import type { Pace, Parts } from './parts.ts';
+import type { Pace } from './pace.ts';
 
 /** What tells two entries apart. */
 export interface Manager {

@@ -1,11 +1,12 @@
 /** Values as fields: what their fields are, what two of them make together, and what differs between them. */
 import { escapeToken } from '../errors.ts';
+import type { Parts } from '../runtime/parts.ts';
 import { canonicalText, isEqual, setMember } from '../schema/json-value.ts';
 import { isObject } from '../schema/keywords.ts';
 import type { FieldSet } from './field-set.ts';
 import { difference, hasItself, itself, leaf, nodeOf, union } from './field-set.ts';
 import type { FieldType } from './field-type.ts';
-import type { Pace, Parts } from './parts.ts';
+import type { Pace } from './pace.ts';
 
 /** What is below a place that is more than one value, by the edges of field sets, in order. */
 type Children = ReadonlyMap<string, unknown>;

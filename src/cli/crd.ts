@@ -10,7 +10,7 @@ import { isRecord } from '../model/object.ts';
 import type { Validator } from '../model/validator.ts';
 import { createValidator } from '../model/validator.ts';
 import { resolveOptions } from '../options.ts';
-import { atOnce } from '../runtime/time-slice.ts';
+import { atOnce } from '../runtime/parts.ts';
 import { describe } from './describe.ts';
 import { documents, filesOf, open } from './documents.ts';
 import type { Io } from './io.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { atOnce } from '../runtime/time-slice.ts';
+import { atOnce } from '../runtime/parts.ts';
 import { reduced, schemaOf } from './openapi-schema.ts';
 
 const open = { 'x-kubernetes-preserve-unknown-fields': true };

@@ -4,7 +4,7 @@
  */
 import type { JsonSchema } from '../http/openapi/schema.ts';
 import { componentsOf } from '../http/openapi/schema.ts';
-import type { Parts } from '../runtime/time-slice.ts';
+import type { Parts } from '../runtime/parts.ts';
 import { describingKeywords, inPlaceKeywords, isObject, subschemas } from '../schema/keywords.ts';
 
 export type OpenApiSchema = { [keyword: string]: unknown };

@@ -3,7 +3,7 @@
  * `npm run guard` fails when a text has no line here, or a line no text.
  */
 export const zh = {
-  // apply/parts.ts
+  // apply/pace.ts
   'The names of the fields take more than {limit} bytes': '字段名称合计超过 {limit} 字节',
   // auth/authentication/authenticator.ts
   'the session has ended': '会话已结束',

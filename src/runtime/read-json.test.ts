@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { atOnce } from './parts.ts';
 import { readJson, readLargeJson } from './read-json.ts';
-import { atOnce } from './time-slice.ts';
 
 const texts = fc.string({ unit: fc.constantFrom('a', 'b', '"', '\\', '\n', 'é', ' ', ':'), maxLength: 3 });
 

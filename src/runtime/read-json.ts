@@ -3,8 +3,8 @@
  * escape as it is written, cut to the length that it has without escapes, with the names of objects that it knows. So it
  * can take `"\n"` for a name that is one backslash. What it reads instead always has a backslash.
  */
-import type { Parts } from './time-slice.ts';
-import { atOnce } from './time-slice.ts';
+import type { Parts } from './parts.ts';
+import { atOnce } from './parts.ts';
 
 /** What a number becomes, from its text. */
 type NumberOf = (source: string) => unknown;

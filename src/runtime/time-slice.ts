@@ -1,11 +1,9 @@
 /** Time slices of the event loop: *work* that takes long is done in parts, and other work of the process goes on in between. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Parts } from './parts.ts';
 
 /** Milliseconds that work may go on without giving the event loop back. */
 export const sliceLength = 5;
-
-/** A work that yields where others may have a turn. */
-export type Parts<T> = Generator<void, T, void>;
 
 /** Of one work: `if (slice.isOver) await slice.renew()` stands between its parts. */
 export class TimeSlice {
@@ -41,14 +39,6 @@ export class TimeSlice {
       if (part.done) return part.value;
       if (this.isOver) await this.renew();
     }
-  }
-}
-
-/** Does a work without a turn for others. */
-export function atOnce<T>(work: Parts<T>): T {
-  for (;;) {
-    const part = work.next();
-    if (part.done) return part.value;
   }
 }
 

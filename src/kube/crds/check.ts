@@ -2,7 +2,7 @@
 import { compilingRules } from '../../cel/rules.ts';
 import { Violations } from '../../errors.ts';
 import { isSubdomain } from '../../model/names.ts';
-import type { Parts } from '../../runtime/time-slice.ts';
+import type { Parts } from '../../runtime/parts.ts';
 import { isEqual } from '../../schema/json-value.ts';
 import { JsonPath } from '../jsonpath.ts';
 import { fieldAt, readAnnotation } from './indexes.ts';

@@ -1,6 +1,6 @@
 /** A structural schema as JSON Schema 2020-12, which is what the rest of the service knows of a model. */
 import { isRecord } from '../../model/object.ts';
-import type { Parts } from '../../runtime/time-slice.ts';
+import type { Parts } from '../../runtime/parts.ts';
 import type { SchemaObject } from '../../schema/keywords.ts';
 import type { Structural } from './structural.ts';
 import { isEither } from './structural.ts';

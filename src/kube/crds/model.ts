@@ -13,7 +13,7 @@ import type { Model } from '../../model/model-type.ts';
 import type { ExtensionObject } from '../../model/object.ts';
 import type { Validator } from '../../model/validator.ts';
 import type { Content } from '../../model/versions.ts';
-import type { Parts } from '../../runtime/time-slice.ts';
+import type { Parts } from '../../runtime/parts.ts';
 import { SchemaDocument } from '../../schema/document.ts';
 import type { SchemaObject } from '../../schema/keywords.ts';
 import { nodeLoader } from '../../schema/node-loader.ts';

@@ -6,7 +6,7 @@
 import { rulesKeyword } from '../../cel/rule-compiler.ts';
 import { compileRules } from '../../cel/rules.ts';
 import { unescapeToken } from '../../errors.ts';
-import { atOnce } from '../../runtime/time-slice.ts';
+import { atOnce } from '../../runtime/parts.ts';
 import { formats } from '../../schema/formats.ts';
 import { isEqual } from '../../schema/json-value.ts';
 import type { SchemaObject } from '../../schema/keywords.ts';

@@ -3,7 +3,7 @@
  * there can be told without looking at alternatives.
  */
 import { isRecord } from '../../model/object.ts';
-import type { Parts } from '../../runtime/time-slice.ts';
+import type { Parts } from '../../runtime/parts.ts';
 import type { SchemaObject } from '../../schema/keywords.ts';
 import type { DefinitionMistakes, FieldPath } from './path.ts';
 

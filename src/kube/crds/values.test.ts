@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { atOnce } from '../../runtime/time-slice.ts';
+import { atOnce } from '../../runtime/parts.ts';
 import { DefinitionMistakes, FieldPath } from './path.ts';
 import { readStructural } from './structural.ts';
 import { pruneUnknown, setDefaults } from './values.ts';

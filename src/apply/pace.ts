@@ -1,8 +1,6 @@
-/** Work on values of any size, as generators: whoever runs one may do something else at each `yield`. */
+/** How far the work of an apply goes between two places where others may have a turn, and in all. */
 import { KindredError } from '../errors.ts';
 import { localized } from '../locales/localized.ts';
-
-export type Parts<T> = Generator<void, T, void>;
 
 /** Fields and items that are looked at between two places where others may have a turn. */
 const portion = 1_000;
