@@ -86,7 +86,7 @@ export interface Service {
 
 /** That it was ever taken tells that there was a start with authentication: the store keeps this, and nobody can delete it. */
 const firstStartLease = 'first-start';
-/** Bytes of list pages that are kept while their model is unchanged, at most as many as of objects. */
+/** Bytes of list pages that are kept while no change concerns them, at most as many as of objects. */
 const keptPageBytes = 8 * 2 ** 20;
 
 /** Who everybody is without authentication. */

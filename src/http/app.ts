@@ -63,7 +63,7 @@ export interface AppDependencies extends ServiceRoutesDependencies {
   readonly maxListSize: number;
   /** Bytes that the objects of a page may have together (option `list.maxBytes`). */
   readonly maxListBytes: number;
-  /** Bytes of list pages that are kept while their model is unchanged. */
+  /** Bytes of list pages that are kept while no change concerns them. */
   readonly keptPageBytes: number;
   /** Origins that browsers may call from, `*` for all; none: no CORS. */
   readonly cors?: readonly string[];

@@ -1,5 +1,7 @@
 import type { IndexDefinition, IndexEntry } from '../model/index-entry.ts';
 import type { ExtensionObject } from '../model/object.ts';
+import type { Bound } from '../query/bind.ts';
+import { matches } from '../query/match.ts';
 import type { Change } from '../store/store.ts';
 import type { Caller } from './access.ts';
 import { ownBytes } from './bytes.ts';
@@ -123,4 +125,12 @@ export class AppliedChange {
     this.#entry = undefined;
     this.#entryBefore = undefined;
   }
+}
+
+/** The object of the change met the condition before, or meets it now: a list of such objects may show something else. */
+export function concerns(bound: Bound, change: Pick<AppliedChange, 'type' | 'entry' | 'entryBefore'>): boolean {
+  if (bound.op === 'all') return true;
+  const before = change.entryBefore();
+  if (before ? matches(bound, before) : change.type !== 'create') return true;
+  return change.type !== 'delete' && matches(bound, change.entry());
 }

@@ -227,8 +227,7 @@ export class Feed {
   /** The applied changes after `since` when all of them are still in memory, else undefined. */
   recent(since: number): readonly AppliedChange[] | undefined {
     if (since < this.#recentSince) return undefined;
-    const first = this.#recent.findIndex((change) => change.revision > since);
-    return first < 0 ? [] : this.#recent.slice(first);
+    return this.#recent.slice(this.#recent.findLastIndex(({ revision }) => revision <= since) + 1);
   }
 
   /**

@@ -85,6 +85,7 @@ export class ModelMemory {
   #generation: number | undefined;
   #followedSince = Number.POSITIVE_INFINITY;
   #changes = 0;
+  #edition = Symbol();
   #isReady = false;
   #isClosed = false;
   #hasLeft = false;
@@ -169,6 +170,11 @@ export class ModelMemory {
     return this.#changes;
   }
 
+  /** Another one when the objects are read anew, or shown by another declaration: single changes no longer tell what is different. */
+  get edition(): symbol {
+    return this.#edition;
+  }
+
   /** The model is no longer registered, or was registered again. */
   get isClosed(): boolean {
     return this.#isClosed;
@@ -248,7 +254,7 @@ export class ModelMemory {
 
   /** Another contract is active, which only a newer version of the plugin knows. @returns why the model answers nobody here */
   outdate(generation: number): KindredError {
-    this.#changes++;
+    this.#renew();
     this.#isReady = false;
     this.#outdatedBy = generation;
     this.#resting = undefined;
@@ -312,7 +318,7 @@ export class ModelMemory {
 
   /** The build is complete. @param readThrough newest revision of what it may have read */
   open(index: ModelIndex, problems: Map<string, string>, start: StartOfModel, readThrough: number): void {
-    this.#changes++;
+    this.#renew();
     this.#index = index;
     this.#problems = problems;
     this.#start = start;
@@ -333,7 +339,7 @@ export class ModelMemory {
     index: ModelIndex,
     problems: Map<string, string> | undefined,
   ): void {
-    this.#changes++;
+    this.#renew();
     this.model.replace(scheme, rules);
     // What is cached is as the former schema and the former conversions show it.
     if (scheme.definition || scheme.spokes.length > 0) this.#clearCaches();
@@ -353,7 +359,7 @@ export class ModelMemory {
 
   /** Everything is forgotten; another build follows. */
   reset(): void {
-    this.#changes++;
+    this.#renew();
     this.#isReady = false;
     this.#outdatedBy = undefined;
     this.#resting = undefined;
@@ -381,6 +387,11 @@ export class ModelMemory {
   /** Changes since the build began, which may be in what it read. */
   get backlog(): Iterable<AppliedChange> {
     return this.#backlog ?? this.replacement?.changes ?? [];
+  }
+
+  #renew(): void {
+    this.#edition = Symbol();
+    this.#changes++;
   }
 
   /** Called by the feed, in revision order. */

@@ -6,6 +6,7 @@ import type { Place } from '../indexes/model-index.ts';
 import { localized } from '../locales/localized.ts';
 import type { ExtensionObject } from '../model/object.ts';
 import type { Scheme } from '../model/scheme.ts';
+import { bind } from '../query/bind.ts';
 import type { Plan, QueryResult } from '../query/execute.ts';
 import { execute, explain, runIds, runSlots } from '../query/execute.ts';
 import type { Condition, Query, SortTerm } from '../query/query.ts';
@@ -13,6 +14,7 @@ import type { Values, ValuesRequest } from '../query/values.ts';
 import { valuesOf } from '../query/values.ts';
 import type { MaybePromise, Snapshot } from '../store/store.ts';
 import { ownBytes } from './bytes.ts';
+import { concerns } from './change.ts';
 import type { Export } from './export.ts';
 import { exportOf } from './export.ts';
 import type { IndexedModel, ModelPlace, ResourceDependencies } from './indexed-model.ts';
@@ -50,6 +52,12 @@ export interface Page {
   readonly items: readonly Buffer[];
 }
 
+/** When a list was read: a revision, which counts while the memory has the same objects from the same source. */
+export interface Moment {
+  readonly edition: symbol;
+  readonly revision: number;
+}
+
 /** A page of which is known what each item is, with the bytes of some of them. */
 export interface Window {
   readonly revision: number;
@@ -64,6 +72,9 @@ const tooLarge = localized(
 
 /** Bytes of objects from which on a page is large. */
 export const largePage = 2 ** 20;
+
+/** Changes that are looked through at most, instead of a list. */
+const lookedThrough = 64;
 
 /** Objects that a window reads of the store at once. */
 const windowPortion = 100;
@@ -178,12 +189,30 @@ export class ModelResource {
     return this.model.hooks?.show !== undefined;
   }
 
+  /** Who may list all objects sees the same as everybody else who may, and this process makes every change itself. */
+  get isShownToAll(): boolean {
+    return !this.isConfidential && !this.#dependencies.store.shared;
+  }
+
+  /** Of a list that is read from now on. */
+  get moment(): Moment {
+    return { edition: this.memory.edition, revision: this.revision };
+  }
+
   /**
-   * Grows with every change of an object. While it is the same, a list has the same objects with the same bytes. Undefined where
-   * nobody is to keep what is shown, and on a store to which other processes write.
+   * Whether lists of this condition show what they showed at that moment: no change since then was of an object that met it or meets
+   * it. False too when more happened than is worth looking through. Only for what is shown to all.
+   * @param where that a list had
    */
-  get changes(): number | undefined {
-    return this.isConfidential || this.#dependencies.store.shared ? undefined : this.memory.changes;
+  isUnchanged(where: Condition, { edition, revision }: Moment): boolean {
+    if (edition !== this.memory.edition) return false;
+    if (revision === this.revision) return true;
+    const changes = this.#dependencies.feed.recent(revision);
+    if (!changes || changes.length > lookedThrough) return false;
+    const own = changes.filter(({ model }) => model === this.model);
+    if (own.length === 0) return true;
+    const bound = bind(where, this.scheme.indexes);
+    return !own.some((change) => concerns(bound, change));
   }
 
   /** The names that this version has for indexes. @param names in the hub */

@@ -72,7 +72,7 @@ export interface ResourceRoutesDependencies {
   readonly maxListSize: number;
   /** Bytes that the objects of a page may have together (option `list.maxBytes`). */
   readonly maxListBytes: number;
-  /** Bytes of list pages that are kept while their model is unchanged. */
+  /** Bytes of list pages that are kept while no change concerns them. */
   readonly keptPageBytes: number;
   readonly authorizer: Authorizer;
   readonly watch?: (context: WatchContext) => MaybePromise<void>;
@@ -341,8 +341,8 @@ export class ResourceRoutes {
       };
       return exportObjects(exchange, resource, selection, assertAllowed, this.#dependencies.limits);
     }
-    const changes = names || exchange.query.length > keptListLength ? undefined : resource.changes;
-    const kept = changes === undefined ? undefined : this.#pages.get(parameters, changes);
+    const isForAll = !names && exchange.query.length <= keptListLength && resource.isShownToAll;
+    const kept = isForAll ? this.#pages.get(parameters, resource) : undefined;
     if (kept) return exchange.send(200, pageHeaders(resource.revision), kept);
     let hold: Hold | undefined;
     const reserve = (bytes: number): void => {
@@ -350,21 +350,22 @@ export class ResourceRoutes {
       hold ??= exchange.hold();
       hold.ask(bytes);
     };
+    const { moment } = resource;
     const listed = resource.list({ ...request, maxBytes: this.#dependencies.maxListBytes, reserve });
     return andThen(listed, (result) => {
-      const isCurrent = changes !== undefined && resource.changes === changes;
-      const keep = isCurrent && this.#pages.isRepeated(parameters, changes);
-      this.#sendPage(exchange, parameters, result, hold, keep ? changes : undefined);
+      const isCurrent = isForAll && resource.isUnchanged(parameters.where, moment);
+      const keep = isCurrent && this.#pages.isRepeated(parameters, resource);
+      this.#sendPage(exchange, parameters, result, hold, keep ? resource : undefined);
     });
   }
 
-  /** @param changes with these the page is kept */
+  /** @param keptOf the page is kept, and is of this resource */
   #sendPage(
     exchange: Exchange,
     parameters: ListParameters,
     result: Page,
     hold: Hold | undefined,
-    changes: number | undefined,
+    keptOf: ModelResource | undefined,
   ): void {
     const headers = pageHeaders(result.revision);
     const envelope = new Envelope(parameters.page, parameters.size, result);
@@ -373,9 +374,9 @@ export class ResourceRoutes {
       exchange.sendLarge(200, headers, envelope.length, pieces, hold);
       return;
     }
-    if (changes !== undefined) {
+    if (keptOf) {
       const body = envelope.write(Buffer.allocUnsafeSlow(envelope.length));
-      this.#pages.keep(parameters, changes, body);
+      this.#pages.keep(parameters, keptOf, body);
       return exchange.send(200, headers, body);
     }
     const buffer = this.#buffers.take(envelope.length);

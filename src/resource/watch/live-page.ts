@@ -8,9 +8,9 @@ import { KindredError } from '../../errors.ts';
 import { localized } from '../../locales/localized.ts';
 import type { Bound } from '../../query/bind.ts';
 import { bind } from '../../query/bind.ts';
-import { matches } from '../../query/match.ts';
 import type { Background } from '../background.ts';
 import type { AppliedChange } from '../change.ts';
+import { concerns } from '../change.ts';
 import type { ListRequest, ModelResource, Page, Window } from '../resource.ts';
 import type { Reader } from './events.ts';
 import { isAway } from './replay.ts';
@@ -263,8 +263,7 @@ class SharedPage implements Reader {
   #concerns(change: AppliedChange): boolean {
     const { names } = this.#request;
     if (names && !names.has(change.name)) return false;
-    if (change.type !== 'create' && matches(this.#bound, change.entryBefore()!)) return true;
-    return change.type !== 'delete' && matches(this.#bound, change.entry());
+    return concerns(this.#bound, change);
   }
 
   #refresh(): void {
