@@ -1,7 +1,9 @@
 /** Values as fields: what their fields are, what two of them make together, and what differs between them. */
+
 import { escapeToken } from '../errors.ts';
 import type { Parts } from '../runtime/parts.ts';
-import { canonicalText, isEqual, setMember } from '../schema/json-value.ts';
+import { setMember } from '../runtime/read-json.ts';
+import { canonicalText, isEqual } from '../schema/json-value.ts';
 import { isObject } from '../schema/keywords.ts';
 import type { FieldSet } from './field-set.ts';
 import { difference, hasItself, itself, leaf, nodeOf, union } from './field-set.ts';

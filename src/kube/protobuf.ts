@@ -2,9 +2,10 @@
  * Bodies of `application/vnd.kubernetes.protobuf`, which typed clients send for the kinds of Kubernetes itself: turned into
  * what the same object is in JSON. A message is described by the numbers of its fields, which never change.
  */
+
 import { BinaryReader, WireType } from '@bufbuild/protobuf/wire';
 import { KindredError } from '../errors.ts';
-import { setMember } from '../schema/json-value.ts';
+import { setMember } from '../runtime/read-json.ts';
 
 const protobufType = 'application/vnd.kubernetes.protobuf';
 

@@ -85,7 +85,7 @@ export class ModelMemory {
   #generation: number | undefined;
   #followedSince = Number.POSITIVE_INFINITY;
   #changes = 0;
-  #edition = Symbol();
+  #epoch = Symbol();
   #isReady = false;
   #isClosed = false;
   #hasLeft = false;
@@ -171,8 +171,8 @@ export class ModelMemory {
   }
 
   /** Another one when the objects are read anew, or shown by another declaration: single changes no longer tell what is different. */
-  get edition(): symbol {
-    return this.#edition;
+  get epoch(): symbol {
+    return this.#epoch;
   }
 
   /** The model is no longer registered, or was registered again. */
@@ -390,7 +390,7 @@ export class ModelMemory {
   }
 
   #renew(): void {
-    this.#edition = Symbol();
+    this.#epoch = Symbol();
     this.#changes++;
   }
 

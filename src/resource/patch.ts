@@ -5,8 +5,8 @@
 
 import { escapeToken, KindredError, unescapeToken, violation } from '../errors.ts';
 import { localized } from '../locales/localized.ts';
-import { readJson } from '../runtime/read-json.ts';
-import { isEqual, setMember } from '../schema/json-value.ts';
+import { readJson, setMember } from '../runtime/read-json.ts';
+import { isEqual } from '../schema/json-value.ts';
 import { isObject } from './lifecycle.ts';
 
 const texts = {

@@ -52,9 +52,12 @@ export interface Page {
   readonly items: readonly Buffer[];
 }
 
-/** When a list was read: a revision, which counts while the memory has the same objects from the same source. */
+/** When a list was read. */
 export interface Moment {
-  readonly edition: symbol;
+  /** Of the memory. */
+  readonly epoch: symbol;
+  /** Of the memory: how many there were. */
+  readonly changes: number;
   readonly revision: number;
 }
 
@@ -73,8 +76,11 @@ const tooLarge = localized(
 /** Bytes of objects from which on a page is large. */
 export const largePage = 2 ** 20;
 
-/** Changes that are looked through at most, instead of a list. */
-const lookedThrough = 64;
+/**
+ * Changes of a model that are looked through at most, instead of a list: as many as the feed keeps parsed, with so many bytes together.
+ * The bytes bound how many keys are compared with a condition in one turn.
+ */
+const lookedThrough = { changes: 64, bytes: 128 * 1024 };
 
 /** Objects that a window reads of the store at once. */
 const windowPortion = 100;
@@ -196,7 +202,8 @@ export class ModelResource {
 
   /** Of a list that is read from now on. */
   get moment(): Moment {
-    return { edition: this.memory.edition, revision: this.revision };
+    const { epoch, changes } = this.memory;
+    return { epoch, changes, revision: this.revision };
   }
 
   /**
@@ -204,15 +211,18 @@ export class ModelResource {
    * it. False too when more happened than is worth looking through. Only for what is shown to all.
    * @param where that a list had
    */
-  isUnchanged(where: Condition, { edition, revision }: Moment): boolean {
-    if (edition !== this.memory.edition) return false;
-    if (revision === this.revision) return true;
-    const changes = this.#dependencies.feed.recent(revision);
-    if (!changes || changes.length > lookedThrough) return false;
-    const own = changes.filter(({ model }) => model === this.model);
-    if (own.length === 0) return true;
+  isUnchanged(where: Condition, { epoch, changes, revision }: Moment): boolean {
+    const { memory, model } = this;
+    if (epoch !== memory.epoch) return false;
+    const count = memory.changes - changes;
+    if (count === 0) return true;
+    if (count > lookedThrough.changes) return false;
+    const found = this.#dependencies.feed.recent(revision)?.filter((change) => change.model === model);
+    if (found?.length !== count) return false;
+    const bytes = found.reduce((sum, one) => sum + one.bytes.length + (one.before?.length ?? 0), 0);
+    if (bytes > lookedThrough.bytes) return false;
     const bound = bind(where, this.scheme.indexes);
-    return !own.some((change) => concerns(bound, change));
+    return !found.some((change) => concerns(bound, change));
   }
 
   /** The names that this version has for indexes. @param names in the hub */

@@ -10,6 +10,7 @@ import type { PatchLimits } from './patch.ts';
 import { pruned } from './prune.ts';
 import { checkNew, checkUpdate } from './ratchet.ts';
 import type { RegisteredModel, Stored } from './registered-model.ts';
+import { readInTurns } from './registered-model.ts';
 import type { Rules } from './rules.ts';
 import { contentOnly, threeWay } from './three-way.ts';
 import type { Versions } from './versions.ts';
@@ -41,7 +42,7 @@ export async function convertSent(sent: Sent, violations: Violations, slice: Tim
   const { validator } = via;
   const pruning = pruned(via, object, slice);
   const warnings = (pruning && (await pruning)) ?? [];
-  const before = stored && model.parseIn(via.apiVersion, stored.bytes, stored.name);
+  const before = stored && model.objectIn(via.apiVersion, await readInTurns(stored.bytes, slice), stored.name);
   if (before) validator.applyDefaults(before, limits);
   const { metadata } = object;
   let own: ExtensionObject;

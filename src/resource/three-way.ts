@@ -2,7 +2,8 @@
 
 import { escapeToken } from '../errors.ts';
 import type { ExtensionObject } from '../model/object.ts';
-import { canonicalText, isEqual, setMember } from '../schema/json-value.ts';
+import { setMember } from '../runtime/read-json.ts';
+import { canonicalText, isEqual } from '../schema/json-value.ts';
 import { isObject } from './lifecycle.ts';
 
 /**

@@ -191,7 +191,10 @@ export class Writer {
   /** @throws NotFound */
   async #current(name: string, slice: TimeSlice): Promise<Current> {
     const stored = await this.#read(name);
+    const { rules: before } = this.#model;
     const read = await readInTurns(stored.bytes, slice);
+    // The bytes of a definition's object are as its schema showed them before.
+    if (this.#model.rules !== before) return this.#current(name, slice);
     const rules = this.#rules();
     return { ...stored, object: this.#model.objectIn(rules.apiVersion, read, name), rules };
   }

@@ -47,17 +47,53 @@ test('values are those of JSON.parse', () => {
     fc.property(value, fc.constantFrom(undefined, ' ', '\n\t'), (one, indent) => {
       const text = JSON.stringify({ '\\': one, more: [] }, null, indent);
       assert.deepEqual(listed((readJson(text) as { '\\': unknown })['\\']), listed(one));
-      assert.deepEqual(listed(atOnce(readLargeJson(text))), listed(readJson(text)));
+      assert.deepEqual(listed(atOnce(readLargeJson(JSON.stringify(one, null, indent)))), listed(one));
     }),
   );
   const odd = '{"\\\\":1,"__proto__":{"a":1},"b":1,"2":[],"1":{},"b":[-0.5e-7,1E3]}';
-  assert.deepEqual(listed(readJson(odd)), listed(JSON.parse(odd)));
-  assert.ok(Object.hasOwn(readJson(odd) as object, '__proto__'));
+  for (const read of [readJson(odd), atOnce(readLargeJson(odd))]) {
+    assert.deepEqual(listed(read), listed(JSON.parse(odd)));
+    assert.ok(Object.hasOwn(read as object, '__proto__'));
+  }
 });
 
 test('a text that is no JSON is refused as by JSON.parse', () => {
   for (const text of ['', '{"\\n":1', '{"a\\":1}', '{"\\x":1}', '{"\\n":1}}'])
     assert.throws(() => readJson(text), SyntaxError);
+});
+
+test('a large text is refused when JSON.parse refuses it', () => {
+  const token = fc.constantFrom(
+    ...'{}[],: 0',
+    '"a"',
+    '"b"',
+    'null',
+    '-1.5e3',
+    '01',
+    '0x1',
+    '1-2',
+    'x',
+    '"\n"',
+    '"\\x"',
+    '"',
+  );
+  let accepted = 0;
+  fc.assert(
+    fc.property(fc.array(token, { maxLength: 7 }), (tokens) => {
+      const text = tokens.join('');
+      let expected: unknown;
+      try {
+        expected = JSON.parse(text);
+      } catch {
+        assert.throws(() => atOnce(readLargeJson(text)), SyntaxError, text);
+        return;
+      }
+      accepted++;
+      assert.deepEqual(atOnce(readLargeJson(text)), expected);
+    }),
+    { numRuns: 50_000 },
+  );
+  assert.ok(accepted > 500, `${accepted} texts were JSON`);
 });
 
 test('a large text is read in parts, and refused when it is cut off', () => {

@@ -18,7 +18,7 @@ export function readJson(text: string, numberOf: NumberOf = Number): unknown {
   return hasEscapedName(text) && hasBackslashInName(value) ? atOnce(reading(text, numberOf)) : value;
 }
 
-/** The value of a JSON text that was written by `JSON.stringify`, in several turns. @throws SyntaxError for one that is cut off */
+/** As `readJson`, in several turns. */
 export function readLargeJson(text: string): Parts<unknown> {
   return reading(text, Number);
 }
@@ -63,52 +63,77 @@ function isSpace(code: number): boolean {
 /** Tokens between two places where others may have a turn. */
 const portion = 500;
 
-/** Reads a text that `JSON.parse` accepts token by token. */
+/** Reads a JSON text token by token. @throws SyntaxError */
 function* reading(text: string, numberOf: NumberOf): Parts<unknown> {
   /** The objects and lists that are read, from the outermost, and the names of their members that are. */
   const open: object[] = [];
   const names: string[] = [];
+  let last: 'start' | 'comma' | 'name' | 'value' = 'start';
   let at = 0;
   for (let count = 1; ; count++) {
     if (count % portion === 0) yield;
     const start = at;
+    const into = open.at(-1);
+    const isValueDue = into && !Array.isArray(into) ? last === 'name' : last !== 'value';
     let value: unknown;
     switch (text[at]) {
       case ' ':
       case '\n':
       case '\r':
       case '\t':
+        at++;
+        continue;
       case ',':
+        if (!into || last !== 'value') throw unexpected(text, at);
+        last = 'comma';
         at++;
         continue;
       case '{':
       case '[':
+        if (!isValueDue) throw unexpected(text, at);
         open.push(text[at++] === '{' ? {} : []);
         names.push('');
+        last = 'start';
         continue;
       case '}':
       case ']':
-        at++;
+        if (last === 'comma' || last === 'name' || Array.isArray(into) !== (text[at] === ']'))
+          throw unexpected(text, at);
         value = open.pop();
+        if (!value) throw unexpected(text, at);
         names.pop();
+        at++;
         break;
       case '"':
         at = endOfString(text, at + 1);
         value = JSON.parse(text.slice(start, at));
+        if (isValueDue) break;
         while (isSpace(text.charCodeAt(at))) at++;
-        if (text[at] !== ':') break;
+        if (!into || last === 'value' || text[at] !== ':') throw unexpected(text, at);
         at++;
         names[names.length - 1] = value as string;
+        last = 'name';
         continue;
       default:
+        if (!isValueDue) throw unexpected(text, at);
         at = endOfWord(text, at);
         value = wordOf(text.slice(start, at), numberOf);
     }
-    const into = open.at(-1);
-    if (!into) return value;
-    if (Array.isArray(into)) into.push(value);
-    else setMember(into, names.at(-1)!, value);
+    last = 'value';
+    const outer = open.at(-1);
+    if (!outer) {
+      while (isSpace(text.charCodeAt(at))) at++;
+      if (at < text.length) throw unexpected(text, at);
+      return value;
+    }
+    if (Array.isArray(outer)) outer.push(value);
+    else setMember(outer, names.at(-1)!, value);
   }
+}
+
+function unexpected(text: string, at: number): SyntaxError {
+  const found = at < text.length ? `token ${JSON.stringify(text[at])}` : 'end of input';
+  return new SyntaxError(`Unexpected ${found} in JSON at position ${at}`);
 }
 
 function endOfWord(text: string, at: number): number {
@@ -119,11 +144,13 @@ function endOfWord(text: string, at: number): number {
 
 /** A number, `true`, `false` or `null`. @throws SyntaxError */
 function wordOf(word: string, numberOf: NumberOf): unknown {
-  return /^[-\d]/.test(word) ? numberOf(word) : (JSON.parse(word) as unknown);
+  const value = JSON.parse(word) as unknown;
+  return typeof value === 'number' && numberOf !== Number ? numberOf(word) : value;
 }
 
-function setMember(into: object, name: string, value: unknown): void {
+/** Sets a member of a JSON object. An assignment to `__proto__` would set the prototype. */
+export function setMember(object: object, name: string, value: unknown): void {
   if (name === '__proto__')
-    Object.defineProperty(into, name, { value, enumerable: true, configurable: true, writable: true });
-  else (into as Record<string, unknown>)[name] = value;
+    Object.defineProperty(object, name, { value, enumerable: true, configurable: true, writable: true });
+  else (object as Record<string, unknown>)[name] = value;
 }

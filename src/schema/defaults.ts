@@ -2,9 +2,8 @@
 
 import { KindredError } from '../errors.ts';
 import { localized } from '../locales/localized.ts';
-import { readJson } from '../runtime/read-json.ts';
+import { readJson, setMember } from '../runtime/read-json.ts';
 import type { PatternOf } from './check.ts';
-import { setMember } from './json-value.ts';
 import type { JsonSchema, SchemaObject } from './keywords.ts';
 import { isContainer, isObject, subschemas } from './keywords.ts';
 import type { References } from './references.ts';

@@ -1,12 +1,5 @@
 /** JSON values as JSON Schema means them: exact comparisons, and members of any name. */
 
-/** Sets a member of a JSON object. An assignment to `__proto__` would set the prototype. */
-export function setMember(object: object, name: string, value: unknown): void {
-  if (name === '__proto__')
-    Object.defineProperty(object, name, { value, enumerable: true, configurable: true, writable: true });
-  else (object as Record<string, unknown>)[name] = value;
-}
-
 /** Members in any order; a member that is undefined counts as absent. */
 export function isEqual(a: unknown, b: unknown): boolean {
   if (a === b) return true;

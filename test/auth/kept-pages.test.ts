@@ -73,6 +73,7 @@ test('lists: a page stays while no change is of an object that its selectors cho
   await put('a', 'x', 'test');
   await ask([], false);
   for (let i = 0; i < 60; i++) await put('b', `y ${i}`, 'prod');
+  for (let i = 0; i < 10; i++) await expect(201, world.admin('POST', `${core}/users`, { metadata: { name: `u${i}` } }));
   await ask([], true);
   for (let i = 0; i < 70; i++) await put('b', `y ${i}`, 'prod');
   await ask([], false);

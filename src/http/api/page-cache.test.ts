@@ -4,12 +4,12 @@ import type { ListParameters } from '../../query/list-parameters.ts';
 import { PageCache } from './page-cache.ts';
 
 const list = (): ListParameters => ({}) as ListParameters;
-const edition = Symbol();
+const epoch = Symbol();
 
 /** Objects of which every change up to `revision` after `quiet` concerns every list. */
 function listed(revision: number, quiet = revision) {
   return {
-    moment: { edition, revision },
+    moment: { epoch, changes: revision, revision },
     isUnchanged: (_where: unknown, since: { revision: number }) => since.revision >= quiet,
   };
 }

@@ -1,9 +1,8 @@
 /** What a structural schema does to values before they are checked: members that it does not know go, defaults come. */
 import { escapeToken } from '../../errors.ts';
-import { readJson } from '../../runtime/read-json.ts';
+import { readJson, setMember } from '../../runtime/read-json.ts';
 import type { DefaultLimits } from '../../schema/defaults.ts';
 import { DefaultBudget } from '../../schema/defaults.ts';
-import { setMember } from '../../schema/json-value.ts';
 import { ofClients, ofService } from '../metadata-names.ts';
 import type { Structural } from './structural.ts';
 
