@@ -39,6 +39,7 @@ test('api-description: the client brings nothing of Node.js and nothing of the s
     join(source, 'errors.ts'),
     join(source, 'model/full-name.ts'),
     join(source, 'runtime/backoff.ts'),
+    join(source, 'runtime/parts.ts'),
     join(source, 'runtime/read-json.ts'),
   ]);
 });

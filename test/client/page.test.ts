@@ -38,6 +38,7 @@ test('examples: the page of the shopping list brings nothing of Node.js and noth
     'src/model/full-name.ts',
     'src/model/typebox.ts',
     'src/runtime/backoff.ts',
+    'src/runtime/parts.ts',
     'src/runtime/read-json.ts',
   ]);
   assert.ok(gzipSync(code).length < 40_000, `${gzipSync(code).length} bytes`);
