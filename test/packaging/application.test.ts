@@ -104,6 +104,7 @@ export const notes = createClient({ url: 'http://127.0.0.1:8090' }).for(Note);`;
     'src/model/full-name.ts',
     'src/model/typebox.ts',
     'src/runtime/backoff.ts',
+    'src/runtime/parts.ts',
     'src/runtime/read-json.ts',
   ]);
   assert.ok(gzipSync(outputFiles[0]!.contents).length < 40_000);
