@@ -43,8 +43,17 @@ interface Operation {
   /** Undefined: the connection broke. */
   readonly status: number | undefined;
   readonly code?: string;
+  /** Why it was refused. */
+  readonly detail?: string;
   readonly revision?: number;
   readonly answered?: Item;
+}
+
+/** Of a problem document. */
+interface Refusal {
+  readonly code?: string;
+  readonly detail?: string;
+  readonly errors?: unknown;
 }
 
 type ApiVersion = 'v1' | 'v2';
@@ -156,12 +165,12 @@ export async function evolve({
       const path = `${itemsPath(via)}${method === 'POST' ? '' : `/${name}`}`;
       const sent = spec && { metadata: { name }, spec: sentAs(via, spec) };
       const { status, revision, body } = await call(agent, port, method, path, sent);
-      const { code, ...item } = body as Partial<Item> & { code?: string };
+      const { code, detail, errors, ...item } = body as Partial<Item> & Refusal;
       return {
         ...begun,
         end: performance.now(),
         status,
-        ...(code !== undefined && { code }),
+        ...(code !== undefined && { code, detail: `${detail} ${JSON.stringify(errors ?? [])}` }),
         ...(revision !== undefined && { revision }),
         ...(item.spec && { answered: item as Item }),
       };
@@ -556,12 +565,20 @@ class Checker {
           ownMembers.some((one) => spec[one] !== undefined && version !== one) ||
           (spec.extra !== undefined && storage !== 'v2'),
       );
-      if (!isJust) this.#violated(seen, `${shown}: the active contract accepts it`);
+      if (!isJust) this.#violated(seen, `${shown}: the active contract accepts it; ${this.#told(operation, moments)}`);
     }
     if (code === 'UniqueViolation') {
       const isJust = moments.some(({ version, items }) => version === 'note' && isShared(items, name, spec));
       if (!isJust) this.#violated(seen, `${shown}: nothing has taken the code; ${this.#holdersOf(operation, moments)}`);
     }
+  }
+
+  /** Which contracts were active, what was stored, and the reason that was given. */
+  #told({ via, name, detail }: Operation, moments: readonly Moment[]): string {
+    const told = moments.map(({ revision, version, storage, items }) => {
+      return `${revision}: ${version} in ${storage}, ${JSON.stringify(items.get(name))}`;
+    });
+    return `asked in ${via}, told ${detail}; ${told.slice(0, 20).join('; ')}`;
   }
 
   /** The moments in question, and the closest ones before and after in which another item has the code. */
