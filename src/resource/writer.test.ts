@@ -2,10 +2,12 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { defineModel } from '../model/define.ts';
+import type { Model } from '../model/model-type.ts';
 import type { ExtensionObject } from '../model/object.ts';
 import { SchemeRegistry } from '../model/registry.ts';
 import { Type } from '../model/type.ts';
 import { openStore } from '../store/open.ts';
+import type { Row } from '../store/store.ts';
 import { system } from './access.ts';
 import { ResourceRegistry } from './registry.ts';
 import type { ModelResource } from './resource.ts';
@@ -23,10 +25,20 @@ after(async () => {
   for (const stop of stops) await stop();
 });
 
-async function widgets(): Promise<ModelResource> {
+const widgets = (): Promise<ModelResource> => resourceOf(Widget);
+
+/** @param get of the store, which is asked each time */
+async function resourceOf(
+  model: Model<any>,
+  get?: (rows: readonly Row[]) => Promise<readonly Row[]>,
+): Promise<ModelResource> {
   const store = await openStore('sqlite::memory:');
+  if (get) {
+    const stored = store.get.bind(store);
+    store.get = async (number, ids) => get(await stored(number, ids));
+  }
   const registry = new SchemeRegistry({ reservedDomain: 'platform.run', warn: () => {} });
-  const scheme = registry.register(Widget, undefined, 'bar');
+  const scheme = registry.register(model, undefined, 'bar');
   const resources = new ResourceRegistry({
     store,
     registry,
@@ -36,7 +48,7 @@ async function widgets(): Promise<ModelResource> {
       queryTimeout: 5_000,
       objectBytes: 2 ** 20,
       patch: { operations: 100, growth: 2 ** 20, depth: 64, members: 1_000, containers: 1_000 },
-      cacheBytes: 2 ** 20,
+      cacheBytes: get ? 0 : 2 ** 20,
       writeTimeout: 5_000,
       bookmarkInterval: 15_000,
       livePages: { rows: 100, rowsPerIdentity: 100 },
@@ -196,4 +208,30 @@ test('managed fields that a client sends change nothing', async () => {
   assert.equal(objectOf(made).metadata.managedFields, undefined);
   const same = await resource.update('a', { metadata, spec: { replicas: 1 } }, { caller: system });
   assert.equal(same.changed, false);
+});
+
+test('the rules of an update are those of the moment in which its object was read', async () => {
+  const Name = defineModel({
+    gvk: { group: 'bar.example.com', version: 'v2', kind: 'Name', singular: 'name', plural: 'names' },
+    spec: Type.Object({ first: Type.String(), middle: Type.Optional(Type.String()) }),
+    versions: {
+      v1: {
+        spec: Type.Object({ full: Type.String() }),
+        toHub: ({ full }) => ({ first: full }),
+        fromHub: ({ first }) => ({ full: first }),
+      },
+    },
+  });
+  let isRolledBack = false;
+  const resource = await resourceOf(Name, async ([row]) => {
+    if (isRolledBack) return [{ ...row!, bytes: Buffer.from(row!.bytes.toString().replace(',"middle":"B"', '')) }];
+    // While the row is on its way, its member goes, and objects are stored as v1 from then on.
+    isRolledBack = true;
+    resource.model.rules = { ...resource.model.rules, storage: 'bar.example.com/v1' };
+    return [row!];
+  });
+  await resource.create({ metadata: { name: 'n' }, spec: { first: 'A', middle: 'B' } }, { caller: system });
+  const via = resource.model.scheme.inVersion('v1')!;
+  const answer = await resource.update('n', { metadata: { name: 'n' }, spec: { full: 'C' } }, { caller: system, via });
+  assert.deepEqual(objectOf(answer).spec, { first: 'C' });
 });

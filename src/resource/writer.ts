@@ -188,15 +188,15 @@ export class Writer {
     }
   }
 
-  /** @throws NotFound */
+  /** The stored object, and the rules that held while it was read: an object may be what later ones refuse. @throws NotFound */
   async #current(name: string, slice: TimeSlice): Promise<Current> {
-    const stored = await this.#read(name);
-    const { rules: before } = this.#model;
-    const read = await readInTurns(stored.bytes, slice);
-    // The bytes of a definition's object are as its schema showed them before.
-    if (this.#model.rules !== before) return this.#current(name, slice);
-    const rules = this.#rules();
-    return { ...stored, object: this.#model.objectIn(rules.apiVersion, read, name), rules };
+    for (;;) {
+      const { rules } = this.#model;
+      const stored = await this.#read(name);
+      const read = await readInTurns(stored.bytes, slice);
+      if (rules !== this.#model.rules) continue;
+      return { ...stored, object: this.#model.objectIn(rules.apiVersion, read, name), rules: this.#rules() };
+    }
   }
 
   /** @throws NotFound */
