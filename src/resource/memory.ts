@@ -170,7 +170,7 @@ export class ModelMemory {
     return this.#changes;
   }
 
-  /** Another one when the objects are read anew, or shown by another declaration: single changes no longer tell what is different. */
+  /** Changes when all objects are read again, or when another declaration serves: the changes of single objects then do not tell what differs. */
   get epoch(): symbol {
     return this.#epoch;
   }

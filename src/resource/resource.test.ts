@@ -9,7 +9,7 @@ const entry = { name: 'a', labels: {}, created: 0, keys: [] };
 /** A resource that knows changes of `changed` objects, each of this many bytes. */
 function resourceOf(bytes: number) {
   const model = { scheme: { indexes: [] } };
-  const memory = { epoch: Symbol(), changes: 0 };
+  const memory = { model, epoch: Symbol(), changes: 0 };
   const recent: object[] = [];
   const feed = { applied: 10, recent: (since: number) => recent.slice(since - 10) };
   const parts = { memory, dependencies: { feed } };

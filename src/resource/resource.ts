@@ -6,7 +6,6 @@ import type { Place } from '../indexes/model-index.ts';
 import { localized } from '../locales/localized.ts';
 import type { ExtensionObject } from '../model/object.ts';
 import type { Scheme } from '../model/scheme.ts';
-import { bind } from '../query/bind.ts';
 import type { Plan, QueryResult } from '../query/execute.ts';
 import { execute, explain, runIds, runSlots } from '../query/execute.ts';
 import type { Condition, Query, SortTerm } from '../query/query.ts';
@@ -14,11 +13,12 @@ import type { Values, ValuesRequest } from '../query/values.ts';
 import { valuesOf } from '../query/values.ts';
 import type { MaybePromise, Snapshot } from '../store/store.ts';
 import { ownBytes } from './bytes.ts';
-import { concerns } from './change.ts';
 import type { Export } from './export.ts';
 import { exportOf } from './export.ts';
 import type { IndexedModel, ModelPlace, ResourceDependencies } from './indexed-model.ts';
 import type { ModelMemory } from './memory.ts';
+import type { Moment } from './moment.ts';
+import { isUnchanged, momentOf } from './moment.ts';
 import type { Missing, ObjectReader, ReadObject } from './reader.ts';
 import type { RegisteredModel, Stored } from './registered-model.ts';
 import type { Versions } from './versions.ts';
@@ -52,15 +52,6 @@ export interface Page {
   readonly items: readonly Buffer[];
 }
 
-/** When a list was read. */
-export interface Moment {
-  /** Of the memory. */
-  readonly epoch: symbol;
-  /** Of the memory: how many there were. */
-  readonly changes: number;
-  readonly revision: number;
-}
-
 /** A page of which is known what each item is, with the bytes of some of them. */
 export interface Window {
   readonly revision: number;
@@ -75,12 +66,6 @@ const tooLarge = localized(
 
 /** Bytes of objects from which on a page is large. */
 export const largePage = 2 ** 20;
-
-/**
- * Changes of a model that are looked through at most, instead of a list: as many as the feed keeps parsed, with so many bytes together.
- * The bytes bound how many keys are compared with a condition in one turn.
- */
-const lookedThrough = { changes: 64, bytes: 128 * 1024 };
 
 /** Objects that a window reads of the store at once. */
 const windowPortion = 100;
@@ -202,27 +187,16 @@ export class ModelResource {
 
   /** Of a list that is read from now on. */
   get moment(): Moment {
-    const { epoch, changes } = this.memory;
-    return { epoch, changes, revision: this.revision };
+    return momentOf(this.memory, this.#dependencies.feed);
   }
 
   /**
-   * Whether lists of this condition show what they showed at that moment: no change since then was of an object that met it or meets
-   * it. False too when more happened than is worth looking through. Only for what is shown to all.
-   * @param where that a list had
+   * Whether lists of this condition still show what they showed at that moment. False also when there were too many changes to look at
+   * each of them. Only for objects that are shown to all.
+   * @param where the condition of a list that was read then
    */
-  isUnchanged(where: Condition, { epoch, changes, revision }: Moment): boolean {
-    const { memory, model } = this;
-    if (epoch !== memory.epoch) return false;
-    const count = memory.changes - changes;
-    if (count === 0) return true;
-    if (count > lookedThrough.changes) return false;
-    const found = this.#dependencies.feed.recent(revision)?.filter((change) => change.model === model);
-    if (found?.length !== count) return false;
-    const bytes = found.reduce((sum, one) => sum + one.bytes.length + (one.before?.length ?? 0), 0);
-    if (bytes > lookedThrough.bytes) return false;
-    const bound = bind(where, this.scheme.indexes);
-    return !found.some((change) => concerns(bound, change));
+  isUnchanged(where: Condition, moment: Moment): boolean {
+    return isUnchanged(this.memory, this.#dependencies.feed, { where, indexes: this.scheme.indexes }, moment);
   }
 
   /** The names that this version has for indexes. @param names in the hub */

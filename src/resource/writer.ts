@@ -188,7 +188,7 @@ export class Writer {
     }
   }
 
-  /** The stored object, and the rules that held while it was read: an object may be what later ones refuse. @throws NotFound */
+  /** The stored object, and the rules that held while it was read: later rules may refuse content that is gone by then. @throws NotFound */
   async #current(name: string, slice: TimeSlice): Promise<Current> {
     for (;;) {
       const { rules } = this.#model;

@@ -7,10 +7,16 @@ import type { Answer, Send } from './live.ts';
 import { expect, live } from './live.ts';
 import { Book, books } from './models.ts';
 
+/** An item of a list. */
+interface Shown {
+  readonly metadata: { readonly name: string; readonly labels?: { readonly env?: string } };
+  readonly spec: { readonly title: string };
+}
+
 const core = '/api/v1alpha1';
 const spec = { title: 'x' };
 const newest = (answer: Answer): number => Number(answer.headers.get('kindred-revision'));
-const namesOf = (answer: Answer): string[] => answer.body.items.map((one: any) => one.metadata.name);
+const namesOf = (answer: Answer): string[] => answer.body.items.map(({ metadata }: Shown) => metadata.name);
 
 test('lists: a page that is asked for again and again is put together once for each change, and always the newest', async (t) => {
   await using world = await live({}, (service) => service.schemeManager.register(Book));
@@ -114,7 +120,7 @@ test('lists: kept pages are what a list would show, whatever changes', async (t)
     const found = [...all].filter(([, one]) => one.env === env && one.title === title).map(([name]) => name);
     assert.equal(body.total, found.length);
     assert.deepEqual(
-      body.items.map(({ metadata, spec }: any) => [metadata.name, metadata.labels?.env, spec.title]),
+      body.items.map(({ metadata, spec }: Shown) => [metadata.name, metadata.labels?.env, spec.title]),
       found
         .toSorted()
         .slice(3 * page - 3, 3 * page)

@@ -5,7 +5,8 @@
  */
 import { LRUCache } from 'lru-cache';
 import type { ListParameters } from '../../query/list-parameters.ts';
-import type { ModelResource, Moment } from '../../resource/resource.ts';
+import type { Moment } from '../../resource/moment.ts';
+import type { ModelResource } from '../../resource/resource.ts';
 
 /** What an entry without a body counts, in bytes. */
 const entrySize = 200;
