@@ -28,7 +28,7 @@ import { managedBy } from './managed-fields.ts';
 import type { ModelMemory } from './memory.ts';
 import type { Change, Creation, Current } from './object-changes.ts';
 import type { PatchLimits } from './patch.ts';
-import { checkNew, checkUpdate, ratchetIndexes, warningOf } from './ratchet.ts';
+import { checkNew, checkUpdate, ratchetIndexes, ratchetLosses, warningOf } from './ratchet.ts';
 import type { RegisteredModel } from './registered-model.ts';
 import type { Rules } from './rules.ts';
 import { entryBy } from './rules.ts';
@@ -242,10 +242,7 @@ export class ObjectWrites {
     const metadata = numbered(next.metadata, (stored.object.metadata.version ?? 0) + 1, generation);
     const object = { ...next, metadata };
     if (slice.isOver) await slice.renew();
-    // A deletion is never refused for the size of the object.
-    const isMarked = metadata.deletionTimestamp !== stored.object.metadata.deletionTimestamp;
-    const largest = isMarked ? Number.POSITIVE_INFINITY : stored.bytes.length;
-    const bytes = this.#bytesOf(rules, object, largest, isMarked);
+    const bytes = this.#bytesOf(rules, object, stored);
     const gone = isReclaimable(metadata);
     if (slice.isOver) await slice.renew();
     const storedInHub = this.#inHub(rules, stored.object);
@@ -307,31 +304,49 @@ export class ObjectWrites {
 
   /**
    * In memory of their own, since changes are kept for a while: `Buffer.from` would take a piece of a pool.
-   * @param before bytes of the stored object: one that is larger than allowed may become smaller
-   * @param forced also when the version in which objects are stored cannot say all of it
-   * @throws PayloadTooLarge, Invalid with the keyword `notYetStorable`
+   * @param stored what the object takes the place of: one that is larger than allowed may become smaller
+   * @throws PayloadTooLarge, Invalid with the keyword `notYetStorable`; neither for a deletion
    */
-  #bytesOf(rules: Rules, object: ExtensionObject, before = 0, forced = false): Buffer {
+  #bytesOf(rules: Rules, object: ExtensionObject, stored?: Current): Buffer {
     const { versions } = this.#model;
+    const isMarked = stored && object.metadata.deletionTimestamp !== stored.object.metadata.deletionTimestamp;
     const text =
       versions && rules.storage !== rules.apiVersion
-        ? this.#storedText(versions, rules, object, forced)
+        ? this.#storedText(versions, rules, object, stored, isMarked)
         : JSON.stringify(object);
     const bytes = asBuffer(encoder.encode(text));
     const limit = this.#model.hooks?.objectBytes ?? this.#dependencies.limits.objectBytes;
     const { length: size } = bytes;
-    if (size > limit && size > before)
+    if (size > limit && !isMarked && size > (stored?.bytes.length ?? 0))
       throw new KindredError('PayloadTooLarge', texts.large, { params: { size, limit } });
     return bytes;
   }
 
-  /** The object in the version in which objects are stored. @throws Invalid, InternalError */
-  #storedText(versions: Versions, rules: Rules, object: ExtensionObject, forced: boolean): string {
-    if (forced) return versions.text(copyOf(object), rules.storage);
-    const { text, lost } = inStorage(versions, rules, object, this.#dependencies.limits.patch);
+  /**
+   * The object in the version in which objects are stored. A stored object that cannot be in that version, as it was written
+   * while a rollback began, stays in the hub; the rewrite finds it there and refuses the rollback.
+   * @throws Invalid for content that the update makes, InternalError
+   */
+  #storedText(
+    versions: Versions,
+    rules: Rules,
+    object: ExtensionObject,
+    stored: Current | undefined,
+    isMarked = false,
+  ): string {
+    const { patch } = this.#dependencies.limits;
+    const known =
+      stored && versions.isIn(stored.bytes, rules.apiVersion)
+        ? inStorage(versions, rules, stored.object, patch).lost
+        : [];
+    if (isMarked && known.length === 0) return versions.text(copyOf(object), rules.storage);
+    const { text, lost } = inStorage(versions, rules, object, patch);
     if (lost.length === 0) return text;
     const version = versionOf(rules.storage);
-    throw invalid(lost.map((pointer) => violation(pointer, 'notYetStorable', texts.notYetStorable, { version })));
+    const lossAt = (pointer: string) => violation(pointer, 'notYetStorable', texts.notYetStorable, { version });
+    const made = stored ? ratchetLosses(stored.object, known.map(lossAt), object, lost.map(lossAt)) : lost.map(lossAt);
+    if (made.length > 0) throw invalid(made);
+    return JSON.stringify(object);
   }
 }
 

@@ -10,6 +10,7 @@ import type { Validator } from '../model/validator.ts';
 import { isTooWrong } from '../model/validator.ts';
 import type { TimeSlice } from '../runtime/time-slice.ts';
 import { canonicalText, isEqual } from '../schema/json-value.ts';
+import { contentOnly } from './three-way.ts';
 
 /** The violations of an object that is to take the place of a stored one. */
 export interface Ratcheted {
@@ -76,7 +77,7 @@ async function ratchet(
   found: Violations,
   slice: TimeSlice,
 ): Promise<Ratcheted> {
-  const [before, after] = [contentOf(stored), contentOf(next)];
+  const [before, after] = [contentOnly(stored), contentOnly(next)];
   if (isEqual(before, after)) return { made: [], kept: found.listed };
   // Of what was not looked at, nobody can say who made it.
   if (found.isFull) return { made: found.listed, kept: [] };
@@ -99,6 +100,18 @@ export function ratchetIndexes(before: readonly Violation[], after: readonly Vio
   return { made: after.filter((one) => !isKept(one)), kept: after.filter(isKept) };
 }
 
+/** Of content that the version in which objects are stored cannot say: what the update makes. */
+export function ratchetLosses(
+  stored: ExtensionObject,
+  before: readonly Violation[],
+  next: ExtensionObject,
+  after: readonly Violation[],
+): readonly Violation[] {
+  const places = new StoredPlaces(contentOnly(stored), before);
+  const content = contentOnly(next);
+  return after.filter((one) => !places.have(content, one));
+}
+
 /** Pointers that a warning names. */
 const namedPlaces = 3;
 
@@ -114,11 +127,6 @@ export function warningOf(kept: readonly Violation[]): string | undefined {
 /** A header holds printable ASCII alone. */
 function headerText(pointer: string): string {
   return pointer.toWellFormed().replaceAll(/[^!-~]+/g, encodeURIComponent);
-}
-
-/** What the schemas of a model describe. */
-function contentOf({ apiVersion, kind, metadata, ...content }: ExtensionObject): Record<string, unknown> {
-  return content;
 }
 
 /** Where the stored object violates its model. */

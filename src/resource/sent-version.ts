@@ -5,6 +5,7 @@ import { partsOf } from '../model/full-name.ts';
 import type { ExtensionObject } from '../model/object.ts';
 import { copyOf } from '../model/object.ts';
 import type { Scheme } from '../model/scheme.ts';
+import type { Content } from '../model/versions.ts';
 import type { TimeSlice } from '../runtime/time-slice.ts';
 import type { PatchLimits } from './patch.ts';
 import { pruned } from './prune.ts';
@@ -58,7 +59,7 @@ export async function convertSent(sent: Sent, violations: Violations, slice: Tim
   const mine = versions.convert(copyOf(named), rules.apiVersion);
   if (!stored) return { object: mine, warnings };
   const base = versions.convert(before!, rules.apiVersion);
-  const merged = threeWay(contentOnly(stored.object), contentOnly(base), contentOnly(mine)) as ExtensionObject;
+  const merged = threeWay(contentOnly(stored.object), contentOnly(base), contentOnly(mine)) as Content;
   // What is stored is frozen where its indexes have seen it, and defaults are set in place.
-  return { object: { ...copyOf(merged), apiVersion: rules.apiVersion, kind: mine.kind, metadata }, warnings };
+  return { object: { apiVersion: rules.apiVersion, kind: mine.kind, metadata, ...copyOf(merged) }, warnings };
 }

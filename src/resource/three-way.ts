@@ -53,7 +53,7 @@ function mergedItems(stored: readonly unknown[], base: readonly unknown[], mine:
   });
 }
 
-/** The members of an object that conversions are about. */
+/** The members of an object that its schema and conversions are about. */
 export function contentOnly({ apiVersion, kind, metadata, ...content }: ExtensionObject): Members {
   return content;
 }
