@@ -659,6 +659,8 @@ export const zh = {
     '请求中的版本为 {given}，"{name}" 的当前版本为 {current}',
   'must be {expected}: server-side apply works in that version alone; got {value}':
     '必须为 {expected}：服务端应用仅在该版本中可用；实际为 {value}',
+  '{kind} takes no server-side apply before replicas with another version of the plugin are gone':
+    '在使用插件其他版本的副本退出之前，{kind} 不接受服务端应用',
   // resource/object-check.ts
   'is stored as {version}, which the declaration lacks': '以 {version} 存储，而声明中没有该版本',
   // resource/object-writes.ts

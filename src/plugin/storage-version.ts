@@ -349,8 +349,9 @@ export class StorageVersion {
     if (migration.failing > 0) {
       await note();
       if (spec.finalize === 'rollback') {
-        await this.#refuse(migration);
+        // First, so that nobody is told that it is refused while objects are stored as before, also after a crash.
         await this.#move(status.contract.hub, (current) => ({ ...current, formerVersion: status.storageVersion }));
+        await this.#refuse(migration);
         return interval;
       }
       this.#failedAt = timers.now();

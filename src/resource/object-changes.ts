@@ -80,6 +80,9 @@ const texts = {
   required: localized('is required'),
   managed: localized('metadata.managedFields must be nil'),
   appliedInHub: localized('must be {expected}: server-side apply works in that version alone; got {value}'),
+  notYetApplied: localized(
+    '{kind} takes no server-side apply before replicas with another version of the plugin are gone',
+  ),
 };
 
 export class ObjectChanges {
@@ -107,6 +110,7 @@ export class ObjectChanges {
     slice: TimeSlice,
   ): Promise<Creation> {
     const { namespaces, managers, patchLimits } = this.#dependencies;
+    if (applying) this.#assertInHub(rules);
     const isSpoilt = applying || this.#model.versions !== undefined;
     const copy = isSpoilt ? copyOf(body) : this.#unspoilt(rules, body);
     const sent = incoming(copy, this.#apiVersionOf(options, rules), this.#model.kind);
@@ -193,13 +197,14 @@ export class ObjectChanges {
   /**
    * The body of an apply, in the hub. Fields of a definition have the same names in every version.
    * @param via the version of the request
-   * @throws BadRequest, Invalid in another version of any other model
+   * @throws BadRequest, Invalid in another version of any other model, NotReady
    */
   appliedBody(body: unknown, via: Scheme | undefined): unknown {
     checkApplied(body);
     if (!via) return body;
-    const { scheme, apiVersion: expected, kind } = this.#model;
+    const { scheme, rules, apiVersion: expected, kind } = this.#model;
     const { apiVersion } = via;
+    this.#assertInHub(rules);
     if (!scheme.definition)
       throw invalid([violation('/apiVersion', 'const', texts.appliedInHub, { expected, value: apiVersion })]);
     const { object, violations } = incoming(body, apiVersion, kind);
@@ -212,8 +217,9 @@ export class ObjectChanges {
     return (stored, slice) => this.#applied(stored, body, options, slice);
   }
 
-  /** @throws FieldConflict, Invalid, VersionConflict, PayloadTooLarge */
+  /** @throws FieldConflict, Invalid, VersionConflict, PayloadTooLarge, NotReady */
   async #applied(stored: Current, body: unknown, options: ApplyOptions, slice: TimeSlice): Promise<Change> {
+    this.#assertInHub(stored.rules);
     // What is stored shares no value with the body, in which another attempt may have set defaults otherwise.
     const { object, violations } = incoming(copyOf(body), this.#model.apiVersion, this.#model.kind);
     if (slice.isOver) await slice.renew();
@@ -247,6 +253,13 @@ export class ObjectChanges {
     checkExtent(next, this.#dependencies.patchLimits);
     if (slice.isOver) await slice.renew();
     return { ...(await this.#replaced(stored, next, violations, options)), owners, warnings };
+  }
+
+  /** Fields have their owners in the hub. @throws NotReady while a contract with another hub is active */
+  #assertInHub({ apiVersion }: Rules): void {
+    const { apiVersion: hub, kind } = this.#model;
+    if (apiVersion === hub) return;
+    throw new KindredError('NotReady', texts.notYetApplied, { params: { kind }, headers: { 'retry-after': '1' } });
   }
 
   /** The object as it is marked. @throws VersionConflict */

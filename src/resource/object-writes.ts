@@ -137,7 +137,7 @@ export class ObjectWrites {
     if (this.#memory.index.find(name) && !this.#dependencies.store.shared) return undefined;
     if (slice.isOver) await slice.renew();
     // Before the object is frozen, which takes it off the quick way of `JSON.stringify`.
-    const bytes = this.#bytesOf(rules, object);
+    const bytes = await this.#bytesOf(rules, object);
     if (slice.isOver) await slice.renew();
     const inHub = this.#inHub(rules, object);
     const { entry, violations } = entryBy(rules, inHub, name);
@@ -242,7 +242,7 @@ export class ObjectWrites {
     const metadata = numbered(next.metadata, (stored.object.metadata.version ?? 0) + 1, generation);
     const object = { ...next, metadata };
     if (slice.isOver) await slice.renew();
-    const bytes = this.#bytesOf(rules, object, stored);
+    const bytes = await this.#bytesOf(rules, object, stored);
     const gone = isReclaimable(metadata);
     if (slice.isOver) await slice.renew();
     const storedInHub = this.#inHub(rules, stored.object);
@@ -305,14 +305,14 @@ export class ObjectWrites {
   /**
    * In memory of their own, since changes are kept for a while: `Buffer.from` would take a piece of a pool.
    * @param stored what the object takes the place of: one that is larger than allowed may become smaller
-   * @throws PayloadTooLarge, Invalid with the keyword `notYetStorable`; neither for a deletion
+   * @throws PayloadTooLarge, Invalid with the keyword `notYetStorable`, neither when a deletion is marked; InternalError
    */
-  #bytesOf(rules: Rules, object: ExtensionObject, stored?: Current): Buffer {
+  async #bytesOf(rules: Rules, object: ExtensionObject, stored?: Current): Promise<Buffer> {
     const { versions } = this.#model;
     const isMarked = stored && object.metadata.deletionTimestamp !== stored.object.metadata.deletionTimestamp;
     const text =
       versions && rules.storage !== rules.apiVersion
-        ? this.#storedText(versions, rules, object, stored, isMarked)
+        ? await this.#storedText(versions, rules, object, stored, isMarked)
         : JSON.stringify(object);
     const bytes = asBuffer(encoder.encode(text));
     const limit = this.#model.hooks?.objectBytes ?? this.#dependencies.limits.objectBytes;
@@ -323,28 +323,31 @@ export class ObjectWrites {
   }
 
   /**
-   * The object in the version in which objects are stored. A stored object that cannot be in that version, as it was written
-   * while a rollback began, stays in the hub; the rewrite finds it there and refuses the rollback.
-   * @throws Invalid for content that the update makes, InternalError
+   * The object in the version in which objects are stored. One that got content that this version cannot say while a rollback
+   * began is stored in the hub, and stays there: the rewrite finds it, and the rollback is refused for it.
+   * @throws Invalid, InternalError
    */
-  #storedText(
+  async #storedText(
     versions: Versions,
     rules: Rules,
     object: ExtensionObject,
     stored: Current | undefined,
     isMarked = false,
-  ): string {
+  ): Promise<string> {
+    const isInHub = stored && versions.isIn(stored.bytes, rules.apiVersion);
+    if (isMarked && !isInHub) return versions.text(copyOf(object), rules.storage);
     const { patch } = this.#dependencies.limits;
-    const known =
-      stored && versions.isIn(stored.bytes, rules.apiVersion)
-        ? inStorage(versions, rules, stored.object, patch).lost
-        : [];
-    if (isMarked && known.length === 0) return versions.text(copyOf(object), rules.storage);
     const { text, lost } = inStorage(versions, rules, object, patch);
     if (lost.length === 0) return text;
     const version = versionOf(rules.storage);
     const lossAt = (pointer: string) => violation(pointer, 'notYetStorable', texts.notYetStorable, { version });
-    const made = stored ? ratchetLosses(stored.object, known.map(lossAt), object, lost.map(lossAt)) : lost.map(lossAt);
+    const losses = lost.map(lossAt);
+    // The cache keeps what was stored before a rewrite.
+    const [row] = isInHub ? await this.#dependencies.store.get(this.#memory.number, [stored.id]) : [];
+    const stays = row !== undefined && versions.isIn(asBuffer(row.bytes), rules.apiVersion);
+    if (isMarked) return stays ? JSON.stringify(object) : text;
+    const before = stays ? inStorage(versions, rules, stored!.object, patch).lost.map(lossAt) : [];
+    const made = stays ? ratchetLosses(stored!.object, before, object, losses) : losses;
     if (made.length > 0) throw invalid(made);
     return JSON.stringify(object);
   }

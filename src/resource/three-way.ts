@@ -58,9 +58,6 @@ export function contentOnly({ apiVersion, kind, metadata, ...content }: Extensio
   return content;
 }
 
-/** Pointers of places, at most so many. */
-const mostPointers = 20;
-
 /** Pointers to the values of `a` that `b` has otherwise, or lacks, and to those that `b` has besides. */
 export function differencesOf(a: unknown, b: unknown, pointer = ''): string[] {
   if (isEqual(a, b)) return [];
@@ -68,7 +65,5 @@ export function differencesOf(a: unknown, b: unknown, pointer = ''): string[] {
   if (!inner && !(Array.isArray(a) && Array.isArray(b) && a.length === b.length)) return [pointer];
   const [was, is] = [a as Members, b as Members];
   const names = new Set([...Object.keys(was), ...Object.keys(is)]);
-  return [...names]
-    .flatMap((name) => differencesOf(was[name], is[name], `${pointer}/${escapeToken(name)}`))
-    .slice(0, mostPointers);
+  return [...names].flatMap((name) => differencesOf(was[name], is[name], `${pointer}/${escapeToken(name)}`));
 }

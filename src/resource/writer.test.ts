@@ -68,6 +68,7 @@ async function resourceOf(
 }
 
 const objectOf = ({ stored }: Answer) => JSON.parse(stored.bytes.toString()) as ExtensionObject;
+const textOf = ({ bytes }: Row) => Buffer.from(bytes).toString();
 const uidOf = (resource: ModelResource, answer: Answer) =>
   resource.model.uidOf(answer.stored, objectOf(answer).metadata);
 
@@ -224,6 +225,14 @@ const nameWith = (fromHub: (spec: any) => { full: string }) =>
 
 const Name = nameWith(({ first }) => ({ full: first }));
 
+const lossesOf = async (write: Promise<Answer>) => {
+  const error = await write.then(
+    () => assert.fail('stored'),
+    (error: KindredError) => error,
+  );
+  return error.errors?.map(({ pointer, keyword }) => `${pointer} ${keyword}`);
+};
+
 test('the rules of an update are those of the moment in which its object was read', async () => {
   let isRolledBack = false;
   const resource = await resourceOf(Name, async ([row]) => {
@@ -255,7 +264,7 @@ test('what a rollback could not store stays in the hub, and only what an update 
   });
   const stored = async (name: string) => {
     await resource.get(name);
-    const { apiVersion, spec } = JSON.parse(Buffer.from(row.bytes).toString()) as ExtensionObject;
+    const { apiVersion, spec } = JSON.parse(textOf(row)) as ExtensionObject;
     return { version: apiVersion.split('/')[1], spec };
   };
   const options = { caller: system };
@@ -270,33 +279,60 @@ test('what a rollback could not store stays in the hub, and only what an update 
   assert.deepEqual(await stored('n'), { version: 'v2', spec: { first: 'C', middle: 'B' } });
   const merge = (name: string, change: object) =>
     resource.patch(name, { spec: change }, { ...options, kind: 'merge' as const });
-  const refused = async (name: string, change: object) => {
-    const error = await merge(name, change).then(
-      () => assert.fail(),
-      (error: KindredError) => error,
-    );
-    return error.errors?.map(({ pointer, keyword, message }) => `${pointer} ${keyword}: ${message}`);
-  };
-  const loss = (pointer: string) => `${pointer} notYetStorable: stored as v1 until the model is finalized`;
-  assert.deepEqual(await refused('n', { suffix: 'D' }), [loss('/spec/suffix')]);
-  assert.deepEqual(await refused('n', { middle: 'E' }), [loss('/spec/middle')]);
-  assert.deepEqual(await refused('whole', { middle: 'B', suffix: 'D' }), ['/spec/middle', '/spec/suffix'].map(loss));
+  const refused = (name: string, change: object) => lossesOf(merge(name, change));
+  assert.deepEqual(await refused('n', { suffix: 'D' }), ['/spec/suffix notYetStorable']);
+  assert.deepEqual(await refused('n', { middle: 'E' }), ['/spec/middle notYetStorable']);
+  const both = ['/spec/middle notYetStorable', '/spec/suffix notYetStorable'];
+  assert.deepEqual(await refused('whole', { middle: 'B', suffix: 'D' }), both);
   await resource.delete('kept', options);
   assert.deepEqual(await stored('kept'), { version: 'v2', spec });
   await merge('n', { middle: null });
   assert.deepEqual(await stored('n'), { version: 'v1', spec: { full: 'C' } });
-  assert.deepEqual(await refused('n', { middle: 'B' }), [loss('/spec/middle')]);
+  assert.deepEqual(await refused('n', { middle: 'B' }), ['/spec/middle notYetStorable']);
 });
 
-test('what is stored as v1 stays in v1 until the model is finalized, also where a conversion loses something', async () => {
+test('an update that a conversion would lose something of is refused where the object is stored as v1', async () => {
   const resource = await resourceOf(
     nameWith(({ first }) => ({ full: first.slice(0, 3) })),
     // As an earlier version of the plugin stored it.
-    async (rows) =>
-      rows.map((row) => ({ ...row, bytes: Buffer.from(Buffer.from(row.bytes).toString().replace('Ada', 'Adam')) })),
+    async (rows) => rows.map((row) => ({ ...row, bytes: Buffer.from(textOf(row).replace('Ada', 'Adam')) })),
   );
   resource.model.rules = { ...resource.model.rules, storage: 'bar.example.com/v1' };
   await resource.create({ metadata: { name: 'n' }, spec: { first: 'Ada' } }, { caller: system });
   const label = { metadata: { labels: { a: 'b' } } };
-  await assert.rejects(resource.patch('n', label, { caller: system, kind: 'merge' }), { code: 'Invalid' });
+  const labelled = resource.patch('n', label, { caller: system, kind: 'merge' });
+  assert.deepEqual(await lossesOf(labelled), ['/spec/first notYetStorable']);
+});
+
+test('what the cache has in the hub and a rewrite has brought to another version stays in that version', async () => {
+  let reads = 0;
+  const resource = await resourceOf(Name, async (rows) => {
+    const isCached = reads++ === 0;
+    const rewritten = (text: string) => text.replace('/v2', '/v1').replace('"first":"A","middle":"B"', '"full":"A"');
+    return isCached ? rows : rows.map((row) => ({ ...row, bytes: Buffer.from(rewritten(textOf(row))) }));
+  });
+  await resource.create({ metadata: { name: 'n' }, spec: { first: 'A', middle: 'B' } }, { caller: system });
+  resource.model.rules = { ...resource.model.rules, storage: 'bar.example.com/v1' };
+  const label = { metadata: { labels: { a: 'b' } } };
+  const labelled = resource.patch('n', label, { caller: system, kind: 'merge' });
+  assert.deepEqual(await lossesOf(labelled), ['/spec/middle notYetStorable']);
+});
+
+test('server-side apply waits while a contract with another hub is active', async () => {
+  const resource = await resourceOf(Name);
+  const options = { caller: system, manager: 'me', conflicts: 'fail' as const };
+  const labelled = (name: string) => ({
+    apiVersion: 'bar.example.com/v2',
+    kind: 'Name',
+    metadata: { name, labels: { a: 'b' } },
+  });
+  await resource.create({ metadata: { name: 'n' }, spec: { first: 'A' } }, options);
+  const own = resource.model.rules;
+  const { apiVersion, validator, jsonSchema } = resource.model.scheme.inVersion('v1')!;
+  resource.model.rules = { ...own, apiVersion, storage: apiVersion, validator, jsonSchema, isEmulated: true };
+  await assert.rejects(resource.apply('n', labelled('n'), options), { code: 'NotReady' });
+  await assert.rejects(resource.apply('other', labelled('other'), options), { code: 'NotReady' });
+  resource.model.rules = own;
+  const { spec, metadata } = objectOf(await resource.apply('n', labelled('n'), options));
+  assert.deepEqual([spec, metadata.labels], [{ first: 'A' }, { a: 'b' }]);
 });

@@ -473,7 +473,9 @@ class Checker {
       const object = JSON.parse(Buffer.from(change.bytes).toString()) as Item & { status?: State };
       if (change.model === numbers.state) {
         const { status } = object;
-        if (!status || status.generation === generation) continue;
+        if (!status) continue;
+        this.#checkRewritten(change.revision, status, before);
+        if (status.generation === generation) continue;
         if (status.generation < generation)
           this.#violated(change.revision, `generation ${generation} → ${status.generation}`);
         generation = status.generation;
@@ -492,8 +494,12 @@ class Checker {
         else {
           const spec = specOf(object);
           // What came while a rollback began, which is refused for it.
-          const staysInHub = spec.extra !== undefined && spec.extra === before.items.get(change.name)?.extra;
-          if (versionIn(object) !== before.storage && !(versionIn(object) === 'v2' && staysInHub))
+          const stays =
+            before.version === 'split' &&
+            versionIn(object) === 'v2' &&
+            spec.extra !== undefined &&
+            spec.extra === before.items.get(change.name)?.extra;
+          if (versionIn(object) !== before.storage && !stays)
             this.#violated(change.revision, `${change.name} was stored as ${object.apiVersion}, not ${before.storage}`);
           this.#checkWrite(change, spec, before);
           items.set(change.name, spec);
@@ -512,6 +518,15 @@ class Checker {
       if (apiVersion !== storage) this.#violated(revision, `${name} is stored as ${apiVersion} in the end`);
       if (!isDeepStrictEqual(spec, items.get(name)))
         this.#violated(revision, `${name} is ${JSON.stringify(spec)}, the log has ${JSON.stringify(items.get(name))}`);
+    }
+  }
+
+  /** A rollback that is done leaves nothing that v1 cannot say. */
+  #checkRewritten(revision: number, { storageVersion, storedVersions, migration }: State, { items }: Moment): void {
+    const isWhole = storedVersions.length === 1 || migration?.revision !== undefined;
+    if (storageVersion !== 'v1' || !isWhole) return;
+    for (const [name, { extra }] of items) {
+      if (extra !== undefined) this.#violated(revision, `all is said to be stored as v1, and ${name} has ${extra}`);
     }
   }
 

@@ -307,6 +307,32 @@ describe('storage version', () => {
     assert.equal((await stateOf(harness)).status.storageVersion, 'v1');
   });
 
+  it('plugins: a rollback that finds a loss while it rewrites is refused when the hub is the storage version again', async () => {
+    const { harness, file } = await upgraded(Second, { objects: 600, options: { modelRewrite: { rate: 600 } } });
+    await ask(harness, 'now');
+    await untilState(harness, isDone);
+    await ask(harness, 'rollback');
+    await untilState(harness, ({ status }) => status.storageVersion === 'v1');
+    // As a write would have stored it between the look at the objects and this moment. The first 500 rows are read by now.
+    const db = new DatabaseSync(file, { timeout: 5_000 });
+    const edit = db.prepare(
+      `UPDATE objects SET bytes = CAST(replace(CAST(bytes AS TEXT), $from, $to) AS BLOB) WHERE instr(bytes, CAST($from AS BLOB))`,
+    );
+    const [from, to] = ['"given":"Given599"', '"given":"Given599","middle":"M"'];
+    assert.equal(edit.run({ $from: from, $to: to }).changes, 1);
+    await untilState(harness, ({ spec }) => spec.finalize === 'hold');
+    const states = db
+      .prepare('SELECT CAST(bytes AS TEXT) AS text FROM changes ORDER BY revision')
+      .all()
+      .map(({ text }) => JSON.parse(String(text)) as State)
+      .filter(({ spec }) => spec?.finalize === 'hold');
+    db.close();
+    assert.equal(states[0]!.status.storageVersion, 'v2');
+    assert.equal(states.at(-1)!.status.rollback!.failing, 1);
+    await untilState(harness, isDone);
+    assert.deepEqual(storedIn(file), { v2: 600 });
+  });
+
   it('command-line: model finalize, hold and rollback wait for what they ask for, and say what came of it', async () => {
     const { harness } = await upgraded();
     const call = async (...args: string[]) => {
