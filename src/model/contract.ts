@@ -291,8 +291,9 @@ export function obstaclesTo(active: Contract, next: Contract): string[] {
   return obstacles;
 }
 
-/** Whether an index gives stored objects what it gave before. */
+/** Whether an index gives stored objects what it gave before. In another hub, the same function is given another object. */
 export function keepsIndex(before: Contract, after: Contract, name: string): boolean {
+  if (before.hub !== after.hub) return false;
   const of = ({ indexes }: Contract) => indexes.find((one) => one.name === name);
   const was = of(before);
   return was !== undefined && isEqual(was, of(after));

@@ -55,7 +55,8 @@ export async function buildIndexes(
   const { store, number, model, admission } = options;
   const { scheme, rules } = model;
   const problems = new Map<string, string>();
-  const expected = keepsClaims(store) && !options.claimsAreKnown ? new ClaimSum() : undefined;
+  const areMended = keepsClaims(store) && !options.claimsAreKnown && !rules.isBlocked && !rules.hasOtherHub;
+  const expected = areMended ? new ClaimSum() : undefined;
   const total = await store.count(number);
   options.onProgress(0, total);
   const index = new ModelIndex(scheme.indexes);
@@ -91,7 +92,7 @@ export async function buildIndexes(
   for (const [name, problem] of (await admission?.decide(index)) ?? []) {
     if (!problems.has(name)) problems.set(name, problem);
   }
-  if (expected && keepsClaims(store) && !rules.isBlocked) await mendClaims({ ...options, store, rules }, expected);
+  if (expected && keepsClaims(store)) await mendClaims({ ...options, store, rules }, expected);
   return { index, problems };
 }
 

@@ -14,6 +14,7 @@ import type { Feed, ModelWrite } from './feed.ts';
 import type { ModelMemory } from './memory.ts';
 import type { RegisteredModel } from './registered-model.ts';
 import type { Rules } from './rules.ts';
+import { waitsForReplicas } from './rules.ts';
 import type { WritesUnderWay } from './under-way.ts';
 
 /** A lease, and the token with which it is held. */
@@ -158,8 +159,10 @@ export class Commits {
     slice: TimeSlice,
     onHanded?: () => void,
   ): Promise<WriteResult> {
-    const { claiming } = rules;
+    const { claiming, hasOtherHub } = rules;
     const unclaimed = claiming.size > 0 ? taken.filter(({ definition }) => claiming.has(definition.name)) : [];
+    // The memory has other keys than those that are claimed.
+    if (unclaimed.length > 0 && hasOtherHub) throw waitsForReplicas(this.#model.kind);
     // The memory may be behind: the holder may have given the value up.
     if (unclaimed.length > 0 && (await this.#refusal(write, unclaimed, slice))) {
       const refusal = await this.#newestRefusal(rules, write, unclaimed, slice);
@@ -173,7 +176,9 @@ export class Commits {
     }
     const release: { hash: Uint8Array; successor: Place | undefined }[] = [];
     for (const key of freed) {
-      const other = index.holders(key.definition, key.value).find((one) => one !== write.name);
+      const other = hasOtherHub
+        ? undefined
+        : index.holders(key.definition, key.value).find((one) => one !== write.name);
       release.push({ hash: claimOf(key).hash, successor: other === undefined ? undefined : index.find(other) });
       if (slice.isOver) await slice.renew();
     }

@@ -48,7 +48,7 @@ export class KnownClaims {
   /** Undefined where there are no claims, or where another contract than the declared one decides about them. */
   get #by(): string | undefined {
     const { rules } = this.#model;
-    if (!keepsClaims(this.#store) || rules.isBlocked || !this.#identity) return undefined;
+    if (!keepsClaims(this.#store) || rules.isBlocked || rules.hasOtherHub || !this.#identity) return undefined;
     return hash('sha256', JSON.stringify([this.#identity, rules.uniques.map(({ name }) => name)]));
   }
 }

@@ -256,9 +256,9 @@ export class ObjectChanges {
   }
 
   /** Fields have their owners in the hub. @throws NotReady while a contract with another hub is active */
-  #assertInHub({ apiVersion }: Rules): void {
-    const { apiVersion: hub, kind } = this.#model;
-    if (apiVersion === hub) return;
+  #assertInHub({ hasOtherHub }: Rules): void {
+    if (!hasOtherHub) return;
+    const { kind } = this.#model;
     throw new KindredError('NotReady', texts.notYetApplied, { params: { kind }, headers: { 'retry-after': '1' } });
   }
 

@@ -4,6 +4,7 @@ import type { Violation } from '../errors.ts';
 import { invalid, KindredError, Violations, violation } from '../errors.ts';
 import { localized } from '../locales/localized.ts';
 import { fullNameOf } from '../model/full-name.ts';
+import type { IndexEntry } from '../model/index-entry.ts';
 import type { ExtensionObject } from '../model/object.ts';
 import { copyOf } from '../model/object.ts';
 import type { TimeSlice } from '../runtime/time-slice.ts';
@@ -139,8 +140,7 @@ export class ObjectWrites {
     // Before the object is frozen, which takes it off the quick way of `JSON.stringify`.
     const bytes = await this.#bytesOf(rules, object);
     if (slice.isOver) await slice.renew();
-    const inHub = this.#inHub(rules, object);
-    const { entry, violations } = entryBy(rules, inHub, name);
+    const { entry, violations } = entryBy(rules, object, name);
     if (violations.length > 0) throw invalid(violations);
     if (slice.isOver) await slice.renew();
     const taken = uniqueKeysOf(rules.uniques, rules.indexes, entry);
@@ -153,8 +153,7 @@ export class ObjectWrites {
       generation: this.#generationOf(rules),
       caller: named(options),
       memory: this.#memory,
-      object: inHub,
-      entry,
+      ...this.#indexed(rules, object, entry, name),
       layout: rules.layout,
     };
     const result = await this.#commits.commit(rules, write, { taken, freed: [] }, options, slice);
@@ -245,13 +244,11 @@ export class ObjectWrites {
     const bytes = await this.#bytesOf(rules, object, stored);
     const gone = isReclaimable(metadata);
     if (slice.isOver) await slice.renew();
-    const storedInHub = this.#inHub(rules, stored.object);
-    const inHub = this.#inHub(rules, object);
-    const before = lenientEntry(rules, storedInHub, name);
+    const before = lenientEntry(rules, stored.object, name);
     if (slice.isOver) await slice.renew();
     // What needs no valid object needs no key in every index either.
     const isLenient = metadata.deletionTimestamp !== undefined || onlyFinalizersWent(stored.object, next);
-    const { entry, violations } = entryBy(rules, inHub, name);
+    const { entry, violations } = entryBy(rules, object, name);
     const indexes = ratchetIndexes(before.violations, isLenient ? [] : violations);
     if (indexes.made.length > 0) throw invalid(indexes.made);
     if (slice.isOver) await slice.renew();
@@ -267,9 +264,8 @@ export class ObjectWrites {
       activate: options.activate,
       caller: named(options),
       memory: this.#memory,
-      object: inHub,
-      entry,
-      before: { bytes: stored.bytes, object: storedInHub, entry: before.entry },
+      ...this.#indexed(rules, object, entry, name),
+      before: { bytes: stored.bytes, ...this.#indexed(rules, stored.object, before.entry, name) },
       layout: rules.layout,
     };
     const result = await this.#commits.commit(rules, write, keys, options, slice);
@@ -283,10 +279,17 @@ export class ObjectWrites {
     };
   }
 
-  /** An object that is computed, in the hub. */
-  #inHub({ apiVersion }: Rules, object: ExtensionObject): ExtensionObject {
+  /** What the indexes of this process show of an object, in the hub. @param entry of the object as it is computed */
+  #indexed(
+    rules: Rules,
+    object: ExtensionObject,
+    entry: IndexEntry,
+    name: string,
+  ): { readonly object: ExtensionObject; readonly entry: IndexEntry } {
     const { versions, apiVersion: hub } = this.#model;
-    return versions && apiVersion !== hub ? versions.convert(object, hub) : object;
+    if (!versions || !rules.hasOtherHub) return { object, entry };
+    const inHub = versions.convert(object, hub);
+    return { object: inHub, entry: lenientEntry(rules, inHub, name).entry };
   }
 
   /** @throws NotReady when the lease is not held in the store of this model */

@@ -3,6 +3,8 @@
  * this process has. While replicas with different versions of a plugin run side by side, the two differ.
  */
 import type { Violation } from '../errors.ts';
+import { KindredError } from '../errors.ts';
+import { localized } from '../locales/localized.ts';
 import type { Contract } from '../model/contract.ts';
 import { hasFunctionOf, obstaclesTo, schemeOfContract } from '../model/contract.ts';
 import type { IndexDefinition, IndexEntry } from '../model/index-entry.ts';
@@ -35,11 +37,15 @@ export interface Rules {
   readonly unknown: ReadonlySet<string>;
   /** Another contract is active than the declared one. */
   readonly isEmulated: boolean;
+  /** It has another hub, so that its objects have other keys, and other unique values, than those in memory here. */
+  readonly hasOtherHub: boolean;
   /** Another contract is active, and cannot be followed with these index functions: nothing is written. */
   readonly isBlocked: boolean;
 }
 
 const none: ReadonlySet<string> = new Set();
+
+const waits = localized('{kind} takes no writes before replicas with another version of the plugin are gone');
 
 /** What the store says of a model. */
 interface ActiveModel {
@@ -70,6 +76,7 @@ export function ownRules(scheme: Scheme, { generation, claiming = none, storageV
     claiming,
     unknown: none,
     isEmulated: false,
+    hasOtherHub: false,
     isBlocked: false,
   };
 }
@@ -114,8 +121,14 @@ export function emulatedRules(
     claiming,
     unknown,
     isEmulated: true,
+    hasOtherHub: active.apiVersion !== scheme.apiVersion,
     isBlocked: false,
   };
+}
+
+/** A write that only replicas with the active contract can make. */
+export function waitsForReplicas(kind: string): KindredError {
+  return new KindredError('NotReady', waits, { params: { kind }, headers: { 'retry-after': '1' } });
 }
 
 /** Undefined for a contract that this version of the service does not understand. */
@@ -127,7 +140,7 @@ function schemeOf(contract: Contract, version = contract.hub): Scheme | undefine
   }
 }
 
-/** The entry of an object that is about to be stored, in the hub, and what the indexes of the active contract refuse. */
+/** The entry of an object that is about to be stored, and what the indexes of the active contract refuse. */
 export function entryBy(
   rules: Rules,
   object: ExtensionObject,

@@ -329,7 +329,7 @@ test('server-side apply waits while a contract with another hub is active', asyn
   await resource.create({ metadata: { name: 'n' }, spec: { first: 'A' } }, options);
   const own = resource.model.rules;
   const { apiVersion, validator, jsonSchema } = resource.model.scheme.inVersion('v1')!;
-  resource.model.rules = { ...own, apiVersion, storage: apiVersion, validator, jsonSchema, isEmulated: true };
+  resource.model.rules = { ...own, apiVersion, storage: apiVersion, validator, jsonSchema, hasOtherHub: true };
   await assert.rejects(resource.apply('n', labelled('n'), options), { code: 'NotReady' });
   await assert.rejects(resource.apply('other', labelled('other'), options), { code: 'NotReady' });
   resource.model.rules = own;

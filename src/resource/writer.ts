@@ -18,6 +18,7 @@ import type { ObjectReader } from './reader.ts';
 import type { RegisteredModel, Stored } from './registered-model.ts';
 import { readInTurns } from './registered-model.ts';
 import type { Rules } from './rules.ts';
+import { waitsForReplicas } from './rules.ts';
 import type { Answer, ApplyOptions, CreateOptions, DeleteOptions, PatchOptions, WriteOptions } from './write.ts';
 
 /** What the writer makes itself. */
@@ -36,7 +37,6 @@ const texts = {
   ifMatch: localized('The ETag of "{name}" does not match If-Match'),
   changing: localized('The contract of {kind} is changing too quickly'),
   contended: localized('The object "{name}" is changing too quickly'),
-  waits: localized('{kind} takes no writes before replicas with another version of the plugin are gone'),
 };
 
 /** Tries of a write that other replicas keep overtaking. */
@@ -212,7 +212,7 @@ export class Writer {
     this.#memory.assertUnsealed();
     const { rules, kind } = this.#model;
     if (!rules.isBlocked) return rules;
-    throw new KindredError('NotReady', texts.waits, { params: { kind }, headers: { 'retry-after': '1' } });
+    throw waitsForReplicas(kind);
   }
 
   /** One write at a time for each name, so that writers in this process do not overtake one another. */

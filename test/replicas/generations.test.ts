@@ -77,6 +77,20 @@ const TakenApart = defineModel({
   },
 });
 
+/** Its hub has other values in the member on which its index is unique, with the same function. */
+const WithScheme = defineModel({
+  gvk: { ...gvk, version: 'v2' },
+  spec: Type.Object({ email: text }),
+  versions: {
+    v1: {
+      spec: Type.Object({ email: text }),
+      toHub: ({ email }) => (email === undefined ? {} : { email: `mailto:${email}` }),
+      fromHub: ({ email }) => (email === undefined ? {} : { email: email.replace('mailto:', '') }),
+    },
+  },
+  indexes: (index) => [index.single('spec.email', String, (person) => person.spec.email, { unique: true })],
+});
+
 after(cleanUp);
 
 interface State {
@@ -184,6 +198,15 @@ for (const adapter of databaseAdapters().filter(({ kind }) => kind !== 'sqlite')
         what: `model generation ${generation}`,
         timeout: 30_000,
       });
+
+    const finalize = async ({ url }: Replica) => {
+      const { status } = await fetch(url + state, {
+        method: 'PATCH',
+        body: JSON.stringify({ spec: { finalize: 'now' } }),
+        headers: { 'content-type': 'application/merge-patch+json' },
+      });
+      assert.equal(status, 200);
+    };
 
     it('a newer version serves by the active contract until the older one is gone, then by its own', async () => {
       await using(async (start) => {
@@ -505,12 +528,7 @@ for (const adapter of databaseAdapters().filter(({ kind }) => kind !== 'sqlite')
 
         await replaceAll(back, TakenApart);
         await Promise.all(back.map((one) => untilActive(one, 4)));
-        const now = await fetch(back[0]!.url + state, {
-          method: 'PATCH',
-          body: JSON.stringify({ spec: { finalize: 'now' } }),
-          headers: { 'content-type': 'application/merge-patch+json' },
-        });
-        assert.equal(now.status, 200);
+        await finalize(back[0]!);
         await until(async () => (await back[1]!.state()).storageVersion === 'v2', { timeout: 30_000 });
         // The others follow a moment later, and refuse what cannot be stored yet until then.
         const stored = async () => (await back[2]!.ask('POST', in2, titled)).status === 201;
@@ -532,6 +550,31 @@ for (const adapter of databaseAdapters().filter(({ kind }) => kind !== 'sqlite')
           assert.equal(supports, contractHash);
           assert.ok(Date.parse(since) <= Date.now());
         }
+      });
+    });
+
+    it('with another hub, unique values are those of the active contract, and then claimed anew', async () => {
+      await using(async (start) => {
+        const old = await start(ByEmail);
+        assert.equal(await old.code('ada', { email: 'a' }), 201);
+        const next = await start(WithScheme);
+        for (const one of [old, next]) assert.equal(await one.code('other', { email: 'a' }), 'UniqueViolation');
+        assert.equal(await next.code('grace', { email: 'g' }), 201);
+        assert.equal(await old.code('other', { email: 'g' }), 'UniqueViolation');
+        assert.equal((await next.ask('DELETE', `${persons}/grace`)).status, 200);
+        assert.equal(await old.code('alan', { email: 'g' }), 201);
+        await old.service.stop();
+        await untilActive(next, 2);
+        await until(async () => (await next.state()).indexes?.[0]?.state === 'enforced' || undefined, {
+          what: 'the index is enforced',
+        });
+        for (const email of ['a', 'g']) assert.equal(await next.code('other', { email }), 'UniqueViolation');
+        const in2 = persons.replace('/v1/', '/v2/');
+        await finalize(next);
+        await until(async () => (await next.state()).storageVersion === 'v2' || undefined, { timeout: 30_000 });
+        const made = async (email: string) =>
+          (await next.ask('POST', in2, { metadata: { name: 'other' }, spec: { email } })).status;
+        assert.deepEqual([await made('mailto:g'), await made('g')], [409, 201], 'claimed in the former hub');
       });
     });
 
