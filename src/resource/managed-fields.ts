@@ -92,11 +92,10 @@ export class FieldManagers {
   ): Promise<readonly ManagedFieldsEntry[]> {
     const entries = before?.metadata.managedFields ?? [];
     if (!owners && (isSame || (entries.length === 0 && manager === undefined))) return entries;
-    const { apiVersion } = this.#model;
     const writer = {
       manager: manager ?? nativeManager,
       operation: 'Update',
-      apiVersion,
+      apiVersion: rules.apiVersion,
       ...(subresource && { subresource }),
     } as const;
     const now =

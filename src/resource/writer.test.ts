@@ -332,6 +332,10 @@ test('server-side apply waits while a contract with another hub is active', asyn
   resource.model.rules = { ...own, apiVersion, storage: apiVersion, validator, jsonSchema, hasOtherHub: true };
   await assert.rejects(resource.apply('n', labelled('n'), options), { code: 'NotReady' });
   await assert.rejects(resource.apply('other', labelled('other'), options), { code: 'NotReady' });
+  const annotated = { metadata: { annotations: { a: 'b' } } };
+  const patched = await resource.patch('n', annotated, { caller: system, manager: 'me', kind: 'merge' });
+  const entry = objectOf(patched).metadata.managedFields!.at(-1)!;
+  assert.equal(entry.apiVersion, apiVersion, 'fields have the names of the active hub');
   resource.model.rules = own;
   const { spec, metadata } = objectOf(await resource.apply('n', labelled('n'), options));
   assert.deepEqual([spec, metadata.labels], [{ first: 'A' }, { a: 'b' }]);
