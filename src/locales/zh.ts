@@ -564,6 +564,8 @@ export const zh = {
     '查询耗时超过 {limit} 毫秒；请缩小范围，或使用索引能够收窄的条件',
   // query/values.ts
   '"prefix" is for indexes of texts; the keys of "{field}" are none': '"prefix" 仅用于文本索引；"{field}" 的键不是文本',
+  // resource/change.ts
+  'A change of {kind} is in a version that its declaration lacks': '{kind} 的某项变更所用的版本不在其声明中',
   // resource/client.ts
   '"{identity}" may not {verb} {resource}{name}: {reason}':
     '"{identity}" 无权对 {resource}{name} 执行 {verb}：{reason}',

@@ -1,3 +1,5 @@
+import { KindredError } from '../errors.ts';
+import { localized } from '../locales/localized.ts';
 import type { IndexDefinition, IndexEntry } from '../model/index-entry.ts';
 import type { ExtensionObject } from '../model/object.ts';
 import type { Bound } from '../query/bind.ts';
@@ -7,6 +9,10 @@ import type { Caller } from './access.ts';
 import { ownBytes } from './bytes.ts';
 import type { RegisteredModel } from './registered-model.ts';
 import type { Versions } from './versions.ts';
+
+const texts = {
+  unreadable: localized('A change of {kind} is in a version that its declaration lacks'),
+};
 
 /** What the author of a change already knows of it, so that applying it parses nothing. */
 export interface KnownChange {
@@ -59,6 +65,16 @@ export class AppliedChange {
     this.#objectBefore = known?.before?.object;
     this.#entryBefore = known?.before?.entry;
     this.#layout = known?.layout;
+  }
+
+  /**
+   * For whoever has it from the log, before anything of it is shown or compared.
+   * @throws Expired when it is older than the declaration that serves, and in a version which that lacks
+   */
+  assertReadable(): void {
+    const { model, revision, bytes, before } = this;
+    if (revision > model.since || (model.reads(bytes) && (!before || model.reads(before)))) return;
+    throw new KindredError('Expired', texts.unreadable, { params: { kind: model.kind } });
   }
 
   /** Parsed once, shared by all readers: not to be changed. */

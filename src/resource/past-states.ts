@@ -124,6 +124,7 @@ class PastState {
     this.firstChange ??= change.time;
     const { name, id, before } = change;
     if (this.objects.has(name)) return;
+    change.assertReadable();
     // Where nobody knows any more when it was changed before: it was so at this revision, whatever was before.
     const revision = this.#previous.of(change.revision) ?? this.#revision;
     this.objects.set(name, before && { id, revision, name, bytes: before });

@@ -35,8 +35,8 @@ export class RegisteredModel {
   readonly hooks: ModelHooks | undefined;
   /** Undefined: the model has a single version. */
   versions: Versions | undefined;
-  /** Revision after which this process writes by the declaration that serves: older objects may be of another one. */
-  since = 0;
+  /** Revision after which objects are written by the declaration that serves: older ones may be of another one. */
+  since = Number.POSITIVE_INFINITY;
 
   /** @param onRules called when its objects are written by others */
   constructor(scheme: Scheme, hooks?: ModelHooks, onRules: () => void = () => {}) {
@@ -102,6 +102,18 @@ export class RegisteredModel {
     return !this.hooks?.show || (withValues && this.hooks.hidesValues === true);
   }
 
+  /** Whether the declaration can read what is stored in this version, an `apiVersion`: a definition reads every one. */
+  has(apiVersion: string): boolean {
+    if (apiVersion === this.apiVersion || this.#scheme.definition) return true;
+    return this.versions?.has(apiVersion) === true;
+  }
+
+  /** As `has`, of the bytes of an object; true when they are no JSON. */
+  reads(bytes: Buffer): boolean {
+    const apiVersion = apiVersionIn(bytes);
+    return apiVersion === undefined || this.has(apiVersion);
+  }
+
   #converted(versions: Versions, stored: ExtensionObject): ExtensionObject {
     if (stored.apiVersion === this.apiVersion || !versions.has(stored.apiVersion)) return stored;
     try {
@@ -164,6 +176,12 @@ export async function readInTurns(bytes: Buffer, slice: TimeSlice): Promise<Exte
   } catch {
     return undefined;
   }
+}
+
+/** Undefined for bytes that are no JSON. */
+function apiVersionIn(bytes: Buffer): string | undefined {
+  const start = bytes.toString('latin1', 0, 400);
+  return /^\{"apiVersion":"([^"]+)"/.exec(start)?.[1] ?? readStored(bytes.toString())?.apiVersion;
 }
 
 function readStored(text: string): ExtensionObject | undefined {

@@ -218,6 +218,8 @@ function applyChange(
     return;
   }
   const object = model.parseText(text, name);
+  if (!model.has(object.apiVersion))
+    throw new Rejection('expired', `the change log has ${name} in a version that the model lacks`);
   index.put(model.entryOf(object, name), id, revision, length);
   if (object.apiVersion === model.apiVersion) problems.delete(name);
 }

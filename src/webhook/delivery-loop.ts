@@ -285,13 +285,15 @@ export class WebhookRun {
   #take(change: AppliedChange): void {
     const apiVersion = this.#versionOf(change);
     if (apiVersion === undefined || this.#dependencies.isSilent(change)) return;
-    const type = eventTypeOf(this.#bound, change);
-    if (!type || (this.#spec.events && !this.#spec.events.includes(type))) return;
     const resource = typeNameOf(change.model.scheme);
     const object = `${resource}/${change.name}`;
     const { revision, time } = change;
+    let type: WebhookEvent | undefined;
     let content: Buffer;
     try {
+      change.assertReadable();
+      type = eventTypeOf(this.#bound, change);
+      if (!type || (this.#spec.events && !this.#spec.events.includes(type))) return;
       content = change.view(apiVersion);
     } catch (error) {
       // As it is stored, nobody can be shown it.
@@ -428,7 +430,7 @@ export class WebhookRun {
 
   /**
    * Sends the change of an attempt again, whatever its outcome was; the status of the webhook does not tell of it.
-   * @throws NotFound; Expired when the change is no longer kept; BadRequest when the webhook is no longer about it; TooManyRequests
+   * @throws NotFound; Expired when the change is no longer kept, or cannot be read; BadRequest when the webhook is no longer about it; TooManyRequests
    */
   async replay(id: string): Promise<Attempt> {
     const before = this.#history.find(id);
@@ -445,6 +447,7 @@ export class WebhookRun {
       const { changes } = await this.#dependencies.feed.changes(revision - 1, 1);
       const change = changes.find((one) => one.revision === revision);
       if (!change) throw new KindredError('Expired', texts.gone, { params: { revision } });
+      change.assertReadable();
       const content = change.view(this.#versionOf(change));
       const body = bodyOf({ type: before.type, revision, time: change.time, resource, content });
       return { body, about: { ...before, kind: 'replay' as const } };

@@ -7,6 +7,7 @@ import { defineModel, definePlugin, Type } from 'kindred';
 import type { Harness } from 'kindred/testing';
 import { until } from 'kindred/testing';
 import { kindred } from '../cli/command.ts';
+import { Stream } from '../watch/stream.ts';
 import { cleanUp, folderOf, harnessOf, pluginOf } from './kit.ts';
 
 afterEach(cleanUp);
@@ -305,6 +306,41 @@ describe('storage version', () => {
     assert.deepEqual((await get(harness, 'v1', 'grace')).object.spec, { fullName: 'Grace Hopper' });
     await harness.restart([pluginWith(Second)]);
     assert.equal((await stateOf(harness)).status.storageVersion, 'v1');
+  });
+
+  it('plugins: after a rollback, nobody is told of changes in the version that the earlier plugin lacks', async () => {
+    const { harness } = await upgraded();
+    await ask(harness, 'now');
+    await untilState(harness, isDone);
+    const newest = async () => Number((await harness.fetch(path('v1'))).headers.get('kindred-revision'));
+    const before = await newest();
+    const grace = { name: { given: 'Grace', family: 'Hopper' } };
+    assert.equal((await create(harness, 'grace', grace)).status, 201);
+    const after = await newest();
+    await ask(harness, 'rollback');
+    await untilState(harness, ({ spec, status }) => spec.finalize === 'hold' && status.storageVersion === 'v1');
+    await harness.client.patch(Second, 'p0', { spec: { email: 'p0@example.com' } });
+    await harness.restart([pluginWith(First)]);
+    for (const query of ['', '&fieldSelector=metadata.name%3Dgrace', '&fieldSelector=metadata.name%3Dp1']) {
+      const late = await Stream.open(`${harness.url}${path('v1')}?watch=true&since=${before}${query}`);
+      const [event] = await late.changes(1);
+      assert.deepEqual([event!.type, event!.error?.code, event!.error?.status], ['ERROR', 'Expired', 410], query);
+      late.close();
+    }
+    const kube = `/kube${path('v1')}?resourceVersionMatch=Exact&resourceVersion=`;
+    assert.equal((await harness.fetch(`${kube}${before}`)).status, 410);
+    assert.equal((await harness.fetch(`${kube}${await newest()}`)).status, 200);
+    const stream = await Stream.open(`${harness.url}${path('v1')}?watch=true&since=${after}`);
+    await create(harness, 'ada', { fullName: 'Ada Lovelace' }, 'v1');
+    const events = await stream.changes(2);
+    stream.close();
+    assert.deepEqual(
+      events.map(({ object }) => [object.apiVersion, object.metadata.name, object.spec.fullName]),
+      [
+        ['people.example.com/v1', 'p0', 'Given0 Family0'],
+        ['people.example.com/v1', 'ada', 'Ada Lovelace'],
+      ],
+    );
   });
 
   it('plugins: a rollback that finds a loss while it rewrites is refused when the hub is the storage version again', async () => {

@@ -363,6 +363,22 @@ test('a log that reaches back to the end of the copying, and not to its beginnin
   await assertBuilt(made, 'expired');
 });
 
+test('a log with an object in a version that the model lacks, as after a rollback, is found', async () => {
+  const made = await world();
+  const store = await openStore(made.url);
+  const model = await store.modelNumber(gvk.group, gvk.kind);
+  const object = (version: string, spec: object) =>
+    Buffer.from(
+      JSON.stringify({ apiVersion: `${gvk.group}/${version}`, kind: gvk.kind, metadata: { name: 'late' }, spec }),
+    );
+  const later = object('v2', { name: 'late' });
+  await store.commit([{ type: 'create', model, name: 'late', bytes: later }], 1);
+  const revision = await store.revision();
+  await store.rewrite(model, [{ id: revision, revision, bytes: object('v1', { slug: 'late' }) }]);
+  await store.close();
+  await assertBuilt(made, 'expired');
+});
+
 test('more changes than half of the objects are not replayed', async () => {
   const made = await world();
   const store = await openStore(made.url);

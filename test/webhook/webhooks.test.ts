@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { after, test } from 'node:test';
-import type { Service, ServiceOptions } from 'kindred';
+import type { Model, Service, ServiceOptions } from 'kindred';
 import { createService, defineModel, Type } from 'kindred';
 import { until } from 'kindred/testing';
 import type { WebhookSpec, WebhookStatus } from '../../src/webhook/model.ts';
@@ -34,9 +34,9 @@ class Shop {
     this.options = options;
   }
 
-  async start(): Promise<void> {
+  async start(...others: Model<any>[]): Promise<void> {
     this.service = await createService({ port: 0, database: 'sqlite::memory:', auth: false, ...this.options });
-    this.service.schemeManager.register(Order);
+    for (const model of [Order, ...others]) this.service.schemeManager.register(model);
     const { url, administratorToken } = await this.service.start();
     this.url = url;
     this.token ??= administratorToken;
@@ -487,5 +487,32 @@ test('a webhook that names a version gets objects in it, another one in the hub'
   assert.match(message, /was not delivered: Note "broken" cannot be converted from v2 to v1: no such text/);
   await until(async () =>
     (await conditions('unknown')).some(({ type, status }) => type === 'UnknownResource' && status === 'True'),
+  );
+});
+
+test('a change in a version that the model has no longer is not delivered, which the status tells; others are', async (t) => {
+  const noteIn = (version: string) =>
+    defineModel({
+      gvk: { group: 'shop.example.com', version, kind: 'Note', singular: 'note', plural: 'notes' },
+      spec: Type.Object({ text: Type.String() }),
+    });
+  const Note = noteIn('v2');
+  const shop = await open(t, { database: `sqlite:${join(folder, 'versions.db')}` });
+  shop.service.schemeManager.register(Note);
+  await shop.secret();
+  assert.equal((await shop.hook({ resources: ['notes.shop.example.com', orders] })).status, 201);
+  await shop.receiver.stop();
+  await shop.service.client.create(Note, { metadata: { name: 'a' }, spec: { text: 'a' } });
+  await shop.step('b', 0);
+  await shop.service.stop();
+  await shop.receiver.start();
+  await shop.start(noteIn('v1'));
+  await until(async () => (await shop.status())?.dropped === 1);
+  const { message } = (await shop.status())!.conditions.find(({ type }) => type === 'Complete')!;
+  assert.match(message, /was not delivered: A change of Note is in a version that its declaration lacks/);
+  await until(() => shop.receiver.accepted.length > 0);
+  assert.deepEqual(
+    shop.receiver.accepted.map(({ event: { resource } }) => resource),
+    [orders],
   );
 });

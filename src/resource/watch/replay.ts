@@ -40,7 +40,7 @@ export class Replays {
   /**
    * Tells a watch of everything after its position.
    * @param join called when the watch has been told of all that is applied, before anything else is
-   * @throws Expired when the log no longer reaches back to where the watch is
+   * @throws Expired when the log no longer reaches back to where the watch is, or has what the declaration cannot read
    */
   async catchUp(watch: Watch, join: () => void): Promise<void> {
     this.#underWay++;
@@ -126,7 +126,10 @@ export class Replays {
     for (const change of changes) {
       if (change.revision <= watch.position) continue;
       if (watch.closed || change.revision > through) break;
-      if (change.model === watch.resource.model) watch.tell(change);
+      if (change.model === watch.resource.model) {
+        change.assertReadable();
+        watch.tell(change);
+      }
       watch.position = change.revision;
       if (watch.sink.isBehind || this.#background.isOver) return false;
     }

@@ -78,6 +78,7 @@ async function world({ bookmarkInterval = 1_000_000 } = {}) {
     const registered = {
       kind: 'Thing',
       scheme,
+      since: 0,
       listView: (bytes: Buffer) => bytes,
       current: (bytes: Buffer) => bytes,
     };
