@@ -340,9 +340,10 @@ export class ModelMemory {
     problems: Map<string, string> | undefined,
   ): void {
     this.#renew();
+    const hadVersions = this.model.versions !== undefined;
     this.model.replace(scheme, rules);
-    // What is cached is as the former schema and the former conversions show it.
-    if (scheme.definition || scheme.spokes.length > 0) this.#clearCaches();
+    // What is cached is in a former version, or as the former schema and the former conversions show it.
+    if (scheme.definition || hadVersions || scheme.spokes.length > 0) this.#clearCaches();
     this.#index = index;
     if (problems) this.#problems = problems;
   }

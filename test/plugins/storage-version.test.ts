@@ -16,13 +16,15 @@ const gvk = { group: 'people.example.com', version: 'v2', kind: 'Person', singul
 const v1Spec = Type.Object({ fullName: Type.String(), email: Type.Optional(Type.String()) });
 const First = defineModel({ gvk: { ...gvk, version: 'v1' }, spec: v1Spec });
 
+const v2Spec = Type.Object({
+  name: Type.Object({ given: Type.String(), family: Type.String(), middle: Type.Optional(Type.String()) }),
+  email: Type.Optional(Type.String()),
+});
+
 const secondWith = (finalizeAfter: number | string, evolution: { onInvalid?: 'degrade' } = {}) =>
   defineModel({
     gvk,
-    spec: Type.Object({
-      name: Type.Object({ given: Type.String(), family: Type.String(), middle: Type.Optional(Type.String()) }),
-      email: Type.Optional(Type.String()),
-    }),
+    spec: v2Spec,
     versions: {
       v1: {
         spec: v1Spec,
@@ -367,6 +369,22 @@ describe('storage version', () => {
     assert.equal(states.at(-1)!.status.rollback!.failing, 1);
     await untilState(harness, isDone);
     assert.deepEqual(storedIn(file), { v2: 600 });
+  });
+
+  it('plugins: an object that was cached before the rewrite is shown as it is stored once the former version is gone', async () => {
+    const { harness } = await upgraded();
+    const source = pluginWith(Second);
+    await harness.restart([source]);
+    const before = await get(harness, 'v2', 'p0');
+    await ask(harness, 'now');
+    await untilState(harness, isDone);
+    source.plugin = pluginWith(defineModel({ gvk, spec: v2Spec })).plugin;
+    const reload = '/apis/console.api.plugin.platform.run/v1alpha1/plugins/people/reload';
+    const { status } = (await (await harness.fetch(reload, { method: 'POST' })).json()) as {
+      status: { state: string };
+    };
+    assert.equal(status.state, 'STARTED', JSON.stringify(status));
+    assert.deepEqual((await get(harness, 'v2', 'p0')).object, before.object);
   });
 
   it('command-line: model finalize, hold and rollback wait for what they ask for, and say what came of it', async () => {
