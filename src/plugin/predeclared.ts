@@ -24,6 +24,7 @@ import { fullNameOf, partsOf } from '../model/full-name.ts';
 import { checkMetadata, checkReservedKeys } from '../model/metadata.ts';
 import type { ExtensionObject, Metadata } from '../model/object.ts';
 import type { SchemeRegistry } from '../model/registry.ts';
+import type { Scheme } from '../model/scheme.ts';
 import { Queries } from '../query/query.ts';
 import { system } from '../resource/access.ts';
 import type { AppliedChange } from '../resource/change.ts';
@@ -31,6 +32,7 @@ import { lenientEntry } from '../resource/entries.ts';
 import { checkUpdate, ratchetIndexes } from '../resource/ratchet.ts';
 import type { ResourceRegistry } from '../resource/registry.ts';
 import type { ModelResource } from '../resource/resource.ts';
+import { Versions } from '../resource/versions.ts';
 import type { Answer, ApplyOptions, WriteOptions } from '../resource/write.ts';
 import type { Logger } from '../runtime/logger.ts';
 import { readJson } from '../runtime/read-json.ts';
@@ -86,20 +88,26 @@ export async function readDeclared(root: string): Promise<Declared[]> {
   }
   const first = new Map<string, Declared>();
   for (const one of all) {
-    const same = first.get(keyOf(one));
+    const same = first.get(keyOf(one, one.name));
     if (same)
       refuse(one, one.lineOf('/metadata/name'), texts.twice, {
         kind: one.kind,
         name: one.name,
         first: `${same.file}:${same.line}`,
       });
-    first.set(keyOf(one), one);
+    first.set(keyOf(one, one.name), one);
   }
   return all;
 }
 
-function keyOf({ apiVersion, kind, name }: Pick<Declared, 'apiVersion' | 'kind' | 'name'>): string {
-  return `${apiVersion} ${kind} ${name}`;
+/** The same for an object in all versions of its model. */
+function keyOf({ apiVersion, kind }: Pick<Declared, 'apiVersion' | 'kind'>, name: string): string {
+  return `${groupAndVersion(apiVersion).group} ${kind} ${name}`;
+}
+
+function groupAndVersion(apiVersion: string): { group: string; version: string } {
+  const [version = '', group = ''] = apiVersion.split('/').reverse();
+  return { group, version };
 }
 
 /** Throws the error of one place in a file. */
@@ -109,6 +117,12 @@ function refuse({ file }: { readonly file: string }, line: number, text: Text, p
     zh: `${file}:${line}：${formatText(text, params, 'zh')}`,
   };
   throw new KindredError('InvalidPlugin', at, { line });
+}
+
+/** Throws the error of a whole document. */
+function refuseAs(declared: Declared, error: unknown): never {
+  const message = messageOf(error);
+  return refuse(declared, declared.line, { en: message, zh: message });
 }
 
 /** @throws InvalidPlugin with file, line and reason */
@@ -181,7 +195,10 @@ function declaration(
 /** A document that its model accepts. */
 interface Prepared {
   readonly declared: Declared;
+  /** Of the hub. */
   readonly resource: ModelResource;
+  /** What the document declares, in the hub: with the defaults of its version when that is another one. */
+  readonly object: ExtensionObject;
 }
 
 export interface PreDeclaredDependencies {
@@ -210,9 +227,10 @@ export class PreDeclared {
   readonly #dependencies: PreDeclaredDependencies;
   readonly #labelKey: string;
   readonly #keepKey: string;
+  /** By key, as the two below. */
+  readonly #declared: ReadonlyMap<string, Declared>;
   /** Declared objects whose name is still held by one that is being deleted. */
   readonly #waiting = new Map<string, Prepared>();
-  /** By key. */
   readonly #written = new Map<string, WrittenState>();
   /** How to take back what `apply` did, in the order of doing. */
   #done: (() => Promise<unknown>)[] = [];
@@ -222,6 +240,7 @@ export class PreDeclared {
     this.#dependencies = dependencies;
     this.#labelKey = `plugin.${dependencies.reservedDomain}/plugin-name`;
     this.#keepKey = `${dependencies.reservedDomain}/do-not-overwrite`;
+    this.#declared = new Map(dependencies.documents.map((one) => [keyOf(one, one.name), one]));
   }
 
   /**
@@ -239,9 +258,7 @@ export class PreDeclared {
     try {
       for (const one of prepared) await this.#write(one, options);
       for (const { resource, object } of await this.#labelled()) {
-        const isDeclared = prepared.some(
-          (one) => one.resource === resource && one.declared.name === fullNameOf(object.metadata),
-        );
+        const isDeclared = this.#declared.has(keyOf(resource, fullNameOf(object.metadata)));
         if (!isDeclared) await this.#remove(resource, object, options);
       }
     } catch (error) {
@@ -252,7 +269,7 @@ export class PreDeclared {
 
   /** Undefined where this run has not written the object. */
   writtenState(declared: Declared): WrittenState | undefined {
-    return this.#written.get(keyOf(declared));
+    return this.#written.get(keyOf(declared, declared.name));
   }
 
   /** Makes the objects what they were before `apply`. */
@@ -287,8 +304,7 @@ export class PreDeclared {
 
   async #prepare(declared: Declared): Promise<Prepared> {
     const { registry, resources, reservedDomain, plugin } = this.#dependencies;
-    const [version, group] = declared.apiVersion.split('/').reverse() as [string, string | undefined];
-    const scheme = registry.fetch({ group: group ?? '', version, kind: declared.kind });
+    const scheme = registry.fetch({ ...groupAndVersion(declared.apiVersion), kind: declared.kind });
     if (!scheme) {
       refuse(declared, declared.lineOf('/apiVersion'), texts.model, {
         kind: declared.kind,
@@ -305,7 +321,20 @@ export class PreDeclared {
     this.#refuseAll(declared, found.listed);
     const object = structuredClone({ ...declared.object, metadata });
     this.#refuseAll(declared, await this.#violations(resource, object, declared.name));
-    return { declared, resource };
+    if (resource.isHub) return { declared, resource, object: declared.object };
+    const hub = resources.model(scheme.hub);
+    const converted = this.#converted(declared, scheme, object);
+    this.#refuseAll(declared, await this.#violations(hub, structuredClone(converted), declared.name));
+    return { declared, resource: hub, object: converted };
+  }
+
+  /** In the hub. @throws InvalidPlugin */
+  #converted(declared: Declared, { hub }: Scheme, object: ExtensionObject): ExtensionObject {
+    try {
+      return Versions.of(hub)!.convert(object, hub.apiVersion);
+    } catch (error) {
+      return refuseAs(declared, error);
+    }
   }
 
   /** Those that the declared object makes: what is stored under its name may have some already. */
@@ -315,7 +344,8 @@ export class PreDeclared {
     validator.applyDefaults(object);
     const found = validator.validate(object, new Violations(countedViolations));
     const metadata = { ...object.metadata, creationTimestamp: new Date(0).toISOString(), version: 0 };
-    const indexes = found.count > 0 ? [] : lenientEntry(scheme, { ...object, metadata }, name).violations;
+    const isIndexed = resource.isHub && found.count === 0;
+    const indexes = isIndexed ? lenientEntry(scheme, { ...object, metadata }, name).violations : [];
     if (found.count === 0 && indexes.length === 0) return [];
     const stored = await read(resource, name);
     if (!stored) return [...found.listed, ...indexes];
@@ -348,17 +378,17 @@ export class PreDeclared {
         });
       }
       if (stored?.metadata.deletionTimestamp !== undefined) {
-        this.#waiting.set(`${resource.apiVersion} ${resource.kind} ${declared.name}`, one);
+        this.#waiting.set(keyOf(resource, declared.name), one);
         return;
       }
       if (stored && (this.#isKept(stored) || this.#isKept(declared.object))) return;
       try {
         if (!stored) {
-          this.#noteWritten(declared, await resource.create(this.#created(declared), options));
+          this.#noteWritten(declared, await resource.create(this.#created(one), options));
           this.#done.push(() => resource.delete(declared.name, options));
           return;
         }
-        const body = this.#applied(declared, stored);
+        const body = this.#applied(one, stored);
         const answer = await resource.apply(declared.name, body, this.#applying(adopts, options));
         this.#noteWritten(declared, answer);
         if (answer.changed) {
@@ -380,8 +410,7 @@ export class PreDeclared {
           adopts = 'all';
           continue;
         }
-        const message = messageOf(error);
-        return refuse(declared, declared.line, { en: message, zh: message });
+        return refuseAs(declared, error);
       }
     }
   }
@@ -389,15 +418,15 @@ export class PreDeclared {
   #noteWritten(declared: Declared, { stored }: Answer): void {
     // An object that was never changed has no generation, which means 1.
     const { version = 0, generation = 1 } = (readJson(stored.bytes.toString()) as ExtensionObject).metadata;
-    this.#written.set(keyOf(declared), { version, generation });
+    this.#written.set(keyOf(declared, declared.name), { version, generation });
   }
 
-  #created({ object }: Declared): ExtensionObject {
+  #created({ object }: Prepared): ExtensionObject {
     return { ...object, metadata: { ...object.metadata, labels: this.#labels(object) } };
   }
 
   /** Without what the declaration leaves alone: status, finalizers and the service's own metadata. */
-  #applied({ object, name }: Declared, { metadata: { version } }: ExtensionObject): ExtensionObject {
+  #applied({ object, declared: { name } }: Prepared, { metadata: { version } }: ExtensionObject): ExtensionObject {
     const { status: _declared, ...members } = object;
     const { annotations, ownerReferences } = object.metadata;
     const metadata = { ...partsOf(name), version, labels: this.#labels(object), annotations, ownerReferences };
@@ -416,9 +445,7 @@ export class PreDeclared {
 
   async #remove(resource: ModelResource, object: ExtensionObject, options: WriteOptions): Promise<void> {
     const name = fullNameOf(object.metadata);
-    const declared = this.#dependencies.documents.find(
-      (one) => one.name === name && one.kind === resource.kind && one.apiVersion === resource.apiVersion,
-    );
+    const declared = this.#declared.get(keyOf(resource, name));
     if (this.#isKept(object) || (declared && this.#isKept(declared.object))) return;
     const deleted = await ifFound(() => resource.delete(name, options));
     const { version: _version, creationTimestamp: _created, ...metadata } = object.metadata;
@@ -462,7 +489,7 @@ export class PreDeclared {
   /** Inside the feed: a name that a declared object waits for is free. */
   #free({ type, model, name }: AppliedChange, fence: Fence | undefined): void {
     if (type !== 'delete') return;
-    const key = `${model.apiVersion} ${model.kind} ${name}`;
+    const key = keyOf(model, name);
     const one = this.#waiting.get(key);
     if (!one) return;
     this.#waiting.delete(key);

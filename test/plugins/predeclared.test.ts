@@ -71,6 +71,8 @@ function yaml(...objects: Declared[]): string {
     .join('---\n');
 }
 
+const booksIn = (version: string) => books.replace('v1', version);
+
 async function bookOf(harness: Harness, name: string): Promise<Book | undefined> {
   const response = await harness.fetch(`${books}/${name}`);
   return response.status === 404 ? undefined : ((await response.json()) as Book);
@@ -214,11 +216,11 @@ describe('pre-declared objects', () => {
     assert.equal((await bookOf(harness, 'emma'))!.spec.title, 'Kept');
   });
 
-  const apply = async (harness: Harness, name: string, body: object) => {
-    const response = await harness.fetch(`${books}/${name}?fieldManager=ada&force=true`, {
+  const apply = async (harness: Harness, name: string, body: object, version = 'v1') => {
+    const response = await harness.fetch(`${booksIn(version)}/${name}?fieldManager=ada&force=true`, {
       method: 'PATCH',
       headers: { 'content-type': 'application/apply-patch+yaml' },
-      json: { apiVersion: 'library.example.com/v1', kind: 'Book', ...body },
+      json: { apiVersion: `library.example.com/${version}`, kind: 'Book', ...body },
     });
     assert.equal(response.status, 200, await response.text());
   };
@@ -331,6 +333,122 @@ describe('pre-declared objects', () => {
     const fresh = await harness.until(() => bookOf(harness, 'emma'));
     assert.deepEqual([fresh.metadata.version, fresh.metadata.deletionTimestamp], [0, undefined]);
   });
+
+  /** The same model with the hub v2, in which a title is in parts. */
+  const secondSource = `import { defineModel, Type } from 'kindred';
+const pages = Type.Optional(Type.Integer({ minimum: 1 }));
+export const Book = defineModel({
+  gvk: { group: 'library.example.com', version: 'v2', kind: 'Book', singular: 'book', plural: 'books' },
+  spec: Type.Object({ name: Type.Object({ main: Type.String({ minLength: 4 }), sub: Type.Optional(Type.String()) }), pages }),
+  versions: {
+    v1: {
+      spec: Type.Object({ title: Type.String({ minLength: 1 }), pages }),
+      toHub: ({ title, ...rest }) => {
+        if (title === 'Broken') throw new Error('no such title');
+        const [main, sub] = title.split(': ');
+        return { ...rest, name: sub === undefined ? { main } : { main, sub } };
+      },
+      fromHub: ({ name: { main, sub }, ...rest }) => ({ ...rest, title: sub === undefined ? main : \`\${main}: \${sub}\` }),
+    },
+  },
+  indexes: (index) => [index.single('spec.name.main', String, (book) => book.spec.name.main)],
+});
+`;
+  const specsOf = async (harness: Harness, name: string) =>
+    Promise.all(
+      ['v1', 'v2'].map(async (version) => {
+        const response = await harness.fetch(`${booksIn(version)}/${name}`);
+        return ((await response.json()) as Book).spec;
+      }),
+    );
+
+  it('plugins: a document in another version than the hub declares an object of the model', async () => {
+    const declared = yaml({ name: 'emma', title: '"Emma: A Novel"' }, { name: 'persuasion', title: 'Persuasion' });
+    const folder = library({ 'book.js': secondSource, 'extensions/books.yaml': declared });
+    const harness = await harnessOf({ persistent: true, plugins: [folder] });
+    assert.deepEqual(await specsOf(harness, 'emma'), [
+      { title: 'Emma: A Novel' },
+      { name: { main: 'Emma', sub: 'A Novel' } },
+    ]);
+    assert.deepEqual(await namesOf(harness), ['emma', 'persuasion']);
+    await harness.restart();
+    assert.equal((await bookOf(harness, 'emma'))!.metadata.version, 0, 'a start that changes nothing writes nothing');
+    const { objects } = (await (await harness.fetch('/v3/plugins/library')).json()) as { objects: object[] };
+    assert.partialDeepStrictEqual(objects[0], { apiVersion: 'library.example.com/v1', name: 'emma', version: 0 });
+    await change(harness, 'emma', (book) => {
+      book.spec.title = 'Edited';
+      book.metadata.labels[keep] = 'true';
+    });
+    await change(harness, 'persuasion', (book) => {
+      book.spec.title = 'Edited';
+    });
+    await harness.restart();
+    assert.equal((await bookOf(harness, 'persuasion'))!.spec.title, 'Persuasion');
+    writeFiles(folder, { 'extensions/books.yaml': '' });
+    await harness.restart();
+    assert.deepEqual(await namesOf(harness), ['emma']);
+  });
+
+  it('plugins: a document in the version of an earlier plugin is applied as before after an upgrade; applied fields stay', async () => {
+    const declared = { 'extensions/books.yaml': yaml({ name: 'emma', title: '"Emma: A Novel"' }, { name: 'kept' }) };
+    const harness = await harnessOf({ persistent: true, plugins: [library(declared)] });
+    const second = library({ ...declared, 'book.js': secondSource.replace('minLength: 4', 'minLength: 1') });
+    await harness.restart([second]);
+    assert.equal((await pluginOf(harness, 'library')).status!.state, 'STARTED');
+    assert.equal((await bookOf(harness, 'emma'))!.metadata.version, 0);
+    await apply(harness, 'emma', { spec: { name: { main: 'Mine' }, pages: 7 } }, 'v2');
+    writeFiles(second, { 'extensions/books.yaml': yaml({ name: 'emma', title: '"Emma: A Tale"' }, { name: 'kept' }) });
+    await harness.restart([second]);
+    assert.deepEqual((await specsOf(harness, 'emma'))[1], { name: { main: 'Mine', sub: 'A Tale' }, pages: 7 });
+    assert.deepEqual(await namesOf(harness), ['emma', 'kept']);
+  });
+
+  it('plugins: a document in another version than the hub waits until its name is free, and stays with the label of its own', async () => {
+    const held = { name: 'emma', title: 'Emma', finalizers: ['demo.example.com/hold'] };
+    const kept = { name: 'kept', title: 'Kept', labels: { [keep]: 'true' } };
+    const folder = library({ 'book.js': secondSource, 'extensions/books.yaml': yaml(held, kept) });
+    const harness = await harnessOf({ pluginHost: { stopTimeout: 100 }, plugins: [folder] });
+    await change(harness, 'kept', (book) => {
+      delete book.metadata.labels[keep];
+    });
+    await restartPlugin(harness);
+    assert.equal((await bookOf(harness, 'kept'))!.metadata.version, 1, 'the same object');
+    assert.ok((await bookOf(harness, 'emma'))!.metadata.deletionTimestamp);
+    await change(harness, 'emma', (book) => {
+      book.metadata.finalizers = [];
+    });
+    const fresh = await harness.until(() => bookOf(harness, 'emma'));
+    assert.deepEqual([fresh.metadata.version, fresh.metadata.deletionTimestamp], [0, undefined]);
+  });
+
+  for (const { what, documents, message } of [
+    {
+      what: 'breaks its version',
+      documents: yaml({ name: 'x', title: '7' }),
+      message: /^extensions\/b\.yaml:5: \/spec\/title: /,
+    },
+    {
+      what: 'cannot be converted',
+      documents: yaml({ name: 'good', title: 'Good' }, { name: 'x', title: 'Broken' }),
+      message: /^extensions\/b\.yaml:7: Book "x" cannot be converted from v1 to v2: no such title/,
+    },
+    {
+      what: 'breaks the hub',
+      documents: yaml({ name: 'x', title: 'Abc' }),
+      message: /^extensions\/b\.yaml:5: \/spec\/name\/main: .* 4 /,
+    },
+    {
+      what: 'is there in the hub too',
+      documents: `${yaml({ name: 'x', title: 'Long' })}---\n${yaml({ name: 'x' }).replace('/v1', '/v2')}`,
+      message: /^extensions\/b\.yaml:9: Book "x" is declared twice, first at extensions\/b\.yaml:1/,
+    },
+  ]) {
+    it(`plugins: a document in another version than the hub that ${what} fails the start with file, line and reason`, async () => {
+      const folder = library({ 'book.js': secondSource, 'extensions/b.yaml': documents });
+      const harness = await harnessOf({ plugins: [folder] });
+      assert.match((await pluginOf(harness, 'library')).status!.message!, message);
+    });
+  }
 
   const bad: { what: string; files: Record<string, string>; message: RegExp }[] = [
     {
