@@ -128,8 +128,8 @@ export class StorageVersion {
   #cancel: (() => void) | undefined;
   #isWanted = false;
   #stopped = false;
-  /** When the last rewrite ended that left objects. */
-  #failedAt = Number.NEGATIVE_INFINITY;
+  /** The last rewrite that left objects: of which generation, and when it ended. */
+  #failed: { readonly generation: number; readonly at: number } | undefined;
   /** What `migrate` left is tried again once. */
   #triesAgain = true;
 
@@ -308,8 +308,10 @@ export class StorageVersion {
     const { timers, rate, store, logger } = this.#dependencies;
     const { kind, number, memory } = this.#model;
     const { rules } = memory.model;
-    const wait = this.#failedAt + retryAfter - timers.now();
-    if (wait > 0) return Math.min(wait, longest);
+    if (this.#failed?.generation === status.generation) {
+      const wait = this.#failed.at + retryAfter - timers.now();
+      if (wait > 0) return Math.min(wait, longest);
+    }
     const { failing: left = 0, done = 0, after = 0, total = await store.count(number) } = status.migration ?? {};
     // What was left before may be repaired by now.
     let migration: Migration = {
@@ -354,7 +356,7 @@ export class StorageVersion {
         await this.#refuse(migration);
         return interval;
       }
-      this.#failedAt = timers.now();
+      this.#failed = { generation: status.generation, at: timers.now() };
       logger.warn({ kind, objects: migration.failing }, 'Stored objects could not be converted to the storage version');
       return longest;
     }

@@ -253,7 +253,7 @@ describe('storage version', () => {
     assert.deepEqual(storedIn(file), { v2: 500 });
   });
 
-  it('plugins: what cannot be converted is named, and stays as it is', async () => {
+  it('plugins: what cannot be converted is named and stays as it is, and a rollback does not wait for it', async () => {
     const { harness, file } = await upgraded();
     await harness.restart([pluginWith(First)]);
     await create(harness, 'broken', { fullName: 'broken' }, 'v1');
@@ -268,6 +268,10 @@ describe('storage version', () => {
     const { failing, done, samples, revision } = status.migration!;
     assert.deepEqual([failing, done, samples[0]!.names, revision], [1, 3, ['broken'], undefined]);
     assert.deepEqual(storedIn(file), { v1: 1, v2: 3 });
+    await ask(harness, 'rollback');
+    const back = await untilState(harness, ({ spec }) => spec.finalize === 'hold');
+    assert.equal(back.status.storageVersion, 'v1');
+    assert.deepEqual(storedIn(file), { v1: 4 });
   });
 
   it('plugins: a rollback stores objects as before, and the earlier version of the plugin starts again', async () => {
