@@ -351,7 +351,7 @@ export class ModelStates implements Admissions {
         write: (next, storageVersion) =>
           this.#states.write(
             scheme,
-            (status) => (status.generation === undefined ? undefined : next(status)),
+            (status, spec) => (status.generation === undefined ? undefined : next(status, spec)),
             storageVersion === undefined
               ? undefined
               : ({ generation }) => activationOf(declared, { from: generation - 1, to: generation, storageVersion }),

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Finalize, Migration } from './model-state.ts';
-import { nextStep } from './storage-version.ts';
+import { FakeClock } from '../testing/fake-clock.ts';
+import { until } from '../testing/until.ts';
+import type { Finalize, Migration, ModelStateObject, Status } from './model-state.ts';
+import { nextStep, StorageVersion } from './storage-version.ts';
 
 const now = Date.parse('2026-11-23T12:00:00.000Z');
 const later = '2026-11-23T12:30:00.000Z';
@@ -80,3 +82,33 @@ for (const [title, finalize, status, expected] of cases) {
     assert.deepEqual(nextStep({ spec: finalize ? { finalize } : {}, status }, now), expected);
   });
 }
+
+test('storage version: nothing moves when another contract became active since that was decided', async () => {
+  const state = { spec: { finalize: 'now' }, status: { ...former, generation: 2 } } as unknown as ModelStateObject & {
+    status: Status;
+  };
+  let status = state.status;
+  const moved: (Status | undefined)[] = [];
+  const lease = { name: '', holder: '', token: 1 };
+  const storage = new StorageVersion(
+    {
+      store: { shared: false, acquireLease: async () => lease, releaseLease: async () => undefined },
+      timers: new FakeClock(),
+      feed: { newest: async () => undefined },
+    } as unknown as ConstructorParameters<typeof StorageVersion>[0],
+    {
+      memory: { hold: () => () => undefined },
+      state: async () => state,
+      others: async () => {
+        status = { ...status, generation: 3 };
+        return [];
+      },
+      write: async (next: (status: Status, spec: object) => Status | undefined) =>
+        void moved.push(next(status, state.spec)),
+    } as unknown as ConstructorParameters<typeof StorageVersion>[1],
+  );
+  storage.look();
+  await until(() => moved.length > 0);
+  await storage.stop();
+  assert.equal(moved[0], undefined);
+});

@@ -72,6 +72,18 @@ export function storedVersionsOf({
   return storageVersion === undefined || known.includes(storageVersion) ? known : [...known, storageVersion];
 }
 
+/** The status when objects are stored in another version from now on. */
+function movedTo(storageVersion: string, status: Status): Status {
+  const { finalizesAt: _over, migration: _former, rollback: _refused, ...kept } = status;
+  return {
+    ...kept,
+    storageVersion,
+    storedVersions: [...new Set([...storedVersionsOf(status), storageVersion])],
+    formerVersion: status.storageVersion,
+    generation: status.generation + 1,
+  };
+}
+
 /** No object is in another version than the storage version. */
 function isRewritten(status: Parameters<typeof storedVersionsOf>[0] & { migration?: Migration | undefined }) {
   return storedVersionsOf(status).length <= 1 || status.migration?.revision !== undefined;
@@ -88,6 +100,8 @@ interface StorageVersionDependencies {
   readonly rate: number;
 }
 
+type ReadState = ModelStateObject & { readonly status: Status };
+
 /** One model, as far as this is about it. */
 interface StoredModel {
   /** The store's number of it. */
@@ -97,9 +111,15 @@ interface StoredModel {
   /** Milliseconds until it is finalized. */
   readonly finalizeAfter: number;
   /** Undefined while its declaration is not the active one here. */
-  state(): Promise<(ModelStateObject & { readonly status: Status }) | undefined>;
-  /** Gives the revision of the change, or of what it leaves as it is; undefined: there is no status. @param storageVersion another one, which becomes that with the change */
-  write(next: (status: Status) => Status, storageVersion?: string): Promise<number | undefined>;
+  state(): Promise<ReadState | undefined>;
+  /**
+   * Gives the revision of the change, or of what it leaves as it is; undefined: there is no status, or `next` gives none.
+   * @param storageVersion another one, which becomes that with the change
+   */
+  write(
+    next: (status: Status, spec: ModelStateObject['spec']) => Status | undefined,
+    storageVersion?: string,
+  ): Promise<number | undefined>;
   /** Takes the place of what is requested. */
   obey(request: Finalize, finalize: Finalize): Promise<void>;
   /** Replicas that declare another contract. */
@@ -200,7 +220,7 @@ export class StorageVersion {
       case 'finalize':
         return this.#finalize(state);
       case 'roll back':
-        return this.#rollBack(state.status);
+        return this.#rollBack(state);
       case 'rewrite':
         return this.#rewrite(state);
       case 'migrate':
@@ -238,53 +258,49 @@ export class StorageVersion {
     return interval;
   }
 
-  async #finalize({ spec, status: { contract, storageVersion } }: { spec: ModelStateObject['spec']; status: Status }) {
+  async #finalize(state: ReadState): Promise<number> {
     const others = await this.#model.others();
-    if (others.length > 0) {
-      // They could not read what is written then. The clock starts again when they are gone.
-      if (spec.finalize !== 'now') await this.#model.write(({ finalizesAt: _stopped, ...status }) => status);
-      return interval;
-    }
-    await this.#move(contract.hub, ({ rollback: _former, ...status }) => ({
-      ...status,
-      formerVersion: storageVersion,
-    }));
+    if (others.length === 0) await this.#move(state, state.status.contract.hub);
+    // They could not read what is written then. The clock starts again when they are gone.
+    else if (state.spec.finalize !== 'now') await this.#model.write(({ finalizesAt: _stopped, ...status }) => status);
     return interval;
   }
 
-  /** Every write has another storage version from here on. */
-  async #move(storageVersion: string, next: (status: Status) => Status): Promise<void> {
+  /**
+   * Every write has another storage version from here on.
+   * @param state on which that was decided
+   * @returns false when another one holds by now, on which it is to be decided again
+   */
+  async #move({ spec: { finalize }, status: { generation } }: ReadState, storageVersion: string): Promise<boolean> {
     const { feed } = this.#dependencies;
     const { memory } = this.#model;
     const release = memory.hold();
     try {
       await feed.newest();
-      await this.#model.write((status) => {
-        const { finalizesAt: _over, migration: _former, ...kept } = next(status);
-        const storedVersions = [...new Set([...storedVersionsOf(status), storageVersion])];
-        return { ...kept, storageVersion, storedVersions, generation: status.generation + 1 };
+      const revision = await this.#model.write((status, spec) => {
+        const isSame = status.generation === generation && spec.finalize === finalize;
+        return isSame ? movedTo(storageVersion, status) : undefined;
       }, storageVersion);
       await feed.newest();
+      return revision !== undefined;
     } catch (error) {
       if (!(error instanceof ActivationRefused)) throw error;
       await feed.newest();
+      return false;
     } finally {
       release();
     }
   }
 
-  async #rollBack({ contract, formerVersion }: Status): Promise<number> {
+  async #rollBack(state: ReadState): Promise<number> {
     const { memory } = this.#model;
-    const { rules } = memory.model;
-    const former = memory.model.scheme.inVersion(formerVersion!)!.apiVersion;
-    const found = await lossesIn({ ...this.#reading(), rules: { ...rules, storage: former } });
+    const { rules, scheme } = memory.model;
+    const former = state.status.formerVersion!;
+    const storage = scheme.inVersion(former)!.apiVersion;
+    const found = await lossesIn({ ...this.#reading(), rules: { ...rules, storage } });
     if (this.#isOver()) return interval;
     if (found.failing > 0) await this.#refuse(found);
-    else
-      await this.#move(formerVersion!, ({ rollback: _former, ...status }) => ({
-        ...status,
-        formerVersion: contract.hub,
-      }));
+    else await this.#move(state, former);
     return interval;
   }
 
@@ -304,11 +320,12 @@ export class StorageVersion {
     return this.#stopped || this.#model.memory.isClosed || !this.#model.memory.isReady || !this.#leader?.fence;
   }
 
-  async #rewrite({ spec, status }: { spec: ModelStateObject['spec']; status: Status }): Promise<number> {
+  async #rewrite(state: ReadState): Promise<number> {
+    const { spec, status } = state;
     const { timers, rate, store, logger } = this.#dependencies;
     const { kind, number, memory } = this.#model;
     const { rules } = memory.model;
-    if (this.#failed?.generation === status.generation) {
+    if (this.#failed?.generation === status.generation && spec.finalize !== 'rollback') {
       const wait = this.#failed.at + retryAfter - timers.now();
       if (wait > 0) return Math.min(wait, longest);
     }
@@ -352,8 +369,7 @@ export class StorageVersion {
       await note();
       if (spec.finalize === 'rollback') {
         // First, so that nobody is told that it is refused while objects are stored as before, also after a crash.
-        await this.#move(status.contract.hub, (current) => ({ ...current, formerVersion: status.storageVersion }));
-        await this.#refuse(migration);
+        if (await this.#move(state, status.contract.hub)) await this.#refuse(migration);
         return interval;
       }
       this.#failed = { generation: status.generation, at: timers.now() };

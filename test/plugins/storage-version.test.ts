@@ -6,6 +6,7 @@ import type { Model, PluginContext } from 'kindred';
 import { defineModel, definePlugin, Type } from 'kindred';
 import type { Harness } from 'kindred/testing';
 import { until } from 'kindred/testing';
+import { openStore } from '../../src/store/open.ts';
 import { kindred } from '../cli/command.ts';
 import { Stream } from '../watch/stream.ts';
 import { cleanUp, folderOf, harnessOf, pluginOf } from './kit.ts';
@@ -115,10 +116,12 @@ async function create(harness: Harness, name: string, spec: object, version = 'v
 /** A service with the first version and its objects, started again with the second one. */
 async function upgraded(
   model: Model<any> = Second,
-  { objects = 3, options = {} }: { objects?: number; options?: object } = {},
+  { objects = 3, options = {}, reads }: { objects?: number; options?: object; reads?: Reads } = {},
 ): Promise<{ harness: Harness; file: string }> {
   const file = `${folderOf({})}/kindred.db`;
-  const harness = await harnessOf({ database: `sqlite:${file}`, plugins: [pluginWith(First)], ...options });
+  const url = `sqlite:${file}`;
+  const database = reads ? () => openSlow(url, reads) : url;
+  const harness = await harnessOf({ database, plugins: [pluginWith(First)], ...options });
   const lines = Array.from({ length: objects }, (_, i) =>
     JSON.stringify({ metadata: { name: `p${i}` }, spec: { fullName: `Given${i} Family${i}` } }),
   );
@@ -127,6 +130,45 @@ async function upgraded(
   assert.equal(made.status, 200, await made.text());
   await harness.restart([pluginWith(model)]);
   return { harness, file };
+}
+
+interface Reads {
+  /** Awaited before each page of persons is read. */
+  before?: (() => Promise<void>) | undefined;
+}
+
+async function openSlow(url: string, reads: Reads) {
+  const store = await openStore(url);
+  const number = await store.modelNumber(gvk.group, gvk.kind);
+  const scan: typeof store.scan = async (model, ...range) => {
+    if (model === number) await reads.before?.();
+    return store.scan(model, ...range);
+  };
+  return new Proxy(store, {
+    get(target, name: keyof typeof store) {
+      if (name === 'scan') return scan;
+      const value = name === 'scanText' ? undefined : target[name];
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });
+}
+
+/** Changes what is stored of one object, as nobody could do it. */
+function edit(file: string, from: string, to: string): void {
+  const db = new DatabaseSync(file, { timeout: 5_000 });
+  const statement = db.prepare(
+    `UPDATE objects SET bytes = CAST(replace(CAST(bytes AS TEXT), $from, $to) AS BLOB) WHERE instr(bytes, CAST($from AS BLOB))`,
+  );
+  assert.equal(statement.run({ $from: from, $to: to }).changes, 1);
+  db.close();
+}
+
+/** Every ModelState that there was, in its order. */
+function statesIn(file: string): State[] {
+  const db = new DatabaseSync(file, { readOnly: true });
+  const rows = db.prepare('SELECT CAST(bytes AS TEXT) AS text FROM changes ORDER BY revision').all();
+  db.close();
+  return rows.map(({ text }) => JSON.parse(String(text))).filter(({ kind }) => kind === 'ModelState') as State[];
 }
 
 const nameOf = (i: number) => ({ name: { given: `Given${i}`, family: `Family${i}` } });
@@ -356,19 +398,9 @@ describe('storage version', () => {
     await ask(harness, 'rollback');
     await untilState(harness, ({ status }) => status.storageVersion === 'v1');
     // As a write would have stored it between the look at the objects and this moment. The first 500 rows are read by now.
-    const db = new DatabaseSync(file, { timeout: 5_000 });
-    const edit = db.prepare(
-      `UPDATE objects SET bytes = CAST(replace(CAST(bytes AS TEXT), $from, $to) AS BLOB) WHERE instr(bytes, CAST($from AS BLOB))`,
-    );
-    const [from, to] = ['"given":"Given599"', '"given":"Given599","middle":"M"'];
-    assert.equal(edit.run({ $from: from, $to: to }).changes, 1);
+    edit(file, '"given":"Given599"', '"given":"Given599","middle":"M"');
     await untilState(harness, ({ spec }) => spec.finalize === 'hold');
-    const states = db
-      .prepare('SELECT CAST(bytes AS TEXT) AS text FROM changes ORDER BY revision')
-      .all()
-      .map(({ text }) => JSON.parse(String(text)) as State)
-      .filter(({ spec }) => spec?.finalize === 'hold');
-    db.close();
+    const states = statesIn(file).filter(({ spec }) => spec.finalize === 'hold');
     assert.equal(states[0]!.status.storageVersion, 'v2');
     assert.equal(states.at(-1)!.status.rollback!.failing, 1);
     await untilState(harness, isDone);
@@ -389,6 +421,48 @@ describe('storage version', () => {
     };
     assert.equal(status.state, 'STARTED', JSON.stringify(status));
     assert.deepEqual((await get(harness, 'v2', 'p0')).object, before.object);
+  });
+
+  it('plugins: hold calls off a rollback that has not moved the storage version yet', async () => {
+    const reads: Reads = {};
+    const { harness, file } = await upgraded(Second, { reads });
+    await ask(harness, 'now');
+    await untilState(harness, isDone);
+    reads.before = () => {
+      reads.before = undefined;
+      return ask(harness, 'hold');
+    };
+    await ask(harness, 'rollback');
+    await untilState(harness, ({ spec }) => spec.finalize === 'hold');
+    // Done after what was going on.
+    await ask(harness, 'now');
+    await untilState(harness, ({ spec }) => spec.finalize === 'auto');
+    assert.deepEqual([...new Set(statesIn(file).map(({ status }) => status?.generation))], [undefined, 1, 2, 3]);
+    assert.deepEqual(storedIn(file), { v2: 3 });
+  });
+
+  it('plugins: a rollback that was held while it rewrote keeps the former version, and is refused when it is asked for again', async () => {
+    const reads: Reads = {};
+    const { harness, file } = await upgraded(Second, { reads });
+    await ask(harness, 'now');
+    await untilState(harness, isDone);
+    let pages = 0;
+    reads.before = async () => {
+      if ((await stateOf(harness)).status.storageVersion !== 'v1' || pages++ > 0) return;
+      edit(file, '"given":"Given1"', '"given":"Given1","middle":"M"');
+      await ask(harness, 'hold');
+    };
+    await ask(harness, 'rollback');
+    // Two were those of the rollback.
+    await until(() => pages > 2);
+    const { status } = await stateOf(harness);
+    assert.deepEqual([status.storageVersion, status.migration!.failing, status.rollback], ['v1', 1, undefined]);
+    assert.deepEqual(storedIn(file), { v1: 2, v2: 1 });
+    await ask(harness, 'rollback');
+    const refused = await untilState(harness, ({ spec, status }) => spec.finalize === 'hold' && !!status.rollback);
+    assert.deepEqual([refused.status.storageVersion, refused.status.rollback!.failing], ['v2', 1]);
+    await untilState(harness, isDone);
+    assert.deepEqual(storedIn(file), { v2: 3 });
   });
 
   it('command-line: model finalize, hold and rollback wait for what they ask for, and say what came of it', async () => {
