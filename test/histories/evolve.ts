@@ -11,7 +11,7 @@ import { openStore } from '../../src/store/open.ts';
 import type { Change, Row } from '../../src/store/store.ts';
 import { Random } from '../query/random.ts';
 import { call } from './call.ts';
-import { itemsPath, ownMembers, statePath, versions } from './evolving.ts';
+import { inV1, inV2, itemsPath, ownMembers, statePath, versions } from './evolving.ts';
 import { Replica, within } from './record.ts';
 
 /** What an item has, in either version of the model. */
@@ -341,13 +341,15 @@ export async function evolve({
 }
 
 function sentAs(via: ApiVersion, { value, extra, ...rest }: Spec): Item['spec'] {
-  return via === 'v1' ? { value, ...rest } : { ...rest, text: { value, ...(extra !== undefined && { extra }) } };
+  if (via === 'v1') return { value, ...rest };
+  const code = rest.code && { code: inV2(rest.code) };
+  return { ...rest, ...code, text: { value, ...(extra !== undefined && { extra }) } };
 }
 
 function specOf({ spec }: Pick<Item, 'spec'>): Spec {
   if (!('text' in spec)) return spec;
   const { text, ...rest } = spec;
-  return { ...rest, ...text };
+  return { ...rest, ...(rest.code && { code: inV1(rest.code) }), ...text };
 }
 
 interface State {

@@ -15,7 +15,12 @@ const version = (own: object, unique: boolean): Model<any> =>
     indexes: (index) => [index.single('spec.code', String, (item) => item.spec.code, { unique })],
   });
 
-/** Its hub has a part that v1 cannot say. It is finalized soon, in 3 seconds of the quick clock. */
+/** A code as v2 has it: the same function of an index gives another value there. */
+export const inV2 = (code: string) => `#${code}`;
+export const inV1 = (code: string) => code.slice(1);
+const withCode = (code: string | undefined) => (code === undefined ? {} : { code });
+
+/** Its hub has a part that v1 cannot say, and other codes. It is finalized soon, in 3 seconds of the quick clock. */
 const split: Model<any> = defineModel({
   gvk: { ...gvk, version: 'v2' },
   evolution: { ...evolution, finalizeAfter: '30s' },
@@ -26,8 +31,8 @@ const split: Model<any> = defineModel({
   versions: {
     v1: {
       spec: Type.Object(common),
-      toHub: ({ value, ...rest }) => ({ ...rest, text: { value } }),
-      fromHub: ({ text: { value }, ...rest }) => ({ ...rest, value }),
+      toHub: ({ value, code }) => ({ ...withCode(code && inV2(code)), text: { value } }),
+      fromHub: ({ text: { value }, code }) => ({ ...withCode(code && inV1(code)), value }),
     },
   },
   indexes: (index) => [index.single('spec.code', String, (item) => item.spec.code, { unique: false })],
