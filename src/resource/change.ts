@@ -92,7 +92,7 @@ export class AppliedChange {
   /**
    * Content as watches show it, made once for all of them.
    * @param apiVersion of the model; by default the hub
-   * @throws InternalError for an object that cannot be converted
+   * @throws InternalError for an object that cannot be converted, unless it is being deleted
    */
   view(apiVersion = this.model.apiVersion): Buffer {
     const { versions } = this.model;
@@ -104,7 +104,7 @@ export class AppliedChange {
   #in(versions: Versions, apiVersion: string): Buffer {
     const known = this.#inVersions?.get(apiVersion);
     if (known) return known;
-    const bytes = versions.bytes(this.model.current(this.bytes, this), apiVersion);
+    const bytes = versions.shownBytes(this.model.current(this.bytes, this), apiVersion);
     if (bytes !== this.bytes) {
       this.#inVersions ??= new Map();
       this.#inVersions.set(apiVersion, bytes);

@@ -15,7 +15,7 @@ import type { Scheme } from '../model/scheme.ts';
 import type { TimeSlice, TurnQueue } from '../runtime/time-slice.ts';
 import type { MaybePromise } from '../store/store.ts';
 import type { Caller } from './access.ts';
-import { checkName, checkNamespace, incoming, isObject, updatedMetadata } from './lifecycle.ts';
+import { checkName, checkNamespace, incoming, isObject, onlyFinalizersWent, updatedMetadata } from './lifecycle.ts';
 import type { FieldManagers } from './managed-fields.ts';
 import type { ModelMemory } from './memory.ts';
 import type { Namespaces } from './namespaces.ts';
@@ -49,7 +49,10 @@ export interface ObjectChangesDependencies {
 
 /** A stored object, and by which rules a write to it is computed. */
 export interface Current extends Stored {
+  /** In the version in which writes are computed; without content when it cannot be converted. */
   readonly object: ExtensionObject;
+  /** As it is stored, and why it cannot be converted. */
+  readonly unconverted?: { readonly object: ExtensionObject; readonly reason: unknown };
   readonly rules: Rules;
 }
 
@@ -58,7 +61,7 @@ export interface Change {
   /** Of the fields, after an apply. */
   readonly owners?: readonly Owner[];
   readonly violations?: Violations;
-  /** Stored as it is, valid or not (deletion). */
+  /** Stored as it is, valid or not (deletion). What cannot be converted keeps its content, in the version in which it is stored. */
   readonly forced?: true;
   readonly warnings?: readonly string[];
 }
@@ -220,6 +223,7 @@ export class ObjectChanges {
   /** @throws FieldConflict, Invalid, VersionConflict, PayloadTooLarge, NotReady */
   async #applied(stored: Current, body: unknown, options: ApplyOptions, slice: TimeSlice): Promise<Change> {
     this.#assertInHub(stored.rules);
+    assertConverted(stored);
     // What is stored shares no value with the body, in which another attempt may have set defaults otherwise.
     const { object, violations } = incoming(copyOf(body), this.#model.apiVersion, this.#model.kind);
     if (slice.isOver) await slice.renew();
@@ -287,10 +291,29 @@ export class ObjectChanges {
     options: WriteOptions,
     slice: TimeSlice,
   ): Promise<Change> {
+    const released = violations.count === 0 ? this.#released(stored, sent, options) : undefined;
+    if (released) return released;
     const converted = await this.#converted(stored.rules, sent, violations, options, stored);
     if (!converted) return this.#pruned(stored, sent, violations, options, slice);
     const change = await this.#pruned(stored, converted.object, violations, options, slice);
     return { ...change, warnings: [...converted.warnings, ...(change.warnings ?? [])] };
+  }
+
+  /** Of an object that cannot be converted, is being deleted and only loses finalizers. */
+  #released(
+    { object, unconverted, name }: Current,
+    sent: ExtensionObject,
+    { caller, subresource }: WriteOptions,
+  ): Change | undefined {
+    if (!unconverted || subresource || sent.apiVersion !== unconverted.object.apiVersion) return undefined;
+    if (object.metadata.deletionTimestamp === undefined) return undefined;
+    const client = { ...sent.metadata, ...partsOf(name) };
+    const found = new Violations();
+    this.#checkMetadata(client, object.metadata, caller, found);
+    if (found.count > 0) return undefined;
+    const metadata = updatedMetadata(client, object.metadata);
+    if (!onlyFinalizersWent(unconverted.object, { ...sent, metadata })) return undefined;
+    return { next: { ...object, metadata }, forced: true };
   }
 
   /** As `#replaced`, without what the model does not know where it follows the rules of Kubernetes. */
@@ -318,6 +341,7 @@ export class ObjectChanges {
   ): MaybePromise<Change> {
     if (subresource === 'status') {
       violations.refuse();
+      assertConverted(stored);
       const holder: ExtensionObject = { ...stored.object, spec: undefined, status: object.status };
       if (object.status !== undefined) stored.rules.validator.applyDefaults(holder, this.#dependencies.patchLimits);
       const { status: _status, ...rest } = stored.object;
@@ -435,6 +459,11 @@ export class ObjectChanges {
 
 function applyingOf({ manager, conflicts, adopts, subresource }: ApplyOptions) {
   return { manager, conflicts, ...(adopts && { adopts }), ...(subresource && { subresource }) };
+}
+
+/** @throws InternalError that names the object */
+function assertConverted({ unconverted }: Current): void {
+  if (unconverted) throw unconverted.reason;
 }
 
 /** @throws Invalid, BadRequest */

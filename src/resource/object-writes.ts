@@ -58,6 +58,8 @@ interface Admitted {
   readonly next: ExtensionObject;
   /** Violations that the stored object has too. */
   readonly kept: readonly Violation[];
+  /** As it is stored: its content stays so. */
+  readonly unconverted?: ExtensionObject | undefined;
 }
 
 export class ObjectWrites {
@@ -117,7 +119,9 @@ export class ObjectWrites {
   ): Promise<Answer | undefined> {
     const admitted =
       change &&
-      (change.forced ? { next: change.next, kept: [] } : await this.#admitted(stored, change, options, slice));
+      (change.forced
+        ? { next: change.next, kept: [], unconverted: stored.unconverted?.object }
+        : await this.#admitted(stored, change, options, slice));
     const own = change && !change.forced ? (this.#model.hooks?.warnings?.(change.next) ?? []) : [];
     const warnings = [...(change?.warnings ?? []), ...own];
     const told = warnings.length > 0 ? { warnings } : {};
@@ -176,12 +180,12 @@ export class ObjectWrites {
     slice: TimeSlice,
   ): Promise<Admitted | undefined> {
     const { next, violations = new Violations() } = change;
-    if (violations.count === 0 && sameContent(stored.object, next)) {
+    if (violations.count === 0 && !stored.unconverted && sameContent(stored.object, next)) {
       return this.#managed(stored, { next, kept: [] }, change, options, slice, true);
     }
     checkDeleting(stored.object, next, this.#model.scheme.naming);
     if (slice.isOver) await slice.renew();
-    const kept = onlyFinalizersWent(stored.object, next) ? [] : await this.#ratchet(stored, next, violations, slice);
+    const kept = await this.#ratchet(stored, next, violations, slice);
     violations.refuse();
     if (slice.isOver) await slice.renew();
     const prepared = (await this.#model.hooks?.prepareWrite?.(next, stored.object, options.caller)) ?? next;
@@ -212,6 +216,11 @@ export class ObjectWrites {
     slice: TimeSlice,
   ): Promise<readonly Violation[]> {
     const { validator } = stored.rules;
+    if (stored.unconverted) {
+      await checkNew(validator, next, violations, slice);
+      return [];
+    }
+    if (onlyFinalizersWent(stored.object, next)) return [];
     let parsed: ExtensionObject | undefined;
     const before = (): ExtensionObject => {
       if (parsed) return parsed;
@@ -231,7 +240,7 @@ export class ObjectWrites {
   /** Undefined when another replica was quicker. */
   async #store(
     stored: Current,
-    { next, kept }: Admitted,
+    { next, kept, unconverted }: Admitted,
     options: WriteOptions,
     slice: TimeSlice,
   ): Promise<Answer | undefined> {
@@ -241,7 +250,9 @@ export class ObjectWrites {
     const metadata = numbered(next.metadata, (stored.object.metadata.version ?? 0) + 1, generation);
     const object = { ...next, metadata };
     if (slice.isOver) await slice.renew();
-    const bytes = await this.#bytesOf(rules, object, stored);
+    const bytes = unconverted
+      ? asBuffer(encoder.encode(JSON.stringify({ ...unconverted, metadata })))
+      : await this.#bytesOf(rules, object, stored);
     const gone = isReclaimable(metadata);
     if (slice.isOver) await slice.renew();
     const before = lenientEntry(rules, stored.object, name);
@@ -264,8 +275,8 @@ export class ObjectWrites {
       activate: options.activate,
       caller: named(options),
       memory: this.#memory,
-      ...this.#indexed(rules, object, entry, name),
-      before: { bytes: stored.bytes, ...this.#indexed(rules, stored.object, before.entry, name) },
+      ...this.#indexed(rules, object, entry, name, isLenient ? bytes : undefined),
+      before: { bytes: stored.bytes, ...this.#indexed(rules, stored.object, before.entry, name, stored.bytes) },
       layout: rules.layout,
     };
     const result = await this.#commits.commit(rules, write, keys, options, slice);
@@ -279,16 +290,21 @@ export class ObjectWrites {
     };
   }
 
-  /** What the indexes of this process show of an object, in the hub. @param entry of the object as it is computed */
+  /**
+   * What the indexes of this process show of an object, in the hub.
+   * @param entry of the object as it is computed
+   * @param stored the same as it is stored: it may be one that cannot be converted, which is shown without content
+   */
   #indexed(
     rules: Rules,
     object: ExtensionObject,
     entry: IndexEntry,
     name: string,
+    stored?: Buffer,
   ): { readonly object: ExtensionObject; readonly entry: IndexEntry } {
     const { versions, apiVersion: hub } = this.#model;
     if (!versions || !rules.hasOtherHub) return { object, entry };
-    const inHub = versions.convert(object, hub);
+    const inHub = stored ? this.#model.parse(stored, name) : versions.convert(object, hub);
     return { object: inHub, entry: lenientEntry(rules, inHub, name).entry };
   }
 

@@ -25,7 +25,7 @@ interface Sent {
   readonly via: Scheme;
   readonly subresource: 'status' | 'scale' | undefined;
   /** Undefined: the object is new. */
-  readonly stored: (Stored & { readonly object: ExtensionObject }) | undefined;
+  readonly stored: (Stored & { readonly object: ExtensionObject; readonly unconverted?: unknown }) | undefined;
   readonly limits: PatchLimits;
 }
 
@@ -35,7 +35,7 @@ export interface Converted {
 }
 
 /**
- * What the version of the request cannot say stays as it is stored.
+ * What the version of the request cannot say stays as it is stored, unless the stored object cannot be converted.
  * @throws Invalid with what was found before too, InternalError when an object cannot be converted
  */
 export async function convertSent(sent: Sent, violations: Violations, slice: TimeSlice): Promise<Converted> {
@@ -57,7 +57,7 @@ export async function convertSent(sent: Sent, violations: Violations, slice: Tim
   violations.refuse();
   const named = { ...own, metadata: { ...metadata, ...(stored && partsOf(stored.name)) } };
   const mine = versions.convert(copyOf(named), rules.apiVersion);
-  if (!stored) return { object: mine, warnings };
+  if (!stored || stored.unconverted) return { object: mine, warnings };
   const base = versions.convert(before!, rules.apiVersion);
   const merged = threeWay(contentOnly(stored.object), contentOnly(base), contentOnly(mine)) as Content;
   // What is stored is frozen where its indexes have seen it, and defaults are set in place.

@@ -96,6 +96,17 @@ export class Versions {
     const object = readJson(bytes.toString()) as ExtensionObject;
     return object.apiVersion === apiVersion ? bytes : Buffer.from(this.text(object, apiVersion));
   }
+
+  /** As `bytes`; without content when the object cannot be converted and is being deleted: that it goes can be told. */
+  shownBytes(bytes: Buffer, apiVersion: string): Buffer {
+    try {
+      return this.bytes(bytes, apiVersion);
+    } catch (error) {
+      const { kind, metadata } = readJson(bytes.toString()) as ExtensionObject;
+      if (metadata.deletionTimestamp === undefined) throw error;
+      return Buffer.from(JSON.stringify({ apiVersion, kind, metadata }));
+    }
+  }
 }
 
 function checked(content: unknown): Content {

@@ -340,3 +340,34 @@ test('server-side apply waits while a contract with another hub is active', asyn
   const { spec, metadata } = objectOf(await resource.apply('n', labelled('n'), options));
   assert.deepEqual([spec, metadata.labels], [{ first: 'A' }, { a: 'b' }]);
 });
+
+test('what cannot be converted to the hub of this process is deleted while a contract with another hub is active', async () => {
+  const broken = (text: string) => text.replace('/v2', '/v1').replace('"first":"A"', '"full":"broken"');
+  const fragile = defineModel({
+    gvk: { group: 'bar.example.com', version: 'v2', kind: 'Name', singular: 'name', plural: 'names' },
+    spec: Type.Object({ first: Type.String() }),
+    versions: {
+      v1: {
+        spec: Type.Object({ full: Type.String() }),
+        toHub: ({ full }) => {
+          if (full === 'broken') throw new Error('no such name');
+          return { first: full };
+        },
+        fromHub: ({ first }) => ({ full: first }),
+      },
+    },
+    indexes: (index) => [index.single('spec.first', String, (name) => name.spec.first)],
+  });
+  const resource = await resourceOf(fragile, async (rows) =>
+    rows.map((row) => ({ ...row, bytes: Buffer.from(broken(textOf(row))) })),
+  );
+  const options = { caller: system };
+  await resource.create({ metadata: { name: 'n', finalizers: ['bar.example.com/a'] }, spec: { first: 'A' } }, options);
+  const own = resource.model.rules;
+  const via = resource.model.scheme.inVersion('v1')!;
+  const { apiVersion, validator, jsonSchema } = via;
+  resource.model.rules = { ...own, apiVersion, storage: apiVersion, validator, jsonSchema, hasOtherHub: true };
+  const marked = objectOf(await resource.inVersion(via).delete('n', options));
+  assert.ok(marked.metadata.deletionTimestamp);
+  assert.deepEqual(marked.spec, { full: 'broken' });
+});

@@ -1,6 +1,8 @@
 /** The version in which the objects of a model are stored: until it is finalized, then, and after a rollback. */
 import assert from 'node:assert/strict';
+import { createInterface } from 'node:readline';
 import { DatabaseSync } from 'node:sqlite';
+import { Readable } from 'node:stream';
 import { afterEach, describe, it } from 'node:test';
 import type { Model, PluginContext } from 'kindred';
 import { defineModel, definePlugin, Type } from 'kindred';
@@ -314,6 +316,109 @@ describe('storage version', () => {
     const back = await untilState(harness, ({ spec }) => spec.finalize === 'hold');
     assert.equal(back.status.storageVersion, 'v1');
     assert.deepEqual(storedIn(file), { v1: 4 });
+  });
+
+  /** As `upgraded`, with objects that cannot be converted. */
+  async function withBroken(names: readonly string[], finalizers: string[] = []) {
+    const { harness, file } = await upgraded(Second, { objects: 1 });
+    await harness.restart([pluginWith(First)]);
+    for (const name of names) {
+      const json = { metadata: { name, finalizers }, spec: { fullName: 'broken' } };
+      const { status } = await harness.fetch(path('v1'), { method: 'POST', json });
+      assert.equal(status, 201);
+    }
+    await harness.restart([pluginWith(Lenient)]);
+    const send = async (method: string, version: string, name: string, json?: object, type?: string) => {
+      const headers = type === undefined ? {} : { 'content-type': type };
+      const response = await harness.fetch(path(version, name), { method, headers, ...(json && { json }) });
+      return { status: response.status, body: (await response.json()) as Person & { detail?: string } };
+    };
+    return { harness, file, send };
+  }
+
+  it('plugins: what cannot be converted is deleted, in every version', async () => {
+    const { harness, file, send } = await withBroken(['one', 'two']);
+    const since = (await harness.fetch(path('v1', 'two'))).headers.get('kindred-revision');
+    for (const [name, version, shown] of [
+      ['one', 'v1', { fullName: 'broken' }],
+      ['two', 'v2', undefined],
+    ] as const) {
+      const { status, body } = await send('DELETE', version, name);
+      assert.deepEqual([status, body.apiVersion, body.spec], [200, `${gvk.group}/${version}`, shown]);
+      assert.equal((await send('GET', 'v1', name)).status, 404);
+    }
+    const headers = { accept: 'application/x-ndjson' };
+    const events = await harness.fetch(`${path('v2')}?watch=true&since=${since}`, { headers });
+    const gone: [string, unknown][] = [];
+    for await (const line of createInterface({ input: Readable.fromWeb(events.body as never) })) {
+      const { type, object } = JSON.parse(line) as { type: string; object: Person };
+      if (type === 'DELETED') gone.push([object.metadata.name, object.spec]);
+      if (type !== 'DELETED' || gone.length === 2) break;
+    }
+    assert.deepEqual(gone, [
+      ['one', undefined],
+      ['two', undefined],
+    ]);
+    await ask(harness, 'now');
+    await untilState(harness, isDone);
+    assert.deepEqual(storedIn(file), { v2: 1 });
+  });
+
+  it('plugins: what cannot be converted is marked with its content, and goes with its last finalizer', async () => {
+    const merge = 'application/merge-patch+json';
+    const hold = 'people.example.com/hold';
+    const { file, send } = await withBroken(['one', 'two'], [hold, `${hold}-too`]);
+    const release = { metadata: { finalizers: [hold] } };
+    assert.equal((await send('PATCH', 'v1', 'one', release, merge)).status, 500, 'it is not being deleted');
+    for (const name of ['one', 'two']) assert.equal((await send('DELETE', 'v2', name)).status, 200);
+    const marked = (await send('GET', 'v1', 'one')).body;
+    assert.deepEqual([marked.metadata.version, marked.spec], [1, { fullName: 'broken' }]);
+    assert.deepEqual(storedIn(file), { v1: 3 });
+
+    const { status, body } = await send('PATCH', 'v2', 'one', { metadata: { finalizers: [] } }, merge);
+    assert.deepEqual([status, /"one" cannot be converted from v1 to v2: no such name/.test(body.detail!)], [500, true]);
+    const bare = await send('PUT', 'v2', 'one', { metadata: { name: 'one', finalizers: [] } });
+    assert.deepEqual([bare.status, bare.body.errors?.[0]?.keyword], [422, 'required']);
+    const repaired = { ...marked, spec: { fullName: 'A B' } };
+    assert.equal((await send('PUT', 'v1', 'one', repaired)).status, 409, 'it is being deleted');
+
+    const released = await send('PATCH', 'v1', 'one', release, merge);
+    assert.deepEqual([released.status, released.body.metadata.version], [200, 2]);
+    const { metadata } = released.body;
+    assert.equal(
+      (await send('PUT', 'v1', 'one', { ...marked, metadata: { ...metadata, finalizers: [] } })).status,
+      200,
+    );
+    assert.equal((await send('GET', 'v1', 'one')).status, 404);
+    assert.equal((await send('PATCH', 'v1', 'two', { metadata: { finalizers: [] } }, merge)).status, 200);
+    assert.equal((await send('GET', 'v1', 'two')).status, 404);
+  });
+
+  it('plugins: what cannot be converted is replaced by what can, in the hub and in its version', async () => {
+    const { harness, file, send } = await withBroken(['one', 'two']);
+    const name = { given: 'Ada', family: 'Lovelace' };
+    const put = (version: string, name: string, spec: object) =>
+      send('PUT', version, name, { metadata: { name }, spec });
+    assert.deepEqual(
+      (await put('v2', 'one', { name: { given: 'Ada' } })).body.errors?.map(({ pointer }) => pointer),
+      ['/spec/name/family'],
+    );
+    assert.equal((await put('v1', 'one', { fullName: 'broken', email: 'a@b.example' })).status, 500);
+    const applied = { apiVersion: `${gvk.group}/v2`, kind: gvk.kind, spec: { email: 'a@b.example' } };
+    const apply = await send('PATCH', 'v2', 'one?fieldManager=me', applied, 'application/apply-patch+yaml');
+    assert.equal(apply.status, 500);
+    const { metadata, spec } = (await send('GET', 'v1', 'one')).body;
+    assert.deepEqual([metadata.version, spec], [0, { fullName: 'broken' }]);
+    assert.equal((await put('v1', 'one', { fullName: 'Ada Lovelace' })).status, 200);
+    assert.equal((await put('v2', 'two', { name })).status, 200);
+    for (const one of ['one', 'two']) assert.deepEqual((await get(harness, 'v2', one)).object.spec, { name });
+    const found = (await (await harness.fetch(`${path('v2')}?fieldSelector=spec.family=Lovelace`)).json()) as {
+      total: number;
+    };
+    assert.equal(found.total, 2);
+    await ask(harness, 'now');
+    await untilState(harness, isDone);
+    assert.deepEqual(storedIn(file), { v2: 3 });
   });
 
   it('plugins: a rollback stores objects as before, and the earlier version of the plugin starts again', async () => {
