@@ -235,7 +235,7 @@ export class ModelStates implements Admissions {
     const owner = registry.ownerOf(scheme) ?? '';
     for (let waits = false, looks = 0; ; looks++) {
       const row = withoutEmpty((await place.store.models(number))[0]!);
-      const stored = await this.#states.read(scheme);
+      const stored = await this.#states.read(scheme, row);
       if (memory.isClosed || this.#stopping.signal.aborted) return undefined;
       // Another contract became active in between.
       const isBehind = row.contract !== undefined && (stored?.status?.generation ?? 0) > row.generation;
@@ -344,7 +344,11 @@ export class ModelStates implements Admissions {
         memory,
         finalizeAfter: scheme.finalizeAfter,
         state: async () => {
-          const state = declared.isActive && memory.isReady ? await this.#states.read(scheme) : undefined;
+          if (!declared.isActive || !memory.isReady) return undefined;
+          // The default store changes both in one transaction.
+          const isOne = place.store === this.#dependencies.store;
+          const [row] = isOne ? [] : await place.store.models(number);
+          const state = await this.#states.read(scheme, row);
           const { status } = state ?? {};
           return state && status?.generation === declared.generation ? { ...state, status } : undefined;
         },

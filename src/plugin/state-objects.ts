@@ -1,6 +1,8 @@
 /** The ModelStates as objects: each is read and written here, and a contract becomes active with its status. */
 
 import { ifFound, KindredError } from '../errors.ts';
+import type { Contract } from '../model/contract.ts';
+import { contractHash } from '../model/contract.ts';
 import type { Scheme } from '../model/scheme.ts';
 import { system } from '../resource/access.ts';
 import { ActivationRefused } from '../resource/commits.ts';
@@ -9,9 +11,10 @@ import { putMark } from '../resource/marks.ts';
 import type { ResourceRegistry } from '../resource/registry.ts';
 import { readJson } from '../runtime/read-json.ts';
 import type { Timers } from '../runtime/timers.ts';
-import type { Activation } from '../store/store.ts';
+import type { Activation, ModelRow } from '../store/store.ts';
 import { modelStateName } from './kind.ts';
 import type { Finalize, ModelStateObject, Status } from './model-state.ts';
+import { movedTo } from './storage-version.ts';
 
 interface StateObjectsDependencies {
   readonly resources: ResourceRegistry;
@@ -30,12 +33,18 @@ export class StateObjects {
     this.#dependencies = dependencies;
   }
 
-  /** Of a model. */
-  async read(scheme: Scheme): Promise<ModelStateObject | undefined> {
+  /**
+   * Of a model.
+   * @param row what its store has of it: a storage version that moved there and not here yet moves here first
+   */
+  async read(scheme: Scheme, row?: ModelRow): Promise<ModelStateObject | undefined> {
     const resource = this.#resource;
     await resource.ready;
     const found = await ifFound(() => resource.get(stateNameOf(scheme)));
-    return found && (readJson(found.stored.bytes.toString()) as ModelStateObject);
+    const stored = found && (readJson(found.stored.bytes.toString()) as ModelStateObject);
+    if (!row || !stored?.status || !hasMoved(row, stored.status)) return stored;
+    await this.write(scheme, (status) => (hasMoved(row, status) ? movedTo(row.storageVersion!, status) : undefined));
+    return this.read(scheme);
   }
 
   /**
@@ -105,6 +114,12 @@ export class StateObjects {
 /** Of the ModelState of a model. */
 export function stateNameOf({ plural, groupVersionKind: { group } }: Scheme): string {
   return modelStateName(plural, group);
+}
+
+/** The same contract, with another storage version than the status tells. */
+function hasMoved(row: ModelRow, { generation, storageVersion, contractHash: hash }: Status): boolean {
+  if (row.generation !== generation + 1 || !row.contract || row.storageVersion === storageVersion) return false;
+  return contractHash(readJson(row.contract) as Contract) === hash;
 }
 
 /**

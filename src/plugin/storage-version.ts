@@ -73,7 +73,7 @@ export function storedVersionsOf({
 }
 
 /** The status when objects are stored in another version from now on. */
-function movedTo(storageVersion: string, status: Status): Status {
+export function movedTo(storageVersion: string, status: Status): Status {
   const { finalizesAt: _over, migration: _former, rollback: _refused, ...kept } = status;
   return {
     ...kept,

@@ -1,13 +1,18 @@
 /** Models in several stores (docs/decisions/placement.md). */
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
-import { definePlugin } from 'kindred';
+import { defineModel, definePlugin, Type } from 'kindred';
 import { until } from 'kindred/testing';
 import type { Scheme } from '../../src/model/scheme.ts';
+import { putMark } from '../../src/resource/marks.ts';
 import { Placement } from '../../src/resource/placement.ts';
+import type { Write } from '../../src/store/store.ts';
 import { startProxy } from '../replicas/proxy.ts';
+import type { HeldStore } from '../resource/held-store.ts';
+import { holdBack } from '../resource/held-store.ts';
 import type { TestDatabase } from '../servers.ts';
 import { databaseAdapters } from '../servers.ts';
+import type { Databases, Running } from './kit.ts';
 import {
   atEnd,
   call,
@@ -35,6 +40,66 @@ async function stored(database: TestDatabase, group: string, kind: string): Prom
   } finally {
     await store.close();
   }
+}
+
+const v1 = { sensor: Type.String() };
+const gvk = { group: 'telemetry.example.com', kind: 'Reading', singular: 'reading', plural: 'readings' };
+const First = defineModel({ gvk: { ...gvk, version: 'v1' }, spec: Type.Object(v1) });
+const versioned = (more: object = {}) =>
+  defineModel({
+    gvk: { ...gvk, version: 'v2' },
+    spec: Type.Object({ ...v1, unit: Type.Optional(Type.String()), ...more }),
+    versions: { v1: { spec: Type.Object(v1), toHub: (reading) => reading, fromHub: ({ sensor }) => ({ sensor }) } },
+  });
+const Second = versioned();
+
+const declaring = (model: object) => [
+  {
+    name: 'telemetry',
+    plugin: definePlugin({ start: ({ schemeManager }) => void schemeManager.register(model as typeof First) }),
+  },
+];
+
+const stateName = 'readings-telemetry-example-com';
+const statePath = `/apis/plugin.platform.run/v1alpha1/modelstates/${stateName}`;
+
+async function ask(at: Running, finalize: string): Promise<void> {
+  await until(async () => {
+    const { body } = await call(at, statePath);
+    return (await call(at, statePath, 'PUT', { ...body, spec: { finalize } })).status === 200;
+  });
+}
+
+/** Waits until the request is obeyed and all is rewritten, and gives what the ModelState says then. */
+async function settled(at: Running, generation: number) {
+  const { status } = await until(async () => {
+    const { body } = await call(at, statePath);
+    const isDone = body.status.migration?.revision !== undefined && body.spec.finalize === 'hold';
+    return isDone && body.status.generation === generation && body;
+  });
+  const { storageVersion, storedVersions, formerVersion } = status;
+  return [storageVersion, formerVersion, storedVersions];
+}
+
+/** As a process does that ends before it comes to the ModelState. */
+async function moveStorage({ telemetry }: Databases, storageVersion: string): Promise<void> {
+  const store = await telemetry.open();
+  const row = (await store.models()).find(({ kind }) => kind === gvk.kind)!;
+  const { number: model, generation: from, contract = '' } = row;
+  const activate = { model, from, to: from + 1, contract, storageVersion };
+  const moved = await putMark(store, 'contract', stateName, {}, { activate, now: Date.now() });
+  await store.close();
+  assert.ok(moved.ok && row.storageVersion !== storageVersion);
+}
+
+/** An object of the first version, which the second one reads and stores as before. */
+async function upgraded(both: Databases, options: object = {}): Promise<Running> {
+  const former = await running({ ...placed(both), plugins: declaring(First) }, []);
+  await makeReading(former, 'r0');
+  await former.stop();
+  const service = await running({ ...placed(both), plugins: declaring(Second), ...options }, []);
+  await ask(service, 'hold');
+  return service;
 }
 
 for (const adapter of databaseAdapters()) {
@@ -164,7 +229,6 @@ for (const adapter of databaseAdapters()) {
         (await call(service, '/apis/plugin.platform.run/v1alpha1/modelstates/readings-telemetry-example-com')).body;
       await until(async () => (await state()).status?.generation === 1);
       await service.stop();
-      const { defineModel, Type } = await import('kindred');
       const Next = defineModel({
         gvk: {
           group: 'telemetry.example.com',
@@ -187,6 +251,38 @@ for (const adapter of databaseAdapters()) {
         spec: { sensor: 'Oslo', unit: 'K' },
       });
       assert.equal(made.status, 201, JSON.stringify(made.body));
+    });
+
+    it('a start tells of a storage version that moved in the store of the model alone, whatever contract it declares', async () => {
+      const both = await databases(adapter);
+      await (await upgraded(both)).stop();
+      await moveStorage(both, 'v2');
+      let service = await running({ ...placed(both), plugins: declaring(Second) }, []);
+      assert.deepEqual(await settled(service, 3), ['v2', 'v1', ['v1', 'v2']]);
+      await ask(service, 'rollback');
+      assert.deepEqual(await settled(service, 4), ['v1', 'v2', ['v1', 'v2']]);
+      await service.stop();
+      await moveStorage(both, 'v2');
+      const next = versioned({ value: Type.Optional(Type.Number()) });
+      service = await running({ ...placed(both), plugins: declaring(next) }, []);
+      assert.deepEqual(await settled(service, 6), ['v2', 'v1', ['v1', 'v2']]);
+    });
+
+    it('a storage version that moves in the store of the model is told also when something else is asked for meanwhile', async () => {
+      const both = await databases(adapter);
+      let held!: HeldStore;
+      const database = async () => {
+        held = holdBack(await both.telemetry.open());
+        return held.store;
+      };
+      const service = await upgraded(both, { stores: { telemetry: { database } } });
+      const moving = held.hold('commit', { only: (writes: Write[]) => writes.some(({ activate }) => activate) });
+      await ask(service, 'now');
+      await until(() => moving.waiting > 0);
+      await ask(service, 'hold');
+      moving.release();
+      assert.deepEqual(await settled(service, 3), ['v2', 'v1', ['v1', 'v2']]);
+      assert.equal((await makeReading(service, 'r1')).status, 201);
     });
 
     it('the record of a place refuses what is written by the generation of before', async () => {
