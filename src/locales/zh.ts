@@ -781,7 +781,7 @@ export const zh = {
     '无法确定写入是否生效，重试前请重新读取该对象（{reason}）',
   'Changes after revision {since} are no longer kept; the oldest revision to continue from is {oldest}':
     '修订号 {since} 之后的变更已不再保留，最早可从修订号 {oldest} 继续',
-  // resource/memory.ts, writer.ts, plugin/model-states.ts
+  // resource/memory.ts, rules.ts, writer.ts, plugin/model-states.ts
   'Another contract of {kind} became active (model generation {generation}), which this replica does not know: start it with the newer version of the plugin':
     '{kind} 的另一份契约已生效（模型代次 {generation}），本副本不认识它：请用插件的较新版本启动本副本',
   'The contract of {kind} is changing too quickly': '{kind} 的契约变化过快',

@@ -291,10 +291,14 @@ export function obstaclesTo(active: Contract, next: Contract): string[] {
   return obstacles;
 }
 
-/** Whether an index gives stored objects what it gave before. In another hub, the same function is given another object. */
+/** Whether an index gives an object what it gave before. */
 export function keepsIndex(before: Contract, after: Contract, name: string): boolean {
-  if (before.hub !== after.hub) return false;
   const of = ({ indexes }: Contract) => indexes.find((one) => one.name === name);
   const was = of(before);
   return was !== undefined && isEqual(was, of(after));
+}
+
+/** Whether an index gives all stored objects what it gave before: in another hub it is given other objects. */
+export function keepsKeys(before: Contract, after: Contract, name: string): boolean {
+  return before.hub === after.hub && keepsIndex(before, after, name);
 }

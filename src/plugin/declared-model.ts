@@ -2,7 +2,7 @@
 
 import { isDeepStrictEqual } from 'node:util';
 import type { Contract } from '../model/contract.ts';
-import { compareContracts, keepsIndex, strongest } from '../model/contract.ts';
+import { compareContracts, keepsKeys, strongest } from '../model/contract.ts';
 import type { Scheme } from '../model/scheme.ts';
 import type { ModelPlace } from '../resource/indexed-model.ts';
 import type { ModelMemory } from '../resource/memory.ts';
@@ -129,7 +129,7 @@ export function statusOf(
   const claimed = (name: string) =>
     !claims ||
     !active ||
-    (keepsIndex(active, contract, name) && before.indexes?.find((one) => one.name === name)?.state !== 'claiming');
+    (keepsKeys(active, contract, name) && before.indexes?.find((one) => one.name === name)?.state !== 'claiming');
   return {
     model: { group, kind, plural: scheme.plural },
     generation,

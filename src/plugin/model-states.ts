@@ -13,6 +13,7 @@ import {
   contractHash,
   contractOf,
   keepsIndex,
+  keepsKeys,
   needsData,
   schemeOfContract,
 } from '../model/contract.ts';
@@ -512,6 +513,7 @@ export class ModelStates implements Admissions {
       return {
         validator,
         keepsIndex: (name) => keepsIndex(active, next, name),
+        keepsKeys: (name) => keepsKeys(active, next, name),
         converts: (version) =>
           active.hub === next.hub &&
           Object.keys(active.versions).some((one) => apiVersionOf({ ...active, version: one }) === version),

@@ -299,15 +299,18 @@ export class StorageVersion {
     const storage = scheme.inVersion(former)!.apiVersion;
     const found = await lossesIn({ ...this.#reading(), rules: { ...rules, storage } });
     if (this.#isOver()) return interval;
-    if (found.failing > 0) await this.#refuse(found);
+    if (found.failing > 0) await this.#refuse(state.status.generation, found);
     else await this.#move(state, former);
     return interval;
   }
 
-  /** Objects cannot be stored in the former version. */
-  async #refuse({ failing, samples }: Pick<Migration, 'failing' | 'samples'>): Promise<void> {
-    await this.#model.write((status) => ({ ...status, rollback: { failing, samples } }));
-    await this.#model.obey('rollback', 'hold');
+  /** Objects cannot be stored in the former version. @param generation for which a rollback was asked */
+  async #refuse(generation: number, { failing, samples }: Pick<Migration, 'failing' | 'samples'>): Promise<void> {
+    const revision = await this.#model.write((status, { finalize }) => {
+      const isAsked = status.generation === generation && finalize === 'rollback';
+      return isAsked ? { ...status, rollback: { failing, samples } } : undefined;
+    });
+    if (revision !== undefined) await this.#model.obey('rollback', 'hold');
   }
 
   #reading() {
@@ -369,7 +372,8 @@ export class StorageVersion {
       await note();
       if (spec.finalize === 'rollback') {
         // First, so that nobody is told that it is refused while objects are stored as before, also after a crash.
-        if (await this.#move(state, status.contract.hub)) await this.#refuse(migration);
+        const isMoved = await this.#move(state, status.contract.hub);
+        if (isMoved) await this.#refuse(status.generation + 1, migration);
         return interval;
       }
       this.#failed = { generation: status.generation, at: timers.now() };

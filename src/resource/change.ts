@@ -104,7 +104,7 @@ export class AppliedChange {
   #in(versions: Versions, apiVersion: string): Buffer {
     const known = this.#inVersions?.get(apiVersion);
     if (known) return known;
-    const bytes = versions.shownBytes(this.model.current(this.bytes, this), apiVersion);
+    const bytes = versions.bytesToTell(this.model.current(this.bytes, this), apiVersion);
     if (bytes !== this.bytes) {
       this.#inVersions ??= new Map();
       this.#inVersions.set(apiVersion, bytes);

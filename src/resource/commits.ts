@@ -117,7 +117,7 @@ export class Commits {
     }
     if (dryRun) onHanded?.();
     const result = await (dryRun
-      ? this.#rehearse(write, keys, slice)
+      ? this.#rehearse(rules, write, keys, slice)
       : keepsClaims(this.#dependencies.store)
         ? this.#commitClaiming(rules, write, keys, slice, onHanded)
         : this.#commitAlone(rules, write, keys, slice, onHanded));
@@ -143,7 +143,13 @@ export class Commits {
   }
 
   /** As a commit would end, by what the indexes know: unique values are looked up, and not taken. */
-  async #rehearse(write: ModelWrite, { taken }: KeyChanges, slice: TimeSlice): Promise<WriteResult> {
+  async #rehearse(
+    { hasOtherHub }: Rules,
+    write: ModelWrite,
+    { taken }: KeyChanges,
+    slice: TimeSlice,
+  ): Promise<WriteResult> {
+    if (taken.length > 0 && hasOtherHub) throw waitsForReplicas(this.#model.kind);
     const { feed, current } = this.#dependencies;
     await current();
     this.#memory.assertReady();

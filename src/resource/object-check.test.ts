@@ -47,11 +47,21 @@ test('what the active model refuses too is no reason to refuse the next one, and
   const active = Scheme.buildFromType(
     defineModel({ gvk, spec: Type.Object({ n: Type.Integer({ maximum: 5 }), key: Type.Optional(Type.String()) }) }),
   );
-  const check = new ObjectCheck(scheme, { validator: active.validator, keepsIndex: () => true, converts: () => false });
+  const check = new ObjectCheck(scheme, {
+    validator: active.validator,
+    keepsIndex: () => true,
+    keepsKeys: () => true,
+    converts: () => false,
+  });
   check.addText(lineOf('known', { n: 10 }));
   assert.equal(check.failing, 0);
   const strict = Scheme.buildFromType(defineModel({ gvk, spec: Type.Object({ n: Type.Integer({ minimum: 3 }) }) }));
-  const other = new ObjectCheck(strict, { validator: active.validator, keepsIndex: () => true, converts: () => false });
+  const other = new ObjectCheck(strict, {
+    validator: active.validator,
+    keepsIndex: () => true,
+    keepsKeys: () => true,
+    converts: () => false,
+  });
   other.addText(lineOf('a', { n: 1 }));
   other.addText(lineOf('b', { n: 1 }));
   other.addText(lineOf('c', { n: 1 }));
@@ -61,6 +71,16 @@ test('what the active model refuses too is no reason to refuse the next one, and
     other.offences().map(({ names }) => names),
     [['c']],
   );
+});
+
+test('in another hub, values that objects share are new, also of an index that both models have', () => {
+  const { validator } = scheme;
+  for (const keeps of [true, false]) {
+    const active = { validator, keepsIndex: () => true, keepsKeys: () => keeps, converts: () => true };
+    const check = new ObjectCheck(scheme, active);
+    check.addDuplicate('spec.key', 'x', ['a', 'b']);
+    assert.equal(check.failing, keeps ? 0 : 2);
+  }
 });
 
 test('stored objects are held against rules, each of them on its own', () => {
@@ -77,6 +97,7 @@ test('stored objects are held against rules, each of them on its own', () => {
     const check = new ObjectCheck(ruled(...rules), {
       validator: active.validator,
       keepsIndex: () => true,
+      keepsKeys: () => true,
       converts: () => false,
     });
     check.addText(lineOf('a', { n: 12 }));

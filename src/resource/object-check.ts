@@ -26,8 +26,10 @@ export interface Offence {
 /** What the model that is active by now refuses already, which is no reason to refuse the next one. */
 export interface ActiveModel {
   readonly validator: Validator;
-  /** Whether an index gives objects what it gives them now. */
+  /** Whether an index gives an object what it gives it now. */
   readonly keepsIndex: (name: string) => boolean;
+  /** As `keepsIndex`, of all stored objects: objects of another hub may come to share a value. */
+  readonly keepsKeys: (name: string) => boolean;
   /** Whether it, too, converts objects of this version, an `apiVersion`, to the hub of the next one. */
   readonly converts: (version: string) => boolean;
 }
@@ -200,7 +202,7 @@ export class ObjectCheck {
 
   /** Several objects have one key of a unique index. @param key as the index shows it */
   addDuplicate(index: string, key: string, names: readonly string[]): void {
-    const isNew = !this.#active?.keepsIndex(index);
+    const isNew = !this.#active?.keepsKeys(index);
     for (const name of names) this.#shared[isNew ? 'added' : 'known'].add(name);
     if (this.#kept >= keptOffences) return;
     this.#kept++;

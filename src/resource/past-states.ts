@@ -5,6 +5,7 @@
 import { LRUCache } from 'lru-cache';
 import { KindredError } from '../errors.ts';
 import { localized } from '../locales/localized.ts';
+import type { Scheme } from '../model/scheme.ts';
 import type { TurnQueue } from '../runtime/time-slice.ts';
 import type { AppliedChange } from './change.ts';
 import type { Feed } from './feed.ts';
@@ -58,7 +59,8 @@ export class PastStates {
   async changedSince(resource: ModelResource, revision: number, through: number): Promise<ChangedSince> {
     const key = `${resource.memory.number} ${revision}`;
     const kept = this.#states.get(key);
-    const state = kept?.resource === resource ? kept : new PastState(resource, revision, this.#previous);
+    const isKept = kept?.resource === resource && kept.scheme === resource.model.scheme;
+    const state = isKept ? kept : new PastState(resource, revision, this.#previous);
     await state.extend(through, this.#dependencies);
     const { now } = this.#dependencies;
     if (state.firstChange !== undefined && now() - state.firstChange > this.#ttl) {
@@ -76,6 +78,8 @@ function expired(revision: number): KindredError {
 
 class PastState {
   readonly resource: ModelResource;
+  /** By which the objects were read. */
+  readonly scheme: Scheme;
   readonly objects = new Map<string, Stored | undefined>();
   bytes = 0;
   /** When the first change after it was made, milliseconds since the epoch. */
@@ -89,6 +93,7 @@ class PastState {
 
   constructor(resource: ModelResource, revision: number, previous: PreviousRevisions) {
     this.resource = resource;
+    this.scheme = resource.model.scheme;
     this.#revision = revision;
     this.#previous = previous;
     this.#position = revision;
@@ -119,12 +124,13 @@ class PastState {
 
   #take(change: AppliedChange): void {
     if (change.revision <= this.#position) return;
+    const { name, id, before } = change;
+    const isKnown = this.objects.has(name);
+    if (!isKnown) change.assertReadable();
     this.#position = change.revision;
     this.#changes++;
     this.firstChange ??= change.time;
-    const { name, id, before } = change;
-    if (this.objects.has(name)) return;
-    change.assertReadable();
+    if (isKnown) return;
     // Where nobody knows any more when it was changed before: it was so at this revision, whatever was before.
     const revision = this.#previous.of(change.revision) ?? this.#revision;
     this.objects.set(name, before && { id, revision, name, bytes: before });

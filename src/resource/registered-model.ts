@@ -69,6 +69,7 @@ export class RegisteredModel {
     this.#scheme = scheme;
     this.versions = Versions.of(scheme);
     this.rules = rules;
+    this.since = Number.POSITIVE_INFINITY;
   }
 
   /**

@@ -592,7 +592,7 @@ export class ModelResource {
     if (!versions) return answer;
     return answer.then(({ stored, ...rest }) => ({
       ...rest,
-      stored: { ...stored, bytes: versions.shownBytes(stored.bytes, this.apiVersion) },
+      stored: { ...stored, bytes: versions.bytesToTell(stored.bytes, this.apiVersion) },
     }));
   }
 }

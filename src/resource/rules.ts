@@ -45,7 +45,9 @@ export interface Rules {
 
 const none: ReadonlySet<string> = new Set();
 
-const waits = localized('{kind} takes no writes before replicas with another version of the plugin are gone');
+const texts = {
+  waits: localized('{kind} takes no writes before replicas with another version of the plugin are gone'),
+};
 
 /** What the store says of a model. */
 interface ActiveModel {
@@ -128,7 +130,7 @@ export function emulatedRules(
 
 /** A write that only replicas with the active contract can make. */
 export function waitsForReplicas(kind: string): KindredError {
-  return new KindredError('NotReady', waits, { params: { kind }, headers: { 'retry-after': '1' } });
+  return new KindredError('NotReady', texts.waits, { params: { kind }, headers: { 'retry-after': '1' } });
 }
 
 /** Undefined for a contract that this version of the service does not understand. */

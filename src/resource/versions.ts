@@ -98,7 +98,7 @@ export class Versions {
   }
 
   /** As `bytes`; without content when the object cannot be converted and is being deleted: that it goes can be told. */
-  shownBytes(bytes: Buffer, apiVersion: string): Buffer {
+  bytesToTell(bytes: Buffer, apiVersion: string): Buffer {
     try {
       return this.bytes(bytes, apiVersion);
     } catch (error) {

@@ -195,14 +195,13 @@ export class Writer {
       const stored = await this.#read(name);
       const read = await readInTurns(stored.bytes, slice);
       if (rules !== this.#model.rules) continue;
-      const current = { ...stored, rules: this.#rules() };
       try {
-        return { ...current, object: this.#model.objectIn(rules.apiVersion, read, name) };
+        return { ...stored, rules: this.#rules(), object: this.#model.objectIn(rules.apiVersion, read, name) };
       } catch (reason) {
         if (!read) throw reason;
         const { kind, metadata } = read;
         const object = { apiVersion: rules.apiVersion, kind, metadata };
-        return { ...current, object, unconverted: { object: read, reason } };
+        return { ...stored, rules: this.#rules(), object, unconverted: { object: read, reason } };
       }
     }
   }

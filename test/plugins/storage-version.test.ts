@@ -546,6 +546,23 @@ describe('storage version', () => {
     assert.deepEqual(storedIn(file), { v2: 3 });
   });
 
+  it('plugins: a rollback that was called off while it looked is not told as refused', async () => {
+    const reads: Reads = {};
+    const { harness, file } = await upgraded(Second, { reads });
+    await ask(harness, 'now');
+    await untilState(harness, isDone);
+    await create(harness, 'grace', { name: { given: 'Grace', family: 'Hopper', middle: 'Brewster' } });
+    reads.before = () => {
+      reads.before = undefined;
+      return ask(harness, 'hold');
+    };
+    await ask(harness, 'rollback');
+    await untilState(harness, ({ spec }) => spec.finalize === 'hold');
+    await ask(harness, 'now');
+    await untilState(harness, ({ spec }) => spec.finalize === 'auto');
+    assert.ok(statesIn(file).every(({ status }) => status?.rollback === undefined));
+  });
+
   it('plugins: a rollback that was held while it rewrote keeps the former version, and is refused when it is asked for again', async () => {
     const reads: Reads = {};
     const { harness, file } = await upgraded(Second, { reads });

@@ -559,6 +559,9 @@ for (const adapter of databaseAdapters().filter(({ kind }) => kind !== 'sqlite')
         assert.equal(await old.code('ada', { email: 'a' }), 201);
         const next = await start(WithScheme);
         for (const one of [old, next]) assert.equal(await one.code('other', { email: 'a' }), 'UniqueViolation');
+        const tried = { metadata: { name: 'other' }, spec: { email: 'a' } };
+        const { body: rehearsed } = await next.ask('POST', `${persons}?dryRun=true`, tried);
+        assert.equal(rehearsed.code, 'NotReady', 'its memory has other values');
         assert.equal(await next.code('grace', { email: 'g' }), 201);
         assert.equal(await old.code('other', { email: 'g' }), 'UniqueViolation');
         assert.equal((await next.ask('DELETE', `${persons}/grace`)).status, 200);
