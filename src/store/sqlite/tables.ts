@@ -38,6 +38,9 @@ const migrations: readonly string[] = [
 
 const oldestSqlite = [3, 51, 3];
 
+/** Milliseconds that a statement waits for another connection, from the first one on: that may be recovering the log. */
+const busyTimeout = 2_000;
+
 /** Throws a plain error when the SQLite that comes with this Node can damage a database (bug of WAL mode, mended in 3.51.3). */
 export function checkSqlite(version: string): void {
   const parts = version.split('.').map(Number);
@@ -63,13 +66,12 @@ export function sqliteVersion(): string {
 
 /** The connection that writes. Creates the file and brings the tables to the newest version. */
 export function openForWriting(file: string): DatabaseSync {
-  const db = new DatabaseSync(file);
+  const db = new DatabaseSync(file, { timeout: busyTimeout });
   try {
     db.exec(`
       PRAGMA journal_mode = WAL;
       PRAGMA synchronous = FULL;
       PRAGMA wal_autocheckpoint = 0;
-      PRAGMA busy_timeout = 2000;
       PRAGMA cache_size = -16384;
       PRAGMA temp_store = MEMORY;
     `);
@@ -83,10 +85,10 @@ export function openForWriting(file: string): DatabaseSync {
 
 /** A connection that reads what is committed. */
 export function openForReading(file: string): DatabaseSync {
-  const db = new DatabaseSync(file, { readOnly: true });
+  const db = new DatabaseSync(file, { readOnly: true, timeout: busyTimeout });
   try {
     // Reading a page from the system's cache costs no more than touching memory for a larger cache of our own.
-    db.exec('PRAGMA busy_timeout = 2000; PRAGMA cache_size = -2048;');
+    db.exec('PRAGMA cache_size = -2048;');
   } catch (error) {
     db.close();
     throw error;
