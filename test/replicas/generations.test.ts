@@ -120,11 +120,18 @@ class Replica {
   }
 
   async ask(method: string, path: string, body?: object): Promise<Answer> {
-    const response = await fetch(`${this.url}${path}`, {
-      method,
-      ...(body && { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }),
-    });
-    return { status: response.status, body: await response.json() };
+    for (let tries = 1; ; tries++) {
+      const response = await fetch(`${this.url}${path}`, {
+        method,
+        ...(body && { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }),
+      });
+      const answer: Answer = { status: response.status, body: await response.json() };
+      // As at a start: on a busy machine a server may take longer to answer than a connection waits.
+      const isBusy = String(answer.body.detail).startsWith(
+        'The database cannot be reached at the moment; nothing was changed',
+      );
+      if (!isBusy || tries === 5) return answer;
+    }
   }
 
   create(name: string, spec: object): Promise<Answer> {
