@@ -371,7 +371,7 @@ export class StorageVersion {
     if (migration.failing > 0) {
       await note();
       if (spec.finalize === 'rollback') {
-        // First, so that nobody is told that it is refused while objects are stored as before, also after a crash.
+        // Before the refusal: a client that reads it must find the hub as the storage version, also after a crash.
         const isMoved = await this.#move(state, status.contract.hub);
         if (isMoved) await this.#refuse(status.generation + 1, migration);
         return interval;

@@ -503,7 +503,7 @@ export class IndexedModel {
     await retry({ timers: systemTimers, minDelay: 1_000, maxDelay: 30_000, failed }, async () => {
       if (isOver()) return;
       const { rules } = model;
-      // By whom the claims are kept; once this hub is active, they are claimed anew.
+      // Replicas with the active hub keep the claims. This one claims all values when its own hub becomes active.
       if (rules.hasOtherHub) return;
       await checkClaims(memory.index, () => memory.changes, { store, number, model, rules, isOver, newest });
     });

@@ -212,7 +212,7 @@ test('managed fields that a client sends change nothing', async () => {
   assert.equal(same.changed, false);
 });
 
-const nameWith = (fromHub: (spec: any) => { full: string }) =>
+const nameWith = (fromHub: (spec: { readonly first: string }) => { full: string }) =>
   defineModel({
     gvk: { group: 'bar.example.com', version: 'v2', kind: 'Name', singular: 'name', plural: 'names' },
     spec: Type.Object({
