@@ -1,6 +1,7 @@
 /** The screens of one object, in a browser, against the service itself. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Page } from 'playwright-core';
 import { until } from '../../src/testing/until.ts';
 import { slowness } from '../slowness.ts';
@@ -101,6 +102,23 @@ test('console: an object is created by its form, with what is wrong shown at its
       cover: { kind: 'image', url: 'https://example.com/a', alt: 'A' },
     });
     assert.deepEqual(metadata.labels, { 'demo.example.com/shelf': 'a' });
+  }));
+
+test('console: what is wrong comes and goes while no pointer is pressed, so that no click misses', (context) =>
+  withConsole(context, async (console) => {
+    const page = await console.open('/create/books.library.example.com');
+    await page.getByRole('heading', { level: 1, name: 'New Book' }).waitFor();
+    await button(page, 'Create').click();
+    const problem = page.getByRole('link', { name: 'spec.title: is required' });
+    await problem.waitFor();
+    await button(page, 'Add label').hover();
+    await page.mouse.down();
+    await field(page, 'title').fill('Emma');
+    await delay(600);
+    assert.ok(await problem.isVisible());
+    await page.mouse.up();
+    await field(page, 'Key 1').waitFor();
+    await problem.waitFor({ state: 'detached' });
   }));
 
 test('console: an empty field says what the service puts there, and leaves it to the service', (context) =>

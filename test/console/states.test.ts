@@ -55,10 +55,14 @@ test('console: a model that other replicas serve by another contract comes by it
     await admin('POST', booksPath, bookOf('emma', 'Emma', 1815));
     const page = await tab('/console/');
     const json = { code: 'ModelOutdated', status: 503, detail: 'Other replicas serve Book by another contract' };
+    let isOutdated = true;
     await page.route(`**${booksPath}?**`, (route) =>
-      route.fulfill({ status: 503, contentType: 'application/problem+json', headers: { 'retry-after': '1' }, json }),
+      isOutdated
+        ? route.fulfill({ status: 503, contentType: 'application/problem+json', headers: { 'retry-after': '1' }, json })
+        : route.continue(),
     );
     await page.route(`**/v3/models/${type}`, async (route) => {
+      if (!isOutdated) return route.continue();
       const response = await route.fetch();
       await route.fulfill({ response, json: { ...(await response.json()), state: 'outdated' } });
     });
@@ -67,7 +71,7 @@ test('console: a model that other replicas serve by another contract comes by it
     await page.getByRole('link', { name: 'About the model' }).click();
     await page.getByText('outdated', { exact: true }).waitFor();
     await page.goBack();
-    await page.unrouteAll();
+    isOutdated = false;
     await page.getByRole('link', { name: 'emma' }).waitFor();
   });
 });

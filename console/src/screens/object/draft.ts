@@ -13,9 +13,10 @@ import type { FormContext } from '../../form/context.ts';
 import type { FieldProblem } from '../../form/errors.ts';
 import { problemsOf } from '../../form/errors.ts';
 import { Plan } from '../../form/plan.ts';
+import { isPressed } from '../../form/pressed.ts';
 import { language } from '../../text/index.ts';
 
-/** How long nobody types before the whole object is checked. */
+/** How long nobody types or leaves a field before the whole object is checked, milliseconds. */
 const rest = 150;
 /** The same at each key, so that nothing is drawn anew that did not change. */
 const none: readonly never[] = [];
@@ -56,6 +57,8 @@ export function useDraft({ document, readOnly, isSecret, isLarge, key }: DraftOp
   const json = shallowRef<string>();
   const choices = ref(0);
   const left = ref(new Set<string>());
+  /** Fields that were left since the last check. */
+  let leaving: string[] = [];
   const isTried = ref(false);
   const found = shallowRef<readonly FieldProblem[]>([]);
   const refused = ref(new Map<string, string>());
@@ -82,11 +85,14 @@ export function useDraft({ document, readOnly, isSecret, isLarge, key }: DraftOp
   function check(): void {
     clearTimeout(timer);
     timer = undefined;
+    for (const pointer of leaving) left.value.add(pointer);
+    leaving = [];
     found.value = value.value === undefined ? [] : problemsOf(document.value, value.value, language.value);
   }
+  /** What comes and goes moves what is below it: a click that it came between would miss. */
   function checkSoon(): void {
     clearTimeout(timer);
-    timer = setTimeout(check, rest);
+    timer = setTimeout(() => (isPressed() ? checkSoon() : check()), rest);
   }
   watch([document, language], checkSoon);
   onScopeDispose(() => clearTimeout(timer));
@@ -159,6 +165,7 @@ export function useDraft({ document, readOnly, isSecret, isLarge, key }: DraftOp
     answered.value = none;
     isTried.value = false;
     left.value = new Set();
+    leaving = [];
     refused.value = new Map();
     isRestored.value = false;
     check();
@@ -194,11 +201,8 @@ export function useDraft({ document, readOnly, isSecret, isLarge, key }: DraftOp
       byPointer,
       set,
       leave(pointer: string) {
-        // Not at once: what is shown moves what is below it, and the click that left the field would miss.
-        setTimeout(() => {
-          left.value.add(pointer);
-          check();
-        }, rest);
+        leaving.push(pointer);
+        checkSoon();
       },
       refuse(pointer: string, message: string | undefined) {
         if (refused.value.get(pointer) === message) return;
