@@ -504,6 +504,8 @@ function send(pid: number, signal: NodeJS.Signals): void {
   }
 }
 
+const hasEnded = ({ exitCode, signalCode }: ChildProcess): boolean => exitCode !== null || signalCode !== null;
+
 /** Threads that were told to stop go on for a moment on a busy machine. Linux alone tells. */
 function isGoing(pid: number): boolean {
   const tasks = `/proc/${pid}/task`;
@@ -521,9 +523,7 @@ async function server(program: Program): Promise<DatabaseServer> {
   let child: ChildProcess | undefined;
 
   const gone = (one: ChildProcess): Promise<void> =>
-    one.exitCode !== null || one.signalCode !== null
-      ? Promise.resolve()
-      : new Promise((resolve) => one.once('exit', () => resolve()));
+    hasEnded(one) ? Promise.resolve() : new Promise((resolve) => one.once('exit', () => resolve()));
 
   function launch(): ChildProcess {
     const [file, ...args] = program.command;
@@ -548,7 +548,7 @@ async function server(program: Program): Promise<DatabaseServer> {
         if (Date.now() > deadline) throw error;
         await new Promise((resolve) => setTimeout(resolve, 50));
         // After a kill PostgreSQL refuses to start while processes of the old one are still ending.
-        if (child.exitCode !== null) child = launch();
+        if (hasEnded(child)) child = launch();
       }
     }
   }
@@ -584,10 +584,10 @@ async function server(program: Program): Promise<DatabaseServer> {
       }
     },
     get isRunning() {
-      return child!.exitCode === null && child!.signalCode === null;
+      return !hasEnded(child!);
     },
     async kill() {
-      if (child!.exitCode !== null || child!.signalCode !== null) return;
+      if (hasEnded(child!)) return;
       const pids = processes();
       for (const pid of pids) send(pid, 'SIGKILL');
       await gone(child!);

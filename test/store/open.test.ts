@@ -1,13 +1,15 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { after, describe, it } from 'node:test';
+import { Worker } from 'node:worker_threads';
 import { openStore } from '../../src/store/open.ts';
 import { afterRestore, backup, restore } from '../../src/store/sqlite/backup.ts';
-import { checkSqlite } from '../../src/store/sqlite/tables.ts';
+import { checkSqlite, openForWriting } from '../../src/store/sqlite/tables.ts';
 import type { TestAdapter } from '../servers.ts';
 import { databaseAdapters, mariadbServer, postgresServer } from '../servers.ts';
 import { fromSources } from '../sources.ts';
@@ -90,6 +92,21 @@ describe('openStore', () => {
     }
     await (await openStore(url)).close();
     assert.equal(existsSync(join(folder, 'one.db-pid')), false);
+  });
+
+  it('waits for a connection that has an SQLite file for itself, from its first statement on', async () => {
+    const file = join(folder, 'busy.db');
+    const holder = new Worker(
+      `const { workerData, parentPort } = require('node:worker_threads');
+      const db = new (require('node:sqlite').DatabaseSync)(workerData);
+      db.exec('CREATE TABLE one (n); BEGIN EXCLUSIVE');
+      setTimeout(() => db.exec('DROP TABLE one; COMMIT'), 300);
+      parentPort.postMessage('held');`,
+      { eval: true, workerData: file },
+    );
+    await once(holder, 'message');
+    openForWriting(file).close();
+    await once(holder, 'exit');
   });
 
   it('refuses a SQLite file of something else, one of a newer program, and a folder that is not there', async () => {
