@@ -530,6 +530,10 @@ describe('storage version', () => {
     const source = pluginWith(Second);
     await harness.restart([source]);
     const before = await get(harness, 'v2', 'p0');
+    const revision = (await harness.fetch(path('v2'))).headers.get('kindred-revision');
+    const past = `/kube${path('v2')}?resourceVersionMatch=Exact&resourceVersion=${revision}`;
+    await harness.client.patch(Second, 'p1', { spec: { email: 'p1@example.com' } });
+    assert.equal((await harness.fetch(past)).status, 200);
     await ask(harness, 'now');
     await untilState(harness, isDone);
     source.plugin = pluginWith(defineModel({ gvk, spec: v2Spec })).plugin;
@@ -539,6 +543,7 @@ describe('storage version', () => {
     };
     assert.equal(status.state, 'STARTED', JSON.stringify(status));
     assert.deepEqual((await get(harness, 'v2', 'p0')).object, before.object);
+    assert.equal((await harness.fetch(past)).status, 410, 'what was read by the former declaration');
   });
 
   it('plugins: hold calls off a rollback that has not moved the storage version yet', async () => {
