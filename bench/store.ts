@@ -6,18 +6,16 @@
  * durable transaction for a batch of the same size. A row of the store is an object, a line of the change log with the
  * same bytes, and on a server one unique value. The processor time is that of this process, so all of it with SQLite.
  */
-import { createHash, randomBytes } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { cpus, loadavg } from 'node:os';
 import { dirname } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
 import { parseArgs } from 'node:util';
-import mysql from 'mysql2/promise';
-import pg from 'pg';
 import { CommitQueue } from '../src/store/commit-queue.ts';
 import { openStore } from '../src/store/open.ts';
 import type { Store, Write, WriteResult } from '../src/store/store.ts';
 import { databaseAdapters } from '../test/servers.ts';
+import { body, raws } from './raw.ts';
 
 const { values } = parseArgs({
   options: {
@@ -28,60 +26,6 @@ const { values } = parseArgs({
 });
 const rounds = Number(values.rounds);
 const batches = Number(values.batches);
-const body = Buffer.from(JSON.stringify({ content: randomBytes(440).toString('hex') }));
-
-interface Raw {
-  insert(ids: readonly number[]): Promise<void>;
-  close(): Promise<void>;
-}
-
-async function rawSqlite(url: string): Promise<Raw> {
-  const db = new DatabaseSync(`${url.slice('sqlite:'.length)}.raw`);
-  db.exec(
-    'PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; CREATE TABLE raw (id INTEGER PRIMARY KEY, name TEXT, bytes BLOB)',
-  );
-  const statement = db.prepare('INSERT INTO raw VALUES (?, ?, ?)');
-  return {
-    async insert(ids) {
-      db.exec('BEGIN');
-      for (const id of ids) statement.run(id, `object-${id}`, body);
-      db.exec('COMMIT');
-    },
-    close: async () => db.close(),
-  };
-}
-
-async function rawPostgres(url: string): Promise<Raw> {
-  const client = new pg.Client({ connectionString: url });
-  await client.connect();
-  await client.query('CREATE TABLE raw (id bigint PRIMARY KEY, name text, bytes bytea)');
-  return {
-    insert: async (ids) => {
-      await client.query({
-        name: 'raw',
-        text: 'INSERT INTO raw SELECT * FROM unnest($1::bigint[], $2::text[], $3::bytea[])',
-        values: [ids, ids.map((id) => `object-${id}`), ids.map(() => body)],
-      });
-    },
-    close: () => client.end(),
-  };
-}
-
-async function rawMysql(url: string): Promise<Raw> {
-  const connection = await mysql.createConnection(url);
-  await connection.query(
-    'CREATE TABLE raw (id BIGINT PRIMARY KEY, name VARBINARY(1024), bytes LONGBLOB) ENGINE = InnoDB',
-  );
-  return {
-    insert: async (ids) => {
-      await connection.query('INSERT INTO raw VALUES ?', [ids.map((id) => [id, `object-${id}`, body])]);
-    },
-    close: () => connection.end(),
-  };
-}
-
-const raws = { sqlite: rawSqlite, postgres: rawPostgres, mariadb: rawMysql };
-
 function creation({ claims }: Store, model: number, number: number): Write {
   const write: Write = { type: 'create', model, name: `object-${number}`, bytes: body };
   if (!claims) return write;

