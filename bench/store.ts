@@ -26,6 +26,7 @@ const { values } = parseArgs({
 });
 const rounds = Number(values.rounds);
 const batches = Number(values.batches);
+
 function creation({ claims }: Store, model: number, number: number): Write {
   const write: Write = { type: 'create', model, name: `object-${number}`, bytes: body };
   if (!claims) return write;
