@@ -5,7 +5,8 @@ import fc from 'fast-check';
 import type { PluginContext } from 'kindred';
 import { defineModel, definePlugin, Type } from 'kindred';
 import type { Harness } from 'kindred/testing';
-import { startHarness } from 'kindred/testing';
+import { startHarness, until } from 'kindred/testing';
+import { Stream } from '../watch/stream.ts';
 
 const gvk = { group: 'versions.example.com', version: 'v2', kind: 'Person', singular: 'person', plural: 'persons' };
 const v1Spec = Type.Object({ fullName: Type.String(), email: Type.Optional(Type.String()) });
@@ -109,6 +110,28 @@ test('versions: an object that was stored in one version is read, listed and exp
   }
   assert.equal((await harness.fetch(`${path('v1')}?fieldSelector=spec.name=Lovelace`)).status, 400);
   assert.equal((await harness.fetch(path('v1beta1', 'ada'))).status, 404);
+});
+
+test('versions: watches and live pages that are open in two versions at once are told each in its own', async (t) => {
+  const headers = { authorization: `Bearer ${harness.token}` };
+  const spec = { name: { given: 'Mary', family: 'Watched' } };
+  const shown = { v1: { fullName: 'Mary Watched' }, v2: spec };
+  const opened = Object.entries(shown).flatMap(([version, expected]) =>
+    ['', '&page=1&size=10'].map(async (more) => {
+      const url = `${harness.url}${path(version)}?watch=true&fieldSelector=name=watched${more}`;
+      const stream = await Stream.open(url, { headers });
+      t.after(() => stream.close());
+      return { version, expected, stream };
+    }),
+  );
+  const watches = await Promise.all(opened);
+  await harness.client.create(Person, { metadata: { name: 'watched' }, spec });
+  for (const { version, expected, stream } of watches) {
+    await until(() => stream.text.includes('Watched'));
+    const { object } = stream.events.at(-1)!;
+    const told: Got = object.inserted?.[0].object ?? object;
+    assert.deepEqual([told.apiVersion, told.spec], [`${gvk.group}/${version}`, expected]);
+  }
 });
 
 test('versions: a write through one version keeps what that version cannot say', async () => {

@@ -176,16 +176,26 @@ test('a client that goes away is waited for no longer', async () => {
   assert.deepEqual([sink.isBehind, sink.isFull], [false, false]);
 });
 
-test('the frame of a change is made once for all streams of a format, for each type of its own', async () => {
+test('the frame of a change is made once for all streams of a format, for each type and each version of its own', async () => {
   const shared = { revision: 9 } as unknown as AppliedChange;
   const { sink, text } = await open({ accept: 'text/event-stream' });
-  const send = (type: ChangeEvent['type'], json: string) => sink.event({ type, ...change(9, json), change: shared });
-  send('ADDED', '{"a":1}');
-  send('MODIFIED', '{"a":1}');
-  // The change is the same: nobody looks at its content again.
-  send('ADDED', '{"b":2}');
-  const data = (type: string) => `event: ${type}\nid: 9\ndata: {"type":"${type}","revision":9,"object":{"a":1}}\n\n`;
-  await until(() => text() === data('ADDED') + data('MODIFIED') + data('ADDED'));
+  const [one, two] = [Buffer.from('{"a":1}'), Buffer.from('{"b":2}')];
+  const send = (type: ChangeEvent['type'], bytes: Buffer) => sink.event({ type, revision: 9, bytes, change: shared });
+  send('ADDED', one);
+  send('MODIFIED', one);
+  // Nobody looks at the bytes again.
+  one.fill('-');
+  send('ADDED', one);
+  send('ADDED', two);
+  const data = (type: string, json: string) =>
+    `event: ${type}\nid: 9\ndata: {"type":"${type}","revision":9,"object":${json}}\n\n`;
+  const expected = [
+    data('ADDED', '{"a":1}'),
+    data('MODIFIED', '{"a":1}'),
+    data('ADDED', '{"a":1}'),
+    data('ADDED', '{"b":2}'),
+  ];
+  await until(() => text() === expected.join(''));
 });
 
 test('watch: events of one turn of the event loop are written together at its end', async () => {

@@ -3,7 +3,6 @@
 import { KindredError } from '../../errors.ts';
 import { localized } from '../../locales/localized.ts';
 import type { Authorizer } from '../../resource/access.ts';
-import type { AppliedChange } from '../../resource/change.ts';
 import type { Page } from '../../resource/resource.ts';
 import { limited } from '../../resource/visible.ts';
 import type { Bookmark, Sink, WatchEvent } from '../../resource/watch/events.ts';
@@ -165,24 +164,23 @@ class LivePage implements LivePageSink {
   }
 }
 
-/** Frames, made once for all the streams that send the same. */
+/** Frames, made once for all the streams that send the same: the bytes of a change are one buffer for each version of its model. */
 class Frames {
-  readonly #made = new WeakMap<AppliedChange | WindowContent, Map<string, Buffer>>();
+  readonly #made = new WeakMap<Buffer | WindowContent, Map<string, Buffer>>();
   readonly #bookmarks: Partial<Record<Format, { readonly revision: number; readonly frame: Buffer }>> = {};
   /** A change goes to one stream after another. */
-  readonly #last: Partial<
-    Record<Format, { readonly change: AppliedChange; readonly type: string; readonly frame: Buffer }>
-  > = {};
+  readonly #last: Partial<Record<Format, { readonly bytes: Buffer; readonly type: string; readonly frame: Buffer }>> =
+    {};
 
   of(event: WatchEvent, format: Format): Buffer {
     if (event.type === 'BOOKMARK') return this.#bookmark(event, format);
     const { type, revision, bytes, change, initial } = event;
     const last = this.#last[format];
-    if (change && last?.change === change && last.type === type) return last.frame;
+    if (change && last?.bytes === bytes && last.type === type) return last.frame;
     const make = () => frameOf(format, type, eventJson(type, revision, bytes, initial), initial ? undefined : revision);
     if (!change) return make();
-    const frame = this.#once(change, `${format} ${type}`, make);
-    this.#last[format] = { change, type, frame };
+    const frame = this.#once(bytes, `${format} ${type}`, make);
+    this.#last[format] = { bytes, type, frame };
     return frame;
   }
 
@@ -192,7 +190,7 @@ class Frames {
     );
   }
 
-  #once(source: AppliedChange | WindowContent, key: string, make: () => Buffer): Buffer {
+  #once(source: Buffer | WindowContent, key: string, make: () => Buffer): Buffer {
     const made = this.#made.get(source) ?? new Map<string, Buffer>();
     this.#made.set(source, made);
     const frame = made.get(key) ?? make();
