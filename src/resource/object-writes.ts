@@ -183,9 +183,12 @@ export class ObjectWrites {
     if (violations.count === 0 && !stored.unconverted && sameContent(stored.object, next)) {
       return this.#managed(stored, { next, kept: [] }, change, options, slice, true);
     }
-    checkDeleting(stored.object, next, this.#model.scheme.naming);
-    if (slice.isOver) await slice.renew();
-    const kept = await this.#ratchet(stored, next, violations, slice);
+    const withDefaults = this.#withDefaults(stored);
+    if (stored.object.metadata.deletionTimestamp !== undefined) {
+      checkDeleting(withDefaults(), next, this.#model.scheme.naming);
+      if (slice.isOver) await slice.renew();
+    }
+    const kept = await this.#ratchet(stored, withDefaults, next, violations, slice);
     violations.refuse();
     if (slice.isOver) await slice.renew();
     const prepared = (await this.#model.hooks?.prepareWrite?.(next, stored.object, options.caller)) ?? next;
@@ -208,9 +211,22 @@ export class ObjectWrites {
     return isSame && next === admitted.next ? undefined : { ...admitted, next };
   }
 
+  /** The stored object with the defaults of today, which every update has: made when it is asked for first. */
+  #withDefaults({ rules, bytes, name, object, unconverted }: Current): () => ExtensionObject {
+    let made: ExtensionObject | undefined;
+    return () => {
+      if (unconverted) return object;
+      if (made) return made;
+      made = this.#model.parseIn(rules.apiVersion, bytes, name);
+      rules.validator.applyDefaults(made, this.#dependencies.patchLimits);
+      return made;
+    };
+  }
+
   /** Adds the violations that the update makes. Gives those that the stored object has too. */
   async #ratchet(
     stored: Current,
+    withDefaults: () => ExtensionObject,
     next: ExtensionObject,
     violations: Violations,
     slice: TimeSlice,
@@ -221,14 +237,7 @@ export class ObjectWrites {
       return [];
     }
     if (onlyFinalizersWent(stored.object, next)) return [];
-    let parsed: ExtensionObject | undefined;
-    const before = (): ExtensionObject => {
-      if (parsed) return parsed;
-      parsed = this.#model.parseIn(stored.rules.apiVersion, stored.bytes, stored.name);
-      validator.applyDefaults(parsed, this.#dependencies.patchLimits);
-      return parsed;
-    };
-    return checkUpdate(validator, before, next, violations, slice);
+    return checkUpdate(validator, withDefaults, next, violations, slice);
   }
 
   /** @throws Invalid with what was found before too */

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { createService, defineModel, Type } from 'kindred';
+import type { PluginContext } from 'kindred';
+import { createService, defineModel, definePlugin, Type } from 'kindred';
+import { startHarness } from 'kindred/testing';
 
 it('objects: an object on which an index function throws today can lose its finalizers, and be deleted', async () => {
   let throws = false;
@@ -33,4 +35,33 @@ it('objects: an object on which an index function throws today can lose its fina
   } finally {
     await service.stop();
   }
+});
+
+it('objects: an object that was deleted before its model got a default can lose its finalizers', async (t) => {
+  const finalizer = 'finalizers.example.com/a';
+  const taskWith = (more: object) =>
+    defineModel({
+      gvk: { group: 'finalizers.example.com', version: 'v1', kind: 'Task', singular: 'task', plural: 'tasks' },
+      spec: Type.Object({ title: Type.String(), ...more }),
+    });
+  const pluginOf = (model: ReturnType<typeof taskWith>) => ({
+    name: 'tasks',
+    plugin: definePlugin({ start: ({ schemeManager }: PluginContext) => void schemeManager.register(model) }),
+  });
+  const Task = taskWith({});
+  const harness = await startHarness({ persistent: true, plugins: [pluginOf(Task)] });
+  t.after(() => harness.stop());
+  for (const name of ['one', 'two']) {
+    await harness.client.create(Task, { metadata: { name, finalizers: [finalizer] }, spec: { title: name } });
+    await harness.client.delete(Task, name);
+  }
+  const Newer = taskWith({ size: Type.Optional(Type.Integer({ default: 3 })) });
+  await harness.restart([pluginOf(Newer)]);
+  const { client } = harness;
+  await assert.rejects(client.patch(Newer, 'one', { spec: { title: 'other' } }), { code: 'Deleting' });
+  await client.patch(Newer, 'one', { metadata: { labels: { a: 'b' } } });
+  await client.patch(Newer, 'one', { metadata: { finalizers: null } });
+  const two = (await client.fetch(Newer, 'two'))!;
+  await client.update(Newer, { ...two, metadata: { ...two.metadata, finalizers: [] } });
+  for (const name of ['one', 'two']) assert.equal(await client.fetch(Newer, name), undefined);
 });
