@@ -12,12 +12,11 @@ export function modelStateKind(reservedDomain: string): GVKAttributes {
   };
 }
 
-/** The object of a model: `<plural>-<group with - for .>`; with 8 hex digits where that would not tell two models apart. */
+/** The object of a model: `<plural>.<group>`, with the SHA-256 of the group in its place where that is too long for a name. */
 export function modelStateName(plural: string, group: string): string {
-  const name = `${plural}-${group.replaceAll('.', '-')}`;
-  if (!`${plural}${group}`.includes('-') && name.length <= nameLimit) return name;
-  const hash = createHash('sha256').update(`${plural}.${group}`).digest('hex').slice(0, 8);
-  return `${name.slice(0, nameLimit - 9)}-${hash}`;
+  const name = group === '' ? plural : `${plural}.${group}`;
+  if (name.length <= nameLimit) return name;
+  return `${plural}.${createHash('sha256').update(group).digest('hex')}`;
 }
 
 /** The names of the model of plugins, which the command line asks for too; `model.ts` declares it. */

@@ -99,6 +99,7 @@ export function modelStateModel(reservedDomain: string): Model<ModelStateObject>
   const count = (description: string) => Type.Integer({ minimum: 0, description });
   return defineModel({
     gvk: modelStateKind(reservedDomain),
+    naming: 'kubernetes',
     subresources: { status: true },
     spec: Type.Object({
       onInvalid: Type.Optional(

@@ -38,4 +38,4 @@ export const pluginWith = (model: Model<any>) => ({
   plugin: definePlugin({ start: ({ schemeManager }: PluginContext) => void schemeManager.register(model) }),
 });
 
-export const statePath = '/apis/plugin.platform.run/v1alpha1/modelstates/things-steps-example-com';
+export const statePath = '/apis/plugin.platform.run/v1alpha1/modelstates/things.steps.example.com';

@@ -53,7 +53,7 @@ export const versions: Readonly<Record<string, Model<any>>> = {
 export const ownMembers = ['note', 'rank'] as const;
 
 export const itemsPath = (apiVersion: string): string => `/apis/evolving.example.com/${apiVersion}/items`;
-export const statePath = '/apis/plugin.platform.run/v1alpha1/modelstates/items-evolving-example-com';
+export const statePath = '/apis/plugin.platform.run/v1alpha1/modelstates/items.evolving.example.com';
 
 /** The clock of the replicas goes this much faster, so that what a dead one said runs out in a second. */
 const speed = 10;

@@ -60,7 +60,7 @@ const declaring = (model: object) => [
   },
 ];
 
-const stateName = 'readings-telemetry-example-com';
+const stateName = 'readings.telemetry.example.com';
 const statePath = `/apis/plugin.platform.run/v1alpha1/modelstates/${stateName}`;
 
 async function ask(at: Running, finalize: string): Promise<void> {
@@ -226,7 +226,7 @@ for (const adapter of databaseAdapters()) {
       await makeSite(service, 'a', 'Oslo');
       await until(async () => (await call(service, `${readings}/a`)).status === 200);
       const state = async () =>
-        (await call(service, '/apis/plugin.platform.run/v1alpha1/modelstates/readings-telemetry-example-com')).body;
+        (await call(service, '/apis/plugin.platform.run/v1alpha1/modelstates/readings.telemetry.example.com')).body;
       await until(async () => (await state()).status?.generation === 1);
       await service.stop();
       const Next = defineModel({

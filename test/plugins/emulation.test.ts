@@ -11,7 +11,7 @@ import { quiet } from './kit.ts';
 const group = 'people.example.com';
 const gvk = { group, version: 'v1', kind: 'Person', singular: 'person', plural: 'persons' };
 const persons = `/apis/${group}/v1/persons`;
-const state = '/apis/plugin.platform.run/v1alpha1/modelstates/persons-people-example-com';
+const state = '/apis/plugin.platform.run/v1alpha1/modelstates/persons.people.example.com';
 
 const spec = { email: Type.Optional(Type.String()) };
 const First = defineModel({ gvk, spec: Type.Object(spec) });

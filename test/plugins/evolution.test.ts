@@ -13,7 +13,7 @@ afterEach(cleanUp);
 const gvk = { group: 'people.example.com', version: 'v1', kind: 'Person', singular: 'person', plural: 'persons' };
 const persons = '/apis/people.example.com/v1/persons';
 const states = '/apis/plugin.platform.run/v1alpha1/modelstates';
-const stateName = 'persons-people-example-com';
+const stateName = 'persons.people.example.com';
 
 const First = defineModel({
   gvk,
@@ -166,9 +166,9 @@ describe('models that change', () => {
     await harness.client.create(First, { metadata: { name: 'ada' }, spec: { email: 'ada' } });
     await harness.restart([pluginWith(Strict, Wider)]);
     assert.equal((await statusOf(harness)).reason, 'IncompatibleModel');
-    assert.equal((await stateOf(harness, 'teams-people-example-com')).status.generation, 1);
+    assert.equal((await stateOf(harness, 'teams.people.example.com')).status.generation, 1);
     await harness.restart([pluginWith(First, Wider)]);
-    assert.equal((await stateOf(harness, 'teams-people-example-com')).status.generation, 2);
+    assert.equal((await stateOf(harness, 'teams.people.example.com')).status.generation, 2);
   });
 
   it('plugins: what needs no look at the data, and a member with a default, hold nobody back', async () => {

@@ -73,7 +73,7 @@ interface State {
   };
 }
 
-const statePath = '/apis/plugin.platform.run/v1alpha1/modelstates/persons-people-example-com';
+const statePath = '/apis/plugin.platform.run/v1alpha1/modelstates/persons.people.example.com';
 const persons = (name = '') => `/apis/${gvk.group}/v1/persons${name && `/${name}`}`;
 
 async function untilMigrated(harness: Harness): Promise<NonNullable<State['contentMigration']>> {

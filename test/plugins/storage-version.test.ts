@@ -68,7 +68,7 @@ interface State {
   };
 }
 
-const statePath = '/apis/plugin.platform.run/v1alpha1/modelstates/persons-people-example-com';
+const statePath = '/apis/plugin.platform.run/v1alpha1/modelstates/persons.people.example.com';
 
 async function stateOf(harness: Harness): Promise<State> {
   return (await (await harness.fetch(statePath)).json()) as State;

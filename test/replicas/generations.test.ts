@@ -13,7 +13,7 @@ import { databaseAdapters } from '../servers.ts';
 
 const gvk = { group: 'people.example.com', version: 'v1', kind: 'Person', singular: 'person', plural: 'persons' };
 const persons = '/apis/people.example.com/v1/persons';
-const state = '/apis/plugin.platform.run/v1alpha1/modelstates/persons-people-example-com';
+const state = '/apis/plugin.platform.run/v1alpha1/modelstates/persons.people.example.com';
 const text = Type.Optional(Type.String());
 
 const First = defineModel({ gvk, spec: Type.Object({ email: text }) });

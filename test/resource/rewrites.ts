@@ -38,7 +38,7 @@ interface RewriteResult {
 
 /** Every so many objects are the writers'. */
 const share = 50;
-const state = '/apis/plugin.platform.run/v1alpha1/modelstates/notes-notes-example-com';
+const state = '/apis/plugin.platform.run/v1alpha1/modelstates/notes.notes.example.com';
 const notes = '/apis/notes.example.com/v2/notes';
 const nameOf = (i: number) => `n${i}`;
 
