@@ -121,25 +121,27 @@ export interface ServiceOptions {
     /** Objects in a second, at most. Default 2,000. */
     rate?: number;
   };
-  /** Copies of the indexes on the disk, from which the next start goes on; deleting them costs one slow start. */
-  indexSnapshots?: {
-    /** Default true. */
-    enabled?: boolean;
-    /** The folder; below it each database has one of its own. Default: `<file>.index` beside a SQLite file; with a database server none, and no snapshots. */
-    dir?: string;
-    /** Says when index functions that are given in code, and not as packages, are others: without it, their models have no snapshots. */
-    codeVersion?: string;
-    /** Milliseconds between two snapshots of a model, at least. Default 60 s. */
-    interval?: number;
-    /** Models with fewer objects have none. Default 1,000. */
-    minObjects?: number;
-    /** Changes since the last snapshot that call for another, where they are more than a hundredth of the objects. Default 5,000. */
-    minChanges?: number;
-    /** Milliseconds after which a model that nobody asks for leaves memory, until somebody does; it needs ten times `minObjects`. 0: never. Default 1 h. */
-    idleAfter?: number;
-    /** With a database server: also in the database, at most once an hour, for processes whose disk is empty. Default true. */
-    shared?: boolean;
-  };
+  /** Copies of the indexes on the disk, from which the next start goes on; deleting them costs one slow start. `false`: none. */
+  indexSnapshots?:
+    | false
+    | {
+        /** Default true. */
+        enabled?: boolean;
+        /** The folder; below it each database has one of its own. Default: `<file>.index` beside a SQLite file; with a database server none, and no snapshots. */
+        dir?: string;
+        /** Says when index functions that are given in code, and not as packages, are others: without it, their models have no snapshots. */
+        codeVersion?: string;
+        /** Milliseconds between two snapshots of a model, at least. Default 60 s. */
+        interval?: number;
+        /** Models with fewer objects have none. Default 1,000. */
+        minObjects?: number;
+        /** Changes since the last snapshot that call for another, where they are more than a hundredth of the objects. Default 5,000. */
+        minChanges?: number;
+        /** Milliseconds after which a model that nobody asks for leaves memory, until somebody does; it needs ten times `minObjects`. 0: never. Default 1 h. */
+        idleAfter?: number;
+        /** With a database server: also in the database, at most once an hour, for processes whose disk is empty. Default true. */
+        shared?: boolean;
+      };
   write?: {
     /** Milliseconds until a write is answered even when the database does not. Default 10 s. */
     timeout?: number;
@@ -278,7 +280,7 @@ function withDefaults(options: ServiceOptions) {
       minChanges: 5_000,
       idleAfter: 3_600 * second,
       shared: true,
-      ...options.indexSnapshots,
+      ...(options.indexSnapshots === false ? { enabled: false } : options.indexSnapshots),
     },
     write: { timeout: 10 * second, ...options.write },
     cache: { maxBytes: Math.max(40 * mebibyte, Math.floor(usableMemory() / 256)), ...options.cache },
@@ -433,7 +435,7 @@ function checkNames(options: ServiceOptions): void {
     if (value === undefined) continue;
     check(name, known);
     const group = known[name];
-    if (!isGroup(group) || unchecked.includes(name)) continue;
+    if (!isGroup(group) || unchecked.includes(name) || (name === 'indexSnapshots' && value === false)) continue;
     if (!isGroup(value)) mistakes.push(`the option "${name}" needs an object`);
     else for (const member of Object.keys(value)) check(`${name}.${member}`, group);
   }

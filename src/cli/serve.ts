@@ -1,3 +1,4 @@
+import { accessSync, constants, mkdirSync } from 'node:fs';
 import { flushCompileCache } from 'node:module';
 import { BlockList, isIP } from 'node:net';
 import { join } from 'node:path';
@@ -158,9 +159,10 @@ function optionsOf({ values, sources, pluginConfigs }: Resolved): ServiceOptions
 }
 
 async function serveHere(io: Io, address: Address, given: ServiceOptions, level: string): Promise<void> {
-  const cache = given.indexSnapshots?.dir ?? userCache(io);
-  const dir = isSqlite(given.database) ? given.indexSnapshots?.dir : cache;
-  const options = { ...given, indexSnapshots: { ...given.indexSnapshots, dir } };
+  const indexSnapshots = given.indexSnapshots || { enabled: false };
+  const cache = indexSnapshots.dir ?? userCache(io);
+  const dir = isSqlite(given.database) ? indexSnapshots.dir : cache;
+  const options = { ...given, indexSnapshots: { ...indexSnapshots, dir } };
   // Threads read the snapshots and get ready to write while the modules are being loaded.
   const { database } = { ...resolveOptions({}), ...options };
   const { enabled = true } = options.indexSnapshots;
@@ -182,6 +184,9 @@ async function serveHere(io: Io, address: Address, given: ServiceOptions, level:
   const stopping = stopSignal();
   const joins = process.connected && (await import('./workers.ts')).joinsOthers();
   const logger = openLog(io.stderr, level);
+  if (enabled && !isSqlite(options.database) && dir === undefined) {
+    logger.warn('Index snapshots are off: there is no cache folder that can be written to (--cache-dir gives one)');
+  }
   const service = await createService({ ...options, listenWhenReady: joins, logger });
   try {
     const started = service.start().catch(refuse);
@@ -231,11 +236,19 @@ function stopSignal(): Promise<undefined> {
   });
 }
 
-/** The folder of this service in the user's cache. */
+/** The folder of this service in the user's cache; undefined when it cannot be written to. */
 function userCache({ env }: Io): string | undefined {
   const home = env.HOME || env.USERPROFILE;
-  const folder = env.XDG_CACHE_HOME || (home && join(home, '.cache'));
-  return folder ? join(folder, 'kindred') : undefined;
+  const cache = env.XDG_CACHE_HOME || (home && join(home, '.cache'));
+  if (!cache) return undefined;
+  const folder = join(cache, 'kindred');
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    accessSync(folder, constants.W_OK);
+    return folder;
+  } catch {
+    return undefined;
+  }
 }
 
 function isSqlite(database: ServiceOptions['database']): boolean {

@@ -38,6 +38,11 @@ test('command-line: the config file is YAML or JSON, with durations as texts or 
   assert.deepEqual(json.values, { plugin: ['a'], cors: ['https://a', 'https://b'] });
 });
 
+test('command-line: a group of the config file that can be switched off may be false or true itself', async () => {
+  const { values } = await resolveSettings({ file: config('indexSnapshots: false\nmcp: true\n') });
+  assert.deepEqual(values, { 'indexSnapshots.enabled': false, 'mcp.enabled': true });
+});
+
 test('plugins: plugins.<name> of the config file is the configuration of a plugin, beside the settings of all', async () => {
   const file = config('plugins:\n  atlas: { size: 3 }\n  startTimeout: 5s\n');
   const { values, pluginConfigs } = await resolveSettings({ file });
@@ -150,7 +155,14 @@ test('command-line: every setting has a variable and can be set by a flag', asyn
   assert.deepEqual(nested(values), { list: { maxSize: 7 } });
 });
 
-const withoutDefault: readonly SettingName[] = ['pluginsDir', 'cacheDir', 'console.publicUrl', 'tls.cert', 'tls.key'];
+const withoutDefault: readonly SettingName[] = [
+  'pluginsDir',
+  'cacheDir',
+  'indexSnapshots.dir',
+  'console.publicUrl',
+  'tls.cert',
+  'tls.key',
+];
 for (const name of Object.keys(settings) as SettingName[]) {
   test(`command-line: the default that --help shows can be given as it is shown - ${name}`, async () => {
     const shown = defaultOf(name);

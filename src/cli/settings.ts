@@ -92,6 +92,7 @@ export const settings = {
   'changeLog.maxAge': s('duration', 'how long they are kept at least'),
   'modelRewrite.rate': s('positive', 'objects that are rewritten to another storage version in a second'),
   'indexSnapshots.enabled': s('switch', 'keep snapshots of the indexes, from which the next start goes on'),
+  'indexSnapshots.dir': s('text', 'the same as cacheDir, which wins'),
   'indexSnapshots.interval': s('period', 'time between two snapshots of a model, at least'),
   'indexSnapshots.minObjects': s('count', 'models with fewer objects have no snapshots'),
   'indexSnapshots.minChanges': s('count', 'changes since the last snapshot that call for another'),
@@ -319,6 +320,7 @@ async function readConfig(file: string, mistakes: string[]): Promise<Omit<Resolv
   for (const [name, value] of isRecord(content) ? Object.entries(content) : []) {
     if (name === 'plugins' && typeof value === 'string') values.pluginsDir = value;
     else if (isSetting(name) || !isGroup(name)) take(name, value);
+    else if (typeof value === 'boolean' && isSetting(`${name}.enabled`)) values[`${name}.enabled`] = value;
     else if (!isRecord(value)) mistakes.push(`${file}: ${name} needs names with values, not ${JSON.stringify(value)}`);
     else {
       for (const [member, one] of Object.entries(value)) {

@@ -127,7 +127,7 @@ export class IndexSnapshots {
       this.#rejected.set(reason, (this.#rejected.get(reason) ?? 0) + 1);
       const { group, kind } = scheme.groupVersionKind;
       const details = { group, kind, reason, detail: message };
-      const isExpected = ['format', 'definition', 'code', 'expired', 'behind'].includes(reason);
+      const isExpected = ['format', 'definition', 'function', 'expired', 'behind'].includes(reason);
       logger[isExpected ? 'info' : 'warn'](details, 'The snapshot of the indexes is not used; they are built');
       return { rejected: reason };
     }

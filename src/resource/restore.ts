@@ -47,7 +47,7 @@ export type RejectionReason =
   | 'format'
   | 'damaged'
   | 'definition'
-  | 'code'
+  | 'function'
   | 'store'
   | 'revision'
   | 'expired'
@@ -143,7 +143,7 @@ function checkIdentity(content: SnapshotContent, identity: Identity, { number, m
   if (content.identity.definition !== identity.definition)
     throw new Rejection('definition', 'the declaration of the model changed');
   if (content.identity.code !== identity.code)
-    throw new Rejection('code', 'the code of the plugin or its configuration changed');
+    throw new Rejection('function', 'the code of the plugin or its configuration changed');
 }
 
 /** A store that has the last change that the snapshot saw has all before it. Otherwise it is another one, or was put back. */

@@ -4,7 +4,7 @@
  */
 
 import { once } from 'node:events';
-import { existsSync, mkdirSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import type { FieldShape } from '../indexes/snapshot/arrange.ts';
@@ -53,11 +53,6 @@ export class SnapshotFolder {
   release(): void {
     this.#isReleased = true;
     this.#reading.release();
-  }
-
-  /** Throws a plain error when there cannot be files here. */
-  make(): void {
-    mkdirSync(this.path, { recursive: true, mode: 0o700 });
   }
 
   write(file: string): SnapshotWriting {

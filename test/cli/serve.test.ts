@@ -264,6 +264,16 @@ test('command-line: serve keeps its compiled code in the cache, for its user alo
   assert.equal(await without.ended, 0);
 });
 
+test('command-line: serve says when there is no folder for snapshots of the indexes', async () => {
+  const noFolder = join(folder, 'no-folder');
+  writeFileSync(noFolder, '');
+  const database = ['--database', 'postgres://127.0.0.1:9/none'];
+  const service = start(['serve', ...database, '--port', '0'], { XDG_CACHE_HOME: noFolder });
+  await until(() => service.output.stderr.includes('Index snapshots are off'));
+  service.child.kill('SIGKILL');
+  await service.ended;
+});
+
 test('command-line: a second signal ends serve at once', async () => {
   const service = start([
     'serve',

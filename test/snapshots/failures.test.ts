@@ -246,7 +246,7 @@ test('a snapshot of another version of the service, of another model or of a for
 
 test('a snapshot of other code, of another declaration or with the indexes in another order is not used', async () => {
   const made = await world();
-  await assertBuilt({ ...made, code: 'code 2' }, 'code');
+  await assertBuilt({ ...made, code: 'code 2' }, 'function');
   const declared = (indexes: (index: any) => any[]): Model<any> =>
     defineModel({ gvk, spec: anything, indexes }) as unknown as Model<any>;
   const sorted = (index: any) => [

@@ -43,7 +43,7 @@ async function run(options: ServiceOptions, inside: (url: string) => Promise<voi
     port: 0,
     auth: false,
     ...options,
-    indexSnapshots: { minObjects: 5, minChanges: 1, ...options.indexSnapshots },
+    indexSnapshots: options.indexSnapshots !== false && { minObjects: 5, minChanges: 1, ...options.indexSnapshots },
   });
   try {
     const { url } = await service.start();
@@ -79,20 +79,20 @@ test('a plugin with the same code and configuration goes on from a snapshot, ano
       new RegExp(`^kindred_index_snapshot_${name}\\{group="words.example.com",kind="Word"\\} [\\d.e-]+$`, 'm'),
     );
   const configured = await run({ plugins: [pluginAt('three')], pluginConfig: { words: { size: 1 } } });
-  assert.deepEqual([configured.start.from, configured.start.reason], ['build', 'code']);
-  assert.match(configured.metrics, /^kindred_index_snapshot_rejected_total\{reason="code",store="default"\} 1$/m);
+  assert.deepEqual([configured.start.from, configured.start.reason], ['build', 'function']);
+  assert.match(configured.metrics, /^kindred_index_snapshot_rejected_total\{reason="function",store="default"\} 1$/m);
   // A stop leaves a snapshot of what was built.
   assert.equal(
     (await run({ plugins: [pluginAt('four')], pluginConfig: { words: { size: 1 } } })).start.from,
     'snapshot',
   );
   const changed = await run({ plugins: [pluginAt('five', 'word => word')], pluginConfig: { words: { size: 1 } } });
-  assert.deepEqual([changed.start.from, changed.start.reason], ['build', 'code']);
+  assert.deepEqual([changed.start.from, changed.start.reason], ['build', 'function']);
 });
 
-test('with indexSnapshots.enabled: false there are none; with dir they are below it', async () => {
+test('with indexSnapshots: false there are none; with dir they are below it', async () => {
   const database = `sqlite:${join(folder, 'other.db')}`;
-  const off = { database, indexSnapshots: { enabled: false } };
+  const off = { database, indexSnapshots: false as const };
   await run({ plugins: [pluginAt('six')], ...off }, create(6));
   assert(!existsSync(join(folder, 'other.db.index')));
   const dir = join(folder, 'cache');

@@ -25,6 +25,8 @@ export interface Readiness {
           /** Changes of the log that came on top of a snapshot. */
           readonly replayed: number;
           readonly ms: number;
+          /** The snapshot came from the database, not from the disk. */
+          readonly via?: 'database';
           /** Why a snapshot was not used, in one word. */
           readonly reason?: string;
         }
