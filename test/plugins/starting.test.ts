@@ -24,6 +24,7 @@ const requests = [
   { path: `${books}/emma`, method: 'PATCH', headers: merge, json: { spec: { pages: 1 } } },
   { path: `${books}/emma`, method: 'DELETE' },
   { path: '/apis/api.library.example.com/v1/greetings' },
+  { path: '/v3/models/books.library.example.com/values?index=metadata.name' },
 ];
 
 /** A plugin that is switched on by the test, and whose `start()` ends when the test says so. */

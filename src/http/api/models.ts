@@ -99,7 +99,7 @@ const defaultValues = 100;
 
 /**
  * The values of an index of a model, for a caller who may list all its objects; undefined when the caller may read no such model.
- * @throws Forbidden, InvalidParameter, NotReady
+ * @throws Forbidden, InvalidParameter, NotReady, also while the plugin of the model is starting
  */
 export function listValues(
   { registry, resources, decide, forbid }: ModelsDependencies & { readonly forbid: (reason: string) => KindredError },
@@ -115,6 +115,7 @@ export function listValues(
   if (!resource || !(decision.allowed || decide({ verb: 'get', group, resource: plural }).allowed)) return undefined;
   // Counts tell of objects that are not among those that a caller may list.
   if (!decision.allowed || decision.names) throw forbid(decision.allowed ? texts.some : decision.reason);
+  registry.assertOpen(scheme);
   const given = readParameters(query, ['index', 'prefix', 'limit']);
   const index = once(given, 'index') ?? '';
   const limit = wholeNumber(given, 'limit', mostValues) ?? defaultValues;
