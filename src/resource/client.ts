@@ -125,15 +125,17 @@ export function createLocalClient(dependencies: LocalClientDependencies): Extens
     return resource.names({ ...selection, sort: sortTerms(sort ?? [], indexNames(resource)) });
   }
 
+  async function get<T>(type: ModelType<T>, name: string): Promise<T> {
+    const { resource } = await open(type, 'get', partsOf(name));
+    return objectOf<T>((await resource.get(name)).stored);
+  }
+
   return {
-    async get<T>(type: ModelType<T>, name: string): Promise<T> {
-      const { resource } = await open(type, 'get', partsOf(name));
-      return objectOf<T>((await resource.get(name)).stored);
-    },
+    get,
 
     async fetch<T>(type: ModelType<T>, name: string): Promise<T | undefined> {
       try {
-        return await this.get(type, name);
+        return await get(type, name);
       } catch (error) {
         if (error instanceof KindredError && error.code === 'NotFound' && registry.schemeOf(type)) return undefined;
         throw error;

@@ -31,7 +31,8 @@ it('objects: an object on which an index function throws today can lose its fina
     await client.delete(Task, 'one');
     const gone = await client.patch(Task, 'one', { metadata: { finalizers: null } });
     assert.equal(typeof gone.metadata.deletionTimestamp, 'string');
-    assert.equal(await client.fetch(Task, 'one'), undefined);
+    const { fetch } = client;
+    assert.equal(await fetch(Task, 'one'), undefined);
   } finally {
     await service.stop();
   }
