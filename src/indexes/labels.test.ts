@@ -15,7 +15,7 @@ test('labels: after any changes, the objects with a label are those that have it
       .map((pairs) => Object.fromEntries(pairs) as Record<string, string>),
     { nil: undefined },
   );
-  const changes = fc.array(fc.tuple(fc.nat(9), labels), { maxLength: 60 });
+  const changes = fc.array(fc.tuple(fc.nat(9), labels), { maxLength: 60, size: 'max' });
   fc.assert(
     fc.property(changes, (all) => {
       const index = new Labels(indexMemory);

@@ -157,8 +157,8 @@ test('the law of continue: pages under writes are the list of the first page', a
   };
   await fc.assert(
     fc.asyncProperty(
-      fc.array(action, { minLength: 5, maxLength: 20 }),
-      fc.array(fc.array(action, { maxLength: 6 }), { minLength: 1, maxLength: 12 }),
+      fc.array(action, { minLength: 5, maxLength: 20, size: 'max' }),
+      fc.array(fc.array(action, { maxLength: 6, size: 'max' }), { minLength: 1, maxLength: 12 }),
       fc.integer({ min: 1, max: 7 }),
       fc.constantFrom('', '&fieldSelector=spec.size=1', '&labelSelector=size=2', '&fieldSelector=spec.size!=3'),
       async (before, between, limit, query) => {
