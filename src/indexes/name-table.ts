@@ -12,12 +12,14 @@ import { encode } from './text-column.ts';
 
 const tables = 256;
 const leastSize = 8;
+/** In the place of each table that has nothing: a service has many models without objects. Nothing is written to it. */
+const empty = new Uint32Array(leastSize);
 
 export class NameTable {
   /** Name by slot. */
   readonly names: TextColumn;
   /** Slot + 1 by place, 0 where it is free. */
-  readonly #places: Uint32Array<ArrayBuffer>[] = Array.from({ length: tables }, () => new Uint32Array(leastSize));
+  readonly #places = new Array<Uint32Array<ArrayBuffer>>(tables).fill(empty);
   readonly #used = new Uint32Array(tables);
   #hashes = new Uint32Array(16);
 
@@ -43,6 +45,7 @@ export class NameTable {
     this.#hashes = grown(this.#hashes, slot + 1);
     this.#hashes[slot] = hash;
     const table = hash & (tables - 1);
+    if (this.#places[table] === empty) this.#places[table] = new Uint32Array(leastSize);
     if (++this.#used[table]! * 4 > this.#places[table]!.length * 3) this.#grow(table);
     this.#place(this.#places[table]!, slot);
   }
@@ -60,6 +63,7 @@ export class NameTable {
       this.#used[hash & (tables - 1)]!++;
     }
     for (let table = 0; table < tables; table++) {
+      if (this.#used[table] === 0) continue;
       let size = leastSize;
       while (this.#used[table]! * 4 > size * 3) size *= 2;
       this.#places[table] = new Uint32Array(size);
