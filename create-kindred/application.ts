@@ -29,11 +29,17 @@ const databases = {
   },
 } as const;
 
+/** Starts the database of the application, where it is a server. */
+export const startDatabase = 'docker compose up --detach database';
+
 export type Database = keyof typeof databases;
 
 export function isDatabase(text: string): text is Database {
   return Object.hasOwn(databases, text);
 }
+
+/** Oldest Node.js that runs an application: "24.15". */
+export const oldestNode = own.engines.node.slice('>='.length);
 
 /** Paths and contents of an application: a plugin, the service that runs it, and an image of both. */
 export function applicationFiles(name: string, group: string, database: Database): Record<string, string> {
@@ -53,11 +59,12 @@ plugin: [.]
 }
 
 function manifest(name: string, database: Database) {
-  const { files: _, engines: __, scripts, devDependencies, ...plugin } = pluginManifest(name, own);
+  const { files: _, scripts, devDependencies, ...plugin } = pluginManifest(name, own);
   const { kindred, ...forDevelopment } = devDependencies;
   const forDatabase = database === 'sqlite' ? {} : driverOf(database);
   return {
     ...plugin,
+    engines: { node: own.engines.node },
     scripts: {
       dev: 'kindred serve --config kindred.yaml --insecure-no-auth --dev',
       prestart: 'npm run build',
@@ -132,7 +139,7 @@ volumes:
 }
 
 function readme(name: string, group: string, database: Database): string {
-  const first = database === 'sqlite' ? '' : 'docker compose up --detach database\n';
+  const first = database === 'sqlite' ? '' : `${startDatabase}\n`;
   return `# ${name}
 
 An application with Kindred: tasks at \`/apis/${group}/v1alpha1/tasks\`, counted at \`/apis/api.${group}/v1alpha1/tasks/-/summary\`.
@@ -158,7 +165,7 @@ npx kindred get tasks --watch
 | \`task.ts\` | the model |
 | \`controller.ts\` | what follows from a change of a task |
 | \`endpoint.ts\` | a route of its own |
-| \`extensions/\` | objects that come along |
+| \`extensions/\` | bundled objects |
 | \`plugin.test.ts\` | the tests |
 | \`kindred.yaml\` | the settings of the service |
 | \`Dockerfile\`${database === 'sqlite' ? '' : ', `compose.yaml`'} | the image${database === 'sqlite' ? '; objects are kept in the volume `/data`' : ', and the database beside it'} |

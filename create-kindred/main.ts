@@ -4,7 +4,7 @@ import { createInterface } from 'node:readline/promises';
 import { parseArgs } from 'node:util';
 import { UsageError } from '../src/cli/io.ts';
 import { newFolder } from '../src/cli/plugin-new.ts';
-import { applicationFiles, isDatabase } from './application.ts';
+import { applicationFiles, isDatabase, oldestNode, startDatabase } from './application.ts';
 
 const usage = 'npm create kindred [NAME] -- [--group GROUP] [--database sqlite|postgres|mysql]';
 
@@ -34,8 +34,12 @@ async function create(): Promise<void> {
   ask.close();
   if (!isDatabase(database)) throw new UsageError(`"${database}" is no database: sqlite, postgres or mysql`);
   const files = await newFolder(name, group, (ofGroup) => applicationFiles(name, ofGroup, database));
-  const next = [`cd ${name}`, 'npm install', 'npm test', 'npm run dev'];
+  const first = database === 'sqlite' ? [] : [startDatabase];
+  const next = [`cd ${name}`, 'npm install', 'npm test', ...first, 'npm run dev'];
   console.log([...files, '', ...next].join('\n'));
+  const { node } = process.versions;
+  if (node.localeCompare(oldestNode, 'en', { numeric: true }) < 0)
+    console.error(`create-kindred: the application needs Node.js ${oldestNode} or newer, this is ${node}`);
 }
 
 /** Asks on a terminal; elsewhere everybody gets the default. */

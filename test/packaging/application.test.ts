@@ -147,7 +147,8 @@ test('packaging: each database has its URL, its driver and a server to start', {
     ['postgres', 'pg'],
     ['mysql', 'mysql2'],
   ] as const) {
-    await run(process.execPath, [create, database, '--database', database], { cwd: home });
+    const made = await run(process.execPath, [create, database, '--database', database], { cwd: home });
+    assert.match(made.stdout, /\nnpm test\ndocker compose up --detach database\nnpm run dev\n$/);
     const text = (name: string) => readFileSync(join(home, database, name), 'utf8');
     const { database: url } = parse(text('kindred.yaml')) as { database: string };
     assert.ok(url.startsWith(`${database}://`), url);
@@ -162,6 +163,18 @@ test('packaging: without a terminal everything that was not said has its default
   const { stdout } = await run(process.execPath, [create], { cwd: home });
   assert.match(stdout, /^my-app\/package\.json\n[\s\S]*\n\ncd my-app\nnpm install\nnpm test\nnpm run dev\n$/);
   assert.match(readFileSync(join(home, 'my-app/task.ts'), 'utf8'), /group: 'my-app\.example\.com'/);
+});
+
+test('packaging: create-kindred warns of a Node.js that is too old for the application', { skip }, async () => {
+  const on = async (node: string) => {
+    const versions = `Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '${node}' } })`;
+    const args = ['--import', `data:text/javascript,${versions}`, create, `on-${node.replaceAll('.', '-')}`];
+    return (await run(process.execPath, args, { cwd: home })).stderr;
+  };
+  const { engines } = JSON.parse(readFileSync(join(shop, 'package.json'), 'utf8')) as { engines: { node: string } };
+  assert.equal(engines.node, '>=24.15');
+  assert.equal(await on('24.9.0'), 'create-kindred: the application needs Node.js 24.15 or newer, this is 24.9.0\n');
+  assert.equal(await on('24.15.0'), '');
 });
 
 for (const [what, args, says] of [
