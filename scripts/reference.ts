@@ -113,14 +113,35 @@ ${sections.join('\n')}`;
 function describedCommands(command: Command, parent: string): string[] {
   const name = `${parent} ${command.name()}`;
   if (command.commands.length > 0) return command.commands.flatMap((one) => describedCommands(one, name));
-  const options = command
-    .createHelp()
+  const help = command.createHelp();
+  const operands = help
+    .visibleArguments(command)
+    .map((one) => [code(one.name()), sentence(help.argumentDescription(one))]);
+  const options = help
     .visibleOptions(command)
-    .filter(({ long }) => long !== '--help');
-  const rows = options.map((one) => [code(one.flags), sentence(command.createHelp().optionDescription(one))]);
+    .filter(({ long }) => long !== '--help')
+    .map((one) => [code(one.flags), sentence(help.optionDescription(one))]);
   const usage = [name, command.usage()].join(' ').trim();
-  const list = rows.length > 0 ? `\n${table(['Option', 'Meaning'], rows)}\n` : '';
-  return [`## ${name}\n\n\`${usage}\`: ${command.description()}.\n${list}`];
+  const parts = [
+    `## ${name}`,
+    `\`${usage}\`: ${command.description()}.`,
+    operands.length > 0 ? table(['Argument', 'Meaning'], operands) : '',
+    options.length > 0 ? table(['Option', 'Meaning'], options) : '',
+    // The settings have a page of their own.
+    name === 'kindred serve' ? '[Settings](settings.md) has the settings.' : addedHelp(command),
+  ];
+  return [`${parts.filter((part) => part !== '').join('\n\n')}\n`];
+}
+
+/** What a command prints after its arguments and options: examples, exit codes. */
+function addedHelp(command: Command): string {
+  let printed = '';
+  const writeOut = (text: string) => {
+    printed += text;
+  };
+  command.configureOutput({ writeOut }).outputHelp();
+  const added = printed.slice(command.helpInformation().length).trim();
+  return added === '' ? '' : `\`\`\`text\n${added}\n\`\`\``;
 }
 
 /** Codes of the service that the page of errors lacks, or has with another status. */

@@ -15,15 +15,15 @@ import type { Change } from './write-documents.ts';
 import { defaultManager, writeCommand } from './write-documents.ts';
 
 export function applyCommand(io: Io): Command {
-  const description = 'make objects what files say of them: the fields that you applied before and leave out now go';
+  const description = 'create or update objects from files; fields that you applied earlier and now omit are removed';
   return writeCommand(io, 'apply', description, applied)
-    .option('--server-side', 'take no field that somebody else set, however they did it')
+    .option('--server-side', 'report fields set by others, in any way, as conflicts')
     .option('--field-manager <name>', `who owns the fields (default: ${defaultManager})`)
     .option('--force-conflicts', 'take fields that others own with other values')
     .addOption(
-      new Option('--dry-run [mode]', 'show what the service would make of the objects, and store nothing')
-        .argParser(dryRunOf)
-        .preset('server'),
+      new Option('--dry-run [mode]', 'show what the service would make of the objects, and store nothing').argParser(
+        dryRunOf,
+      ),
     )
     .option(
       '--prune',

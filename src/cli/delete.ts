@@ -20,7 +20,7 @@ export function deleteCommand(io: Io): Command {
     .description('delete objects: those of the names, those that match, or all of a type')
     .option('--ignore-not-found', 'pass over names that are not there')
     .addOption(formatOption(resultFormats, 'table'))
-    .addHelpText('after', '\nFor example: kindred delete cities -l visited=yes')
+    .addHelpText('after', '\nFor example: kindred delete countries -l visited=yes')
     .action(async (what: string[], flags: Flags) => {
       const client = connect(flags, io);
       const { targets, refused } = await chosenTargets(io, client, what, { ...flags, command: 'delete' });

@@ -22,7 +22,7 @@ export function describeCommand(io: Io): Command {
     .description('print objects for people: those of the names, those that match, or all of a type')
     .argument('[what...]', targetHelp)
     .addOption(filesOption())
-    .addHelpText('after', '\nFor example: kindred describe city/nice')
+    .addHelpText('after', '\nFor example: kindred describe countries/fr')
     .action(async (what: string[], { filename, ...flags }: Flags) => {
       const client = connect(flags, io);
       const { targets, refused } = await targetsFrom(io, new Types(client), what, filename, flags);

@@ -36,7 +36,7 @@ export function editCommand(io: Io): Command {
     .addOption(formatOption(resultFormats, 'table'))
     .addHelpText(
       'after',
-      '\nFor example: kindred edit city/nice\nThe editor is that of KUBE_EDITOR, VISUAL or EDITOR, otherwise vi. What you typed is kept in a file when it cannot be written.',
+      '\nFor example: kindred edit countries/fr\nThe editor is that of KUBE_EDITOR, VISUAL or EDITOR, otherwise vi. What you typed is kept in a file when it cannot be written.',
     )
     .action(async (what: string[], flags: Flags) => {
       const client = connect(flags, io);

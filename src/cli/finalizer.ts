@@ -21,11 +21,11 @@ interface Flags extends ConnectionFlags, NamespaceFlags {
 
 function removeCommand(io: Io): Command {
   const command = new Command('remove')
-    .description('take finalizers off an object, so that nothing has to be done before it goes')
+    .description('remove finalizers, so that a deletion can complete')
     .argument('<type>', 'plural, plural.group or plural.version.group')
     .argument('<name>', 'name of the object')
-    .argument('[finalizers...]', 'those to take off')
-    .option('--all', 'take off all that there are')
+    .argument('[finalizers...]', 'finalizers to remove')
+    .option('--all', 'remove all finalizers')
     .addOption(formatOption(resultFormats, 'table'))
     .action(async (text: string, plainName: string, finalizers: string[], { all = false, ...flags }: Flags) => {
       const client = connect(flags, io);

@@ -40,7 +40,7 @@ export function getCommand(io: Io): Command {
     .option('-w, --watch', 'print what is there, and then every change until interrupted')
     .addHelpText(
       'after',
-      '\nFor example:\n  kindred get cities -l rank=capital\n  kindred get cities -o jsonpath=\'{range .items[*]}{.metadata.name}{"\\n"}{end}\'',
+      '\nFor example:\n  kindred get cities -l atlas.example.com/rank=capital\n  kindred get cities -o jsonpath=\'{range .items[*]}{.metadata.name}{"\\n"}{end}\'',
     )
     .action(async (what: string[], { output = 'table', filename, ...flags }: Flags) => {
       const client = connect(flags, io);

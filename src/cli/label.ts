@@ -27,12 +27,12 @@ interface Kind {
 }
 
 export function labelCommand(io: Io): Command {
-  const example = 'kindred label cities nice visited=yes plan-';
+  const example = 'kindred label countries fr visited=yes plan-';
   return pairsCommand(io, { command: 'label', member: 'labels', done: 'labeled', example });
 }
 
 export function annotateCommand(io: Io): Command {
-  const example = "kindred annotate city/nice example.com/note='by the sea' example.com/old-";
+  const example = "kindred annotate countries/fr example.com/note='by the sea' example.com/old-";
   return pairsCommand(io, { command: 'annotate', member: 'annotations', done: 'annotated', example });
 }
 

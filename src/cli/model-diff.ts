@@ -14,10 +14,11 @@ import type { ModelState } from './model-states.ts';
 import { contractsOf, statesOf } from './model-states.ts';
 import type { Format } from './output.ts';
 import { formatOption, print, valueFormats } from './output.ts';
+import { repeatable } from './select.ts';
 import { lines, widthsOf } from './table.ts';
 
 interface Flags extends ConnectionFlags, PluginFlags {
-  against: string[];
+  against?: string[];
   failOn?: FailOn;
   output: Format;
 }
@@ -51,11 +52,11 @@ export function modelDiffCommand(io: Io): Command {
     .description(
       'compare the models of plugins with those that are active in a service, or with their earlier versions',
     )
-    .option('--against <path>', 'the earlier version of a plugin, instead of a service; repeatable', collect, [])
+    .addOption(repeatable('--against <path>', 'the earlier version of a plugin, instead of a service; repeatable'))
     .addOption(failOnOption())
     .addOption(formatOption(valueFormats, 'table'))
     .addHelpText('after', '\nExit code 1 when --fail-on finds a change of its kind, or a conversion with a fault.')
-    .action(async ({ against, failOn, output, ...flags }: Flags) => {
+    .action(async ({ against = [], failOn, output, ...flags }: Flags) => {
       const schemes = await declaredBy(flags);
       const after = schemes.map(contractOf);
       const states = against.length > 0 ? [] : await statesOf(connect(flags, io), after);
@@ -69,10 +70,6 @@ export function modelDiffCommand(io: Io): Command {
       if (failOn && diffs.some((diff) => fails(diff, failOn))) throw new Exit(1);
     });
   return withPlugins(withConnection(command, io));
-}
-
-function collect(value: string, before: readonly string[]): string[] {
-  return [...before, value];
 }
 
 function failOnOption(): Option {

@@ -32,7 +32,7 @@ export function modelMoveCommand(io: Io): Command {
   const command = new Command('move')
     .description('move the objects of a model to another store, while replicas serve it; goes on after an interruption')
     .argument('<type>', 'the model: plural.group')
-    .requiredOption('--to <store>', 'the name of the store; while they move, that where they were gives it up')
+    .requiredOption('--to <store>', 'name of the target store; the former store cancels an unfinished move')
     .option('--kind <kind>', 'the kind of the model, when the stores do not tell')
     .option('--database <url>', 'the default store')
     .option('--config <file>', 'the config file of the service, with its "stores"; also KINDRED_CONFIG')

@@ -35,12 +35,12 @@ export function patchCommand(io: Io): Command {
     .addOption(
       new Option(
         '--type <type>',
-        'merge: members as they are to be, null removes one (RFC 7396); json: a list of operations (RFC 6902). Default: json for a list, merge otherwise',
+        'kind of patch: merge (RFC 7396), in which null removes a member, or json (RFC 6902), a list of operations; default: json for a list, merge otherwise',
       ).choices(['merge', 'json']),
     )
     .addOption(new Option('--subresource <name>', 'patch this part, of models that have it').choices(['status']))
     .addOption(formatOption(resultFormats, 'table'))
-    .addHelpText('after', '\nFor example: kindred patch cities nice -p \'{"spec":{"mayor":null}}\'')
+    .addHelpText('after', '\nFor example: kindred patch countries fr -p \'{"spec":{"subregion":null}}\'')
     .action(async (what: string[], flags: Flags) => {
       const patch = await patchFrom(flags);
       const kind = flags.type ?? (Array.isArray(patch) ? 'json' : 'merge');

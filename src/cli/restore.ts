@@ -7,9 +7,12 @@ import { UsageError, write } from './io.ts';
 
 export function restoreCommand(io: Io): Command {
   return new Command('restore')
-    .description('put a backup in the place of a SQLite database; revisions go on beyond all that were ever seen')
+    .description('restore a SQLite backup; new revisions start above every revision that clients have seen')
     .argument('[file]', 'a file that "kindred backup" made')
-    .requiredOption('--database <url>', 'where the database is to be, and none is yet; with --after: where it is')
+    .requiredOption(
+      '--database <url>',
+      'URL of the new database, which must not exist; with --after: URL of the restored one',
+    )
     .option('--after', 'instead of a file: the database was put back by its own tools; no service may use it meanwhile')
     .action(async (file: string | undefined, { after, ...flags }: { database: string; after?: boolean }) => {
       const database = databaseUrl('--database', flags.database);

@@ -116,7 +116,7 @@ function tokenListCommand(io: Io): Command {
 
 function revokeCommand(io: Io): Command {
   const command = new Command('revoke')
-    .description('make a token useless at once')
+    .description('revoke a token; takes effect at once')
     .argument('<name>', 'name of the token, as "token list" shows it')
     .action(async (name: string, flags: ConnectionFlags) => {
       await connect(flags, io).delete(tokens, name);

@@ -35,11 +35,11 @@ const selectedNames = 50;
 
 export function waitCommand(io: Io): Command {
   const command = new Command('wait')
-    .description('wait until objects are as they are meant to be')
+    .description('wait until objects meet a condition')
     .addOption(
       new Option(
         '--for <goal>',
-        'condition=NAME[=VALUE] (default value: True), jsonpath=PATH[=VALUE], create or delete',
+        'what to wait for: condition=NAME[=VALUE] (default value: True), jsonpath=PATH[=VALUE], create or delete',
       )
         .argParser(goalOf)
         .makeOptionMandatory(),
@@ -51,7 +51,7 @@ export function waitCommand(io: Io): Command {
     )
     .addHelpText(
       'after',
-      "\nFor example:\n  kindred wait city/nice --for=condition=Ready --timeout=1m\n  kindred wait cities --all --for=jsonpath='{.status.phase}'=Done\nThe exit code is 0 when all of them are so, 1 otherwise.",
+      "\nFor example:\n  kindred wait countries/fr --for=jsonpath='{.status.cities}' --timeout=1m\n  kindred wait crd --all --for=condition=Established\nThe exit code is 0 when all of them are so, 1 otherwise.",
     )
     .action(async (what: string[], flags: Flags) => {
       const deadline = AbortSignal.timeout(flags.timeout);

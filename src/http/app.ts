@@ -205,7 +205,7 @@ class Handler implements ExchangeObserver {
     ]);
     dependencies.metrics.counter(
       'kindred_requests_refused_total',
-      'Requests that were not begun, by what there was too much of',
+      'Requests refused because of overload, by cause',
       ['of'],
       () => Object.entries(this.#admission.refused).map(([of, value]) => ({ labels: { of }, value })),
     );

@@ -39,7 +39,7 @@ export interface HttpLimits {
    * proxy may be there. Default half of `connections`.
    */
   readonly connectionsPerAddress: number;
-  /** Objects of one bulk request that are written at the same time. Default 512. */
+  /** Objects of one bulk request that are written at the same time. Default 256. */
   readonly bulkConcurrency: number;
   /** Bytes of answers that wait for the client of a bulk request before no more of its lines are read. Default 8 MiB. */
   readonly bulkBuffer: number;
