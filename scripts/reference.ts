@@ -1,4 +1,4 @@
-// Exists so that the reference of settings, metrics and commands is what the code has: `npm run reference` writes the three pages, and `--check` fails when one differs, or when docs/reference/errors.md lacks a code.
+// Exists so that the reference of settings, metrics and commands is what the code has: `npm run reference` writes the three pages, and `--check` fails when one differs, or when docs/reference/errors.md or docs/guide/resource-api.md lacks a code, or docs/reference/command-line.md a command.
 import { globSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
@@ -144,7 +144,7 @@ function addedHelp(command: Command): string {
   return added === '' ? '' : `\`\`\`text\n${added}\n\`\`\``;
 }
 
-/** Codes of the service that the page of errors lacks, or has with another status. */
+/** Codes of the service that the page of errors lacks, or has with another status, or that the guide does not list. */
 function errorMistakes(): string[] {
   const page = readFileSync(join(root, 'docs/reference/errors.md'), 'utf8');
   const told = new Map([...page.matchAll(/^\| `(\w+)` \| (\d{3}|–) \|/gm)].map(([, name, status]) => [name!, status!]));
@@ -156,8 +156,24 @@ function errorMistakes(): string[] {
       ? []
       : [`docs/reference/errors.md says ${there} of ${name}, which is ${status}`];
   });
+  const guide = readFileSync(join(root, 'docs/guide/resource-api.md'), 'utf8');
+  const unlisted = [...codes.keys()].filter((name) => told.get(name) !== '–' && !guide.includes(`\`${name}\``));
   const unknown = [...told.keys()].filter((name) => !codes.has(name));
-  return [...mistakes, ...unknown.map((name) => `docs/reference/errors.md has the code ${name}, which is none`)];
+  return [
+    ...mistakes,
+    ...unlisted.map((name) => `docs/guide/resource-api.md lacks the code ${name}`),
+    ...unknown.map((name) => `docs/reference/errors.md has the code ${name}, which is none`),
+  ];
+}
+
+/** Commands of the generated page that the written one does not name. */
+function unnamedCommands(page: string): string[] {
+  const written = readFileSync(join(root, 'docs/reference/command-line.md'), 'utf8');
+  return [...page.matchAll(/^## kindred (.+)$/gm)].flatMap(([, name]) =>
+    written.includes(`\`${name}`) || written.includes(`kindred ${name}`)
+      ? []
+      : [`docs/reference/command-line.md lacks the command "${name}"`],
+  );
 }
 
 function sentence(text: string): string {
@@ -169,7 +185,7 @@ function sentence(text: string): string {
 }
 
 const pages = { settings: settingsPage(), metrics: metricsPage(), commands: await commandsPage() };
-const problems = errorMistakes();
+const problems = [...errorMistakes(), ...unnamedCommands(pages.commands)];
 for (const [name, text] of Object.entries(pages)) {
   const file = join(root, 'docs/reference', `${name}.md`);
   if (!process.argv.includes('--check')) writeFileSync(file, text);
