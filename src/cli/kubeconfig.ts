@@ -24,7 +24,7 @@ const path = '/kube';
 export function kubeconfigCommand(io: Io): Command {
   const command = new Command('kubeconfig')
     .description('print a kubeconfig, with which kubectl and other clients of Kubernetes reach the service')
-    .option('--ca <file>', 'PEM file of the certificate that the one of the service leads to')
+    .option('--ca <file>', 'PEM file of the authority that signed the certificate of the service')
     .option('--insecure-skip-tls-verify', 'do not check the certificate of the service')
     .option('--namespace <name>', 'namespace of requests that name none')
     .option('--name <name>', 'name of cluster, user and context (default: host and port of the address)')
