@@ -11,7 +11,7 @@ export interface OwnManifest {
 
 /**
  * Writes the package of a new plugin into a folder of its name in the current one: a model with indexes, a controller,
- * an endpoint, a pre-declared object, and a test that starts the service with it.
+ * an endpoint, a bundled object, and a test that starts the service with it.
  * @param group of the model; its routes are below `api.<group>`
  * @returns the files, as paths from the current folder
  */
@@ -161,7 +161,7 @@ before(async () => {
 });
 after(() => harness.stop());
 
-test('the pre-declared task is there', async () => {
+test('the bundled task is there', async () => {
   const { spec } = await harness.client.get(Task, 'welcome');
   assert.deepEqual(spec, { title: 'Look at the tasks of this plugin', tags: ['hello'], done: false });
 });
@@ -229,7 +229,7 @@ npm pack              # the package, ready to be installed or published
 | \`task.ts\` | the model |
 | \`controller.ts\` | what follows from a change of a task |
 | \`endpoint.ts\` | a route of its own |
-| \`extensions/\` | objects that come along |
+| \`extensions/\` | bundled objects |
 | \`plugin.test.ts\` | the tests |
 `;
 }
