@@ -253,7 +253,7 @@ export class Auth {
     await this.#userCleanup?.tried();
   }
 
-  /** The plugin's pre-declared objects, all of them: the plugin may do everything with these. An empty list takes that away. */
+  /** The plugin's bundled objects, all of them: the plugin may do everything with these. An empty list takes that away. */
   declareObjects(plugin: string, objects: readonly { group: string; resource: string; name: string }[]): void {
     const byResource = Map.groupBy(objects, ({ group, resource }) => `${group}/${resource}`);
     const owned = [...byResource.values()].map((list) => {

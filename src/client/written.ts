@@ -17,7 +17,7 @@ export interface Stored {
 /** Milliseconds by which clocks of replicas, and a time that is known to the second, may differ. */
 const tolerance = 2_000;
 
-/** Of a plugin's pre-declared object; dropped when others send it. */
+/** Of a plugin's bundled object; dropped when others send it. */
 const pluginName = /^plugin\..*\/plugin-name$/;
 
 /**

@@ -273,7 +273,7 @@ export class PluginInstance {
     try {
       if (this.#fence) await this.#preDeclared.remove(this.#fence);
     } catch (err) {
-      logger.warn({ err, plugin: this.#name }, 'Pre-declared objects could not be removed');
+      logger.warn({ err, plugin: this.#name }, 'Bundled objects could not be removed');
     }
     const { stopTimeout } = this.#dependencies.options;
     const end = timers.now() + stopTimeout;
@@ -585,12 +585,9 @@ export class PluginInstance {
         }
         await endsWithin(timers, left, gone.promise);
       }
-      logger.warn(
-        { plugin: this.#name },
-        'Some pre-declared objects keep their finalizers: they stay, marked for deletion',
-      );
+      logger.warn({ plugin: this.#name }, 'Some bundled objects keep their finalizers: they stay, marked for deletion');
     } catch (err) {
-      logger.warn({ err, plugin: this.#name }, 'Whether the pre-declared objects are gone could not be learnt');
+      logger.warn({ err, plugin: this.#name }, 'Whether the bundled objects are gone could not be learnt');
     } finally {
       unsubscribe();
     }

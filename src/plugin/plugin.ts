@@ -27,7 +27,7 @@ export interface PluginContext {
   /** `plugins.<name>` of the configuration; undefined when there is none. */
   readonly config: unknown;
   readonly schemeManager: SchemeManager;
-  /** Acts as the plugin: everything on its own models and pre-declared objects, else what its roles allow. */
+  /** Acts as the plugin: everything on its own models and bundled objects, else what its roles allow. */
   readonly client: ExtensionClient;
   readonly logger: PluginLogger;
   /** Runs when the plugin has started. Throws `InvalidPlugin`. */

@@ -278,7 +278,7 @@ export class PreDeclared {
     this.#written.clear();
     for (const undo of this.#done.splice(0).reverse()) {
       await undo().catch((err: unknown) =>
-        this.#dependencies.logger.warn({ err }, 'A pre-declared object could not be set back'),
+        this.#dependencies.logger.warn({ err }, 'A bundled object could not be set back'),
       );
     }
   }
@@ -405,7 +405,7 @@ export class PreDeclared {
           // What somebody applied does not go with what is declared.
           logger.warn(
             { err: error, kind: declared.kind, name: declared.name },
-            'A pre-declared object replaces what was applied to it',
+            'A bundled object replaces what was applied to it',
           );
           adopts = 'all';
           continue;
@@ -494,10 +494,7 @@ export class PreDeclared {
     if (!one) return;
     this.#waiting.delete(key);
     this.#write(one, { caller: system, fence }).catch((err: unknown) => {
-      this.#dependencies.logger.warn(
-        { err, name },
-        'A pre-declared object could not be created when its name became free',
-      );
+      this.#dependencies.logger.warn({ err, name }, 'A bundled object could not be created when its name became free');
     });
   }
 }
