@@ -118,28 +118,6 @@ test('a file that the browser has is not sent again', async (t) => {
   assert.equal((await get('/console/', { 'accept-encoding': 'gzip', 'if-none-match': headers.etag! })).status, 200);
 });
 
-test('every answer has the headers that keep the page to itself', async (t) => {
-  const { get } = pageOf(t, files);
-  for (const path of [
-    '/',
-    '/console',
-    '/console/',
-    '/console/assets/app-1.js',
-    '/console/assets/none.js',
-    '/console/models',
-  ]) {
-    const { headers } = await get(path);
-    assert.equal(
-      headers['content-security-policy'],
-      "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; font-src 'self'; connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types vue",
-    );
-    assert.equal(headers['referrer-policy'], 'no-referrer');
-    assert.equal(headers['cross-origin-opener-policy'], 'same-origin');
-    assert.equal(headers['cross-origin-resource-policy'], 'same-origin');
-    assert.ok(headers['permissions-policy']!.split(', ').every((one) => /^[a-z-]+=\(\)$/.test(one)));
-  }
-});
-
 test('the address without a slash, and that of the service, lead to the page', async (t) => {
   const { get } = pageOf(t, undefined);
   assert.deepEqual([(await get('/console')).status, (await get('/console')).headers.location], [308, '/console/']);

@@ -65,7 +65,8 @@ const permissionsPolicy = [
   .map((name) => `${name}=()`)
   .join(', ');
 
-const pageHeaders: HeaderList = [
+/** Of every answer at the paths of the console, refusals too. */
+export const pageHeaders: HeaderList = [
   ['Content-Security-Policy', contentSecurityPolicy],
   ['Referrer-Policy', 'no-referrer'],
   ['Cross-Origin-Opener-Policy', 'same-origin'],
@@ -100,8 +101,8 @@ export class ConsolePage {
     const { method, path } = exchange;
     exchange.route = root;
     if (method !== 'GET' && method !== 'HEAD') throw methodNotAllowed(method, path, ['GET', 'HEAD']);
-    if (path === '/') return exchange.send(302, [...pageHeaders, 'Location', root]);
-    if (path === '/console') return exchange.send(308, [...pageHeaders, 'Location', root]);
+    if (path === '/') return exchange.send(302, ['Location', root]);
+    if (path === '/console') return exchange.send(308, ['Location', root]);
     const files = await this.#known();
     if (!files) return sendText(exchange, notBuilt);
     const name = path.slice(root.length);
@@ -115,7 +116,7 @@ export class ConsolePage {
     const encoding = preferredEncoding(headers['accept-encoding'], encodings);
     const etag = `"${sha256.slice(0, 32)}${encoding === 'identity' ? '' : `-${encoding}`}"`;
     const kept = path.startsWith(assets) ? 'public, max-age=31536000, immutable' : 'no-cache';
-    const common = [...pageHeaders, 'ETag', etag, 'Cache-Control', kept, 'Vary', 'Accept-Encoding'];
+    const common = ['ETag', etag, 'Cache-Control', kept, 'Vary', 'Accept-Encoding'];
     const known = headers['if-none-match'];
     if (known !== undefined && matchesEtag(parseEtags(known), etag, 'weak')) return exchange.send(304, common);
     const suffix = encoding === 'identity' ? '' : extensions[encoding];
@@ -140,7 +141,7 @@ export class ConsolePage {
 }
 
 function sendText(exchange: Exchange, text: string): void {
-  exchange.send(404, [...pageHeaders, 'Content-Type', 'text/plain; charset=utf-8'], Buffer.from(text));
+  exchange.send(404, ['Content-Type', 'text/plain; charset=utf-8'], Buffer.from(text));
 }
 
 /** Beside the compiled files; the sources find that of the last build. */

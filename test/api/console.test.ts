@@ -20,16 +20,33 @@ test('a browser at the address of the service is led to the console, without a t
   assert.equal((await get(at, '/console')).status, 308);
 });
 
-test('the page is for everybody, with its headers, whether it is built or not', async () => {
+test('the page is for everybody, whether it is built or not; every answer keeps it to itself, also a refusal', async () => {
   await using at = await live();
-  for (const path of ['/console/', '/console/objects/users', '/console/assets/none.js']) {
-    const { status, headers } = await get(at, path, html);
-    assert.ok(status === 200 || status === 404, path);
-    assert.match(headers.get('content-security-policy') ?? '', /^default-src 'none'; .*trusted-types vue$/);
-    assert.equal(headers.get('x-content-type-options'), 'nosniff');
-  }
   const posted = await get(at, '/console/', {}, 'POST');
   assert.deepEqual([posted.status, posted.headers.get('allow')], [405, 'GET, HEAD']);
+  const long = await get(at, `/console/${'x'.repeat(20_000)}`);
+  assert.equal(long.status, 414);
+  const led = await Promise.all([get(at, '/', html), get(at, '/console')]);
+  const pages = await Promise.all(
+    ['/console/', '/console/objects/users', '/console/assets/none.js'].map((path) => get(at, path, html)),
+  );
+  for (const { status, url } of pages) assert.ok(status === 200 || status === 404, url);
+  for (const { headers } of [posted, long, ...led, ...pages]) {
+    assert.equal(
+      headers.get('content-security-policy'),
+      "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; font-src 'self'; connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types vue",
+    );
+    assert.equal(headers.get('x-content-type-options'), 'nosniff');
+    assert.equal(headers.get('referrer-policy'), 'no-referrer');
+    assert.equal(headers.get('cross-origin-opener-policy'), 'same-origin');
+    assert.equal(headers.get('cross-origin-resource-policy'), 'same-origin');
+    assert.ok(
+      headers
+        .get('permissions-policy')!
+        .split(', ')
+        .every((one) => /^[a-z-]+=\(\)$/.test(one)),
+    );
+  }
 });
 
 test('switched off, there is no console', async () => {
