@@ -4,13 +4,11 @@ import { modelOf } from 'kindred/client';
 import type { MaybeRefOrGetter } from 'vue';
 import { computed, toValue } from 'vue';
 import { language } from '../text/index.ts';
+import type { Titled } from '../text/titled.ts';
 import { client } from './client.ts';
 import { partsOf } from './object.ts';
 
 export type JsonSchema = boolean | { readonly [keyword: string]: unknown };
-
-/** A text, or the same in several languages. */
-export type Titled = string | { readonly [language: string]: string };
 
 export interface ModelSummary {
   readonly group: string;

@@ -1,11 +1,12 @@
 /** A schema as the nodes of a tree: members, items and branches, with what each must be. */
-import type { JsonSchema, Titled } from '../api/models.ts';
+import type { JsonSchema } from '../../../src/schema/keywords.ts';
+import type { Titled } from '../text/titled.ts';
 
 export interface SchemaNode {
   /** Of the member in an object, `/spec/name`; branches and items have the pointer of their member with a suffix. */
   readonly pointer: string;
   readonly name: string;
-  readonly kind: 'member' | 'items' | 'values' | 'branch';
+  readonly kind: 'member' | 'items' | 'values' | 'branch' | 'beside';
   readonly type: string;
   readonly required: boolean;
   readonly constraints: readonly Constraint[];
@@ -26,11 +27,28 @@ export interface Constraint {
 
 type Members = { readonly [keyword: string]: unknown };
 
-const told = new Set(
-  '$schema $id $ref $defs $comment $anchor definitions type properties required items prefixItems additionalProperties default examples description title x-titles x-descriptions x-reference x-multiline deprecated oneOf anyOf allOf readOnly writeOnly'.split(
-    ' ',
-  ),
-);
+/** Schemas that are a node each. */
+const single = ['not', 'if', 'then', 'else', 'contains', 'propertyNames'];
+const alternatives = ['oneOf', 'anyOf', 'allOf'];
+
+const told = new Set([
+  ...'$schema $id $ref $defs $comment $anchor definitions type properties prefixItems patternProperties'.split(' '),
+  ...'dependentSchemas default examples description title x-titles x-descriptions x-reference x-multiline'.split(' '),
+  ...'deprecated'.split(' '),
+  ...single,
+  ...alternatives,
+]);
+
+/** Keywords that say something by one value alone, with the constraint that it is. */
+const flags: Readonly<Record<string, readonly [value: boolean, constraint: string]>> = {
+  additionalProperties: [false, 'closed'],
+  unevaluatedProperties: [false, 'closed'],
+  items: [false, 'noMoreItems'],
+  unevaluatedItems: [false, 'noMoreItems'],
+  uniqueItems: [true, 'uniqueItems'],
+  readOnly: [true, 'readOnly'],
+  writeOnly: [true, 'writeOnly'],
+};
 
 export function rootsOf(schema: JsonSchema): SchemaNode[] {
   return typeof schema === 'object' ? childrenOf(nodeOf('', '', 'member', schema, false, schema), schema) : [];
@@ -40,33 +58,81 @@ export function rootsOf(schema: JsonSchema): SchemaNode[] {
 export function childrenOf({ pointer, schema }: SchemaNode, root: JsonSchema): SchemaNode[] {
   const resolved = resolve(schema, root);
   const required = (resolved.required ?? []) as string[];
-  const children = Object.entries((resolved.properties ?? {}) as Record<string, JsonSchema>).map(([name, member]) =>
-    nodeOf(
-      `${pointer}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`,
-      name,
-      'member',
-      member,
-      required.includes(name),
-      root,
-    ),
+  return partsOf(resolved).map(({ suffix, name, kind, schema: part }) =>
+    nodeOf(`${pointer}${suffix}`, name, kind, part, kind === 'member' && required.includes(name), root),
   );
-  const { items, additionalProperties, prefixItems } = resolved;
-  if (isSchema(items)) children.push(nodeOf(`${pointer}/-`, '', 'items', items, false, root));
-  if (Array.isArray(prefixItems)) {
-    children.push(...prefixItems.map((item, at) => nodeOf(`${pointer}/${at}`, String(at), 'items', item, false, root)));
-  }
-  if (isSchema(additionalProperties))
-    children.push(nodeOf(`${pointer}/*`, '', 'values', additionalProperties, false, root));
-  for (const keyword of ['oneOf', 'anyOf', 'allOf'] as const) {
-    const branches = resolved[keyword];
-    if (!Array.isArray(branches) || constantsOf(branches)) continue;
-    children.push(
-      ...branches.map((branch, at) =>
-        nodeOf(`${pointer}#${keyword}/${at}`, `${keyword} ${at + 1}`, 'branch', branch, false, root),
-      ),
-    );
-  }
-  return children;
+}
+
+interface Part {
+  /** Behind the pointer of the whole. */
+  readonly suffix: string;
+  readonly name: string;
+  readonly kind: SchemaNode['kind'];
+  readonly schema: JsonSchema;
+}
+
+/** The schemas that one is made of: members, items, other members, and what its keywords combine. */
+function partsOf(schema: Members): Part[] {
+  const each = (keyword: string): [string, JsonSchema][] =>
+    isSchema(schema[keyword]) ? (Object.entries(schema[keyword]) as [string, JsonSchema][]) : [];
+  const list = (keyword: string) => (Array.isArray(schema[keyword]) ? (schema[keyword] as JsonSchema[]) : []);
+  const one = (keyword: string) => (isSchema(schema[keyword]) ? [schema[keyword]] : []);
+  return [
+    ...each('properties').map(
+      ([name, part]): Part => ({ suffix: `/${escaped(name)}`, name, kind: 'member', schema: part }),
+    ),
+    ...one('items').map((part): Part => ({ suffix: '/-', name: '', kind: 'items', schema: part })),
+    ...list('prefixItems').map(
+      (part, at): Part => ({ suffix: `/${at}`, name: String(at), kind: 'items', schema: part }),
+    ),
+    ...each('patternProperties').map(
+      ([name, part]): Part => ({ suffix: `/*${escaped(name)}`, name, kind: 'values', schema: part }),
+    ),
+    ...['additionalProperties', 'unevaluatedProperties'].flatMap((keyword) =>
+      one(keyword).map((part): Part => ({ suffix: '/*', name: '', kind: 'values', schema: part })),
+    ),
+    ...alternatives.flatMap((keyword) =>
+      constantsOf(schema[keyword])
+        ? []
+        : list(keyword).map(
+            (part, at): Part => ({
+              suffix: `#${keyword}/${at}`,
+              name: `${keyword} ${at + 1}`,
+              kind: 'branch',
+              schema: part,
+            }),
+          ),
+    ),
+    ...single.flatMap((keyword) =>
+      one(keyword).map((part): Part => ({ suffix: `#${keyword}`, name: keyword, kind: 'branch', schema: part })),
+    ),
+    ...each('dependentSchemas').map(
+      ([name, part]): Part => ({ suffix: `#with/${escaped(name)}`, name, kind: 'beside', schema: part }),
+    ),
+  ];
+}
+
+const escaped = (name: string): string => name.replaceAll('~', '~0').replaceAll('/', '~1');
+
+/** What a value must be, without its parts. */
+function constraintsOf(schema: Members, constants: readonly unknown[] | undefined): Constraint[] {
+  const found = Object.entries(schema).flatMap(([keyword, value]): Constraint[] => {
+    const flag = flags[keyword];
+    if (flag) return value === flag[0] ? [{ keyword: flag[1], value: '' }] : [];
+    if (keyword === 'dependentRequired' && isSchema(value)) {
+      const each = Object.entries(value).map(([name, members]) => `${name}: ${(members as string[]).join(', ')}`);
+      return [{ keyword, value: each.join('; ') }];
+    }
+    if (keyword === 'required') {
+      // The others are told at their members.
+      const others = (value as string[]).filter((name) => !isSchema(schema.properties) || !(name in schema.properties));
+      return others.length > 0 ? [{ keyword, value: others.join(', ') }] : [];
+    }
+    if (told.has(keyword)) return [];
+    return [{ keyword, value: Array.isArray(value) ? value.map(text).join(', ') : text(value) }];
+  });
+  if (constants) found.push({ keyword: 'enum', value: constants.map(text).join(', ') });
+  return [...new Map(found.map((one) => [one.keyword, one])).values()];
 }
 
 function nodeOf(
@@ -80,10 +146,6 @@ function nodeOf(
   const own: Members = typeof schema === 'object' ? schema : {};
   const all = { ...resolve(own, root), ...own };
   const constants = constantsOf(all.oneOf ?? all.anyOf);
-  const constraints = Object.entries(all)
-    .filter(([keyword]) => !told.has(keyword))
-    .map(([keyword, value]) => ({ keyword, value: Array.isArray(value) ? value.map(text).join(', ') : text(value) }));
-  if (constants) constraints.push({ keyword: 'enum', value: constants.map(text).join(', ') });
   const description = (all['x-descriptions'] ?? all.description) as Titled | undefined;
   return {
     pointer,
@@ -91,17 +153,13 @@ function nodeOf(
     kind,
     type: typeOf(all, constants !== undefined),
     required,
-    constraints,
+    constraints: constraintsOf(all, constants),
     ...(all.default !== undefined && { default: text(all.default) }),
     examples: Array.isArray(all.examples) ? all.examples.map(text) : [],
     ...(description !== undefined && { description }),
     ...(typeof all['x-reference'] === 'string' && { reference: all['x-reference'] }),
     isDeprecated: all.deprecated === true,
-    isBranch:
-      ['properties', 'prefixItems'].some((keyword) => all[keyword]) ||
-      isSchema(all.items) ||
-      isSchema(all.additionalProperties) ||
-      (!constants && ['oneOf', 'anyOf', 'allOf'].some((keyword) => all[keyword])),
+    isBranch: partsOf(all).length > 0,
     schema: own,
   };
 }

@@ -1,0 +1,2 @@
+/** A text, or the same in several languages. */
+export type Titled = string | { readonly [language: string]: string };
