@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { bookOf, booksPath, findings, withConsole } from './browser.ts';
+import { bookOf, booksList, booksPath, findings, withConsole } from './browser.ts';
 
 const type = 'books.library.example.com';
 
@@ -50,5 +50,55 @@ test('console: a watch shows each change with its difference, holds back what co
     await page.getByRole('button', { name: 'Show request' }).click();
     const command = `kindred watch ${type} --field-selector spec.year=1900 --since 0`;
     await page.getByRole('dialog').getByText(command, { exact: true }).waitFor();
+  });
+});
+
+test('console: a watch since a revision that is no longer kept says so, and goes on from now', async (context) => {
+  await withConsole(context, async ({ tab, admin }) => {
+    await admin('POST', booksPath, bookOf('before', 'Before', 1900));
+    // Greater than the newest one of the store.
+    const page = await tab(`/console/watch/${type}?since=999999`);
+    await page.getByText('Some changes are no longer kept.').waitFor();
+    await page.getByRole('status', { name: 'Connection' }).getByText('Live').waitFor();
+    await admin('POST', booksPath, bookOf('emma', 'Emma', 1815));
+    const events = page.getByRole('log', { name: 'Events' }).getByRole('article');
+    await events.first().getByText('emma', { exact: true }).waitFor();
+    assert.equal(await events.count(), 1);
+    assert.equal(await page.getByRole('alert').count(), 0);
+  });
+});
+
+test('console: a tab without one of the few streams reads every 10 s, and gets one that becomes free', async (context) => {
+  await withConsole(context, async ({ tab, admin, url }) => {
+    const other = await tab('/console/about');
+    await other.evaluate(`new Promise((held) => {
+      let left = 4;
+      globalThis.release = [];
+      for (let slot = 0; slot < 4; slot++) {
+        navigator.locks.request('kindred-stream-' + slot, () => {
+          if (--left === 0) held();
+          return new Promise((done) => globalThis.release.push(done));
+        });
+      }
+    })`);
+    const page = await other.context().newPage();
+    await page.goto(`${url}/console/watch/${type}`);
+    const connection = page.getByRole('status', { name: 'Connection' });
+    await connection.getByText('Every 10 s').waitFor();
+    await admin('POST', booksPath, bookOf('emma', 'Emma', 1815));
+    const events = page.getByRole('log', { name: 'Events' }).getByRole('article');
+    await events.first().getByText('emma', { exact: true }).waitFor();
+    await connection.getByText('Every 10 s').waitFor();
+
+    const object = await other.context().newPage();
+    await object.goto(`${url}${booksList}/emma?tab=events`);
+    await object.getByRole('listitem').filter({ hasText: 'Version 0' }).waitFor();
+    await object.getByRole('status', { name: 'Connection' }).getByText('Every 10 s').waitFor();
+
+    await other.evaluate('release.forEach((done) => done())');
+    await connection.getByText('Live').waitFor();
+    await admin('POST', booksPath, bookOf('ulysses', 'Ulysses', 1922));
+    await events.first().getByText('ulysses', { exact: true }).waitFor();
+    assert.equal(await events.count(), 2);
   });
 });

@@ -12,19 +12,23 @@ export interface ChangeEvent {
   readonly object?: ApiObject;
 }
 
-/** Every change of a model's objects that match, from now on or after `since`. */
+/** Every change of a model's objects that match, after `since`, or from now on: a BOOKMARK at first tells since when. */
 export const watchChanges = (path: string, query: URLSearchParams, signal: AbortSignal, opened: () => void) =>
-  events<ChangeEvent>(path, query, signal, opened);
+  events<ChangeEvent>(path, query, signal, opened, (headers) =>
+    query.has('since') ? [] : [{ type: 'BOOKMARK', revision: Number(headers.get('Kindred-Revision')) }],
+  );
 
 /**
  * Throws when the service refuses the stream or ends it.
  * @param opened called when it has begun
+ * @param first events that the head of the response tells
  */
 export async function* events<E extends { readonly type: string }>(
   path: string,
   parameters: URLSearchParams,
   signal: AbortSignal,
   opened: () => void,
+  first: (headers: Headers) => readonly E[] = () => [],
 ): AsyncGenerator<E, void, undefined> {
   const query = new URLSearchParams(parameters);
   query.set('watch', 'true');
@@ -33,6 +37,7 @@ export async function* events<E extends { readonly type: string }>(
     throw errorFrom({ ...((await response.json().catch(() => ({}))) as object), status: response.status });
   }
   opened();
+  yield* first(response.headers);
   for await (const line of lines(response.body!)) {
     const event = readJson(line) as E & { readonly error?: Record<string, unknown> };
     if (event.type === 'ERROR') throw errorFrom(event.error ?? {});

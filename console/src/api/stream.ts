@@ -1,7 +1,7 @@
 /**
  * The one stream that a tab has open: of the list or the object that is shown. A tab that was hidden for 30 s closes it,
  * and all tabs of a browser have at most four (a browser has six connections to a service); who gets none reads again
- * every 10 s. Events are handed on once a frame.
+ * every 10 s, until one becomes free. Events are handed on once a frame.
  */
 import { onScopeDispose, shallowRef, watchEffect } from 'vue';
 import { sleep, waitAfter } from '../../../src/client/retry.ts';
@@ -17,6 +17,7 @@ export const connection = shallowRef<Connection>();
 const slots = 4;
 const hiddenFor = 30_000;
 const pollEvery = 10_000;
+const glanceFor = 2_000;
 const backoff = { minDelay: 500, maxDelay: 10_000 };
 
 /** `opened` is called when the stream has begun. */
@@ -27,8 +28,8 @@ export interface Stream<E> {
   open(): Start<E> | undefined;
   /** The events of a frame, in their order. */
   apply(events: readonly E[]): void;
-  /** In the place of a stream. */
-  poll(): unknown;
+  /** In the place of a stream; absent: what a stream sends in `glanceFor`. */
+  poll?(): unknown;
   /** What ends it for good: no right any more, no such model. */
   failed(error: unknown): void;
 }
@@ -49,13 +50,40 @@ export function useStream<E>(stream: Stream<E>): void {
     if (isHidden.value) return;
     const controller = new AbortController();
     onCleanup(() => controller.abort());
-    void withSlot(controller.signal, (hasSlot) =>
-      hasSlot ? follow(stream, start, controller.signal) : poll(stream, controller.signal),
-    );
+    void followOrPoll(stream, start, controller.signal);
   });
   onScopeDispose(() => {
     connection.value = undefined;
   });
+}
+
+async function followOrPoll<E>(stream: Stream<E>, start: Start<E>, signal: AbortSignal): Promise<void> {
+  while (!(await withSlot(signal, () => follow(stream, start, signal)))) {
+    if (signal.aborted) return;
+    connection.value = isOnline.value ? 'polling' : 'offline';
+    try {
+      await (stream.poll ? stream.poll() : glance(stream, start, signal));
+    } catch (error) {
+      if (signal.aborted) return;
+      if (forGood.includes(problemOf(error).code)) {
+        ended(stream, error);
+        return;
+      }
+    }
+    await sleep(pollEvery, signal).catch(() => undefined);
+  }
+}
+
+/** Hands on at once what a stream sends in a moment. */
+async function glance<E>(stream: Stream<E>, start: Start<E>, signal: AbortSignal): Promise<void> {
+  const events: E[] = [];
+  const glanced = AbortSignal.any([signal, AbortSignal.timeout(glanceFor)]);
+  try {
+    for await (const event of start(glanced, () => undefined)) events.push(event);
+  } catch (error) {
+    if (!glanced.aborted) throw error;
+  }
+  if (!signal.aborted && events.length > 0) stream.apply(events);
 }
 
 async function follow<E>(stream: Stream<E>, start: Start<E>, signal: AbortSignal): Promise<void> {
@@ -89,21 +117,6 @@ async function follow<E>(stream: Stream<E>, start: Start<E>, signal: AbortSignal
   }
 }
 
-async function poll<E>(stream: Stream<E>, signal: AbortSignal): Promise<void> {
-  while (!signal.aborted) {
-    connection.value = isOnline.value ? 'polling' : 'offline';
-    await sleep(pollEvery, signal).catch(() => undefined);
-    if (signal.aborted) return;
-    try {
-      await stream.poll();
-    } catch (error) {
-      if (!forGood.includes(problemOf(error).code)) continue;
-      ended(stream, error);
-      return;
-    }
-  }
-}
-
 /** Who may no longer follow may have been signed out: a stream says "Forbidden" for both. */
 function ended<E>(stream: Stream<E>, error: unknown): void {
   connection.value = 'paused';
@@ -125,20 +138,20 @@ function gather<E>(apply: (events: readonly E[]) => void, signal: AbortSignal): 
   };
 }
 
-/** Runs with one of the browser's few streams, or without one. */
-async function withSlot(signal: AbortSignal, run: (hasSlot: boolean) => Promise<void>): Promise<void> {
-  if (!navigator.locks) return run(true);
-  for (let slot = 0; slot < slots; slot++) {
-    if (signal.aborted) return;
-    let wasFree = false;
-    await navigator.locks.request(`kindred-stream-${slot}`, { ifAvailable: true }, async (lock) => {
-      if (!lock || signal.aborted) return;
-      wasFree = true;
-      await run(true);
-    });
-    if (wasFree) return;
+/** Runs with one of the browser's few streams. False: none is free. */
+async function withSlot(signal: AbortSignal, run: () => Promise<void>): Promise<boolean> {
+  if (!navigator.locks) {
+    await run();
+    return true;
   }
-  if (!signal.aborted) await run(false);
+  for (let slot = 0; slot < slots && !signal.aborted; slot++) {
+    const wasFree = await navigator.locks.request(`kindred-stream-${slot}`, { ifAvailable: true }, async (lock) => {
+      if (lock && !signal.aborted) await run();
+      return lock !== null;
+    });
+    if (wasFree) return true;
+  }
+  return false;
 }
 
 /** Whether the tab has been out of sight for a while. */

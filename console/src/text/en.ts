@@ -427,6 +427,7 @@ export const en = {
     filter: 'Filter',
     onlyChanged: 'Only those that are set',
     unset: 'not set',
+    cut: 'Some changes are no longer kept. Those since then are shown.',
     readOnly:
       'What the replica that answers runs with. Change it where it comes from, and restart. Durations are milliseconds.',
     sources: { default: 'default', code: 'code', flag: 'flag', environment: 'environment', file: 'file' },

@@ -422,6 +422,7 @@ export const zhCN: Catalogue = {
     filter: '筛选',
     onlyChanged: '仅显示已设置的',
     unset: '未设置',
+    cut: '部分变更已不再保留。以下是此后的变更。',
     readOnly: '这是应答副本当前使用的选项。请在其来源处修改，然后重启。时长以毫秒为单位。',
     sources: { default: '默认值', code: '代码', flag: '命令行', environment: '环境变量', file: '文件' },
   },

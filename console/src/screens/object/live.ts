@@ -29,12 +29,17 @@ export interface Follow {
  */
 export function useObjectEvents(
   of: ComputedRef<Follow | undefined>,
-  on: { event(event: ObjectEvent): void; begin?(isCut: boolean): void; poll(): unknown; failed?(error: unknown): void },
+  on: {
+    event(event: ObjectEvent): void;
+    begin?(isCut: boolean): void;
+    poll?(): unknown;
+    failed?(error: unknown): void;
+  },
 ): void {
   useStream<WatchEvent<unknown> | 'begin' | 'cut'>({
     open: () => {
       const follow = of.value;
-      if (!follow?.model.verbs.includes('watch')) return undefined;
+      if (!follow || !['list', 'watch'].every((verb) => follow.model.verbs.includes(verb))) return undefined;
       const { model, name, past } = follow;
       return async function* (signal: AbortSignal, opened: () => void) {
         const parts = partsOf(name);
@@ -73,7 +78,7 @@ export function useObjectEvents(
         }
       }
     },
-    poll: on.poll,
+    ...(on.poll && { poll: on.poll }),
     failed: (error) => on.failed?.(error),
   });
 }
