@@ -52,24 +52,37 @@ export function useFigures(range: MaybeRefOrGetter<Range>) {
   });
 }
 
-/** Names of controllers whose last try failed, as the measurements for Prometheus say; none for who may not read them. */
-export function useFailingControllers() {
+export interface TroubledController {
+  readonly name: string;
+  readonly hasFailed: boolean;
+  /** Names that wait for a worker. */
+  readonly waiting: number;
+}
+
+/** Controllers whose last try failed, or for which names wait; undefined for who may not read it. */
+export function useTroubledControllers() {
   const mayRead = useCan({ verb: 'get', path: '/metrics' });
   const query = useQuery({
-    queryKey: ['failing-controllers'],
+    queryKey: ['controllers'],
     enabled: computed(() => mayRead.value === true),
     queryFn: async ({ signal }) => {
       const response = await send('/metrics', { signal });
-      return response.ok ? failing(await response.text()) : [];
+      return response.ok ? troubled(await response.text()) : undefined;
     },
     refetchInterval: refreshUnlessRefused,
     retry: false,
   });
-  return computed(() => query.data.value ?? []);
+  return query.data;
 }
 
-function failing(text: string): string[] {
-  return [...text.matchAll(/^kindred_controller_last_error\{(?:[^}]*,)?controller="([^"]*)"[^}]*\} (\S+)$/gm)].flatMap(
-    ([, name, value]) => (Number(value) > 0 ? [name!] : []),
-  );
+function troubled(text: string): TroubledController[] {
+  const measured = (metric: string, labels: string) => {
+    const pattern = new RegExp(`^${metric}\\{controller="([^"]*)"${labels}\\} (\\S+)$`, 'gm');
+    return new Map([...text.matchAll(pattern)].map(([, name, value]) => [name!, Number(value)]));
+  };
+  const failed = measured('kindred_controller_last_error', '');
+  const waiting = measured('kindred_controller_queue', ',state="waiting"');
+  return [...waiting.keys()]
+    .map((name) => ({ name, hasFailed: failed.has(name), waiting: waiting.get(name)! }))
+    .filter((one) => one.hasFailed || one.waiting > 0);
 }
