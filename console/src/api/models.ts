@@ -6,6 +6,7 @@ import { computed, toValue } from 'vue';
 import { language } from '../text/index.ts';
 import type { Titled } from '../text/titled.ts';
 import { client } from './client.ts';
+import { problemOf } from './errors.ts';
 import { partsOf } from './object.ts';
 
 export type JsonSchema = boolean | { readonly [keyword: string]: unknown };
@@ -137,6 +138,8 @@ export function groupsOf(models: readonly ModelSummary[]): { name: string; model
 }
 
 const whileBuilding = 1_000;
+/** Of a model whose plugin may be stopped. */
+const whileMissing = 5_000;
 const isPassing = ({ state }: ModelSummary): boolean => state === 'building' || state === 'outdated';
 
 const modelsQuery = {
@@ -165,6 +168,9 @@ export function useModel(type: MaybeRefOrGetter<string>) {
     queryFn: (context) => modelQuery(toValue(type)).queryFn(context),
     enabled: computed(() => toValue(type) !== ''),
     staleTime: modelQuery('').staleTime,
-    refetchInterval: ({ state }) => (state.data && isPassing(state.data) ? whileBuilding : false),
+    refetchInterval({ state }) {
+      if (state.error && problemOf(state.error).code === 'NotFound') return whileMissing;
+      return state.data && isPassing(state.data) ? whileBuilding : false;
+    },
   });
 }
