@@ -3,17 +3,7 @@ import { useQuery, useQueryClient } from '@tanstack/vue-query';
 import type { MaybeRefOrGetter } from 'vue';
 import { computed, toValue } from 'vue';
 import { client } from './client.ts';
-
-export interface Review {
-  readonly verb: string;
-  /** `plural.group`, with a sub-resource behind a slash. */
-  readonly type?: string;
-  readonly name?: string;
-  readonly namespace?: string;
-  /** Of a route that is no resource. */
-  readonly path?: string;
-  readonly user?: string;
-}
+import type { Review } from './review.ts';
 
 export interface Answer {
   readonly allowed: boolean;
@@ -56,14 +46,17 @@ async function flush(): Promise<void> {
   }
 }
 
-/** Undefined until it is known. False when the first request fails. While the service is away, the last answer stays. */
+const askAgainEvery = 5_000;
+
+/** Undefined until it is known: a request that fails is repeated. While the service is away, the last answer stays. */
 export function useCan(review: MaybeRefOrGetter<Review>) {
   const asked = useQuery({
     queryKey: computed(() => ['can', toValue(review)]),
     queryFn: () => canI(toValue(review)),
     staleTime: 30_000,
+    refetchInterval: ({ state }) => (state.status === 'error' ? askAgainEvery : false),
   });
-  return computed(() => asked.data.value?.allowed ?? (asked.isError.value ? false : undefined));
+  return computed(() => asked.data.value?.allowed);
 }
 
 /** After a refusal: what the caller may do has changed. */
@@ -72,5 +65,6 @@ export function useForgetRights() {
   return () => {
     void queries.invalidateQueries({ queryKey: ['can'] });
     void queries.invalidateQueries({ queryKey: ['models'] });
+    void queries.invalidateQueries({ queryKey: ['model'] });
   };
 }

@@ -23,6 +23,7 @@ export const en = {
     dismiss: 'Dismiss',
     noAuthentication: 'Authentication is off',
     noAuthenticationMore: 'Everybody who reaches this address may do everything.',
+    signedOut: 'You are no longer signed in. What you see is the last that was read.',
     offline: 'The service does not answer. What you see is the last that it sent; it comes back by itself.',
   },
   connection: {

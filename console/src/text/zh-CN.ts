@@ -22,6 +22,7 @@ export const zhCN: Catalogue = {
     dismiss: '关闭通知',
     noAuthentication: '身份验证已关闭',
     noAuthenticationMore: '任何能访问此地址的人都可以执行所有操作。',
+    signedOut: '您已不再处于登录状态。当前显示的是最后读取的内容。',
     offline: '服务没有响应。当前显示的是最后收到的内容，连接恢复后会自动更新。',
   },
   connection: {

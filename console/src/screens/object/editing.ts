@@ -5,7 +5,6 @@ import { computed, onScopeDispose, ref, shallowRef, useTemplateRef, watch } from
 import { isNotApplied } from '../../../../src/client/retry.ts';
 import type { SchemaDocument } from '../../../../src/schema/document.ts';
 import type { JsonSchema } from '../../../../src/schema/keywords.ts';
-import { useForgetRights } from '../../api/can.ts';
 import { problemOf } from '../../api/errors.ts';
 import { useModel } from '../../api/models.ts';
 import { isEqual } from '../../diff/pointer.ts';
@@ -30,7 +29,6 @@ export function useEditing({ type, key, readOnly, isLarge, save }: EditingOption
   const model = computed(() => query.data.value);
   const document_ = shallowRef<SchemaDocument>();
   const failure = shallowRef<unknown>();
-  const forgetRights = useForgetRights();
 
   watch(
     () => model.value?.schema,
@@ -105,7 +103,6 @@ export function useEditing({ type, key, readOnly, isLarge, save }: EditingOption
         notify(t.value.object.signInAgain, 'failed');
         return false;
       }
-      if (problem.code === 'Forbidden') forgetRights();
       if (isNotApplied(error)) waitFor(problem.retryAfter ?? 1);
       failure.value = error;
       return false;
