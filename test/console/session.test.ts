@@ -123,6 +123,40 @@ test('console: language and theme are chosen by the menu and kept; the palette a
   });
 });
 
+test('console: who puts off signing in again is not asked by screens that read by themselves', async (context) => {
+  await withConsole(context, async (at) => {
+    const page = await at.tab('/console/plugins');
+    await page.getByRole('switch', { name: 'Enable library' }).waitFor();
+    const sessions = '/api/v1alpha1/personalaccesstokens?labelSelector=console.platform.run/session';
+    for (const { metadata } of (await at.admin('GET', sessions)).body.items)
+      await at.admin('DELETE', `/api/v1alpha1/personalaccesstokens/${metadata.name}`);
+    const dialog = page.getByRole('dialog', { name: 'Sign in to Kindred' });
+    await dialog.waitFor();
+    await page.keyboard.press('Escape');
+    await dialog.waitFor({ state: 'detached' });
+    await page.getByRole('alert').getByText('You are no longer signed in.').waitFor();
+    const again = () => page.waitForResponse((response) => response.status() === 401);
+    await again();
+    await again();
+    assert.equal(await dialog.count(), 0);
+    assert.deepEqual(await findings(page), []);
+    // What the reader does asks at once.
+    await page.getByRole('switch', { name: 'Enable library' }).click();
+    await page.getByRole('dialog', { name: 'Disable library?' }).getByRole('button', { name: 'Disable' }).click();
+    await dialog.getByLabel('Token').fill(at.token!);
+    await dialog.getByRole('button', { name: 'Sign in', exact: true }).click();
+    await dialog.waitFor({ state: 'detached' });
+    await page.getByText('You are no longer signed in.').waitFor({ state: 'detached' });
+  });
+});
+
+test('console: a path that is no page says so in its title', async (context) => {
+  await withConsole(context, async ({ tab }) => {
+    const page = await tab('/console/no/such/page');
+    assert.equal(await page.title(), 'Not found · Kindred');
+  });
+});
+
 for (const language of ['en-US', 'zh-CN'] as const) {
   const say = (en: string, zh: string) => (language === 'en-US' ? en : zh);
   test(`console: who signs in at an issuer comes back to the page that was asked for; who cancels is told, in ${language}`, async (context) => {
@@ -144,7 +178,7 @@ for (const language of ['en-US', 'zh-CN'] as const) {
         await page.getByRole('alert').getByText(say('You were not signed in', '未登录')).waitFor();
         assert.deepEqual(await findings(page), []);
         issuer.person = { sub: 'a-1', email: 'ada@example.com', email_verified: true };
-        await button.click();
+        await button.press('Space');
         await page.getByRole('heading', { level: 1, name: say('Explain access', '解释权限') }).waitFor();
         assert.equal(new URL(page.url()).search, '?verb=list');
         await page.getByRole('button', { name: say('Account', '账户') }).click();
