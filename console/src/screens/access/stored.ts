@@ -34,18 +34,24 @@ export interface Token extends ApiObject {
 
 const most = '1000';
 
-/** Up to a thousand of them, by name; the list of the model has the others. */
-export function useStored<T extends ApiObject>(plural: string) {
+/**
+ * Up to a thousand of them, by name; the list of the model has the others.
+ * @param fieldSelector which of them; empty: all
+ */
+export function useStored<T extends ApiObject>(plural: string, fieldSelector: () => string = () => '') {
   const queries = useQueryClient();
   const key = ['stored', plural];
   const path = `/api/v1alpha1/${plural}`;
   const models = useModels();
   const model = computed(() => models.data.value?.find((one) => typeOf(one) === plural));
   const query = useQuery({
-    queryKey: key,
+    queryKey: computed(() => [...key, fieldSelector()]),
     enabled: computed(() => model.value !== undefined && mayList(model.value)),
-    queryFn: ({ signal }) =>
-      client.request<ListResult<T>>('GET', path, { query: { size: most, sort: 'metadata.name,asc' }, signal }),
+    queryFn: ({ signal }) => {
+      const selector = fieldSelector();
+      const parameters = { size: most, sort: 'metadata.name,asc', ...(selector && { fieldSelector: selector }) };
+      return client.request<ListResult<T>>('GET', path, { query: parameters, signal });
+    },
   });
-  return { path, query, read: () => queries.invalidateQueries({ queryKey: key }) };
+  return { plural, path, query, read: () => queries.invalidateQueries({ queryKey: key }) };
 }
