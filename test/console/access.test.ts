@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { resolve } from 'node:path';
 import { test } from 'node:test';
-import { definePlugin } from 'kindred';
+import { defineModel, definePlugin, Type } from 'kindred';
 import { Book, bookOf, booksList, booksPath, findings, withConsole } from './browser.ts';
 
 const merge = { 'content-type': 'application/merge-patch+json' };
@@ -225,4 +225,118 @@ test('console: a role shows the rules that it has from others, and the overview 
     await page.getByRole('heading', { level: 2, name: 'Objects read per second' }).waitFor();
     assert.deepEqual(await findings(page), []);
   });
+});
+
+test('console: a right that is withdrawn during work is told with its reason, and its actions go', async (context) => {
+  await withConsole(context, async ({ tab, admin, person }) => {
+    const { token } = await person('rita', ['users-view', 'users-manage']);
+    const page = await tab('/console/access/users', { as: token });
+    await page.getByRole('link', { name: 'New user' }).waitFor();
+    const { body } = await admin(
+      'GET',
+      '/api/v1alpha1/rolebindings?fieldSelector=subjects.name=rita,roleRef.name=users-manage',
+    );
+    await admin('DELETE', `/api/v1alpha1/rolebindings/${body.items[0].metadata.name}`);
+    await page.getByRole('button', { name: 'Disable admin' }).click();
+    const notice = page.getByRole('region', { name: 'Notifications' }).getByRole('alert');
+    await notice.getByText('Forbidden').waitFor();
+    await notice.getByRole('button', { name: 'Copy details' }).waitFor();
+    assert.equal(
+      await notice.getByRole('link', { name: 'Why?' }).getAttribute('href'),
+      '/console/access/explain?verb=patch&type=users&name=admin',
+    );
+    await page.getByRole('link', { name: 'New user' }).waitFor({ state: 'detached' });
+    await page.getByRole('button', { name: 'Disable admin' }).waitFor({ state: 'detached' });
+    assert.deepEqual(await findings(page), []);
+    await page.getByRole('button', { name: 'Dismiss' }).click();
+    await notice.waitFor({ state: 'detached' });
+  });
+});
+
+test('console: Esc loses neither a new token nor the form that makes it', async (context) => {
+  await withConsole(context, async ({ tab }) => {
+    const page = await tab('/console/access/tokens');
+    const open = page.getByRole('button', { name: 'New token' });
+    await open.click();
+    const dialog = page.getByRole('dialog', { name: 'New token' });
+    await dialog.getByRole('listbox', { name: 'Roles' }).selectOption('super-role');
+    await page.keyboard.press('Escape');
+    await dialog.waitFor({ state: 'detached' });
+    await open.click();
+    assert.equal(await dialog.getByRole('listbox', { name: 'Roles' }).inputValue(), 'super-role');
+    await dialog.getByRole('button', { name: 'Create' }).click();
+    const created = page.getByRole('dialog', { name: 'Token created' });
+    const token = await created.getByRole('textbox', { name: 'Token' }).inputValue();
+    await page.keyboard.press('Escape');
+    await created.waitFor({ state: 'detached' });
+    assert.deepEqual(await findings(page), []);
+    await page.getByRole('button', { name: 'Show the new token' }).click();
+    assert.equal(await created.getByRole('textbox', { name: 'Token' }).inputValue(), token);
+    await created.getByRole('button', { name: 'Done' }).click();
+    await created.waitFor({ state: 'detached' });
+    assert.equal(await page.getByRole('button', { name: 'Show the new token' }).count(), 0);
+    assert.ok(!(await page.content()).includes(token));
+  });
+});
+
+test('console: what the screens of access do not show they say, and ask the service for those of one user', async (context) => {
+  await withConsole(context, async ({ tab, url }) => {
+    const page = await tab('/console/access/tokens?user=nobody');
+    await page.getByText('No token.').waitFor();
+    assert.equal(await page.getByRole('table').count(), 0);
+    await page.route('**/api/v1alpha1/users?**', async (route) => {
+      const response = await route.fetch();
+      await route.fulfill({ response, json: { ...(await response.json()), total: 1234 } });
+    });
+    await page.goto(`${url}/console/access/users`);
+    await page.getByText('The first 1 of 1,234, by name.').waitFor();
+    await page.unrouteAll({ behavior: 'wait' });
+    await page.getByRole('main').getByRole('link', { name: 'Open the list' }).click();
+    await page.waitForURL(/\/console\/objects\/users$/);
+  });
+});
+
+test('console: who may not switch plugins sees no switch', async (context) => {
+  await withConsole(context, async ({ tab, person }) => {
+    const { token } = await person('rita', ['plugins-plugin-platform-run-view']);
+    const page = await tab('/console/plugins', { as: token });
+    await page.getByRole('table', { name: 'Plugins' }).getByText('STARTED').waitFor();
+    assert.equal(await page.getByRole('switch').count(), 0);
+    assert.equal(await page.getByRole('columnheader', { name: 'Enabled' }).count(), 0);
+    await page.getByRole('link', { name: 'library' }).click();
+    await page.getByRole('heading', { level: 1, name: 'library' }).waitFor();
+    await page.getByRole('tab', { name: 'State' }).waitFor();
+    assert.equal(await page.getByRole('switch').count(), 0);
+  });
+});
+
+test('console: the events of an object name the missing verb; its references are counted, also when there are none', async (context) => {
+  const Shelf = defineModel({
+    gvk: { group: 'library.example.com', version: 'v1alpha1', kind: 'Shelf', singular: 'shelf', plural: 'shelves' },
+    spec: Type.Object({ book: Type.String({ 'x-reference': 'books.library.example.com' }) }),
+    indexes: (index) => [index.single('spec.book', String, (shelf) => shelf.spec.book)],
+  });
+  const library = definePlugin({
+    start({ schemeManager }) {
+      schemeManager.register(Book);
+      schemeManager.register(Shelf);
+    },
+  });
+  await withConsole(
+    context,
+    async ({ tab, admin, person }) => {
+      await admin('POST', booksPath, bookOf('emma', 'Emma', 1815));
+      const page = await tab(`${booksList}/emma?tab=related`);
+      await page.getByRole('tabpanel').getByRole('link', { name: 'Shelf' }).waitFor();
+      await page.getByRole('tabpanel').getByText('0', { exact: true }).waitFor();
+      assert.equal(await page.getByText('The model says of no member').count(), 0);
+      const rules = [{ apiGroups: ['library.example.com'], resources: ['books'], verbs: ['get', 'list'] }];
+      await admin('POST', '/api/v1alpha1/roles', { metadata: { name: 'readers' }, rules });
+      const { token } = await person('rita', ['readers']);
+      const other = await tab(`${booksList}/emma?tab=events`, { as: token });
+      await other.getByText('You may not watch books.library.example.com.').waitFor();
+      assert.equal(await other.getByText('New changes appear here.').count(), 0);
+    },
+    { plugins: [{ name: 'library', plugin: library }] },
+  );
 });

@@ -1,9 +1,14 @@
 /** What a screen says when something is missing, slow, away or refused, and how it comes back. */
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
-import { bookOf, booksList, booksPath, findings, withConsole } from './browser.ts';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { definePlugin } from 'kindred';
+import { cleanUp, folderOf, harnessOf, pluginOf, quiet } from '../plugins/kit.ts';
+import { Book, bookOf, booksList, booksPath, findings, withConsole } from './browser.ts';
 
 const type = 'books.library.example.com';
+const pluginsPath = '/apis/plugin.platform.run/v1alpha1/plugins';
+const merge = { 'content-type': 'application/merge-patch+json' };
 
 test('console: while indexes are built the list says how far they are, and comes by itself', async (context) => {
   await withConsole(context, async ({ tab, admin }) => {
@@ -189,6 +194,14 @@ test('console: in a window of 320 px the navigation folds into "Menu", and every
     await menu.click();
     assert.equal(await menu.getAttribute('aria-expanded'), 'true');
     assert.deepEqual(await findings(page), []);
+    await page.locator('a:focus', { hasText: 'Overview' }).waitFor();
+    await page.keyboard.press('Escape');
+    await navigation.waitFor({ state: 'hidden' });
+    await menu.and(page.locator(':focus')).waitFor();
+    await menu.click();
+    await navigation.getByRole('link', { name: 'Overview' }).click();
+    await navigation.waitFor({ state: 'hidden' });
+    await menu.click();
     await navigation.getByRole('link', { name: 'Book' }).click();
     await page.getByRole('heading', { level: 1, name: 'Book' }).waitFor();
     assert.equal(await navigation.isVisible(), false);
@@ -205,5 +218,148 @@ test('console: in a window of 320 px the navigation folds into "Menu", and every
     await page.getByRole('dialog', { name: 'Review changes' }).getByRole('button', { name: 'Save changes' }).click();
     await page.getByText('Version 1', { exact: true }).waitFor();
     assert.deepEqual(await findings(page), []);
+  });
+});
+
+test('console: the first steps make a plugin that starts, and the overview says no more than the caller may see', async (context) => {
+  after(cleanUp);
+  await withConsole(
+    context,
+    async ({ tab, person }) => {
+      const page = await tab('/console/');
+      const declare = page.getByRole('listitem').filter({ hasText: '1. Declare a model' });
+      await declare.getByText('npx kindred serve --plugin ./library').waitFor();
+      assert.deepEqual(await findings(page), []);
+      const paths = await declare.getByRole('heading', { level: 4 }).allTextContents();
+      const codes = await declare.locator('pre').allTextContents();
+      const folder = folderOf(Object.fromEntries(paths.map((path, at) => [path, codes[at]!])));
+      const harness = await harnessOf({ plugins: [join(folder, 'library')] });
+      assert.equal((await pluginOf(harness, 'library')).status?.state, 'STARTED');
+      assert.equal((await harness.fetch(booksPath)).status, 200);
+
+      const attention = page.locator('section', { has: page.getByRole('heading', { name: 'Needs attention' }) });
+      await attention.getByText('Every model that you may see is ready.').waitFor();
+      await attention.getByText('Every plugin is started.').waitFor();
+      await attention.getByText('No controller fails').waitFor();
+      const { token } = await person('rita', ['users-view']);
+      const other = await tab('/console/', { as: token });
+      const seen = other.locator('section', { has: other.getByRole('heading', { name: 'Needs attention' }) });
+      await seen.getByText('Every model that you may see is ready.').waitFor();
+      assert.equal(await seen.getByText('plugin').count(), 0);
+      assert.equal(await seen.getByText('controller').count(), 0);
+    },
+    { plugins: [] },
+  );
+});
+
+test('console: the overview names plugins that are off, and controllers that fail, with the way to them', async (context) => {
+  const failing = definePlugin({
+    start({ schemeManager, registerController }) {
+      schemeManager.register(Book);
+      registerController({
+        setupWith: (builder) => builder.extension(Book).name('shelver').build(),
+        async reconcile() {
+          throw new Error('no room on the shelf');
+        },
+      });
+    },
+  });
+  const other = definePlugin({ start: () => undefined });
+  await withConsole(
+    context,
+    async ({ tab, admin }) => {
+      await admin('POST', booksPath, bookOf('emma', 'Emma', 1815));
+      await admin('PATCH', `${pluginsPath}/other`, { spec: { enabled: false } }, merge);
+      const page = await tab('/console/');
+      const attention = page.locator('section', { has: page.getByRole('heading', { name: 'Needs attention' }) });
+      const off = attention.getByRole('listitem').filter({ hasText: 'Plugin other' });
+      await off.getByText('STOPPED').waitFor();
+      const controller = attention.getByRole('listitem').filter({ hasText: 'Controller library/shelver' });
+      await controller.getByText('A call has failed.').waitFor();
+      assert.deepEqual(await findings(page), []);
+      await controller.getByRole('link').click();
+      await page.getByRole('table', { name: 'Controllers' }).getByText('no room on the shelf').waitFor();
+    },
+    {
+      logger: quiet,
+      plugins: [
+        { name: 'library', plugin: failing },
+        { name: 'other', plugin: other },
+      ],
+    },
+  );
+});
+
+test('console: the list of a model whose plugin is stopped leads to the plugins, and comes back with it', async (context) => {
+  await withConsole(context, async ({ tab, admin }) => {
+    await admin('POST', booksPath, bookOf('emma', 'Emma', 1815));
+    const enable = (enabled: boolean) => admin('PATCH', `${pluginsPath}/library`, { spec: { enabled } }, merge);
+    const list = await tab(booksList);
+    const watch = await tab(`/console/watch/${type}`);
+    await list.getByRole('link', { name: 'emma' }).waitFor();
+    await watch.getByRole('status', { name: 'Connection' }).getByText('Live').waitFor();
+    await enable(false);
+    for (const page of [list, watch]) {
+      await page.getByRole('heading', { level: 2, name: 'Not found' }).waitFor();
+      await page.getByRole('link', { name: 'See the plugins' }).waitFor();
+    }
+    await enable(true);
+    await list.getByRole('link', { name: 'emma' }).waitFor();
+    await list.getByRole('status', { name: 'Connection' }).getByText('Live').waitFor();
+    await watch.getByRole('status', { name: 'Connection' }).getByText('Live').waitFor();
+    assert.equal(await watch.getByRole('alert').count(), 0);
+  });
+});
+
+test('console: every screen shows where its rows will be while they are read', async (context) => {
+  await withConsole(context, async ({ tab, admin, url }) => {
+    await admin('POST', booksPath, bookOf('emma', 'Emma', 1815));
+    const page = await tab('/console/');
+    for (const [path, request] of [
+      ['/', '/v3/models'],
+      ['/models', '/v3/models'],
+      [`/models/${type}`, `/v3/models/${type}`],
+      [`/models/${type}?tab=access`, '/api/v1alpha1/rolebindings?**'],
+      ['/plugins', `${pluginsPath}?**`],
+      ['/plugins/library', `${pluginsPath}?**`],
+      ['/webhooks', '/apis/webhook.platform.run/v1alpha1/webhooks?**'],
+      ['/access/users', '/api/v1alpha1/users?**'],
+      ['/access/roles', '/api/v1alpha1/roles?**'],
+      ['/access/bindings', '/api/v1alpha1/rolebindings?**'],
+      ['/access/tokens', '/api/v1alpha1/personalaccesstokens?**'],
+      ['/audit', '/v3/audit?**'],
+      ['/settings', '/v3/options'],
+      ['/about', '/v3/about'],
+      [`/objects/${type}/emma?tab=access`, '/v3/can-i'],
+    ] as const) {
+      const held = Promise.withResolvers<void>();
+      await page.route(url + request, async (route) => {
+        await held.promise;
+        await route.continue();
+      });
+      await page.goto(`${url}/console${path}`);
+      // It is not told to who hears the page, and so has no role.
+      const rows = page.locator('.skeleton');
+      await rows.first().waitFor();
+      held.resolve();
+      await rows.first().waitFor({ state: 'detached' });
+      await page.unrouteAll({ behavior: 'wait' });
+    }
+  });
+});
+
+test('console: a question about rights that fails is asked again, and is no refusal', async (context) => {
+  await withConsole(context, async ({ tab, url }) => {
+    const page = await tab('/console/about');
+    let failures = 0;
+    await page.route('**/v3/can-i', (route) => {
+      if (++failures > 2) return route.continue();
+      const json = { code: 'InternalError', status: 500, detail: 'Broken' };
+      return route.fulfill({ status: 500, contentType: 'application/problem+json', json });
+    });
+    await page.goto(`${url}/console/create/${type}`);
+    const refusal = page.getByRole('heading', { name: 'Not allowed' });
+    await page.getByRole('button', { name: 'Create' }).or(refusal).first().waitFor();
+    assert.equal(await refusal.count(), 0);
   });
 });
