@@ -104,6 +104,32 @@ test('console: an object is created by its form, with what is wrong shown at its
     assert.deepEqual(metadata.labels, { 'demo.example.com/shelf': 'a' });
   }));
 
+test('console: an item or a row that is emptied stays and is typed anew; only its button takes it away', (context) =>
+  withConsole(context, async (console) => {
+    await store(console, { ...emma, spec: { ...emma.spec, tags: ['a', 'b'], prices: { eur: 9, usd: 5 } } });
+    const page = await console.open(path);
+    const retype = async (name: string, text: string) => {
+      await field(page, name).click();
+      await page.keyboard.press('End');
+      await page.keyboard.press('Backspace');
+      assert.equal(await field(page, name).inputValue(), '');
+      await page.keyboard.type(text);
+      assert.equal(await field(page, name).inputValue(), text);
+    };
+    await retype('tags 1', 'old');
+    assert.equal(await field(page, 'tags 2').inputValue(), 'b');
+    await retype('prices value 1', '12');
+    assert.equal(await field(page, 'prices key 1').inputValue(), 'eur');
+    assert.equal(await field(page, 'prices value 2').inputValue(), '5');
+    await field(page, 'year').press('Control+a');
+    await page.keyboard.type('-5');
+    assert.equal(await field(page, 'year').inputValue(), '-5');
+    await button(page, 'Remove tags 2').click();
+    await saveAndConfirm(page);
+    const { spec } = await stored(console);
+    assert.deepEqual(spec, { ...emma.spec, tags: ['old'], prices: { eur: 12, usd: 5 }, year: -5 });
+  }));
+
 test('console: what is wrong comes and goes while no pointer is pressed, so that no click misses', (context) =>
   withConsole(context, async (console) => {
     const page = await console.open('/create/books.library.example.com');

@@ -92,6 +92,18 @@ const controls: { name: string; schema: unknown; value?: unknown; control: Parti
     value: { a: 1 },
     control: { kind: 'yaml', reason: 'mismatch' },
   },
+  {
+    name: 'a number of which a part is typed',
+    schema: { type: 'integer' },
+    value: '-',
+    control: { kind: 'number' },
+  },
+  {
+    name: 'a text in the place of a number',
+    schema: { type: 'integer' },
+    value: '7',
+    control: { kind: 'yaml', reason: 'mismatch' },
+  },
   { name: 'an enum of objects', schema: { enum: [{ a: 1 }] }, control: { kind: 'yaml', reason: 'keyword' } },
   {
     name: 'a list',

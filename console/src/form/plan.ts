@@ -10,6 +10,7 @@ import type { Stash } from './branch.ts';
 import { branchOf, changedBranch, namesOf, tellingMember } from './branch.ts';
 import type { Choose, Facts, Option } from './facts.ts';
 import { factsOf, isOfType } from './facts.ts';
+import { isNumberText } from './number.ts';
 
 /** A place in an object, and the schemas that apply to it. */
 export interface Part {
@@ -262,7 +263,8 @@ export class Plan {
       if (facts.alternatives.some(({ chosen }) => chosen < 0)) return { kind: 'unchosen' };
       return { kind: 'yaml', reason: 'open' };
     }
-    if (value !== undefined && value !== null && !isOfType(value, type)) return { kind: 'yaml', reason: 'mismatch' };
+    if (value !== undefined && value !== null && !isOfType(value, type) && !isTypedFor(value, type))
+      return { kind: 'yaml', reason: 'mismatch' };
     if (value === null && !facts.nullable && (type === 'object' || type === 'array'))
       return { kind: 'yaml', reason: 'mismatch' };
     switch (type) {
@@ -446,6 +448,11 @@ function typesToDraw(facts: Facts): readonly string[] {
   if (isSaid(items, prefix.length, limits.minItems, limits.maxItems)) return ['array'];
   if (isSaid(minLength, maxLength, pattern, format)) return ['string'];
   return isSaid(minimum, maximum, exclusiveMinimum, exclusiveMaximum) ? ['number'] : [];
+}
+
+/** A number that is being typed is a text until it parses. */
+function isTypedFor(value: unknown, type: string): boolean {
+  return (type === 'integer' || type === 'number') && typeof value === 'string' && !isNumberText(value.trim());
 }
 
 function isLong(facts: Facts, value: unknown): boolean {
