@@ -345,6 +345,80 @@ test('console: leaving unsaved changes asks; a deleted object keeps what was typ
     assert.equal((await console.fetch(`${books}/emma`)).status, 404);
   }));
 
+test('console: a text that is no YAML stays when the tab changes and when the page is loaded again', (context) =>
+  withConsole(context, async (console) => {
+    await store(console);
+    const page = await console.open(`${path}?tab=yaml`);
+    const yaml = page.getByRole('textbox', { name: 'YAML' });
+    await yaml.getByText('title: Emma').click();
+    await page.keyboard.press('End');
+    await page.keyboard.press('Enter');
+    await page.keyboard.type('year: 1816');
+    const problem = page.getByRole('region', { name: 'Problems' }).getByText(/Map keys must be unique/);
+    await problem.waitFor();
+    await page.getByRole('tab', { name: 'Form' }).click();
+    assert.notEqual(await field(page, 'title').getAttribute('readonly'), null);
+    await problem.click();
+    await yaml.getByText('year: 1816').waitFor();
+    await page.getByRole('tab', { name: 'JSON' }).click();
+    await page.getByRole('textbox', { name: 'JSON' }).waitFor();
+    await page.reload();
+    await button(page, 'Save').click();
+    await yaml.getByText('year: 1816').waitFor();
+    assert.equal(await page.getByRole('dialog').count(), 0);
+    await yaml.getByText('year: 1816').click();
+    await page.keyboard.press('Control+Shift+k');
+    await problem.waitFor({ state: 'detached' });
+    await page.getByRole('tab', { name: 'Form' }).click();
+    assert.equal(await field(page, 'title').getAttribute('readonly'), null);
+    assert.equal(await button(page, 'Save').isDisabled(), true);
+  }));
+
+test('console: rows and YAML that the object cannot have stay when the tab changes and when the page is loaded again', (context) =>
+  withConsole(context, async (console) => {
+    await store(console, { ...emma, spec: { ...emma.spec, prices: { eur: 9 }, extra: { a: 1 } } });
+    const page = await console.open(path);
+    await button(page, 'Add label').click();
+    await field(page, 'Key 2').fill('demo.example.com/shelf');
+    await field(page, 'Value 2').fill('b');
+    await button(page, 'Add to prices').click();
+    await field(page, 'prices key 2').fill('eur');
+    const extra = page.getByRole('textbox', { name: 'extra' });
+    await extra.click();
+    await page.keyboard.press('Control+End');
+    await page.keyboard.type('a: 2');
+    const problems = page.getByRole('region', { name: 'Problems' });
+    await problems.getByText(/^spec\.extra: This is not YAML/).waitFor();
+    for (const again of [
+      async () => {
+        await page.getByRole('tab', { name: 'JSON' }).click();
+        await page.getByRole('textbox', { name: 'JSON' }).waitFor();
+        await page.getByRole('tab', { name: 'Form' }).click();
+      },
+      () => page.reload(),
+    ]) {
+      await again();
+      await extra.getByText('a: 2').waitFor();
+      assert.equal(await field(page, 'Key 2').inputValue(), 'demo.example.com/shelf');
+      assert.equal(await field(page, 'Key 2').getAttribute('aria-invalid'), 'true');
+      assert.equal(await field(page, 'Value 2').inputValue(), 'b');
+      assert.equal(await field(page, 'prices key 2').inputValue(), 'eur');
+      for (const name of ['Key 2', 'prices key 2']) {
+        const described = await field(page, name).getAttribute('aria-describedby');
+        assert.match((await page.locator(`[id="${described}"]`).textContent()) ?? '', /stands here twice/);
+      }
+      await button(page, 'Save').click();
+      await problems.getByText('3 problems').waitFor();
+      assert.equal(await page.getByRole('dialog').count(), 0);
+    }
+    await button(page, 'Remove label 2').click();
+    await button(page, 'Remove prices 2').click();
+    await extra.getByText('a: 2').click();
+    await page.keyboard.press('Control+Shift+k');
+    await problems.waitFor({ state: 'detached' });
+    assert.equal(await button(page, 'Save').isDisabled(), true);
+  }));
+
 test('console: what the service alone knows is shown at its field - a value that is taken', (context) =>
   withConsole(context, async (console) => {
     await store(console);

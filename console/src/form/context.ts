@@ -5,6 +5,13 @@ import { computed, inject } from 'vue';
 import type { FieldProblem } from './errors.ts';
 import type { Plan } from './plan.ts';
 
+/** What is typed at a place while the object cannot have it. */
+export interface Held {
+  readonly typed: unknown;
+  /** What is wrong with it; undefined where it is only not complete. */
+  readonly message: string | undefined;
+}
+
 export interface FormContext {
   readonly plan: ComputedRef<Plan>;
   readonly readOnly: ComputedRef<boolean>;
@@ -20,8 +27,10 @@ export interface FormContext {
   set(pointer: string, value: unknown): void;
   /** A field was left. */
   leave(pointer: string): void;
-  /** What the page alone knows to be wrong, such as a key that stands twice; undefined when it is right again. */
-  refuse(pointer: string, message: string | undefined): void;
+  /** Of the draft, so that it is there again when the form is: a key that stands twice, a text that is no YAML. */
+  readonly held: ReadonlyMap<string, Held>;
+  /** @param held undefined: the object has what is typed */
+  hold(pointer: string, held: Held | undefined): void;
 }
 
 export const formKey: InjectionKey<FormContext> = Symbol('form');

@@ -96,6 +96,7 @@ export const objectTexts = {
     notStored: 'The service did not say whether it was saved. It was not: save again.',
     draft: 'These are your unsaved changes from before.',
     discardDraft: 'Discard them',
+    locked: 'What is listed above cannot be read yet. Correct it where you typed it; then you can change things here.',
     wait: 'The service is busy. Save again in {n} s.',
     signInAgain: 'Sign in again, then save: nothing that you typed is lost.',
     removeFinalizer: 'Remove {finalizer}',

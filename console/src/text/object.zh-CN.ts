@@ -100,6 +100,7 @@ export const objectTexts: Pick<
     notStored: '服务未说明是否已保存。实际未保存：请再次保存。',
     draft: '这些是您之前未保存的变更。',
     discardDraft: '放弃这些变更',
+    locked: '上面列出的内容还无法读取。请先在输入处改正，然后再在此处修改。',
     wait: '服务繁忙。请在 {n} 秒后再次保存。',
     signInAgain: '请重新登录后再保存：您输入的内容不会丢失。',
     removeFinalizer: '移除 {finalizer}',

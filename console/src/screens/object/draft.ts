@@ -4,12 +4,12 @@
  */
 
 import type { ComputedRef } from 'vue';
-import { computed, onScopeDispose, ref, shallowRef, watch } from 'vue';
+import { computed, onScopeDispose, ref, shallowReactive, shallowRef, watch } from 'vue';
 import { readJson } from '../../../../src/runtime/read-json.ts';
 import type { SchemaDocument } from '../../../../src/schema/document.ts';
 import { isEqual, isObject, isWithin, valueAt, withValue } from '../../diff/pointer.ts';
 import type { YamlText } from '../../diff/yaml.ts';
-import type { FormContext } from '../../form/context.ts';
+import type { FormContext, Held } from '../../form/context.ts';
 import type { FieldProblem } from '../../form/errors.ts';
 import { problemsOf } from '../../form/errors.ts';
 import { Plan } from '../../form/plan.ts';
@@ -28,10 +28,19 @@ export interface TextProblemOfDraft {
   readonly to: number;
 }
 
+/** The text of an editor while it is no value. */
+export interface UnreadText {
+  readonly language: 'yaml' | 'json';
+  readonly text: string;
+  readonly problems: readonly TextProblemOfDraft[];
+}
+
 interface Kept {
   readonly base: unknown;
   readonly value: unknown;
   readonly yaml?: string;
+  readonly unread?: UnreadText;
+  readonly held?: readonly (readonly [pointer: string, held: Held])[];
 }
 
 export interface DraftOptions {
@@ -50,8 +59,9 @@ export type Draft = ReturnType<typeof useDraft>;
 export function useDraft({ document, readOnly, isSecret, isLarge, key }: DraftOptions) {
   const base = shallowRef<unknown>();
   const value = shallowRef<unknown>();
-  /** Of the editors, while it is no value. */
-  const textProblems = shallowRef<readonly TextProblemOfDraft[]>([]);
+  /** Nothing else is edited until it can be read. */
+  const unread = shallowRef<UnreadText>();
+  const textProblems = computed(() => unread.value?.problems ?? none);
   /** The YAML as it was typed, with its comments. */
   const yaml = shallowRef<YamlText>();
   const json = shallowRef<string>();
@@ -61,17 +71,20 @@ export function useDraft({ document, readOnly, isSecret, isLarge, key }: DraftOp
   let leaving: string[] = [];
   const isTried = ref(false);
   const found = shallowRef<readonly FieldProblem[]>([]);
-  const refused = ref(new Map<string, string>());
+  const held = shallowReactive(new Map<string, Held>());
   const answered = shallowRef<readonly FieldProblem[]>([]);
   const isRestored = ref(false);
 
   const plan = computed(() => document.value && new Plan(document.value, () => language.value, isSecret?.()));
-  const isChanged = computed(() => textProblems.value.length > 0 || !isEqual(base.value, value.value));
+  /** Of what the form has and the object has not. */
+  const refused = computed(() => [...held].filter(([, { message }]) => message !== undefined));
+  const isUnreadable = computed(() => unread.value !== undefined || refused.value.length > 0);
+  const isChanged = computed(() => isUnreadable.value || !isEqual(base.value, value.value));
 
   const problems = computed(() => {
-    const own = [...refused.value].map(([pointer, message]): FieldProblem => {
-      const at = pointer.replace(/\/$/, '');
-      return { pointer: at, field: at.slice(1).replaceAll('/', '.'), message, isCertain: true };
+    const own = refused.value.map(([pointer, { message }]): FieldProblem => {
+      const at = placeOf(pointer);
+      return { pointer: at, field: at.slice(1).replaceAll('/', '.'), message: message!, isCertain: true };
     });
     const shown = found.value.filter(({ pointer, isCertain }) => isTried.value || isCertain || left.value.has(pointer));
     const late = answered.value.filter(
@@ -107,7 +120,13 @@ export function useDraft({ document, readOnly, isSecret, isLarge, key }: DraftOp
       sessionStorage.removeItem(place);
       return;
     }
-    const kept: Kept = { base: base.value, value: value.value, ...(yaml.value && { yaml: yaml.value.text }) };
+    const kept: Kept = {
+      base: base.value,
+      value: value.value,
+      held: [...held],
+      ...(yaml.value && { yaml: yaml.value.text }),
+      ...(unread.value && { unread: unread.value }),
+    };
     try {
       sessionStorage.setItem(place, JSON.stringify(kept));
     } catch {
@@ -133,10 +152,36 @@ export function useDraft({ document, readOnly, isSecret, isLarge, key }: DraftOp
     value.value = next;
     yaml.value = from?.yaml ?? (from?.json === undefined ? yaml.value : undefined);
     json.value = from?.json;
-    textProblems.value = none;
+    unread.value = undefined;
     answered.value = none;
     checkSoon();
     keepSoon();
+  }
+
+  /** The YAML with another value: its comments stay. */
+  function retold(next: unknown): YamlText | undefined {
+    const typed = yaml.value;
+    return typed && new (typed.constructor as typeof YamlText)(typed.withValue(next));
+  }
+
+  /** The stored object is a newer one, and the draft goes on from it; what is typed stays. */
+  function follow(stored: unknown, next: unknown): void {
+    const before = value.value;
+    base.value = stored;
+    value.value = next;
+    yaml.value = retold(next);
+    json.value = undefined;
+    dropHeld('', before);
+    checkSoon();
+    keepSoon();
+  }
+
+  /** What was typed beside a value goes with it. */
+  function dropHeld(pointer: string, before: unknown): void {
+    for (const place of held.keys()) {
+      const at = placeOf(place);
+      if (isWithin(at, pointer) && !isEqual(valueAt(before, at), valueAt(value.value, at))) held.delete(place);
+    }
   }
 
   function set(pointer: string, next: unknown): void {
@@ -152,6 +197,7 @@ export function useDraft({ document, readOnly, isSecret, isLarge, key }: DraftOp
     }
     const stillWrong = answered.value.filter((one) => !isWithin(one.pointer, pointer));
     change(after);
+    dropHeld(pointer, before);
     if (stillWrong.length > 0) answered.value = stillWrong;
   }
 
@@ -161,12 +207,12 @@ export function useDraft({ document, readOnly, isSecret, isLarge, key }: DraftOp
     value.value = initial;
     yaml.value = undefined;
     json.value = undefined;
-    textProblems.value = none;
+    unread.value = undefined;
     answered.value = none;
     isTried.value = false;
     left.value = new Set();
     leaving = [];
-    refused.value = new Map();
+    held.clear();
     isRestored.value = false;
     check();
     keepSoon();
@@ -178,6 +224,8 @@ export function useDraft({ document, readOnly, isSecret, isLarge, key }: DraftOp
     if (!text) return false;
     const kept = readJson(text) as Kept;
     start(kept.base, kept.value);
+    unread.value = kept.unread;
+    for (const [pointer, one] of kept.held ?? []) held.set(pointer, one);
     isRestored.value = isChanged.value;
     if (kept.yaml !== undefined) {
       const wanted = kept.yaml;
@@ -194,7 +242,7 @@ export function useDraft({ document, readOnly, isSecret, isLarge, key }: DraftOp
     if (!drawn) return undefined;
     return {
       plan: computed(() => drawn),
-      readOnly,
+      readOnly: computed(() => readOnly.value || unread.value !== undefined),
       isLarge: isLarge?.() ?? false,
       choices,
       problems,
@@ -204,10 +252,12 @@ export function useDraft({ document, readOnly, isSecret, isLarge, key }: DraftOp
         leaving.push(pointer);
         checkSoon();
       },
-      refuse(pointer: string, message: string | undefined) {
-        if (refused.value.get(pointer) === message) return;
-        if (message === undefined) refused.value.delete(pointer);
-        else refused.value.set(pointer, message);
+      held,
+      hold(pointer: string, one: Held | undefined) {
+        if (isEqual(held.get(pointer), one)) return;
+        if (one) held.set(pointer, one);
+        else held.delete(pointer);
+        keepSoon();
       },
     };
   });
@@ -217,7 +267,10 @@ export function useDraft({ document, readOnly, isSecret, isLarge, key }: DraftOp
     value,
     yaml,
     json,
+    unread,
     textProblems,
+    refused,
+    isUnreadable,
     choices,
     problems,
     byPointer,
@@ -229,14 +282,32 @@ export function useDraft({ document, readOnly, isSecret, isLarge, key }: DraftOp
     document,
     change,
     set,
+    follow,
+    /** The text of an editor that is no value: the draft stays as it was. */
+    leaveUnread(text: UnreadText): void {
+      unread.value = text;
+      keepSoon();
+    },
     start,
+    /** It is stored as this object now. */
+    end(stored: unknown): void {
+      const typed = retold(stored);
+      start(stored);
+      yaml.value = typed;
+      keep();
+    },
     restore,
     keep,
     /** Checks all, and shows all that is wrong. True when nothing is. */
     tryAll(): boolean {
       check();
       isTried.value = true;
-      return found.value.length === 0 && textProblems.value.length === 0 && refused.value.size === 0;
+      return found.value.length === 0 && !isUnreadable.value;
     },
   };
+}
+
+/** Rows are held beside the value that they are of, at its pointer with a slash behind it. */
+function placeOf(pointer: string): string {
+  return pointer.replace(/\/$/, '');
 }
