@@ -7,7 +7,7 @@ import { until } from '../../src/testing/until.ts';
 import { slowness } from '../slowness.ts';
 import { findings } from './browser.ts';
 import type { Console } from './object-kit.ts';
-import { books, complaints, withConsole } from './object-kit.ts';
+import { Book, books, complaints, withConsole } from './object-kit.ts';
 
 const emma = {
   metadata: { name: 'emma', labels: { 'demo.example.com/shelf': 'a' } },
@@ -345,6 +345,81 @@ test('console: leaving unsaved changes asks; a deleted object keeps what was typ
     assert.equal((await console.fetch(`${books}/emma`)).status, 404);
   }));
 
+/** What a controller writes. */
+async function writeStatus(console: Console, status: object): Promise<void> {
+  const body = { ...(await stored(console)), status };
+  const response = await console.fetch(`${books}/emma/status`, { method: 'PUT', body });
+  assert.equal(response.status, 200, JSON.stringify(response.body));
+}
+
+test('console: a status is reviewed, merged with what others wrote, and kept while it is not saved', (context) =>
+  withConsole(context, async (console) => {
+    await store(console);
+    await writeStatus(console, { lent: false, reader: 'ada' });
+    const page = await console.open(`${path}?tab=status`);
+    await field(page, 'reader').fill('bob');
+    await page.getByRole('tab', { name: 'Form' }).click();
+    await page.getByRole('tab', { name: 'Status' }).click();
+    assert.equal(await field(page, 'reader').inputValue(), 'bob');
+    await page.getByRole('link', { name: 'Duplicate' }).click();
+    await page.getByRole('dialog', { name: 'Leave without saving?' }).getByRole('button', { name: 'Stay' }).click();
+    await page.reload();
+    await until(async () => (await field(page, 'reader').inputValue()) === 'bob');
+
+    await page.getByRole('status', { name: 'Connection' }).getByText('Live').waitFor();
+    await change(console, { spec: { year: 1816 } });
+    await page.getByText('Version 2', { exact: true }).waitFor();
+    assert.equal(await page.getByRole('region', { name: 'Newer version' }).count(), 0);
+    await writeStatus(console, { lent: true, reader: 'ada' });
+    await page.getByRole('region', { name: 'Newer version' }).waitFor();
+    await page.keyboard.press('Control+s');
+    const review = page.getByRole('dialog', { name: 'Review changes' });
+    await review.locator('ins', { hasText: 'reader: bob' }).waitFor();
+    await review.getByRole('button', { name: 'Save changes' }).click();
+    const conflict = page.getByRole('dialog', { name: 'Resolve conflict' });
+    await conflict.getByText('/status/lent (theirs)').waitFor();
+    await conflict.getByRole('button', { name: 'Merge and save' }).click();
+    await conflict.waitFor({ state: 'detached' });
+    const { spec, status } = await stored(console);
+    assert.deepEqual([spec.year, status], [1816, { lent: true, reader: 'bob' }]);
+
+    await page.route('**/emma/status', (route) => {
+      const errors = [{ pointer: '/status/reader', field: 'status.reader', message: 'is not a reader' }];
+      const json = { code: 'Invalid', status: 422, detail: 'Wrong', errors };
+      return route.fulfill({ status: 422, contentType: 'application/problem+json', json });
+    });
+    await field(page, 'reader').fill('eve');
+    await button(page, 'Save status').click();
+    await review.getByRole('button', { name: 'Save changes' }).click();
+    await page.getByRole('region', { name: 'Problems' }).getByText('status.reader: is not a reader').waitFor();
+    assert.equal(await field(page, 'reader').getAttribute('aria-invalid'), 'true');
+  }));
+
+test('console: a status that is written meanwhile disturbs no edit, and its save asks nothing', (context) =>
+  withConsole(context, async (console) => {
+    await store(console);
+    const page = await console.open(path);
+    await field(page, 'title').waitFor();
+    await page.getByRole('status', { name: 'Connection' }).getByText('Live').waitFor();
+    await writeStatus(console, { lent: true });
+    await page.getByText('Version 1', { exact: true }).waitFor();
+    assert.equal(await page.getByText('Somebody saved a newer version').count(), 0);
+    await field(page, 'title').fill('Mine');
+    await writeStatus(console, { lent: false });
+    await page.getByText('Version 2', { exact: true }).waitFor();
+    assert.equal(await page.getByRole('region', { name: 'Newer version' }).count(), 0);
+    await button(page, 'Save').click();
+    const review = page.getByRole('dialog', { name: 'Review changes' });
+    assert.equal(await review.locator('ins, del').filter({ hasText: 'lent' }).count(), 0);
+    // One that the page does not know of yet.
+    await page.route(`**${books}?watch*`, (route) => route.abort());
+    await writeStatus(console, { lent: true, reader: 'ada' });
+    await review.getByRole('button', { name: 'Save changes' }).click();
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    const { spec, status } = await stored(console);
+    assert.deepEqual([spec.title, status], ['Mine', { lent: true, reader: 'ada' }]);
+  }));
+
 test('console: a text that is no YAML stays when the tab changes and when the page is loaded again', (context) =>
   withConsole(context, async (console) => {
     await store(console);
@@ -417,6 +492,106 @@ test('console: rows and YAML that the object cannot have stay when the tab chang
     await page.keyboard.press('Control+Shift+k');
     await problems.waitFor({ state: 'detached' });
     assert.equal(await button(page, 'Save').isDisabled(), true);
+  }));
+
+test('console: unsaved changes of an object that was deleted are there after a reload, and leaving them asks', (context) =>
+  withConsole(context, async (console) => {
+    await store(console);
+    const page = await console.open(path);
+    await field(page, 'title').fill('Mine');
+    await console.fetch(`${books}/emma`, { method: 'DELETE' });
+    await page.getByText('was deleted').waitFor();
+    await page.getByRole('link', { name: 'Duplicate' }).click();
+    await page.getByRole('dialog', { name: 'Leave without saving?' }).getByRole('button', { name: 'Stay' }).click();
+    await page.reload();
+    await page.getByText('was deleted').waitFor();
+    assert.equal(await field(page, 'title').inputValue(), 'Mine');
+    await button(page, 'Create again').click();
+    await until(async () => (await stored(console)).spec?.title === 'Mine');
+  }));
+
+test('console: a later conflict begins without the choices of one that has ended', (context) =>
+  withConsole(context, async (console) => {
+    await store(console);
+    const page = await console.open(path);
+    const dialog = page.getByRole('dialog', { name: 'Resolve conflict' });
+    const choice = dialog.getByRole('radiogroup', { name: '/spec/title' }).getByRole('radio', { name: /^Theirs/ });
+    const bar = page.getByRole('region', { name: 'Newer version' });
+    const meet = async (mine: string, theirs: string) => {
+      await page.getByRole('status', { name: 'Connection' }).getByText('Live').waitFor();
+      await field(page, 'title').fill(mine);
+      await change(console, { spec: { title: theirs } });
+      await bar.getByRole('button', { name: 'Take over' }).click();
+      assert.equal(await choice.isChecked(), false);
+      assert.equal(await dialog.getByRole('button', { name: 'Merge', exact: true }).isDisabled(), true);
+      await choice.check();
+    };
+    await meet('one', 'ONE');
+    await dialog.getByRole('button', { name: 'Merge', exact: true }).click();
+    await meet('two', 'TWO');
+    await dialog.getByRole('button', { name: 'Discard my changes' }).click();
+    await meet('three', 'THREE');
+  }));
+
+test('console: what was reviewed is not sent while the service is away', (context) =>
+  withConsole(context, async (console) => {
+    await store(console);
+    const page = await console.open(path);
+    await field(page, 'title').fill('Mine');
+    await button(page, 'Save').click();
+    const review = page.getByRole('dialog', { name: 'Review changes' });
+    const confirm = review.getByRole('button', { name: 'Save changes' });
+    await confirm.waitFor();
+    await console.restart(async () => {
+      await until(() => confirm.isDisabled());
+    });
+    await until(() => confirm.isEnabled(), { timeout: 30_000 });
+    await confirm.click();
+    await page.getByText('Version 1', { exact: true }).waitFor();
+  }));
+
+test('console: an object of a model that is no longer served was not deleted', (context) =>
+  withConsole(context, async (console) => {
+    await store(console);
+    const page = await console.open(path);
+    await field(page, 'title').fill('Mine');
+    await page.getByRole('status', { name: 'Connection' }).getByText('Live').waitFor();
+    const { schemeManager } = console.service;
+    schemeManager.unregister(schemeManager.get(Book.gvk));
+    const alert = page.getByRole('alert').filter({ hasText: 'A plugin that declares it may be stopped.' });
+    await alert.getByRole('link', { name: 'See the plugins' }).waitFor();
+    assert.equal(await page.getByText('was deleted').count(), 0);
+    assert.equal(await field(page, 'title').inputValue(), 'Mine');
+    schemeManager.register(Book);
+    await until(async () => {
+      if (await alert.isVisible()) await alert.getByRole('button', { name: 'Retry' }).click();
+      return !(await alert.isVisible());
+    });
+    await saveAndConfirm(page);
+    assert.equal((await stored(console)).spec.title, 'Mine');
+  }));
+
+test('console: each address with a field puts the focus on it, in the form and in the texts', (context) =>
+  withConsole(context, async (console) => {
+    await store(console);
+    const page = await console.open(`${path}#/spec/year`);
+    const focused = () => page.evaluate('document.activeElement.value');
+    await until(async () => (await focused()) === '1815');
+    await page.evaluate("location.hash = '#/spec/title'");
+    await until(async () => (await focused()) === 'Emma');
+    await page.goto(`${console.url}/console${path}?tab=yaml#/spec/year`);
+    const yaml = page.getByRole('textbox', { name: 'YAML' });
+    await yaml.and(page.locator(':focus')).waitFor();
+    await page.keyboard.press('End');
+    await page.keyboard.type('0');
+    await yaml.getByText('year: 18150').waitFor();
+    for (let i = 0; i < 2; i++) await page.keyboard.press('Backspace');
+    await page.keyboard.type('6');
+    // Caps Lock makes the key a capital letter.
+    await page.evaluate(
+      "document.activeElement.dispatchEvent(new KeyboardEvent('keydown', { key: 'S', ctrlKey: true, bubbles: true }))",
+    );
+    await page.getByRole('dialog', { name: 'Review changes' }).waitFor();
   }));
 
 test('console: what the service alone knows is shown at its field - a value that is taken', (context) =>

@@ -55,6 +55,44 @@ for (const isStored of [true, false]) {
   });
 }
 
+test('console: a write was stored, too, when the service filled in a default or somebody has changed another member', async (context) => {
+  await withConsole(context, async ({ tab, admin }) => {
+    await admin('POST', booksPath, bookOf('emma', 'Emma', 1815));
+    const json = { code: 'UnknownOutcome', status: 504, detail: 'Nobody knows' };
+    const unknown = { status: 504, contentType: 'application/problem+json', json };
+    const page = await tab(emma);
+    await page.getByRole('textbox', { name: 'title' }).fill('EMMA');
+    await page.route(`**${booksPath}/emma`, async (route) => {
+      if (route.request().method() !== 'PUT') return route.continue();
+      await admin('PUT', `${booksPath}/emma`, bookOf('emma', 'EMMA', 1816));
+      return route.fulfill(unknown);
+    });
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Save changes' }).click();
+    const notices = page.getByRole('region', { name: 'Notifications' });
+    await notices.getByText(/It was: version 1/).waitFor();
+
+    await page.goto(page.url().replace('/objects/', '/create/').replace('/emma', ''));
+    const name = page.getByRole('textbox', { name: 'name', exact: true });
+    await name.fill('persuasion');
+    await page.getByRole('textbox', { name: 'title' }).fill('Persuasion');
+    await page.getByRole('textbox', { name: 'year' }).fill('1817');
+    let isStored = false;
+    await page.route(`**${booksPath}`, async (route) => {
+      if (route.request().method() !== 'POST') return route.continue();
+      const body = isStored ? route.request().postDataJSON() : bookOf('persuasion', 'Of somebody else', 2000);
+      await admin('POST', booksPath, { ...body, metadata: { ...body.metadata, labels: { 'a.example.com/b': 'c' } } });
+      return route.fulfill(unknown);
+    });
+    await page.getByRole('button', { name: 'Create' }).click();
+    await notices.getByText(/It was not: create it again/).waitFor();
+    isStored = true;
+    await name.fill('persuasion-2');
+    await page.getByRole('button', { name: 'Create' }).click();
+    await page.getByRole('heading', { level: 1, name: 'persuasion-2' }).waitFor();
+  });
+});
+
 for (const [status, code] of [
   [413, 'PayloadTooLarge'],
   [507, 'StorageFull'],

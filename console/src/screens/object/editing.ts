@@ -1,16 +1,18 @@
 /** What the screens of a stored and of a new object share: the model, its draft, and what a refusal means for both. */
 
 import type { ComputedRef } from 'vue';
-import { computed, onScopeDispose, ref, shallowRef, useTemplateRef, watch } from 'vue';
+import { computed, nextTick, onScopeDispose, ref, shallowRef, useTemplateRef, watch } from 'vue';
 import { isNotApplied } from '../../../../src/client/retry.ts';
 import type { SchemaDocument } from '../../../../src/schema/document.ts';
 import type { JsonSchema } from '../../../../src/schema/keywords.ts';
 import { problemOf } from '../../api/errors.ts';
+import type { ModelDetails } from '../../api/models.ts';
 import { useModel } from '../../api/models.ts';
 import { isEqual } from '../../diff/pointer.ts';
 import { openDocument } from '../../form/document.ts';
 import { notify } from '../../parts/notices.ts';
 import { t } from '../../text/index.ts';
+import type { Draft } from './draft.ts';
 import { useDraft } from './draft.ts';
 import { answeredProblems, holdsSecrets, isSecret } from './save.ts';
 
@@ -28,7 +30,7 @@ export function useEditing({ type, key, readOnly, isLarge, save }: EditingOption
   const query = useModel(type);
   const model = computed(() => query.data.value);
   const document_ = shallowRef<SchemaDocument>();
-  const failure = shallowRef<unknown>();
+  const unopened = shallowRef<unknown>();
 
   watch(
     () => model.value?.schema,
@@ -37,7 +39,7 @@ export function useEditing({ type, key, readOnly, isLarge, save }: EditingOption
       try {
         document_.value = await openDocument(schema as JsonSchema, model.value!.kind);
       } catch (error) {
-        failure.value = error;
+        unopened.value = error;
       }
     },
     { immediate: true },
@@ -53,7 +55,39 @@ export function useEditing({ type, key, readOnly, isLarge, save }: EditingOption
   });
 
   const view = useTemplateRef<{ goToFirstProblem(): Promise<void> }>('draftTabs');
-  const goToFirstProblem = () => view.value?.goToFirstProblem();
+  const answers = useAnswers(model, draft, () => view.value?.goToFirstProblem());
+  watch(unopened, (error) => {
+    answers.failure.value = error;
+  });
+
+  function onKey(event: KeyboardEvent): void {
+    if (!(event.ctrlKey || event.metaKey) || event.shiftKey || event.key.toLowerCase() !== 's') return;
+    event.preventDefault();
+    save();
+  }
+  addEventListener('keydown', onKey);
+  onScopeDispose(() => removeEventListener('keydown', onKey));
+
+  return {
+    query,
+    model,
+    document: document_,
+    draft,
+    masked,
+    answers,
+    hasStatus: computed(() => model.value?.subresources.status ?? false),
+  };
+}
+
+export type Answers = ReturnType<typeof useAnswers>;
+
+/** What the service said of a draft, and when it wants to be asked again. */
+export function useAnswers(
+  model: ComputedRef<ModelDetails | undefined>,
+  draft: Draft,
+  showFirstProblem: () => unknown,
+) {
+  const failure = shallowRef<unknown>();
 
   /** Seconds until the service wants to be asked again. */
   const wait = ref(0);
@@ -65,27 +99,16 @@ export function useEditing({ type, key, readOnly, isLarge, save }: EditingOption
       if (--wait.value <= 0) clearInterval(ticking);
     }, 1_000);
   }
+  onScopeDispose(() => clearInterval(ticking));
 
-  function onKey(event: KeyboardEvent): void {
-    if (!(event.ctrlKey || event.metaKey) || event.key !== 's') return;
-    event.preventDefault();
-    save();
+  async function goToFirstProblem(): Promise<void> {
+    await nextTick();
+    await showFirstProblem();
   }
-  addEventListener('keydown', onKey);
-  onScopeDispose(() => {
-    clearInterval(ticking);
-    removeEventListener('keydown', onKey);
-  });
 
   return {
-    query,
-    model,
-    document: document_,
-    draft,
-    masked,
     failure,
     wait,
-    hasStatus: computed(() => model.value?.subresources.status ?? false),
     goToFirstProblem,
     /** True when the draft may be sent; else what is wrong is shown. */
     isReady(): boolean {

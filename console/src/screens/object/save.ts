@@ -5,9 +5,9 @@ import { client } from '../../api/client.ts';
 import type { Problem } from '../../api/errors.ts';
 import type { ModelDetails } from '../../api/models.ts';
 import { objectLink, objectPathOf, pathOf, typeOf } from '../../api/models.ts';
-import { fullNameOf, setByService } from '../../api/object.ts';
+import { fullNameOf } from '../../api/object.ts';
 import { changesBetween } from '../../diff/diff.ts';
-import { isEqual, valueAt, withValue } from '../../diff/pointer.ts';
+import { isEqual, isObject, memberOf, valueAt } from '../../diff/pointer.ts';
 import type { FieldProblem } from '../../form/errors.ts';
 import { termOf } from '../../query/terms.ts';
 
@@ -66,11 +66,17 @@ export function create(model: ModelDetails, object: unknown): Promise<StoredObje
   return client.request<StoredObject>('POST', path, { body: object });
 }
 
-/** True when a stored object has what was to be written, but for what the service decides. */
-export function hasBeenStored(stored: unknown, wanted: unknown): boolean {
-  const without = (object: unknown) =>
-    [...setByService, '/status'].reduce((value, pointer) => withValue(value, pointer, undefined), object);
-  return isEqual(without(stored), without(wanted));
+/** True when a stored object has each change that was to be written; the service may have filled in defaults, and others may have changed other members since. */
+export function hasBeenStored(stored: unknown, base: unknown, wanted: unknown): boolean {
+  return changesBetween(base, wanted).every(({ pointer, after }) => covers(valueAt(stored, pointer), after));
+}
+
+function covers(stored: unknown, wanted: unknown): boolean {
+  if (Array.isArray(stored) && Array.isArray(wanted)) {
+    return stored.length === wanted.length && wanted.every((item, i) => covers(stored[i], item));
+  }
+  if (!isObject(stored) || !isObject(wanted)) return isEqual(stored, wanted);
+  return Object.entries(wanted).every(([name, member]) => covers(memberOf(stored, name), member));
 }
 
 /** As a new object: without name, version, times, owner, deletion and status. */
