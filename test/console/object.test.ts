@@ -494,6 +494,21 @@ test('console: rows and YAML that the object cannot have stay when the tab chang
     assert.equal(await button(page, 'Save').isDisabled(), true);
   }));
 
+test('console: a copy that is being written survives a reload, apart from a new object', (context) =>
+  withConsole(context, async (console) => {
+    await store(console);
+    const page = await console.open('/create/books.library.example.com?from=emma');
+    await field(page, 'title').fill('Emma, again');
+    await page.reload();
+    await page.getByText('These are your unsaved changes from before.').waitFor();
+    assert.equal(await field(page, 'title').inputValue(), 'Emma, again');
+    assert.equal(await field(page, 'year').inputValue(), '1815');
+    const fresh = await console.open('/create/books.library.example.com');
+    assert.equal(await field(fresh, 'title').inputValue(), '');
+    await button(page, 'Discard them').click();
+    await until(async () => (await field(page, 'title').inputValue()) === 'Emma');
+  }));
+
 test('console: unsaved changes of an object that was deleted are there after a reload, and leaving them asks', (context) =>
   withConsole(context, async (console) => {
     await store(console);
