@@ -31,6 +31,7 @@ import { ObjectCheck } from '../resource/object-check.ts';
 import type { RegisteredModel } from '../resource/registered-model.ts';
 import type { ResourceRegistry } from '../resource/registry.ts';
 import { emulatedRules, ownRules } from '../resource/rules.ts';
+import { unsealed } from '../resource/seal.ts';
 import type { Logger } from '../runtime/logger.ts';
 import { readJson } from '../runtime/read-json.ts';
 import type { Timers } from '../runtime/timers.ts';
@@ -235,7 +236,7 @@ export class ModelStates implements Admissions {
     if (!isReplacing) await this.#replicas?.announce(id, hash);
     const owner = registry.ownerOf(scheme) ?? '';
     for (let waits = false, looks = 0; ; looks++) {
-      const row = withoutEmpty((await place.store.models(number))[0]!);
+      const row = withoutEmpty(unsealed((await place.store.models(number))[0]!));
       const stored = await this.#states.read(scheme, row);
       if (memory.isClosed || this.#stopping.signal.aborted) return undefined;
       // Another contract became active in between.
@@ -400,7 +401,8 @@ export class ModelStates implements Admissions {
         return true;
       }
       const others = (await this.#replicas?.others(id, hash)) ?? [];
-      if (others.length > 0) return false;
+      // The store would refuse it before a move of the objects is over.
+      if (others.length > 0 || memory.isSealed) return false;
       const release = memory.hold();
       try {
         await feed.newest();

@@ -112,7 +112,7 @@ export class ModelUpkeep {
     if (!declared.isWaiting) return this.#claim(declared);
     const waitsFor = await replicas.others(id, hash);
     if (waitsFor.length === 0 && (await activate(declared))) return;
-    if (!declared.isWaiting || !memory.isReady) return;
+    if (!declared.isWaiting || !memory.isReady || memory.isSealed) return;
     const { check } = declared;
     const { failing } = check ? countsOf(check, memory.index.duplicates()) : { failing: 0 };
     const samples = check ? samplesOf(check.offences(true)) : [];

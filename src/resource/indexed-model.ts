@@ -20,6 +20,7 @@ import { ObjectReader } from './reader.ts';
 import { RegisteredModel } from './registered-model.ts';
 import { Replacement } from './replacement.ts';
 import { ownRules } from './rules.ts';
+import { unsealed } from './seal.ts';
 import { TargetIndexes } from './target-indexes.ts';
 import type { WriteLimits } from './write.ts';
 import type { WriterDependencies } from './writer.ts';
@@ -312,12 +313,12 @@ export class IndexedModel {
     if (rules) this.model.rules = rules;
     // Of what is placed by now: the generation of a model grows when it leaves its store.
     const fence = store.shared && placement?.isPlaceable(this.model.scheme) ? await store.models(number) : [];
-    memory.follow(number, feed.applied, fence[0]?.generation);
+    memory.follow(number, feed.applied, fence[0] && unsealed(fence[0]).generation);
     const known = this.#takeTarget(place);
     // Another contract needs a check of every object.
     const moved = admission ? undefined : known;
     await feed.newest();
-    // Who has the generation of a model that is sealed learns that it is: its record was there first.
+    // Who begins with a model that is sealed learns that it is: its record was there first.
     if (fence.length > 0) await placement!.refresh();
     await placement?.settle(this.model.scheme, place);
     if (isOver()) return;

@@ -17,6 +17,7 @@ import type { Change, Claim, Claims, HeldClaim, ModelRow, Row, Store, Write, Wri
 import { keepsClaims } from './claims.ts';
 import { knownMarkNumber, putMark, readMarks } from './marks.ts';
 import type { PlaceRecord } from './placement.ts';
+import { sealedGeneration, unsealed } from './seal.ts';
 
 interface MoveProgress {
   readonly step: 'copy' | 'follow' | 'sealed' | 'remove';
@@ -65,8 +66,6 @@ const batchBytes = 4 * 2 ** 20;
 const few = 200;
 /** Milliseconds. */
 const defaultSettling = 3_000;
-/** What a seal adds to the generation: no contract that becomes active comes to that. */
-const fence = 1_000_000;
 /** The lease keeps two moves of a model from running at once. */
 const lease = { ttl: 15_000, renewed: 4_000 };
 
@@ -164,7 +163,7 @@ class Mover {
       await copies.copyClaims();
       since = await copies.follow(since, few);
     }
-    const { generation, sealed } = await this.#seal(from, numbers.from, moving!);
+    const { generation, sealed } = await this.#seal(from, numbers.from, to);
     this.#options.onProgress?.({ step: 'sealed', done: 0, total: 0 });
     await copies.follow(since, 0, sealed);
     const { wanted, made: claims } = await copies.copyClaims();
@@ -181,23 +180,17 @@ class Mover {
   }
 
   /** From here on nobody changes an object in the source. @returns the generation of before, and the revision of the seal */
-  async #seal(
-    from: string,
-    number: number,
-    { to, sealed }: NonNullable<PlaceRecord['moving']>,
-  ): Promise<{ generation: number; sealed: number }> {
+  async #seal(from: string, number: number, to: string): Promise<{ generation: number; sealed: number }> {
     this.#sealedAt = this.#options.now();
     const store = this.#store(from);
     for (;;) {
       const row = await this.#row(store, number);
-      const generation = sealed ?? row.generation;
+      const { generation } = unsealed(row);
       // The record first: who reads the next generation finds it there.
       await this.#put({ store: from, moving: { to, sealed: generation } });
-      const isFenced = row.generation === generation + fence;
-      if (isFenced || (await this.#setGeneration(from, row, generation + fence)))
+      // Otherwise another contract became active in between.
+      if (row.generation !== generation || (await this.#setGeneration(from, row, sealedGeneration(generation))))
         return { generation, sealed: await this.#call(async () => store.revision()) };
-      // Another contract became active in between.
-      if (sealed !== undefined) throw new Error('the contract of the model was changed while it was sealed');
     }
   }
 
@@ -232,11 +225,9 @@ class Mover {
 
   async #giveUp({ store, moving }: PlaceRecord): Promise<MoveResult> {
     const number = await this.#number(store);
-    const { sealed } = moving!;
-    if (sealed !== undefined) {
-      const row = await this.#row(this.#store(store), number);
-      if (row.generation === sealed + fence) await this.#setGeneration(store, row, sealed);
-    }
+    const row = await this.#row(this.#store(store), number);
+    const { generation } = unsealed(row);
+    if (row.generation !== generation) await this.#setGeneration(store, row, generation);
     await this.#put({ store, left: moving!.to });
     await this.#remove(store, moving!.to);
     const objects = await this.#call(() => this.#store(store).count(number));

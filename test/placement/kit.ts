@@ -1,7 +1,9 @@
 /** A service over two stores, with a model in each, and what tests ask of it. */
+import assert from 'node:assert/strict';
 import type { Service, ServiceOptions } from 'kindred';
 import { createService, defineModel, Type } from 'kindred';
 import pino from 'pino';
+import { move } from '../../src/maintenance.ts';
 import type { TestAdapter, TestDatabase } from '../servers.ts';
 
 export const Site = defineModel({
@@ -46,6 +48,28 @@ export async function databases(adapter: TestAdapter): Promise<Databases> {
 /** With `Reading` in the store `telemetry`. */
 export function placed({ main, telemetry }: { main: { url: string }; telemetry: { url: string } }): ServiceOptions {
   return { database: main.url, stores: { telemetry: { database: telemetry.url } }, placement: [rule] };
+}
+
+/** Both stores, without a rule. */
+export function unplaced({ main, telemetry }: Databases): ServiceOptions {
+  return { database: main.url, stores: { telemetry: { database: telemetry.url } } };
+}
+
+/** Of a move of the readings. */
+export const moving = (both: Databases) => ({ model: rule.model, ...unplaced(both), settling: 50 });
+
+/** Moves the readings until the first progress of a step. */
+export async function stopMove(both: Databases, step: string, to = 'telemetry'): Promise<void> {
+  const abort = new AbortController();
+  const stopped = move({
+    ...moving(both),
+    to,
+    signal: abort.signal,
+    onProgress: (progress) => {
+      if (progress.step === step) abort.abort(new Error('stopped'));
+    },
+  });
+  await assert.rejects(stopped, /stopped/);
 }
 
 export interface Running {

@@ -8,20 +8,25 @@ import { move } from '../../src/maintenance.ts';
 import type { TestDatabase } from '../servers.ts';
 import { databaseAdapters } from '../servers.ts';
 import type { Databases, Running } from './kit.ts';
-import { atEnd, call, cleanUp, databases, makeReading, placed, Reading, readings, running } from './kit.ts';
+import {
+  atEnd,
+  call,
+  cleanUp,
+  databases,
+  makeReading,
+  moving,
+  placed,
+  Reading,
+  readings,
+  rule,
+  running,
+  stopMove,
+  unplaced,
+} from './kit.ts';
 
 afterEach(cleanUp);
 
-const model = 'readings.telemetry.example.com';
-
-/** A service over both stores, without a rule. */
-const unplaced = ({ main, telemetry }: Databases) => ({
-  database: main.url,
-  stores: { telemetry: { database: telemetry.url } },
-});
-
-/** The same for a move. */
-const stores = (both: Databases) => ({ ...unplaced(both), settling: 50 });
+const { model } = rule;
 
 /** The name of the store in which a service takes the readings to be. */
 async function storeOf(service: Running): Promise<string> {
@@ -61,7 +66,7 @@ for (const adapter of databaseAdapters()) {
     it('a plugin takes over a model that had no contract when it was moved', async () => {
       const both = await databases(adapter);
       await (await withReadings(both, 3)).stop();
-      await move({ model, to: 'telemetry', ...stores(both) });
+      await move({ ...moving(both), to: 'telemetry' });
       const plugin = definePlugin({ start: ({ schemeManager }) => void schemeManager.register(Reading) });
       const service = await running({ ...placed(both), plugins: [{ name: 'telemetry', plugin }] }, []);
       assert.equal((await call(service, readings)).body.total, 3);
@@ -73,7 +78,7 @@ for (const adapter of databaseAdapters()) {
       const before = await withReadings(both, 30);
       await before.stop();
       const there = { ...(await content(both.main)) };
-      const result = await move({ model, to: 'telemetry', ...stores(both) });
+      const result = await move({ ...moving(both), to: 'telemetry' });
       assert.deepEqual(
         [result.from, result.objects, result.claims, result.wasThere],
         ['default', 30, hasClaims ? 30 : 0, false],
@@ -88,8 +93,8 @@ for (const adapter of databaseAdapters()) {
       await assert.rejects(running({ ...placed(both), placement: [{ model, store: 'default' }] }), {
         message: `Reading is placed in "default", its objects are in the store "telemetry": kindred model move ${model} --to default`,
       });
-      assert.equal((await move({ model, to: 'telemetry', ...stores(both) })).wasThere, true);
-      assert.equal((await move({ model, to: 'default', ...stores(both) })).objects, 31);
+      assert.equal((await move({ ...moving(both), to: 'telemetry' })).wasThere, true);
+      assert.equal((await move({ ...moving(both), to: 'default' })).objects, 31);
       service = await running(unplaced(both));
       assert.equal((await call(service, readings)).body.total, 31);
       assert.equal((await makeReading(service, 'newer')).status, 201);
@@ -99,51 +104,34 @@ for (const adapter of databaseAdapters()) {
       const both = await databases(adapter);
       await (await withReadings(both, 40)).stop();
       const whole = await content(both.main);
-      const stops: string[] = [];
-      /** Stops at the first progress of a step. */
-      const stopped = async (step: string, to = 'telemetry'): Promise<void> => {
-        const abort = new AbortController();
-        const moving = move({
-          model,
-          to,
-          ...stores(both),
-          signal: abort.signal,
-          onProgress: (progress) => {
-            if (progress.step === step) abort.abort(new Error('stopped'));
-          },
-        });
-        await assert.rejects(moving, /stopped/);
-        stops.push(step);
-      };
-      await stopped('copy');
-      await stopped('follow');
+      await stopMove(both, 'copy');
+      await stopMove(both, 'follow');
       await assert.rejects(
-        move({ model: 'sites.plants.example.com', to: 'nowhere', ...stores(both) }),
+        move({ ...moving(both), model: 'sites.plants.example.com', to: 'nowhere' }),
         /no store "nowhere"/,
       );
-      await stopped('sealed');
+      await stopMove(both, 'sealed');
       // It is read, and not changed.
       let service = await running(placed(both));
       assert.equal((await call(service, readings)).body.total, 40);
       const refused = await makeReading(service, 'late');
       assert.deepEqual([refused.status, refused.body.code], [503, 'NotReady'], JSON.stringify(refused.body));
       await service.stop();
-      assert.equal((await move({ model, to: 'default', ...stores(both) })).objects, 40);
+      assert.equal((await move({ ...moving(both), to: 'default' })).objects, 40);
       assert.deepEqual(await content(both.main), whole);
       assert.deepEqual(await content(both.telemetry), { objects: {}, ...(hasClaims && { claims: 0 }) });
       service = await running(unplaced(both));
       assert.equal((await call(service, `${readings}/r0`, 'DELETE')).status, 200);
       await service.stop();
-      await stopped('sealed');
-      await stopped('remove');
+      await stopMove(both, 'sealed');
+      await stopMove(both, 'remove');
       service = await running(placed(both));
       assert.equal((await call(service, readings)).body.total, 39);
       assert.equal((await makeReading(service, 'during')).status, 201);
       await service.stop();
-      assert.equal((await move({ model, to: 'telemetry', ...stores(both) })).objects, 40);
+      assert.equal((await move({ ...moving(both), to: 'telemetry' })).objects, 40);
       assert.deepEqual((await content(both.main)).objects, {});
       assert.equal(Object.keys((await content(both.telemetry)).objects).length, 40);
-      assert.deepEqual(stops, ['copy', 'follow', 'sealed', 'sealed', 'remove']);
     });
 
     it('a model that nobody knows, or with objects of no move in the target, is refused', async () => {
@@ -153,12 +141,9 @@ for (const adapter of databaseAdapters()) {
       const number = await store.modelNumber('telemetry.example.com', 'Reading');
       await store.commit([{ type: 'create', model: number, name: 'stray', bytes: Buffer.from('{}') }], 1);
       await store.close();
+      await assert.rejects(move({ ...moving(both), to: 'telemetry' }), /has objects of the model that are of no move/);
       await assert.rejects(
-        move({ model, to: 'telemetry', ...stores(both) }),
-        /has objects of the model that are of no move/,
-      );
-      await assert.rejects(
-        move({ model: 'x.unknown.example.com', to: 'telemetry', ...stores(both) }),
+        move({ ...moving(both), model: 'x.unknown.example.com', to: 'telemetry' }),
         /no store has a model/,
       );
     });
@@ -208,12 +193,11 @@ for (const adapter of databaseAdapters()) {
       await until(() => values.size > 20);
       let refusal: Promise<void> | undefined;
       const { objects, claims } = await move({
-        model,
+        ...moving(both),
         to: 'telemetry',
-        ...stores(both),
         onProgress: ({ step }) => {
           if (step !== 'copy') return;
-          refusal ??= assert.rejects(move({ model, to: 'telemetry', ...stores(both) }), /another process is moving/);
+          refusal ??= assert.rejects(move({ ...moving(both), to: 'telemetry' }), /another process is moving/);
         },
         attempt: async (call) => {
           await refusal;
@@ -243,7 +227,7 @@ for (const adapter of databaseAdapters()) {
     it('a replica that has not heard of the move yet shows what was written after it, and compares with that', async () => {
       const both = await databases(adapter);
       await (await withReadings(both, 20)).stop();
-      await move({ model, to: 'telemetry', ...stores(both) });
+      await move({ ...moving(both), to: 'telemetry' });
       const first = await running(placed(both));
       // It gets no notifications: it learns the newest revision from a read, or twice a second.
       const withoutNotifications = async () => {
@@ -260,7 +244,7 @@ for (const adapter of databaseAdapters()) {
         running({ ...placed(both), database: withoutNotifications }),
         running({ ...placed(both), database: withoutNotifications }),
       ]);
-      const moving = move({ model, to: 'default', ...stores(both), settling: 2_000 });
+      const whole = move({ ...moving(both), to: 'default', settling: 2_000 });
       await until(async () => (await storeOf(first)) === 'default', { interval: 2 });
       const body = { metadata: { name: 'r7' }, spec: { sensor: 's7', value: 777 } };
       await until(async () => (await call(first, `${readings}/r7`, 'PUT', body)).status === 200, { interval: 2 });
@@ -271,7 +255,7 @@ for (const adapter of databaseAdapters()) {
       assert.equal(read.body.spec.value, 777);
       // What it has itself is version 0.
       assert.ok(status === 200 || status === 503, JSON.stringify(written));
-      await moving;
+      await whole;
     });
   });
 }
