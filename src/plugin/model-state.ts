@@ -27,6 +27,8 @@ export interface Migration extends Found {
   total: number;
   /** Objects up to this one are done: the revision of its creation. */
   after: number;
+  /** Whose revisions these are; absent: the default store. */
+  store?: string;
   /** From here on, neither an object nor the change log has another version; absent before all objects are rewritten. */
   revision?: number;
 }
@@ -40,6 +42,8 @@ export interface ContentMigration extends Found {
   changed: number;
   /** Objects up to this one are done: the revision of its creation. */
   after: number;
+  /** Whose revisions these are; absent: the default store. */
+  store?: string;
   /** Absent before the end. */
   isOver?: boolean;
 }
@@ -96,6 +100,9 @@ export function modelStateModel(reservedDomain: string): Model<ModelStateObject>
     message: Type.String(),
   });
   const found = { failing: Type.Integer({ minimum: 0 }), samples: Type.Array(sample) };
+  const store = Type.Optional(
+    Type.String({ description: 'The store to which the revisions belong; absent: the default one.' }),
+  );
   const count = (description: string) => Type.Integer({ minimum: 0, description });
   return defineModel({
     gvk: modelStateKind(reservedDomain),
@@ -135,6 +142,7 @@ export function modelStateModel(reservedDomain: string): Model<ModelStateObject>
             done: count('Objects that are in the storage version.'),
             total: count('Objects that there were when it began.'),
             after: count('Objects are done up to this one: the revision of its creation.'),
+            store,
             ...found,
             revision: Type.Optional(
               count('From here on, neither objects nor the change log have another version; absent before the end.'),
@@ -150,6 +158,7 @@ export function modelStateModel(reservedDomain: string): Model<ModelStateObject>
             total: count('Objects that there were when it began.'),
             changed: count('Those of them that were changed.'),
             after: count('Objects are done up to this one: the revision of its creation.'),
+            store,
             ...found,
             isOver: Type.Optional(Type.Boolean({ description: 'Absent before the end.' })),
           },

@@ -339,7 +339,13 @@ export class ModelStates implements Admissions {
     const { scheme, memory, place, number, id, hash } = declared;
     if (this.#stopping.signal.aborted) return;
     declared.storage ??= new StorageVersion(
-      { ...this.#dependencies, store: place.store, rate: this.#dependencies.rewriteRate, feed: this.#resources.feed },
+      {
+        ...this.#dependencies,
+        store: place.store,
+        storeName: place.store === this.#dependencies.store ? undefined : place.name,
+        rate: this.#dependencies.rewriteRate,
+        feed: this.#resources.feed,
+      },
       {
         number,
         kind: scheme.groupVersionKind.kind,

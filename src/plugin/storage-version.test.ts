@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { FakeClock } from '../testing/fake-clock.ts';
 import { until } from '../testing/until.ts';
 import type { Finalize, Migration, ModelStateObject, Status } from './model-state.ts';
-import { nextStep, StorageVersion } from './storage-version.ts';
+import { nextStep, progressIn, StorageVersion } from './storage-version.ts';
 
 const now = Date.parse('2026-11-23T12:00:00.000Z');
 const later = '2026-11-23T12:30:00.000Z';
@@ -82,6 +82,19 @@ for (const [title, finalize, status, expected] of cases) {
     assert.deepEqual(nextStep({ spec: finalize ? { finalize } : {}, status }, now), expected);
   });
 }
+
+test('storage version: progress of another store does not count, and a migration that is over stays so', () => {
+  const status = { ...former, migration: { ...running, after: 9 }, contentMigration: migrating } as unknown as Status;
+  assert.deepEqual(progressIn(undefined, status), status);
+  assert.deepEqual(progressIn('telemetry', status), former);
+  const over = { ...migrating, isOver: true };
+  assert.deepEqual(progressIn('telemetry', { ...status, contentMigration: over }), {
+    ...former,
+    contentMigration: over,
+  });
+  const there = { ...status, migration: { ...status.migration!, store: 'telemetry' } };
+  assert.deepEqual(progressIn('telemetry', there), { ...former, migration: there.migration });
+});
 
 test('storage version: nothing moves when another contract became active since that was decided', async () => {
   const state = { spec: { finalize: 'now' }, status: { ...former, generation: 2 } } as unknown as ModelStateObject & {

@@ -84,6 +84,19 @@ export function movedTo(storageVersion: string, status: Status): Status {
   };
 }
 
+/**
+ * The status without progress that was made in another store, which the objects have left since: they have other revisions here. What
+ * the declaration changed in all of them stays changed.
+ */
+export function progressIn(store: string | undefined, { migration, contentMigration, ...status }: Status): Status {
+  const isHere = (progress: Migration | ContentMigration) => progress.store === store;
+  return {
+    ...status,
+    ...(migration && isHere(migration) && { migration }),
+    ...(contentMigration && (contentMigration.isOver || isHere(contentMigration)) && { contentMigration }),
+  };
+}
+
 /** No object is in another version than the storage version. */
 function isRewritten(status: Parameters<typeof storedVersionsOf>[0] & { migration?: Migration | undefined }) {
   return storedVersionsOf(status).length <= 1 || status.migration?.revision !== undefined;
@@ -91,6 +104,8 @@ function isRewritten(status: Parameters<typeof storedVersionsOf>[0] & { migratio
 
 interface StorageVersionDependencies {
   readonly store: Store;
+  /** Undefined: the default one. */
+  readonly storeName?: string | undefined;
   /** Names this process among the replicas. */
   readonly replica: string;
   readonly timers: Timers;
@@ -195,8 +210,9 @@ export class StorageVersion {
   /** Milliseconds until the next look; undefined: when the state changes. */
   async #step(): Promise<number | undefined> {
     const { timers } = this.#dependencies;
-    const state = await this.#model.state();
-    if (!state || this.#stopped) return undefined;
+    const stored = await this.#model.state();
+    if (!stored || this.#stopped) return undefined;
+    const state = { ...stored, status: progressIn(this.#dependencies.storeName, stored.status) };
     const { contentMigration: { failing: left = 0 } = {} } = state.status;
     const isAgain = this.#triesAgain && left > 0;
     const status = isAgain ? { ...state.status, contentMigration: undefined } : state.status;
@@ -319,6 +335,12 @@ export class StorageVersion {
     return { store, number, model: memory.model, isOver: () => this.#isOver() };
   }
 
+  /** Of progress that is noted. */
+  get #ofStore(): { readonly store?: string } {
+    const { storeName: store } = this.#dependencies;
+    return store === undefined ? {} : { store };
+  }
+
   #isOver(): boolean {
     return this.#stopped || this.#model.memory.isClosed || !this.#model.memory.isReady || !this.#leader?.fence;
   }
@@ -340,6 +362,7 @@ export class StorageVersion {
       after: 0,
       failing: 0,
       samples: [],
+      ...this.#ofStore,
       ...(left === 0 && { done, after }),
     };
     let noted = timers.now();
@@ -400,6 +423,7 @@ export class StorageVersion {
       after: 0,
       failing: 0,
       samples: [],
+      ...this.#ofStore,
     };
     let noted = timers.now();
     const note = (): Promise<number | undefined> => {

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
 import { defineModel, definePlugin, Type } from 'kindred';
 import { until } from 'kindred/testing';
+import { move } from '../../src/maintenance.ts';
 import type { Scheme } from '../../src/model/scheme.ts';
 import { putMark } from '../../src/resource/marks.ts';
 import { Placement } from '../../src/resource/placement.ts';
@@ -20,6 +21,7 @@ import {
   databases,
   makeReading,
   makeSite,
+  moving,
   placed,
   Reading,
   readings,
@@ -325,6 +327,37 @@ for (const adapter of databaseAdapters()) {
       await until(async () => (await makeReading(service, 'r2')).status === 201, { timeout: 15_000 });
       assert.equal((await call(service, readings)).body.total, 2);
       await until(async () => (await call(service, '/readyz')).body.stores[1].state === 'ready', { timeout: 15_000 });
+    });
+
+    it('objects that were rewritten after they were copied are rewritten again where they are then', async () => {
+      const both = await databases(adapter);
+      const service = await upgraded(both);
+      const goesOn = Promise.withResolvers<void>();
+      atEnd(async () => goesOn.resolve());
+      let isCopied = false;
+      const moved = move({
+        ...moving(both),
+        to: 'default',
+        onProgress: ({ step }) => {
+          isCopied ||= step === 'follow';
+        },
+        attempt: async (call) => {
+          if (isCopied) await goesOn.promise;
+          return call();
+        },
+      });
+      await until(() => isCopied);
+      await ask(service, 'now');
+      await until(async () => (await call(service, statePath)).body.status.migration?.revision !== undefined);
+      goesOn.resolve();
+      await moved;
+      const store = await both.main.open();
+      atEnd(() => store.close());
+      const number = await store.modelNumber(gvk.group, gvk.kind);
+      await until(async () => {
+        const [row] = await store.scan(number, 0, 10);
+        return JSON.parse(Buffer.from(row!.bytes).toString()).apiVersion === 'telemetry.example.com/v2';
+      });
     });
 
     it('replicas that begin with the placement together agree on it, and one without it loses nothing', async () => {
