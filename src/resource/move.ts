@@ -11,6 +11,7 @@
 import { hash } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { KindredError } from '../errors.ts';
+import { notReady } from '../store/failure.ts';
 import { Leases } from '../store/leases.ts';
 import { defaultStore } from '../store/options.ts';
 import type { Change, Claim, Claims, HeldClaim, ModelRow, Row, Store, Write, WriteResult } from '../store/store.ts';
@@ -113,7 +114,7 @@ class Mover {
   }
 
   async begin(): Promise<void> {
-    await this.#renew();
+    await this.#call(() => undefined);
   }
 
   async end(): Promise<void> {
@@ -279,9 +280,12 @@ class Mover {
 
   async #commit(to: string, writes: readonly Write[]): Promise<readonly Committed[]> {
     const store = this.#store(to);
-    const held = this.#leases.fenceIn(store, this.#held!);
-    const fenced = writes.map((write) => (held ? { ...write, fence: held } : write));
-    const results = await this.#call(() => store.commit(fenced, this.#options.now()));
+    const results = await this.#call(() => {
+      const fence = this.#leases.fenceIn(store, this.#held!);
+      if (!fence) throw notReady(`the lease on the move is not held in "${to}"`);
+      const fenced = writes.map((write) => ({ ...write, fence }));
+      return store.commit(fenced, this.#options.now());
+    });
     return results.map((result) => {
       if (result.ok) return result;
       throw result.reason === 'fenced' ? movedElsewhere() : new Unsure(result.reason);
@@ -290,17 +294,17 @@ class Mover {
 
   async #call<R>(call: () => R | Promise<R>): Promise<R> {
     const { attempt = (one) => one(), signal, now } = this.#options;
-    if (now() - this.#renewedAt > lease.renewed) await this.#renew();
     return attempt(async () => {
       signal?.throwIfAborted();
+      if (now() - this.#renewedAt > lease.renewed) await this.#renew();
       return call();
     });
   }
 
   async #renew(): Promise<void> {
-    const { attempt = (one) => one(), model, now } = this.#options;
+    const { model, now } = this.#options;
     const name = `move/${model}`;
-    const held = await attempt(() => this.#leases.acquireLease(name, this.#holder, lease.ttl, now()));
+    const held = await this.#leases.acquireLease(name, this.#holder, lease.ttl, now());
     if (!held) throw movedElsewhere();
     this.#held = { lease: name, token: held.token };
     this.#renewedAt = now();

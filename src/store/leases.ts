@@ -2,18 +2,34 @@
  * Leases that count in several stores. A write is fenced in the transaction of its store, so the holder has a lease of the
  * same name in each; what it is told is the one of the first store, and its token stands for those of the others.
  */
+import type { Timers } from '../runtime/timers.ts';
+import { awaitedTimers, endsWithin } from '../runtime/timers.ts';
 import type { Lease, Store, Write } from './store.ts';
 
 type Fence = NonNullable<Write['fence']>;
 
+/** A lease that is held in the first store. */
+interface Held {
+  readonly token: number;
+  /** Those of the other stores. */
+  readonly others: Map<Store, Lease>;
+  /** Stores whose answer is awaited. */
+  readonly asked: Set<Store>;
+}
+
+/** Milliseconds for which another store than the first is waited for: one that takes longer counts as away. */
+const patience = 2_000;
+
 export class Leases {
   readonly #stores: readonly Store[];
-  /** By name: the token of the first store, and the leases of the others. */
-  readonly #held = new Map<string, { token: number; others: Map<Store, Lease> }>();
+  readonly #timers: Pick<Timers, 'after'>;
+  /** By name. */
+  readonly #held = new Map<string, Held>();
 
   /** @param stores the first decides who holds a lease */
-  constructor(stores: readonly Store[]) {
+  constructor(stores: readonly Store[], timers: Pick<Timers, 'after'> = awaitedTimers) {
     this.#stores = stores;
+    this.#timers = timers;
   }
 
   get shared(): boolean {
@@ -31,21 +47,32 @@ export class Leases {
       this.#held.delete(name);
       return undefined;
     }
-    if (rest.length === 0) return lease;
-    const others = new Map<Store, Lease>();
+    const { token } = lease;
+    const before = this.#held.get(name);
+    const held = before?.token === token ? before : { token, others: new Map(), asked: new Set<Store>() };
+    this.#held.set(name, held);
     let isHeldElsewhere = false;
+    const ask = async (store: Store): Promise<void> => {
+      try {
+        const one = await store.acquireLease(name, holder, ttl, now);
+        if (!one) isHeldElsewhere = true;
+        else if (this.#held.get(name) === held) held.others.set(store, one);
+        // Given up while the answer was awaited.
+        else if (!this.#held.has(name)) await store.releaseLease(one);
+      } catch (error) {
+        held.others.delete(store);
+        if ((error as { code?: unknown }).code !== 'NotReady') throw error;
+      } finally {
+        held.asked.delete(store);
+      }
+    };
     await Promise.all(
       rest.map(async (store) => {
-        try {
-          const one = await store.acquireLease(name, holder, ttl, now);
-          if (one) others.set(store, one);
-          else isHeldElsewhere = true;
-        } catch (error) {
-          if ((error as { code?: unknown }).code !== 'NotReady') throw error;
-        }
+        if (held.asked.has(store)) return;
+        held.asked.add(store);
+        if (!(await endsWithin(this.#timers, patience, ask(store)))) held.others.delete(store);
       }),
     );
-    this.#held.set(name, { token: lease.token, others });
     if (!isHeldElsewhere) return lease;
     await this.releaseLease(lease);
     return undefined;
@@ -56,8 +83,10 @@ export class Leases {
     const held = this.#held.get(lease.name);
     if (held?.token === lease.token) this.#held.delete(lease.name);
     const others = held?.token === lease.token ? [...held.others] : [];
-    // The first store last: whoever takes it there finds the others free.
-    await Promise.all(others.map(([store, one]) => store.releaseLease(one)));
+    // The first store last: whoever takes it there finds the others free. In one that is away, the lease runs out.
+    await Promise.all(
+      others.map(([store, one]) => endsWithin(this.#timers, patience, store.releaseLease(one)).catch(() => false)),
+    );
     await this.#stores[0]!.releaseLease(lease);
   }
 
