@@ -333,7 +333,10 @@ class RunningService implements Service {
       }),
       now,
     );
-    resources.feed.subscribe({ unregistered: (change) => placement.changed(change) });
+    resources.feed.subscribe({
+      unregistered: (change) => placement.changed(change),
+      resync: () => placement.resync(),
+    });
     const clientOf = (caller: Caller, fence?: () => Fence | undefined) =>
       createLocalClient({ resources, registry, authorizer, caller, fence });
     const client = createLocalClient({ resources, registry, authorizer, caller: system, unchecked: true });

@@ -133,7 +133,13 @@ export class ModelStates implements Admissions {
         activate: (declared) => this.#activate(declared),
         failed: (scheme, error) => this.#failed(scheme, error),
       });
-    resources.subscribe({ change: (change) => this.#changed(change) });
+    resources.subscribe({
+      change: (change) => this.#changed(change),
+      resync: () => {
+        for (const scheme of this.#declared.keys())
+          this.#relearn(scheme).catch((err: unknown) => this.#failed(scheme, err));
+      },
+    });
   }
 
   async stop(): Promise<void> {
@@ -452,7 +458,18 @@ export class ModelStates implements Admissions {
     if (change.type === 'delete' || change.model.scheme !== this.#scheme) return;
     const declared = [...this.#declared.values()].find(({ scheme }) => stateNameOf(scheme) === change.name);
     const { status } = change.object() as unknown as ModelStateObject;
-    if (!declared || !status || status.generation < declared.generation) return;
+    if (declared && status) this.#learn(declared, status);
+  }
+
+  /** The feed of a store passed over changes: what it does not tell of may be active by now. */
+  async #relearn(scheme: Scheme): Promise<void> {
+    const { status } = (await this.#states.read(scheme)) ?? {};
+    const declared = this.#declared.get(scheme);
+    if (declared && status) this.#learn(declared, status);
+  }
+
+  #learn(declared: DeclaredModel, status: Status): void {
+    if (status.generation < declared.generation) return;
     const { memory, scheme, hash } = declared;
     if (declared.storage) queueMicrotask(() => this.#lookAfterStorage(declared));
     if (status.generation === declared.generation) {

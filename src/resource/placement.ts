@@ -125,22 +125,26 @@ export class Placement {
     }
     if (change.model !== this.#number || change.type === 'delete') return;
     this.#take(change.name, { content: markOf<PlaceRecord>(change.bytes), revision: change.revision });
-    this.#onChanged(change.name, this.#records.get(change.name)!.content);
   }
 
-  /** Another process may have made the first record. */
+  /** The feed of the default store passed over changes, or the store has another history by now. */
+  resync(): void {
+    for (const [model, { content }] of this.#records) this.#records.set(model, { content, revision: 0 });
+    void this.#find();
+  }
+
+  /** Another process may have made records of which the feed does not tell. */
   async #find(): Promise<void> {
     const { signal } = this.#stopping;
     const failed = (): void => undefined;
     await retry({ timers: systemTimers, minDelay: 50, maxDelay: 1_000, signal, failed }, () => this.refresh());
-    if (!signal.aborted) for (const [model, { content }] of this.#records) this.#onChanged(model, content);
   }
 
   stop(): void {
     this.#stopping.abort();
   }
 
-  /** @param listener told of each model whose record changed, `<plural>.<group>` */
+  /** @param listener told of each model whose record is another by now, `<plural>.<group>` */
   onChanged(listener: (model: string, record: PlaceRecord) => void): void {
     this.#onChanged = listener;
   }
@@ -183,7 +187,9 @@ export class Placement {
   /** The feed may have told of a later one meanwhile. */
   #take(model: string, mark: Mark<PlaceRecord>): void {
     const known = this.#records.get(model);
-    if (!known || known.revision < mark.revision) this.#records.set(model, mark);
+    if (known && known.revision >= mark.revision) return;
+    this.#records.set(model, mark);
+    this.#onChanged(model, mark.content);
   }
 
   /**

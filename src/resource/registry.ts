@@ -202,6 +202,8 @@ export class ResourceRegistry {
   /** Follows the stores from here on. */
   async start(): Promise<void> {
     await Promise.all(this.places.map(({ feed }) => feed.start()));
+    // What was recorded since the records were read, and before the feed.
+    await this.#dependencies.placement?.refresh();
   }
 
   /** Bytes of hot objects in memory. */

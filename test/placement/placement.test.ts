@@ -29,6 +29,7 @@ import {
   running,
   Site,
   sites,
+  unplaced,
 } from './kit.ts';
 
 afterEach(cleanUp);
@@ -358,6 +359,35 @@ for (const adapter of databaseAdapters()) {
         const [row] = await store.scan(number, 0, 10);
         return JSON.parse(Buffer.from(row!.bytes).toString()).apiVersion === 'telemetry.example.com/v2';
       });
+    });
+
+    it('a replica whose feed passed over a part of the log learns where models are and what is active of them', async () => {
+      const both = await databases(adapter);
+      const first = await upgraded(both);
+      let held!: HeldStore;
+      const database = async () => {
+        held = holdBack(await both.main.open());
+        return held.store;
+      };
+      const second = await running({ ...unplaced(both), database, plugins: declaring(Second) }, []);
+      const main = await both.main.open();
+      atEnd(() => main.close());
+      /** The second replica learns of nothing that happens meanwhile, and then not from the log. */
+      const unseen = async (happens: () => Promise<unknown>): Promise<void> => {
+        const hold = held.hold('revision');
+        await happens();
+        while ((await main.compact(0, Date.now() + 60_000)) > 0);
+        hold.release();
+      };
+      await unseen(async () => {
+        await ask(first, 'now');
+        await until(async () => (await call(first, statePath)).body.status.migration?.revision !== undefined);
+        await until(async () => (await makeReading(first, 'r1')).status === 201);
+      });
+      await until(async () => (await makeReading(second, 'r2')).status === 201);
+      await unseen(() => move({ ...moving(both), to: 'default' }));
+      await until(async () => (await makeReading(second, 'r3')).status === 201);
+      assert.equal((await call(second, readings)).body.total, 4);
     });
 
     it('replicas that begin with the placement together agree on it, and one without it loses nothing', async () => {
