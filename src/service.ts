@@ -264,6 +264,7 @@ class RunningService implements Service {
       const folder = snapshotFolder(options, name === defaultStore ? options.database : options.stores[name]!.database);
       const written = {
         codeOf,
+        placeOf: (scheme: Scheme) => placement.revisionOf(scheme),
         options: options.indexSnapshots,
         keptChanges: changeLog.maxCount,
         replica,

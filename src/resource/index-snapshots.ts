@@ -30,6 +30,8 @@ export interface IndexSnapshotsDependencies {
   readonly store: Store;
   /** Of the code that the index functions of a model are in; undefined where that is not known. */
   readonly codeOf: (scheme: Scheme) => string | undefined;
+  /** Revision of the record that says where the objects of a model are; undefined when there is none. */
+  readonly placeOf: (scheme: Scheme) => number | undefined;
   readonly options: IndexSnapshotOptions;
   /** Changes that the log keeps at least. */
   readonly keptChanges: number;
@@ -343,12 +345,12 @@ export class IndexSnapshots {
   }
 
   async #identityOf(scheme: Scheme): Promise<Identity | undefined> {
-    const { folder, codeOf } = this.#dependencies;
+    const { folder, codeOf, placeOf } = this.#dependencies;
     const code = codeOf(scheme);
     const runtime = code === undefined ? undefined : await folder.runtime;
-    return code === undefined || runtime === undefined
-      ? undefined
-      : { runtime, definition: definitionHash(scheme), code };
+    if (code === undefined || runtime === undefined) return undefined;
+    const place = placeOf(scheme);
+    return { runtime, definition: definitionHash(scheme), code, ...(place !== undefined && { place }) };
   }
 
   async #save({ memory, model }: Resource, feed: Feed, giveUp?: AbortSignal): Promise<void> {

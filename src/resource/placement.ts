@@ -85,6 +85,11 @@ export class Placement {
     return this.#records.get(typeNameOf(scheme))?.content;
   }
 
+  /** Of the record; undefined when there is none. */
+  revisionOf(scheme: Scheme): number | undefined {
+    return this.#records.get(typeNameOf(scheme))?.revision;
+  }
+
   /** No object of the model may be changed: they are about to be in another store. */
   isSealed(scheme: Scheme): boolean {
     return this.recordOf(scheme)?.moving?.sealed !== undefined;

@@ -26,6 +26,8 @@ export interface Identity {
   readonly definition: string;
   /** The code of the plugin and its configuration. */
   readonly code: string;
+  /** Revision of the record that says where the objects are: a move leaves no line in the change log of the store that they left. */
+  readonly place?: number;
 }
 
 /** A change by which a store is known again: it tells every change before it, too. */
@@ -140,6 +142,8 @@ function checkIdentity(content: SnapshotContent, identity: Identity, { number, m
   const of = content.model;
   if (of.group !== group || of.kind !== kind || of.number !== number)
     throw new Rejection('store', `it is of ${of.kind} (${of.group}), number ${of.number}`);
+  if (content.identity.place !== identity.place)
+    throw new Rejection('store', 'the objects of the model were moved, or a move began, since');
   if (content.identity.definition !== identity.definition)
     throw new Rejection('definition', 'the declaration of the model changed');
   if (content.identity.code !== identity.code)

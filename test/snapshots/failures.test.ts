@@ -244,6 +244,16 @@ test('a snapshot of another version of the service, of another model or of a for
   await assertBuilt(third, 'store');
 });
 
+test('a snapshot from before the objects moved is not used, one from after it is', async () => {
+  const made = await world();
+  await assertBuilt({ ...made, place: 7 }, 'store');
+  const moved = await openProcess({ ...made, place: 7 });
+  await moved.save();
+  await moved.end();
+  assert.equal((await startOf({ ...made, place: 7 })).from, 'snapshot');
+  await assertBuilt({ ...made, place: 9 }, 'store');
+});
+
 test('a snapshot of other code, of another declaration or with the indexes in another order is not used', async () => {
   const made = await world();
   await assertBuilt({ ...made, code: 'code 2' }, 'function');

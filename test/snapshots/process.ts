@@ -78,6 +78,8 @@ export interface ProcessOptions {
   readonly model?: Model<any>;
   /** Undefined: what the functions are is not known. */
   readonly code?: string | undefined;
+  /** Revision of the record that says where the objects are. Default: there is none. */
+  readonly place?: number | undefined;
   readonly options?: Partial<IndexSnapshotOptions>;
   /** Changes that the log keeps at least. */
   readonly keptChanges?: number;
@@ -124,6 +126,7 @@ export async function openProcess({
     folder: SnapshotFolder.open(path),
     store,
     codeOf: () => code,
+    placeOf: () => given.place,
     options: { interval: 60_000, minObjects: 1, minChanges: 1, idleAfter: 0, shared: false, ...options },
     keptChanges,
     replica: randomUUID(),
