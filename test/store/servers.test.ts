@@ -275,17 +275,28 @@ for (const adapter of databaseAdapters().filter((one) => one.kind !== 'sqlite'))
         await running.query(
           isReal
             ? `SELECT citus_set_coordinator_host('127.0.0.1', ${port}); SELECT citus_set_node_property('127.0.0.1', ${port}, 'shouldhaveshards', true)`
-            : 'CREATE TABLE pg_dist_partition (logicalrelid regclass)',
+            : `CREATE TABLE pg_dist_partition (logicalrelid regclass, partmethod "char", colocationid int, repmodel "char")`,
           name,
         );
         const distribute = (table: string, column: string) =>
           running.query(
             isReal
               ? `SELECT create_distributed_table('${table}', '${column}')`
-              : `INSERT INTO pg_dist_partition VALUES ('${table}'::regclass)`,
+              : `INSERT INTO pg_dist_partition VALUES ('${table}'::regclass, 'h', 1, 's')`,
             name,
           );
         await distribute('visits', 'id');
+        await running.query('CREATE TABLE my_kindred_x (id int)', name);
+        await distribute('my_kindred_x', 'id');
+        await running.query('CREATE SCHEMA other', name);
+        await running.query('CREATE TABLE other.kindred_changes (id int)', name);
+        await distribute('other.kindred_changes', 'id');
+        await running.query(
+          isReal
+            ? "SELECT citus_add_local_table_to_metadata('kindred_meta')"
+            : "INSERT INTO pg_dist_partition VALUES ('kindred_meta'::regclass, 'n', 0, 's')",
+          name,
+        );
         await (await openStore(database.url)).close();
         await distribute('kindred_changes', 'revision');
         await assert.rejects(

@@ -315,12 +315,16 @@ class PostgresDialect implements Dialect<PoolClient> {
 /**
  * A statement that changes an object also reads what it was before, for the change log (`statements.ts`). On Citus,
  * the nodes that hold parts of a distributed table have no common snapshot, so that content could be of another moment.
+ * Only tables that Citus keeps local to the coordinator are taken: those with no method, of one copy, and with no others beside them.
  */
 async function refuseDistributed(query: Query): Promise<void> {
   const [catalog] = await query("SELECT to_regclass('pg_dist_partition') AS name");
   if (catalog!.name === null) return;
   const tables = await query(
-    "SELECT logicalrelid::text AS name FROM pg_dist_partition WHERE logicalrelid::text LIKE '%kindred\\_%' ORDER BY 1",
+    `SELECT relname AS name FROM pg_dist_partition JOIN pg_class ON pg_class.oid = logicalrelid
+     WHERE relname LIKE 'kindred\\_%' AND pg_table_is_visible(pg_class.oid)
+       AND NOT (partmethod = 'n' AND repmodel <> 't' AND colocationid = 0)
+     ORDER BY 1`,
   );
   if (tables.length === 0) return;
   const names = tables.map(({ name }) => name).join(', ');
