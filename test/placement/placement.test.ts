@@ -372,6 +372,8 @@ for (const adapter of databaseAdapters()) {
       const second = await running({ ...unplaced(both), database, plugins: declaring(Second) }, []);
       const main = await both.main.open();
       atEnd(() => main.close());
+      // From here on, only what happens unseen changes the ModelState.
+      await until(async () => (await call(first, statePath)).body.status.replicas?.length === 2);
       /** The second replica learns of nothing that happens meanwhile, and then not from the log. */
       const unseen = async (happens: () => Promise<unknown>): Promise<void> => {
         const hold = held.hold('revision');
