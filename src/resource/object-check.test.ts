@@ -130,3 +130,61 @@ test('objects of another scope would become invalid', async () => {
     assert.deepEqual([failing, offences.map(({ pointer }) => pointer)], [1, ['/metadata/namespace']], scope);
   }
 });
+
+test('objects of one name in two namespaces are two objects', async () => {
+  const spec = Type.Object({ n: Type.Integer({ maximum: 9 }) });
+  const within = Scheme.buildFromType(
+    defineModel({
+      gvk,
+      scope: 'Namespaced',
+      spec,
+      evolution: { migrate: ({ spec: { n }, ...rest }: any) => (n === 5 ? { ...rest, spec: { n: 6 } } : undefined) },
+    }),
+  );
+  const line = (namespace: string, n: number) =>
+    JSON.stringify({
+      apiVersion: 'demo.example.com/v1',
+      kind: 'Thing',
+      metadata: { name: 'x', namespace },
+      spec: { n },
+    });
+  const lines = [line('a', 10), line('b', 5)];
+  const read = async function* () {
+    yield* lines;
+  };
+  const { failing, offences } = await checkObjects(within, read, 2, () => {});
+  assert.deepEqual([failing, offences.map(({ names }) => names)], [1, [['a/x']]]);
+  // As the rows of a start name them, and then the changes.
+  const check = new ObjectCheck(within);
+  check.add('a/x', JSON.parse(lines[0]!), []);
+  check.replace(line('b', 1));
+  assert.equal(check.failing, 1);
+  check.replace(line('a', 1));
+  assert.equal(check.failing, 0);
+  check.replace(line('b', 10));
+  check.remove('b/x');
+  assert.equal(check.failing, 0);
+});
+
+test('shared values are found by the hub, in whatever version objects are stored', async () => {
+  const hub = Scheme.buildFromType(
+    defineModel({
+      gvk: { ...gvk, version: 'v2' },
+      spec: Type.Object({ key: Type.String() }),
+      versions: {
+        v1: {
+          spec: Type.Object({ n: Type.Integer(), key: Type.String() }),
+          toHub: ({ key }) => ({ key: key.toLowerCase() }),
+          fromHub: ({ key }) => ({ n: 1, key }),
+        },
+      },
+      indexes: (index) => [index.single('spec.key', String, (one) => one.spec.key, { unique: true })],
+    }),
+  );
+  const read = async function* () {
+    yield lineOf('a', { n: 1, key: 'X' });
+    yield lineOf('b', { n: 1, key: 'x' });
+  };
+  const { failing, offences } = await checkObjects(hub, read, 2, () => {});
+  assert.deepEqual([failing, offences.map(({ names }) => names)], [2, [['a', 'b']]]);
+});

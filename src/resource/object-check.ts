@@ -2,6 +2,7 @@
 import type { Violation } from '../errors.ts';
 import { messageOf, Violations, violation } from '../errors.ts';
 import { localized } from '../locales/localized.ts';
+import { fullNameOf, partsOf } from '../model/full-name.ts';
 import type { IndexEntry } from '../model/index-entry.ts';
 import type { ExtensionObject } from '../model/object.ts';
 import type { Scheme } from '../model/scheme.ts';
@@ -49,7 +50,7 @@ export class ObjectCheck {
   readonly #active: ActiveModel | undefined;
   readonly #lacking: ReadonlySet<string>;
   readonly #unreadable = new Set<string>();
-  /** By name. */
+  /** By full name, as everything here that has a name. */
   readonly #invalid = new Map<string, Invalid>();
   /** Names of those that share a value, by whether the active model lets them. */
   #shared = { known: new Set<string>(), added: new Set<string>() };
@@ -110,17 +111,15 @@ export class ObjectCheck {
 
   /** The keys of an object, and what is wrong with it. @param text of the object */
   addText(text: string): IndexEntry {
-    const stored = readJson(text) as ExtensionObject;
-    const { name } = stored.metadata;
-    try {
-      const object = this.#inHub(stored);
-      const { entry, violations } = lenientEntry(this.#scheme, object, name);
-      this.add(name, object, violations);
-      return entry;
-    } catch (error) {
-      this.addUnconverted(name, stored.apiVersion, messageOf(error));
-      return lenientEntry(this.#scheme, stored, name).entry;
-    }
+    const { name, object, problem, entry, violations } = this.#read(text);
+    if (problem === undefined) this.add(name, object, violations);
+    else this.addUnconverted(name, object.apiVersion, problem);
+    return entry;
+  }
+
+  /** The keys of an object that was added. */
+  entryOf(text: string): IndexEntry {
+    return this.#read(text).entry;
   }
 
   /** One that cannot be had in the hub, and why. @param version in which it is stored, as `apiVersion` */
@@ -183,7 +182,7 @@ export class ObjectCheck {
     if (!this.#scheme.migrate || object.apiVersion !== this.#scheme.apiVersion) return undefined;
     const next = migrated(this.#scheme, object);
     if (next) this.#migrated++;
-    return next && { ...next, metadata: { ...next.metadata, name } };
+    return next && { ...next, metadata: { ...next.metadata, ...partsOf(name) } };
   }
 
   /** The object is gone. */
@@ -210,10 +209,17 @@ export class ObjectCheck {
     this.#duplicates.push({ names: names.slice(0, keptNames), pointer: index, keyword: 'unique', message, isNew });
   }
 
-  /** In the hub. @throws InternalError when it cannot be converted */
-  #inHub(object: ExtensionObject): ExtensionObject {
-    if (!this.#versions?.has(object.apiVersion)) return object;
-    return this.#versions.convert(object, this.#scheme.apiVersion);
+  /** An object in the hub; as it is stored when it cannot be converted, and why. */
+  #read(text: string) {
+    let object = readJson(text) as ExtensionObject;
+    const name = fullNameOf(object.metadata);
+    let problem: string | undefined;
+    try {
+      if (this.#versions?.has(object.apiVersion)) object = this.#versions.convert(object, this.#scheme.apiVersion);
+    } catch (error) {
+      problem = messageOf(error);
+    }
+    return { name, object, problem, ...lenientEntry(this.#scheme, object, name) };
   }
 
   /** Of an object whose version no conversion leads from. A declaration of one version reads what is there as its own. */
@@ -334,10 +340,8 @@ export async function checkObjects(
   }
   if (suspects.size > 0) {
     for await (const line of read()) {
-      const object = readJson(line) as ExtensionObject;
-      const { name } = object.metadata;
-      const { entry } = lenientEntry(scheme, object, name);
-      for (const { text } of uniqueKeysOf(uniques, scheme.indexes, entry)) suspects.get(text)?.names.push(name);
+      const entry = check.entryOf(line);
+      for (const { text } of uniqueKeysOf(uniques, scheme.indexes, entry)) suspects.get(text)?.names.push(entry.name);
     }
   }
   for (const { key, names } of suspects.values()) {

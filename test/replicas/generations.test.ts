@@ -451,6 +451,28 @@ for (const adapter of databaseAdapters().filter(({ kind }) => kind !== 'sqlite')
       });
     });
 
+    it('objects of one name in two namespaces are checked apart until the activation', async () => {
+      await using(async (start) => {
+        const spec = (email?: { format: 'email' }) => Type.Object({ email: Type.Optional(Type.String(email)) });
+        const scope = 'Namespaced';
+        const old = await start(defineModel({ gvk, scope, spec: spec() }));
+        const next = await start(defineModel({ gvk, scope, spec: spec({ format: 'email' }) }));
+        const within = (namespace: string) => `/apis/people.example.com/v1/namespaces/${namespace}/persons`;
+        const put = async (namespace: string, email: string) => {
+          const object = { metadata: { name: 'ada', namespace }, spec: { email } };
+          assert.equal((await next.ask('POST', within(namespace), object)).status, 201);
+        };
+        await put('one', 'no address');
+        await put('two', 'ada@example.com');
+        await old.service.stop();
+        await until(async () => ((await next.state()).pending?.failing === 1 ? true : undefined), {
+          what: 'it finds the object',
+        });
+        assert.equal((await next.ask('DELETE', `${within('one')}/ada`)).status, 200);
+        await untilActive(next, 2);
+      });
+    });
+
     it('a write that is under way at the activation is computed again, and its client sees nothing of it', async () => {
       await using(async (start) => {
         const old = await start(WithDefault);
