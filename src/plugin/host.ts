@@ -606,6 +606,7 @@ export class PluginHost {
       resources,
       reservedDomain,
       isPlugin: () => false,
+      onWaiting: () => {},
       logger,
     };
     await new PreDeclared(dependencies).remove(fence).catch((err: unknown) => {

@@ -168,6 +168,7 @@ export class PluginInstance {
       resources,
       reservedDomain,
       isPlugin: dependencies.isPlugin,
+      onWaiting: (documents) => this.#tellWaiting(documents),
       logger: this.#logger,
     });
     this.#stopListening = registry.onUnregister((scheme) => {
@@ -252,6 +253,13 @@ export class PluginInstance {
     if (led === 'done elsewhere' || !this.#alive) return;
     this.#fence = led;
     await this.#preDeclared.apply(led);
+  }
+
+  #tellWaiting(documents: readonly Declared[]): void {
+    const places = documents.map(({ file, line }) => `${file}:${line}`).join(', ');
+    const message = `declared objects wait until their models are finalized: ${places}`;
+    const trouble = places === '' ? undefined : { reason: 'NotYetStorable', message };
+    this.#dependencies.onTrouble('waiting objects', trouble);
   }
 
   #declareAfter(active: Promise<unknown>, lead: () => Promise<Fence | 'done elsewhere' | undefined>): void {

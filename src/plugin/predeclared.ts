@@ -210,7 +210,16 @@ export interface PreDeclaredDependencies {
   readonly reservedDomain: string;
   /** Whether a plugin of this name is there at all: what a plugin declared that is gone may be taken over. */
   readonly isPlugin: (name: string) => boolean;
+  /** Told of the documents that wait until their model is finalized, each time that these may be others. */
+  readonly onWaiting: (documents: readonly Declared[]) => void;
   readonly logger: Pick<Logger, 'warn'>;
+}
+
+/** A document that cannot be written now. */
+interface Waiting {
+  readonly one: Prepared;
+  /** As `Rules.storage`: the version that cannot say what it declares. Undefined: one that is being deleted has its name. */
+  readonly storage?: string;
 }
 
 /** Of a declared object, after it was written: what differs from it later, somebody changed. */
@@ -229,8 +238,7 @@ export class PreDeclared {
   readonly #keepKey: string;
   /** By key, as the two below. */
   readonly #declared: ReadonlyMap<string, Declared>;
-  /** Declared objects whose name is still held by one that is being deleted. */
-  readonly #waiting = new Map<string, Prepared>();
+  readonly #waiting = new Map<string, Waiting>();
   readonly #written = new Map<string, WrittenState>();
   /** How to take back what `apply` did, in the order of doing. */
   #done: (() => Promise<unknown>)[] = [];
@@ -253,7 +261,7 @@ export class PreDeclared {
     const prepared: Prepared[] = [];
     for (const declared of documents) prepared.push(await this.#prepare(declared));
     if (documents.length > 0)
-      this.#unsubscribe = resources.subscribe({ change: (change) => this.#free(change, fence) });
+      this.#unsubscribe = resources.subscribe({ change: (change) => this.#changed(change, fence) });
     const options: WriteOptions = { caller: system, fence };
     try {
       for (const one of prepared) await this.#write(one, options);
@@ -261,6 +269,7 @@ export class PreDeclared {
         const isDeclared = this.#declared.has(keyOf(resource, fullNameOf(object.metadata)));
         if (!isDeclared) await this.#remove(resource, object, options);
       }
+      this.#tellWaiting();
     } catch (error) {
       await this.undo();
       throw error;
@@ -368,6 +377,7 @@ export class PreDeclared {
     const { plugin, isPlugin, logger } = this.#dependencies;
     let adopts: ApplyOptions['adopts'] = 'unapplied';
     for (let attempt = 1; ; attempt += 1) {
+      const storage = storageOf(one);
       const stored = await read(resource, declared.name);
       const owner = stored?.metadata.labels?.[this.#labelKey];
       if (owner !== undefined && owner !== plugin && isPlugin(owner)) {
@@ -378,7 +388,7 @@ export class PreDeclared {
         });
       }
       if (stored?.metadata.deletionTimestamp !== undefined) {
-        this.#waiting.set(keyOf(resource, declared.name), one);
+        this.#waiting.set(keyOf(resource, declared.name), { one });
         return;
       }
       if (stored && (this.#isKept(stored) || this.#isKept(declared.object))) return;
@@ -401,6 +411,11 @@ export class PreDeclared {
           error instanceof KindredError &&
           ['AlreadyExists', 'VersionConflict', 'NotFound', 'Deleting'].includes(error.code);
         if (isOvertaken && attempt < attempts) continue;
+        if (isNotYetStorable(error)) {
+          if (storage !== storageOf(one)) continue;
+          this.#waiting.set(keyOf(resource, declared.name), { one, storage });
+          return;
+        }
         if (stored && adopts === 'unapplied' && isInvalid(error) && isApplied(stored)) {
           // What somebody applied does not go with what is declared.
           logger.warn(
@@ -486,16 +501,27 @@ export class PreDeclared {
     return found;
   }
 
-  /** Inside the feed: a name that a declared object waits for is free. */
-  #free({ type, model, name }: AppliedChange, fence: Fence | undefined): void {
-    if (type !== 'delete') return;
-    const key = keyOf(model, name);
-    const one = this.#waiting.get(key);
-    if (!one) return;
-    this.#waiting.delete(key);
-    this.#write(one, { caller: system, fence }).catch((err: unknown) => {
-      this.#dependencies.logger.warn({ err, name }, 'A bundled object could not be created when its name became free');
-    });
+  /** Inside the feed: what a document waits for may be over. */
+  #changed({ type, model, name }: AppliedChange, fence: Fence | undefined): void {
+    const freed = type === 'delete' ? keyOf(model, name) : undefined;
+    for (const [key, { one, storage }] of [...this.#waiting]) {
+      const isOver = storage === undefined ? key === freed : storage !== storageOf(one);
+      if (!isOver) continue;
+      this.#waiting.delete(key);
+      this.#write(one, { caller: system, fence })
+        .then(() => storage !== undefined && this.#tellWaiting())
+        .catch((err: unknown) =>
+          this.#dependencies.logger.warn(
+            { err, name: one.declared.name },
+            'A bundled object could not be written after it had waited',
+          ),
+        );
+    }
+  }
+
+  #tellWaiting(): void {
+    const all = [...this.#waiting.values()].filter(({ storage }) => storage !== undefined);
+    this.#dependencies.onWaiting(all.map(({ one: { declared } }) => declared));
   }
 }
 
@@ -503,6 +529,17 @@ const pageSize = 500;
 
 function isInvalid(error: unknown): boolean {
   return error instanceof KindredError && error.code === 'Invalid';
+}
+
+/** The version in which the object is to be stored cannot say what it declares. */
+function isNotYetStorable(error: unknown): boolean {
+  const errors = error instanceof KindredError ? (error.errors ?? []) : [];
+  return errors.some(({ keyword }) => keyword === 'notYetStorable');
+}
+
+/** In which objects of the model are stored now. */
+function storageOf({ resource }: Prepared): string {
+  return resource.memory.model.rules.storage;
 }
 
 /** Whether somebody applied fields of the object. */

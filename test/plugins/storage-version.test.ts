@@ -230,6 +230,44 @@ describe('storage version', () => {
     assert.deepEqual([back.generation, back.storageVersion, back.finalizesAt], [3, 'v1', undefined]);
   });
 
+  it('plugins: a bundled object that the storage version cannot say waits until the model is finalized', async () => {
+    const folder = (version: string, model: string, declared: string) =>
+      folderOf({
+        'package.json': { name: 'people', version, type: 'module', main: 'index.js' },
+        'index.js': `import { defineModel, definePlugin, Type } from 'kindred';
+          const v1 = Type.Object({ name: Type.String() });
+          const Person = defineModel(${model});
+          export default definePlugin({ start: ({ schemeManager }) => void schemeManager.register(Person) });`,
+        'extensions/persons.yaml': declared,
+      });
+    const document = (version: string, name: string, spec: string) =>
+      `apiVersion: ${gvk.group}/${version}\nkind: Person\nmetadata: { name: ${name} }\nspec: ${spec}\n`;
+    const names = JSON.stringify(gvk);
+    const first = folder(
+      '1.0.0',
+      `{ gvk: { ...${names}, version: 'v1' }, spec: v1 }`,
+      document('v1', 'root', '{ name: Root }'),
+    );
+    const second = folder(
+      '2.0.0',
+      `{ gvk: ${names}, spec: Type.Object({ name: Type.String(), title: Type.Optional(Type.String()) }), versions: {
+        v1: { spec: v1, toHub: (spec) => spec, fromHub: ({ name }) => ({ name }) } } }`,
+      [document('v2', 'root', '{ name: Root, title: Dr }'), document('v2', 'guest', '{ name: Guest }')].join('---\n'),
+    );
+    const harness = await harnessOf({ persistent: true, plugins: [first] });
+    await harness.restart([second]);
+    assert.deepEqual((await pluginOf(harness, 'people')).status, {
+      state: 'STARTED',
+      reason: 'NotYetStorable',
+      message: 'declared objects wait until their models are finalized: extensions/persons.yaml:1',
+    });
+    assert.deepEqual((await get(harness, 'v2', 'root')).object.spec, { name: 'Root' });
+    assert.deepEqual((await get(harness, 'v2', 'guest')).object.spec, { name: 'Guest' });
+    await ask(harness, 'now');
+    await until(async () => 'title' in (await get(harness, 'v2', 'root')).object.spec, { timeout: 20_000 });
+    await until(async () => (await pluginOf(harness, 'people')).status!.reason === undefined);
+  });
+
   it('plugins: finalizing makes the hub the storage version, and rewrites what is stored without telling anybody', async () => {
     const { harness, file } = await upgraded(Second, { objects: 250 });
     const read = () => Promise.all(['v1', 'v2'].map((version) => get(harness, version, 'p249')));
