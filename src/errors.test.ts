@@ -131,3 +131,12 @@ test('a mistake of a developer is reported in full', () => {
   assert.ok(new KindredError('InvalidModel', text, { params: { value: long } }).message.includes(long));
   assert.ok(!new KindredError('BadRequest', text, { params: { value: long } }).message.includes(long));
 });
+
+test('errors: an error of a subclass is no other error', () => {
+  class Other extends KindredError {}
+  const [plain, other] = [new KindredError('NotFound', 'gone'), new Other('NotFound', 'gone')];
+  assert.deepEqual(
+    [plain instanceof Other, other instanceof Other, other instanceof KindredError],
+    [false, true, true],
+  );
+});

@@ -250,6 +250,8 @@ export class KindredError extends Error {
 
   /** True for errors of another copy of this module too (plugins may bring one under a test runner). */
   static override [Symbol.hasInstance](value: unknown): boolean {
+    // biome-ignore lint/complexity/noThisInStatic: a subclass inherits this function
+    if (this !== KindredError) return super[Symbol.hasInstance](value);
     return typeof value === 'object' && value !== null && brand in value;
   }
 
