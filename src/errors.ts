@@ -285,6 +285,11 @@ export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
+/** The database was away for a moment: the same may succeed later. */
+export function isPassing(error: unknown): boolean {
+  return error instanceof KindredError && (error.code === 'NotReady' || error.code === 'UnknownOutcome');
+}
+
 export function isNotFound(error: unknown): boolean {
   return error instanceof KindredError && error.code === 'NotFound';
 }

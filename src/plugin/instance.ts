@@ -8,7 +8,7 @@ import type { Fence, LeaseStore, LeaseTimes } from '../controller/lease.ts';
 import type { ControllerSpec, Reconciler } from '../controller/reconciler.ts';
 import { setUp } from '../controller/reconciler.ts';
 import type { Text } from '../errors.ts';
-import { KindredError, messageOf } from '../errors.ts';
+import { isPassing, KindredError, messageOf } from '../errors.ts';
 import type { CustomRoutes } from '../http/custom/routes.ts';
 import { localized } from '../locales/localized.ts';
 import type { SchemeManager, SchemeRegistry } from '../model/registry.ts';
@@ -16,6 +16,7 @@ import { Scheme, typeNameOf } from '../model/scheme.ts';
 import type { ExtensionClient } from '../resource/extension-client.ts';
 import type { ResourceRegistry } from '../resource/registry.ts';
 import type { Logger } from '../runtime/logger.ts';
+import { retry } from '../runtime/retry.ts';
 import type { Timers } from '../runtime/timers.ts';
 import { endsWithin } from '../runtime/timers.ts';
 import type { Tracing } from '../telemetry/tracing.ts';
@@ -207,11 +208,11 @@ export class PluginInstance {
       for (const scheme of this.#left) registry.unregister(scheme, this.#name);
       await unlessEnding(Promise.all(this.#schemes().map((scheme) => resources.model(scheme).indexed.settled)));
       this.#nameDegraded();
-      const waiting = await unlessEnding(modelStates.activate(this.#schemes()));
+      const waiting = await unlessEnding(this.#patiently(() => modelStates.activate(this.#schemes())));
       this.#dependencies.rights.declare(this.#name, this.#declaredObjects());
       // Until then, the objects of what is active stay.
       if (waiting) this.#declareAfter(waiting.done, lead);
-      else await unlessEnding(this.#declare(lead));
+      else await unlessEnding(this.#patiently(() => this.#declare(lead)));
       // Whatever can fail comes before the routes open.
       for (const controller of this.#controllers)
         if (this.#isHere(controller)) controller.running = this.#controllerOf(controller);
@@ -246,9 +247,20 @@ export class PluginInstance {
     this.#end();
   }
 
+  /** Again while the database is away, for as long as a start may take. @throws what `work` throws */
+  #patiently<R>(work: () => Promise<R>): Promise<R | undefined> {
+    const { timers, options } = this.#dependencies;
+    const end = timers.now() + options.startTimeout;
+    const failed = (err: unknown) => {
+      if (!isPassing(err) || !this.#alive || timers.now() >= end) throw err;
+      this.#logger.warn({ err }, 'The plugin could not be started; trying again');
+    };
+    return retry({ timers, minDelay: 100, maxDelay: 5_000, failed }, work);
+  }
+
   async #declare(lead: () => Promise<Fence | 'done elsewhere' | undefined>): Promise<void> {
     // A process that serves all of their models applies them.
-    if (this.#declaresElsewhere()) return;
+    if (!this.#alive || this.#declaresElsewhere()) return;
     const led = await lead();
     if (led === 'done elsewhere' || !this.#alive) return;
     this.#fence = led;
@@ -264,7 +276,7 @@ export class PluginInstance {
 
   #declareAfter(active: Promise<unknown>, lead: () => Promise<Fence | 'done elsewhere' | undefined>): void {
     active
-      .then(() => (this.#alive ? this.#declare(lead) : undefined))
+      .then(() => this.#patiently(() => this.#declare(lead)))
       .catch((err: unknown) => {
         if (this.#alive)
           this.#dependencies.onTrouble('declared objects', { reason: reasonOf(err), message: messageOf(err) });

@@ -14,6 +14,7 @@ import {
   formatText,
   ifFound,
   isNotFound,
+  isPassing,
   KindredError,
   messageOf,
   unescapeToken,
@@ -253,8 +254,8 @@ export class PreDeclared {
 
   /**
    * Checks every document before the first is written, then creates, updates and removes. When one is refused after all,
-   * what was done before it is undone.
-   * @throws InvalidPlugin with file, line and reason
+   * what was done before it is undone. May be called again when the database was away.
+   * @throws InvalidPlugin with file, line and reason; NotReady, UnknownOutcome
    */
   async apply(fence: Fence | undefined): Promise<void> {
     const { documents, resources } = this.#dependencies;
@@ -271,7 +272,8 @@ export class PreDeclared {
       }
       this.#tellWaiting();
     } catch (error) {
-      await this.undo();
+      if (isPassing(error)) this.close();
+      else await this.undo();
       throw error;
     }
   }
@@ -425,6 +427,7 @@ export class PreDeclared {
           adopts = 'all';
           continue;
         }
+        if (isPassing(error)) throw error;
         return refuseAs(declared, error);
       }
     }

@@ -2,9 +2,11 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
-import type { PluginContext } from 'kindred';
+import type { PluginContext, Store } from 'kindred';
 import { defineModel, definePlugin, GroupVersion, KindredError, Plugin, route, Scheme, Type } from 'kindred';
 import type { Harness } from 'kindred/testing';
+import { notReady, unknownOutcome } from '../../src/store/failure.ts';
+import { openStore } from '../../src/store/open.ts';
 import { Book, bookSource, books, cleanUp, folderOf, harnessOf, setEnabled, untilState } from './kit.ts';
 
 const emma = { metadata: { name: 'emma' }, spec: { title: 'Emma' } };
@@ -130,6 +132,44 @@ describe('a plugin that starts', () => {
     await setEnabled(harness, 'second', true);
     await untilState(harness, 'second', 'STARTED');
     assert.equal(((await (await harness.fetch(books)).json()) as { total: number }).total, 0);
+  });
+
+  it('plugins: a database that is away for a moment delays the start of a plugin, and does not fail it', async () => {
+    const library = folderOf({
+      'package.json': { name: 'library', version: '1.0.0', type: 'module', main: 'index.js' },
+      'book.js': bookSource,
+      'index.js': `import { definePlugin } from 'kindred';
+import { Book } from './book.js';
+export default definePlugin({ start: ({ schemeManager }) => void schemeManager.register(Book) });
+`,
+      'extensions/books.yaml': `apiVersion: library.example.com/v1
+kind: Book
+metadata: { name: emma }
+spec: { title: Emma }
+`,
+    });
+    const failures = { 'books-library-example-com': [notReady, unknownOutcome], emma: [notReady, unknownOutcome] };
+    const database = async () => {
+      const store = await openStore(`sqlite:${folderOf({})}/kindred.db`);
+      const commit: Store['commit'] = async (writes, time) => {
+        for (const { name } of writes) {
+          const failure = failures[name as keyof typeof failures]?.shift();
+          if (failure === unknownOutcome) await store.commit(writes, time);
+          if (failure) throw failure('away');
+        }
+        return store.commit(writes, time);
+      };
+      return new Proxy(store, {
+        get(target, name: keyof Store) {
+          const value = name === 'commit' ? commit : target[name];
+          return typeof value === 'function' ? value.bind(target) : value;
+        },
+      });
+    };
+    const harness = await harnessOf({ database, plugins: [library] });
+    await untilState(harness, 'library', 'STARTED');
+    assert.deepEqual(failures, { 'books-library-example-com': [], emma: [] });
+    assert.equal((await harness.client.get(Book, 'emma')).spec.title, 'Emma');
   });
 
   it('plugins: a failure after start() leaves nothing open in between', async () => {
