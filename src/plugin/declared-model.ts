@@ -11,7 +11,7 @@ import type { Rules } from '../resource/rules.ts';
 import { ownRules } from '../resource/rules.ts';
 import type { Activation } from '../store/store.ts';
 import type { Finalize, ModelStateObject, Sample, Status } from './model-state.ts';
-import type { ServingReplica } from './replicas.ts';
+import type { Replicas } from './replicas.ts';
 import type { StorageVersion } from './storage-version.ts';
 import { storedVersionsOf } from './storage-version.ts';
 
@@ -44,8 +44,8 @@ export interface DeclaredModel {
   degraded?: { readonly failing: number; readonly samples: readonly Sample[] } | undefined;
   /** The model generation of which this process has claimed every unique value. */
   claimed?: number;
-  /** The replicas that the ModelState names, as far as this process knows. */
-  replicas?: readonly ServingReplica[];
+  /** The replicas that there were when the ModelState was last told of them. */
+  replicas?: Omit<Awaited<ReturnType<Replicas['serving']>>, 'isKeeper'>;
   /** Of a model with several versions, once its indexes are there. */
   storage?: StorageVersion;
 }
@@ -111,6 +111,11 @@ export function pendingOf(
     const next = { ...status, indexes, pending };
     return isDeepStrictEqual(next, status) ? undefined : next;
   };
+}
+
+/** The status when nobody declares any more what is pending. */
+export function withoutPending({ pending: _gone, indexes, ...status }: Status): Status {
+  return { ...status, ...(indexes && { indexes: indexes.filter(({ state }) => state !== 'building') }) };
 }
 
 /**

@@ -47,6 +47,7 @@ import {
   rulesOf,
   samplesOf,
   statusOf,
+  withoutPending,
 } from './declared-model.ts';
 import type { ModelStateObject, Status } from './model-state.ts';
 import { modelStateModel } from './model-state.ts';
@@ -209,7 +210,7 @@ export class ModelStates implements Admissions {
     const status = stored?.status;
     if (declared.isActive && status?.contractHash === hash) {
       if (status.pending && !(await this.#replicas?.has(declared.id, status.pending.hash)))
-        await this.#states.write(scheme, ({ pending: _refused, ...rest }) => rest);
+        await this.#states.write(scheme, withoutPending);
       if (!status.degraded) return undefined;
     }
     declared.isNew = true;
@@ -308,6 +309,7 @@ export class ModelStates implements Admissions {
     const { failing, invalid, objects } = countsOf(check, duplicates);
     if (failing > 0 && (await this.#isRefused(declared))) {
       const offences = check.offences(true);
+      if (!declared.isWaiting) await this.#replicas?.refuse(declared.id, declared.hash);
       await this.#states.write(scheme, pendingOf(declared, { failing, samples: samplesOf(offences) }));
       // The former declaration stays.
       if (declared.memory.replacement?.scheme === scheme) this.#declared.delete(scheme);

@@ -10,7 +10,7 @@ import { keepsClaims } from '../resource/claims.ts';
 import type { Timers } from '../runtime/timers.ts';
 import type { Lease, Store } from '../store/store.ts';
 import type { DeclaredModel } from './declared-model.ts';
-import { countsOf, isClaiming, pendingOf, samplesOf } from './declared-model.ts';
+import { countsOf, isClaiming, pendingOf, samplesOf, withoutPending } from './declared-model.ts';
 import type { Replicas } from './replicas.ts';
 import type { StateObjects } from './state-objects.ts';
 
@@ -121,17 +121,21 @@ export class ModelUpkeep {
   }
 
   async #keepAll(): Promise<void> {
+    const { replicas, states } = this.#dependencies;
     for (const declared of [...this.#dependencies.declared.values()]) {
       const { scheme, memory, id } = declared;
       if (!memory.isReady) continue;
       try {
-        const { isKeeper, replicas } = await this.#dependencies.replicas.serving(id);
-        if (!isKeeper || isDeepStrictEqual(replicas, declared.replicas)) continue;
-        await this.#dependencies.states.write(scheme, (status) => {
-          const isKnown = !status.contract || isDeepStrictEqual(status.replicas, replicas);
-          return isKnown ? undefined : { ...status, replicas };
+        const { isKeeper, ...found } = await replicas.serving(id);
+        if (!isKeeper || isDeepStrictEqual(found, declared.replicas)) continue;
+        const pending = (await states.read(scheme))?.status?.pending;
+        const isGone = pending && !(await replicas.has(id, pending.hash));
+        await states.write(scheme, (status) => {
+          const kept = isGone && status.pending?.hash === pending.hash ? withoutPending(status) : status;
+          const isKnown = !status.contract || (kept === status && isDeepStrictEqual(status.replicas, found.replicas));
+          return isKnown ? undefined : { ...kept, replicas: found.replicas };
         });
-        declared.replicas = replicas;
+        declared.replicas = found;
       } catch (err) {
         this.#dependencies.failed(scheme, err);
       }

@@ -33,11 +33,14 @@ interface Supports {
   readonly since?: number;
   /** Hashes of contracts, by the store's number of the model. */
   readonly models: Readonly<Record<number, string>>;
+  /** As `models`, of contracts that were refused; absent: none. */
+  readonly refused?: Readonly<Record<number, string>>;
 }
 
 export class Replicas {
   readonly #dependencies: ReplicasDependencies;
   readonly #models = new Map<number, string>();
+  readonly #refused = new Map<number, string>();
   /** One statement after another: the last one counts. */
   readonly #writes = new SerialQueue();
   /** A statement that has not begun. */
@@ -54,6 +57,13 @@ export class Replicas {
   /** Resolves when the others can know. @param hash of the contract that this process declares */
   async announce(model: number, hash: string): Promise<void> {
     this.#models.set(model, hash);
+    this.#refused.delete(model);
+    await this.#write();
+  }
+
+  /** The contract is refused; others see that until this process ends or declares the model again. */
+  async refuse(model: number, hash: string): Promise<void> {
+    this.#refused.set(model, hash);
     await this.#write();
   }
 
@@ -74,31 +84,39 @@ export class Replicas {
       .map(({ name }) => name);
   }
 
-  /** Whether a replica is there that declares this contract of the model. */
+  /** Whether a replica is there that declares this contract of the model, or was refused with it. */
   async has(model: number, hash: string): Promise<boolean> {
     const { store, timers } = this.#dependencies;
     const rows = await store.replicas(timers.now());
-    return rows.some(({ supports }) => (JSON.parse(supports) as Supports).models[model] === hash);
+    return rows.some(({ supports }) => {
+      const { models, refused } = JSON.parse(supports) as Supports;
+      return models[model] === hash || refused?.[model] === hash;
+    });
   }
 
-  /** Every replica that serves the model, and whether this process is the one of them that keeps the list. */
-  async serving(model: number): Promise<{ readonly isKeeper: boolean; readonly replicas: readonly ServingReplica[] }> {
+  /** Every replica that serves the model, what others were refused with, and whether this process is the one that keeps the list. */
+  async serving(model: number): Promise<{
+    readonly isKeeper: boolean;
+    readonly replicas: readonly ServingReplica[];
+    readonly refused: readonly string[];
+  }> {
     const { store, replica, timers } = this.#dependencies;
     const rows = await store.replicas(timers.now());
-    const found = rows.flatMap(({ id, supports }) => {
-      const { name, since, models } = JSON.parse(supports) as Supports;
+    const all = rows.map(({ id, supports }) => ({ id, ...(JSON.parse(supports) as Supports) }));
+    const found = all.flatMap(({ id, name, since, models }) => {
       const hash = models[model];
       const at = since !== undefined && { since: new Date(since).toISOString() };
       return hash === undefined ? [] : [{ id, name, supports: hash, ...at }];
     });
     found.sort((a, b) => (a.id < b.id ? -1 : 1));
-    return { isKeeper: found[0]?.id === replica, replicas: found.map(({ id: _id, ...one }) => one) };
+    const refused = all.flatMap((one) => one.refused?.[model] ?? []).sort();
+    return { isKeeper: found[0]?.id === replica, replicas: found.map(({ id: _id, ...one }) => one), refused };
   }
 
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#cancel?.();
-    if (this.#models.size === 0) return;
+    if (!this.#cancel) return;
     const { store, replica } = this.#dependencies;
     await this.#writes.run(() => store.withdraw(replica)).catch((err: unknown) => this.#failed(err));
   }
@@ -109,7 +127,12 @@ export class Replicas {
       this.#next = undefined;
       if (this.#stopped) return;
       const name = `${hostname()}-${replica.slice(0, 8)}`;
-      const supports: Supports = { name, since: this.#since, models: Object.fromEntries(this.#models) };
+      const supports: Supports = {
+        name,
+        since: this.#since,
+        models: Object.fromEntries(this.#models),
+        ...(this.#refused.size > 0 && { refused: Object.fromEntries(this.#refused) }),
+      };
       await store.announce({ id: replica, supports: JSON.stringify(supports) }, leaseTimes.ttl, timers.now());
       this.#cancel ??= this.#renewLater();
     });

@@ -413,6 +413,27 @@ for (const adapter of databaseAdapters().filter(({ kind }) => kind !== 'sqlite')
       });
     });
 
+    it('what is pending goes with the replica that declared it', async () => {
+      await using(async (start) => {
+        const old = await start(First);
+        assert.equal(await old.code('ada', { email: 'no address' }), 201);
+        const untilGone = () =>
+          until(async () => (await old.state()).pending === undefined, { what: 'nothing is pending', timeout: 30_000 });
+        const waiting = await start(Second);
+        await until(async () => (await old.state()).pending?.waitsFor?.length === 1, { what: 'it waits' });
+        await waiting.service.stop();
+        await untilGone();
+        assert.deepEqual((await old.state()).indexes, []);
+        const refused = await start(Strict);
+        assert.equal((await old.state()).pending?.failing, 1);
+        await start(First);
+        await until(async () => (await old.state()).replicas?.length === 2, { what: 'two serve', timeout: 30_000 });
+        assert.equal((await old.state()).pending?.failing, 1, 'as long as the replica is there');
+        await refused.service.stop();
+        await untilGone();
+      });
+    });
+
     it('a version whose unique index has another function waits until the older one is gone', async () => {
       await using(async (start) => {
         const old = await start(ByEmail);
