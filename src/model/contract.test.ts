@@ -350,6 +350,22 @@ test('indexes are compared by key type, options and the text of their functions'
     ),
     ['index spec.a function changed: narrowing'],
   );
+  type Options = { unique?: true; nullable?: false };
+  const keyed = (declared: (one: any, options: Options) => unknown) => (options: Options) =>
+    Scheme.buildFromType(defineModel({ gvk, spec: {}, indexes: (one: any) => [declared(one, options)] } as never));
+  const fn = (one: any) => one.spec.a;
+  const text = keyed((one, options) => one.single('spec.a', String, fn, options));
+  const number = keyed((one, options) => one.single('spec.a', Number, fn, options));
+  const many = keyed((one, options) => one.multi('spec.a', String, fn, options));
+  for (const [options, of] of [
+    [{}, 'index'],
+    [{ unique: true }, 'narrowing'],
+    [{ nullable: false }, 'narrowing'],
+  ] as const) {
+    assert.deepEqual(told(text(options), number(options)), [`index spec.a key type string → number: ${of}`]);
+    assert.deepEqual(told(text(options), many(options)), [`index spec.a has many values now: ${of}`]);
+    assert.deepEqual(told(many(options), text(options)), [`index spec.a has one value now: ${of}`]);
+  }
   const older = (fn: (one: any) => unknown) =>
     index((specs) =>
       specs.add(new IndexSpec({ name: 'spec.a', indexFunc: simpleAttribute(defineModel({ gvk, spec: {} }), fn) })),

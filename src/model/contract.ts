@@ -242,11 +242,12 @@ function compareIndexes(
     const was = before.indexes.find(({ name }) => name === is.name);
     if (!was) add(place, 'added', 'index');
     else {
-      if (was.keyType !== is.keyType) add(place, `key type ${was.keyType} → ${is.keyType}`, 'index');
-      if (was.multi !== is.multi) add(place, is.multi ? 'has many values now' : 'has one value now', 'index');
+      // Other keys may be shared, or missing.
+      const ofKeys = is.unique || !is.nullable ? 'narrowing' : 'index';
+      if (was.keyType !== is.keyType) add(place, `key type ${was.keyType} → ${is.keyType}`, ofKeys);
+      if (was.multi !== is.multi) add(place, is.multi ? 'has many values now' : 'has one value now', ofKeys);
       if (was.order !== is.order) add(place, `order ${was.order} → ${is.order}`, 'behaviour');
-      if (was.function !== is.function)
-        add(place, 'function changed', is.unique || !is.nullable ? 'narrowing' : 'index');
+      if (was.function !== is.function) add(place, 'function changed', ofKeys);
     }
     if (is.unique !== (was?.unique ?? false)) {
       add(place, is.unique ? 'unique added' : 'unique removed', is.unique ? 'narrowing' : 'widening');
