@@ -563,11 +563,13 @@ function keepsReplicas(store: Store): store is Store & ReplicaStore {
   return store.shared;
 }
 
-/** Versions from which the active contract converts and the next one does not, as `apiVersion`. */
-function lackingIn({ versions: next }: Contract, { group, versions }: Contract): ReadonlySet<string> {
-  const all = Object.keys(versions);
-  const lacking = all.length > 1 ? all.filter((version) => !(version in next)) : [];
-  return new Set(lacking.map((version) => apiVersionOf({ group, version })));
+/** Whether the active contract reads objects in a version, an `apiVersion`, and the next one does not. */
+function lackingIn(next: Contract, active: Contract): (version: string) => boolean {
+  const versionsOf = ({ group, versions }: Contract) =>
+    new Set(Object.keys(versions).map((version) => apiVersionOf({ group, version })));
+  const [is, was] = [versionsOf(next), versionsOf(active)];
+  // A contract with one version reads everything as its own.
+  return (version) => !is.has(version) && (was.size > 1 ? was.has(version) : is.size > 1);
 }
 
 /** `ada: /spec/email format; …` */

@@ -48,7 +48,7 @@ export class ObjectCheck {
   readonly #scheme: Scheme;
   readonly #versions: Versions | undefined;
   readonly #active: ActiveModel | undefined;
-  readonly #lacking: ReadonlySet<string>;
+  readonly #isLacking: (version: string) => boolean;
   readonly #unreadable = new Set<string>();
   /** By full name, as everything here that has a name. */
   readonly #invalid = new Map<string, Invalid>();
@@ -62,13 +62,13 @@ export class ObjectCheck {
 
   /**
    * @param active undefined: everything that the model refuses counts
-   * @param lacking versions, as `apiVersion`, from which the active model converts and this one does not
+   * @param isLacking of a version, an `apiVersion`: the active model reads objects in it, and this one does not
    */
-  constructor(scheme: Scheme, active?: ActiveModel, lacking: ReadonlySet<string> = new Set()) {
+  constructor(scheme: Scheme, active?: ActiveModel, isLacking: (version: string) => boolean = () => false) {
     this.#scheme = scheme;
     this.#versions = Versions.of(scheme);
     this.#active = active;
-    this.#lacking = lacking;
+    this.#isLacking = isLacking;
   }
 
   /** Objects that nobody could read: they are stored in a version that is lacking. */
@@ -156,7 +156,7 @@ export class ObjectCheck {
     const refused = next ? lenientEntry(this.#scheme, next, name).violations : refusedOf;
     const misplaced = [...placeOf(this.#scheme, object), ...this.#versionOf(object)];
     const found = [...misplaced, ...(validator.validate(object).count === 0 ? [] : this.#withDefaults(object))];
-    if (this.#lacking.has(object.apiVersion)) this.#unreadable.add(name);
+    if (this.#isLacking(object.apiVersion)) this.#unreadable.add(name);
     if (found.length === 0 && refused.length === 0) return;
     const known = this.#active && found.length > 0 ? this.#active.validator.validate(object).listed : [];
     const isKnown = (one: Violation) =>
@@ -224,7 +224,7 @@ export class ObjectCheck {
 
   /** Of an object whose version no conversion leads from. A declaration of one version reads what is there as its own. */
   #versionOf({ apiVersion: version }: ExtensionObject): Violation[] {
-    const isKnown = this.#versions ? this.#versions.has(version) : !this.#lacking.has(version);
+    const isKnown = this.#versions ? this.#versions.has(version) : !this.#isLacking(version);
     return isKnown ? [] : [unknownVersion(version)];
   }
 

@@ -268,6 +268,21 @@ describe('storage version', () => {
     await until(async () => (await pluginOf(harness, 'people')).status!.reason === undefined);
   });
 
+  it('plugins: versions that lack the one in which objects are stored do not become active, also with degrade', async () => {
+    const WithoutFirst = defineModel({
+      gvk,
+      spec: v1Spec,
+      versions: { v3: { spec: v1Spec, toHub: (spec) => spec, fromHub: (spec) => spec } },
+      evolution: { onInvalid: 'degrade' },
+    });
+    const { harness } = await upgraded(WithoutFirst);
+    const { reason, message } = (await pluginOf(harness, 'people')).status!;
+    assert.equal(reason, 'IncompatibleModel');
+    assert.match(message!, /^Person: 3 of 3 stored objects would become invalid \(p0: \/apiVersion version; /);
+    await harness.restart([pluginWith(First)]);
+    assert.equal((await pluginOf(harness, 'people')).status!.state, 'STARTED');
+  });
+
   it('plugins: finalizing makes the hub the storage version, and rewrites what is stored without telling anybody', async () => {
     const { harness, file } = await upgraded(Second, { objects: 250 });
     const read = () => Promise.all(['v1', 'v2'].map((version) => get(harness, version, 'p249')));
