@@ -36,21 +36,53 @@ function mergedMembers(stored: Members, base: Members, mine: Members): Members {
   return merged;
 }
 
-/** An item that the client left as it was takes the stored one with it, wherever it stands now. */
+/**
+ * An item that the client left as it was takes the stored one with it, wherever it stands now. One that the client's version
+ * leaves out stays where it is.
+ */
 function mergedItems(stored: readonly unknown[], base: readonly unknown[], mine: readonly unknown[]): unknown[] {
-  // Which stored item an item of the base comes from is not known.
-  if (stored.length !== base.length) return [...mine];
+  const origins = originsOf(stored, base);
+  if (!origins) return [...mine];
   const places = new Map<string, number[]>();
   for (let i = base.length - 1; i >= 0; i--) {
     const text = canonicalText(base[i]);
     const known = places.get(text);
-    if (known) known.push(i);
-    else places.set(text, [i]);
+    if (known) known.push(origins[i]!);
+    else places.set(text, [origins[i]!]);
   }
-  return mine.map((item) => {
+  const shown = mine.map((item) => {
     const place = places.get(canonicalText(item))?.pop();
     return place === undefined ? item : stored[place];
   });
+  const visible = new Set(origins);
+  let next = 0;
+  const merged = stored.flatMap((item, i) => (visible.has(i) ? shown.slice(next, ++next) : [item]));
+  return [...merged, ...shown.slice(next)];
+}
+
+/** The places of the stored items from which those of the base come, in their order; undefined where that is not known. */
+function originsOf(stored: readonly unknown[], base: readonly unknown[]): readonly number[] | undefined {
+  if (stored.length === base.length) return [...base.keys()];
+  const first: number[] = [];
+  for (let i = 0; i < stored.length && first.length < base.length; i++)
+    if (covers(stored[i], base[first.length])) first.push(i);
+  const last: number[] = [];
+  for (let i = stored.length - 1; i >= 0 && last.length < base.length; i--)
+    if (covers(stored[i], base[base.length - 1 - last.length])) last.push(i);
+  if (first.length < base.length || !isEqual(first, last.reverse())) return undefined;
+  // A conversion that takes out what comes twice hides nothing.
+  const visible = new Set(first);
+  const texts = new Set(base.map(canonicalText));
+  return stored.some((item, i) => !visible.has(i) && texts.has(canonicalText(item))) ? undefined : first;
+}
+
+/** Whether a value of the base is what is stored, perhaps without some members. */
+function covers(stored: unknown, base: unknown): boolean {
+  if (isObject(stored) && isObject(base))
+    return Object.keys(base).every((name) => Object.hasOwn(stored, name) && covers(stored[name], base[name]));
+  if (Array.isArray(stored) && Array.isArray(base))
+    return stored.length === base.length && base.every((item, i) => covers(stored[i], item));
+  return isEqual(stored, base);
 }
 
 /** The members of an object that its schema and conversions are about. */
