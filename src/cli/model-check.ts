@@ -31,6 +31,8 @@ export interface ModelReport extends ObjectReport {
   readonly kind: string;
   /** False: the service does not serve the model. */
   readonly served: boolean;
+  /** At which the objects were read; absent when the service does not serve the model. */
+  readonly revision?: string;
 }
 
 export function modelCheckCommand(io: Io): Command {
@@ -92,11 +94,15 @@ export async function checkModels(
     }
     const total = await client.count(type.model);
     const progress = startProgress(io, `Checking ${countOf(total, 'object')} of ${kind}`, total);
-    const read = () => client.exportLines(type.model, { sort: ['metadata.name,asc'] });
+    let revision: string | undefined;
+    const read = () =>
+      client.exportLines(type.model, { sort: ['metadata.name,asc'] }, (first) => {
+        revision ??= first;
+      });
     try {
       const report = await checkObjects(scheme, read, total, (done) => progress.update(done, `${done} of ${total}`));
       progress.stop(`Checked ${countOf(report.objects, 'object')} of ${kind}`);
-      reports.push({ group, kind, served: true, ...report });
+      reports.push({ group, kind, served: true, ...(revision !== undefined && { revision }), ...report });
     } catch (error) {
       progress.abort('Stopped');
       throw error;
@@ -109,7 +115,8 @@ export async function checkModels(
 const shownOffences = 100;
 
 /** A paragraph for people. */
-function reportText({ kind, served, objects, failing, incomplete, migrated, offences }: ModelReport): string {
+function reportText(report: ModelReport): string {
+  const { kind, served, revision, objects, failing, incomplete, migrated, offences } = report;
   if (!served) return `${kind}: the service has no such model\n`;
   const defaults = incomplete > 0 ? `; ${grouped(incomplete)} get a default with their next write` : '';
   const changes = migrated > 0 ? `; ${grouped(migrated)} are changed by migrate` : '';
@@ -117,7 +124,8 @@ function reportText({ kind, served, objects, failing, incomplete, migrated, offe
     .slice(0, shownOffences)
     .map(({ names, pointer, keyword, message }) => ['', names.join(', '), pointer || 'the object', keyword, message]);
   const more = offences.length > shownOffences ? '  and others\n' : '';
-  const counted = `${grouped(objects)} ${objects === 1 ? 'object' : 'objects'} checked, ${grouped(failing)} would fail`;
+  const checked = `${grouped(objects)} ${objects === 1 ? 'object' : 'objects'} checked`;
+  const counted = `${checked}${revision === undefined ? '' : ` at revision ${revision}`}, ${grouped(failing)} would fail`;
   return `${kind}: ${counted}${defaults}${changes}\n${lines(rows, widthsOf(rows))}${more}`;
 }
 

@@ -121,8 +121,15 @@ export interface KindredClient extends ExtensionClient {
     objects: Iterable<object | string> | AsyncIterable<object | string>,
     options?: ImportOptions,
   ): AsyncIterable<ImportResult>;
-  /** As `listAll`, each object as the JSON text that is stored: nothing is lost in numbers, nothing is parsed. Complete, or it throws. */
-  exportLines(type: ModelType, options?: SelectQuery | ListOptions): AsyncIterable<string>;
+  /**
+   * As `listAll`, each object as the JSON text that is stored: nothing is lost in numbers, nothing is parsed. Complete, or it throws.
+   * @param onRevision told of the revision at which the objects are read, before the first of them
+   */
+  exportLines(
+    type: ModelType,
+    options?: SelectQuery | ListOptions,
+    onRevision?: (revision: string) => void,
+  ): AsyncIterable<string>;
   /**
    * Any other route: custom API, discovery. JSON in and out; undefined for 204.
    * @param path from the root of the service, `/apis/…`
@@ -266,8 +273,8 @@ class HttpClient implements KindredClient {
     for await (const line of this.#lines(listPath(type, options?.namespace), query)) yield readJson(line) as T;
   }
 
-  exportLines(type: ModelType, options?: Select): AsyncIterable<string> {
-    return this.#lines(listPath(type, options?.namespace), listParameters(options));
+  exportLines(type: ModelType, options?: Select, onRevision?: (revision: string) => void): AsyncIterable<string> {
+    return this.#lines(listPath(type, options?.namespace), listParameters(options), onRevision);
   }
 
   async listNames(type: ModelType, options?: Select, sort?: Sort): Promise<string[]> {
@@ -378,7 +385,11 @@ class HttpClient implements KindredClient {
   }
 
   /** The NDJSON export of a list: complete when it ends, otherwise it throws. */
-  async *#lines(path: string, query: URLSearchParams): AsyncGenerator<string, void, undefined> {
+  async *#lines(
+    path: string,
+    query: URLSearchParams,
+    onRevision?: (revision: string) => void,
+  ): AsyncGenerator<string, void, undefined> {
     const { signal, timeout } = this.#connection;
     const headers = { accept: 'application/x-ndjson' };
     const { response, silence } = await this.#connection.retrying(async () => {
@@ -386,6 +397,8 @@ class HttpClient implements KindredClient {
       return { response: await this.#connection.send('GET', path, { query, headers, silence }), silence };
     });
     const total = response.headers.get('kindred-total');
+    const revision = response.headers.get('kindred-revision');
+    if (revision !== null) onRevision?.(revision);
     const found = lines(response.body!, silence);
     let count = 0;
     try {

@@ -92,11 +92,13 @@ test('command-line: model check names the stored objects that the new model refu
     await harness.fetch(persons, { method: 'POST', json: { metadata: { name }, spec } });
   const after = newer();
   const call = (...args: string[]) => kindred(['model', 'check', '--server', harness.url, ...args]);
+  const { headers } = await harness.fetch(persons, { method: 'HEAD', headers: { accept: 'application/x-ndjson' } });
+  const revision = headers.get('kindred-revision')!;
   const { code, stdout } = await call('--plugin', after);
   assert.equal(code, 1);
   assert.equal(
     stdout,
-    `Person: 4 objects checked, 3 would fail; 3 get a default with their next write
+    `Person: 4 objects checked at revision ${revision}, 3 would fail; 3 get a default with their next write
    ada        /spec/email   format   must be of the format email: ada@example.com
    bob, eve   spec.email    unique   both have "bob@example.com"
 `,
@@ -107,6 +109,7 @@ test('command-line: model check names the stored objects that the new model refu
       group: 'demo.example.com',
       kind: 'Person',
       served: true,
+      revision,
       objects: 4,
       failing: 3,
       incomplete: 3,
