@@ -26,10 +26,10 @@ export interface ModelState extends ExtensionObject {
     finalizesAt?: string;
     migration?: Found & { done: number; total: number; revision?: number };
     contentMigration?: Found & { done: number; total: number; isOver?: boolean };
-    replicas?: { name: string; supports: string; since: string }[];
+    replicas?: { name: string; supports: string; since?: string }[];
     rollback?: Found;
     degraded?: Found;
-    pending?: Found & { class: string; waitsFor?: string[] };
+    pending?: Found & { hash: string; class: string; waitsFor?: string[] };
   };
 }
 

@@ -39,10 +39,11 @@ function pendingText({
   return failing > 0 ? `${waits}, ${found}` : waits;
 }
 
-/** `v1 (v2 at 2026-11-23T12:00:00.000Z)`, `v2 (40 % rewritten)`. */
+/** `v1 (v2 at 2026-11-23T12:00:00.000Z)`, `v2 (also v1, 40 % rewritten)`. */
 function storageText({ spec, status }: Known): string {
   const { storageVersion, storedVersions = [], contract, finalizesAt, migration, contentMigration } = status;
-  const notes: string[] = [];
+  const others = storedVersions.filter((version) => version !== storageVersion);
+  const notes = others.length > 0 ? [`also ${others.join(', ')}`] : [];
   if (finalizesAt !== undefined) notes.push(`${contract.hub} at ${finalizesAt}`);
   else if (storageVersion !== contract.hub && spec.finalize === 'hold') notes.push('held');
   if (migration && migration.revision === undefined && storedVersions.length > 1) {
@@ -57,6 +58,20 @@ function storageText({ spec, status }: Known): string {
 function replicasText(replicas: NonNullable<Known['status']['replicas']>, contractHash: string): string {
   const others = replicas.filter(({ supports }) => supports !== contractHash).length;
   return others > 0 ? `${replicas.length} (${others} with another contract)` : String(replicas.length);
+}
+
+/** What each replica supports, where that is not the same. */
+function replicaRows({ replicas = [], contractHash, pending }: Known['status']): string[][] {
+  if (replicas.every(({ supports }) => supports === contractHash)) return [];
+  return replicas.map(({ name, supports, since }) => {
+    const contract =
+      supports === contractHash
+        ? 'the active contract'
+        : supports === pending?.hash
+          ? 'the pending contract'
+          : `contract ${supports.slice(0, 8)}`;
+    return ['', name, contract, since === undefined ? '' : `since ${since}`];
+  });
 }
 
 function progressText(
@@ -81,9 +96,11 @@ function statusTable(states: readonly ModelState[]): string {
       pending ? pendingText(pending) : '-',
     ];
   });
-  const details = known.flatMap(({ status: { model, degraded, pending, migration, contentMigration } }) => {
+  const details = known.flatMap(({ status }) => {
+    const { model, degraded, pending, migration, contentMigration } = status;
+    const replicas = replicaRows(status);
     const samples = [pending ?? degraded, migration, contentMigration].flatMap((found) => found?.samples ?? []);
-    if (samples.length === 0) return [];
+    if (samples.length + replicas.length === 0) return [];
     const found = samples.map(({ names, pointer, keyword, message }) => [
       '',
       names.join(', '),
@@ -91,7 +108,7 @@ function statusTable(states: readonly ModelState[]): string {
       keyword,
       message,
     ]);
-    return [`\n${model.kind}\n${lines(found, widthsOf(found))}`];
+    return [`\n${model.kind}\n${lines(replicas, widthsOf(replicas))}${lines(found, widthsOf(found))}`];
   });
   return table(['NAME', 'KIND', 'GENERATION', 'STORAGE', 'REPLICAS', 'DEGRADED', 'PENDING'], rows) + details.join('');
 }

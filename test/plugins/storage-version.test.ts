@@ -664,7 +664,7 @@ describe('storage version', () => {
     assert.equal(finalized.code, 0);
     assert.match(finalized.out, /^persons\.people\.example\.com is stored as v2 from now on; /);
     await untilState(harness, isDone);
-    assert.equal(await storage(), 'v2');
+    assert.equal(await storage(), 'v2 (also v1)');
     await create(harness, 'grace', { name: { given: 'Grace', family: 'Hopper', middle: 'Brewster' } });
     assert.deepEqual(await call('rollback', 'persons'), {
       code: 1,

@@ -7,6 +7,7 @@ import { createService, defineModel, definePlugin, Type } from 'kindred';
 import { keepsClaims } from '../../src/resource/claims.ts';
 import { openStore } from '../../src/store/open.ts';
 import { until } from '../../src/testing/until.ts';
+import { kindred } from '../cli/command.ts';
 import { cleanUp, folderOf, quiet } from '../plugins/kit.ts';
 import type { TestDatabase } from '../servers.ts';
 import { databaseAdapters } from '../servers.ts';
@@ -407,6 +408,16 @@ for (const adapter of databaseAdapters().filter(({ kind }) => kind !== 'sqlite')
         });
         for (const replica of [canary, other]) assert.equal(await replica.code(`in${replica.url.slice(-4)}`, {}), 201);
         assert.equal((await other.state()).generation, 1);
+        const told = async (...texts: RegExp[]) => {
+          const { stdout } = await kindred(['model', 'status', 'persons', '--server', other.url]);
+          return texts.every((text) => text.test(stdout));
+        };
+        const both = [
+          / 2 \(2 with another contract\) /,
+          / the pending contract +since 2/,
+          / contract [0-9a-f]{8} +since 2/,
+        ];
+        await until(() => told(...both), { what: 'it tells what each of them supports', timeout: 30_000 });
         await canary.service.stop();
         await untilActive(other, 2);
         assert.equal(await other.code('ada', { age: 1 }), 201);
