@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { Command, Option } from 'commander';
 import { messageOf } from '../errors.ts';
 import type { ConversionReport } from '../maintenance.ts';
@@ -31,6 +32,8 @@ export interface ModelDiff {
   readonly kind: string;
   readonly state: 'new' | 'removed' | 'changed' | 'unchanged';
   readonly changes: readonly (ContractChange & { readonly stored: string; readonly clients: string })[];
+  /** Versions of a model with several that both declare alike; absent: none. */
+  readonly unchanged?: readonly string[];
   /** Why replicas with the new version cannot serve beside those with the other one; absent when they can. */
   readonly obstacles?: readonly string[];
   /** The model generation that is active in the service; absent without one. */
@@ -127,11 +130,14 @@ export function diffModels(before: readonly Contract[], after: readonly Contract
     if (!known) return { group, kind, state: 'new', changes: [] };
     const changes = compareContracts(known, contract).map(described);
     const obstacles = obstaclesTo(known, contract);
+    const versions = Object.keys(contract.versions);
+    const unchanged = versions.filter((one) => isDeepStrictEqual(known.versions[one], contract.versions[one]));
     return {
       group,
       kind,
       state: changes.length > 0 ? 'changed' : 'unchanged',
       changes,
+      ...(changes.length > 0 && versions.length > 1 && unchanged.length > 0 && { unchanged }),
       ...(obstacles.length > 0 && { obstacles }),
     };
   });
@@ -148,12 +154,17 @@ function described(change: ContractChange): ModelDiff['changes'][number] {
 }
 
 /** A paragraph for people. */
-function diffText({ group, kind, state, changes, obstacles = [], generation, conversions = [] }: ModelDiff): string {
-  const rows = changes.map((change) => {
+function diffText(diff: ModelDiff): string {
+  const { group, kind, state, changes, unchanged = [], obstacles = [], generation, conversions = [] } = diff;
+  const changed = changes.map((change) => {
     const { place, what, stored, clients } = change;
     return ['', place, what, change.class, `stored: ${stored}; clients: ${clients}`];
   });
-  const waits = obstacles.map((one) => `   replicas with the new version wait until the others are gone: ${one}\n`);
+  const rows = [...unchanged.map((version) => ['', version, 'unchanged']), ...changed];
+  const waits = obstacles.map((one) => {
+    const advice = one.startsWith('function of') ? ': add a second index now, drop the first in the next release' : '';
+    return `   replicas with the new version wait until the others are gone: ${one}${advice}\n`;
+  });
   const moves = state === 'changed' && generation !== undefined ? `: generation ${generation} → ${generation + 1}` : '';
   const tried = conversions.map(conversionText).join('');
   return `${group} ${kind}   ${state}${moves}\n${lines(rows, widthsOf(rows))}${tried}${waits.join('')}`;

@@ -79,6 +79,30 @@ test('command-line: model diff tells each change with its class, and fails for t
   });
 });
 
+test('command-line: model diff tells what stays, and what to do about an index beside which replicas have to wait', async () => {
+  const fixed = (version: string, name: string) =>
+    folderOf({
+      'package.json': { name: 'people', version: '1.0.0', type: 'module', main: 'index.js' },
+      'index.js': `import { defineModel, definePlugin, Type } from 'kindred';
+const spec = Type.Object({ name: Type.String(), tag: Type.Optional(Type.${version}()) });
+const Person = defineModel({
+  gvk: { group: 'demo.example.com', version: 'v2', kind: 'Person', singular: 'person', plural: 'persons' },
+  spec,
+  versions: { v1: { spec: Type.Object({ name: Type.String() }), toHub: (it) => it, fromHub: ({ name }) => ({ name }) } },
+  indexes: (index) => [index.single('spec.name', String, (one) => ${name}, { unique: true })],
+});
+export default definePlugin({ start: ({ schemeManager }) => void schemeManager.register(Person) });
+`,
+    });
+  const [before, after] = [fixed('String', 'one.spec.name'), fixed('Integer', 'one.spec.name.trim()')];
+  const { stdout } = await kindred(['model', 'diff', '--plugin', after, '--against', before]);
+  assert.match(stdout, /^demo\.example\.com Person {3}changed\n {3}v1 +unchanged\n {3}\/spec\/tag +type /);
+  assert.match(
+    stdout,
+    / {3}replicas with the new version wait until the others are gone: function of the unique index spec\.name changed: add a second index now, drop the first in the next release\n$/,
+  );
+});
+
 test('command-line: model check names the stored objects that the new model refuses, and changes nothing', async () => {
   const harness = await harnessOf({ plugins: [older()] });
   const persons = '/apis/demo.example.com/v1/persons';
@@ -176,6 +200,7 @@ export default definePlugin({ start: ({ schemeManager }) => void schemeManager.r
     });
   const diff = (fromHub: string) => kindred(['model', 'diff', '--plugin', plugin(fromHub), '--against', older()]);
   const { stdout } = await diff('({ title }) => ({ name: title })');
+  assert.match(stdout, /^demo\.example\.com Person {3}changed\n {3}v2 +new version, hub /);
   assert.match(
     stdout,
     / {3}conversion v1 ⇄ v2: 10,000 generated objects: v1 → v2 → v1 the same; v2 → v1 → v2 loses \/spec\/note\n$/,
