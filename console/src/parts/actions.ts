@@ -30,11 +30,14 @@ const patience = 1_000;
 let before = '';
 let timer: ReturnType<typeof setTimeout> | undefined;
 
+/** What takes what is typed: a checkbox does not. */
+const fields = 'input:not([type=checkbox], [type=radio]), textarea, select, [contenteditable]';
+
 /** Runs the action of a key without a modifier, outside of fields and dialogs. */
 export function onSingleKey(event: KeyboardEvent): void {
   if (!singleKeys.value || event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
   const target = event.composedPath()[0] as HTMLElement;
-  if (target.closest?.('input, textarea, select, [contenteditable], [role=dialog], [role=menu]')) return;
+  if (target.closest?.(`${fields}, [role=dialog], [role=menu]`)) return;
   const pressed = before ? `${before} ${event.key}` : event.key;
   clearTimeout(timer);
   before = '';
