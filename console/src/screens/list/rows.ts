@@ -38,7 +38,7 @@ export function useRows(isHeld: () => boolean, came: (count: number) => void) {
     waiting.value = new Set();
   }
 
-  /** Another page, or the same one read again. */
+  /** Another page. */
   function replace(page: ListResult<ApiObject>): void {
     latest.value = page;
     changed.value = new Set();
@@ -46,7 +46,7 @@ export function useRows(isHeld: () => boolean, came: (count: number) => void) {
   }
 
   function apply(events: readonly PageEvent<ApiObject>[]): void {
-    const moved = new Set(waiting.value);
+    const moved = new Set<string>();
     const fresh = new Set<string>();
     const before = latest.value;
     for (const event of events) {
@@ -54,14 +54,18 @@ export function useRows(isHeld: () => boolean, came: (count: number) => void) {
       latest.value = applied(latest.value, event);
       if (event.type === 'BOOKMARK') continue;
       if (event.type === 'SNAPSHOT') {
+        const { items } = event.object;
         const old = new Map(from.map((object) => [fullNameOf(object), object.metadata.version]));
-        for (const object of event.object.items) {
+        const now = new Set(items.map(fullNameOf));
+        const stayed = [...old.keys()].filter((name) => now.has(name)).values();
+        for (const object of items) {
           const name = fullNameOf(object);
-          if (!old.has(name)) moved.add(name);
-          if (old.get(name) !== object.metadata.version) fresh.add(name);
-          old.delete(name);
+          const isChanged = old.get(name) !== object.metadata.version;
+          if (isChanged) fresh.add(name);
+          // Where the order differs, some object that has changed is at another place among those that stayed.
+          if (!old.has(name) || (stayed.next().value !== name && isChanged)) moved.add(name);
         }
-        for (const name of old.keys()) moved.add(name);
+        for (const name of old.keys()) if (!now.has(name)) moved.add(name);
       } else {
         for (const name of event.object.removed) moved.add(name);
         for (const { object } of event.object.inserted) {
@@ -73,12 +77,12 @@ export function useRows(isHeld: () => boolean, came: (count: number) => void) {
     }
     if (latest.value === before) return;
     mark([...fresh]);
-    came(new Set([...fresh, ...moved]).size);
-    if (moved.size === 0 || !isHeld()) {
+    came(fresh.union(moved).size);
+    waiting.value = waiting.value.union(moved);
+    if (waiting.value.size === 0 || !isHeld()) {
       release();
       return;
     }
-    waiting.value = moved;
     const now = new Map(latest.value?.items.map((object) => [fullNameOf(object), object]));
     shown.value = shown.value.map((object) => now.get(fullNameOf(object)) ?? object);
   }
@@ -90,5 +94,15 @@ export function useRows(isHeld: () => boolean, came: (count: number) => void) {
     for (const timer of timers) clearTimeout(timer);
   });
   const total = computed(() => latest.value?.total);
-  return { shown, total, changed, waiting: computed(() => waiting.value.size), replace, apply, release };
+  return {
+    shown,
+    total,
+    changed,
+    waiting: computed(() => waiting.value.size),
+    replace,
+    /** The same page, read again. */
+    update: (page: ListResult<ApiObject>) => apply([{ type: 'SNAPSHOT', revision: page.revision ?? '', object: page }]),
+    apply,
+    release,
+  };
 }
