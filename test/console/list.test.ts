@@ -135,7 +135,7 @@ test('console: by keyboard alone rows are selected, labelled and deleted, each w
     const results = page.getByRole('dialog', { name: 'Results' });
     await results.getByText('3 done, 0 failed').waitFor();
     assert.deepEqual(await findings(page), []);
-    await results.getByRole('button', { name: 'Close' }).last().click();
+    await results.getByRole('button', { name: 'Close' }).click();
     const labelled = page.getByRole('textbox', { name: 'Label selector' });
     await labelled.fill('tier=gold');
     await labelled.press('Enter');
@@ -149,7 +149,7 @@ test('console: by keyboard alone rows are selected, labelled and deleted, each w
       .getByRole('button', { name: 'Delete', exact: true })
       .click();
     await results.getByText('3 done, 0 failed').waitFor();
-    await results.getByRole('button', { name: 'Close' }).last().click();
+    await results.getByRole('button', { name: 'Close' }).click();
     await page.getByText('No object matches').waitFor();
     assert.equal((await at.admin('GET', booksPath)).body.total, 3);
   });
@@ -237,6 +237,107 @@ test('console: all matches are one click away from one row; a long value is show
     await at.admin('POST', booksPath, bookOf('c', 'C', 1990));
     await at.admin('POST', booksPath, bookOf('d', 'D', 1991));
     await page.getByRole('status').getByText('2 objects have changed.').waitFor({ timeout: 15_000 });
+  });
+});
+
+test('console: a list that is read again after a break moves nothing under the focus', async (context) => {
+  await withConsole(context, async (at) => {
+    await shelve(at, 3);
+    const page = await at.tab(`${booksList}?sort=metadata.name,asc&live=off`);
+    await until(page, '3 objects');
+    await page.getByRole('link', { name: 'book-0001' }).focus();
+    await page.context().setOffline(true);
+    await page.getByText('The service does not answer').waitFor();
+    await at.admin('POST', booksPath, bookOf('a', 'A', 1900));
+    await at.admin('PUT', `${booksPath}/book-0001`, bookOf('book-0001', 'Again', 1801));
+    await page.context().setOffline(false);
+    await rowOf(page, 'book-0001').getByText('Again').waitFor();
+    assert.equal(await rowOf(page, 'book-0001').getAttribute('data-changed'), '');
+    await until(page, '4 objects');
+    assert.deepEqual(await names(page), ['book-0000', 'book-0001', 'book-0002']);
+    await page.getByRole('button', { name: 'Apply 1 change' }).click();
+    await page.getByRole('link', { name: 'a', exact: true }).waitFor();
+    await page.getByRole('grid').locator(':focus').waitFor();
+  });
+});
+
+test('console: what is selected stays selected on other pages, and what is deselected is left alone', async (context) => {
+  await withConsole(context, async (at) => {
+    await shelve(at, 60);
+    const page = await at.tab(`${booksList}?sort=metadata.name,asc&size=20`);
+    await until(page, '60 objects');
+    const selection = page.getByRole('region', { name: 'Selection' });
+    const box = (name: string) => page.getByRole('checkbox', { name });
+    await box('Select book-0003').check();
+    await page.keyboard.press(']');
+    await box('Select book-0020').waitFor();
+    await box('Select all on this page').check();
+    await selection.getByText('21 selected').waitFor();
+    await page.keyboard.press('Control+a');
+    await selection.getByText('21 selected').waitFor();
+    await box('Select all on this page').uncheck();
+    await selection.getByText('1 selected').waitFor();
+
+    await selection.getByRole('button', { name: 'Select all 60 that match' }).click();
+    await selection.getByRole('button', { name: 'Clear selection' }).and(page.locator(':focus')).waitFor();
+    await page.getByRole('button', { name: 'Next page' }).click();
+    await box('Select book-0041').waitFor();
+    assert.equal(await box('Select book-0041').isChecked(), true);
+    await selection.getByText('60 selected').waitFor();
+    await box('Select book-0041').uncheck();
+    await selection.getByText('19 selected').waitFor();
+    await page.getByRole('button', { name: 'Previous page' }).click();
+    await box('Select book-0020').waitFor();
+    assert.equal(await box('Select book-0020').isChecked(), false);
+    await box('Select book-0020').check();
+    await selection.getByText('20 selected').waitFor();
+    await selection.getByRole('button', { name: 'Delete…' }).click();
+    const asked = page.getByRole('dialog', { name: 'Delete 20 objects' });
+    await asked.getByRole('button', { name: 'Delete', exact: true }).click();
+    const results = page.getByRole('dialog', { name: 'Results' });
+    await results.getByText('20 done, 0 failed').waitFor();
+    await results.getByRole('button', { name: 'Close' }).click();
+    await until(page, '40 objects');
+    assert.equal((await at.admin('GET', `${booksPath}/book-0041`)).status, 200);
+
+    await box('Select book-0021').check();
+    await selection.getByRole('button', { name: 'Clear selection' }).click();
+    await box('Select book-0021').and(page.locator(':focus')).waitFor();
+  });
+});
+
+test('console: applying one selector leaves the other as it was typed; a filter that goes hands the focus on', async (context) => {
+  await withConsole(context, async (at) => {
+    await shelve(at, 30);
+    const page = await at.tab(booksList);
+    await until(page, '30 objects');
+    const field = page.getByRole('textbox', { name: 'Field selector' });
+    const labels = page.getByRole('textbox', { name: 'Label selector' });
+    const focused = page.locator(':focus');
+    await labels.fill('tier=(');
+    await labels.press('Enter');
+    await page.getByText('malformed at column').waitFor();
+    await field.fill('spec.year>=1810,spec.year<1820,spec.title^=Title');
+    await field.press('Enter');
+    await until(page, '10 objects');
+    assert.equal(await labels.inputValue(), 'tier=(');
+    assert.equal(await labels.getAttribute('aria-invalid'), 'true');
+
+    await page.getByRole('button', { name: 'Remove filter spec.year<1820' }).click();
+    await page.getByRole('button', { name: 'Remove filter spec.title^=Title' }).and(focused).waitFor();
+    await page.keyboard.press('Enter');
+    await page.getByRole('button', { name: 'Remove filter spec.year>=1810' }).and(focused).waitFor();
+    await page.keyboard.press('Enter');
+    await page.getByRole('button', { name: 'Add filter' }).and(focused).waitFor();
+    await until(page, '30 objects');
+
+    await field.fill('spec.year=1');
+    await field.press('Enter');
+    await page.getByText('No object matches').waitFor();
+    await page.getByRole('button', { name: 'Clear filters' }).click();
+    await page.getByRole('button', { name: 'Add filter' }).and(focused).waitFor();
+    await until(page, '30 objects');
+    assert.equal(await labels.inputValue(), '');
   });
 });
 
