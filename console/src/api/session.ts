@@ -11,21 +11,43 @@ export const sessionFailure = shallowRef<unknown>();
 
 export const isSignedIn = computed(() => session.value?.authentication === false || !!session.value?.identity);
 
+/** In both storages of the browser: whose work is kept there. */
+const owner = 'kindred-identity';
+/** The addresses that somebody visited, and their drafts. */
+const work = /^kindred-(identity$|recent$|draft:)/;
+
+function forget(storage: Storage): void {
+  for (const key of Object.keys(storage)) if (work.test(key)) storage.removeItem(key);
+}
+
+/** Nobody finds the work of somebody else. */
+function take(now: SessionState): void {
+  if (now.identity) {
+    for (const storage of [localStorage, sessionStorage]) {
+      if (storage.getItem(owner) !== now.identity.name) forget(storage);
+      storage.setItem(owner, now.identity.name);
+    }
+  }
+  session.value = now;
+}
+
 /** A session that is over leaves the page as it is, with the question to sign in again over it. */
 export async function readSession(): Promise<void> {
   const now = await client.session.get();
   if (session.value?.identity && now.authentication && !now.identity) refusals.value++;
-  else session.value = now;
+  else take(now);
 }
 
 /** Throws what the service says of a wrong token, or of a code that was used. */
 export async function signIn(credential: { token: string } | { code: string }): Promise<void> {
-  session.value = await client.session.begin(credential);
+  take(await client.session.begin(credential));
 }
 
-/** Leaves the page, and with it everything that was read. */
+/** Leaves the page, and with it everything that was read, and what is kept of it here. */
 export async function signOut(): Promise<void> {
   await client.session.end();
+  // After the screen has kept its draft.
+  addEventListener('pagehide', () => [localStorage, sessionStorage].forEach(forget), { once: true });
   location.assign('/console/sign-in');
 }
 

@@ -1,11 +1,13 @@
 /** The addresses that were visited last, kept in this browser: paths and names, never content. */
-import { shallowRef } from 'vue';
+import { shallowRef, watch } from 'vue';
 import type { RouteLocationNormalized } from 'vue-router';
+import { session } from '../api/session.ts';
 
 export interface Visit {
   readonly path: string;
   readonly label: string;
-  readonly type?: string;
+  /** Of the model: who may no longer read it does not see its names. */
+  readonly type: string;
 }
 
 const kept = 'kindred-recent';
@@ -13,8 +15,13 @@ const most = 20;
 
 export const recent = shallowRef<readonly Visit[]>(read());
 
-export function remember(visit: Visit): void {
-  recent.value = [visit, ...recent.value.filter(({ path }) => path !== visit.path)].slice(0, most);
+/** Somebody else may have signed in, here or in another tab. */
+watch(session, () => {
+  recent.value = read();
+});
+
+function remember(visit: Visit): void {
+  recent.value = [visit, ...read().filter(({ path }) => path !== visit.path)].slice(0, most);
   localStorage.setItem(kept, JSON.stringify(recent.value));
 }
 
@@ -27,7 +34,7 @@ export function rememberRoute({ path, params }: RouteLocationNormalized): void {
 function read(): Visit[] {
   try {
     const visits: unknown = JSON.parse(localStorage.getItem(kept) ?? '[]');
-    return Array.isArray(visits) ? visits.filter((visit) => typeof visit?.path === 'string') : [];
+    return Array.isArray(visits) ? visits.filter((visit) => typeof visit?.type === 'string') : [];
   } catch {
     return [];
   }
