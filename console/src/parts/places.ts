@@ -2,7 +2,8 @@
 import type { Router } from 'vue-router';
 
 interface Place {
-  readonly top: number;
+  /** How far each of the areas is scrolled. */
+  readonly tops: readonly number[];
   /** Selects what had the focus. */
   readonly focus: string | undefined;
 }
@@ -15,14 +16,15 @@ let isBack = false;
 let waiting: AbortController | undefined;
 
 const positionOf = (): number => (history.state as { position?: number } | null)?.position ?? 0;
-const main = () => document.querySelector<HTMLElement>('#main');
+/** The screen, and the rows of its grid. */
+const areas = () => [...document.querySelectorAll<HTMLElement>('#main, #main :has(> [role=grid])')];
 
 export function rememberPlaces(router: Router): void {
   router.options.history.listen(() => {
     isBack = true;
   });
   router.beforeEach(() => {
-    places.set(entry, { top: main()?.scrollTop ?? 0, focus: selectorOf(document.activeElement) });
+    places.set(entry, { tops: areas().map(({ scrollTop }) => scrollTop), focus: selectorOf(document.activeElement) });
   });
   router.afterEach((_to, _from, failure) => {
     waiting?.abort();
@@ -41,7 +43,7 @@ export function returnToPlace(): boolean {
 }
 
 /** Tries once a frame until what had the focus is there again, unless somebody acts first; else the heading gets it. */
-async function lead({ top, focus }: Place, signal: AbortSignal): Promise<void> {
+async function lead({ tops, focus }: Place, signal: AbortSignal): Promise<void> {
   const until = performance.now() + patience;
   const acted = new AbortController();
   for (const type of ['keydown', 'pointerdown', 'wheel']) {
@@ -49,10 +51,11 @@ async function lead({ top, focus }: Place, signal: AbortSignal): Promise<void> {
   }
   while (!signal.aborted && !acted.signal.aborted && performance.now() < until) {
     await new Promise(requestAnimationFrame);
+    const found = areas();
+    for (const [at, area] of found.entries()) area.scrollTop = tops[at] ?? 0;
+    const isThere = tops.every((top, at) => (found[at]?.scrollTop ?? 0) >= top - 1);
     const target = focus === undefined ? undefined : document.querySelector<HTMLElement>(focus);
-    const area = main();
-    if (area) area.scrollTop = top;
-    if ((focus !== undefined && !target) || (area && area.scrollTop < top - 1)) continue;
+    if (!isThere || (focus !== undefined && !target)) continue;
     target?.focus({ preventScroll: false });
     break;
   }
