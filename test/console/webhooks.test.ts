@@ -87,8 +87,13 @@ test('console: a view is kept here, or shared with those who may see views', asy
     await other.getByRole('menuitem', { name: 'Modern' }).waitFor();
     assert.equal(await other.getByRole('menuitem', { name: 'Delete view Modern' }).count(), 0);
 
+    // The name alone means all that the view says.
+    await page.goto(page.url().replace(/\?.*/, '?view=Modern'));
+    await page.waitForURL((url) => url.searchParams.get('sort') === 'spec.year,desc');
+    await page.getByRole('link', { name: 'emma' }).waitFor({ state: 'detached' });
     await page.getByRole('button', { name: 'Views' }).click();
     await page.getByRole('menuitem', { name: 'Delete view Modern' }).click();
+    await page.getByRole('dialog', { name: 'Delete Modern?' }).getByRole('button', { name: 'Delete' }).click();
     await page.waitForURL((url) => !url.searchParams.has('view'));
     assert.equal((await admin('GET', '/apis/console.platform.run/v1alpha1/views')).body.total, 0);
   });

@@ -56,8 +56,10 @@ export function useAddress() {
 
   /** Goes to the same list with some parameters changed; undefined takes one away. */
   function go(change: LocationQueryRaw): void {
-    const all = Object.entries({ ...route.query, ...change });
-    void router.push({ query: Object.fromEntries(all.filter(([, value]) => value !== undefined)) });
+    const all = Object.entries({ ...route.query, ...change }).filter(([, value]) => value !== undefined);
+    // The name alone would be the whole view again.
+    const query = all.filter(([name]) => name !== 'view' || all.length > 1);
+    void router.push({ query: Object.fromEntries(query) });
   }
 
   return { address, query, parameters, go };
