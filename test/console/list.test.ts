@@ -98,6 +98,7 @@ test('console: changes of others are on the page at once, and nothing moves unde
     await until(page, '3 objects');
     assert.deepEqual(await names(page), ['a', 'b', 'c']);
     assert.equal(await rowOf(page, 'a').getAttribute('data-changed'), '');
+    await rowOf(page, 'a').getByText('changed', { exact: true }).waitFor();
 
     await page.getByRole('link', { name: 'c', exact: true }).focus();
     await at.admin('DELETE', `${booksPath}/a`);
@@ -255,7 +256,9 @@ test('console: a list that is read again after a break moves nothing under the f
     assert.equal(await rowOf(page, 'book-0001').getAttribute('data-changed'), '');
     await until(page, '4 objects');
     assert.deepEqual(await names(page), ['book-0000', 'book-0001', 'book-0002']);
-    await page.getByRole('button', { name: 'Apply 1 change' }).click();
+    await page.keyboard.press('Control+End');
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('Enter');
     await page.getByRole('link', { name: 'a', exact: true }).waitFor();
     await page.getByRole('grid').locator(':focus').waitFor();
   });
@@ -341,6 +344,93 @@ test('console: applying one selector leaves the other as it was typed; a filter 
   });
 });
 
+test('console: results begin with what failed, and those that are not drawn are told', async (context) => {
+  await withConsole(context, async (at) => {
+    await shelve(at, 3);
+    const page = await at.tab(`${booksList}?sort=metadata.name,asc&live=off`);
+    await until(page, '3 objects');
+    await page.getByRole('checkbox', { name: 'Select all on this page' }).check();
+    await at.admin('DELETE', `${booksPath}/book-0002`);
+    await page.getByRole('button', { name: 'Delete…' }).click();
+    const asked = page.getByRole('dialog', { name: 'Delete 3 objects' });
+    await asked.getByRole('button', { name: 'Delete', exact: true }).click();
+    const results = page.getByRole('dialog', { name: 'Results' });
+    await results.getByText('2 done, 1 failed').waitFor();
+    const failed = results.getByRole('row').nth(1);
+    await failed.getByRole('rowheader', { name: 'book-0002' }).waitFor();
+    await results.getByRole('button', { name: 'Close' }).click();
+
+    await page.getByRole('link', { name: 'Import', exact: true }).click();
+    const unknown = Array.from({ length: 1_001 }, (_, one) =>
+      JSON.stringify({ kind: 'Nothing', metadata: { name: `${one}` } }),
+    );
+    const book = { apiVersion: 'library.example.com/v1alpha1', kind: 'Book', ...bookOf('emma', 'Emma', 1815) };
+    await page.getByRole('textbox', { name: 'Documents' }).fill([JSON.stringify(book), ...unknown].join('\n'));
+    await page.getByRole('button', { name: 'Check' }).click();
+    const more = page.getByRole('button', { name: 'Show 2 more' });
+    await more.waitFor();
+    await page.getByRole('row', { name: /Nothing\/0 / }).waitFor();
+    assert.equal(await page.getByRole('row', { name: /Book\/emma/ }).count(), 0);
+    await more.click();
+    await page
+      .getByRole('row', { name: /Book\/emma/ })
+      .getByText('new', { exact: true })
+      .waitFor();
+
+    await page.getByRole('link', { name: 'Overview' }).click();
+    const leaving = page.getByRole('dialog', { name: 'Leave without saving?' });
+    await leaving.getByRole('button', { name: 'Stay' }).click();
+    await page.getByRole('button', { name: 'Import', exact: true }).click();
+    await page
+      .getByRole('row', { name: /Book\/emma/ })
+      .getByText('created')
+      .waitFor();
+  });
+});
+
+test('console: selected objects are exported without reading the others; deleting ones are shown with their finalizers', async (context) => {
+  await withConsole(context, async (at) => {
+    await shelve(at, 30);
+    const book = bookOf('kept', 'Kept', 1900);
+    const finalizers = ['library.example.com/shelf'];
+    await at.admin('POST', booksPath, { ...book, metadata: { ...book.metadata, finalizers } });
+    await at.admin('DELETE', `${booksPath}/kept`);
+    const page = await at.tab(`${booksList}?sort=metadata.name,asc`);
+    await rowOf(page, 'kept').getByText('library.example.com/shelf').waitFor();
+    await page.getByRole('checkbox', { name: 'Select kept' }).check();
+    await page.getByRole('checkbox', { name: 'Select book-0003' }).check();
+    await page.getByRole('button', { name: 'Export…' }).click();
+    const [request, download] = await Promise.all([
+      page.waitForRequest((one) => one.url().includes('metadata.name')),
+      page.waitForEvent('download'),
+      page.getByRole('menuitem', { name: 'NDJSON' }).click(),
+    ]);
+    assert.equal(new URL(request.url()).searchParams.get('fieldSelector'), 'metadata.name in (kept,book-0003)');
+    const chunks: Buffer[] = [];
+    for await (const chunk of await download.createReadStream()) chunks.push(chunk as Buffer);
+    const lines = Buffer.concat(chunks).toString().trimEnd().split('\n');
+    assert.deepEqual(lines.map((line) => JSON.parse(line).metadata.name).sort(), ['book-0003', 'kept']);
+  });
+});
+
+test('console: back to a long list leads to the row that was left', async (context) => {
+  await withConsole(context, async (at) => {
+    await shelve(at, 400);
+    const page = await at.tab(`${booksList}?sort=metadata.name,asc&size=500`);
+    await until(page, '400 objects');
+    await page.getByRole('link', { name: 'book-0000' }).focus();
+    await page.keyboard.press('Control+End');
+    await page.getByRole('link', { name: 'book-0399' }).waitFor();
+    for (let presses = 0; presses < 5; presses++) await page.keyboard.press('ArrowUp');
+    await page.keyboard.press('Home');
+    await page.keyboard.press('ArrowRight');
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { level: 1, name: 'book-0394' }).waitFor();
+    await page.goBack();
+    await page.getByRole('link', { name: 'book-0394' }).and(page.locator(':focus')).waitFor();
+  });
+});
+
 test('console: a filter of a time is picked', async (context) => {
   await withConsole(context, async (at) => {
     await shelve(at, 3);
@@ -356,6 +446,14 @@ test('console: a filter of a time is picked', async (context) => {
     await dialog.getByRole('button', { name: 'Apply' }).click();
     await page.getByRole('list', { name: 'Filters' }).getByText('metadata.creationTimestamp>=2001').waitFor();
     await until(page, '3 objects');
+
+    await page.getByRole('button', { name: 'Add filter' }).click();
+    await dialog.getByRole('combobox', { name: 'Field' }).selectOption('spec.title');
+    await dialog.getByRole('combobox', { name: 'Operator' }).selectOption('in');
+    await dialog.getByLabel('Value').fill('Title 1, "Title, 2"');
+    await dialog.getByRole('button', { name: 'Apply' }).click();
+    await page.getByRole('list', { name: 'Filters' }).getByText('spec.title in (Title 1,"Title, 2")').waitFor();
+    await until(page, '1 object');
   });
 });
 

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { parseFieldSelector } from '../../../src/query/selector.ts';
 import type { Operator } from './terms.ts';
-import { mistakeIn, selectorOf, termOf, termsOf } from './terms.ts';
+import { mistakeIn, selectorOf, termOf, termsOf, valuesOf } from './terms.ts';
 
 const one: Operator[] = ['=', '!=', '>', '>=', '<', '<=', '^=', '$=', '*=', 'exists', 'absent'];
 const many: Operator[] = ['in', 'notin'];
@@ -36,4 +36,15 @@ test('console: a mistake is reported in the language of the reader, with its col
   assert.equal((await mistakeIn('a=1,,b=2', 'field', 'en'))?.column, 5);
   assert.match((await mistakeIn('a=(1', 'field', 'zh'))!.message, /[一-鿿]/);
   assert.equal(await mistakeIn('tier in (gold, silver),!old', 'label', 'en'), undefined);
+});
+
+test('console: a value of a list may have a comma, in quotes', () => {
+  assert.deepEqual(valuesOf(' FR, DE ,"Paris, Texas",5",\n"say \\"hi\\""'), [
+    'FR',
+    'DE',
+    'Paris, Texas',
+    '5"',
+    'say "hi"',
+  ]);
+  assert.deepEqual(valuesOf(''), ['']);
 });

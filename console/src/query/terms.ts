@@ -43,6 +43,15 @@ export function termOf(field: string, operator: Operator, values: readonly strin
   }
 }
 
+/** The values of a list as it is typed: with commas or lines between them, and quotes around one that has some itself. */
+export function valuesOf(text: string): string[] {
+  const values = text.match(/(?:(?<=(?:^|[,\n])\s*)"(?:[^"\\]|\\.)*"|[^,\n])+/g) ?? [''];
+  return values.map((value) => {
+    const [, quoted] = /^"((?:[^"\\]|\\.)*)"$/.exec(value.trim()) ?? [];
+    return quoted?.replace(/\\(.)/g, '$1') ?? value.trim();
+  });
+}
+
 /** In quotes when the parser would read it as something else. */
 function quoted(value: string): string {
   const isPlain = value !== '' && value === value.trim() && !/^[=!<>^$*]|[,()"\\]/.test(value);
