@@ -7,6 +7,7 @@ import { isAnonymous, unauthenticated } from '../auth/authentication/identity.ts
 import type { KindredError } from '../errors.ts';
 import type { ErrorAnswer, Exchange } from '../http/server/exchange.ts';
 import { segmentsOf } from '../http/server/path.ts';
+import { warningHeader } from '../http/server/warning.ts';
 import { localized } from '../locales/localized.ts';
 import type { Access } from '../resource/access.ts';
 import { PastStates } from '../resource/past-states.ts';
@@ -126,7 +127,7 @@ export class Kube {
     }
     const { model, name } = at;
     const { group, plural, kind, warning } = model;
-    if (warning !== undefined) exchange.extra.push('Warning', `299 - ${JSON.stringify(warning)}`);
+    if (warning !== undefined) exchange.extra.push('Warning', warningHeader(warning));
     exchange.route = `${this.#prefix}/${group}/${plural}`;
     exchange.errorForm = (error) => failureAnswer(error, { group, plural, kind, name });
     return name === undefined ? this.#collection(exchange, at) : this.#object(exchange, at);

@@ -4,6 +4,7 @@ import { KindredError } from '../errors.ts';
 import { authorise } from '../http/api/authorise.ts';
 import type { Exchange } from '../http/server/exchange.ts';
 import { sliceSize } from '../http/server/slices.ts';
+import { warningHeader } from '../http/server/warning.ts';
 import { partsOf } from '../model/full-name.ts';
 import { isRecord } from '../model/object.ts';
 import type { SchemeRegistry } from '../model/registry.ts';
@@ -279,7 +280,7 @@ export class KubeObjects {
 
   #sendBytes({ exchange, target, form }: Call, status: number, bytes: Buffer, warnings: readonly string[] = []): void {
     const headers = ['Content-Type', form.type];
-    for (const text of warnings) headers.push('Warning', `299 - ${quotedHeader(text)}`);
+    for (const text of warnings) headers.push('Warning', warningHeader(text));
     if (target.model.resource.isConfidential) headers.push('Cache-Control', 'no-store');
     exchange.send(status, headers, encoded(bytes, form));
   }
@@ -326,10 +327,4 @@ function checkApplied(value: unknown, query: URLSearchParams): void {
 function mustBeSpecified(): KindredError {
   const message = 'Invalid value: 0: must be specified for an update';
   return invalidFields([{ reason: 'FieldValueInvalid', message, field: 'metadata.resourceVersion' }]);
-}
-
-/** A text in quotation marks, in the characters that a header can have. */
-function quotedHeader(text: string): string {
-  const visible = text.replace(/[^\x20-\x7e]/g, '?');
-  return `"${visible.replace(/[\\"]/g, '\\$&')}"`;
 }

@@ -41,6 +41,7 @@ import {
 } from '../server/problem.ts';
 import { sliceSize } from '../server/slices.ts';
 import type { Hold } from '../server/waiting-answers.ts';
+import { warningHeader } from '../server/warning.ts';
 import type { YamlReader } from '../server/yaml-body.ts';
 import { isJson } from '../server/yaml-body.ts';
 import { authorise } from './authorise.ts';
@@ -526,15 +527,6 @@ export class ResourceRoutes {
 
 /** Of one answer. */
 const mostWarnings = 10;
-/** Characters of one warning. */
-const longestWarning = 512;
-
-/** With the code 299 of a warning that stands for itself; a header is of ASCII alone. */
-function warningHeader(text: string): string {
-  const quoted = text.slice(0, longestWarning).replace(/["\\]/g, '\\$&');
-  return `299 - "${quoted.replace(/[^\x20-\x7e]/gu, (one) => encodeURIComponent(one.toWellFormed()))}"`;
-}
-
 /** Tells clients of a deprecated version. @throws NotFound for a version that is not there yet */
 function announceVersion(exchange: Exchange, { shown, scheme }: ModelResource): void {
   if (!shown) throw noRoute(exchange.path);

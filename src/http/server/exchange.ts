@@ -215,7 +215,13 @@ export class Exchange {
       this.finish(this.response.headersSent ? this.response.statusCode : 499);
       return;
     }
-    this.#sendError(known);
+    try {
+      this.#sendError(known);
+    } catch (unwritable) {
+      // What cannot be written is a header, and the error to come has none.
+      this.extra.length = 0;
+      this.fail(unwritable);
+    }
   }
 
   /** An error for a request that was not begun, and the observer is not told. */

@@ -217,7 +217,7 @@ describe('models without code', () => {
       copy.metadata.resourceVersion = metadata.resourceVersion;
       const [v1] = copy.spec.versions;
       const v2 = structuredClone(v1);
-      Object.assign(v2, { name: 'v2', storage: false, deprecated: true });
+      Object.assign(v2, { name: 'v2', storage: false, deprecated: true, deprecationWarning: 'old \u2014 use "v1"' });
       delete v2.schema.openAPIV3Schema.properties.spec.properties.mood;
       delete v2.selectableFields;
       v1.schema.openAPIV3Schema.properties.spec.properties.age = { type: 'integer', default: 1 };
@@ -229,7 +229,7 @@ describe('models without code', () => {
     const other = await facade.kube(`${cats.replace('v1', 'v2')}/kit-2`);
     assert.equal(other.json.apiVersion, 'pets.example.com/v2');
     assert.deepEqual(other.json.spec, { lives: 2 });
-    assert.equal(other.headers.get('warning'), '299 - "pets.example.com/v2 Cat is deprecated"');
+    assert.equal(other.headers.get('warning'), '299 - "old %E2%80%94 use \\"v1\\""');
     assert.equal((await facade.kube(cats.replace('v1', 'v3'))).status, 404);
     const made = await facade.kube(cats.replace('v1', 'v2'), {
       body: { ...named('two', { lives: 2 }), apiVersion: 'pets.example.com/v2' },
