@@ -3,7 +3,8 @@
  * request comes here after the limits, admission and identification of `http/app.ts`, and its errors are Statuses.
  */
 
-import { isAnonymous, unauthenticated } from '../auth/authentication/identity.ts';
+import type { IncomingHttpHeaders } from 'node:http';
+import { anonymous, isAnonymous, unauthenticated } from '../auth/authentication/identity.ts';
 import type { KindredError } from '../errors.ts';
 import type { ErrorAnswer, Exchange } from '../http/server/exchange.ts';
 import { segmentsOf } from '../http/server/path.ts';
@@ -27,7 +28,7 @@ import type { FacadeRoute, RouteMatch } from './routes.ts';
 import { FacadeRoutes } from './routes.ts';
 import type { ServiceDependencies } from './service.ts';
 import { serviceRoutes } from './service.ts';
-import { failureAnswer, forbidden, noResource, notAllowed } from './status.ts';
+import { cannotImpersonate, failureAnswer, forbidden, noResource, notAllowed } from './status.ts';
 import type { ResourceTarget } from './target.ts';
 import { targetOf } from './target.ts';
 import type { WatchDependencies } from './watch.ts';
@@ -113,7 +114,12 @@ export class Kube {
   }
 
   /** Throws (or rejects with) what becomes the Status. */
-  serve(exchange: Exchange, { at }: KubeMatch = this.match(exchange)): MaybePromise<void> {
+  serve(exchange: Exchange, { access, at }: KubeMatch = this.match(exchange)): MaybePromise<void> {
+    const { identity = anonymous, request } = exchange;
+    if (impersonates(request.headers)) {
+      exchange.access = access;
+      throw cannotImpersonate(identity, request.headers['impersonate-user']);
+    }
     if (!at) {
       if (isAnonymous(exchange.identity!)) throw unauthenticated(texts.token);
       throw noResource();
@@ -174,6 +180,12 @@ export class Kube {
     registry.assertOpen(target.model.scheme);
     return decision.names;
   }
+}
+
+/** Whether the caller asks to act as somebody else. Nobody may. */
+function impersonates(headers: IncomingHttpHeaders): boolean {
+  for (const name in headers) if (name.startsWith('impersonate-')) return true;
+  return false;
 }
 
 function assertMethod({ method }: Exchange, allow: readonly string[]): void {

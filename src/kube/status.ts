@@ -93,6 +93,14 @@ export function forbidden({ name: user }: Identity, target: ResourceTarget, acce
   return new StatusError('Forbidden', message, { details });
 }
 
+/** 403. @param user undefined where no user is named, such as with a group alone */
+export function cannotImpersonate(identity: Identity, user: string | string[] | undefined): StatusError {
+  const name = user === undefined ? undefined : String(user);
+  const what = `users${name === undefined ? '' : ` ${JSON.stringify(name)}`} is forbidden`;
+  const message = `${what}: User ${JSON.stringify(identity.name)} cannot impersonate resource "users" in API group "" at the cluster scope`;
+  return new StatusError('Forbidden', message, { details: { ...(name !== undefined && { name }), kind: 'users' } });
+}
+
 /** 422 with these causes; the message names the object. */
 export function invalidFields(causes: readonly Cause[]): StatusError {
   return new StatusError('Invalid', causes.map(({ message }) => message).join(', '), { details: { causes } });

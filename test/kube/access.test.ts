@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { until } from '../../src/testing/until.ts';
+import type { Call } from './harness.ts';
 import { allWidgets, Facade, gadgets, widgets } from './harness.ts';
 
 const file = join(tmpdir(), `kube-audit-${process.pid}.ndjson`);
@@ -88,6 +89,29 @@ test('who may only read', async () => {
   });
   const collection = await facade.kube(gadgets, { method: 'DELETE', headers: as(reader) });
   assert.equal(collection.status, 403);
+});
+
+test('nobody acts as somebody else', async () => {
+  const asked: [string, Call][] = [
+    [`${gadgets}/a`, {}],
+    [`${gadgets}/a`, { method: 'DELETE' }],
+    ['/apis/authorization.k8s.io/v1/selfsubjectaccessreviews', { body: { spec: {} } }],
+    ['/version', {}],
+    ['/nothing', {}],
+  ];
+  for (const [path, call] of asked) {
+    const { status, json } = await facade.kube(path, { ...call, headers: { 'Impersonate-User': 'ada' } });
+    assert.equal(status, 403, path);
+    assert.deepEqual(json.details, { name: 'ada', kind: 'users' });
+    assert.match(
+      json.message,
+      /^users "ada" is forbidden: User "\S+" cannot impersonate resource "users" in API group ""/,
+    );
+  }
+  for (const header of ['Impersonate-Group', 'Impersonate-Uid', 'Impersonate-Extra-scopes']) {
+    const { status, json } = await facade.kube(`${gadgets}/a`, { headers: { [header]: 'x' } });
+    assert.deepEqual([status, json.reason], [403, 'Forbidden'], header);
+  }
 });
 
 test('who may list named objects sees these alone, and deletes these alone', async () => {
