@@ -158,7 +158,7 @@ export function builtInKinds(reservedDomain: string): BuiltInKinds {
 const refusals = {
   immutable: localized('is immutable: this object says so'),
   type: localized('is immutable: the type of a Secret never changes'),
-  namespace: localized('The Namespace "default" cannot be deleted'),
+  namespace: localized('this namespace may not be deleted'),
   service: localized('There are no Services: nothing runs here'),
 };
 

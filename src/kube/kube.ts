@@ -9,10 +9,10 @@ import type { KindredError } from '../errors.ts';
 import type { ErrorAnswer, Exchange } from '../http/server/exchange.ts';
 import { segmentsOf } from '../http/server/path.ts';
 import { warningHeader } from '../http/server/warning.ts';
-import { localized } from '../locales/localized.ts';
 import type { Access } from '../resource/access.ts';
 import { PastStates } from '../resource/past-states.ts';
 import type { MaybePromise } from '../store/store.ts';
+import { authorise, noToken } from './authorise.ts';
 import type { DescribeDependencies } from './describe.ts';
 import { describingRoutes } from './describe.ts';
 import type { ListsDependencies } from './lists.ts';
@@ -28,7 +28,7 @@ import type { FacadeRoute, RouteMatch } from './routes.ts';
 import { FacadeRoutes } from './routes.ts';
 import type { ServiceDependencies } from './service.ts';
 import { serviceRoutes } from './service.ts';
-import { cannotImpersonate, failureAnswer, forbidden, noResource, notAllowed } from './status.ts';
+import { cannotImpersonate, failureAnswer, noResource, notAllowed } from './status.ts';
 import type { ResourceTarget } from './target.ts';
 import { targetOf } from './target.ts';
 import type { WatchDependencies } from './watch.ts';
@@ -51,8 +51,6 @@ export interface KubeMatch {
   readonly access: Access;
   readonly at: RouteMatch | ResourceTarget | undefined;
 }
-
-const texts = { token: localized('no token was sent') };
 
 export class Kube {
   readonly #dependencies: KubeDependencies;
@@ -121,14 +119,14 @@ export class Kube {
       throw cannotImpersonate(identity, request.headers['impersonate-user']);
     }
     if (!at) {
-      if (isAnonymous(exchange.identity!)) throw unauthenticated(texts.token);
+      if (isAnonymous(exchange.identity!)) throw unauthenticated(noToken);
       throw noResource();
     }
     if ('allow' in at) throw notAllowed(at.allow);
     if ('route' in at) {
       const { route, segments } = at;
       exchange.route = `${this.#prefix}${route.path}`;
-      if (!route.open && isAnonymous(exchange.identity!)) throw unauthenticated(texts.token);
+      if (!route.open && isAnonymous(exchange.identity!)) throw unauthenticated(noToken);
       return route.serve(exchange, segments);
     }
     const { model, name } = at;
@@ -171,14 +169,9 @@ export class Kube {
   /** Names of the objects that alone are allowed. @throws KindredError Unauthenticated, Forbidden, NotReady */
   #authorise(exchange: Exchange, target: ResourceTarget, verb: string): ReadonlySet<string> | undefined {
     const { authorizer, registry } = this.#dependencies;
-    const access = { ...target.access, verb };
-    const identity = exchange.identity!;
-    exchange.access = access;
-    const decision = authorizer.decide(identity, access);
-    if (!decision.allowed)
-      throw isAnonymous(identity) ? unauthenticated(texts.token) : forbidden(identity, target, access);
+    const names = authorise(authorizer, exchange, target, { ...target.access, verb });
     registry.assertOpen(target.model.scheme);
-    return decision.names;
+    return names;
   }
 }
 

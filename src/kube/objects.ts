@@ -1,7 +1,6 @@
 /** Reads and writes of one object. */
 
 import { KindredError } from '../errors.ts';
-import { authorise } from '../http/api/authorise.ts';
 import type { Exchange } from '../http/server/exchange.ts';
 import { sliceSize } from '../http/server/slices.ts';
 import { warningHeader } from '../http/server/warning.ts';
@@ -17,6 +16,7 @@ import type { Answer, WriteOptions } from '../resource/write.ts';
 import { andThen } from '../runtime/and-then.ts';
 import { readJson } from '../runtime/read-json.ts';
 import type { MaybePromise } from '../store/store.ts';
+import { authorise } from './authorise.ts';
 import type { Body, BodyDependencies } from './body.ts';
 import { bodyType, objectTypes, readValue } from './body.ts';
 import type { DeleteOptions, Propagation } from './delete.ts';
@@ -167,17 +167,17 @@ export class KubeObjects {
     const force = flag(query, 'force') ?? false;
     const sent = await this.#inbound(call, body, parameters);
     about(call, sent.object, target.name);
-    const access = { group: model.storedGroup, resource: model.plural };
-    if (model.resource.hidesValues)
-      authorise(this.#dependencies.authorizer, exchange, { verb: 'get', ...access, ...partsOf(name) });
+    const { authorizer, namespaces } = this.#dependencies;
+    if (model.resource.hidesValues) authorise(authorizer, exchange, target, { ...target.access, verb: 'get' });
     const answer = await model.resource.apply(name, sent.object, {
       ...this.#options(call, parameters),
       ...((sent.resourceVersion !== undefined || sent.uid !== undefined) && { expect: expectation(sent) }),
       manager: parameters.manager,
       conflicts: force ? 'force' : 'fail',
-      onCreate: () => {
-        const inNamespace = namespace === undefined ? {} : { namespace };
-        authorise(this.#dependencies.authorizer, exchange, { verb: 'create', ...access, ...inNamespace });
+      onCreate: async () => {
+        const { name: _name, ...access } = target.access;
+        authorise(authorizer, exchange, target, { ...access, verb: 'create' });
+        if (namespace !== undefined) await namespaces.assertKnown(namespace);
       },
     });
     this.#sendWritten(call, answer.created ? 201 : 200, answer, sent.warnings);

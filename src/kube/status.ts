@@ -198,6 +198,15 @@ function told(
     case 'NotFound':
       if (members || name === undefined) break;
       return { message: `${object} not found`, details };
+    case 'Forbidden': {
+      // The rights that are missing name the object.
+      if (members?.details?.kind !== undefined) break;
+      const subjected = name === undefined ? qualified(plural, group) : object;
+      return {
+        message: `${subjected} is forbidden: ${error.message}`,
+        details: { ...details, ...members?.details },
+      };
+    }
     case 'AlreadyExists':
       return { message: `${object} already exists`, details };
     case 'VersionConflict':

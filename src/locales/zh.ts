@@ -812,7 +812,7 @@ export const zh = {
   // kube/kinds.ts
   'is immutable: this object says so': '不可更改：该对象已声明为不可变',
   'is immutable: the type of a Secret never changes': '不可更改：Secret 的类型永不改变',
-  'The Namespace "default" cannot be deleted': '不能删除命名空间 "default"',
+  'this namespace may not be deleted': '不能删除此命名空间',
   'There are {limit} definitions, as many as the service allows': '已有 {limit} 个定义，达到服务允许的上限',
   'create not allowed while custom resource definition is terminating': '自定义资源定义正在被删除，不允许创建对象',
   'There are no Services: nothing runs here': '没有 Service：这里不运行任何程序',

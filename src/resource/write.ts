@@ -2,7 +2,7 @@
 
 import type { Applying } from '../apply/apply.ts';
 import type { Scheme } from '../model/scheme.ts';
-import type { Activation } from '../store/store.ts';
+import type { Activation, MaybePromise } from '../store/store.ts';
 import type { Caller } from './access.ts';
 import type { CommitOptions, Fence } from './commits.ts';
 import type { PatchLimits } from './patch.ts';
@@ -59,7 +59,7 @@ export interface ApplyOptions extends WriteOptions {
   /** As in `apply/apply.ts`. */
   readonly adopts?: Applying['adopts'];
   /** Called before an object that is not there is created. Throws when the caller may not do that. */
-  readonly onCreate?: () => void;
+  readonly onCreate?: () => MaybePromise<void>;
 }
 
 export interface DeleteOptions extends WriteOptions {

@@ -96,7 +96,7 @@ export class Writer {
         if (isConditional || (await ifFound(() => this.#read(name)))) {
           return await this.#mutate(name, options, this.#changes.apply(body, options));
         }
-        options.onCreate?.();
+        await options.onCreate?.();
         const { object, violations } = incoming(body, this.#model.apiVersion, this.#model.kind);
         checkName(object.metadata, name, violations);
         violations.refuse();

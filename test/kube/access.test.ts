@@ -144,6 +144,29 @@ test('rights in one namespace', async () => {
   assert.equal((await facade.kube(allWidgets, { headers })).status, 403);
 });
 
+test('an apply that would make an object needs the right to create it', async () => {
+  await native('roles', {
+    metadata: { name: 'patcher' },
+    rules: [{ apiGroups: ['shop.example.com'], resources: ['gadgets'], verbs: ['patch'] }],
+  });
+  await native('users', { metadata: { name: 'dan' }, spec: {} });
+  await native('rolebindings', {
+    metadata: { name: 'dan' },
+    subjects: [{ kind: 'User', name: 'dan' }],
+    roleRef: { kind: 'Role', name: 'patcher' },
+  });
+  const { status, json } = await facade.kube(`${gadgets}/new?fieldManager=dan`, {
+    method: 'PATCH',
+    headers: { ...as(await tokenOf('dan')), 'content-type': 'application/apply-patch+yaml' },
+    body: { apiVersion: 'shop.example.com/v1', kind: 'Gadget', metadata: { name: 'new' }, spec: {} },
+  });
+  assert.equal(status, 403);
+  assert.equal(
+    json.message,
+    'gadgets.shop.example.com "new" is forbidden: User "dan" cannot create resource "gadgets" in API group "shop.example.com" at the cluster scope',
+  );
+});
+
 test('the audit log has writes and refusals', async () => {
   const lines = async () =>
     (await readFile(file, 'utf8'))

@@ -71,6 +71,38 @@ describe('server-side apply through the façade', () => {
       assert.equal((await facade.kube(path, { method: 'PATCH', headers, body })).status, 400);
     }
   });
+
+  test('makes no object in a namespace that is not there, or that is going', async () => {
+    const apply = (namespace: string) =>
+      facade.kube(`${widgets.replace('default', namespace)}/w?fieldManager=one`, {
+        method: 'PATCH',
+        headers,
+        body: { apiVersion, kind: 'Widget', metadata: { name: 'w' }, spec: {} },
+      });
+    const { status, json } = await apply('nowhere');
+    assert.deepEqual([status, json.message], [404, 'namespaces "nowhere" not found']);
+    const body = { metadata: { name: 'going', finalizers: ['example.com/wait'] } };
+    assert.equal((await facade.kube('/api/v1/namespaces', { body })).status, 201);
+    await facade.kube('/api/v1/namespaces/going', { method: 'DELETE' });
+    const refused = await apply('going');
+    assert.equal(refused.status, 403);
+    assert.equal(
+      refused.json.message,
+      'widgets.shop.example.com "w" is forbidden: unable to create new content in namespace going because it is being terminated',
+    );
+    assert.deepEqual(refused.json.details, {
+      name: 'w',
+      group: 'shop.example.com',
+      kind: 'widgets',
+      causes: [
+        {
+          reason: 'NamespaceTerminating',
+          message: 'namespace going is being terminated',
+          field: 'metadata.namespace',
+        },
+      ],
+    });
+  });
 });
 
 const skip = kubectlVersion === undefined && 'this machine has no kubectl';

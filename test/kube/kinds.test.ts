@@ -55,6 +55,8 @@ describe('kinds of Kubernetes', () => {
     assert.deepEqual([body.spec, body.status], [{ finalizers: ['kubernetes'] }, { phase: 'Active' }]);
     const { status, body: refused } = await send('DELETE', `${core}/namespaces/default`);
     assert.deepEqual([status, refused.reason], [403, 'Forbidden']);
+    assert.equal(refused.message, 'namespaces "default" is forbidden: this namespace may not be deleted');
+    assert.deepEqual(refused.details, { name: 'default', group: '', kind: 'namespaces' });
   });
 
   test('objects are made in Namespaces that are there', async () => {

@@ -453,8 +453,9 @@ export class ResourceRoutes {
       ...howWritten(at, dryRun),
       manager,
       conflicts: force ? 'force' : 'fail',
-      onCreate: () =>
-        authorise(this.#dependencies.authorizer, exchange, { verb: 'create', group, resource: plural, ...inNamespace }),
+      onCreate: () => {
+        authorise(this.#dependencies.authorizer, exchange, { verb: 'create', group, resource: plural, ...inNamespace });
+      },
     });
     this.#sendWritten(exchange, model, answer.created ? 201 : 200, answer, dryRun);
   }
