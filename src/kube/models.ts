@@ -2,6 +2,7 @@
 import type { Scheme } from '../model/scheme.ts';
 import type { ResourceRegistry } from '../resource/registry.ts';
 import type { ModelResource } from '../resource/resource.ts';
+import { definitionGroup } from './crds/kind.ts';
 import type { View } from './events.ts';
 import { eventCells, eventsPlace, eventsScheme, eventsView } from './events.ts';
 import { coordinationGroup, coreGroup } from './kinds.ts';
@@ -27,6 +28,8 @@ export interface KubeModel {
   readonly view?: View;
   /** One of Kubernetes itself, whose schema its clients have built in: they patch by it. */
   readonly isBuiltIn?: true;
+  /** One of the core group, which has another name in the store. */
+  readonly isCore?: true;
   /** Cells of columns whose value is at no one path, by the name of the column. */
   readonly cells?: Readonly<Record<string, (object: never) => unknown>>;
 }
@@ -77,9 +80,10 @@ export class KubeModels {
     const { scheme, shown = scheme } = resource;
     if (known?.scheme === scheme && known.shown === shown) return known;
     const { group: storedGroup, version, kind } = scheme.groupVersionKind;
-    const group = storedGroup === this.#core ? '' : storedGroup;
+    const isCore = storedGroup === this.#core;
+    const group = isCore ? '' : storedGroup;
     const apiVersion = apiVersionOf(group, version);
-    const isBuiltIn = storedGroup === this.#core || storedGroup === coordinationGroup;
+    const isBuiltIn = isCore || storedGroup === coordinationGroup || storedGroup === definitionGroup;
     const model: KubeModel = {
       resource,
       scheme,
@@ -92,7 +96,8 @@ export class KubeModels {
       apiVersion,
       ...(scheme.deprecated !== undefined && { warning: scheme.deprecated }),
       ...(isBuiltIn && { isBuiltIn }),
-      ...(storedGroup === this.#core && kind === 'Event' && { cells: eventCells }),
+      ...(isCore && { isCore }),
+      ...(isCore && kind === 'Event' && { cells: eventCells }),
     };
     this.#known.set(resource, model);
     return model;

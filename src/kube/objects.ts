@@ -26,7 +26,6 @@ import type { Inbound } from './inbound.ts';
 import { inbound } from './inbound.ts';
 import { foregroundFinalizer, orphanFinalizer } from './kinds.ts';
 import { cut, shownBytes } from './metadata.ts';
-import type { KubeModel } from './models.ts';
 import type { KnownNamespaces } from './namespaces.ts';
 import type { Form } from './negotiate.ts';
 import { formOf } from './negotiate.ts';
@@ -123,7 +122,8 @@ export class KubeObjects {
     if (sub === 'scale') return this.#putScale(call, body, parameters);
     const sent = await this.#inbound(call, body, parameters);
     about(call, sent.object, target.name);
-    if (sent.resourceVersion === undefined && !takesAnyState(model)) throw mustBeSpecified();
+    // As in Kubernetes, a client may replace an object of the core group whatever it has become; Helm does so with its releases.
+    if (sent.resourceVersion === undefined && !model.isCore) throw mustBeSpecified();
     const options = { ...this.#options(call, parameters), expect: expectation(sent) };
     const answer = await model.resource.update(fullName(target), sent.object, options);
     this.#sendWritten(call, 200, answer, sent.warnings);
@@ -290,11 +290,6 @@ export class KubeObjects {
 function about({ exchange, target: { model } }: Call, object: unknown, name: string | undefined): void {
   const { group, plural, kind } = model;
   exchange.errorForm = (error) => failureAnswer(error, { group, plural, kind, name, object });
-}
-
-/** As in Kubernetes, a client may replace an object of the core group whatever it has become; Helm does so with its releases. */
-function takesAnyState({ isBuiltIn, kind }: KubeModel): boolean {
-  return isBuiltIn === true && kind !== 'Lease';
 }
 
 function patchTypesOf({ sub, model }: ResourceTarget): readonly string[] {

@@ -1,4 +1,5 @@
 /** What discovery and OpenAPI tell of a model. */
+import { definitionGroup } from './crds/kind.ts';
 import type { KubeModel } from './models.ts';
 
 /** A model at one of the versions that it is served at. */
@@ -52,7 +53,8 @@ export function shownModel(model: KubeModel): ShownModel {
     categories: scheme.categories,
     subresources: { status: subresources.status, scale: scheme.subresources.scale !== undefined },
     verbs: group === '' && kind === 'Service' ? reading : verbs,
-    ...(model.isBuiltIn && { isBuiltIn: true }),
+    // Of a schema within a definition, the documents do not say enough to make such a patch from.
+    ...(model.isBuiltIn && group !== definitionGroup && { isBuiltIn: true }),
     schema: jsonSchema,
   };
   shown.set(model, made);

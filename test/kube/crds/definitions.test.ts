@@ -99,11 +99,33 @@ describe('models without code', () => {
     assert.equal(strict.status, 400);
   });
 
+  it('reads null as absent where it is not allowed', async () => {
+    const body = { ...named('void', { lives: 9, tag: null, free: { any: null } }), status: null };
+    const made = await facade.kube(cats, { body });
+    assert.equal(made.status, 201, made.text);
+    assert.deepEqual(made.json.spec, { lives: 9, mood: 'calm', free: { any: null } });
+    const status = { ...made.json, status: { fed: null } };
+    const put = await facade.kube(`${cats}/void/status`, { method: 'PUT', body: status });
+    assert.deepEqual([put.status, put.json.status], [200, {}]);
+    const headers = { 'content-type': 'application/apply-patch+yaml' };
+    const apply = () => {
+      const applied = { ...named('void', { lives: 9, weight: null }), status: null };
+      return facade.kube(`${cats}/void?fieldManager=one`, { method: 'PATCH', headers, body: applied });
+    };
+    const applied = await apply();
+    assert.deepEqual([applied.status, applied.json.spec], [200, made.json.spec]);
+    assert.deepEqual((await apply()).json, applied.json);
+  });
+
   it('refuses what the schema does not allow, in the words of Kubernetes', async () => {
     const messages: [object, string][] = [
       [{}, 'spec.lives: Required value'],
       [{ lives: 10 }, 'spec.lives: Invalid value: 10: spec.lives in body should be less than or equal to 9'],
-      [{ lives: null }, 'spec.lives: Invalid value: "null": spec.lives in body must be of type integer: "null"'],
+      [{ lives: null }, 'spec.lives: Required value'],
+      [
+        { lives: 1, toys: [null] },
+        'spec.toys[0]: Invalid value: "null": spec.toys[0] in body must be of type object: "null"',
+      ],
       [{ lives: 1, mood: 'odd' }, 'spec.mood: Unsupported value: "odd": supported values: "calm", "wild"'],
       [{ lives: 1, tag: '1' }, 'spec.tag: Invalid value: "1": spec.tag in body should match \'(?i)^[a-z]+$\''],
       [{ lives: 1, toys: [{ name: 'a' }, { name: 'a' }] }, 'spec.toys[1]: Duplicate value: {"name":"a"}'],
@@ -240,6 +262,33 @@ describe('models without code', () => {
     assert.deepEqual(
       groups.versions.map(({ version }: any) => version),
       ['v2', 'v1'],
+    );
+  });
+
+  it('takes a strategic merge patch and null for none, as Helm sends a definition', async () => {
+    const path = `${definitions}/cats.pets.example.com`;
+    const { spec } = (await facade.kube(path)).json;
+    const versions = spec.versions.map((one: any) => ({ ...one, selectableFields: null }));
+    versions[0].additionalPrinterColumns.push({ name: 'Mood', type: 'string', jsonPath: '.spec.mood' });
+    const body = {
+      metadata: { annotations: { a: 'b' } },
+      spec: { conversion: null, preserveUnknownFields: null, versions },
+    };
+    const headers = { 'content-type': 'application/strategic-merge-patch+json' };
+    const { status, json, text } = await facade.kube(path, { method: 'PATCH', headers, body });
+    assert.equal(status, 200, text);
+    assert.equal(json.metadata.annotations.a, 'b');
+    assert.deepEqual(json.spec.conversion, { strategy: 'None' });
+    assert.deepEqual(
+      json.spec.versions.map(({ name, additionalPrinterColumns, selectableFields }: any) => [
+        name,
+        additionalPrinterColumns.length,
+        selectableFields,
+      ]),
+      [
+        ['v1', 2, undefined],
+        ['v2', 1, undefined],
+      ],
     );
   });
 
