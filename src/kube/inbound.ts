@@ -3,6 +3,7 @@ import { escapeToken } from '../errors.ts';
 import { isRecord } from '../model/object.ts';
 import { fieldPath, prune } from '../resource/prune.ts';
 import type { TimeSlice } from '../runtime/time-slice.ts';
+import type { SchemaObject } from '../schema/keywords.ts';
 import type { Body } from './body.ts';
 import { ofClients, ofService } from './metadata-names.ts';
 import type { KubeModel } from './models.ts';
@@ -35,11 +36,10 @@ export async function inbound(
   const unknown = Object.keys(metadata)
     .filter((name) => !ofClients.includes(name) && !ofService.includes(name))
     .map((name) => fieldPath(`/metadata/${escapeToken(name)}`));
-  const kept = Object.fromEntries(
-    ofClients
-      .filter((name) => metadata[name] !== undefined && metadata[name] !== null)
-      .map((name) => [name, metadata[name]]),
-  );
+  const kept = withoutNulls(Object.fromEntries(ofClients.map((name) => [name, metadata[name]])));
+  if (Array.isArray(kept.ownerReferences)) {
+    kept.ownerReferences = kept.ownerReferences.map((one) => (isRecord(one) ? withoutNulls(one) : one));
+  }
   const { apiVersion: _apiVersion, kind: _kind, metadata: _metadata, status, ...rest } = members;
   const object: Members = { apiVersion: model.resource.apiVersion, kind: model.kind, metadata: kept };
   const { hasStatus } = model.resource;
@@ -48,6 +48,7 @@ export async function inbound(
     Object.assign(object, rest);
     if (!hasStatus && status !== undefined) object.status = status;
   }
+  if (model.isBuiltIn) dropNulls(object, model.scheme.jsonSchema as SchemaObject);
   unknown.push(...(await prune(model.scheme, object as never, slice)));
   return {
     object: model.view ? model.view.stored(object) : object,
@@ -55,6 +56,20 @@ export async function inbound(
     uid: typeof metadata.uid === 'string' && metadata.uid !== '' ? metadata.uid : undefined,
     warnings: told(model, unknown, duplicates, validation),
   };
+}
+
+function withoutNulls(members: Members): Members {
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined && value !== null));
+}
+
+/** In place: what reads the kinds of Kubernetes there reads null as absent. Values of maps stay. */
+function dropNulls(value: unknown, { properties = {}, items }: SchemaObject): void {
+  if (Array.isArray(value) && isRecord(items)) for (const one of value) dropNulls(one, items);
+  if (!isRecord(value)) return;
+  for (const [name, one] of Object.entries(properties as Record<string, SchemaObject>)) {
+    if (value[name] !== null) dropNulls(value[name], one);
+    else if (!(Array.isArray(one.type) && one.type.includes('null'))) delete value[name];
+  }
 }
 
 /** Text is what clients send; '0' stands for any state. */

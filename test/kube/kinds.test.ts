@@ -252,6 +252,34 @@ describe('kinds of Kubernetes', () => {
     assert.equal(status, 422);
   });
 
+  test('null is as none', async () => {
+    const inside = `${core}/namespaces/default`;
+    const metadata = { name: 'nulls', labels: null, finalizers: null };
+    const map = await make(`${inside}/configmaps`, { metadata, data: null, binaryData: null, immutable: null });
+    for (const one of ['data', 'binaryData', 'immutable']) assert.ok(!(one in map), one);
+    const { uid } = map.metadata;
+    const owner = {
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      name: 'nulls',
+      uid,
+      controller: null,
+      blockOwnerDeletion: null,
+    };
+    const secret = await make(`${inside}/secrets`, {
+      metadata: { name: 'nulls', ownerReferences: [owner] },
+      stringData: null,
+      type: null,
+    });
+    assert.deepEqual(secret.metadata.ownerReferences, [{ apiVersion: 'v1', kind: 'ConfigMap', name: 'nulls', uid }]);
+    assert.equal(secret.type, 'Opaque');
+    const leases = '/kube/apis/coordination.k8s.io/v1/namespaces/default/leases';
+    const lease = await make(leases, { metadata: { name: 'nulls' }, spec: { holderIdentity: null, renewTime: null } });
+    assert.deepEqual(lease.spec, { renewTime: null });
+    const { status } = await send('POST', `${inside}/configmaps`, { metadata: { name: 'x' }, data: { a: null } });
+    assert.equal(status, 422);
+  });
+
   test('what is immutable does not change, and there is no Service', async () => {
     const maps = `${core}/namespaces/default/configmaps`;
     await make(maps, { metadata: { name: 'fixed' }, data: { a: 'b' }, immutable: true });

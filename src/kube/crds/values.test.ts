@@ -56,3 +56,31 @@ test('a value that was pruned and has its defaults is pruned and gets nothing ag
     { numRuns: 2_000 },
   );
 });
+
+test('null counts as absent where it is not allowed, but for items of lists', () => {
+  const integer = { type: 'integer' };
+  const schema = {
+    type: 'object',
+    properties: {
+      plain: integer,
+      nullable: { ...integer, nullable: true },
+      initial: { ...integer, default: 1 },
+      inside: { type: 'object', properties: { plain: integer } },
+      any: { 'x-kubernetes-preserve-unknown-fields': true },
+      map: { type: 'object', additionalProperties: integer },
+      list: { type: 'array', items: { type: 'object', nullable: true, properties: { plain: integer } } },
+      ['__proto__']: { type: 'object', properties: { initial: { ...integer, default: 1 } } },
+      free: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true },
+    },
+  };
+  const structural = atOnce(readStructural(schema, FieldPath.of('schema'), new DefinitionMistakes()));
+  const value = JSON.parse(
+    '{"plain":null,"nullable":null,"initial":null,"inside":{"plain":null},"any":null,"map":{"a":null,"b":1},"list":[null,{"plain":null}],"__proto__":null,"free":{"any":null}}',
+  );
+  setDefaults(value, structural);
+  assert.equal(
+    JSON.stringify(value),
+    '{"nullable":null,"initial":1,"inside":{},"map":{"b":1},"list":[null,{}],"free":{"any":null}}',
+  );
+  assert.equal(({} as { initial?: number }).initial, undefined);
+});

@@ -66,7 +66,8 @@ function pruneMetadata(value: unknown, pointer: string, gone: string[]): void {
 }
 
 /**
- * Sets in place the defaults of what is absent, or `null` where that is not allowed, parents before children.
+ * Sets in place the defaults of what is absent, parents before children. `null` where that is not allowed counts as absent,
+ * but for an item of a list, which has a place.
  * @throws PayloadTooLarge when they are too many for one object
  */
 export function setDefaults(value: unknown, schema: Structural, limits?: DefaultLimits): void {
@@ -85,20 +86,19 @@ function fill(value: unknown, schema: Structural | undefined, budget: DefaultBud
     return;
   }
   const members = value as Members;
-  for (const [name, one] of schema.properties) {
-    const { defaultText, nullable } = one;
-    if (defaultText === undefined) continue;
+  for (const [name, { defaultText }] of schema.properties) {
     const isThere = Object.hasOwn(members, name) && members[name] !== undefined;
-    if (!isThere || (members[name] === null && !nullable)) setMember(members, name, made(defaultText, budget));
+    if (!isThere && defaultText !== undefined) setMember(members, name, made(defaultText, budget));
   }
   for (const name of Object.keys(members)) {
-    const known = schema.properties.get(name);
-    const { additional } = schema;
-    if (known) fill(members[name], known, budget);
-    else if (typeof additional === 'object') {
-      const { defaultText, nullable } = additional;
-      if (members[name] === null && !nullable && defaultText !== undefined) members[name] = made(defaultText, budget);
-      fill(members[name], additional, budget);
+    const known = schema.properties.get(name) ?? schema.additional;
+    if (typeof known !== 'object') continue;
+    const { defaultText, nullable } = known;
+    if (members[name] !== null || nullable) fill(members[name], known, budget);
+    else if (defaultText === undefined) delete members[name];
+    else {
+      setMember(members, name, made(defaultText, budget));
+      fill(members[name], known, budget);
     }
   }
 }
