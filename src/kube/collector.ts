@@ -6,7 +6,7 @@
 import type { Fence, LeaseStore, LeaseTimes } from '../controller/lease.ts';
 import { Leader } from '../controller/lease.ts';
 import { ifFound } from '../errors.ts';
-import { partsOf } from '../model/full-name.ts';
+import { fullNameOf } from '../model/full-name.ts';
 import type { ExtensionObject, OwnerReference } from '../model/object.ts';
 import type { SchemeRegistry } from '../model/registry.ts';
 import type { Condition } from '../query/condition.ts';
@@ -20,6 +20,7 @@ import type { Logger } from '../runtime/logger.ts';
 import { readJson } from '../runtime/read-json.ts';
 import { TaskQueue } from '../runtime/task-queue.ts';
 import type { Timers } from '../runtime/timers.ts';
+import { isEqual } from '../schema/json-value.ts';
 import { lastSeenIndex } from './events.ts';
 import type { BuiltInKinds, NamespaceObject } from './kinds.ts';
 import { contentFinalizer, coreGroup, foregroundFinalizer, orphanFinalizer } from './kinds.ts';
@@ -157,18 +158,24 @@ class Term {
   change(change: AppliedChange): void {
     const resource = this.#dependencies.resources.model(change.model.scheme);
     const { metadata } = change.object();
-    if (change.type === 'delete') return this.#deleted(resource, change);
-    const { owners } = change.entry();
-    if (owners && String(owners) !== String(change.entryBefore()?.owners)) this.#addDependent(resource, change.name);
+    const { ownerReferences = [], namespace } = metadata;
+    if (change.type === 'delete') {
+      const uid = resource.model.uidOf(change, metadata);
+      for (const one of this.#dependentsOf(uid)) this.#addDependent(one.resource, one.name);
+      return this.#addOwners(ownerReferences, namespace);
+    }
+    const before = change.objectBefore()?.metadata.ownerReferences ?? [];
+    if (!isEqual(ownerReferences, before)) {
+      this.#addDependent(resource, change.name);
+      this.#addOwners(before, namespace);
+    }
     if (metadata.deletionTimestamp !== undefined) this.#addLeaving(resource, change.name);
   }
 
-  #deleted(resource: ModelResource, change: AppliedChange): void {
-    const { metadata } = change.object();
-    const uid = resource.model.uidOf(change, metadata);
-    for (const one of this.#dependentsOf(uid)) this.#addDependent(one.resource, one.name);
-    for (const reference of metadata.ownerReferences ?? []) {
-      const owner = this.#placeOf(reference, metadata.namespace);
+  /** They may wait for a dependent that is gone, or is theirs no more. */
+  #addOwners(references: readonly OwnerReference[], namespace: string | undefined): void {
+    for (const reference of references) {
+      const owner = this.#placeOf(reference, namespace);
       if (owner) this.#addLeaving(owner.resource, owner.name);
     }
   }
@@ -188,20 +195,17 @@ class Term {
     return scheme.groupVersionKind.group === this.#core && scheme.groupVersionKind.kind === 'Namespace';
   }
 
-  /** An object goes when none of its owners is there, and keeps no reference to one that is gone. */
+  /** An object goes when none of its owners stays; otherwise it keeps the references to those that do. */
   async #judge(resource: ModelResource, name: string): Promise<void> {
     const found = await this.#find(resource, name);
     const { metadata } = found?.object ?? {};
     if (!found || !metadata?.ownerReferences || metadata.deletionTimestamp !== undefined) return;
     const references = metadata.ownerReferences;
     const states = await Promise.all(references.map((one) => this.#stateOf(one, metadata.namespace)));
-    if (!states.includes('gone') && !states.includes('leaving')) return;
-    if (!states.includes('there') && !states.includes('unknown')) {
-      await resource.delete(name, { ...this.#write, expect: { revision: found.stored.revision } });
-      return;
-    }
-    const ownerReferences = references.filter((_, i) => states[i] !== 'gone');
-    if (ownerReferences.length < references.length) await this.#patch(resource, found, { ownerReferences });
+    const ownerReferences = references.filter((_, i) => states[i] === 'there' || states[i] === 'unknown');
+    if (ownerReferences.length === references.length) return;
+    if (ownerReferences.length > 0) return this.#patch(resource, found, { ownerReferences });
+    await resource.delete(name, { ...this.#write, expect: { revision: found.stored.revision } });
   }
 
   async #stateOf(reference: OwnerReference, namespace: string | undefined): Promise<OwnerState> {
@@ -213,7 +217,7 @@ class Term {
     return deletionTimestamp !== undefined && finalizers?.includes(foregroundFinalizer) ? 'leaving' : 'there';
   }
 
-  /** Where the owner is looked for; undefined when its kind is not registered. */
+  /** Where the owner is looked for; undefined when its kind is not registered, or it would be in a namespace and its dependent is in none. */
   #placeOf(
     { apiVersion, kind, name }: OwnerReference,
     namespace: string | undefined,
@@ -223,9 +227,8 @@ class Term {
     const resource = this.#dependencies.resources
       .all()
       .find(({ scheme: { groupVersionKind: gvk } }) => gvk.group === group && gvk.kind === kind);
-    if (!resource) return undefined;
-    // A namespaced owner of what is in no namespace cannot be.
-    return { resource, name: resource.scheme.isNamespaced ? `${namespace ?? ''}/${name}` : name };
+    if (!resource?.scheme.isNamespaced) return resource && { resource, name };
+    return namespace === undefined ? undefined : { resource, name: fullNameOf({ name, namespace }) };
   }
 
   /** An object that is held until its dependents let go, or are gone. */
@@ -319,7 +322,6 @@ class Term {
   }
 
   async #find(resource: ModelResource, name: string): Promise<Found | undefined> {
-    if (resource.scheme.isNamespaced && partsOf(name).namespace === '') return undefined;
     const read = await ifFound(async () => resource.get(name));
     return read && { stored: read.stored, object: readJson(read.stored.bytes.toString()) as ExtensionObject };
   }

@@ -138,6 +138,49 @@ describe('kinds of Kubernetes', () => {
     await eventually(async () => !(await isThere(`${maps}/front`)));
   });
 
+  test('a foreground deletion does not wait for a dependent that another owner keeps, or that is let go', async () => {
+    const maps = `${core}/namespaces/default/configmaps`;
+    const owners = await Promise.all(['going', 'staying'].map((name) => make(maps, { metadata: { name } })));
+    const references = owners.map(({ metadata: { name, uid } }) => ({
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      name,
+      uid,
+      blockOwnerDeletion: true,
+    }));
+    const [going, staying] = references;
+    await make(maps, { metadata: { name: 'of-two', ownerReferences: references } });
+    await send('DELETE', `${maps}/going?propagationPolicy=Foreground`);
+    await eventually(async () => !(await isThere(`${maps}/going`)));
+    const { body } = await send('GET', `${maps}/of-two`);
+    assert.deepEqual(body.metadata.ownerReferences, [staying]);
+    assert.notDeepEqual(staying, going);
+
+    const finalizers = ['example.com/wait'];
+    await make(maps, { metadata: { name: 'slow', finalizers, ownerReferences: [staying] } });
+    await send('PATCH', `${maps}/of-two`, { metadata: { ownerReferences: null } });
+    await send('DELETE', `${maps}/staying?propagationPolicy=Foreground`);
+    await eventually(async () => (await send('GET', `${maps}/slow`)).body.metadata.deletionTimestamp !== undefined);
+    assert.ok(await isThere(`${maps}/staying`));
+    await send('PATCH', `${maps}/slow`, { metadata: { ownerReferences: [{ ...staying, blockOwnerDeletion: false }] } });
+    await eventually(async () => !(await isThere(`${maps}/staying`)));
+    assert.ok(await isThere(`${maps}/slow`));
+  });
+
+  test('an object in no namespace that names an owner in one is left alone', async () => {
+    const maps = `${core}/namespaces/default/configmaps`;
+    const { metadata } = await make(maps, { metadata: { name: 'inside' } });
+    const owner = { apiVersion: 'v1', kind: 'ConfigMap', name: 'inside', uid: metadata.uid };
+    const gone = { apiVersion: 'v1', kind: 'Namespace', name: 'gone', uid: 'no-uid' };
+    await make(`${core}/namespaces`, { metadata: { name: 'outside', ownerReferences: [owner, gone] } });
+    await eventually(async () => {
+      const { body } = await send('GET', `${core}/namespaces/outside`);
+      return body.metadata.deletionTimestamp !== undefined || body.metadata.ownerReferences.length === 1;
+    });
+    const { body } = await send('GET', `${core}/namespaces/outside`);
+    assert.deepEqual([body.metadata.ownerReferences, body.metadata.deletionTimestamp], [[owner], undefined]);
+  });
+
   test('Events go when they were not seen for a while', async () => {
     const events = `${core}/namespaces/default/events`;
     const at = (after: number) => new Date(clock.now() + after).toISOString();
