@@ -6,7 +6,7 @@ import { isRecord } from '../model/object.ts';
 import type { WriteOptions } from '../resource/write.ts';
 import type { BodyDependencies } from './body.ts';
 import { bodyType, objectTypes, readValue } from './body.ts';
-import { isDryRun, quoted, revision } from './parameters.ts';
+import { flag, isDryRun, quoted, revision } from './parameters.ts';
 import { badRequest, invalidFields } from './status.ts';
 
 export interface DeleteOptions {
@@ -18,26 +18,45 @@ export interface DeleteOptions {
 const propagations = ['Background', 'Foreground', 'Orphan'] as const;
 export type Propagation = (typeof propagations)[number];
 
-/** @throws KindredError BadRequest, Invalid, UnsupportedMediaType */
+/**
+ * @param isOne the query is of one object; of a collection, its `resourceVersion` is that of the list
+ * @throws KindredError BadRequest, Invalid, UnsupportedMediaType
+ */
 export async function deleteOptions(
   exchange: Exchange,
   query: URLSearchParams,
   dependencies: BodyDependencies,
+  isOne: boolean,
 ): Promise<DeleteOptions> {
-  const { preconditions, dryRun, propagationPolicy, orphanDependents } = await bodyOf(exchange, dependencies);
-  const { uid, resourceVersion } = isRecord(preconditions) ? preconditions : {};
-  const given = propagationPolicy ?? query.get('propagationPolicy') ?? undefined;
-  const older = orphanDependents === true || query.get('orphanDependents') === 'true' ? 'Orphan' : 'Background';
-  const dryRuns = [...(Array.isArray(dryRun) ? dryRun : []), ...query.getAll('dryRun')];
-  const expected = {
-    revision: revision(typeof resourceVersion === 'string' ? resourceVersion : undefined),
-    uid: typeof uid === 'string' && uid !== '' ? uid : undefined,
-  };
+  const body = await bodyOf(exchange, dependencies);
+  const asked = isOne ? query : new URLSearchParams();
+  const preconditions = member(body, 'preconditions', isRecord, 'an object') ?? {};
+  const uid = member(preconditions, 'uid', isText, 'a string') ?? asked.get('uid');
+  const resourceVersion = member(preconditions, 'resourceVersion', isText, 'a string') ?? asked.get('resourceVersion');
+  const expected = { revision: revision(resourceVersion), uid: uid || undefined };
+  const dryRun = member(body, 'dryRun', Array.isArray, 'a list of strings') ?? [];
+  const orphans = member(body, 'orphanDependents', isFlag, 'a boolean') ?? flag(query, 'orphanDependents');
+  const policy = member(body, 'propagationPolicy', isText, 'a string') ?? query.get('propagationPolicy');
   return {
-    dryRun: isDryRun(dryRuns),
+    dryRun: isDryRun([...dryRun, ...query.getAll('dryRun')]),
     expect: expected.revision === undefined && expected.uid === undefined ? undefined : expected,
-    propagation: given === undefined || given === '' ? older : propagationOf(given),
+    propagation: policy ? propagationOf(policy) : orphans ? 'Orphan' : 'Background',
   };
+}
+
+const isText = (value: unknown): value is string => typeof value === 'string';
+const isFlag = (value: unknown): value is boolean => typeof value === 'boolean';
+
+/** Undefined when it is absent, or null. @throws KindredError BadRequest */
+function member<T>(
+  options: Record<string, unknown>,
+  name: string,
+  isRight: (value: unknown) => value is T,
+  expected: string,
+): T | undefined {
+  const value = options[name] ?? undefined;
+  if (value === undefined || isRight(value)) return value;
+  throw badRequest(`${name} in the options of a deletion must be ${expected}`);
 }
 
 async function bodyOf(exchange: Exchange, dependencies: BodyDependencies): Promise<Record<string, unknown>> {
@@ -50,9 +69,9 @@ async function bodyOf(exchange: Exchange, dependencies: BodyDependencies): Promi
   return value;
 }
 
-function propagationOf(value: unknown): Propagation {
+function propagationOf(value: string): Propagation {
   const known = propagations.find((one) => one === value);
   if (known) return known;
-  const message = `Unsupported value: ${quoted(String(value))}: supported values: ${propagations.map((one) => `"${one}"`).join(', ')}`;
+  const message = `Unsupported value: ${quoted(value)}: supported values: ${propagations.map((one) => `"${one}"`).join(', ')}`;
   throw invalidFields([{ reason: 'FieldValueNotSupported', message, field: 'propagationPolicy' }]);
 }

@@ -81,7 +81,7 @@ export class KubeLists {
     const query = new URLSearchParams(exchange.query);
     const form = formOf(exchange.request.headers.accept);
     const shape = { form, includeObject: includeObject(query), now: this.#dependencies.now() };
-    const options = await deleteOptions(exchange, query, this.#dependencies);
+    const options = await deleteOptions(exchange, query, this.#dependencies, false);
     const call = await this.#call(target, query, names);
     let { after } = call.request;
     const remove = async ({ name }: Stored): Promise<Stored | undefined> => {

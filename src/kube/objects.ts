@@ -32,7 +32,7 @@ import { formOf } from './negotiate.ts';
 import type { WriteParameters } from './parameters.ts';
 import { flag, writeParameters } from './parameters.ts';
 import { scaleBytes, scaledObject } from './scale.ts';
-import { badRequest, failureAnswer, invalidFields, success } from './status.ts';
+import { badRequest, failureAnswer, invalidFields, StatusError, success } from './status.ts';
 import { assertMergePatch, strategicMerge, strategicPatchType } from './strategic-merge.ts';
 import { includeObject } from './table.ts';
 import type { ResourceTarget } from './target.ts';
@@ -215,7 +215,7 @@ export class KubeObjects {
 
   async #delete(call: Call): Promise<void> {
     const { exchange, target, query } = call;
-    const options = await deleteOptions(exchange, query, this.#dependencies);
+    const options = await deleteOptions(exchange, query, this.#dependencies, true);
     const answer = await this.remove(exchange, target, fullName(target), options);
     const { metadata } = cut(answer.stored.bytes);
     if (metadata.deletionTimestamp === undefined || metadata.finalizers?.length) {
@@ -228,11 +228,16 @@ export class KubeObjects {
   }
 
   /** Deletes one object. @param name the full one */
-  remove(exchange: Exchange, { model }: ResourceTarget, name: string, options: DeleteOptions): Promise<Answer> {
+  async remove(exchange: Exchange, { model }: ResourceTarget, name: string, options: DeleteOptions): Promise<Answer> {
     const { dryRun, expect, propagation } = options;
     const holds = holdsBack[propagation];
     const more = { ...(expect && { expect }), ...(holds !== undefined && { holds }) };
-    return model.resource.delete(name, { caller: exchange.caller, dryRun, ...more });
+    try {
+      return await model.resource.delete(name, { caller: exchange.caller, dryRun, ...more });
+    } catch (error) {
+      if (!(error instanceof KindredError && error.code === 'VersionConflict')) throw error;
+      throw new StatusError('VersionConflict', `Precondition failed: ${error.message}`);
+    }
   }
 
   async #body({ exchange, target }: Call): Promise<Body> {

@@ -298,20 +298,52 @@ test('deletion tells the uid of what is gone; with finalizers the object stays',
   assert.equal((await facade.kube(`${gadgets}/${name}`)).status, 404);
 });
 
-test('preconditions of a deletion, in its body', async () => {
+test('preconditions of a deletion, in its body or its query', async () => {
   const { metadata } = await made();
   const remove = (preconditions: object) =>
     facade.kube(`${gadgets}/${name}`, {
       method: 'DELETE',
       body: { kind: 'DeleteOptions', apiVersion: 'v1', preconditions },
     });
-  assert.equal((await remove({ uid: 'another' })).status, 409);
-  assert.equal((await remove({ resourceVersion: '1' })).status, 409);
+  const queried = (query: string) => facade.kube(`${gadgets}/${name}?${query}`, { method: 'DELETE' });
+  for (const reply of [
+    await remove({ uid: 'another' }),
+    await remove({ resourceVersion: '1' }),
+    await queried('uid=another'),
+    await queried('resourceVersion=1'),
+  ]) {
+    assert.deepEqual([reply.status, reply.json.reason], [409, 'Conflict']);
+    assert.match(
+      reply.json.message,
+      new RegExp(`^Operation cannot be fulfilled on gadgets\\.shop\\.example\\.com "${name}": Precondition failed: `),
+    );
+  }
   const dry = { dryRun: ['All'], propagationPolicy: 'Background' };
   assert.equal((await facade.kube(`${gadgets}/${name}`, { method: 'DELETE', body: dry })).status, 200);
   const policy = await facade.kube(`${gadgets}/${name}?propagationPolicy=Sometimes`, { method: 'DELETE' });
   assert.equal(policy.status, 422);
   assert.equal((await remove({ uid: metadata.uid, resourceVersion: metadata.resourceVersion })).status, 200);
+});
+
+test('options of a deletion that are of another type, or no boolean, are refused', async () => {
+  await made();
+  const bodies = [
+    { dryRun: 'All' },
+    { preconditions: 'x' },
+    { preconditions: { resourceVersion: 5 } },
+    { preconditions: { uid: 5 } },
+    { orphanDependents: 'true' },
+    { propagationPolicy: 1 },
+  ];
+  for (const body of bodies) {
+    const { status, json } = await facade.kube(`${gadgets}/${name}`, { method: 'DELETE', body });
+    assert.deepEqual([status, json.reason], [400, 'BadRequest'], JSON.stringify(body));
+  }
+  const path = `${gadgets}/${name}?orphanDependents`;
+  assert.equal((await facade.kube(`${path}=perhaps`, { method: 'DELETE' })).status, 400);
+  const nothing = { preconditions: null, dryRun: null, orphanDependents: null, propagationPolicy: null };
+  const { json } = await facade.kube(`${path}=True`, { method: 'DELETE', body: nothing });
+  assert.deepEqual(json.metadata?.finalizers, ['orphan']);
 });
 
 test('a collection is deleted object by object, by its selector', async () => {
