@@ -67,6 +67,7 @@ const cases: readonly [keyword: string, pointer: string, params: object, reason:
     'FieldValueInvalid',
     'Invalid value: "array": spec.list in body should have at least 2 items',
   ],
+  ['forbidden', '/spec/note', {}, 'FieldValueForbidden', 'Forbidden: told'],
   ['unheardOf', '/spec/note', {}, 'FieldValueInvalid', 'Invalid value: "x": told'],
 ];
 

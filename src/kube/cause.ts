@@ -19,16 +19,22 @@ const shownLength = 200;
 export function causeOf({ pointer, keyword, message, params }: Violation, object: unknown): Cause {
   const field = fieldPath(pointer);
   const found = valueAt(object, pointer);
-  const told = messageOf(keyword, field, (params ?? {}) as Record<string, unknown>, found);
+  const told = messageOf(keyword, field, message, (params ?? {}) as Record<string, unknown>, found);
   const cause = told ?? { reason: 'FieldValueInvalid', message: `Invalid value: ${shown(found)}: ${message}` };
   return { ...cause, ...(field !== '' && { field }) };
 }
 
-function messageOf(keyword: string, field: string, params: Record<string, unknown>, value: unknown): Cause | undefined {
+function messageOf(
+  keyword: string,
+  field: string,
+  text: string,
+  params: Record<string, unknown>,
+  value: unknown,
+): Cause | undefined {
   const { limit, type, pattern, allowed, expected, format, count, value: key } = params;
-  const invalid = (text: string): Omit<Cause, 'field'> => ({
+  const invalid = (rule: string): Omit<Cause, 'field'> => ({
     reason: 'FieldValueInvalid',
-    message: `Invalid value: ${shown(value)}: ${field} in body ${text}`,
+    message: `Invalid value: ${shown(value)}: ${field} in body ${rule}`,
   });
   switch (keyword) {
     case 'required':
@@ -86,6 +92,8 @@ function messageOf(keyword: string, field: string, params: Record<string, unknow
       return invalid('must validate one and only one schema (oneOf)');
     case 'not':
       return invalid('must not validate the schema (not)');
+    case 'forbidden':
+      return { reason: 'FieldValueForbidden', message: `Forbidden: ${text}` };
     case 'reserved':
       return { reason: 'FieldValueForbidden', message: 'Forbidden: the key is reserved' };
     default:

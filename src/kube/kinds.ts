@@ -156,7 +156,7 @@ export function builtInKinds(reservedDomain: string): BuiltInKinds {
 }
 
 const refusals = {
-  immutable: localized('is immutable: this object says so'),
+  immutable: localized('field is immutable when `immutable` is set'),
   type: localized('is immutable: the type of a Secret never changes'),
   namespace: localized('this namespace may not be deleted'),
   service: localized('There are no Services: nothing runs here'),
@@ -220,7 +220,7 @@ const contents = ['data', 'binaryData', 'stringData', 'immutable'] as const;
 function keepImmutable(object: ExtensionObject, before: ExtensionObject | undefined): ExtensionObject {
   if (before?.immutable !== true) return object;
   const changed = contents.filter((member) => !isEqual(object[member], before[member]));
-  if (changed.length > 0) throw invalid(changed.map((one) => violation(`/${one}`, 'immutable', refusals.immutable)));
+  if (changed.length > 0) throw invalid(changed.map((one) => violation(`/${one}`, 'forbidden', refusals.immutable)));
   return object;
 }
 

@@ -362,8 +362,8 @@ export const zh = {
   'at most one owner controls the object': '最多一个属主控制该对象',
   'is missing: the model is namespaced by now': '缺失：该模型现在有命名空间',
   'is there: the model is cluster-scoped by now': '存在：该模型现在没有命名空间',
-  'no finalizer can be added while the object is being deleted, such as "{value}"':
-    '对象正在被删除时不能添加终结器，例如 "{value}"',
+  'no new finalizers can be added if the object is being deleted, found new finalizers {value}':
+    '对象正在被删除时不能添加终结器，新的终结器为 {value}',
   'must equal the namespace in the path, "{expected}"; a namespace never changes':
     '必须与路径中的命名空间 "{expected}" 相同；命名空间不能更改',
   'there is no {kind} ({apiVersion}) "{name}": give the uid of an owner that is gone':
@@ -810,7 +810,7 @@ export const zh = {
   'Another replica delivers the webhooks, or this one has not begun to; try again':
     'webhook 由其他副本投递，或此副本尚未开始投递；请重试',
   // kube/kinds.ts
-  'is immutable: this object says so': '不可更改：该对象已声明为不可变',
+  'field is immutable when `immutable` is set': '设置 `immutable` 后，该字段不可更改',
   'is immutable: the type of a Secret never changes': '不可更改：Secret 的类型永不改变',
   'this namespace may not be deleted': '不能删除此命名空间',
   'There are {limit} definitions, as many as the service allows': '已有 {limit} 个定义，达到服务允许的上限',

@@ -14,7 +14,9 @@ const texts = {
   notAnObject: localized('expected a JSON object'),
   metadataNotAnObject: localized('metadata: expected an object'),
   otherType: localized('expected "{expected}", got {value}'),
-  addedFinalizer: localized('no finalizer can be added while the object is being deleted, such as "{value}"'),
+  addedFinalizer: localized(
+    'no new finalizers can be added if the object is being deleted, found new finalizers {value}',
+  ),
   otherNamespace: localized('must equal the namespace in the path, "{expected}"; a namespace never changes'),
   otherName: localized('must equal the name in the path, "{expected}"; a name never changes'),
   deleting: localized(
@@ -156,12 +158,13 @@ export function sameContent(a: ExtensionObject, b: ExtensionObject): boolean {
 export function checkDeleting(stored: ExtensionObject, next: ExtensionObject, naming: Naming = 'strict'): void {
   if (stored.metadata.deletionTimestamp === undefined) return;
   const kept = new Set(stored.metadata.finalizers ?? []);
-  const added = (next.metadata.finalizers ?? []).find((finalizer) => !kept.has(finalizer));
+  const added = (next.metadata.finalizers ?? []).filter((finalizer) => !kept.has(finalizer));
   if (naming === 'kubernetes') {
-    if (added === undefined) return;
-    throw invalid([violation('/metadata/finalizers', 'forbidden', texts.addedFinalizer, { value: added })]);
+    if (added.length === 0) return;
+    const value = added.map((finalizer) => JSON.stringify(finalizer)).join(', ');
+    throw invalid([violation('/metadata/finalizers', 'forbidden', texts.addedFinalizer, { value })]);
   }
-  let what = added === undefined ? undefined : `metadata.finalizers (${added})`;
+  let what = added.length === 0 ? undefined : `metadata.finalizers (${added[0]})`;
   for (const member of new Set([...Object.keys(stored), ...Object.keys(next)])) {
     if (member === 'status' || member === 'metadata' || member === 'apiVersion') continue;
     if (!isEqual(stored[member], next[member])) what ??= member;

@@ -298,6 +298,23 @@ test('deletion tells the uid of what is gone; with finalizers the object stays',
   assert.equal((await facade.kube(`${gadgets}/${name}`)).status, 404);
 });
 
+test('no finalizer is added to what is being deleted', async () => {
+  const path = `${widgets}/${name}`;
+  await facade.kube(widgets, { body: { metadata: { name, finalizers: ['example.com/a'] }, spec: {} } });
+  await facade.kube(path, { method: 'DELETE' });
+  const body = { metadata: { finalizers: ['example.com/a', 'example.com/b'] } };
+  const { status, json } = await facade.kube(path, { method: 'PATCH', headers: merge, body });
+  assert.equal(status, 422);
+  assert.deepEqual(json.details.causes, [
+    {
+      reason: 'FieldValueForbidden',
+      message:
+        'Forbidden: no new finalizers can be added if the object is being deleted, found new finalizers "example.com/b"',
+      field: 'metadata.finalizers',
+    },
+  ]);
+});
+
 test('preconditions of a deletion, in its body or its query', async () => {
   const { metadata } = await made();
   const remove = (preconditions: object) =>
