@@ -130,10 +130,10 @@ export class Kube {
       return route.serve(exchange, segments);
     }
     const { model, name } = at;
-    const { group, plural, kind, warning } = model;
+    const { group, storedGroup, plural, kind, warning } = model;
     if (warning !== undefined) exchange.extra.push('Warning', warningHeader(warning));
     exchange.route = `${this.#prefix}/${group}/${plural}`;
-    exchange.errorForm = (error) => failureAnswer(error, { group, plural, kind, name });
+    exchange.errorForm = (error) => failureAnswer(error, { group, storedGroup, plural, kind, name });
     return name === undefined ? this.#collection(exchange, at) : this.#object(exchange, at);
   }
 

@@ -34,7 +34,7 @@ interface Cut {
 const quote = 0x22;
 const backslash = 0x5c;
 
-export function shownMetadata({ resource }: KubeModel, stored: Stored, metadata: Metadata): ShownMetadata {
+export function shownMetadata({ resource, isCore }: KubeModel, stored: Stored, metadata: Metadata): ShownMetadata {
   const { name, namespace, generateName, generation = 1, creationTimestamp, deletionTimestamp } = metadata;
   const { labels, annotations, ownerReferences, finalizers, managedFields } = metadata;
   return {
@@ -53,8 +53,14 @@ export function shownMetadata({ resource }: KubeModel, stored: Stored, metadata:
     ...(annotations && { annotations }),
     ...(ownerReferences && { ownerReferences }),
     ...(finalizers && { finalizers }),
-    ...(managedFields && { managedFields }),
+    ...(managedFields && { managedFields: isCore ? managedFields.map(inCore) : managedFields }),
   };
+}
+
+/** The version without the group that the core group has in the store. */
+function inCore(entry: ManagedFieldsEntry): ManagedFieldsEntry {
+  const { apiVersion = '' } = entry;
+  return { ...entry, apiVersion: apiVersion.slice(apiVersion.indexOf('/') + 1) };
 }
 
 /** `2026-01-02T03:04:05.678Z` without milliseconds. */

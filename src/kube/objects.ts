@@ -293,8 +293,8 @@ export class KubeObjects {
 
 /** What clients ask for may be refused with the object that they sent. */
 function about({ exchange, target: { model } }: Call, object: unknown, name: string | undefined): void {
-  const { group, plural, kind } = model;
-  exchange.errorForm = (error) => failureAnswer(error, { group, plural, kind, name, object });
+  const { group, storedGroup, plural, kind } = model;
+  exchange.errorForm = (error) => failureAnswer(error, { group, storedGroup, plural, kind, name, object });
 }
 
 function patchTypesOf({ sub, model }: ResourceTarget): readonly string[] {

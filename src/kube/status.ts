@@ -38,6 +38,7 @@ export interface Status {
 /** What a request is about, as far as it is known. */
 export interface Subject {
   readonly group: string;
+  readonly storedGroup: string;
   readonly plural: string;
   readonly kind: string;
   readonly name?: string | undefined;
@@ -191,7 +192,7 @@ function told(
   const { code } = error;
   if (code === 'Unauthenticated') return { message: 'Unauthorized', details: {} };
   if (!subject) return { message: error.message, details: members?.details ?? {} };
-  const { name, group, plural, kind } = subject;
+  const { name, group, storedGroup, plural, kind } = subject;
   const details = { ...(name !== undefined && { name }), group, kind: plural };
   const object = `${qualified(plural, group)} "${name ?? ''}"`;
   switch (code) {
@@ -220,8 +221,11 @@ function told(
     }
     case 'FieldConflict': {
       const reason = 'FieldManagerConflict';
-      const causes = (error.conflicts ?? []).map(({ message, field }) => ({ reason, message, field }));
-      return { message: error.message, details: { ...details, causes } };
+      // Managers of the core group are recorded with the group that it has in the store.
+      const shown = (text: string): string =>
+        storedGroup === group ? text : text.replaceAll(`using ${storedGroup}/`, 'using ');
+      const causes = (error.conflicts ?? []).map(({ message, field }) => ({ reason, message: shown(message), field }));
+      return { message: shown(error.message), details: { ...details, causes } };
     }
     case 'Invalid':
     case 'PatchTestFailed':

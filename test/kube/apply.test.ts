@@ -51,6 +51,31 @@ describe('server-side apply through the façade', () => {
     assert.equal(json.message, `Apply failed with 1 conflict: conflict with "editor" using ${apiVersion}: .spec.color`);
   });
 
+  test('managers of the core group are shown in it', async () => {
+    const maps = '/api/v1/namespaces/default/configmaps';
+    const metadata = { name: 'shown' };
+    const made = await facade.kube(`${maps}?fieldManager=editor`, { body: { metadata, data: { a: '1' } } });
+    assert.equal(made.json.metadata.managedFields[0].apiVersion, 'v1');
+    const apply = (data: object, query = '') =>
+      facade.kube(`${maps}/shown?fieldManager=one${query}`, {
+        method: 'PATCH',
+        headers,
+        body: { apiVersion: 'v1', kind: 'ConfigMap', metadata, data },
+      });
+    const { json } = await apply({ a: '2' });
+    assert.equal(json.message, 'Apply failed with 1 conflict: conflict with "editor" using v1: .data.a');
+    assert.equal(json.details.causes[0].message, 'conflict with "editor" using v1');
+    const forced = await apply({ a: '2' }, '&force=true');
+    assert.deepEqual(
+      forced.json.metadata.managedFields.map(({ manager, operation, apiVersion }: any) => [
+        manager,
+        operation,
+        apiVersion,
+      ]),
+      [['one', 'Apply', 'v1']],
+    );
+  });
+
   test('a dry run changes nothing, a resource version must be the current one', async () => {
     const made = await applied('c', 'fieldManager=one&dryRun=All', { color: 'red' });
     assert.equal(made.status, 201);
