@@ -22,7 +22,7 @@ import { TaskQueue } from '../runtime/task-queue.ts';
 import type { Timers } from '../runtime/timers.ts';
 import { isEqual } from '../schema/json-value.ts';
 import { lastSeenIndex } from './events.ts';
-import type { BuiltInKinds, NamespaceObject } from './kinds.ts';
+import type { BuiltInKinds } from './kinds.ts';
 import { contentFinalizer, coreGroup, foregroundFinalizer, orphanFinalizer } from './kinds.ts';
 
 export interface CollectorDependencies {
@@ -267,10 +267,6 @@ class Term {
     if (found?.object.metadata.deletionTimestamp === undefined) return;
     const finalizer = contentFinalizer(this.#dependencies.reservedDomain);
     if (!found.object.metadata.finalizers?.includes(finalizer)) return;
-    if ((found.object as unknown as NamespaceObject).status?.phase !== 'Terminating') {
-      const status = { phase: 'Terminating' };
-      await resource.update(name, { ...found.object, status }, { ...this.#write, subresource: 'status' });
-    }
     if ((await this.#removeContent(name)) > 0) return this.#addLeaving(resource, name, contentDelay);
     const now = await this.#find(resource, name);
     if (now) await this.#unhold(resource, now, finalizer);

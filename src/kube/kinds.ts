@@ -8,6 +8,7 @@ import { defineModel } from '../model/define.ts';
 import type { GVKAttributes } from '../model/gvk.ts';
 import { isReservedGroup } from '../model/gvk.ts';
 import type { Model } from '../model/model-type.ts';
+import { namespaceProblem } from '../model/names.ts';
 import type { ExtensionObject, Metadata } from '../model/object.ts';
 import { Type } from '../model/type.ts';
 import type { ModelHooks } from '../resource/hooks.ts';
@@ -187,6 +188,7 @@ const nameLabel = 'kubernetes.io/metadata.name';
 function namespaceHooks(finalizer: string): ModelHooks {
   return {
     prepareWrite(object, before, caller) {
+      if (!before) checkNamespaceName(object.metadata.name);
       const { metadata, status, ...rest } = object as unknown as NamespaceObject;
       const isDeleting = metadata.deletionTimestamp !== undefined;
       const kept = caller.origin === 'host' && before !== undefined;
@@ -206,10 +208,19 @@ function namespaceHooks(finalizer: string): ModelHooks {
       const prepared = none.length > 0 ? next : { ...next, metadata: bare };
       return (isEqual(prepared, object) ? object : prepared) as unknown as ExtensionObject;
     },
-    prepareDelete({ metadata }) {
-      if (metadata.name === defaultNamespace) throw new KindredError('Forbidden', refusals.namespace);
+    prepareDelete(object) {
+      if (object.metadata.name === defaultNamespace) throw new KindredError('Forbidden', refusals.namespace);
+      return { ...object, status: { ...(object.status as object), phase: 'Terminating' } };
     },
   };
+}
+
+/** It is the namespace of objects, which is more than the name of one. @throws KindredError Invalid */
+function checkNamespaceName(value: string): void {
+  const problem = namespaceProblem(value);
+  if (!problem) return;
+  const { keyword, text, limit } = problem;
+  throw invalid([violation('/metadata/name', keyword, text, { value, limit, length: value.length })]);
 }
 
 type Texts = Readonly<Record<string, string>>;

@@ -29,8 +29,11 @@ export interface ModelHooks {
   readonly deletionFinalizer?: string;
   /** What whoever writes the object is told of it. English. */
   warnings?(object: ExtensionObject): readonly string[];
-  /** Throws KindredError to refuse a deletion that is not under way yet. Never changes its argument. */
-  prepareDelete?(object: ExtensionObject, caller: Caller): void;
+  /**
+   * Called before an object is marked as deleted. Gives the object to mark (the same one when nothing is to be changed) and
+   * throws KindredError to refuse the deletion. Never changes its arguments.
+   */
+  prepareDelete?(object: ExtensionObject, caller: Caller): ExtensionObject;
   /** The object as a caller sees it. Never changes its argument. */
   show?(object: ExtensionObject, projection: Projection): ExtensionObject;
 }

@@ -272,14 +272,14 @@ export class ObjectChanges {
       if (options.version !== undefined && options.version !== object.metadata.version)
         throw this.#conflict(name, options.version, object);
       if (object.metadata.deletionTimestamp !== undefined) return undefined;
-      this.#model.hooks?.prepareDelete?.(object, options.caller);
+      const prepared = this.#model.hooks?.prepareDelete?.(object, options.caller) ?? object;
       const deletionTimestamp = new Date(this.#dependencies.now()).toISOString();
       const { finalizers = [] } = object.metadata;
       const held = [options.holds, this.#model.hooks?.deletionFinalizer].filter((one) => one !== undefined);
       const client =
         held.length > 0 ? { ...object.metadata, finalizers: [...new Set([...finalizers, ...held])] } : object.metadata;
       const metadata = updatedMetadata(client, { ...object.metadata, deletionTimestamp });
-      return { next: { ...object, metadata }, forced: true };
+      return { next: { ...prepared, metadata }, forced: true };
     };
   }
 

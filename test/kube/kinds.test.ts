@@ -59,6 +59,13 @@ describe('kinds of Kubernetes', () => {
     assert.deepEqual(refused.details, { name: 'default', group: '', kind: 'namespaces' });
   });
 
+  test('the name of a Namespace is a DNS label', async () => {
+    for (const name of ['a.b', 'a'.repeat(64)]) {
+      const { status, body } = await send('POST', `${core}/namespaces`, { metadata: { name } });
+      assert.deepEqual([status, body.details.causes[0].field], [422, 'metadata.name'], name);
+    }
+  });
+
   test('objects are made in Namespaces that are there', async () => {
     const { status, body } = await send('POST', `${core}/namespaces/nowhere/configmaps`, { metadata: { name: 'a' } });
     assert.deepEqual([status, body.reason, body.message], [404, 'NotFound', 'namespaces "nowhere" not found']);
@@ -72,6 +79,7 @@ describe('kinds of Kubernetes', () => {
     await make(inside, { metadata: { name: 'held', finalizers: ['example.com/wait'] } });
     const { body: leaving } = await send('DELETE', `${core}/namespaces/team`);
     assert.ok(leaving.metadata.deletionTimestamp);
+    assert.equal(leaving.status.phase, 'Terminating');
     await eventually(async () => !(await isThere(`${inside}/plain`)));
     const { body: held } = await send('GET', `${core}/namespaces/team`);
     assert.equal(held.status.phase, 'Terminating');
