@@ -37,6 +37,8 @@ export async function inbound(
     .filter((name) => !ofClients.includes(name) && !ofService.includes(name))
     .map((name) => fieldPath(`/metadata/${escapeToken(name)}`));
   const kept = withoutNulls(Object.fromEntries(ofClients.map((name) => [name, metadata[name]])));
+  // As in Kubernetes, what is in no namespace loses the one that a client names.
+  if (!model.scheme.isNamespaced) delete kept.namespace;
   if (Array.isArray(kept.ownerReferences)) {
     kept.ownerReferences = kept.ownerReferences.map((one) => (isRecord(one) ? withoutNulls(one) : one));
   }
@@ -96,7 +98,7 @@ function checked(
   }
   if (metadata !== null && !isRecord(metadata)) throw badRequest('the metadata of the object must be an object');
   const members = metadata ?? {};
-  if (members.namespace && members.namespace !== namespace) {
+  if (model.scheme.isNamespaced && members.namespace && members.namespace !== namespace) {
     throw badRequest('the namespace of the provided object does not match the namespace sent on the request');
   }
   if (name !== undefined && members.name && members.name !== name) {

@@ -23,10 +23,11 @@ export class ListForm {
     const { shape, version } = shown.form;
     this.#model = model;
     this.#shown = shown;
+    const listKind = model.scheme.definition?.listKind ?? `${model.kind}List`;
     const meta = `"apiVersion":"meta.k8s.io/${version}"`;
     this.#head =
       shape === 'objects'
-        ? `{"kind":"${model.kind}List","apiVersion":"${model.apiVersion}"`
+        ? `{"kind":"${listKind}","apiVersion":"${model.apiVersion}"`
         : `{"kind":"${shape === 'table' ? 'Table' : 'PartialObjectMetadataList'}",${meta}`;
     this.#items =
       shape === 'table' ? `,"columnDefinitions":${JSON.stringify(tableColumns(model))},"rows":[` : ',"items":[';

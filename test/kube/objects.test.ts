@@ -64,7 +64,6 @@ test('creation: what belongs to the path must fit', async () => {
   const refused: [object, RegExp][] = [
     [{ kind: 'Other' }, /kind in the data/],
     [{ apiVersion: 'shop.example.com/v2' }, /API version in the data/],
-    [{ metadata: { name, namespace: 'x' } }, /namespace of the provided object/],
     [{ metadata: { name, resourceVersion: '7' } }, /resourceVersion should not be set/],
   ];
   for (const [body, message] of refused) {
@@ -73,6 +72,17 @@ test('creation: what belongs to the path must fit', async () => {
     assert.equal(json.reason, 'BadRequest');
     assert.match(json.message, message);
   }
+});
+
+test('the namespace in the body is that of the path, and dropped of what is in none', async () => {
+  const refused = await facade.kube(widgets, { body: { metadata: { name, namespace: 'x' }, spec: {} } });
+  assert.equal(refused.status, 400);
+  assert.match(refused.json.message, /namespace of the provided object does not match/);
+  const { metadata } = await made({}, { namespace: 'x' });
+  assert.equal(metadata.namespace, undefined);
+  const put = { metadata: { ...metadata, namespace: 'x' }, spec: { size: 1 } };
+  const { status, json, headers } = await facade.kube(`${gadgets}/${name}`, { method: 'PUT', body: put });
+  assert.deepEqual([status, json.metadata.namespace, headers.get('warning')], [200, undefined, null]);
 });
 
 test('a name that is taken, one that is not there, one that is malformed', async () => {

@@ -296,7 +296,7 @@ describe('models without code', () => {
     const rules = (...rest: object[]) => ({ type: 'object', 'x-kubernetes-validations': rest });
     const dog = changed((copy) => {
       copy.metadata.name = 'dogs.pets.example.com';
-      copy.spec.names = { plural: 'dogs', kind: 'Dog' };
+      copy.spec.names = { plural: 'dogs', kind: 'Dog', listKind: 'Pack' };
       delete copy.spec.versions[0].subresources.scale;
       delete copy.spec.versions[0].selectableFields;
       copy.spec.versions[0].schema.openAPIV3Schema.properties.spec = {
@@ -313,6 +313,7 @@ describe('models without code', () => {
     assert.equal(made.status, 201, made.text);
     const dogs = cats.replace('cats', 'dogs');
     await until(async () => (await facade.kube(dogs)).status === 200);
+    assert.equal((await facade.kube(dogs)).json.kind, 'Pack');
     const body = (spec: object) => ({ ...named('rex', spec), kind: 'Dog' });
     const old = await facade.kube(dogs, { body: body({ age: 2 }) });
     assert.equal(
