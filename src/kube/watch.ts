@@ -11,6 +11,7 @@ import type { Exchange, HeaderList } from '../http/server/exchange.ts';
 import { json } from '../http/server/exchange.ts';
 import type { Authorizer } from '../resource/access.ts';
 import type { AppliedChange } from '../resource/change.ts';
+import type { Feed } from '../resource/feed.ts';
 import type { Stored } from '../resource/registered-model.ts';
 import { limited } from '../resource/visible.ts';
 import type { ChangeEvent, Sink, WatchEvent } from '../resource/watch/events.ts';
@@ -87,6 +88,7 @@ export class KubeWatches {
     const identity = exchange.identity!;
     let watch: Awaited<ReturnType<PlacedWatches['open']>>;
     try {
+      if (position.wanted !== undefined) await assertReached(resource.place.feed, position.wanted);
       const sort = [{ field: orderField(resource.scheme), direction: 'asc' } as const];
       const seen = limited(resource.scheme, where, { namespace, names });
       const request = { ...seen, sort, withValues: true, identity: identity.name, ...position.request };
@@ -94,7 +96,7 @@ export class KubeWatches {
     } catch (error) {
       if (!isExpired(error) || !stream.open()) throw error;
       return stream.end(
-        new StatusError('Expired', `too old resource version: ${position.request.since} (${resource.revision})`),
+        new StatusError('Expired', `too old resource version: ${position.wanted} (${resource.revision})`),
       );
     }
     if (!stream.open()) return watch.close();
@@ -128,7 +130,15 @@ export class KubeWatches {
   }
 }
 
+/** @throws Expired when there is no such state yet */
+async function assertReached(feed: Feed, wanted: number): Promise<void> {
+  if (wanted > feed.applied) await feed.newest();
+  if (wanted > feed.applied) throw new StatusError('Expired', `Too large resource version: ${wanted}`);
+}
+
 interface Position {
+  /** The state that the client knows; undefined: none. */
+  readonly wanted: number | undefined;
   readonly request: { readonly since?: number; readonly sendInitial?: boolean };
   /** A bookmark tells the end of the present objects. */
   readonly marksEnd: boolean;
@@ -142,13 +152,13 @@ function positionOf(query: URLSearchParams): Position {
   if (sendInitialEvents === undefined) {
     if (match !== '')
       throw forbidden('resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided');
-    return { request: wanted === undefined ? { sendInitial: true } : { since: wanted }, marksEnd: false };
+    return { wanted, request: wanted === undefined ? { sendInitial: true } : { since: wanted }, marksEnd: false };
   }
   if (match !== 'NotOlderThan') {
     throw forbidden('sendInitialEvents requires setting resourceVersionMatch to NotOlderThan');
   }
-  if (!sendInitialEvents) return { request: wanted === undefined ? {} : { since: wanted }, marksEnd: false };
-  return { request: { sendInitial: true }, marksEnd: true };
+  if (!sendInitialEvents) return { wanted, request: wanted === undefined ? {} : { since: wanted }, marksEnd: false };
+  return { wanted, request: { sendInitial: true }, marksEnd: true };
 }
 
 function forbidden(text: string): StatusError {

@@ -121,6 +121,18 @@ test('a silent stream says something now and then', { timeout: 20_000 }, async (
   });
 });
 
+test('present objects of a state that is not there yet are the error of a stream', async () => {
+  const query = 'sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true';
+  await watching(`${query}&resourceVersion=999999999`, async (stream) => {
+    assert.equal(stream.status, 200);
+    await stream.ended;
+    assert.deepEqual(
+      stream.events.map(({ type, object }) => [type, object.reason, object.code]),
+      [['ERROR', 'Expired', 410]],
+    );
+  });
+});
+
 test('a resource version that is not there is the error of a stream', async () => {
   await watching('resourceVersion=999999999', async (stream) => {
     assert.equal(stream.status, 200);
