@@ -98,15 +98,22 @@ function checked(
   }
   if (metadata !== null && !isRecord(metadata)) throw badRequest('the metadata of the object must be an object');
   const members = metadata ?? {};
-  if (model.scheme.isNamespaced && members.namespace && members.namespace !== namespace) {
+  checkPlace(members, { model, name, namespace });
+  return { members: value, metadata: members };
+}
+
+/** @throws KindredError BadRequest when the metadata is of another object than the path */
+export function checkPlace(
+  metadata: Members,
+  { model, name, namespace }: Pick<ResourceTarget, 'model' | 'name' | 'namespace'>,
+): void {
+  if (model.scheme.isNamespaced && metadata.namespace && metadata.namespace !== namespace) {
     throw badRequest('the namespace of the provided object does not match the namespace sent on the request');
   }
-  if (name !== undefined && members.name && members.name !== name) {
-    throw badRequest(
-      `the name of the object (${shown(members.name)}) does not match the name on the URL (${quoted(name)})`,
-    );
-  }
-  return { members: value, metadata: members };
+  if (name === undefined || !metadata.name || metadata.name === name) return;
+  throw badRequest(
+    `the name of the object (${shown(metadata.name)}) does not match the name on the URL (${quoted(name)})`,
+  );
 }
 
 function shown(value: unknown): string {

@@ -200,14 +200,14 @@ export class KubeObjects {
   async #patchedObject(call: Call, body: Body, parameters: WriteParameters, stored: Stored) {
     if (typeof body.value === 'object' && body.value !== null) checkExtent(body.value, this.#limits(call.target));
     if (call.target.sub !== 'scale') return this.#inbound(call, body, parameters);
-    return { ...scaledObject(call.target.model, stored, body.value), warnings: [] };
+    return { ...scaledObject(call.target, stored, body.value), warnings: [] };
   }
 
   async #putScale(call: Call, { value }: Body, parameters: WriteParameters): Promise<void> {
     const { model } = call.target;
     const name = fullName(call.target);
     const { stored } = await model.resource.get(name);
-    const sent = scaledObject(model, stored, value);
+    const sent = scaledObject(call.target, stored, value);
     const expect = expectation({ ...sent, resourceVersion: sent.resourceVersion ?? stored.revision });
     const answer = await model.resource.update(name, sent.object, { ...this.#options(call, parameters), expect });
     this.#sendWritten(call, 200, answer, []);

@@ -3,10 +3,12 @@ import { isRecord } from '../model/object.ts';
 import type { Stored } from '../resource/registered-model.ts';
 import { readJson } from '../runtime/read-json.ts';
 import type { Inbound } from './inbound.ts';
+import { checkPlace } from './inbound.ts';
 import { cut, shownMetadata } from './metadata.ts';
 import type { KubeModel } from './models.ts';
 import { revision } from './parameters.ts';
 import { badRequest, invalidFields } from './status.ts';
+import type { ResourceTarget } from './target.ts';
 
 const scaleVersion = 'autoscaling/v1';
 
@@ -33,12 +35,15 @@ export function scaleBytes(model: KubeModel, stored: Stored): Buffer {
 }
 
 /** The object with the number of replicas of a Scale. @throws KindredError BadRequest, Invalid */
-export function scaledObject(model: KubeModel, stored: Stored, sent: unknown): Inbound {
+export function scaledObject(target: ResourceTarget, stored: Stored, sent: unknown): Inbound {
+  const { model } = target;
   if (!isRecord(sent) || !isRecord(sent.spec ?? {}))
     throw badRequest('the object provided is unrecognized (must be of type Scale)');
   if ((sent.kind ?? 'Scale') !== 'Scale' || (sent.apiVersion ?? scaleVersion) !== scaleVersion) {
     throw badRequest(`the object must be of the kind Scale of ${scaleVersion}`);
   }
+  const metadata = isRecord(sent.metadata) ? sent.metadata : {};
+  checkPlace(metadata, target);
   const { replicas = 0 } = (sent.spec ?? {}) as { replicas?: unknown };
   if (!Number.isInteger(replicas) || (replicas as number) < 0) {
     const message = `Invalid value: ${JSON.stringify(replicas)}: must be greater than or equal to 0`;
@@ -46,7 +51,6 @@ export function scaledObject(model: KubeModel, stored: Stored, sent: unknown): I
   }
   const object = readJson(stored.bytes.toString()) as Record<string, unknown>;
   setAt(object, model.scheme.subresources.scale!.specReplicasPath, replicas);
-  const metadata = isRecord(sent.metadata) ? sent.metadata : {};
   const { version: _version, ...kept } = object.metadata as Record<string, unknown>;
   const given = metadata.resourceVersion;
   return {

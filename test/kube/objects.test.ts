@@ -418,6 +418,12 @@ test('objects of a namespaced model, and its sub-resources', async () => {
   const { json } = await facade.kube(`${widgets}/${name}`);
   assert.equal(json.spec.replicas, 5);
   assert.equal(json.metadata.generation, 3);
+  for (const metadata of [{ name: 'other' }, { name, namespace: 'other' }]) {
+    const other = { ...scale, metadata };
+    const sent = { method: 'PATCH', headers: merge, body: { metadata } };
+    assert.equal((await facade.kube(`${widgets}/${name}/scale`, { method: 'PUT', body: other })).status, 400);
+    assert.equal((await facade.kube(`${widgets}/${name}/scale`, sent)).status, 400);
+  }
   const negative = { spec: { replicas: -1 } };
   const refused = await facade.kube(`${widgets}/${name}/scale`, { method: 'PATCH', headers: merge, body: negative });
   assert.equal(refused.status, 422);
