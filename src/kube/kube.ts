@@ -28,6 +28,7 @@ import type { FacadeRoute, RouteMatch } from './routes.ts';
 import { FacadeRoutes } from './routes.ts';
 import type { ServiceDependencies } from './service.ts';
 import { serviceRoutes } from './service.ts';
+import { shownModel } from './shown.ts';
 import { cannotImpersonate, failureAnswer, noResource, notAllowed } from './status.ts';
 import type { ResourceTarget } from './target.ts';
 import { targetOf } from './target.ts';
@@ -152,7 +153,8 @@ export class Kube {
       return isWatch ? this.#watches.watch(exchange, target, names) : this.#lists.list(exchange, target, names);
     }
     const isOfAll = target.model.scheme.isNamespaced && target.namespace === undefined;
-    const allow = isOfAll ? ['GET'] : ['GET', 'POST', 'DELETE'];
+    const isDeletable = shownModel(target.model).verbs.includes('deletecollection');
+    const allow = isOfAll ? ['GET'] : isDeletable ? ['GET', 'POST', 'DELETE'] : ['GET', 'POST'];
     if (verb === 'deletecollection') {
       const listed = this.#authorise(exchange, target, 'list');
       const deleted = this.#authorise(exchange, target, 'delete');

@@ -30,8 +30,12 @@ export function rootOf({ group, version }: Pick<ShownModel, 'group' | 'version'>
   return `${group === '' ? '/api' : `/apis/${group}`}/${version}`;
 }
 
-/** Of a kind of which there is nothing, and which clients ask for. */
-const reading = ['get', 'list', 'watch'];
+/** Of the kinds of the core group that have others. */
+const verbsOf: Readonly<Record<string, readonly string[]>> = {
+  Namespace: verbs.filter((verb) => verb !== 'deletecollection'),
+  // There is none, and clients ask for it.
+  Service: ['get', 'list', 'watch'],
+};
 
 const shown = new WeakMap<KubeModel, ShownModel>();
 
@@ -52,7 +56,7 @@ export function shownModel(model: KubeModel): ShownModel {
     shortNames: scheme.shortNames,
     categories: scheme.categories,
     subresources: { status: subresources.status, scale: scheme.subresources.scale !== undefined },
-    verbs: group === '' && kind === 'Service' ? reading : verbs,
+    verbs: (group === '' && verbsOf[kind]) || verbs,
     // Of a schema within a definition, the documents do not say enough to make such a patch from.
     ...(model.isBuiltIn && group !== definitionGroup && { isBuiltIn: true }),
     schema: jsonSchema,

@@ -59,6 +59,13 @@ describe('kinds of Kubernetes', () => {
     assert.deepEqual(refused.details, { name: 'default', group: '', kind: 'namespaces' });
   });
 
+  test('Namespaces are deleted one by one', async () => {
+    assert.equal((await send('DELETE', `${core}/namespaces`)).status, 405);
+    const { body } = await send('GET', core);
+    const { verbs } = body.resources.find(({ name }: { name: string }) => name === 'namespaces');
+    assert.deepEqual(verbs, ['create', 'delete', 'get', 'list', 'patch', 'update', 'watch']);
+  });
+
   test('the name of a Namespace is a DNS label', async () => {
     for (const name of ['a.b', 'a'.repeat(64)]) {
       const { status, body } = await send('POST', `${core}/namespaces`, { metadata: { name } });
