@@ -21,8 +21,8 @@ export interface Inbound {
   readonly uid: string | undefined;
 }
 
-/** Warnings of one answer. */
-const mostWarnings = 10;
+/** Mistakes that one answer tells. */
+const mostTold = 100;
 
 /** @throws KindredError BadRequest */
 export async function inbound(
@@ -132,7 +132,7 @@ function told(
     ...duplicates.map((field) => `duplicate field ${JSON.stringify(field)}`),
   ];
   if (mistakes.length === 0 || validation === 'Ignore') return [];
-  if (validation === 'Warn') return mistakes.slice(0, mostWarnings);
-  const list = mistakes.slice(0, mostWarnings).join(', ');
+  if (validation === 'Warn') return mistakes.slice(0, mostTold);
+  const list = mistakes.slice(0, mostTold).join(', ');
   throw badRequest(`${kind} in version "${version}" cannot be handled as a ${kind}: strict decoding error: ${list}`);
 }

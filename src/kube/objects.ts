@@ -57,6 +57,9 @@ const patchTypes: readonly string[] = [jsonPatchType, mergePatchType, applyPatch
 const scalePatchTypes = patchTypes.filter((type) => type !== applyPatchType);
 const builtInPatchTypes = [...patchTypes, strategicPatchType];
 
+/** Of all warnings of an answer: clients limit the bytes of a head. */
+const warningBytes = 4 * 1024;
+
 /** Tries of a patch that other writers keep overtaking. */
 const patchAttempts = 20;
 
@@ -285,7 +288,13 @@ export class KubeObjects {
 
   #sendBytes({ exchange, target, form }: Call, status: number, bytes: Buffer, warnings: readonly string[] = []): void {
     const headers = ['Content-Type', form.type];
-    for (const text of warnings) headers.push('Warning', warningHeader(text));
+    let left = warningBytes;
+    for (const text of warnings) {
+      if (left <= 0) break;
+      const header = warningHeader(text);
+      headers.push('Warning', header);
+      left -= header.length;
+    }
     if (target.model.resource.isConfidential) headers.push('Cache-Control', 'no-store');
     exchange.send(status, headers, encoded(bytes, form));
   }

@@ -308,6 +308,19 @@ test('deletion tells the uid of what is gone; with finalizers the object stays',
   assert.equal((await facade.kube(`${gadgets}/${name}`)).status, 404);
 });
 
+test('each unknown field has a warning, as far as a head has room', async () => {
+  const warned = async (count: number) => {
+    const names = Array.from({ length: count }, (_, i) => [`unknown${i}`, 1]);
+    const body = { metadata: { name }, spec: Object.fromEntries(names) };
+    const { status, headers } = await facade.kube(`${gadgets}?dryRun=All`, { body });
+    assert.equal(status, 201);
+    return headers.get('warning')!.split(', ').length;
+  };
+  assert.equal(await warned(30), 30);
+  const most = await warned(5_000);
+  assert.ok(most > 50 && most < 150, String(most));
+});
+
 test('no finalizer is added to what is being deleted', async () => {
   const path = `${widgets}/${name}`;
   await facade.kube(widgets, { body: { metadata: { name, finalizers: ['example.com/a'] }, spec: {} } });
