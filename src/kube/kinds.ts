@@ -41,7 +41,7 @@ export function contentFinalizer(reservedDomain: string): string {
 export const orphanFinalizer = 'orphan';
 export const foregroundFinalizer = 'foregroundDeletion';
 
-export interface NamespaceObject {
+interface NamespaceObject {
   apiVersion: string;
   kind: string;
   metadata: Metadata;
