@@ -91,6 +91,9 @@ export class KeyMissing extends Error {
 /** The author may not see what would be delivered. */
 class Forbidden extends Error {}
 
+/** The specification does not name the resource any more, so nobody has looked whether its author may see it. */
+class NotNamed extends Error {}
+
 interface Delivery {
   readonly revision: number;
   readonly object: string;
@@ -165,7 +168,7 @@ export class WebhookRun {
     this.reviewResources();
   }
 
-  /** What is read from now on follows the new specification; what is left goes to the new address. */
+  /** What is read from now on follows the new specification; what is left and still named goes to the new address. */
   update({ spec, status }: WebhookObject): void {
     this.#spec = spec;
     this.#author = status?.author;
@@ -368,11 +371,24 @@ export class WebhookRun {
     const { error } = await this.#send(body, { ...told(delivery), kind: 'change', webhookId: this.#idOf(delivery) });
     if (this.#stopped) return undefined;
     this.#isForbidden = error instanceof Forbidden;
+    if (error instanceof NotNamed) {
+      this.#lost(delivery.revision, `the change of revision ${delivery.revision} was not delivered: ${error.message}`);
+      return this.#done(delivery);
+    }
     if (error !== undefined) return this.#failed(delivery, error);
     if (this.#status.failures > 0) this.#queue.addDelayed();
     this.#status = { ...this.#status, failures: 0, lastDelivery: new Date(timers.now()).toISOString() };
     this.#condition('Ready', true, 'Delivering', 'the last delivery was accepted');
     return this.#done(delivery);
+  }
+
+  /** Whether the specification asks for changes of a resource, in any version. */
+  #names(resource: string): boolean {
+    const { named } = this.#dependencies;
+    const { scheme } = named(resource);
+    return this.#spec.resources.some(
+      (text) => text === resource || (scheme !== undefined && named(text).scheme === scheme),
+    );
   }
 
   #idOf({ revision }: { readonly revision: number }): string {
@@ -381,15 +397,21 @@ export class WebhookRun {
 
   /** One attempt, which the history has then. */
   async #send(body: Buffer, about: AboutAttempt): Promise<{ attempt: Attempt; error?: unknown }> {
-    const { sender, timers, keys, tracing, name: webhook } = this.#dependencies;
+    const { sender, timers, keys, forbids, tracing, name: webhook } = this.#dependencies;
+    // An update that comes while the keys are read counts from the next attempt on.
+    const spec = this.#spec;
+    const author = this.#author;
     const time = timers.now();
     const done = (outcome: Attempt['outcome'], more: Pick<Attempt, 'status' | 'error'>) => {
       this.#outcomes[outcome]++;
       return this.#history.add({ ...about, time, duration: timers.now() - time, outcome, ...more });
     };
     try {
-      const signing = await keys(this.#spec.secretName);
-      const forbidden = this.#dependencies.forbids(this.#author, this.#spec);
+      const { resource } = about;
+      if (resource !== undefined && !this.#names(resource))
+        throw new NotNamed(`the webhook no longer names ${resource}`);
+      const signing = await keys(spec.secretName);
+      const forbidden = forbids(author, spec);
       if (forbidden !== undefined) throw new Forbidden(forbidden);
       const timestamp = Math.floor(timers.now() / 1_000);
       const headers = {
@@ -399,7 +421,7 @@ export class WebhookRun {
         'webhook-timestamp': String(timestamp),
         'webhook-signature': signatureOf({ id: about.webhookId, timestamp, body }, signing),
       };
-      const { url } = this.#spec;
+      const { url } = spec;
       const post = (traced?: Readonly<Record<string, string>>) =>
         sender.post({ url, headers: { ...headers, ...traced }, body, signal: this.#abort.signal });
       const status = await (tracing ? tracing.delivery({ ...about, webhook, url }, post) : post());
@@ -437,12 +459,7 @@ export class WebhookRun {
     if (!before) throw new KindredError('NotFound', texts.unknown, { params: { id } });
     const { resource, name, revision } = before;
     if (before.type === 'TEST' || resource === undefined || name === undefined) return this.test();
-    const { scheme } = this.#dependencies.named(resource);
-    const isAbout = this.#spec.resources.some((text) => {
-      const named = this.#dependencies.named(text);
-      return text === resource || (scheme !== undefined && named.scheme === scheme);
-    });
-    if (!isAbout) throw new KindredError('BadRequest', texts.notAbout, { params: { resource } });
+    if (!this.#names(resource)) throw new KindredError('BadRequest', texts.notAbout, { params: { resource } });
     return this.#onDemand(async () => {
       const { changes } = await this.#dependencies.feed.changes(revision - 1, 1);
       const change = changes.find((one) => one.revision === revision);

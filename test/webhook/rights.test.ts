@@ -242,6 +242,24 @@ test('permissions: whoever changes what a webhook delivers, or where to, is its 
   await until(() => shop.titles().length === 1, 'delivered for the new author');
 });
 
+test('permissions: whoever takes a webhook over gets none of the waiting changes of what it named before', async (t) => {
+  const shop = await library(t);
+  await expect(201, shop.hook(shop.ada));
+  shop.receiver.reply = () => ({ status: 503 });
+  await shop.add('Hidden');
+  await until(async () => (await shop.status()).failures > 0, 'a waiting change');
+  const own = new Receiver();
+  await own.start();
+  t.after(() => own.stop());
+  const boris = (await shop.world.person('boris', ['hooker'])).send;
+  const spec = { url: own.url, resources: ['webhooks.webhook.platform.run'] };
+  await expect(200, boris('PATCH', `${hooks}/hook`, { spec }, merge));
+  await until(async () => (await shop.status()).dropped === 1, 'the waiting change is dropped');
+  await until(() => own.accepted.length > 0, 'a change of what the webhook names');
+  const told = new Set(own.attempts.map(({ event }) => event.resource));
+  assert.deepEqual([...told], ['webhooks.webhook.platform.run']);
+});
+
 test('permissions: nobody writes the author of a webhook but the service', async (t) => {
   const shop = await library(t);
   const forged = { kind: 'System', name: 'system' };
