@@ -301,6 +301,7 @@ class RunningService implements Service {
       placement,
       fenceIn: (of, fence) => leases.fenceIn(of, fence),
       registry,
+      authorizer,
       now,
       monotonicNow,
       limits: {

@@ -129,7 +129,7 @@ export class ObjectChanges {
     const warnings = [...(told ?? []), ...((pruning && (await pruning)) ?? [])];
     this.#dropPluginName(client, options.caller);
     this.#checkMetadata(client, undefined, options.caller, violations);
-    const identified = this.#identifyOwners(client, violations);
+    const identified = this.#identifyOwners(client, options.caller, violations);
     if (identified) await identified;
     if (violations.count === 0 && client.namespace !== undefined) await namespaces?.assertOpen(client.namespace);
     const { name, generateName } = client;
@@ -232,7 +232,7 @@ export class ObjectChanges {
     const client: Metadata = { ...object.metadata, ...partsOf(stored.name) };
     checkMetadata(client, this.#model.scheme, violations);
     violations.refuse();
-    await this.#identifyOwners(client, violations);
+    await this.#identifyOwners(client, options.caller, violations);
     violations.refuse();
     this.#leavePluginName(client, stored.object.metadata, options.caller);
     // What is left out is nobody's.
@@ -351,7 +351,7 @@ export class ObjectChanges {
     this.#checkMetadata(client, stored.object.metadata, caller, violations);
     this.#keepPluginName(client, stored.object.metadata, caller);
     const put = () => this.#put(stored, object, client, violations);
-    const identified = this.#identifyOwners(client, violations);
+    const identified = this.#identifyOwners(client, caller, violations);
     return identified ? identified.then(put) : put();
   }
 
@@ -398,10 +398,10 @@ export class ObjectChanges {
   }
 
   /** Sets the uids of owners in place; undefined when none is left out. */
-  #identifyOwners(client: Metadata, violations: Violations): Promise<void> | undefined {
+  #identifyOwners(client: Metadata, caller: Caller, violations: Violations): Promise<void> | undefined {
     if (!client.ownerReferences || violations.count > 0) return undefined;
     if (client.ownerReferences.every(({ uid }) => uid)) return undefined;
-    return identified(client, this.#dependencies.owners, violations).then((owners) => {
+    return identified(client, this.#dependencies.owners, caller, violations).then((owners) => {
       client.ownerReferences = owners;
     });
   }

@@ -12,6 +12,7 @@ import { TurnQueue } from '../runtime/time-slice.ts';
 import { defaultStore } from '../store/options.ts';
 import type { Store } from '../store/store.ts';
 import type { Tracing } from '../telemetry/tracing.ts';
+import type { Authorizer, Caller } from './access.ts';
 import type { Admissions } from './admission.ts';
 import { Background } from './background.ts';
 import { ByteCache } from './byte-cache.ts';
@@ -45,6 +46,8 @@ export interface ResourceRegistryDependencies {
   /** Which models are in which store; undefined: all are in the default store. */
   readonly placement?: Placement | undefined;
   readonly registry: SchemeRegistry;
+  /** Decides which owners a caller may name without their uid. */
+  readonly authorizer: Pick<Authorizer, 'decide'>;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
   /** Milliseconds, never going back. */
@@ -160,7 +163,7 @@ export class ResourceRegistry {
         for (const listener of this.#shownListeners) listener();
       },
       onReplaced: (model, built) => place.watches.replaced(model, built),
-      owners: { uidOf: (reference, namespace) => this.#ownerUid(reference, namespace) },
+      owners: { uidOf: (reference, namespace, caller) => this.#ownerUid(reference, namespace, caller) },
       logger,
     });
     this.#stopListening = [
@@ -355,13 +358,19 @@ export class ResourceRegistry {
     );
   }
 
-  async #ownerUid({ apiVersion, kind, name }: OwnerReference, namespace: string | undefined) {
+  async #ownerUid({ apiVersion, kind, name }: OwnerReference, namespace: string | undefined, caller: Caller) {
     const slash = apiVersion.indexOf('/');
     const gvk = { group: apiVersion.slice(0, Math.max(slash, 0)), version: apiVersion.slice(slash + 1), kind };
     const scheme = this.#dependencies.registry.fetch(gvk);
     if (!scheme || (scheme.isNamespaced && namespace === undefined)) return undefined;
+    const { plural, groupVersionKind } = scheme;
+    const place = { name, ...(scheme.isNamespaced && { namespace }) };
+    const access = { verb: 'get', group: groupVersionKind.group, resource: plural, ...place };
+    // Whoever may not see the owner is not told that it is there.
+    if (caller.origin !== 'host' && !this.#dependencies.authorizer.decide(caller.identity, access).allowed)
+      return undefined;
     const resource = this.model(scheme);
-    const found = await ifFound(() => resource.get(fullNameOf({ name, ...(scheme.isNamespaced && { namespace }) })));
+    const found = await ifFound(() => resource.get(fullNameOf(place)));
     return found && resource.model.uidOf(found.stored, resource.model.parse(found.stored.bytes, name).metadata);
   }
 

@@ -9,7 +9,7 @@ import { SchemeRegistry } from '../model/registry.ts';
 import { Type } from '../model/type.ts';
 import { openStore } from '../store/open.ts';
 import type { Row } from '../store/store.ts';
-import { system } from './access.ts';
+import { allowAll, system } from './access.ts';
 import { ResourceRegistry } from './registry.ts';
 import type { ModelResource } from './resource.ts';
 import type { Answer, WriteOptions } from './write.ts';
@@ -43,6 +43,7 @@ async function resourceOf(
   const resources = new ResourceRegistry({
     store,
     registry,
+    authorizer: allowAll,
     now: () => Date.parse('2026-01-02T03:04:05.678Z'),
     monotonicNow: () => performance.now(),
     limits: {

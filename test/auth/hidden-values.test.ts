@@ -192,6 +192,40 @@ test("permissions: a plugin's client is treated alike", async () => {
   assert.equal((await client.create(ConfigMap, { metadata: { name: 'p' }, data: { a: 'b' } })).data!.a, 'b');
 });
 
+describe('an owner that is named without its uid', () => {
+  const path = '/api/v1alpha1/configmaps';
+  const ownedBy = (owner: string) => ({
+    metadata: { name: 'there', ownerReferences: [{ apiVersion: 'v1alpha1', kind: 'Secret', name: owner }] },
+  });
+  const ways: Record<string, (as: Send, owner: string) => Promise<Answer>> = {
+    POST: (as, owner) =>
+      as('POST', `${path}?dryRun=true`, { metadata: { ...ownedBy(owner).metadata, name: 'new' }, data: {} }),
+    PUT: (as, owner) => as('PUT', `${path}/there?dryRun=true`, { ...ownedBy(owner), data: {} }),
+    PATCH: (as, owner) => as('PATCH', `${path}/there?dryRun=true`, ownedBy(owner), merge),
+    apply: (as, owner) =>
+      as(
+        'PATCH',
+        `${path}/there?fieldManager=a&dryRun=true`,
+        { apiVersion: 'v1alpha1', kind: 'ConfigMap', ...ownedBy(owner) },
+        { 'content-type': 'application/apply-patch+yaml' },
+      ),
+  };
+  before(async () => {
+    await expect(201, world.admin('POST', secrets, secret('owner')));
+    await expect(201, world.admin('POST', path, { metadata: { name: 'there' }, data: {} }));
+  });
+  for (const [name, write] of Object.entries(ways)) {
+    test(`permissions: ${name}: who may not get it is not told whether it is there`, async () => {
+      const [there, absent] = [await write(blind, 'owner'), await write(blind, 'other')];
+      assert.deepEqual([there.status, absent.status], [422, 422], there.text);
+      assert.deepEqual(there.body.errors, JSON.parse(JSON.stringify(absent.body.errors).replaceAll('other', 'owner')));
+      const known = await write(seeing, 'owner');
+      assert.ok(known.status < 300, known.text);
+      assert.match(known.body.metadata.ownerReferences[0].uid, /^[0-9a-f-]{36}$/);
+    });
+  }
+});
+
 describe('headers', () => {
   const path = `${secrets}/headers`;
   before(() => expect(201, world.admin('POST', secrets, secret('headers'))));

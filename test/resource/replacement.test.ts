@@ -8,7 +8,7 @@ import type { Model } from '../../src/model/model-type.ts';
 import { SchemeRegistry } from '../../src/model/registry.ts';
 import { Type } from '../../src/model/type.ts';
 import { Queries } from '../../src/query/query.ts';
-import { system } from '../../src/resource/access.ts';
+import { allowAll, system } from '../../src/resource/access.ts';
 import type { Admissions } from '../../src/resource/admission.ts';
 import { ResourceRegistry } from '../../src/resource/registry.ts';
 import type { ModelResource } from '../../src/resource/resource.ts';
@@ -40,6 +40,7 @@ async function widgets(count: number, model = Bare, admissions?: Admissions) {
   const resources = new ResourceRegistry({
     store,
     registry,
+    authorizer: allowAll,
     now: Date.now,
     monotonicNow: () => performance.now(),
     limits: {

@@ -5,7 +5,7 @@ import type { Model } from 'kindred';
 import { defineModel, Type } from 'kindred';
 import type { ModelIndex } from '../../src/indexes/model-index.ts';
 import { SchemeRegistry } from '../../src/model/registry.ts';
-import { system } from '../../src/resource/access.ts';
+import { allowAll, system } from '../../src/resource/access.ts';
 import { buildIndexes } from '../../src/resource/builder.ts';
 import type { IndexSnapshotOptions } from '../../src/resource/index-snapshots.ts';
 import { IndexSnapshots } from '../../src/resource/index-snapshots.ts';
@@ -137,6 +137,7 @@ export async function openProcess({
   const resources = new ResourceRegistry({
     store,
     registry,
+    authorizer: allowAll,
     now: Date.now,
     monotonicNow: () => performance.now(),
     limits: {
