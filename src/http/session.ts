@@ -144,10 +144,11 @@ export class SignIn {
     const { cookie, limiter, logins, sessions, now } = this.#on();
     const { address = '' } = exchange;
     limiter.admitAddress(address);
-    limiter.beginSignIn(address);
     const pending = cookie.pendingLogin(exchange.request);
     const to = returnPath(pending?.return);
     if (!pending) return this.#refuse(exchange, unauthenticated(texts.outdated), 'outdated', to);
+    // Without the cookie nothing is guessed, and any page can send its visitors here.
+    limiter.beginSignIn(address);
     try {
       const url = new URL(`${this.#callback(exchange)}?${exchange.query}`);
       const session = await sessions().begin(await logins.finish(url, pending), behind(exchange));
