@@ -327,4 +327,9 @@ test('errors: the buckets fill again with time, are counted per address before l
   assert.ok(admitted('10.0.0.2') && admitted('10.0.0.3'));
   assert.ok(admitted('10.0.0.1'), 'the bucket unused for longest was forgotten');
   for (let i = 0; i < 100; i++) assert.ok(admitted('127.0.0.1') && admitted('::1'), 'the own machine');
+  assert.deepEqual(
+    ['2001:db8::1', '2001:db8::2', '2001:db8::3:0:0:0', '2001:db8::4', '2001:db8:0:1::1'].map(admitted),
+    [true, true, true, false, true],
+    'an IPv6 host has all addresses of its network',
+  );
 });

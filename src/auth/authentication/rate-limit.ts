@@ -1,9 +1,10 @@
-/** Token buckets (RFC 2697's meter in one colour) per identity and per address: 429 with Retry-After. */
+/** Token buckets (RFC 2697's meter in one colour) per identity and per address: 429 with Retry-After. An IPv6 address counts as its /64 network. */
 
 import { LRUCache } from 'lru-cache';
 import type { Text } from '../../errors.ts';
 import { KindredError } from '../../errors.ts';
 import { localized } from '../../locales/localized.ts';
+import { isLoopback, sourceOf } from '../../runtime/source-address.ts';
 
 export interface Bucket {
   /** Requests per second in the long run. */
@@ -57,7 +58,7 @@ export class RateLimiter {
   /** Before anybody is identified. @throws TooManyRequests with `Retry-After` */
   admitAddress(address: string): void {
     if (!this.#address || this.#isExempt(address)) return;
-    this.#take(`address ${address}`, this.#address, 'address');
+    this.#take(`address ${sourceOf(address)}`, this.#address, 'address');
   }
 
   /** After identification; anonymous requests are counted by address alone. @throws TooManyRequests with `Retry-After` */
@@ -68,17 +69,17 @@ export class RateLimiter {
 
   /** Before an attempt to sign in. @throws TooManyRequests with `Retry-After` */
   beginSignIn(address: string): void {
-    if (this.#signIn) this.#take(`sign-in ${address}`, this.#signIn, 'address');
+    if (this.#signIn) this.#take(`sign-in ${sourceOf(address)}`, this.#signIn, 'address');
   }
 
   /** The attempt did not fail, so it does not count. */
   signedIn(address: string): void {
-    const level = this.#levels.get(`sign-in ${address}`);
+    const level = this.#levels.get(`sign-in ${sourceOf(address)}`);
     if (level) level.tokens += 1;
   }
 
   #isExempt(address: string): boolean {
-    return this.#exemptLoopback && /^(?:::ffff:)?127\.|^::1$/.test(address);
+    return this.#exemptLoopback && isLoopback(address);
   }
 
   #take(key: string, { perSecond, burst }: Bucket, what: 'address' | 'identity'): void {

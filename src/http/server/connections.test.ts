@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { EventEmitter } from 'node:events';
 import type { Server, Socket } from 'node:net';
 import { describe, test } from 'node:test';
-import { Connections, sourceOf } from './connections.ts';
+import { Connections } from './connections.ts';
 
 /** Connections that come and go without a network; each is its address until it is closed. */
 function connections(limits: { connections: number; connectionsPerAddress: number }) {
@@ -55,20 +55,6 @@ describe('connections of one address', () => {
     }
     assert.equal(all.open, 15);
   });
-
-  const sources: readonly [string, string][] = [
-    ['192.0.2.1', '192.0.2.1'],
-    ['::ffff:192.0.2.1', '192.0.2.1'],
-    ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
-    ['2001:db8:1:2::', '2001:db8:1:2::/64'],
-    ['2001:db8::6', '2001:db8:0:0::/64'],
-    ['2001:db8::3:4:5:6', '2001:db8:0:0::/64'],
-    ['::2', '0:0:0:0::/64'],
-    ['fe80::fc:ff:fe00:1%eth0', 'fe80:0:0:0::/64'],
-  ];
-  for (const [address, source] of sources) {
-    test(`${address} is of ${source}`, () => assert.equal(sourceOf(address), source));
-  }
 });
 
 test('connections: a warning at once, then one for all of ten seconds, with the last address', () => {
