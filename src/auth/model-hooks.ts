@@ -2,6 +2,7 @@
 import { LRUCache } from 'lru-cache';
 import type { ExtensionObject } from '../model/object.ts';
 import type { Caller } from '../resource/access.ts';
+import { withoutValues } from '../resource/hidden.ts';
 import type { ModelHooks } from '../resource/hooks.ts';
 import type { TokenSpec, TokenStatus } from './authentication/tokens.ts';
 import { digestOf, newToken } from './authentication/tokens.ts';
@@ -91,8 +92,5 @@ const secretHooks: ModelHooks = {
     const data = Object.fromEntries([...Object.entries((rest.data as Texts | undefined) ?? {}), ...encoded]);
     return { ...rest, data };
   },
-  show(object, how) {
-    if (how !== 'list' || object.data === undefined) return object;
-    return { ...object, data: Object.fromEntries(Object.keys(object.data as Texts).map((key) => [key, ''])) };
-  },
+  show: (object, how) => (how === 'list' ? withoutValues(object) : object),
 };

@@ -11,6 +11,7 @@ import type { Model } from '../model/model-type.ts';
 import { namespaceProblem } from '../model/names.ts';
 import type { ExtensionObject, Metadata } from '../model/object.ts';
 import { Type } from '../model/type.ts';
+import { withoutValues } from '../resource/hidden.ts';
 import type { ModelHooks } from '../resource/hooks.ts';
 import { isEqual } from '../schema/json-value.ts';
 import { definitionGroup } from './crds/kind.ts';
@@ -246,8 +247,5 @@ const secretHooks: ModelHooks = {
     const data = Object.fromEntries([...Object.entries((rest.data as Texts | undefined) ?? {}), ...encoded]);
     return keepImmutable(stringData === undefined ? object : { ...rest, data }, before);
   },
-  show(object, how) {
-    if (how !== 'list' || object.data === undefined) return object;
-    return { ...object, data: Object.fromEntries(Object.keys(object.data as Texts).map((key) => [key, ''])) };
-  },
+  show: (object, how) => (how === 'list' ? withoutValues(object) : object),
 };

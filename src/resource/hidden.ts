@@ -1,12 +1,13 @@
 /**
- * Objects with hidden values (Secret): lists leave the values out, and only who may `get` an object sees them. Whoever may
+ * Objects with hidden values (Secret): lists leave the values out, and only who may `get` an object sees them. The
+ * annotation in which kubectl keeps what it applied holds them as well, so it counts as one of them. Whoever may
  * change an object and not `get` it learns nothing of its values by the change.
  */
 
 import type { Text } from '../errors.ts';
 import { KindredError } from '../errors.ts';
 import { localized } from '../locales/localized.ts';
-import type { ExtensionObject } from '../model/object.ts';
+import type { ExtensionObject, Metadata } from '../model/object.ts';
 import { readJson } from '../runtime/read-json.ts';
 import type { Stored } from './registered-model.ts';
 import type { ModelResource } from './resource.ts';
@@ -15,11 +16,27 @@ const reads: Text = localized(
   'Operation {operation}: whoever may not get "{name}" may test, copy and move its metadata alone',
 );
 
+const lastApplied = 'kubectl.kubernetes.io/last-applied-configuration';
+
+/** A Secret as lists show it: the keys without their values. */
+export function withoutValues(object: ExtensionObject): ExtensionObject {
+  const metadata = withoutLastApplied(object.metadata);
+  if (object.data === undefined) return { ...object, metadata };
+  return { ...object, metadata, data: Object.fromEntries(Object.keys(object.data as object).map((key) => [key, ''])) };
+}
+
+function withoutLastApplied(metadata: Metadata): Metadata {
+  if (metadata.annotations?.[lastApplied] === undefined) return metadata;
+  const { [lastApplied]: _hidden, ...annotations } = metadata.annotations;
+  return { ...metadata, annotations };
+}
+
 /** What a write answers: to who may not `get` the object, the metadata alone. */
 export function answered(resource: ModelResource, stored: Stored, mayGet: (name: string) => boolean): Stored {
   if (!resource.hidesValues || mayGet(stored.name)) return stored;
   const { apiVersion, kind, metadata } = readJson(stored.bytes.toString()) as ExtensionObject;
-  return { ...stored, bytes: Buffer.from(JSON.stringify({ apiVersion, kind, metadata })) };
+  const shown = { apiVersion, kind, metadata: withoutLastApplied(metadata) };
+  return { ...stored, bytes: Buffer.from(JSON.stringify(shown)) };
 }
 
 /**
@@ -45,6 +62,14 @@ function readsValue(operation: unknown): boolean {
   return (op === 'copy' || op === 'move') && !isMetadata(from);
 }
 
+/** The annotation of kubectl, and what it lies in. */
+const hiddenMetadata = [
+  '/metadata',
+  '/metadata/annotations',
+  `/metadata/annotations/${lastApplied.replace('/', '~1')}`,
+];
+
 function isMetadata(pointer: unknown): boolean {
-  return typeof pointer === 'string' && /^\/(?:apiVersion|kind|metadata)(?:\/|$)/.test(pointer);
+  if (typeof pointer !== 'string' || hiddenMetadata.includes(pointer)) return false;
+  return /^\/(?:apiVersion|kind|metadata)(?:\/|$)/.test(pointer);
 }

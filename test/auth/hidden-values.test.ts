@@ -9,7 +9,10 @@ import { bindingOf, expect, live } from './live.ts';
 
 const secrets = '/api/v1alpha1/secrets';
 const value = Buffer.from('the value').toString('base64');
-const secret = (name: string) => ({ metadata: { name, annotations: { 'a.example/b': 'c' } }, data: { key: value } });
+const secret = (name: string) => {
+  const applied = { 'kubectl.kubernetes.io/last-applied-configuration': JSON.stringify({ data: { key: value } }) };
+  return { metadata: { name, annotations: { 'a.example/b': 'c', ...applied } }, data: { key: value } };
+};
 const json = { 'content-type': 'application/json-patch+json' };
 const merge = { 'content-type': 'application/merge-patch+json' };
 
@@ -148,6 +151,34 @@ describe('a JSON patch of a Secret by who may not get it', () => {
         { op: 'add', path: '/data/x', value: '' },
         { op: 'test', path: '/data/key', value },
       ],
+    },
+    {
+      name: 'tests what kubectl applied',
+      refused: true,
+      patch: [
+        { op: 'test', path: '/metadata/annotations/kubectl.kubernetes.io~1last-applied-configuration', value: '{}' },
+      ],
+    },
+    {
+      name: 'copies what kubectl applied',
+      refused: true,
+      patch: [
+        {
+          op: 'copy',
+          from: '/metadata/annotations/kubectl.kubernetes.io~1last-applied-configuration',
+          path: annotation,
+        },
+      ],
+    },
+    {
+      name: 'copies all annotations',
+      refused: true,
+      patch: [{ op: 'copy', from: '/metadata/annotations', path: '/metadata/labels' }],
+    },
+    {
+      name: 'tests all metadata',
+      refused: true,
+      patch: [{ op: 'test', path: '/metadata', value: {} }],
     },
     { name: 'tests the metadata', refused: false, patch: [{ op: 'test', path: '/metadata/name', value: 'patched' }] },
     {
