@@ -9,6 +9,7 @@ import type { ConnectionFlags } from './connection.ts';
 import { addressOf, connect, withConnection } from './connection.ts';
 import type { Io } from './io.ts';
 import { write } from './io.ts';
+import { printable } from './table.ts';
 
 interface Flags extends ConnectionFlags {
   open: boolean;
@@ -21,8 +22,9 @@ export function consoleCommand(io: Io): Command {
     .addHelpText('after', '\nThe link works once, within ten minutes.\nFor example: kindred console')
     .action(async ({ open, ...flags }: Flags) => {
       const link = await linkOf(connect(flags, io), addressOf(flags, io));
-      await write(io.stdout, `${link}\n`);
-      if (open && io.stdout.isTTY) openBrowser(link);
+      await write(io.stdout, `${printable(link)}\n`);
+      const page = webPage(link);
+      if (page !== undefined && open && io.stdout.isTTY) openBrowser(page);
     });
   return withConnection(command, io);
 }
@@ -49,6 +51,12 @@ async function linkOf(client: KindredClient, address: string): Promise<string> {
   // Nobody signs in without authentication: the page alone is what is wanted.
   if (!authentication) return `${address}/console/`;
   return (await client.request<{ url: string }>('POST', '/v3/session/codes')).url;
+}
+
+/** Undefined for what no browser is for: a service may answer with the address of a program or a file. */
+export function webPage(link: string): string | undefined {
+  const url = URL.parse(link);
+  return url?.protocol === 'http:' || url?.protocol === 'https:' ? url.href : undefined;
 }
 
 /** A system without a browser does nothing; the link was printed. */
