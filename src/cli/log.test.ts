@@ -64,6 +64,11 @@ function shownOnTerminal(log: (logger: ReturnType<typeof openLog>) => void): str
   return shown.replace(/^\d\d:\d\d:\d\d /gm, '');
 }
 
+test('command-line: on a terminal the log is one line for each entry, without control characters', () => {
+  const shown = shownOnTerminal((logger) => logger.warn({ path: '/\u009b2J' }, 'a\n12:00:00 INFO  b\u001b[2J'));
+  assert.equal(shown, 'WARN  a 12:00:00 INFO  b\u{fffd}[2J path=/\u{fffd}2J\n');
+});
+
 test('command-line: on a terminal an error has its place below it, indented; a warning only when it is of a plugin', () => {
   const err = Object.assign(new Error('no'), { stack: stackOf(foreign('a')) });
   assert.equal(

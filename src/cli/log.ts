@@ -2,6 +2,7 @@ import { fileURLToPath } from 'node:url';
 import type { DestinationStream, Logger } from 'pino';
 import { pino } from 'pino';
 import type { Output } from './io.ts';
+import { printable } from './table.ts';
 
 /** The log of a service: JSON lines on stderr, readable lines on a terminal. */
 export function openLog(stderr: Output, level: string): Logger {
@@ -39,9 +40,8 @@ function readable(stderr: Output): DestinationStream {
       // What fails in a plugin and is tried again is a warning, and as much to be looked for as an error.
       const isOfPlugin = members.plugin !== undefined;
       const trace = isOfPlugin || Number(level) >= errorLevel ? traceOf((err ?? {}) as Logged, isOfPlugin) : [];
-      stderr.write(
-        `${clock} ${(levelNames[Number(level)] ?? String(level)).padEnd(5)} ${String(msg)}${rest.join('')}\n${trace.map((text) => `    ${text}\n`).join('')}`,
-      );
+      const first = `${clock} ${(levelNames[Number(level)] ?? String(level)).padEnd(5)} ${String(msg)}${rest.join('')}`;
+      stderr.write([first, ...trace.map((text) => `    ${text}`)].map((text) => `${printable(text)}\n`).join(''));
     },
   };
 }
