@@ -74,13 +74,13 @@ const renderings: { what: string; values: object; kinds: string[]; has: RegExp[]
   {
     what: 'as it is',
     values: {},
-    kinds: ['Service', 'NetworkPolicy', 'ConfigMap', 'StatefulSet'],
-    has: [/replicas: 1$/m, /storage: 10Gi$/m, /kindred\.yaml: \|\n {4}\{\}$/m],
+    kinds: ['Service', 'NetworkPolicy', 'Secret', 'StatefulSet'],
+    has: [/replicas: 1$/m, /storage: 10Gi$/m, /kindred\.yaml: \|\n {4}\{\}$/m, /secretName: shop-kindred$/m],
   },
   {
     what: 'with the URL of a database',
     values: { database: { url: 'postgres://a:b@db/kindred' }, replicas: 5, networkPolicy: { enabled: false } },
-    kinds: ['Service', 'ConfigMap', 'Secret', 'Deployment', 'PodDisruptionBudget'],
+    kinds: ['Service', 'Secret', 'Secret', 'Deployment', 'PodDisruptionBudget'],
     has: [/replicas: 5$/m, /url: "postgres:\/\/a:b@db\/kindred"$/m, /name: shop-kindred-database$/m],
   },
   {
@@ -96,7 +96,7 @@ const renderings: { what: string; values: object; kinds: string[]; has: RegExp[]
       tolerations: [{ key: 'shop', operator: 'Exists' }],
       affinity: { podAntiAffinity: { preferredDuringSchedulingIgnoredDuringExecution: [] } },
     },
-    kinds: ['Service', 'NetworkPolicy', 'ConfigMap', 'Deployment', 'PodDisruptionBudget'],
+    kinds: ['Service', 'NetworkPolicy', 'Secret', 'Deployment', 'PodDisruptionBudget'],
     has: [/image: "kindred:1\.2\.3"$/m, /name: given$/m, /maxSize: 500$/m, /disk: fast$/m],
   },
 ];

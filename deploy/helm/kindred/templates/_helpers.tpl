@@ -106,8 +106,8 @@ spec:
           mountPath: /tmp
   volumes:
     - name: settings
-      configMap:
-        name: {{ include "kindred.name" . }}
+      secret:
+        secretName: {{ include "kindred.name" . }}
     - name: tmp
       emptyDir: {}
     {{- if include "kindred.secret" . }}
