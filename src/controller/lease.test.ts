@@ -23,16 +23,20 @@ function make({ shared = true } = {}) {
     releaseLease: async ({ token }) => void told.push(`released ${token}`),
   };
   const start = clock.now();
+  let stepped = 0;
   const leader = new Leader({
     store,
     name: 'job',
     holder: 'me',
-    timers: clock,
+    timers: { now: () => clock.now() + stepped, after: (milliseconds, run) => clock.after(milliseconds, run) },
     onAcquired: ({ token }) => told.push(`acquired ${token} at ${clock.now() - start}`),
     onLost: () => told.push(`lost at ${clock.now() - start}`),
     onError: () => told.push('error'),
   });
-  return { clock, told, questions, leader };
+  const step = (milliseconds: number) => {
+    stepped += milliseconds;
+  };
+  return { clock, told, questions, leader, step };
 }
 
 const { ttl, renew, retry } = leaseTimes;
@@ -112,6 +116,41 @@ describe('Leader', () => {
     questions.at(-1)!.answer(undefined);
     await stopping;
     assert.equal(clock.pending, 0);
+  });
+
+  it("a lease that was somebody else's in between ends in its time too", async () => {
+    const { clock, told, questions, leader } = make();
+    void leader.start();
+    questions[0]!.answer(1);
+    await clock.advance(renew);
+    questions[1]!.answer(2);
+    await clock.advance(renew);
+    questions[2]!.fail();
+    await clock.advance(retry);
+    questions[3]!.fail();
+    assert.deepEqual(leader.fence, { lease: 'job', token: 2 });
+    await clock.advance(retry);
+    assert.equal(questions.length, 5);
+    await clock.advance(ttl);
+    assert.deepEqual([leader.fence, told.at(-1)], [undefined, `lost at ${renew + ttl}`]);
+    const stopping = leader.stop();
+    questions[4]!.fail();
+    await stopping;
+  });
+
+  it('after a clock step past its end the lease is lost before the next question is answered', async () => {
+    const { clock, told, questions, leader, step } = make();
+    void leader.start();
+    questions[0]!.answer(1);
+    await clock.advance(0);
+    step(ttl);
+    await clock.advance(renew);
+    assert.equal(questions.length, 2);
+    assert.deepEqual([leader.fence, told.at(-1)], [undefined, `lost at ${renew}`]);
+    questions[1]!.fail();
+    await clock.advance(retry - 1);
+    assert.equal(questions.length, 2, 'it asks without a pause');
+    await leader.stop();
   });
 
   it('in a store of one process the lease does not end', async () => {

@@ -88,6 +88,8 @@ export class Leader {
   async #ask(): Promise<void> {
     const { store, name, holder, timers } = this.#options;
     const asked = timers.now();
+    // The timer of the end stands still while the machine sleeps.
+    if (store.shared && asked >= this.#until) this.#lose();
     let lease: Lease | undefined;
     try {
       lease = store.shared
@@ -99,9 +101,8 @@ export class Leader {
     }
     if (lease) this.#hold(lease, asked);
     if (this.#stopped || (this.#lease && !store.shared)) return;
-    const pause = this.#lease
-      ? Math.max(0, Math.min(this.#times.renew, this.#until - timers.now()))
-      : this.#times.retry;
+    const pause =
+      lease && this.#lease ? Math.max(0, Math.min(this.#times.renew, this.#until - timers.now())) : this.#times.retry;
     this.#cancel = timers.after(pause, () => {
       this.#asking = this.#ask();
     });
@@ -110,15 +111,14 @@ export class Leader {
   /** The store counts from the question, at the latest: from there the holder counts too, and while the next question is under way. */
   #hold(lease: Lease, asked: number): void {
     const { store, timers } = this.#options;
+    if (this.#lease?.token !== lease.token) this.#lose();
     this.#until = asked + this.#times.ttl;
     if (store.shared) {
       const left = this.#until - timers.now();
-      if (left <= 0) return;
+      if (left <= 0) return this.#lose();
       this.#cancelEnd?.();
       this.#cancelEnd = timers.after(left, () => this.#lose());
     }
-    const before = this.#lease;
-    if (before && before.token !== lease.token) this.#lose();
     const isNew = this.#lease === undefined;
     this.#lease = lease;
     if (isNew && !this.#stopped) this.#options.onAcquired({ lease: lease.name, token: lease.token });
