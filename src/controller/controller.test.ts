@@ -411,6 +411,47 @@ describe('controller', () => {
     assert.equal(world.clock.pending, 0);
   });
 
+  it('a mapping that throws for a change is asked again for the object as it was and as it is', async () => {
+    const world = new World();
+    world.put(Author, 'x', { author: 'first' });
+    let fails = false;
+    const { controller, take, settle } = make({
+      world,
+      configure: (builder) =>
+        builder.syncAllOnStart(false).watches(Author, async (author: unknown) => {
+          if (fails) throw new Error('not now');
+          return [(author as Item).spec!.author!];
+        }),
+    });
+    await controller.start();
+    await settle();
+    fails = true;
+    world.put(Author, 'x', { author: 'second' });
+    await world.clock.advance(20_000);
+    assert.deepEqual(take(), []);
+    fails = false;
+    await world.clock.advance(10_000);
+    assert.deepEqual(take().sort(), ['first', 'second']);
+    await controller.stop(10);
+    assert.equal(world.clock.pending, 0);
+  });
+
+  it('controllers: syncAllListOptions limits the calls at the start, not those for changes that went past unseen', async () => {
+    const world = new World();
+    for (const name of ['a1', 'b1']) world.put(Book, name);
+    const { controller, take, settle } = make({
+      world,
+      configure: (builder) => builder.syncAllListOptions({ prefix: 'a' } as unknown as ListOptions),
+    });
+    await controller.start();
+    await settle();
+    assert.deepEqual(take(), ['a1']);
+    controller.resync();
+    await settle();
+    assert.deepEqual(take().sort(), ['a1', 'b1']);
+    await controller.stop(10);
+  });
+
   it('controllers: an object that is deleted while too many changes wait is not forgotten', async () => {
     const world = new World();
     world.put(Book, 'b');
@@ -648,6 +689,121 @@ describe('leader lease', () => {
     assert.equal(made.length, 2);
     assert.equal(clock.pending, 0);
     await first.stop();
+  });
+
+  /** The lease runs out, and this replica takes it again when `meanwhile` has happened. */
+  async function lapse({ world, leases, controller }: ReturnType<typeof make>, meanwhile = () => {}): Promise<void> {
+    leases.cut = true;
+    await world.clock.advance(60_000);
+    assert.equal(controller.status().leading, false);
+    meanwhile();
+    leases.cut = false;
+    await world.clock.advance(2_000);
+    assert.equal(controller.status().leading, true);
+  }
+
+  it('controllers: what was queued, failed or asked for another call when the lease was lost is not forgotten', async () => {
+    const waits = { failed: 30_000, asked: 100_000 };
+    let away = false;
+    const made = make({
+      leases: new Leases(true),
+      configure: (builder) => builder.syncAllOnStart(false).minDelay(waits.failed),
+      reconcile: async ({ name, signal }) => {
+        if (name === 'running' && away) await new Promise((resolve) => signal.addEventListener('abort', resolve));
+        if (name === 'failed' && away) throw new Error('away');
+        return name === 'asked' ? Result.requeue(waits.asked) : Result.done();
+      },
+    });
+    const { world, controller, take } = made;
+    await controller.start();
+    for (const name of ['failed', 'running', 'queued']) world.put(Book, name);
+    world.put(Book, 'asked');
+    await made.settle();
+    away = true;
+    take();
+    for (const name of ['failed', 'running', 'queued']) world.remove(Book, name);
+    await made.settle();
+    assert.deepEqual(take(), ['failed', 'running']);
+    await lapse(made, () => {
+      away = false;
+    });
+    assert.deepEqual(take().sort(), ['failed', 'queued', 'running']);
+    await world.clock.advance(waits.asked);
+    assert.deepEqual(take(), ['asked']);
+    await controller.stop(10);
+    assert.equal(world.clock.pending, 0);
+  });
+
+  it('controllers: changes while nobody leads are reconciled also with syncAllOnStart(false)', async () => {
+    const world = new World();
+    world.put(Author, 'x', { author: 'first' });
+    world.put(Book, 'other');
+    const made = make({
+      world,
+      leases: new Leases(true),
+      configure: (builder) =>
+        builder.syncAllOnStart(false).watches(Author, (author: unknown) => [(author as Item).spec!.author!]),
+    });
+    await made.controller.start();
+    await lapse(made, () => {
+      world.put(Book, 'created');
+      world.put(Author, 'x', { author: 'second' });
+    });
+    assert.deepEqual(made.take().sort(), ['created', 'first', 'second']);
+    await lapse(made, () => {
+      for (let i = 0; i <= 50_000; i += 1) world.put(Book, 'often');
+    });
+    assert.deepEqual(made.take().sort(), ['created', 'often', 'other', 'second']);
+    await made.controller.stop(10);
+  });
+
+  it('controllers: changes that wait for a mapping and a listing under way outlive the lease', async () => {
+    const world = new World();
+    const gates: (() => void)[] = [];
+    const made = make({
+      world,
+      leases: new Leases(true),
+      configure: (builder) =>
+        builder.syncAllOnStart(false).watches(Author, async (author: unknown) => {
+          await new Promise<void>((resolve) => gates.push(resolve));
+          return [`of-${(author as Item).metadata.name}`];
+        }),
+    });
+    await made.controller.start();
+    for (const name of ['x', 'y']) world.put(Author, name);
+    await made.settle();
+    world.objects.get(Book)!.set('unseen', { metadata: { name: 'unseen' } } as Item);
+    world.whileListing = () => {
+      throw new Error('away');
+    };
+    made.controller.resync();
+    await lapse(made, () => {
+      world.whileListing = () => {};
+    });
+    for (let i = 0; i < 20; i += 1) {
+      gates.shift()?.();
+      await made.settle();
+    }
+    assert.deepEqual([...new Set(made.take())].sort(), ['of-x', 'of-y', 'unseen']);
+    await made.controller.stop(10);
+  });
+
+  it('controllers: calls for one name never overlap, also when the lease was lost in between', async () => {
+    const open: (() => void)[] = [];
+    const made = make({
+      leases: new Leases(true),
+      reconcile: () => new Promise<void>((resolve) => open.push(resolve)),
+    });
+    made.world.put(Book, 'a');
+    await made.controller.start();
+    await made.settle();
+    await lapse(made);
+    assert.deepEqual(made.take(), ['a']);
+    open.shift()!();
+    await made.settle();
+    assert.deepEqual([made.take(), made.overlapped()], [['a'], false]);
+    open.shift()!();
+    await made.controller.stop(10);
   });
 
   it('a leader that cannot renew stands down before another can take over', async () => {

@@ -1,6 +1,7 @@
 /**
- * Runs one reconciler. A *term* is the time between taking the controller's lease and losing it: each term has its own
- * queue, and it begins with a listing of everything, so a term needs to know nothing of what another replica did.
+ * Runs one reconciler. A *term* is the time between taking the controller's lease and losing it. It begins with a listing
+ * of everything, so it needs to know nothing of what another replica did. The queue outlives the terms: what one of them
+ * left undone is left to the next, and a call that outlives its term keeps its name.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { messageOf } from '../errors.ts';
@@ -8,9 +9,11 @@ import type { ModelType } from '../model/model-type.ts';
 import type { ExtensionObject } from '../model/object.ts';
 import type { Scheme } from '../model/scheme.ts';
 import { typeNameOf } from '../model/scheme.ts';
+import type { ListOptions } from '../query/query.ts';
 import type { AppliedChange } from '../resource/change.ts';
 import type { ExtensionClient } from '../resource/extension-client.ts';
 import type { Feed } from '../resource/feed.ts';
+import type { Delays } from '../runtime/backoff.ts';
 import { Backoff } from '../runtime/backoff.ts';
 import type { Logger } from '../runtime/logger.ts';
 import type { Timers } from '../runtime/timers.ts';
@@ -77,25 +80,25 @@ export interface ControllerStatus {
 const troubleAfter = 5;
 /** Milliseconds after which a call is said to hang. */
 const hangAfter = 30_000;
-/** Changes that wait for the plugin's matchers and mappings, at most. */
+/** Changes that wait for the plugin's matchers and mappings, or for a term, at most. */
 const pendingLimit = 50_000;
 /** Calls after which other work of the process gets its turn. */
 const callsInARow = 32;
+
+/** Before what failed is listed, or mapped, once more. */
+const repeatDelays: Delays = { minDelay: 50, maxDelay: 10_000 };
 
 type ToNames = ControllerSpec['watched'][number]['toNames'];
 
 interface Term {
   readonly fence: Fence;
-  readonly queue: WorkQueue;
-  readonly backoff: Backoff;
   readonly abort: AbortController;
-  /** Changes whose matchers and mappings have not been asked yet. */
-  pending: AppliedChange[];
-  scheduled: boolean;
   settling: boolean;
   /** Listings under way. */
   listings: number;
-  readonly running: Set<Promise<void>>;
+  /** Those of them that make good for changes that went past unseen. */
+  repairs: number;
+  remapping: boolean;
 }
 
 export class RunningController {
@@ -105,8 +108,18 @@ export class RunningController {
   readonly #watched: readonly { readonly scheme: Scheme; readonly toNames: ToNames }[];
   #unsubscribe: (() => void) | undefined;
   #term: Term | undefined;
-  /** While another replica leads: what was deleted of late, with the time, in case that replica died before it saw it. */
-  readonly #deleted = new Map<string, number>();
+  readonly #queue: WorkQueue;
+  readonly #backoff: Backoff;
+  readonly #running = new Set<Promise<void>>();
+  #scheduled = false;
+  /** Changes whose matchers and mappings have not been asked yet. */
+  #pending: AppliedChange[] = [];
+  /** What a mapping threw for. */
+  readonly #unmapped: { readonly toNames: ToNames; readonly object: ExtensionObject }[] = [];
+  /** Without a term: changes of late that a listing does not show, in case the replica that leads died before it saw them. */
+  readonly #missed = new Set<AppliedChange>();
+  /** Changes went past unseen, and no listing has made good for them yet. */
+  #isIncomplete = false;
   readonly #quietWaiters = new Set<() => void>();
   readonly #calls: Record<Outcome, number> = { done: 0, requeued: 0, failed: 0 };
   #retries = 0;
@@ -116,6 +129,8 @@ export class RunningController {
   /** Throws `NotFound` when one of the models is not registered. */
   constructor(dependencies: ControllerDependencies) {
     this.#dependencies = dependencies;
+    this.#queue = new WorkQueue(dependencies.timers, () => this.#schedule());
+    this.#backoff = new Backoff(dependencies.spec);
     this.#scheme = dependencies.schemeOf(dependencies.spec.type);
     this.#watched = dependencies.spec.watched.map(({ type, toNames }) => ({
       scheme: dependencies.schemeOf(type),
@@ -157,11 +172,11 @@ export class RunningController {
     return (
       !term ||
       (term.listings === 0 &&
-        !term.scheduled &&
+        !this.#scheduled &&
         !term.settling &&
-        term.pending.length === 0 &&
-        term.queue.length === 0 &&
-        term.running.size === 0)
+        this.#pending.length === 0 &&
+        this.#queue.length === 0 &&
+        this.#running.size === 0)
     );
   }
 
@@ -180,13 +195,15 @@ export class RunningController {
    */
   async stop(milliseconds: number): Promise<void> {
     this.#unsubscribe?.();
+    this.#queue.close();
     await endsWithin(this.#dependencies.timers, milliseconds, this.#end());
     await this.#leader.stop();
   }
 
   /** Changes went past unseen: everything there is is looked at again. */
   resync(): void {
-    if (this.#term) void this.#sync(this.#term, true);
+    if (this.#term) void this.#repair(this.#term);
+    else this.#isIncomplete = true;
   }
 
   status(): ControllerStatus {
@@ -194,9 +211,9 @@ export class RunningController {
     return {
       id: this.#dependencies.id,
       leading: term !== undefined,
-      queueDepth: term?.queue.length ?? 0,
-      delayed: term?.queue.delayed ?? 0,
-      running: term?.running.size ?? 0,
+      queueDepth: term ? this.#queue.length : 0,
+      delayed: term ? this.#queue.delayed : 0,
+      running: this.#running.size,
       calls: { ...this.#calls },
       retries: this.#retries,
       lastError: this.#lastError,
@@ -207,49 +224,52 @@ export class RunningController {
     const { spec, timers } = this.#dependencies;
     const term: Term = {
       fence,
-      queue: new WorkQueue(timers, () => this.#schedule(term)),
-      backoff: new Backoff(spec),
       abort: new AbortController(),
-      pending: [],
-      scheduled: false,
       settling: false,
       listings: 0,
-      running: new Set(),
+      repairs: 0,
+      remapping: false,
     };
     this.#term = term;
     const since = timers.now() - 2 * leaseTimes.ttl;
-    for (const [name, time] of this.#deleted) if (time >= since) term.queue.add(name);
-    this.#deleted.clear();
-    void this.#sync(term, spec.syncAllOnStart);
+    for (const change of this.#missed) if (change.time >= since) this.#take(change);
+    this.#missed.clear();
+    if (this.#isIncomplete) void this.#repair(term);
+    else if (spec.syncAllOnStart) void this.#sync(term, spec.syncAllListOptions);
+    void this.#remap(term);
+    this.#schedule();
   }
 
   async #end(): Promise<void> {
     const term = this.#term;
     this.#term = undefined;
-    if (!term) return;
-    term.queue.close();
-    term.pending = [];
-    term.abort.abort();
-    this.#tellQuiet();
-    await Promise.all(term.running);
+    if (term) {
+      if (term.repairs > 0) this.#isIncomplete = true;
+      term.abort.abort();
+      this.#tellQuiet();
+    }
+    await Promise.all(this.#running);
   }
 
-  /** Puts everything there is into the queue. The feed is subscribed to already, so no change falls between. */
-  async #sync(term: Term, everything: boolean): Promise<void> {
+  async #repair(term: Term): Promise<void> {
+    this.#isIncomplete = false;
+    term.repairs += 1;
+    await this.#sync(term);
+    term.repairs -= 1;
+  }
+
+  /** Puts everything that the options choose into the queue. The feed is subscribed to already, so no change falls between. */
+  async #sync(term: Term, options?: ListOptions): Promise<void> {
     const { spec, client, timers } = this.#dependencies;
     term.listings += 1;
-    const again = new Backoff({ minDelay: 50, maxDelay: 10_000 });
-    const wait = () => pause(timers, again.next(''));
-    /** What a mapping threw for. */
-    let unmapped: { toNames: ToNames; object: ExtensionObject }[] = [];
-    while (everything && this.#term === term) {
-      unmapped = [];
+    const again = new Backoff(repeatDelays);
+    while (this.#term === term) {
       try {
-        for (const name of await client.listNames(spec.type, spec.syncAllListOptions)) term.queue.add(name);
+        for (const name of await client.listNames(spec.type, options)) this.#queue.add(name);
         for (const { type, toNames } of spec.watched) {
           for await (const object of client.listAll<ExtensionObject>(type)) {
             if (this.#term !== term) return;
-            if (!(await this.#map(term, toNames, object))) unmapped.push({ toNames, object });
+            await this.#map(term, toNames, object);
           }
         }
         break;
@@ -257,42 +277,54 @@ export class RunningController {
         if (this.#term !== term) return;
         this.#fail('the listing at the start', error);
         if (again.failures('') >= troubleAfter) this.#trouble('ListFailed', messageOf(error));
-        await wait();
+        await pause(timers, again.next(''));
       }
     }
     term.listings -= 1;
     this.#tellQuiet();
-    // Those alone: listing everything again would reconcile everything again.
-    while (unmapped.length > 0) {
-      await wait();
-      if (this.#term !== term) return;
-      const asked = unmapped;
-      unmapped = [];
-      for (const one of asked) if (!(await this.#map(term, one.toNames, one.object))) unmapped.push(one);
+  }
+
+  /** Asks again what a mapping threw for, that alone: listing everything again would reconcile everything again. */
+  async #remap(term: Term): Promise<void> {
+    if (term.remapping) return;
+    term.remapping = true;
+    const again = new Backoff(repeatDelays);
+    while (this.#unmapped.length > 0) {
+      await pause(this.#dependencies.timers, again.next(''));
+      for (let left = this.#unmapped.length; left > 0; left -= 1) {
+        if (this.#term !== term) return;
+        const { toNames, object } = this.#unmapped.shift()!;
+        await this.#map(term, toNames, object);
+      }
     }
+    term.remapping = false;
+    if (this.#isIncomplete && this.#term === term) void this.#repair(term);
   }
 
   /** Inside the feed: only what is quick; the plugin's matchers and mappings are asked later. */
   #take(change: AppliedChange): void {
-    const own = sameModel(change.model.scheme, this.#scheme);
+    const { scheme } = change.model;
+    const own = sameModel(scheme, this.#scheme);
+    const watched = this.#watched.some((one) => sameModel(scheme, one.scheme));
+    if (!own && !watched) return;
     const term = this.#term;
     if (!term) {
-      if (own && change.type === 'delete') this.#remember(change);
+      this.#remember(change, watched);
       return;
     }
     const asked = own && this.#matcherOf(change.type) !== undefined;
-    if (own && !asked) term.queue.add(change.name);
-    if (!asked && !this.#watched.some(({ scheme }) => sameModel(change.model.scheme, scheme))) return;
-    if (term.pending.length < pendingLimit) {
-      term.pending.push(change);
-      this.#schedule(term);
+    if (own && !asked) this.#queue.add(change.name);
+    if (!asked && !watched) return;
+    if (this.#pending.length < pendingLimit) {
+      this.#pending.push(change);
+      this.#schedule();
     } else {
       // The plugin's functions are slower than the changes: everything there is covers every one of them, but what is gone.
-      for (const { type, name, model } of [...term.pending, change]) {
-        if (type === 'delete' && sameModel(model.scheme, this.#scheme)) term.queue.add(name);
+      for (const { type, name, model } of [...this.#pending, change]) {
+        if (type === 'delete' && sameModel(model.scheme, this.#scheme)) this.#queue.add(name);
       }
-      term.pending = [];
-      void this.#sync(term, true);
+      this.#pending = [];
+      void this.#repair(term);
     }
   }
 
@@ -301,24 +333,32 @@ export class RunningController {
     return type === 'create' ? onAdd : type === 'update' ? onUpdate : onDelete;
   }
 
-  #remember({ name, time }: AppliedChange): void {
-    const since = time - 2 * leaseTimes.ttl;
-    for (const [old, deleted] of this.#deleted) {
-      if (deleted >= since) break;
-      this.#deleted.delete(old);
+  #remember(change: AppliedChange, watched: boolean): void {
+    const { syncAllOnStart, syncAllListOptions } = this.#dependencies.spec;
+    const since = change.time - 2 * leaseTimes.ttl;
+    for (const old of this.#missed) {
+      if (old.time >= since) break;
+      this.#missed.delete(old);
     }
-    this.#deleted.delete(name);
-    this.#deleted.set(name, time);
+    const isListed = syncAllOnStart && !syncAllListOptions && change.type !== 'delete';
+    // A listing does not show a watched object as it was before an update.
+    if (isListed && !(watched && change.type === 'update')) return;
+    if (this.#missed.size >= pendingLimit) {
+      for (const old of this.#missed) if (old.type !== 'delete') this.#missed.delete(old);
+      this.#isIncomplete = true;
+    }
+    this.#missed.add(change);
   }
 
-  #schedule(term: Term): void {
-    if (term.scheduled) return;
-    term.scheduled = true;
+  #schedule(): void {
+    if (this.#scheduled) return;
+    this.#scheduled = true;
     setImmediate(() => {
-      term.scheduled = false;
-      if (this.#term !== term) return;
-      if (term.pending.length > 0 && !term.settling) void this.#settle(term);
-      this.#work(term);
+      this.#scheduled = false;
+      const term = this.#term;
+      if (!term) return;
+      if (this.#pending.length > 0 && !term.settling) void this.#settle(term);
+      this.#work();
       this.#tellQuiet();
     });
   }
@@ -326,13 +366,17 @@ export class RunningController {
   /** Asks matchers and mappings about the changes that came in. */
   async #settle(term: Term): Promise<void> {
     term.settling = true;
-    const changes = term.pending;
-    term.pending = [];
+    const changes = this.#pending;
+    this.#pending = [];
     for (const [i, change] of changes.entries()) {
-      if (this.#term !== term) return;
+      if (this.#term !== term) {
+        this.#pending = [...changes.slice(i), ...this.#pending];
+        this.#schedule();
+        return;
+      }
       const { scheme } = change.model;
       const asked = sameModel(scheme, this.#scheme) && this.#matcherOf(change.type) !== undefined;
-      if (asked && this.#matches(term, change)) term.queue.add(change.name);
+      if (asked && this.#matches(term, change)) this.#queue.add(change.name);
       for (const watched of this.#watched) {
         if (!sameModel(scheme, watched.scheme)) continue;
         await this.#map(term, watched.toNames, change.objectBefore());
@@ -341,7 +385,7 @@ export class RunningController {
       if (i % callsInARow === callsInARow - 1) await nextTurn();
     }
     term.settling = false;
-    if (term.pending.length > 0) this.#schedule(term);
+    if (this.#pending.length > 0) this.#schedule();
     this.#tellQuiet();
   }
 
@@ -359,37 +403,38 @@ export class RunningController {
     }
   }
 
-  /** False when the mapping threw. */
-  async #map(term: Term, toNames: ToNames, object: ExtensionObject | undefined): Promise<boolean> {
-    if (!object) return true;
+  /** When the mapping throws, it is asked again later. */
+  async #map(term: Term, toNames: ToNames, object: ExtensionObject | undefined): Promise<void> {
+    if (!object) return;
     try {
       const names = this.#dependencies.run(term.fence, () => toNames(object));
-      for (const name of names instanceof Promise ? await names : (names as Iterable<string>)) term.queue.add(name);
-      return true;
+      for (const name of names instanceof Promise ? await names : (names as Iterable<string>)) this.#queue.add(name);
     } catch (error) {
+      if (this.#unmapped.length < pendingLimit) this.#unmapped.push({ toNames, object });
+      else this.#isIncomplete = true;
+      if (this.#term) void this.#remap(this.#term);
       this.#fail(`watches(), asked about ${object.metadata.name}`, error);
       this.#trouble('WatchFailed', messageOf(error));
-      return false;
     }
   }
 
-  #work(term: Term): void {
-    while (this.#term === term && term.running.size < this.#dependencies.spec.workerCount && term.queue.length > 0) {
-      const worker = this.#drain(term);
-      term.running.add(worker);
+  #work(): void {
+    while (this.#term && this.#running.size < this.#dependencies.spec.workerCount && this.#queue.length > 0) {
+      const worker = this.#drain();
+      this.#running.add(worker);
       void worker.finally(() => {
-        term.running.delete(worker);
+        this.#running.delete(worker);
         this.#tellQuiet();
       });
     }
   }
 
   /** One worker: takes names until there are none. */
-  async #drain(term: Term): Promise<void> {
-    for (let calls = 1; this.#term === term; calls += 1) {
-      const next = term.queue.take();
+  async #drain(): Promise<void> {
+    for (let calls = 1; this.#term; calls += 1) {
+      const next = this.#queue.take();
       if (!next) return;
-      await this.#call(term, next.name, next.waited);
+      await this.#call(this.#term, next.name, next.waited);
       if (calls % callsInARow === 0) await nextTurn();
     }
   }
@@ -398,10 +443,10 @@ export class RunningController {
     const { timers, reconciler, tracing, id } = this.#dependencies;
     const began = timers.now();
     const cancel = timers.after(hangAfter, () => {
-      if (this.#term !== term) return;
+      if (!this.#term) return;
       this.#trouble('ReconcileHangs', `reconcile of "${name}" has not ended after ${hangAfter / 1_000} s`);
     });
-    if (term.backoff.failures(name) > 0) this.#retries += 1;
+    if (this.#backoff.failures(name) > 0) this.#retries += 1;
     let outcome: Outcome = 'done';
     let after: number | undefined;
     try {
@@ -410,24 +455,25 @@ export class RunningController {
       const result = await (tracing ? tracing.reconcile(id, typeNameOf(this.#scheme), name, call) : call());
       if (asksAgain(result)) {
         outcome = 'requeued';
-        after = result.after ?? term.backoff.next(name);
+        after = result.after ?? this.#backoff.next(name);
       }
-      if (!asksAgain(result) || result.after !== undefined) this.#succeed(term, name);
+      if (!asksAgain(result) || result.after !== undefined) this.#succeed(name);
     } catch (error) {
       // Whoever is told to stop may say so by throwing.
       if (this.#term !== term) return;
       outcome = 'failed';
-      after = term.backoff.next(name);
+      after = this.#backoff.next(name);
       this.#fail(name, error);
-      if (term.backoff.failures(name) >= troubleAfter) {
+      if (this.#backoff.failures(name) >= troubleAfter) {
         this.#trouble(
           'ReconcileFailed',
-          `reconcile of "${name}" failed ${term.backoff.failures(name)} times: ${messageOf(error)}`,
+          `reconcile of "${name}" failed ${this.#backoff.failures(name)} times: ${messageOf(error)}`,
         );
       }
     } finally {
       cancel();
-      term.queue.done(name, after);
+      // Whoever is told to stop may also end as if all was done.
+      this.#queue.done(name, this.#term === term ? after : 0);
     }
     this.#calls[outcome] += 1;
     this.#dependencies.observe?.({
@@ -438,9 +484,9 @@ export class RunningController {
     });
   }
 
-  #succeed(term: Term, name: string): void {
-    term.backoff.reset(name);
-    if (!this.#troubled || term.backoff.size > 0) return;
+  #succeed(name: string): void {
+    this.#backoff.reset(name);
+    if (!this.#troubled || this.#backoff.size > 0) return;
     this.#troubled = false;
     this.#dependencies.onTrouble(undefined);
   }
