@@ -595,17 +595,24 @@ class RunningService implements Service {
     await this.#definitions?.start();
     await this.#plugins.start();
     await Promise.all(this.#resources.all().map((resource) => resource.ready));
+    this.#assertGoesOn();
     await this.#webhooks.start();
+    this.#assertGoesOn();
     await this.#collector?.start();
+    this.#assertGoesOn();
     await this.#definitions?.lead();
     const administratorToken = await this.#auth.bootstrap();
     await this.#auth.tried();
-    if (this.#stopping) throw new Error('the service was stopped during its start');
+    this.#assertGoesOn();
     this.#status = 'ready';
     for (const { snapshots, feed } of this.#resources.places)
       snapshots?.start(feed, () => this.#resources.all().filter(({ place }) => place.feed === feed));
     if (listenWhenReady) await listen();
     return { url: this.#url, ...(administratorToken !== undefined && { administratorToken }) };
+  }
+
+  #assertGoesOn(): void {
+    if (this.#stopping) throw new Error('the service was stopped during its start');
   }
 
   stop(): Promise<void> {

@@ -421,8 +421,11 @@ export class PluginHost {
       await this.#whenDependenciesRun(plugin);
       if (this.#stopping) return;
       plugin.status.set('STARTING');
-      plugin.instance = await this.#inTime(this.#load(plugin, manifest!));
-      await plugin.instance.start(() => this.#lead(plugin));
+      const instance = await this.#inTime(this.#load(plugin, manifest!));
+      // Its shutdown had no instance to stop.
+      if (this.#stopping) return;
+      plugin.instance = instance;
+      await instance.start(() => this.#lead(plugin));
     } catch (error) {
       await this.#startFailed(plugin, error);
       return;

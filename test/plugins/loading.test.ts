@@ -2,6 +2,9 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
+import { createService } from 'kindred';
+import { until } from 'kindred/testing';
+import pino from 'pino';
 import type { PluginStatus } from './kit.ts';
 import { cleanUp, folderOf, harnessOf, pluginOf } from './kit.ts';
 
@@ -23,6 +26,29 @@ async function statusOf(folder: string, name: string): Promise<PluginStatus> {
 
 describe('the entry of a package', () => {
   after(cleanUp);
+
+  it('plugins: of a service that stops while it is loaded is not started any more', async () => {
+    const loads = new Map<string, () => void>();
+    const starts: string[] = [];
+    Object.assign(globalThis, { loads, starts });
+    const folder = folderOf({
+      'package.json': packageOf('shop'),
+      'index.js': `import { definePlugin } from 'kindred';
+await new Promise((resolve) => loads.set('shop', resolve));
+export default definePlugin({ start() { starts.push('shop'); } });
+`,
+    });
+    const service = await createService({
+      ...{ database: 'sqlite::memory:', port: 0, auth: false, plugins: [folder] },
+      logger: pino({ level: 'silent' }),
+    });
+    const starting = assert.rejects(service.start(), /stopped during its start/);
+    await until(() => loads.has('shop'));
+    const stopping = service.stop();
+    loads.get('shop')!();
+    await Promise.all([starting, stopping]);
+    assert.deepEqual(starts, []);
+  });
 
   const wrong = "throw new Error('the wrong file runs');\n";
   for (const beside of ['shop.js', 'shop.json', 'shop.node']) {
