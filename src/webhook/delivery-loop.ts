@@ -149,7 +149,7 @@ export class WebhookRun {
   #asked = 0;
   #reading: Promise<void> | undefined;
   #isDirty = false;
-  #saving: Promise<void> | undefined;
+  #saving = Promise.resolve();
   #cancelSave: (() => void) | undefined;
 
   constructor(dependencies: WebhookRunDependencies) {
@@ -497,6 +497,7 @@ export class WebhookRun {
     } finally {
       this.#attempts.delete(ended);
       this.#asked--;
+      this.#work();
     }
   }
 
@@ -551,9 +552,8 @@ export class WebhookRun {
     if (this.#stopped) return;
     this.#cancelSave ??= this.#dependencies.timers.after(saveInterval, () => {
       this.#cancelSave = undefined;
-      this.#saving = this.#save().finally(() => {
-        this.#saving = undefined;
-      });
+      // One after the other: the later status must not be overwritten by the earlier one.
+      this.#saving = this.#saving.then(() => this.#save());
     });
   }
 
