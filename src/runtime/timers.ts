@@ -2,6 +2,8 @@
 export interface Timers {
   /** Milliseconds since the epoch. */
   now(): number;
+  /** Milliseconds that go by whatever is done to the clock. Default: `now`. */
+  elapsed?(): number;
   /** Runs once after so many milliseconds; the returned function cancels it. */
   after(milliseconds: number, run: () => void): () => void;
 }
@@ -22,6 +24,7 @@ export const awaitedTimers: Waiting = {
 /** The machine's time. A timer keeps no process alive. */
 export const systemTimers: Timers = {
   now: () => Date.now(),
+  elapsed: () => performance.now(),
   after(milliseconds, run) {
     const timer = setTimeout(run, Math.min(milliseconds, longestTimer));
     timer.unref();

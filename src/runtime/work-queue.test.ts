@@ -73,6 +73,25 @@ describe('work queue', () => {
     assert.deepEqual(takeAll(), ['a']);
   });
 
+  it('waits as long as it was told when the clock is set back', async () => {
+    const clock = new FakeClock();
+    let back = 0;
+    const timers = {
+      now: () => clock.now() - back,
+      elapsed: () => clock.now(),
+      after: (milliseconds: number, run: () => void) => clock.after(milliseconds, run),
+    };
+    const queue = new WorkQueue(timers, () => {});
+    queue.addAfter('a', 100);
+    queue.addAfter('b', 200);
+    back = 3_600_000;
+    assert.equal(queue.nextDue, timers.now() + 100);
+    for (const name of ['a', 'b']) {
+      await clock.advance(100);
+      assert.equal(queue.take()?.name, name);
+    }
+  });
+
   it('forgets an earlier wait when the worker says what comes next', async () => {
     const { clock, queue, takeAll } = make();
     queue.add('a');

@@ -7,6 +7,7 @@ import type { Timers } from './timers.ts';
 
 interface Delayed {
   readonly name: string;
+  /** By `Timers.elapsed`. */
   readonly due: number;
 }
 
@@ -49,7 +50,7 @@ export class WorkQueue {
   /** When the first of these is over, milliseconds since the epoch; undefined when none waits. */
   get nextDue(): number | undefined {
     const due = Math.min(...[...this.#delayed.values()].map((delayed) => delayed.due));
-    return due < Infinity ? due : undefined;
+    return due < Infinity ? this.#timers.now() + due - this.#elapsed() : undefined;
   }
 
   /** Does nothing for a name that is dirty already. */
@@ -68,7 +69,7 @@ export class WorkQueue {
       this.add(name);
       return;
     }
-    const due = this.#timers.now() + milliseconds;
+    const due = this.#elapsed() + milliseconds;
     const waiting = this.#delayed.get(name);
     if (waiting && waiting.due <= due) return;
     if (this.#heap.length > 64 + 2 * this.#delayed.size) this.#compact();
@@ -124,18 +125,22 @@ export class WorkQueue {
     this.#head = 0;
   }
 
+  #elapsed(): number {
+    return this.#timers.elapsed?.() ?? this.#timers.now();
+  }
+
   #arm(): void {
     const next = this.#heap[0];
     if (!next) return;
     if (this.#alarm && this.#alarm.due <= next.due) return;
     this.#alarm?.cancel();
-    const milliseconds = Math.max(0, next.due - this.#timers.now());
+    const milliseconds = Math.max(0, next.due - this.#elapsed());
     this.#alarm = { due: next.due, cancel: this.#timers.after(milliseconds, () => this.#fire()) };
   }
 
   #fire(): void {
     this.#alarm = undefined;
-    const now = this.#timers.now();
+    const now = this.#elapsed();
     for (let next = this.#heap[0]; next && (next.due <= now || !this.#isCurrent(next)); next = this.#heap[0]) {
       this.#pop();
       if (!this.#isCurrent(next)) continue;
