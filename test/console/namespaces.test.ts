@@ -35,11 +35,11 @@ test('console: objects of namespaces are listed, opened, changed, created and de
       await admin(
         'PATCH',
         `${loansIn('tokyo')}/emma`,
-        { spec: { reader: 'changed' } },
+        { spec: { reader: 'renamed' } },
         { 'content-type': 'application/merge-patch+json' },
       );
       const tokyo = page.getByRole('row').filter({ hasText: 'tokyo' });
-      await tokyo.getByText('changed').waitFor();
+      await tokyo.getByText('renamed').waitFor();
       assert.deepEqual(await findings(page), []);
 
       await tokyo.getByRole('link', { name: 'emma' }).click();
