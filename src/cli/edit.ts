@@ -116,6 +116,10 @@ async function openEditor(io: Io, file: string): Promise<void> {
   const child = isWindows
     ? spawn(`${editor} "${file}"`, { stdio: 'inherit', shell: true })
     : spawn('/bin/sh', ['-c', `${editor} "$1"`, 'sh', file], { stdio: 'inherit', env: { ...process.env, ...env } });
-  const [code, signal] = (await once(child, 'exit')) as [number | null, string | null];
+  // Ctrl+C is the editor's.
+  const ignore = (): void => {};
+  process.on('SIGINT', ignore);
+  const exit = once(child, 'exit').finally(() => process.off('SIGINT', ignore));
+  const [code, signal] = (await exit) as [number | null, string | null];
   if (code !== 0) throw new UsageError(`the editor "${editor}" ended with ${signal ?? `exit code ${code}`}`);
 }

@@ -76,10 +76,12 @@ async function run(io: Io, flags: Flags, client: KindredClient): Promise<void> {
 /** The service's own types stay with the service: what it makes by itself, and what it never shows in a list. */
 async function typesOfPlugins(types: Types): Promise<ResourceType[]> {
   const domain = await types.reservedDomain();
-  return (await types.all()).filter(({ model: { gvk }, verbs }) => {
+  const all = (await types.all()).filter(({ model: { gvk }, verbs }) => {
     const isOwn = gvk.group === '' || gvk.group === domain || gvk.group.endsWith(`.${domain}`);
     return !isOwn && verbs.includes('list');
   });
+  // Of the versions of a model the preferred one, which discovery has first.
+  return all.filter(({ label }, i) => label !== all[i - 1]?.label);
 }
 
 /** A half-written file never has the name that was asked for. */

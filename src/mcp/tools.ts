@@ -47,11 +47,13 @@ const type = {
 const name = { type: 'string', description: 'metadata.name of the object' };
 const namespace = { type: 'string', description: 'Namespace of the object; for types with "namespaced": true alone' };
 
+const actions = ['create', 'replace', 'patch', 'delete'];
+
 const change = {
   type: 'object',
   properties: {
     type,
-    action: { enum: ['create', 'replace', 'patch', 'delete'] },
+    action: { enum: actions },
     name: { ...name, description: 'metadata.name of the object; not for "create"' },
     namespace,
     object: { type: 'object', description: 'The whole object, for "create" and "replace"' },
@@ -174,6 +176,10 @@ export const tools: readonly Tool[] = [
 
 async function write(client: KindredClient, input: Input, dryRun: boolean): Promise<unknown> {
   const { action, version } = input;
+  // A client may send what the schema of the arguments does not allow.
+  if (!actions.includes(action as string)) {
+    throw new Error(`"action" must be one of ${actions.join(', ')}; got ${JSON.stringify(action)}`);
+  }
   const query: Record<string, string> = dryRun ? { dryRun: 'true' } : {};
   if (action === 'create') {
     return client.request('POST', await pathOf(client, input), { query, body: input.object });
@@ -223,6 +229,7 @@ async function pathOf(client: KindredClient, input: Input): Promise<string> {
 }
 
 async function objectPath(client: KindredClient, input: Input): Promise<string> {
+  if (typeof input.name !== 'string' || input.name === '') throw new Error('"name" must be the name of an object');
   return `${await pathOf(client, input)}/${encodeURIComponent(String(input.name))}`;
 }
 

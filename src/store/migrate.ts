@@ -4,8 +4,10 @@
  */
 import type { Hash } from 'node:crypto';
 import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import { openStore } from './open.ts';
 import type { StoreOptions } from './options.ts';
+import { sqliteFile } from './sqlite-file.ts';
 import type { Change, Claim, Claims, LoadPart, MaybePromise, ModelRow, Row, Store } from './store.ts';
 
 export interface MigrateProgress {
@@ -45,10 +47,13 @@ type Side = Pick<Store, 'revision' | 'oldest' | 'models' | 'count' | 'scan' | 'c
 
 /**
  * Copies `from` into `to` and compares both by count and content. No service may use either meanwhile. After an
- * interruption the same call goes on where it stopped. Throws a plain error when `to` holds data of its own, when
- * `from` changes while it is copied, or when the comparison fails.
+ * interruption the same call goes on where it stopped. Throws a plain error when `from` is a file that is not there, when `to`
+ * holds data of its own, when `from` changes while it is copied, or when the comparison fails.
  */
 export async function migrate(from: string, to: string, options: MigrateOptions = {}): Promise<MigrateResult> {
+  if (from.startsWith('sqlite:') && !existsSync(sqliteFile(from))) {
+    throw new Error(`there is no database ${sqliteFile(from)}`);
+  }
   const source = await openStore(from, options.store);
   try {
     const target = await openStore(to, options.store);

@@ -98,6 +98,9 @@ describe('kindred mcp', () => {
       object: { metadata: { name: 'e2' }, spec: { title: 'F', year: 2 } },
     };
     assert.equal((await one.call('write_object', replace)).value.spec.title, 'F');
+    for (const wrong of [{ action: 'update', name: 'e2' }, { name: 'e2' }, { action: 'delete' }]) {
+      assert.equal((await one.call('write_object', { type: books, ...wrong })).isError, true);
+    }
     const gone = (await one.call('propose_change', { type: books, action: 'delete', name: 'e2' })).value;
     assert.deepEqual([gone.before.spec.title, gone.after, gone.changes.length], ['F', undefined, 1]);
     assert.equal(

@@ -42,7 +42,7 @@ const declaring = (model: object) => ({
   ],
 });
 
-const statePath = '/apis/plugin.platform.run/v1alpha1/modelstates/readings-telemetry-example-com';
+const statePath = '/apis/plugin.platform.run/v1alpha1/modelstates/readings.telemetry.example.com';
 
 const generationAt = async (service: Running) => (await call(service, statePath)).body.status?.generation;
 

@@ -148,7 +148,7 @@ metadata: { name: emma }
 spec: { title: Emma }
 `,
     });
-    const failures = { 'books-library-example-com': [notReady, unknownOutcome], emma: [notReady, unknownOutcome] };
+    const failures = { 'books.library.example.com': [notReady, unknownOutcome], emma: [notReady, unknownOutcome] };
     const database = async () => {
       const store = await openStore(`sqlite:${folderOf({})}/kindred.db`);
       const commit: Store['commit'] = async (writes, time) => {
@@ -168,7 +168,7 @@ spec: { title: Emma }
     };
     const harness = await harnessOf({ database, plugins: [library] });
     await untilState(harness, 'library', 'STARTED');
-    assert.deepEqual(failures, { 'books-library-example-com': [], emma: [] });
+    assert.deepEqual(failures, { 'books.library.example.com': [], emma: [] });
     assert.equal((await harness.client.get(Book, 'emma')).spec.title, 'Emma');
   });
 

@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, it } from 'node:test';
 import type { KindredError } from '../../src/errors.ts';
@@ -187,4 +190,12 @@ it('migrate names what the target lacks in the end: a unique value', {
   await (await postgresServer()).query(lose, new URL(target.url).pathname.slice(1));
   await assert.rejects(migrate(database.url, target.url), /238 unique values in the source, 236 in the target/);
   for (const one of [database, target]) await one.drop();
+});
+
+it('migrate makes no database where none is to be read', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'kindred-migrate-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const [from, to] = ['none.db', 'new.db'].map((name) => `sqlite:${join(folder, name)}`) as [string, string];
+  await assert.rejects(migrate(from, to), /there is no database .*none\.db/);
+  assert.deepEqual(readdirSync(folder), []);
 });
