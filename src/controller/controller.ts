@@ -116,7 +116,7 @@ export class RunningController {
   #pending: AppliedChange[] = [];
   /** What a mapping threw for. */
   readonly #unmapped: { readonly toNames: ToNames; readonly object: ExtensionObject }[] = [];
-  /** Without a term: changes of late that a listing does not show, in case the replica that leads died before it saw them. */
+  /** Without a term: recent changes that a listing does not show, in case the leading replica died before it saw them. */
   readonly #missed = new Set<AppliedChange>();
   /** Changes went past unseen, and no listing has made good for them yet. */
   #isIncomplete = false;

@@ -269,7 +269,7 @@ export class PluginInstance {
 
   #tellWaiting(documents: readonly Declared[]): void {
     const places = documents.map(({ file, line }) => `${file}:${line}`).join(', ');
-    const message = `declared objects wait until their models are finalized: ${places}`;
+    const message = `bundled objects wait until their models are finalized: ${places}`;
     const trouble = places === '' ? undefined : { reason: 'NotYetStorable', message };
     this.#dependencies.onTrouble('waiting objects', trouble);
   }

@@ -227,7 +227,7 @@ test('console: a role shows the rules that it has from others, and the overview 
   });
 });
 
-test('console: a right that is withdrawn during work is told with its reason, and its actions go', async (context) => {
+test('console: a right that is withdrawn during work is shown with its reason, and its actions go', async (context) => {
   await withConsole(context, async ({ tab, admin, person }) => {
     const { token } = await person('rita', ['users-view', 'users-manage']);
     const page = await tab('/console/access/users', { as: token });

@@ -344,7 +344,7 @@ test('console: applying one selector leaves the other as it was typed; a filter 
   });
 });
 
-test('console: results begin with what failed, and those that are not drawn are told', async (context) => {
+test('console: results begin with what failed, and those that are not drawn are counted', async (context) => {
   await withConsole(context, async (at) => {
     await shelve(at, 3);
     const page = await at.tab(`${booksList}?sort=metadata.name,asc&live=off`);

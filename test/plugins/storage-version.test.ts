@@ -259,7 +259,7 @@ describe('storage version', () => {
     assert.deepEqual((await pluginOf(harness, 'people')).status, {
       state: 'STARTED',
       reason: 'NotYetStorable',
-      message: 'declared objects wait until their models are finalized: extensions/persons.yaml:1',
+      message: 'bundled objects wait until their models are finalized: extensions/persons.yaml:1',
     });
     assert.deepEqual((await get(harness, 'v2', 'root')).object.spec, { name: 'Root' });
     assert.deepEqual((await get(harness, 'v2', 'guest')).object.spec, { name: 'Guest' });

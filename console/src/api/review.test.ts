@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { reviewOf } from './review.ts';
 
-test('a request is told by the verb, type and name that it needs', () => {
+test('a request gives the verb, type and name that it needs', () => {
   const of = (method: string, path: string) => reviewOf(method, new URL(path, 'http://localhost'));
   const type = 'books.library.example.com';
   const books = '/apis/library.example.com/v1alpha1/books';

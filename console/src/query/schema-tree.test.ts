@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { childrenOf, rootsOf } from './schema-tree.ts';
 
-test('console: a schema is told without JSON: what is closed, read or written only, and each schema that it combines', () => {
+test('console: a schema is described without JSON: what is closed, read or written only, and each schema that it combines', () => {
   const schema = {
     type: 'object',
     properties: {

@@ -124,7 +124,7 @@ function constraintsOf(schema: Members, constants: readonly unknown[] | undefine
       return [{ keyword, value: each.join('; ') }];
     }
     if (keyword === 'required') {
-      // The others are told at their members.
+      // The others are shown at their members.
       const others = (value as string[]).filter((name) => !isSchema(schema.properties) || !(name in schema.properties));
       return others.length > 0 ? [{ keyword, value: others.join(', ') }] : [];
     }
