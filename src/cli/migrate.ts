@@ -2,6 +2,7 @@ import { Command } from 'commander';
 import type { KindredError } from '../client/client.ts';
 import { Patience } from '../client/client.ts';
 import { retrying } from '../client/retry.ts';
+import { isPassing } from '../errors.ts';
 import type { MigrateProgress } from '../maintenance.ts';
 import { shownUrl } from '../runtime/shown-url.ts';
 import type { RetryFlags } from './connection.ts';
@@ -35,6 +36,7 @@ export function migrateCommand(io: Io): Command {
       const result = await migrate(from, to, {
         onProgress: ({ step, done, total }) =>
           progress.update(done, `${done}${total > 0 ? ` of ${total}` : ''} ${stepTexts[step]}`),
+        // What was written twice is the same.
         attempt: (call) => retrying(call, isPassing, patience),
         signal: interrupt.stop,
       })
@@ -49,9 +51,4 @@ export function migrateCommand(io: Io): Command {
       await write(io.stdout, `${rows} objects, ${uniques}${changes} changes, revision ${revision}, SHA-256 ${hash}\n`);
     });
   return withRetry(command);
-}
-
-/** The database was away for a moment; what was written twice is the same. */
-function isPassing({ code }: KindredError): boolean {
-  return code === 'NotReady' || code === 'UnknownOutcome';
 }

@@ -2,6 +2,7 @@ import { Command } from 'commander';
 import type { KindredError } from '../client/client.ts';
 import { Patience } from '../client/client.ts';
 import { retrying } from '../client/retry.ts';
+import { isPassing } from '../errors.ts';
 import type { ServiceOptions } from '../options.ts';
 import type { RetryFlags } from './connection.ts';
 import { withRetry } from './connection.ts';
@@ -71,7 +72,7 @@ replica must have the store. Reads go on; writes get 503 for the last seconds. O
         allowUnsafeDurability: options.allowUnsafeDurability,
         reservedDomain: options.reservedDomain,
         onProgress: ({ step, done, total }) => progress.update(done, steps[step](done, total)),
-        attempt: (call) => retrying(call, ({ code }) => code === 'NotReady' || code === 'UnknownOutcome', patience),
+        attempt: (call) => retrying(call, isPassing, patience),
         signal: interrupt.stop,
         warn: (message) => progress.notice(message),
       } as Parameters<typeof move>[0])
