@@ -246,9 +246,9 @@ export class ModelStates implements Admissions {
       const row = withoutEmpty(unsealed((await place.store.models(number))[0]!));
       const stored = await this.#states.read(scheme, row);
       if (memory.isClosed || this.#stopping.signal.aborted) return undefined;
-      // Another contract became active in between.
-      const isBehind = row.contract !== undefined && (stored?.status?.generation ?? 0) > row.generation;
-      if (isBehind && looks < attempts) continue;
+      // Another contract became active in between, or the state is of a time when the rows had none, and still has none at a second look.
+      const isBehind = (stored?.status?.generation ?? 0) > row.generation;
+      if (isBehind && looks < (row.contract === undefined ? 1 : attempts)) continue;
       const active = row.contract === undefined ? stored?.status?.contract : (readJson(row.contract) as Contract);
       const { generation } = row;
       const isActive = active !== undefined && contractHash(active) === hash && row.contract !== undefined;

@@ -505,6 +505,27 @@ for (const adapter of databaseAdapters().filter(({ kind }) => kind !== 'sqlite')
       });
     });
 
+    it('a replica that looks at the model while another makes its first contract active serves by it', async () => {
+      await using(async (start) => {
+        const looked = Promise.withResolvers<void>();
+        const starting = start(First, (store) => ({
+          models: async (number) => {
+            const rows = await store.models(number);
+            if (number !== undefined && rows[0]!.kind === 'Person' && !rows[0]!.contract) {
+              looked.resolve();
+              const isActive = async () => (await store.models(number))[0]!.contract !== undefined;
+              await until(isActive, { what: 'the first contract' });
+            }
+            return rows;
+          },
+        }));
+        await looked.promise;
+        const [one] = await Promise.all([starting, start(First)]);
+        const { status, body } = await one.create('ada', { email: 'x' });
+        assert.equal(status, 201, body.detail);
+      });
+    });
+
     it('a write that is under way at the activation is computed again, and its client sees nothing of it', async () => {
       await using(async (start) => {
         const old = await start(WithDefault);
@@ -566,7 +587,8 @@ for (const adapter of databaseAdapters().filter(({ kind }) => kind !== 'sqlite')
         };
         const in2 = persons.replace('/v1/', '/v2/');
         const replicas = await startAll(Named);
-        assert.equal(await replicas[0]!.code('ada', { fullName: 'Ada Lovelace' }), 201);
+        const { status: made, body: ada } = await replicas[0]!.create('ada', { fullName: 'Ada Lovelace' });
+        assert.equal(made, 201, ada.detail);
         await replicas[0]!.service.stop();
         replicas[0] = await start(TakenApart);
         assert.equal((await replicas[0].ask('GET', `${in2}/ada`)).status, 404, 'not yet');
