@@ -415,8 +415,9 @@ export class ModelStates implements Admissions {
         return true;
       }
       const others = (await this.#replicas?.others(id, hash)) ?? [];
-      // The store would refuse it before a move of the objects is over.
-      if (others.length > 0 || memory.isSealed) return false;
+      // Others are waited for by whoever can serve by what is active; of first contracts, the store takes one. It would refuse it
+      // before a move of the objects is over.
+      if ((others.length > 0 && declared.active) || memory.isSealed) return false;
       const release = memory.hold();
       try {
         await feed.newest();

@@ -526,6 +526,32 @@ for (const adapter of databaseAdapters().filter(({ kind }) => kind !== 'sqlite')
       });
     });
 
+    it('of two contracts that start at the same time with nothing stored, one is active and both replicas serve by it', async () => {
+      await using(async (start) => {
+        let looking = 0;
+        const bothLook = Promise.withResolvers<void>();
+        const withOther = (store: Store): Partial<Store> => ({
+          models: async (number) => {
+            const rows = await store.models(number);
+            if (number === undefined || rows[0]!.kind !== 'Person') return rows;
+            looking += 1;
+            if (looking === 2) bothLook.resolve();
+            await bothLook.promise;
+            return rows;
+          },
+        });
+        const replicas = await Promise.all([start(First, withOther), start(Other, withOther)]);
+        for (const one of replicas) await untilActive(one, 1);
+        const ada = { metadata: { name: 'ada' }, spec: { age: 36 } };
+        const answers = await Promise.all(replicas.map((one) => one.ask('POST', `${persons}?dryRun=true`, ada)));
+        const [status, same] = answers.map((answer) => answer.status);
+        assert.equal(same, status);
+        const [active, next] = status === 201 ? replicas.toReversed() : replicas;
+        await active!.service.stop();
+        await untilActive(next!, 2);
+      });
+    });
+
     it('a write that is under way at the activation is computed again, and its client sees nothing of it', async () => {
       await using(async (start) => {
         const old = await start(WithDefault);
