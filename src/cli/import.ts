@@ -4,6 +4,7 @@ import { Command, Option } from 'commander';
 import type { ImportResult, KindredClient } from '../client/client.ts';
 import { KindredError, Patience } from '../client/client.ts';
 import { retrying } from '../client/retry.ts';
+import { isWritten } from '../client/written.ts';
 import { isNotFound } from '../errors.ts';
 import { fullNameOf } from '../model/full-name.ts';
 import type { ExtensionObject, OwnerReference } from '../model/object.ts';
@@ -190,14 +191,14 @@ class Import {
     for await (const result of results) {
       const document = documents[result.index]!;
       if (result.ok) this.#stored(type, document);
-      else if (this.#isForReplace(result, document)) taken.push(document);
+      else if (this.#isForReplace(result, document) || this.#mayLackOwners(result, document)) taken.push(document);
       else fatal = this.#refused(document, result.error) ?? fatal;
     }
     const next = taken.values();
-    const replaceRest = async () => {
-      for (const document of next) fatal = (await this.#replace(type, document)) ?? fatal;
+    const settleRest = async () => {
+      for (const document of next) fatal = (await this.#settle(type, document)) ?? fatal;
     };
-    await Promise.all(Array.from({ length: replacesUnderWay }, replaceRest));
+    await Promise.all(Array.from({ length: replacesUnderWay }, settleRest));
     if (fatal) throw fatal;
   }
 
@@ -205,6 +206,11 @@ class Import {
   #isForReplace({ error }: Extract<ImportResult, { ok: false }>, { value }: Document): boolean {
     if (this.#onConflict !== 'replace' || !(value as Partial<ExtensionObject>).metadata?.name) return false;
     return error.code === 'AlreadyExists' || error.code === 'UnknownOutcome';
+  }
+
+  /** An import that was stopped before it set the owners may have left the object. */
+  #mayLackOwners({ error }: Extract<ImportResult, { ok: false }>, document: Document): boolean {
+    return this.#onConflict === 'skip' && error.code === 'AlreadyExists' && ownersOf(document) !== undefined;
   }
 
   /** Enters what became of an object; returns the error when the next object would meet it too. */
@@ -242,7 +248,27 @@ class Import {
     }
   }
 
-  async #replace(type: ResourceType, document: Document): Promise<KindredError | undefined> {
+  /** Of an object whose name is taken. */
+  async #settle(type: ResourceType, document: Document): Promise<KindredError | undefined> {
+    try {
+      await (this.#onConflict === 'replace' ? this.#replace(type, document) : this.#resume(type, document));
+      return undefined;
+    } catch (error) {
+      if (error instanceof KindredError) return this.#refused(document, error);
+      throw error;
+    }
+  }
+
+  /** Only what lacks nothing else than its owners was left by an import; anything else of that name belongs to others. */
+  async #resume(type: ResourceType, document: Document): Promise<void> {
+    const object = document.value as ExtensionObject;
+    const stored = await this.#client.fetch(type.model, fullNameOf(object.metadata));
+    const lacksOwners = stored && !stored.metadata.ownerReferences?.length && isWritten(object, stored, undefined);
+    if (lacksOwners) this.#stored(type, document);
+    else this.ledger.skip(document);
+  }
+
+  async #replace(type: ResourceType, document: Document): Promise<void> {
     const { model } = type;
     const { metadata, ...object } = document.value as ExtensionObject;
     const { version, ...rest } = metadata;
@@ -254,16 +280,10 @@ class Import {
         if (isNotFound(error)) return this.#client.create(model, own);
         throw error;
       });
-    try {
-      // Put there twice, it is the same.
-      await retrying(put, ({ code }) => code === 'UnknownOutcome', this.#retry);
-      this.#replaced++;
-      this.#stored(type, document);
-      return undefined;
-    } catch (error) {
-      if (error instanceof KindredError) return this.#refused(document, error);
-      throw error;
-    }
+    // Put there twice, it is the same.
+    await retrying(put, ({ code }) => code === 'UnknownOutcome', this.#retry);
+    this.#replaced++;
+    this.#stored(type, document);
   }
 }
 

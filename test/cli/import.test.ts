@@ -191,6 +191,38 @@ test('command-line: with skip and replace a lost answer leaves no question', asy
   assert.equal((await stored('skip')).length, 100);
 });
 
+test('command-line: with skip, an import sets the owners that a stopped one left out, and of no other object', async () => {
+  const owner = { apiVersion: 'notes.example.com/v1', kind: 'Note', name: 'owner-0' };
+  const owned = (name: string, n: number) => ({
+    ...note(name, n),
+    metadata: { name, ownerReferences: [{ ...owner, uid: 'of-before' }] },
+  });
+  const another = await harness.fetch(path, { method: 'POST', json: note('owned-2', 77) });
+  assert.equal(another.status, 201);
+  const lines = [owned('owned-1', 1), owned('owned-2', 2), note('owner-0', 0)];
+  const text = lines.map((line) => JSON.stringify(line)).join('\n');
+  const fault = (_bulk: number, { method }: ProxiedRequest): Fault | undefined =>
+    method === 'PATCH' ? refused : undefined;
+  const stopped = await imported(text, fault, '--on-conflict', 'skip', '--retry-for', '100ms');
+  assert.equal(stopped.code, 1, stopped.stderr);
+  assert.match(stopped.stderr, /Stopped: 1 imported, 1 skipped, 1 of 3 without an answer/);
+  const again = await imported(text, () => undefined, '--on-conflict', 'skip');
+  assert.equal(again.code, 0, again.stderr);
+  assert.match(again.stderr, /1 imported, 2 skipped\n$/);
+  const ownersOf = async (name: string) => {
+    const { metadata } = (await (await harness.fetch(`${path}/${name}`)).json()) as {
+      metadata: { ownerReferences?: { name: string; uid: string }[] };
+    };
+    return metadata.ownerReferences;
+  };
+  const [reference, ...more] = (await ownersOf('owned-1'))!;
+  assert.deepEqual([reference!.name, more], ['owner-0', []]);
+  assert.notEqual(reference!.uid, 'of-before');
+  assert.equal(await ownersOf('owned-2'), undefined);
+  const third = await imported(text, () => undefined, '--on-conflict', 'skip');
+  assert.match(third.stderr, /0 imported, 3 skipped\n$/);
+});
+
 test('command-line: objects without a name whose answer was lost are named, and stored at most once', async () => {
   const lines = Array.from({ length: 20 }, (_, i) => JSON.stringify(generated('gen-', i))).join('\n');
   const { code, stderr } = await imported(lines, (bulk) =>
