@@ -75,13 +75,25 @@ const renderings: { what: string; values: object; kinds: string[]; has: RegExp[]
     what: 'as it is',
     values: {},
     kinds: ['Service', 'NetworkPolicy', 'Secret', 'StatefulSet'],
-    has: [/replicas: 1$/m, /storage: 10Gi$/m, /kindred\.yaml: \|\n {4}\{\}$/m, /secretName: shop-kindred$/m],
+    has: [
+      /replicas: 1$/m,
+      /storage: 10Gi$/m,
+      /kindred\.yaml: \|\n {4}\{\}$/m,
+      /secretName: shop-kindred$/m,
+      /scheme: HTTP$/m,
+    ],
   },
   {
     what: 'with the URL of a database',
     values: { database: { url: 'postgres://a:b@db/kindred' }, replicas: 5, networkPolicy: { enabled: false } },
     kinds: ['Service', 'Secret', 'Secret', 'Deployment', 'PodDisruptionBudget'],
-    has: [/replicas: 5$/m, /url: "postgres:\/\/a:b@db\/kindred"$/m, /name: shop-kindred-database$/m],
+    has: [
+      /replicas: 5$/m,
+      /url: "postgres:\/\/a:b@db\/kindred"$/m,
+      /name: shop-kindred-database$/m,
+      /checksum\/database: cb0bc80f/m,
+      /preStop:$/m,
+    ],
   },
   {
     what: 'with everything',
@@ -89,7 +101,7 @@ const renderings: { what: string; values: object; kinds: string[]; has: RegExp[]
       database: { existingSecret: 'given' },
       image: { tag: '1.2.3', pullPolicy: 'Always' },
       imagePullSecrets: [{ name: 'registry' }],
-      settings: { list: { maxSize: 500 }, cors: ['https://app.example.com'] },
+      settings: { list: { maxSize: 500 }, cors: ['https://app.example.com'], port: 8443, tls: { cert: 'a', key: 'b' } },
       networkPolicy: { from: [{ namespaceSelector: { matchLabels: { app: 'shop' } } }] },
       podAnnotations: { 'prometheus.io/scrape': 'true' },
       nodeSelector: { disk: 'fast' },
@@ -97,7 +109,14 @@ const renderings: { what: string; values: object; kinds: string[]; has: RegExp[]
       affinity: { podAntiAffinity: { preferredDuringSchedulingIgnoredDuringExecution: [] } },
     },
     kinds: ['Service', 'NetworkPolicy', 'Secret', 'Deployment', 'PodDisruptionBudget'],
-    has: [/image: "kindred:1\.2\.3"$/m, /name: given$/m, /maxSize: 500$/m, /disk: fast$/m],
+    has: [
+      /image: "kindred:1\.2\.3"$/m,
+      /name: given$/m,
+      /maxSize: 500$/m,
+      /disk: fast$/m,
+      /containerPort: 8443$/m,
+      /(scheme: HTTPS\n[\s\S]*){3}/,
+    ],
   },
 ];
 for (const { what, values, kinds, has } of renderings) {
@@ -156,6 +175,14 @@ for (const [what, dockerfile] of Object.entries(dockerfiles)) {
     assert.match(dockerfile, /^HEALTHCHECK .*\/livez/m);
   });
 }
+
+test('packaging: a config file can name the database: no variable does, and SQLite has its file where it is kept', () => {
+  const image = text('Dockerfile');
+  const unit = text('systemd/kindred.service');
+  assert.doesNotMatch(image + unit, /KINDRED_DATABASE=/);
+  assert.equal(image.match(/^WORKDIR .*/gm)?.at(-1), 'WORKDIR /data');
+  assert.match(unit, /^WorkingDirectory=\/var\/lib\/kindred$/m);
+});
 
 test('packaging: the settings that the files name exist', async () => {
   const { stdout } = await kindred(['serve', '--help']);

@@ -27,18 +27,27 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end -}}
 {{- end }}
 
+{{- define "kindred.scheme" -}}
+{{- if or .Values.settings.tls (get .Values.settings "tls.cert") -}}
+HTTPS
+{{- else -}}
+HTTP
+{{- end -}}
+{{- end }}
+
 {{- define "kindred.pod" -}}
 metadata:
   labels:
     {{- include "kindred.labels" . | nindent 4 }}
   annotations:
     checksum/settings: {{ toYaml .Values.settings | sha256sum }}
+    checksum/database: {{ .Values.database.url | sha256sum }}
     {{- with .Values.podAnnotations }}
     {{- toYaml . | nindent 4 }}
     {{- end }}
 spec:
   automountServiceAccountToken: false
-  terminationGracePeriodSeconds: 15
+  terminationGracePeriodSeconds: 20
   {{- with .Values.imagePullSecrets }}
   imagePullSecrets:
     {{- toYaml . | nindent 4 }}
@@ -72,7 +81,14 @@ spec:
       {{- end }}
       ports:
         - name: http
-          containerPort: 8090
+          containerPort: {{ .Values.settings.port | default 8090 | int }}
+      {{- if include "kindred.secret" . }}
+      # Requests come until every node knows that the pod ends. Then the service stops within 10 seconds.
+      lifecycle:
+        preStop:
+          exec:
+            command: [sleep, "5"]
+      {{- end }}
       securityContext:
         readOnlyRootFilesystem: true
         allowPrivilegeEscalation: false
@@ -82,17 +98,20 @@ spec:
         httpGet:
           path: /livez
           port: http
+          scheme: {{ include "kindred.scheme" . }}
         periodSeconds: 1
         failureThreshold: 60
       livenessProbe:
         httpGet:
           path: /livez
           port: http
+          scheme: {{ include "kindred.scheme" . }}
         timeoutSeconds: 5
       readinessProbe:
         httpGet:
           path: /readyz
           port: http
+          scheme: {{ include "kindred.scheme" . }}
         periodSeconds: 2
         timeoutSeconds: 5
       resources:
