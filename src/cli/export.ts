@@ -8,7 +8,7 @@ import { connect, withConnection } from './connection.ts';
 import { countOf } from './count.ts';
 import { onInterrupt } from './interrupt.ts';
 import type { Io, Output } from './io.ts';
-import { closedPipe, Exit, write } from './io.ts';
+import { write } from './io.ts';
 import type { NamespaceFlags } from './namespace.ts';
 import { namespaceOf } from './namespace.ts';
 import { startProgress } from './progress.ts';
@@ -68,7 +68,7 @@ async function run(io: Io, flags: Flags, client: KindredClient): Promise<void> {
     await (flags.output === undefined ? writeTo(io.stdout) : intoFile(flags.output, writeTo));
   } catch (error) {
     progress.abort(`Stopped after ${done} of ${countOf(total, 'object')}`);
-    throw error instanceof Exit ? new Exit(closedPipe) : error;
+    throw error;
   }
   progress.stop(`Exported ${countOf(done, 'object')}`);
 }

@@ -31,15 +31,19 @@ export class Exit extends Error {
   }
 }
 
-/** As a shell counts a program that a closed pipe ended, for commands whose 0 says that they did everything. */
-export const closedPipe = 141;
+/** The reader went away (`| head`): as a shell counts a program that a closed pipe ended. */
+export class ClosedPipe extends Exit {
+  constructor() {
+    super(141);
+  }
+}
 
-/** Writes and waits until the other end takes more; a closed pipe (`| head`) ends the command quietly. */
+/** Writes and waits until the other end takes more. @throws ClosedPipe */
 export function write(output: Output, text: string | Uint8Array): Promise<void> {
   return new Promise((resolve, reject) => {
     output.write(text, (error) => {
       if (!error) resolve();
-      else if ((error as NodeJS.ErrnoException).code === 'EPIPE') reject(new Exit(0));
+      else if ((error as NodeJS.ErrnoException).code === 'EPIPE') reject(new ClosedPipe());
       else reject(error);
     });
   });

@@ -2,7 +2,7 @@ import { Command, CommanderError } from 'commander';
 import { describe } from './describe.ts';
 import { hintFor } from './hints.ts';
 import type { Io } from './io.ts';
-import { Exit, UsageError } from './io.ts';
+import { ClosedPipe, Exit, UsageError } from './io.ts';
 import { ownManifest } from './own-manifest.ts';
 
 /** In the order of the help; only the module of the command that is called is loaded. */
@@ -46,10 +46,26 @@ const commands: Readonly<Record<string, () => Promise<(io: Io) => Command>>> = {
   completion: async () => (await import('./completion.ts')).completionCommand,
 };
 
+/** Their 0 says nothing but that they printed: a reader who has seen enough is no failure. */
+const onlyPrinting = [
+  'get',
+  'list',
+  'describe',
+  'explain',
+  'watch',
+  'api-resources',
+  'version',
+  'context list',
+  'plugin list',
+  'model status',
+  'token list',
+  'completion',
+];
+
 /**
  * Runs one command.
  * @param args without the program's own name
- * @returns the exit code: 0 ok, 1 refused by the service (or it could not be reached), 2 wrong use
+ * @returns the exit code: 0 ok, 1 refused by the service (or it could not be reached), 2 wrong use, 141 a closed pipe
  */
 export async function run(args: readonly string[], io: Io): Promise<number> {
   // A reader that went away is answered by the write that meets it; without a listener the event would end the process, also
@@ -60,6 +76,9 @@ export async function run(args: readonly string[], io: Io): Promise<number> {
     await program.parseAsync([...args], { from: 'user' });
     return 0;
   } catch (error) {
+    const [name, action] = args;
+    const isOnlyPrinting = onlyPrinting.some((one) => one === name || one === `${name} ${action}`);
+    if (error instanceof ClosedPipe && isOnlyPrinting) return 0;
     if (error instanceof Exit) return error.code;
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
     io.stderr.write(describe(error));

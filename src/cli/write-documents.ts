@@ -16,7 +16,7 @@ import type { Document } from './documents.ts';
 import { documents, filesOf, open } from './documents.ts';
 import { onInterrupt } from './interrupt.ts';
 import type { Io } from './io.ts';
-import { closedPipe, Exit, UsageError, write } from './io.ts';
+import { Exit, UsageError, write } from './io.ts';
 import type { NamespaceFlags } from './namespace.ts';
 import { placed, withNamespace } from './namespace.ts';
 import type { Format } from './output.ts';
@@ -243,17 +243,13 @@ class Writing {
   async #print({ stored, label, what }: Done): Promise<void> {
     const { stdout } = this.#io;
     const dry = this.#flags.dryRun ? ' (dry run)' : '';
-    try {
-      if (this.#flags.output === 'yaml') await write(stdout, '---\n');
-      await print(
-        this.#io,
-        this.#flags.output,
-        withoutManagedFields(stored),
-        () => `${label}/${stored.metadata.name} ${what}${dry}\n`,
-      );
-    } catch (error) {
-      throw error instanceof Exit ? new Exit(closedPipe) : error;
-    }
+    if (this.#flags.output === 'yaml') await write(stdout, '---\n');
+    await print(
+      this.#io,
+      this.#flags.output,
+      withoutManagedFields(stored),
+      () => `${label}/${stored.metadata.name} ${what}${dry}\n`,
+    );
   }
 
   #end(why: string): never {

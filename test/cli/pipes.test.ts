@@ -1,7 +1,7 @@
 /** Commands whose reader goes away (`| head`), and exports that do not arrive whole. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
@@ -19,6 +19,7 @@ const Leaf = defineModel({
 });
 const count = 3_000;
 const folder = mkdtempSync(join(tmpdir(), 'kindred-pipes-'));
+const inputs = mkdtempSync(join(tmpdir(), 'kindred-pipes-'));
 let harness: Harness;
 before(async () => {
   const plugin = definePlugin({ start: ({ schemeManager }) => void schemeManager.register(Leaf) });
@@ -28,10 +29,18 @@ before(async () => {
     spec: { text: 'x'.repeat(200) },
   }));
   for await (const result of createClient({ url: harness.url }).import(Leaf, leaves)) assert.ok(result.ok);
+  const others = leaves.map((leaf) => ({
+    apiVersion: 'leaves.example.com/v1',
+    kind: 'Leaf',
+    ...leaf,
+    spec: { text: 'y' },
+  }));
+  writeFileSync(join(inputs, 'changed.ndjson'), others.map((leaf) => JSON.stringify(leaf)).join('\n'));
 });
 after(async () => {
   await harness.stop();
   rmSync(folder, { recursive: true });
+  rmSync(inputs, { recursive: true });
 });
 
 interface Ended {
@@ -43,7 +52,7 @@ interface Ended {
 async function closing(outputs: 'stdout' | 'both', at: 'once' | 'data', ...args: string[]): Promise<Ended> {
   const main = join(import.meta.dirname, '../../src/cli/main.ts');
   const env = { ...process.env, KINDRED_SERVER: harness.url };
-  const child = spawn('node', [...fromSources, main, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn('node', [...fromSources, main, ...args], { cwd: inputs, env, stdio: ['ignore', 'pipe', 'pipe'] });
   let stderr = '';
   if (outputs === 'both') child.stderr.destroy();
   else
@@ -65,6 +74,9 @@ const commands: { args: string[]; code: number }[] = [
   { args: ['serve', '--help'], code: 0 },
   // What 0 would say is not so.
   { args: ['export'], code: 141 },
+  { args: ['label', 'leaves', '--all', '--overwrite', 'seen=yes'], code: 141 },
+  { args: ['diff', '-f', 'changed.ndjson'], code: 141 },
+  { args: ['wait', 'leaves', '--all', '--for=create'], code: 141 },
 ];
 for (const { args, code } of commands) {
   for (const [outputs, at] of [
