@@ -14,6 +14,7 @@ import { listenError, tryAddress } from './address.ts';
 import { logged, showBuilding } from './building.ts';
 import { useCompiledCode } from './compiled-code.ts';
 import { consoleLink } from './console.ts';
+import { describe } from './describe.ts';
 import type { Io } from './io.ts';
 import { UsageError, write } from './io.ts';
 import { loading } from './loading.ts';
@@ -188,6 +189,7 @@ async function serveHere(io: Io, address: Address, given: ServiceOptions, level:
     logger.warn('Index snapshots are off: there is no cache folder that can be written to (--cache-dir gives one)');
   }
   const service = await createService({ ...options, listenWhenReady: joins, logger });
+  let failure: unknown;
   try {
     const started = service.start().catch(refuse);
     // A signal during the start stops it; what the start then says no longer matters.
@@ -213,9 +215,16 @@ async function serveHere(io: Io, address: Address, given: ServiceOptions, level:
     // Not only at the end, since many processes are killed. Takes 70 ms when the folder is new or the code changed, otherwise none.
     flushCompileCache();
     await stopping;
+  } catch (error) {
+    failure = error;
+    throw error;
   } finally {
     // Also keeps the process until the stop is done: what it waits for may be a timer that does not.
-    const limit = setTimeout(() => process.exit(0), stopLimit);
+    const limit = setTimeout(() => {
+      if (failure === undefined) process.exit(0);
+      io.stderr.write(describe(failure));
+      process.exit(1);
+    }, stopLimit);
     await service.stop();
     clearTimeout(limit);
   }

@@ -3,6 +3,7 @@ import type { ChildProcess } from 'node:child_process';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -272,6 +273,29 @@ test('command-line: serve says when there is no folder for snapshots of the inde
   await until(() => service.output.stderr.includes('Index snapshots are off'));
   service.child.kill('SIGKILL');
   await service.ended;
+});
+
+test('command-line: a stop cuts off a request without an end, and then ends in order', async () => {
+  const service = start(['serve', '--database', 'sqlite::memory:', '--port', '0', '--insecure-no-auth']);
+  const url = await readyUrl(service);
+  const headers = { 'content-type': 'application/json', 'content-length': 10, expect: '100-continue' };
+  const endless = request(`${url}/api/v1alpha1/configmaps`, { method: 'POST', headers });
+  endless.on('error', () => {}).flushHeaders();
+  await once(endless, 'continue');
+  service.child.kill('SIGTERM');
+  assert.equal(await service.ended, 0);
+  assert.match(service.output.stderr, /"msg":"Stopped"/);
+});
+
+test('command-line: a start that fails is exit code 1 and its reason, also when the stop after it does not end', async () => {
+  const source =
+    'export const createService = async () => ({ start: async () => { throw new Error("no start"); }, building() {}, stop: () => new Promise(() => {}) })';
+  const hooks = `import { registerHooks } from 'node:module';
+registerHooks({ load: (url, context, next) => url.endsWith('/src/service.ts') ? { format: 'module', source: ${JSON.stringify(source)}, shortCircuit: true } : next(url, context) });`;
+  const preload = ['--import', `data:text/javascript,${encodeURIComponent(hooks)}`];
+  const service = start(['serve', '--database', 'sqlite::memory:', '--port', '0'], {}, [...fromSources, ...preload]);
+  assert.equal(await service.ended, 1);
+  assert.match(service.output.stderr, /^kindred: no start$/m);
 });
 
 test('command-line: a second signal ends serve at once', async () => {
