@@ -1,9 +1,7 @@
 /** Services that were logged in to: `kindred/config.yaml` in the folder for configuration, for its owner alone. */
-import { mkdirSync, readFileSync, renameSync } from 'node:fs';
+import { mkdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
-import { createPrivate, takeFromOthers } from '../runtime/private-file.ts';
+import { replacePrivate, takeFromOthers } from '../runtime/private-file.ts';
 import { parseYaml } from '../runtime/yaml.ts';
 import type { Io } from './io.ts';
 import { UsageError } from './io.ts';
@@ -59,15 +57,13 @@ function isContext(value: unknown): value is Context {
   return [name, server, token].every((one) => typeof one === 'string');
 }
 
-/** The old file stays until the new one is whole. @returns the file */
+/** @returns the file */
 export async function writeContexts(io: Io, { current, all }: Contexts): Promise<string> {
   const file = contextsFile(io);
   if (file === undefined) throw new UsageError('XDG_CONFIG_HOME or HOME is needed: the contexts are kept below it');
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
   const text = yamlOf({ ...(current !== undefined && { currentContext: current }), contexts: all });
-  const unfinished = `${file}.${process.pid}`;
-  await pipeline(Readable.from([text]), createPrivate(unfinished));
-  renameSync(unfinished, file);
+  await replacePrivate(file, text);
   return file;
 }
 

@@ -1,9 +1,9 @@
 /** A kubeconfig: how kubectl and other clients of Kubernetes find this service, and who they are there. */
-import { readFileSync } from 'node:fs';
-import { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
+import { existsSync, readFileSync } from 'node:fs';
 import { Command } from 'commander';
-import { createPrivate } from '../runtime/private-file.ts';
+import { isRecord } from '../model/object.ts';
+import { replacePrivate } from '../runtime/private-file.ts';
+import { parseYaml } from '../runtime/yaml.ts';
 import type { ConnectionFlags } from './connection.ts';
 import { endpointOf, withConnection } from './connection.ts';
 import type { Io } from './io.ts';
@@ -28,20 +28,45 @@ export function kubeconfigCommand(io: Io): Command {
     .option('--insecure-skip-tls-verify', 'do not check the certificate of the service')
     .option('--namespace <name>', 'namespace of requests that name none')
     .option('--name <name>', 'name of cluster, user and context (default: host and port of the address)')
-    .option('-o, --output <file>', 'write it to a file, for its owner alone')
+    .option('-o, --output <file>', 'write it to a file, for its owner alone; what else a kubeconfig has in it stays')
     .addHelpText(
       'after',
       '\nFor example:\n  kindred kubeconfig --ca ca.pem -o ~/.kube/kindred\n  KUBECONFIG=~/.kube/kindred kubectl get namespaces',
     )
     .action(async ({ output, ...flags }: Flags) => {
-      const text = yamlOf(kubeconfigOf(io, flags));
-      if (output === undefined) return write(io.stdout, text);
-      await pipeline(Readable.from([text]), createPrivate(output));
+      const config = kubeconfigOf(io, flags);
+      if (output === undefined) return write(io.stdout, yamlOf(config));
+      await replacePrivate(output, yamlOf(mergedInto(output, config)));
     });
   return withConnection(command, io);
 }
 
-function kubeconfigOf(io: Io, { ca, insecureSkipTlsVerify, namespace, name, ...connection }: Flags): object {
+const lists = ['clusters', 'users', 'contexts'] as const;
+
+interface Entry {
+  readonly name: string;
+  readonly [member: string]: unknown;
+}
+
+type Kubeconfig = Readonly<Record<string, unknown> & Record<(typeof lists)[number], readonly Entry[]>>;
+
+/** The file with these entries, in the place of those of the same names. @throws UsageError when it is no kubeconfig */
+function mergedInto(file: string, config: Kubeconfig): object {
+  const { value = {}, mistake } = existsSync(file) ? parseYaml(readFileSync(file, 'utf8'), file) : {};
+  if (mistake !== undefined) throw new UsageError(mistake);
+  const before: Record<string, unknown> = { kind: 'Config', ...(value as object) };
+  const isList = (one: unknown) => one === undefined || one === null || (Array.isArray(one) && one.every(isRecord));
+  if (!isRecord(value) || before.kind !== 'Config' || !lists.every((list) => isList(before[list])))
+    throw new UsageError(`${file} is there already, and is no kubeconfig`);
+  const merged = lists.map((list) => {
+    const [own] = config[list];
+    const others = ((before[list] ?? []) as Entry[]).filter(({ name }) => name !== own!.name);
+    return [list, [...others, own]];
+  });
+  return { ...before, ...config, ...Object.fromEntries(merged) };
+}
+
+function kubeconfigOf(io: Io, { ca, insecureSkipTlsVerify, namespace, name, ...connection }: Flags): Kubeconfig {
   const { server, token } = endpointOf(connection, io);
   const { protocol, host } = addressOf(server);
   const isPlain = protocol === 'http:';

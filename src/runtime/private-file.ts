@@ -3,7 +3,9 @@
  * as they are.
  */
 import type { WriteStream } from 'node:fs';
-import { chmodSync, closeSync, createWriteStream, openSync, rmSync, statSync } from 'node:fs';
+import { chmodSync, closeSync, createWriteStream, openSync, renameSync, rmSync, statSync } from 'node:fs';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
 
 const mode = 0o600;
 
@@ -23,6 +25,13 @@ export function touchPrivate(file: string): void {
 export function createPrivate(file: string): WriteStream {
   rmSync(file, { force: true });
   return createWriteStream(file, { flags: 'wx', flush: true, mode });
+}
+
+/** The old file stays until the new one is whole. */
+export async function replacePrivate(file: string, text: string): Promise<void> {
+  const unfinished = `${file}.${process.pid}`;
+  await pipeline(Readable.from([text]), createPrivate(unfinished));
+  renameSync(unfinished, file);
 }
 
 /**

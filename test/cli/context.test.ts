@@ -22,6 +22,7 @@ import { after, before, beforeEach, test } from 'node:test';
 import { promisify } from 'node:util';
 import type { Harness } from 'kindred/testing';
 import { startHarness } from 'kindred/testing';
+import { parse } from 'yaml';
 import { run } from '../../src/cli/program.ts';
 import type { Outcome, Surroundings } from './command.ts';
 import { kindred } from './command.ts';
@@ -250,4 +251,37 @@ test('completion takes the shells that it knows', async () => {
   const { code, stderr } = await call('completion', 'tcsh');
   assert.equal(code, 2);
   assert.match(stderr, /Allowed choices are bash, zsh, fish, powershell\./);
+});
+
+test('command-line: kubeconfig -o adds to the kubeconfig that is there, and replaces no other file', async () => {
+  const config = join(folder, 'kubeconfig');
+  const other = { name: 'prod', cluster: { server: 'https://prod.example.com' } };
+  const before = { apiVersion: 'v1', kind: 'Config', clusters: [other], users: null, 'current-context': 'prod' };
+  writeFileSync(config, JSON.stringify({ ...before, preferences: { colors: true } }), { mode: 0o644 });
+  const added = (...flags: string[]) => kindred(['kubeconfig', '-o', config, ...flags]);
+  for (const token of ['old', 'new']) {
+    const { code, stderr } = await added('--server', 'https://kindred.example.com', '--token', token);
+    assert.deepEqual([code, stderr], [0, '']);
+  }
+  const named = { name: 'kindred.example.com' };
+  assert.deepEqual(parse(readFileSync(config, 'utf8')), {
+    apiVersion: 'v1',
+    kind: 'Config',
+    preferences: { colors: true },
+    clusters: [other, { ...named, cluster: { server: 'https://kindred.example.com/kube' } }],
+    users: [{ ...named, user: { token: 'new' } }],
+    contexts: [{ ...named, context: { cluster: named.name, user: named.name } }],
+    'current-context': named.name,
+  });
+  assert.equal(statSync(config).mode & 0o777, 0o600);
+  for (const text of ['something else', '{ "kind": "Config", "users": {} }', '[', '{ "kind": "Pod" }']) {
+    writeFileSync(config, text);
+    const { code, stderr } = await added('--server', 'https://kindred.example.com');
+    assert.equal(code, 2);
+    assert.match(
+      stderr,
+      /^kindred: \S+kubeconfig(?: is there already, and is no kubeconfig|:1:2 is neither YAML nor JSON: .*)\n$/,
+    );
+    assert.equal(readFileSync(config, 'utf8'), text);
+  }
 });
