@@ -55,51 +55,62 @@ export function waitCommand(io: Io): Command {
     )
     .action(async (what: string[], flags: Flags) => {
       const deadline = AbortSignal.timeout(flags.timeout);
-      const client = connect(flags, io);
-      const { targets, refused } = await chosenTargets(io, client, what, {
-        ...flags,
-        command: 'wait',
-        purpose: 'wait for',
-      });
-      if (refused === 0 && targets.every(({ names }) => names.length === 0)) throw new Exit(1);
-      let failures = refused;
-      for (const target of targets) {
-        if (target.names.length > 0) failures += await waitFor(io, client, target, flags.for, deadline);
+      const client = connect(flags, io, flags.timeout > 0 ? { signal: deadline } : { retry: false });
+      const waits: Wait[] = [];
+      let failures = 0;
+      try {
+        const { targets, refused } = await chosenTargets(io, client, what, {
+          ...flags,
+          command: 'wait',
+          purpose: 'wait for',
+        });
+        if (refused === 0 && targets.every(({ names }) => names.length === 0)) throw new Exit(1);
+        failures = refused;
+        for (const target of targets) waits.push(new Wait(io, client, target, flags.for));
+        // Once without a watch: a time limit of 0 still looks.
+        for (const wait of waits) await wait.look();
+        for (const wait of waits) if (!deadline.aborted) await wait.watch(deadline);
+      } catch (error) {
+        const isOther = [Exit, UsageError, KindredError].some((one) => error instanceof one);
+        if (isOther || !deadline.aborted) throw error;
+        if (waits.length === 0) throw new Error(`timed out waiting for ${flags.for.text}`);
       }
+      for (const wait of waits) failures += wait.end();
       if (failures > 0) throw new Exit(1);
     });
   return withConnection(withChoice(command), io);
 }
 
-/** @returns for how many objects it was in vain; they are told */
-async function waitFor(
-  io: Io,
-  client: KindredClient,
-  { type: { model, label }, names }: Target,
-  goal: Goal,
-  deadline: AbortSignal,
-): Promise<number> {
-  const waiting = new Set(names);
-  let missing = 0;
-  const look = async (name: string, object: ExtensionObject | undefined): Promise<void> => {
-    if (!waiting.has(name)) return;
-    if (goal.isMet(object)) {
-      waiting.delete(name);
-      await write(io.stdout, `${label}/${name} condition met\n`);
-    } else if (!object && !goal.mayBeAbsent) {
-      waiting.delete(name);
-      missing++;
-      io.stderr.write(describe(new Error(`There is no ${label}/${name}`)));
-    }
-  };
-  // Once without a watch: a time limit of 0 still looks.
-  for (const name of names) await look(name, await client.fetch(model, name));
-  if (waiting.size > 0 && !deadline.aborted) {
-    const parts = [...waiting].map(partsOf);
+/** Objects of one type that are waited for. */
+class Wait {
+  readonly #io: Io;
+  readonly #client: KindredClient;
+  readonly #target: Target;
+  readonly #goal: Goal;
+  readonly #left: Set<string>;
+  #missing = 0;
+
+  constructor(io: Io, client: KindredClient, target: Target, goal: Goal) {
+    this.#io = io;
+    this.#client = client;
+    this.#target = target;
+    this.#goal = goal;
+    this.#left = new Set(target.names);
+  }
+
+  async look(): Promise<void> {
+    const { type, names } = this.#target;
+    for (const name of names) await this.#seen(name, await this.#client.fetch(type.model, name));
+  }
+
+  /** Returns when there is nothing left to wait for, or at the deadline. */
+  async watch(deadline: AbortSignal): Promise<void> {
+    if (this.#left.size === 0) return;
+    const parts = [...this.#left].map(partsOf);
     const [namespace, ...others] = new Set(parts.map((one) => one.namespace));
     const select = {
       ...(namespace !== undefined && others.length === 0 && { namespace }),
-      ...(waiting.size <= selectedNames && {
+      ...(parts.length <= selectedNames && {
         fieldSelector: `metadata.name in (${parts.map(({ name }) => name).join(',')})`,
       }),
     };
@@ -107,27 +118,41 @@ async function waitFor(
     const signal = AbortSignal.any([deadline, end.signal]);
     const seen = new Set<string>();
     let isComplete = false;
-    try {
-      for await (const event of client.for(model).watch({ select, sendInitial: true, signal })) {
-        if (event.type === 'BOOKMARK') {
-          // Everything that is there was sent: what was not is gone since it was looked at.
-          for (const name of isComplete ? [] : [...waiting]) if (!seen.has(name)) await look(name, undefined);
-          isComplete = true;
-        } else {
-          const name = fullNameOf(event.object.metadata);
-          seen.add(name);
-          await look(name, stateAfter(event));
-        }
-        if (waiting.size === 0) end.abort();
+    for await (const event of this.#client.for(this.#target.type.model).watch({ select, sendInitial: true, signal })) {
+      if (event.type === 'BOOKMARK') {
+        // Everything that is there was sent: what was not is gone since it was looked at.
+        for (const name of isComplete ? [] : [...this.#left]) if (!seen.has(name)) await this.#seen(name, undefined);
+        isComplete = true;
+      } else {
+        const name = fullNameOf(event.object.metadata);
+        seen.add(name);
+        await this.#seen(name, stateAfter(event));
       }
-    } catch (error) {
-      if (error instanceof Exit || error instanceof KindredError || !signal.aborted) throw error;
+      if (this.#left.size === 0) end.abort();
     }
   }
-  for (const name of waiting) {
-    io.stderr.write(describe(new Error(`timed out waiting for ${goal.text} of ${label}/${name}`)));
+
+  /** Tells of the objects that are left. @returns for how many objects it was in vain */
+  end(): number {
+    for (const name of this.#left) {
+      const object = `${this.#target.type.label}/${name}`;
+      this.#io.stderr.write(describe(new Error(`timed out waiting for ${this.#goal.text} of ${object}`)));
+    }
+    return this.#missing + this.#left.size;
   }
-  return missing + waiting.size;
+
+  async #seen(name: string, object: ExtensionObject | undefined): Promise<void> {
+    if (!this.#left.has(name)) return;
+    const { label } = this.#target.type;
+    if (this.#goal.isMet(object)) {
+      this.#left.delete(name);
+      await write(this.#io.stdout, `${label}/${name} condition met\n`);
+    } else if (!object && !this.#goal.mayBeAbsent) {
+      this.#left.delete(name);
+      this.#missing++;
+      this.#io.stderr.write(describe(new Error(`There is no ${label}/${name}`)));
+    }
+  }
 }
 
 function stateAfter(event: WatchEvent<ExtensionObject>): ExtensionObject | undefined {

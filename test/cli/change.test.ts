@@ -8,6 +8,7 @@ import { defineModel, definePlugin, Type } from 'kindred';
 import type { Harness } from 'kindred/testing';
 import { startHarness } from 'kindred/testing';
 import { parse } from 'yaml';
+import { startFaultProxy } from '../client/fault-proxy.ts';
 import type { Outcome, Surroundings } from './command.ts';
 import { kindred } from './command.ts';
 
@@ -116,6 +117,24 @@ test('wait --for=create waits for what is not there yet; anything else says that
   const outcome = await gone;
   assert.deepEqual([outcome.code, outcome.stderr], [1, `kindred: There is no boxes.${shop}/new\n`]);
 });
+
+for (const [what, accept, message] of [
+  ['the objects', 'boxes/', `kindred: timed out waiting for create of boxes.${shop}/a\n`],
+  ['the types', 'apis', 'kindred: timed out waiting for create\n'],
+] as const) {
+  test(`wait ends at its time limit while the service does not answer about ${what}`, async () => {
+    const proxy = await startFaultProxy(harness.url, ({ path }) =>
+      path.includes(accept) ? { kind: 'delay', milliseconds: 600_000 } : undefined,
+    );
+    try {
+      const args = ['wait', 'box/a', '--for=create', '--server', proxy.url];
+      const { code, stderr } = await call(...args, '--timeout', '2s');
+      assert.deepEqual([code, stderr], [1, message]);
+    } finally {
+      await proxy.close();
+    }
+  });
+}
 
 test('wait takes selectors and --all, and says when there is nothing to wait for', async () => {
   const all = await call('wait', 'boxes', '--all', '--for=jsonpath={.spec.note}=old');
