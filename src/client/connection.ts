@@ -43,6 +43,10 @@ const broken: Text = {
   en: 'The connection to {url} broke before the answer was complete: {reason}',
   zh: '与 {url} 的连接在应答完整之前中断：{reason}',
 };
+const moved: Text = {
+  en: '{url} redirects a write to {location}, which is not followed: give the address of the service itself',
+  zh: '{url} 将写入重定向到 {location}，客户端不会跟随：请提供服务本身的地址',
+};
 const unexpected: Text = {
   en: '{url} answered {status} with {type}, which is no answer of this service',
   zh: '{url} 返回了 {status}（{type}），这不是本服务的应答',
@@ -127,6 +131,8 @@ export class Connection {
         method,
         headers: { ...headers, ...(bearer && { authorization: `Bearer ${bearer}` }), ...call.headers },
         ...(call.body !== undefined && { body: call.body }),
+        // A write goes to no other address, and does not become a GET.
+        ...(isWrite && { redirect: 'manual' }),
         signal: signals.length > 0 ? AbortSignal.any([...signals, silence.signal]) : silence.signal,
       });
       this.#service.answered = true;
@@ -179,8 +185,12 @@ export class Connection {
   retrying<R>(attempt: () => Promise<R>, signal?: AbortSignal): Promise<R> {
     const { retry } = this.#options;
     const patience = retry instanceof Patience ? retry : new Patience(retry === false ? { patience: 0 } : retry);
-    const either = this.signal && signal ? AbortSignal.any([this.signal, signal]) : (this.signal ?? signal);
-    return retrying(attempt, (error) => this.isWorthAnother(error), patience, either);
+    return retrying(attempt, (error) => this.isWorthAnother(error), patience, this.eitherSignal(signal));
+  }
+
+  /** Of this client, and of the call. */
+  eitherSignal(signal: AbortSignal | undefined): AbortSignal | undefined {
+    return this.signal && signal ? AbortSignal.any([this.signal, signal]) : (this.signal ?? signal);
   }
 
   /**
@@ -230,8 +240,9 @@ async function errorOf(response: Response, url: string, isWrite: boolean): Promi
 function notOurs(response: Response, url: string, isWrite: boolean): KindredError {
   const type = response.headers.get('content-type') ?? 'no content type';
   const headers = waitOf(response);
-  return new KindredError(foreignCode(response, isWrite), unexpected, {
-    params: { url, status: response.status, type },
+  const location = response.status < 400 ? response.headers.get('location') : null;
+  return new KindredError(foreignCode(response, isWrite), location === null ? unexpected : moved, {
+    params: { url, status: response.status, type, location },
     ...(headers && { headers }),
   });
 }

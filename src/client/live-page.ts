@@ -41,8 +41,8 @@ export async function* watchPage<T>(
   connection: Connection,
   request: WatchRequest,
 ): AsyncGenerator<PageEvent<T>, void, undefined> {
-  const { resume = true, signal } = request;
-  const isOver = () => signal?.aborted === true || connection.signal?.aborted === true;
+  const { resume = true } = request;
+  const signal = connection.eitherSignal(request.signal);
   let failures = 0;
   for (;;) {
     let failure: unknown;
@@ -57,10 +57,10 @@ export async function* watchPage<T>(
       if (!resume) return;
     } catch (error) {
       failure = error;
-      if (isOver()) return;
+      if (signal?.aborted) return;
       if (!resume || !isMended(error)) throw error;
     }
-    if (isOver()) return;
+    if (signal?.aborted) return;
     const stopped = await sleep(waitAfter(++failures, request, failure), signal).then(
       () => false,
       () => true,

@@ -299,3 +299,20 @@ test('watch: a signal ends a watch quietly', async () => {
   setImmediate(() => controller.abort());
   for await (const event of watch) assert.fail(`no event was sent: ${event.type}`);
 });
+
+for (const kind of ['watch', 'watchPage'] as const) {
+  test(`watch: the signal of the client ends the wait before another attempt - ${kind}`, async () => {
+    const controller = new AbortController();
+    let attempts = 0;
+    const fetch: typeof globalThis.fetch = async () => {
+      attempts++;
+      setImmediate(() => controller.abort());
+      return Response.json({ status: 503, code: 'NotReady', detail: 'not yet' }, { status: 503 });
+    };
+    const things = createClient({ url: 'http://service', fetch, signal: controller.signal }).for(Thing);
+    const slow = { minDelay: 3_600_000, maxDelay: 3_600_000 };
+    const events = kind === 'watch' ? things.watch(slow) : things.watchPage({}, undefined, slow);
+    for await (const event of events) assert.fail(`no event was sent: ${event.type}`);
+    assert.equal(attempts, 1);
+  });
+}

@@ -46,7 +46,8 @@ export async function* watch<T>(
   connection: Connection,
   request: WatchRequest,
 ): AsyncGenerator<WatchEvent<T>, void, undefined> {
-  const { resume = true, signal } = request;
+  const { resume = true } = request;
+  const signal = connection.eitherSignal(request.signal);
   let since = request.since;
   let listing = request.sendInitial ? new InitialList() : undefined;
   let failures = 0;
@@ -77,11 +78,11 @@ export async function* watch<T>(
       if (!resume) return;
     } catch (error) {
       failure = error;
-      if (signal?.aborted || connection.signal?.aborted) return;
+      if (signal?.aborted) return;
       const isListedAnew = listing !== undefined && error instanceof KindredError && error.code === 'Expired';
       if (!resume || !(isListedAnew || passing(error))) throw error;
     }
-    if (signal?.aborted || connection.signal?.aborted) return;
+    if (signal?.aborted) return;
     listing?.restart();
     const stopped = await sleep(waitAfter(++failures, request, failure), signal).then(
       () => false,
