@@ -52,15 +52,23 @@ function createCommand(io: Io): Command {
         );
       }
       const client = connect(flags, io);
-      if (await createUser(client, flags.user)) await bind(client, flags.user, flags.role ?? []);
-      const token = (await client.create(tokens, {
-        metadata: { generateName: 'token-' },
-        spec: {
-          user: flags.user,
-          ...(flags.role && { roles: flags.role }),
-          ...(lifetime && { expiresAt: end.toISOString() }),
-        },
-      })) as Token;
+      const isNew = await createUser(client, flags.user);
+      let token: Token;
+      try {
+        if (isNew) await bind(client, flags.user, flags.role ?? []);
+        token = (await client.create(tokens, {
+          metadata: { generateName: 'token-' },
+          spec: {
+            user: flags.user,
+            ...(flags.role && { roles: flags.role }),
+            ...(lifetime && { expiresAt: end.toISOString() }),
+          },
+        })) as Token;
+      } catch (error) {
+        // The next run would take the user for one that has its roles already.
+        if (isNew) await withdraw(io, client, flags.user);
+        throw error;
+      }
       await write(io.stdout, `${token.status?.token}\n`);
     });
   return withConnection(command, io);
@@ -87,6 +95,13 @@ async function bind(client: KindredClient, user: string, roles: readonly string[
       subjects: [{ kind: 'User', name: user }],
     });
   }
+}
+
+/** Takes a user back, and with it the bindings. */
+async function withdraw(io: Io, client: KindredClient, user: string): Promise<void> {
+  await client.delete(users, user).catch(() => {
+    io.stderr.write(`kindred: the User ${user} may lack its roles; delete it before you try again\n`);
+  });
 }
 
 function tokenListCommand(io: Io): Command {

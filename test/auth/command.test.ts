@@ -52,6 +52,22 @@ test('permissions: kindred token create prints the token alone, creates the user
   assert.deepEqual([foreign.code, foreign.stdout], [2, '']);
   assert.match(foreign.stderr, /--user needs the name of a User: .*, not "boss@corp"/);
 
+  const unbound = await run(
+    administrator,
+    'token',
+    'create',
+    '--user',
+    'second',
+    '--role',
+    'books-library-example-view',
+    '--role',
+    'No role',
+  );
+  assert.deepEqual([unbound.code, unbound.stdout], [1, ''], unbound.stderr);
+  await expect(404, world.admin('GET', '/api/v1alpha1/users/second'));
+  const again = await run(administrator, 'token', 'create', '--user', 'second', '--role', 'books-library-example-view');
+  await expect(200, world.as(again.stdout.trim())('GET', books));
+
   const list = await run(administrator, 'token', 'list', '--user', 'robot', '-o', 'json');
   assert.ok(!list.stdout.includes(token) && !list.stdout.includes('hash'));
   const { name } = JSON.parse(list.stdout).items[0].metadata;
