@@ -54,6 +54,21 @@ const cases = [
       { place: 'file:5', value: { a: 2 }, text: undefined },
     ],
   },
+  {
+    name: 'a List of kubectl',
+    text: 'apiVersion: v1\nitems:\n- a: 1\n- a: 2\nkind: List\n',
+    expected: [
+      { place: 'file:3', value: { a: 1 }, text: undefined },
+      { place: 'file:4', value: { a: 2 }, text: undefined },
+    ],
+  },
+  {
+    name: 'an object with items',
+    text: 'apiVersion: a.example.com/v1\nkind: List\nitems: [1]\n',
+    expected: [
+      { place: 'file:1', value: { apiVersion: 'a.example.com/v1', kind: 'List', items: [1] }, text: undefined },
+    ],
+  },
 ];
 
 for (const { name, text, expected } of cases) {

@@ -154,12 +154,18 @@ function* yaml(text: string, place: string): Generator<Document, void, undefined
 function objectsIn(value: unknown): readonly unknown[] {
   if (value === null || value === undefined) return [];
   if (Array.isArray(value)) return value;
-  const { items, kind } = value as { items?: unknown; kind?: unknown };
-  return Array.isArray(items) && kind === undefined ? items : [value];
+  const { items, kind, apiVersion } = value as { items?: unknown; kind?: unknown; apiVersion?: unknown };
+  return Array.isArray(items) && isList(kind, apiVersion) ? items : [value];
+}
+
+/** As this command prints one, or as kubectl does. */
+function isList(kind: unknown, apiVersion: unknown): boolean {
+  return kind === undefined || (kind === 'List' && apiVersion === 'v1');
 }
 
 /** The nodes of what `objectsIn` finds. */
 function nodesIn(contents: Node | null): readonly Node[] {
-  const list = isMap(contents) && !contents.has('kind') ? contents.get('items', true) : contents;
+  const isOwn = isMap(contents) && isList(contents.get('kind'), contents.get('apiVersion'));
+  const list = isOwn ? contents.get('items', true) : contents;
   return isSeq<Node>(list) ? list.items : [];
 }

@@ -20,7 +20,7 @@ import { Exit, UsageError, write } from './io.ts';
 import type { NamespaceFlags } from './namespace.ts';
 import { placed, withNamespace } from './namespace.ts';
 import type { Format } from './output.ts';
-import { formatOption, print, valueFormats, withoutManagedFields } from './output.ts';
+import { formatOption, printResult, valueFormats, withoutManagedFields } from './output.ts';
 import { isSelecting, selectOf } from './select.ts';
 import type { ResourceType } from './types.ts';
 import { Types } from './types.ts';
@@ -115,6 +115,8 @@ class Writing {
   readonly #named = new Map<string, { readonly type: ResourceType; readonly names: Set<string> }>();
   /** What the definitions in the files define. */
   readonly #defined = new Set<string>();
+  /** For programs, that read one JSON document: an object, or as from kubectl a List. */
+  readonly #shown: ExtensionObject[] = [];
   #read = 0;
   #written = 0;
   #refused = 0;
@@ -131,6 +133,16 @@ class Writing {
 
   /** @throws Exit unless every object that was read is written */
   async run(): Promise<void> {
+    try {
+      await this.#writeAll();
+    } finally {
+      const [object, ...more] = this.#shown;
+      const list = { apiVersion: 'v1', kind: 'List', items: this.#shown };
+      if (object) await write(this.#io.stdout, `${JSON.stringify(more.length > 0 ? list : object, null, 2)}\n`);
+    }
+  }
+
+  async #writeAll(): Promise<void> {
     for (const path of this.#flags.filename) {
       for (const file of await filesOf(path)) {
         try {
@@ -241,15 +253,9 @@ class Writing {
   }
 
   async #print({ stored, label, what }: Done): Promise<void> {
-    const { stdout } = this.#io;
     const dry = this.#flags.dryRun ? ' (dry run)' : '';
-    if (this.#flags.output === 'yaml') await write(stdout, '---\n');
-    await print(
-      this.#io,
-      this.#flags.output,
-      withoutManagedFields(stored),
-      () => `${label}/${stored.metadata.name} ${what}${dry}\n`,
-    );
+    if (this.#flags.output === 'json') this.#shown.push(withoutManagedFields(stored));
+    else await printResult(this.#io, this.#flags.output, stored, { label, done: `${what}${dry}` });
   }
 
   #end(why: string): never {

@@ -244,6 +244,30 @@ test('command-line: what get prints can be applied, and it shows who owns which 
   assert.equal(applied.code, 0, applied.stderr);
 });
 
+for (const command of ['apply', 'replace'] as const) {
+  test(`command-line: ${command} -o json prints one document, of several objects a List, which can be applied`, async () => {
+    const names = ['j1', 'j2'].map((name) => `${command}-${name}`);
+    const gardens = names.map((name) => garden(name));
+    const file = [...gardens, { ...garden('j3'), spec: {} }].map((one) => `${JSON.stringify(one)}\n`).join('');
+    const several = await run(command, file, '-o', 'json');
+    assert.equal(several.code, 1);
+    const { items, ...list } = JSON.parse(several.stdout);
+    assert.deepEqual(list, { apiVersion: 'v1', kind: 'List' });
+    assert.deepEqual(
+      items.map(({ metadata }: Body) => metadata.name),
+      names,
+    );
+    const again = await run(command, several.stdout);
+    assert.deepEqual(
+      [again.code, again.stdout.match(/(?<=\/)\S+(?= (?:updated|unchanged)$)/gm)],
+      [0, names],
+      again.stderr,
+    );
+    const alone = await run(command, gardens[0], '-o', 'json');
+    assert.equal(JSON.parse(alone.stdout).metadata.name, names[0]);
+  });
+}
+
 test('command-line: apply --prune deletes what was applied before, matches, and is in no file', async () => {
   const shop = { labels: { app: 'shop' } };
   const files = (...objects: Body[]) => objects.map((one) => `${JSON.stringify(one)}\n`).join('');
