@@ -115,8 +115,11 @@ async function openEditor(io: Io, file: string): Promise<void> {
   // An editor may come with arguments, `code --wait`: the shell takes them apart.
   const child = isWindows
     ? spawn(`${editor} "${file}"`, { stdio: 'inherit', shell: true })
-    : spawn('/bin/sh', ['-c', `${editor} "$1"`, 'sh', file], { stdio: 'inherit', env: { ...process.env, ...env } });
-  // Ctrl+C is the editor's.
+    : spawn('/bin/sh', ['-c', `trap : INT; ${editor} "$1"`, 'sh', file], {
+        stdio: 'inherit',
+        env: { ...process.env, ...env },
+      });
+  // Ctrl+C is the editor's: neither this process nor the shell, which waits for the editor, ends by it.
   const ignore = (): void => {};
   process.on('SIGINT', ignore);
   const exit = once(child, 'exit').finally(() => process.off('SIGINT', ignore));

@@ -1,5 +1,7 @@
 /** Commands that wait for changes, show them before, or make them in an editor. */
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -9,6 +11,7 @@ import type { Harness } from 'kindred/testing';
 import { startHarness } from 'kindred/testing';
 import { parse } from 'yaml';
 import { startFaultProxy } from '../client/fault-proxy.ts';
+import { fromSources } from '../sources.ts';
 import type { Outcome, Surroundings } from './command.ts';
 import { kindred } from './command.ts';
 
@@ -227,6 +230,45 @@ test('edit writes what was changed in the editor', async () => {
   assert.deepEqual([code, stdout, stderr], [0, `boxes.${shop}/a edited\nboxes.${shop}/b edited\n`, '']);
   assert.deepEqual((await harness.client.get(Box, 'b')).spec, { title: 'Box b', weight: 8, note: null });
   assert.deepEqual(keptIn(env), []);
+});
+
+test('edit leaves Ctrl+C to the editor', async () => {
+  const home = mkdtempSync(join(folder, 'editor-'));
+  const opened = join(home, 'opened');
+  const script = join(home, 'editor.mjs');
+  writeFileSync(
+    script,
+    `import { readFileSync, writeFileSync } from 'node:fs';
+const file = process.argv[2];
+const stay = setInterval(() => {}, 1000);
+process.once('SIGINT', () => {
+  writeFileSync(file, readFileSync(file, 'utf8').replace('weight: 1', 'weight: 8'));
+  clearInterval(stay);
+});
+writeFileSync(${JSON.stringify(opened)}, '');`,
+  );
+  const main = join(import.meta.dirname, '../../src/cli/main.ts');
+  const env = {
+    ...process.env,
+    KINDRED_SERVER: harness.url,
+    TMPDIR: home,
+    KUBE_EDITOR: `${process.execPath} ${script}`,
+  };
+  // In a process group of its own: a terminal sends SIGINT to all of it.
+  const child = spawn(process.execPath, [...fromSources, main, 'edit', 'box/a'], { env, detached: true });
+  const ended = once(child, 'exit');
+  let told = '';
+  child.stderr.setEncoding('utf8').on('data', (text) => {
+    told += text;
+  });
+  try {
+    await harness.until(() => existsSync(opened) || child.exitCode !== null);
+    process.kill(-child.pid!, 'SIGINT');
+    assert.deepEqual(await ended, [0, null], told);
+    assert.equal((await harness.client.get(Box, 'a')).spec.weight, 8);
+  } finally {
+    child.kill('SIGKILL');
+  }
 });
 
 test('edit takes members away, and other commands may change the same object', async () => {
