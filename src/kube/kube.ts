@@ -149,19 +149,22 @@ export class Kube {
     const { verb } = target.access;
     if (verb === 'list') {
       const isWatch = exchange.query.includes('watch') && flag(new URLSearchParams(exchange.query), 'watch') === true;
-      const names = this.#authorise(exchange, target, isWatch ? 'watch' : 'list');
-      return isWatch ? this.#watches.watch(exchange, target, names) : this.#lists.list(exchange, target, names);
+      if (isWatch) return this.#watches.watch(exchange, target, this.#authorise(exchange, target, 'watch'));
+      return this.#lists.list(exchange, target, () => this.#authorise(exchange, target, 'list'));
     }
     const isOfAll = target.model.scheme.isNamespaced && target.namespace === undefined;
     const isDeletable = shownModel(target.model).verbs.includes('deletecollection');
     const allow = isOfAll ? ['GET'] : isDeletable ? ['GET', 'POST', 'DELETE'] : ['GET', 'POST'];
     if (verb === 'deletecollection') {
-      const listed = this.#authorise(exchange, target, 'list');
-      const deleted = this.#authorise(exchange, target, 'delete');
-      exchange.access = target.access;
+      const allowed = () => {
+        const listed = this.#authorise(exchange, target, 'list');
+        const deleted = this.#authorise(exchange, target, 'delete');
+        exchange.access = target.access;
+        return listed && deleted ? listed.intersection(deleted) : (listed ?? deleted);
+      };
+      allowed();
       assertMethod(exchange, allow);
-      const names = listed && deleted ? listed.intersection(deleted) : (listed ?? deleted);
-      return this.#lists.deleteCollection(exchange, target, names);
+      return this.#lists.deleteCollection(exchange, target, allowed);
     }
     this.#authorise(exchange, target, verb);
     assertMethod(exchange, allow);

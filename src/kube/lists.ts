@@ -1,11 +1,9 @@
 /** Lists, and what is done with all objects of one: the deletion of a collection. */
 
 import { KindredError } from '../errors.ts';
-import { authorise } from '../http/api/authorise.ts';
 import type { Exchange } from '../http/server/exchange.ts';
 import { rightsChanged } from '../http/server/problem.ts';
 import { sliceSize, writeSlices } from '../http/server/slices.ts';
-import type { Access, Authorizer } from '../resource/access.ts';
 import type { Feed } from '../resource/feed.ts';
 import type { PastStates } from '../resource/past-states.ts';
 import type { Stored } from '../resource/registered-model.ts';
@@ -30,7 +28,6 @@ import { includeObject } from './table.ts';
 import type { ResourceTarget } from './target.ts';
 
 export interface ListsDependencies extends BodyDependencies {
-  readonly authorizer: Authorizer;
   /** Those of each store, by its name. */
   readonly past: ReadonlyMap<string, PastStates>;
   readonly objects: KubeObjects;
@@ -38,10 +35,18 @@ export interface ListsDependencies extends BodyDependencies {
   readonly now: () => number;
 }
 
+/**
+ * Asks for the rights of the caller, again while a large answer is under way.
+ * @returns the names, as rules have them, of the objects that the caller may see; undefined: every name
+ * @throws KindredError Unauthenticated, Forbidden, NotReady
+ */
+type Allowed = () => ReadonlySet<string> | undefined;
+
 /** Which objects, of which moment, and how many. */
 interface ListCall {
   readonly request: ListingRequest;
-  /** As rules have them. Undefined: every name. */
+  readonly allowed: Allowed;
+  /** Those that were allowed when the request came. */
   readonly names: ReadonlySet<string> | undefined;
   /** Undefined: all. */
   readonly limit: number | undefined;
@@ -61,20 +66,19 @@ export class KubeLists {
     this.#dependencies = dependencies;
   }
 
-  /** @param names of an authorised caller who may see these alone */
-  async list(exchange: Exchange, target: ResourceTarget, names: ReadonlySet<string> | undefined): Promise<void> {
+  async list(exchange: Exchange, target: ResourceTarget, allowed: Allowed): Promise<void> {
     const query = new URLSearchParams(exchange.query);
     const form = formOf(exchange.request.headers.accept);
     const shape = { form, includeObject: includeObject(query), now: this.#dependencies.now() };
-    const call = await this.#call(target, query, names);
+    const call = await this.#call(target, query, allowed);
     const { resource } = target.model;
     const past = this.#dependencies.past.get(resource.place.name)!;
     const listing = new Listing(resource, past, call.request, exchange.timeSlice());
     const next = (most: number) => this.#next(listing, call, most);
-    await this.#answer(exchange, target, new ListForm(target.model, shape), form, call, next);
+    await this.#answer(exchange, new ListForm(target.model, shape), form, call, next);
   }
 
-  async deleteCollection(exchange: Exchange, target: ResourceTarget, names: ReadonlySet<string> | undefined) {
+  async deleteCollection(exchange: Exchange, target: ResourceTarget, allowed: Allowed): Promise<void> {
     const { objects } = this.#dependencies;
     const { resource } = target.model;
     const past = this.#dependencies.past.get(resource.place.name)!;
@@ -82,7 +86,7 @@ export class KubeLists {
     const form = formOf(exchange.request.headers.accept);
     const shape = { form, includeObject: includeObject(query), now: this.#dependencies.now() };
     const options = await deleteOptions(exchange, query, this.#dependencies, false);
-    const call = await this.#call(target, query, names);
+    const call = await this.#call(target, query, allowed);
     let { after } = call.request;
     const remove = async ({ name }: Stored): Promise<Stored | undefined> => {
       try {
@@ -105,14 +109,11 @@ export class KubeLists {
       }
       return { ...portion, objects: removed };
     };
-    await this.#answer(exchange, target, new ListForm(target.model, shape), form, call, next);
+    await this.#answer(exchange, new ListForm(target.model, shape), form, call, next);
   }
 
-  async #call(
-    target: ResourceTarget,
-    query: URLSearchParams,
-    names: ReadonlySet<string> | undefined,
-  ): Promise<ListCall> {
+  async #call(target: ResourceTarget, query: URLSearchParams, allowed: Allowed): Promise<ListCall> {
+    const names = allowed();
     const { resource } = target.model;
     const where = conditionOf(query, target);
     const text = query.get('continue');
@@ -123,7 +124,7 @@ export class KubeLists {
     const exact = await this.#revision(feed, query, token !== undefined);
     const at = token === undefined ? exact : token.revision || feed.applied;
     const seen = limited(target.model.scheme, where, { namespace: target.namespace, names });
-    return { request: { ...seen, revision: at, after: token?.after }, names, limit, token };
+    return { request: { ...seen, revision: at, after: token?.after }, allowed, names, limit, token };
   }
 
   /** The revision that is asked for exactly; undefined for the newest. */
@@ -164,10 +165,9 @@ export class KubeLists {
   /** A small list as a whole, a large one portion by portion, as the client takes it. */
   async #answer(
     exchange: Exchange,
-    { access }: ResourceTarget,
     written: ListForm,
     form: Form,
-    { names, limit, token }: ListCall,
+    { allowed, names, limit, token }: ListCall,
     next: (most: number) => Promise<Portion>,
   ): Promise<void> {
     const { response } = exchange;
@@ -214,7 +214,7 @@ export class KubeLists {
         if (response.destroyed) break;
         pieces = [];
         length = 0;
-        this.#assertAllowed(exchange, access, names);
+        if (!sameNames(allowed(), names)) throw rightsChanged();
       }
     } finally {
       hold.set(0);
@@ -226,10 +226,6 @@ export class KubeLists {
     }
     const bytes = written.whole(metadataOf(revision, last, remaining), pieces);
     exchange.send(200, ['Content-Type', form.type, 'Cache-Control', 'no-cache, private'], encoded(bytes, form));
-  }
-
-  #assertAllowed(exchange: Exchange, access: Access, names: ReadonlySet<string> | undefined): void {
-    if (!sameNames(authorise(this.#dependencies.authorizer, exchange, access).names, names)) throw rightsChanged();
   }
 }
 

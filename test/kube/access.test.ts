@@ -129,6 +129,35 @@ test('who may list named objects sees these alone, and deletes these alone', asy
   assert.equal((await facade.kube(`${gadgets}/b`)).status, 200);
 });
 
+test('who may list and delete deletes a collection, however large the answer is', async () => {
+  await native('roles', {
+    metadata: { name: 'cleaner' },
+    rules: [{ apiGroups: ['shop.example.com'], resources: ['gadgets'], verbs: ['list', 'delete'] }],
+  });
+  await native('users', { metadata: { name: 'eve' }, spec: {} });
+  await native('rolebindings', {
+    metadata: { name: 'eve' },
+    subjects: [{ kind: 'User', name: 'eve' }],
+    roleRef: { kind: 'Role', name: 'cleaner' },
+  });
+  // More than one portion of the list, and the first is sent before the next is read.
+  const names = Array.from({ length: 70 }, (_, i) => `old-${String(i).padStart(2, '0')}`);
+  const labels = { age: 'old' };
+  const lines = names.map((name) => JSON.stringify({ metadata: { name, labels }, spec: { note: 'x'.repeat(10_000) } }));
+  const made = await facade.send(gadgets, {
+    headers: { 'content-type': 'application/x-ndjson' },
+    body: lines.join('\n'),
+  });
+  assert.equal(made.status, 200, made.text);
+  const headers = as(await tokenOf('eve'));
+  const { json } = await facade.kube(`${gadgets}?labelSelector=age=old`, { method: 'DELETE', headers });
+  assert.deepEqual(
+    json.items.map((one: any) => one.metadata.name),
+    names,
+  );
+  assert.deepEqual((await facade.kube(`${gadgets}?labelSelector=age=old`)).json.items, []);
+});
+
 test('rights in one namespace', async () => {
   const headers = as(await tokenOf('cyd'));
   const body = { metadata: { name: 'mine' }, spec: {} };
