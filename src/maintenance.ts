@@ -34,14 +34,14 @@ export async function check(
   options: Declaring & Pick<ServiceOptions, 'database'>,
   onProgress?: CheckProgress,
 ): Promise<CheckReport> {
-  const { database } = resolveOptions(options);
+  const { database, reservedDomain } = resolveOptions(options);
   if (typeof database === 'string' && database.startsWith('sqlite:') && !existsSync(sqliteFile(database))) {
     throw new Error(`there is no database ${sqliteFile(database)}`);
   }
   return withModels(options, async (schemes) => {
     const store = await openStore(database);
     try {
-      return await checkStore(store, [...schemes, ...(await definedSchemes(store))], onProgress);
+      return await checkStore(store, [...schemes, ...(await definedSchemes(store, reservedDomain))], onProgress);
     } finally {
       await store.close();
     }

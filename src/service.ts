@@ -383,6 +383,7 @@ class RunningService implements Service {
         store: leases,
         model: definitions,
         hooks,
+        reservedDomain,
         replica,
         timers: options.timers,
         logger,

@@ -26,8 +26,10 @@ function importCommand(io: Io): Command {
     .argument('<file...>', 'files or folders with definitions in YAML or JSON; "-" is stdin')
     .addHelpText('after', '\nWhat cannot be carried over is a comment in the plugin, and a line on stderr.')
     .action(async (paths: string[]) => {
-      const found = await definitionsIn(io, paths);
-      const { text, notes } = pluginSource(found.map(({ definition }) => definition));
+      const { reservedDomain } = resolveOptions({});
+      const found = await definitionsIn(io, paths, reservedDomain);
+      const definitions = found.map(({ definition }) => definition);
+      const { text, notes } = pluginSource(definitions, reservedDomain);
       for (const [i, { place, definition }] of found.entries()) {
         const { kind } = definition.spec.names;
         for (const note of notes[i]!) io.stderr.write(`${place}: ${kind}: ${note}\n`);
@@ -42,9 +44,8 @@ interface Found {
 }
 
 /** Reports every definition that a service would not accept, and throws when there is one. */
-async function definitionsIn(io: Io, paths: readonly string[]): Promise<Found[]> {
+async function definitionsIn(io: Io, paths: readonly string[], reservedDomain: string): Promise<Found[]> {
   const validator = createValidator(modelDeclaration(definitionModel())!);
-  const { reservedDomain } = resolveOptions({});
   const found: Found[] = [];
   let refused = 0;
   for (const file of (await Promise.all(paths.map(filesOf))).flat()) {

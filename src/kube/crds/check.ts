@@ -74,7 +74,7 @@ export function* checkDefinition(
     const text = `missing from spec.versions; ${stored} was previously a storage version, and must remain in spec.versions until a storage migration ensures no data remains persisted in ${stored} and removes ${stored} from status.storedVersions`;
     mistakes.invalid(FieldPath.of('status', 'storedVersions').key(i), stored, text);
   }
-  readAnnotation(definition, mistakes);
+  readAnnotation(definition, reservedDomain, mistakes);
   mistakes.refuse();
 }
 

@@ -53,6 +53,7 @@ test('definitions are read again after a resync, as often as the database is awa
     store: {},
     model,
     hooks: new Map(),
+    reservedDomain: 'platform.run',
     replica: 'one',
     timers: systemTimers,
     logger: { warn: (_: object, message: string) => warnings.push(message) },

@@ -34,6 +34,7 @@ export interface DefinitionsDependencies {
   readonly store: LeaseStore;
   readonly model: Model<DefinitionObject>;
   readonly hooks: Map<string, ModelHooks>;
+  readonly reservedDomain: string;
   /** Names this process among the replicas. */
   readonly replica: string;
   readonly timers: Timers;
@@ -203,14 +204,14 @@ export class Definitions {
 
   /** The model is registered, or in its new form. */
   async #load(definition: DefinitionObject): Promise<void> {
-    const { registry, resources, hooks, logger } = this.#dependencies;
+    const { registry, resources, hooks, reservedDomain, logger } = this.#dependencies;
     const { metadata, spec } = definition;
     const name = metadata.name!;
     const before = this.#loaded.get(name);
     if (!before && !isAccepted(definition)) return;
     if (before?.scheme.definition?.code === codeOf(definition)) return;
     try {
-      const model = await resources.turns.slice().run(modelOf(definition));
+      const model = await resources.turns.slice().run(modelOf(definition, reservedDomain));
       const loaded = this.#loaded.get(name);
       if (loaded && isSameModel(loaded.scheme, definition)) {
         loaded.scheme = registry.replace(model, undefined, definitionOwner);

@@ -7,8 +7,6 @@ import type { DefinitionObject, DefinitionVersion } from './kind.ts';
 import { DefinitionMistakes, FieldPath } from './path.ts';
 import type { Structural } from './structural.ts';
 
-const indexesAnnotation = 'kube.platform.run/indexes';
-
 /** Indexes of one model. */
 const mostIndexes = 32;
 /** Longest text that is a key; a longer one is in no index. */
@@ -30,8 +28,9 @@ export function indexesOf(
   definition: DefinitionObject,
   version: DefinitionVersion,
   schema: Structural,
+  reservedDomain: string,
 ): readonly ValueIndexSpec[] {
-  return wantedIndexes(definition, version, schema).map(specOf);
+  return wantedIndexes(definition, version, schema, reservedDomain).map(specOf);
 }
 
 /** Columns are left out first when there are too many. */
@@ -39,12 +38,13 @@ export function wantedIndexes(
   definition: DefinitionObject,
   version: DefinitionVersion,
   schema: Structural,
+  reservedDomain: string,
 ): readonly Wanted[] {
   const wanted = new Map<string, Wanted>();
   const add = (one: Wanted): void => {
     if (!wanted.has(one.name) && wanted.size < mostIndexes && isNew(one.name)) wanted.set(one.name, one);
   };
-  for (const one of readAnnotation(definition, new DefinitionMistakes())) add(one);
+  for (const one of readAnnotation(definition, reservedDomain, new DefinitionMistakes())) add(one);
   for (const { selectableFields = [] } of definition.spec.versions) {
     for (const { jsonPath: path } of selectableFields) add({ name: nameOf(path)!, path, type: typeAt(schema, path) });
   }
@@ -125,10 +125,15 @@ function isKey(value: unknown, type: KeyName): boolean {
 const dateTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/;
 
 /** `[{ "name", "path", "type"?, "unique"?, "multi"?, "order"? }]` */
-export function readAnnotation({ metadata }: DefinitionObject, mistakes: DefinitionMistakes): readonly Wanted[] {
-  const text = metadata.annotations?.[indexesAnnotation];
+export function readAnnotation(
+  { metadata }: DefinitionObject,
+  reservedDomain: string,
+  mistakes: DefinitionMistakes,
+): readonly Wanted[] {
+  const annotation = `kube.${reservedDomain}/indexes`;
+  const text = metadata.annotations?.[annotation];
   if (text === undefined) return [];
-  const at = FieldPath.of('metadata', 'annotations').key(indexesAnnotation);
+  const at = FieldPath.of('metadata', 'annotations').key(annotation);
   const refuse = (reason: string): readonly Wanted[] => {
     mistakes.invalid(at, text, reason);
     return [];

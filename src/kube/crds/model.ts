@@ -76,15 +76,15 @@ export function storageVersionOf({ spec }: Pick<DefinitionObject, 'spec'>): Defi
 }
 
 /** @throws KindredError Invalid, InvalidModel for what admission would not accept */
-export function* modelOf(definition: DefinitionObject): Parts<Model<ExtensionObject>> {
+export function* modelOf(definition: DefinitionObject, reservedDomain: string): Parts<Model<ExtensionObject>> {
   const storage = storageVersionOf(definition);
-  const hub = yield* declarationOf(definition, storage);
+  const hub = yield* declarationOf(definition, storage, reservedDomain);
   const toHub = conforming(hub.definition.validator);
   const versions: DeclaredVersion[] = [];
   for (const version of definition.spec.versions) {
     // Objects that are stored in one that is not served conform to the hub like all others.
     if (version === storage || !version.served) continue;
-    const declaration = yield* declarationOf(definition, version);
+    const declaration = yield* declarationOf(definition, version, reservedDomain);
     const { served, deprecated } = declaration;
     const fromHub = conforming(declaration.definition.validator);
     versions.push({
@@ -115,6 +115,7 @@ function conforming(validator: Validator): (content: Content) => Content {
 function* declarationOf(
   definition: DefinitionObject,
   version: DefinitionVersion,
+  reservedDomain: string,
 ): Parts<Declaration & { readonly definition: Definition }> {
   const { spec } = definition;
   const mistakes = new DefinitionMistakes();
@@ -135,7 +136,7 @@ function* declarationOf(
     ...(version.additionalPrinterColumns?.length && { columns: columnsOf(version) }),
     subresources: { status: status !== undefined, ...(scale && { scale }) },
   };
-  const indexSpecs = version.storage ? indexesOf(definition, version, read.structural) : [];
+  const indexSpecs = version.storage ? indexesOf(definition, version, read.structural, reservedDomain) : [];
   const { properties = {}, required = [], ...rest } = read.content as { properties?: object; required?: string[] };
   const jsonSchema = deepFreeze({
     ...rest,

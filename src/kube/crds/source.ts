@@ -33,9 +33,11 @@ export interface PluginSource {
 type Members = Record<string, unknown>;
 
 /** @param definitions accepted ones, each of a resource of its own */
-export function pluginSource(definitions: readonly DefinitionObject[]): PluginSource {
+export function pluginSource(definitions: readonly DefinitionObject[], reservedDomain: string): PluginSource {
   const taken = new Set<string>(['Boolean', 'Date', 'Number', 'String']);
-  const models = definitions.map((definition) => modelSource(definition, identifierFor(definition, taken)));
+  const models = definitions.map((definition) =>
+    modelSource(definition, identifierFor(definition, taken), reservedDomain),
+  );
   const used = (name: string): boolean => models.some(({ text }) => text.includes(`${name}(`));
   const helpers = Object.entries(readers).filter(([name]) => used(name));
   const parts = [
@@ -79,7 +81,11 @@ function identifierFor({ spec: { names } }: DefinitionObject, taken: Set<string>
   return name;
 }
 
-function modelSource(definition: DefinitionObject, name: string): { name: string; text: string; notes: string[] } {
+function modelSource(
+  definition: DefinitionObject,
+  name: string,
+  reservedDomain: string,
+): { name: string; text: string; notes: string[] } {
   const { group, names, scope, versions, conversion } = definition.spec;
   const version = storageVersionOf(definition);
   const carrier = new Carrier();
@@ -121,7 +127,7 @@ function modelSource(definition: DefinitionObject, name: string): { name: string
   if (names.listKind !== undefined && names.listKind !== `${names.kind}List`) {
     carrier.note(declaration, 'names.listKind', `the kind of lists, ${names.listKind}`);
   }
-  const indexes = indexList(wantedIndexes(definition, version, structural), declaration, carrier);
+  const indexes = indexList(wantedIndexes(definition, version, structural, reservedDomain), declaration, carrier);
   if (indexes.length > 0) declaration.indexes = new Code(`(index) => [\n    ${indexes.join(',\n    ')},\n  ]`);
   const text = `export const ${name} = defineModel(${print(declaration, carrier.comments)});`;
   return { name, text, notes: carrier.notes };

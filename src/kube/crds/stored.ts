@@ -10,7 +10,7 @@ import { modelOf } from './model.ts';
 
 const portion = 50;
 
-export async function definedSchemes(store: Store): Promise<Scheme[]> {
+export async function definedSchemes(store: Store, reservedDomain: string): Promise<Scheme[]> {
   const slice = new TimeSlice(() => performance.now());
   const models = await store.models();
   const kind = models.find((one) => one.group === definitionGroup && one.kind === 'CustomResourceDefinition');
@@ -21,7 +21,9 @@ export async function definedSchemes(store: Store): Promise<Scheme[]> {
     after = page.at(-1)!.id;
     for (const { bytes } of page) {
       const definition = readJson(Buffer.from(bytes).toString()) as DefinitionObject;
-      if (isAccepted(definition)) found.push(Scheme.buildFromType((await slice.run(modelOf(definition))) as ModelType));
+      if (!isAccepted(definition)) continue;
+      const model = await slice.run(modelOf(definition, reservedDomain));
+      found.push(Scheme.buildFromType(model as ModelType));
     }
   }
   return found;

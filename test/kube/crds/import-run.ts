@@ -38,7 +38,7 @@ try {
     for (const given of documents(join(folder, 'definitions', file))) {
       if (given.kind !== 'CustomResourceDefinition') continue;
       const definition = withDefaults(given as unknown as DefinitionObject);
-      const { text, notes } = pluginSource([definition]);
+      const { text, notes } = pluginSource([definition], 'platform.run');
       for (const note of notes.flat())
         if (note.includes('CEL rule')) console.log(`${definition.metadata.name}: ${note}`);
       const path = join(home, `${definition.metadata.name}.ts`);
