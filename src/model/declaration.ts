@@ -47,6 +47,8 @@ export interface Declaration {
   readonly deprecated: string | undefined;
   /** The versions beside this one. */
   readonly versions: readonly DeclaredVersion[];
+  /** As in `Validator`: what is unknown besides what the schema says. */
+  readonly prune?: Validator['prune'];
   /** Of a model that is declared by an object instead of code. */
   readonly definition?: Definition;
 }

@@ -29,8 +29,7 @@ export interface Validator {
   /** Undefined for a model without rules. */
   readonly rules: CompiledRules | undefined;
   /**
-   * Takes away in place what the model does not know, before defaults are set. Absent: what is unknown is what `validate`
-   * says is.
+   * Takes away in place what the model does not know, before defaults are set; what `validate` says is unknown goes as well.
    * @returns pointers to what is gone
    */
   prune?(object: ExtensionObject): readonly string[];
@@ -79,10 +78,11 @@ interface Declared {
   };
   readonly specRequired: boolean;
   readonly rules?: CompiledRules;
+  readonly prune?: Validator['prune'];
 }
 
 /** Compiles the schemas of a declaration. */
-export function createValidator({ documents, specRequired, rules }: Declared): Validator {
+export function createValidator({ documents, specRequired, rules, prune }: Declared): Validator {
   const { fields } = documents;
   if (fields) {
     const defaults = fields.defaults();
@@ -91,6 +91,7 @@ export function createValidator({ documents, specRequired, rules }: Declared): V
         defaults?.(object, limits);
       },
       rules,
+      ...(prune && { prune }),
       validate(object, found = new Violations()) {
         const { apiVersion, kind, metadata, ...rest } = object;
         return checkRules({ rules }, object, fields.validate(rest, '', found));
@@ -140,6 +141,7 @@ export function createValidator({ documents, specRequired, rules }: Declared): V
       return checkRules({ rules }, object, found);
     },
     rules,
+    ...(prune && { prune }),
     validateInParts(object, found, slice) {
       checkMembers(object, found);
       let earlier: Promise<void> | undefined;

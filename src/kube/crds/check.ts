@@ -11,7 +11,7 @@ import type { ReadVersion } from './model.ts';
 import { readVersion } from './model.ts';
 import { DefinitionMistakes, FieldPath } from './path.ts';
 import type { GoPatterns } from './pattern.ts';
-import type { Structural } from './structural.ts';
+import type { Structural } from './structural-type.ts';
 import { pruneUnknown, setDefaults } from './values.ts';
 
 const labelText =

@@ -5,7 +5,7 @@ import { isRecord } from '../../model/object.ts';
 import { JsonPath } from '../jsonpath.ts';
 import type { DefinitionObject, DefinitionVersion } from './kind.ts';
 import { DefinitionMistakes, FieldPath } from './path.ts';
-import type { Structural } from './structural.ts';
+import type { Structural } from './structural-type.ts';
 
 /** Indexes of one model. */
 const mostIndexes = 32;

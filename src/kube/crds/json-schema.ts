@@ -2,8 +2,8 @@
 import { isRecord } from '../../model/object.ts';
 import type { Parts } from '../../runtime/parts.ts';
 import type { SchemaObject } from '../../schema/keywords.ts';
-import type { Structural } from './structural.ts';
 import { isEither } from './structural.ts';
+import type { Structural } from './structural-type.ts';
 
 type Out = Record<string, unknown>;
 

@@ -1,9 +1,11 @@
 /** The kind CustomResourceDefinition: a model that is declared by an object. */
 import type { TString } from 'typebox';
-import { defineModel } from '../../model/define.ts';
+import { declaredModel, defineModel, modelDeclaration } from '../../model/define.ts';
 import type { Model } from '../../model/model-type.ts';
-import type { Metadata } from '../../model/object.ts';
+import type { ExtensionObject, Metadata } from '../../model/object.ts';
 import { Type } from '../../model/type.ts';
+import { definitionKeywords } from './keywords.ts';
+import { pruneUnknown } from './values.ts';
 
 export const definitionGroup = 'apiextensions.k8s.io';
 
@@ -81,7 +83,7 @@ const names = (plural: TString, kind: TString) => ({
 });
 
 export function definitionModel(): Model<DefinitionObject> {
-  return defineModel({
+  const model = defineModel({
     gvk: {
       group: definitionGroup,
       version: 'v1',
@@ -205,5 +207,7 @@ export function definitionModel(): Model<DefinitionObject> {
       },
       { description: 'Declares a resource without code.' },
     ),
-  }) as unknown as Model<DefinitionObject>;
+  });
+  const prune = (object: ExtensionObject) => pruneUnknown(object, definitionKeywords);
+  return declaredModel({ ...modelDeclaration(model)!, prune });
 }

@@ -23,8 +23,8 @@ import { jsonSchemaOf } from './json-schema.ts';
 import type { DefinitionObject, DefinitionVersion } from './kind.ts';
 import { DefinitionMistakes, FieldPath } from './path.ts';
 import { GoPatterns } from './pattern.ts';
-import type { Structural } from './structural.ts';
 import { readStructural } from './structural.ts';
+import type { Structural } from './structural-type.ts';
 import { structuralValidator } from './validator.ts';
 
 /** A version of a definition, read. */

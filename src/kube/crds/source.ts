@@ -20,7 +20,7 @@ import type { DefinitionObject, DefinitionVersion } from './kind.ts';
 import { columnsOf, deprecationOf, readVersion, storageVersionOf } from './model.ts';
 import { DefinitionMistakes, FieldPath } from './path.ts';
 import { ecmaPattern } from './pattern.ts';
-import type { Structural } from './structural.ts';
+import type { Structural } from './structural-type.ts';
 import { Code, print } from './typescript.ts';
 
 export interface PluginSource {

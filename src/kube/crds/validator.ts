@@ -9,7 +9,7 @@ import type { Validator } from '../../model/validator.ts';
 import { checkRules } from '../../model/validator.ts';
 import type { SchemaDocument } from '../../schema/document.ts';
 import type { SchemaObject } from '../../schema/keywords.ts';
-import type { Structural } from './structural.ts';
+import type { Structural } from './structural-type.ts';
 import { pruneUnknown, setDefaults } from './values.ts';
 
 export interface Checked {

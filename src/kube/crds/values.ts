@@ -4,7 +4,7 @@ import { readJson, setMember } from '../../runtime/read-json.ts';
 import type { DefaultLimits } from '../../schema/defaults.ts';
 import { DefaultBudget } from '../../schema/defaults.ts';
 import { ofClients, ofService } from '../metadata-names.ts';
-import type { Structural } from './structural.ts';
+import type { Structural } from './structural-type.ts';
 
 type Members = Record<string, unknown>;
 

@@ -370,6 +370,49 @@ describe('models without code', () => {
     assert.equal((await facade.kube(fish, { body: body('two') })).status, 422);
   });
 
+  it('leaves out keywords that no schema has', async () => {
+    const crd = changed((copy) => {
+      copy.metadata.name = 'cows.pets.example.com';
+      copy.spec.names = { plural: 'cows', kind: 'Cow' };
+      const { properties } = copy.spec.versions[0].schema.openAPIV3Schema;
+      properties.spec.properties.lives.maximun = 5;
+      properties.spec.properties.toys.items.properties.name.length = 3;
+      properties.spec.properties.bells = {
+        type: 'object',
+        default: { maximun: 1 },
+        properties: { maximun: { type: 'integer' } },
+        allOf: [{ required: ['maximun'], when: 'always' }],
+        'x-kubernetes-validations': [{ rule: 'true', message: 'never', cost: 1 }],
+      };
+    });
+    const at = 'spec.versions[0].schema.openAPIV3Schema.properties.spec.properties';
+    const wrong = [
+      'bells.allOf[0].when',
+      'bells.x-kubernetes-validations[0].cost',
+      'lives.maximun',
+      'toys.items.properties.name.length',
+    ].map((path) => `${at}.${path}`);
+    const strict = await facade.kube(`${definitions}?fieldValidation=Strict`, { body: crd });
+    assert.equal(strict.status, 400);
+    for (const path of wrong) assert.ok(strict.json.message.includes(`unknown field "${path}"`), strict.json.message);
+    assert.equal(strict.json.message.split('unknown field').length - 1, wrong.length);
+    const made = await facade.kube(`${definitions}?dryRun=All`, { body: crd });
+    assert.equal(made.status, 201, made.text);
+    for (const path of wrong) assert.ok(made.headers.get('warning')!.includes(path), path);
+    const { properties } = made.json.spec.versions[0].schema.openAPIV3Schema.properties.spec;
+    assert.deepEqual(properties.lives, { type: 'integer', minimum: 1, maximum: 9 });
+    assert.deepEqual(properties.bells, {
+      type: 'object',
+      default: { maximun: 1 },
+      properties: { maximun: { type: 'integer' } },
+      allOf: [{ required: ['maximun'] }],
+      'x-kubernetes-validations': [{ rule: 'true', message: 'never' }],
+    });
+    const native = await facade.send(`${definitions}?dryRun=true`, { body: crd });
+    assert.equal(native.status, 201, native.text);
+    assert.ok(native.headers.get('warning')!.includes(wrong[2]!));
+  });
+
   it('goes with its objects, and comes again without them', async () => {
     const held = named('held', { lives: 1 }) as any;
     held.metadata.finalizers = ['example.com/hold'];
@@ -385,5 +428,25 @@ describe('models without code', () => {
     assert.equal((await facade.kube(definitions, { body: cat })).status, 201);
     await until(async () => isEstablished((await facade.kube(path)).json));
     assert.deepEqual((await facade.kube(cats)).json.items, []);
+  });
+});
+
+describe('indexes of a definition', () => {
+  const facade = new Facade({ reservedDomain: 'example.org' });
+  before(() => facade.start());
+  after(() => facade.stop());
+
+  it('are named by the annotation of the reserved domain alone', async () => {
+    const list = (name: string) => JSON.stringify([{ name, path: '.spec.tag' }]);
+    const crd = changed((copy) => {
+      copy.metadata.annotations = {
+        'kube.example.org/indexes': list('ours'),
+        'kube.platform.run/indexes': list('theirs'),
+      };
+    });
+    const made = await facade.kube(definitions, { body: crd });
+    assert.equal(made.status, 201, made.text);
+    await until(async () => (await facade.send(`${cats}?fieldSelector=ours%3Da`)).status === 200);
+    assert.equal((await facade.send(`${cats}?fieldSelector=theirs%3Da`)).status, 400);
   });
 });
