@@ -13,6 +13,7 @@ import type { Values, ValuesRequest } from '../query/values.ts';
 import { valuesOf } from '../query/values.ts';
 import type { MaybePromise, Snapshot } from '../store/store.ts';
 import { ownBytes } from './bytes.ts';
+import { etagOf, shownEtagOf } from './etag.ts';
 import type { Export } from './export.ts';
 import { exportOf } from './export.ts';
 import type { IndexedModel, ModelPlace, ResourceDependencies } from './indexed-model.ts';
@@ -123,6 +124,13 @@ export class ModelResource {
   /** Of a model with several versions: which one this is. */
   get version(): string | undefined {
     return this.#spoke || this.model.versions ? this.scheme.groupVersionKind.version : undefined;
+  }
+
+  /** The entity tag of an object as this shows it. */
+  etagOf(stored: Stored): string {
+    const { version } = this.scheme.groupVersionKind;
+    const isStoredSo = !this.#spoke && !this.model.versions && !this.scheme.definition;
+    return isStoredSo ? etagOf(stored) : shownEtagOf(stored, version);
   }
 
   /** What clients see of it, by the contract that is active; undefined for a version that this contract does not serve. */

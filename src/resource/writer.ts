@@ -6,7 +6,7 @@ import { localized } from '../locales/localized.ts';
 import { partsOf } from '../model/full-name.ts';
 import type { TimeSlice } from '../runtime/time-slice.ts';
 import type { Caller } from './access.ts';
-import { etagOf, matchesEtag, withoutVersions } from './etag.ts';
+import { etagOf, matchesEtag, withoutForms } from './etag.ts';
 import { checkName, incoming, isObject, isReclaimable } from './lifecycle.ts';
 import { FieldManagers } from './managed-fields.ts';
 import type { ModelMemory } from './memory.ts';
@@ -240,7 +240,7 @@ export class Writer {
   /** @throws PreconditionFailed, VersionConflict */
   #checkPreconditions(stored: Current, { ifMatch, expect }: WriteOptions): void {
     const { name, id, revision, object } = stored;
-    if (ifMatch && !matchesEtag(withoutVersions(ifMatch), etagOf(stored), 'strong'))
+    if (ifMatch && !matchesEtag(withoutForms(ifMatch), etagOf(stored), 'strong'))
       throw new KindredError('PreconditionFailed', texts.ifMatch, { params: { name } });
     if (!expect) return;
     const currentVersion = object.metadata.version ?? 0;

@@ -91,8 +91,9 @@ test('versions: an object that was stored in one version is read, listed and exp
   assert.deepEqual(second.object.spec, { name: { given: 'Ada', family: 'Lovelace' } });
   assert.equal(second.response.headers.get('deprecation'), null);
   const [one, two] = [first, second].map(({ response }) => response.headers.get('etag')!);
-  assert.match(one!, /-v1"$/);
-  assert.equal(one!.replace('-v1"', '-v2"'), two);
+  const [inFirst, inSecond] = [one!, two!].map((tag) => tag.split('-'));
+  assert.deepEqual([inFirst![2], inSecond![2]], ['v1', 'v2']);
+  assert.deepEqual(inFirst!.slice(0, 2), inSecond!.slice(0, 2));
   for (const [version, field] of [
     ['v1', 'spec.fullName'],
     ['v2', 'spec.name'],

@@ -295,16 +295,21 @@ test('what was converted before is not served after a conversion changed', async
     } as never) as Model<any>;
   const Doubled = inVersions(({ size, tags }) => ({ scaled: size * 2, tags }));
   const { registry, resource } = await widgets(3, Doubled);
-  const scaled = async () => {
-    const { stored } = await resource.inVersion(resource.scheme.spokes[0]!.scheme).get('w2');
-    return JSON.parse(stored.bytes.toString()).spec.scaled;
+  const shown = async () => {
+    const inFirst = resource.inVersion(resource.scheme.spokes[0]!.scheme);
+    const { stored } = await inFirst.get('w2');
+    return { scaled: JSON.parse(stored.bytes.toString()).spec.scaled, etag: inFirst.etagOf(stored) };
   };
-  assert.equal(await scaled(), 4);
+  const before = await shown();
+  assert.equal(before.scaled, 4);
+  assert.deepEqual(await shown(), before);
   registry.replace(
     inVersions(({ size, tags }) => ({ scaled: size * 3, tags })),
     undefined,
     'bar',
   );
   await resource.indexed.settled;
-  assert.equal(await scaled(), 6);
+  const after = await shown();
+  assert.equal(after.scaled, 6);
+  assert.notEqual(after.etag, before.etag);
 });

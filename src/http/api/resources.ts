@@ -8,7 +8,7 @@ import type { ListParameters } from '../../query/list-parameters.ts';
 import { parseListParameters } from '../../query/list-parameters.ts';
 import type { Access, Authorizer } from '../../resource/access.ts';
 import { someNamespace } from '../../resource/access.ts';
-import { etagOf, matchesEtag, parseEtags } from '../../resource/etag.ts';
+import { matchesEtag, parseEtags } from '../../resource/etag.ts';
 import { answered, checkPatch } from '../../resource/hidden.ts';
 import type { Stored } from '../../resource/registered-model.ts';
 import type { ResourceRegistry } from '../../resource/registry.ts';
@@ -484,7 +484,7 @@ export class ResourceRoutes {
     headers.push('Content-Type', json, 'Kindred-Revision', String(answer.revision));
     // What is not stored has no state that a later request could name.
     if (dryRun) headers.push(...dryRunHeader);
-    else headers.push('ETag', etagOf(answer.stored, resource.version));
+    else headers.push('ETag', resource.etagOf(answer.stored));
     if (answer.warning !== undefined) headers.push('Kindred-Warning', answer.warning);
     for (const text of answer.warnings?.slice(0, mostWarnings) ?? []) headers.push('Warning', warningHeader(text));
     if (resource.isConfidential) headers.push(...unkept);
@@ -587,7 +587,7 @@ function sendRead(
   resource: ModelResource,
   { stored, revision }: { readonly stored: Stored; readonly revision: number },
 ): void {
-  const etag = etagOf(stored, resource.version);
+  const etag = resource.etagOf(stored);
   const ifNoneMatch = exchange.request.headers['if-none-match'];
   if (ifNoneMatch !== undefined && matchesEtag(parseEtags(ifNoneMatch), etag, 'weak')) {
     exchange.send(304, ['ETag', etag, 'Kindred-Revision', String(revision)]);

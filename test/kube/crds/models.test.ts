@@ -200,6 +200,11 @@ describe('a model that a definition declares', () => {
   });
 
   it('shows objects that are older than the schema by the schema, natively too', async () => {
+    const known = async () => (await facade.send(`${boats}/boat-1`)).headers.get('etag')!;
+    const asked = async (tag: string) =>
+      (await facade.send(`${boats}/boat-1`, { headers: { 'if-none-match': tag } })).status;
+    const etag = await known();
+    assert.equal(await asked(etag), 304);
     const changed = structuredClone(boat) as any;
     const { properties } = changed.spec.versions[0].schema.openAPIV3Schema.properties.spec;
     delete properties.colour;
@@ -209,6 +214,14 @@ describe('a model that a definition declares', () => {
     const shown = { length: 2, crew: 2 };
     await until(async () => (await facade.kube(`${boats}/boat-1`)).json.spec.crew === 2);
     assert.deepEqual((await facade.send(`${boats}/boat-1`)).json.spec, shown);
+    assert.equal(await asked(etag), 200);
+    assert.equal(await asked(await known()), 304);
+    const { status } = await facade.send(`${boats}/boat-1?dryRun=true`, {
+      method: 'PATCH',
+      headers: { 'content-type': 'application/merge-patch+json', 'if-match': etag },
+      body: {},
+    });
+    assert.equal(status, 200);
     const list = await facade.send(`${boats}?fieldSelector=spec.crew%3D2&sort=spec.length`);
     assert.deepEqual([list.json.total, list.json.items[0]?.spec], [7, shown]);
     const exported = await facade.send(boats, { headers: { accept: 'application/x-ndjson' } });
