@@ -40,6 +40,8 @@ export interface Applying {
   readonly conflicts: 'fail' | 'force' | 'yield';
   /** Bytes that field sets may take. */
   readonly limit?: number | undefined;
+  /** What the manager wrote before in another way: its fields that the live object still has with this value are no conflicts. */
+  readonly written?: Fields | undefined;
   /**
    * Which fields count as applied by this manager before, so that they go unless the body names them: those that no other
    * one applies, or all. Status, finalizers and owner references stay with whoever wrote them. By default those of its
@@ -85,7 +87,7 @@ export function* apply(
   schema: SchemaObject,
   applying: Applying,
 ): Parts<Applied> {
-  const { manager, apiVersion, subresource, conflicts: rule, adopts, limit } = applying;
+  const { manager, apiVersion, subresource, conflicts: rule, written, adopts, limit } = applying;
   const pace = new Pace(limit);
   const type = fieldTypeOf(schema);
   const self: Manager = { manager, operation: 'Apply', apiVersion, ...(subresource !== undefined && { subresource }) };
@@ -106,6 +108,7 @@ export function* apply(
   let result = (yield* merged(whole, applied, type, pace)) as Fields;
   const { set, gone } = yield* differenceOf(whole, result, type, pace);
   const touched = yield* union(set, gone, pace);
+  const own = written && live ? yield* unchangedFields(written, live, type, pace) : undefined;
   let contested: FieldSet | undefined;
   const named: Conflict[] = [];
   let count = 0;
@@ -114,8 +117,10 @@ export function* apply(
     const lost = yield* intersection(owner.fields, touched, pace);
     if (!lost) continue;
     losing.set(owner, lost);
-    contested = yield* union(contested, lost, pace);
-    for (const field of pathsOf(lost)) {
+    const refused = yield* difference(lost, own, pace);
+    if (!refused) continue;
+    contested = yield* union(contested, refused, pace);
+    for (const field of pathsOf(refused)) {
       if (pace.isDue) yield;
       if (++count <= listedViolations) named.push({ owner, field });
     }
@@ -186,6 +191,11 @@ const identity: FieldSet = { 'f:metadata': leaf };
 
 function* rootFieldsOf(content: Fields, type: FieldType, pace: Pace): Parts<FieldSet | undefined> {
   return Object.keys(content).length === 0 ? undefined : yield* fieldsOf(content, type, pace);
+}
+
+function* unchangedFields(before: Fields, after: Fields, type: FieldType, pace: Pace): Parts<FieldSet | undefined> {
+  const { set, gone } = yield* differenceOf(before, after, type, pace);
+  return yield* difference(yield* rootFieldsOf(before, type, pace), yield* union(set, gone, pace), pace);
 }
 
 /** The owners after a write that is no apply: what it changed belongs to the writer alone, what it removed to nobody. */

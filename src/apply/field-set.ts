@@ -6,6 +6,7 @@
 
 import type { Parts } from '../runtime/parts.ts';
 import { readJson } from '../runtime/read-json.ts';
+import { isObject } from '../schema/keywords.ts';
 import type { Pace } from './pace.ts';
 
 export interface FieldSet {
@@ -35,6 +36,27 @@ export function nodeOf(edges: Mutable, isField: boolean): FieldSet | undefined {
     return edges;
   }
   return isField ? leaf : undefined;
+}
+
+/** Whether a value that a client sent is a set. */
+export function* isFieldSet(given: unknown, pace: Pace): Parts<boolean> {
+  if (!isObject(given)) return false;
+  for (const element of Object.keys(given)) {
+    if (pace.isDue) yield;
+    if (!isElement(element) || !(yield* isFieldSet(given[element], pace))) return false;
+  }
+  return true;
+}
+
+function isElement(element: string): boolean {
+  if (element === itself || element.startsWith('f:')) return true;
+  if (!/^[kv]:/.test(element)) return false;
+  try {
+    const value = readJson(element.slice(2));
+    return element.startsWith('v:') || isObject(value);
+  } catch {
+    return false;
+  }
 }
 
 /** Fields that are in either. */

@@ -2,8 +2,9 @@
 import type { ManagedFieldsEntry } from '../model/object.ts';
 import type { Parts } from '../runtime/parts.ts';
 import { isEqual } from '../schema/json-value.ts';
+import { isObject } from '../schema/keywords.ts';
 import type { FieldSet } from './field-set.ts';
-import { union } from './field-set.ts';
+import { isFieldSet, union } from './field-set.ts';
 import type { Pace } from './pace.ts';
 
 /** What tells two entries apart. */
@@ -28,6 +29,9 @@ export const beforeFirstApply = 'before-first-apply';
 const ancient = 'ancient-changes';
 const updatersLimit = 10;
 
+/** Characters of a text of an entry. */
+const longestName = 256;
+
 /** An applying manager has one entry, whatever the version of the model. */
 export function isSame(a: Manager, b: Manager): boolean {
   return (
@@ -47,6 +51,32 @@ export function ownersOf(entries: readonly ManagedFieldsEntry[]): Owner[] {
     fields: Object.keys(fieldsV1).length > 0 ? (fieldsV1 as FieldSet) : undefined,
     ...(subresource !== undefined && { subresource }),
   }));
+}
+
+/**
+ * What a client sends as the managers of an object: an entry without members alone stands for none.
+ * @returns undefined for what is no list of entries, each of another manager, or an empty one
+ */
+export function* sentEntries(given: readonly unknown[], pace: Pace): Parts<ManagedFieldsEntry[] | undefined> {
+  if (given.length === 1 && isEqual(given[0], {})) return [];
+  for (const one of given) if (!isEntry(one) || !(yield* isFieldSet(one.fieldsV1, pace))) return undefined;
+  const entries = given as ManagedFieldsEntry[];
+  const owners = ownersOf(entries);
+  const isRepeated = owners.some((one, i) => owners.findIndex((other) => isSame(one, other)) < i);
+  return entries.length === 0 || isRepeated ? undefined : entries;
+}
+
+function isEntry(given: unknown): given is ManagedFieldsEntry {
+  if (!isObject(given)) return false;
+  const { manager, operation, apiVersion, time, fieldsType, fieldsV1: _fields, subresource, ...more } = given;
+  const isText = (value: unknown): boolean => typeof value === 'string' && value.length <= longestName;
+  return (
+    [manager, apiVersion].every(isText) &&
+    [time, subresource].every((value) => value === undefined || isText(value)) &&
+    (operation === 'Apply' || operation === 'Update') &&
+    fieldsType === 'FieldsV1' &&
+    Object.keys(more).length === 0
+  );
 }
 
 /** Whether both own the same. */

@@ -5,6 +5,7 @@ import { fieldPath, prune } from '../resource/prune.ts';
 import type { TimeSlice } from '../runtime/time-slice.ts';
 import type { SchemaObject } from '../schema/keywords.ts';
 import type { Body } from './body.ts';
+import { storedEntry } from './metadata.ts';
 import { ofClients, ofService } from './metadata-names.ts';
 import type { KubeModel } from './models.ts';
 import type { FieldValidation } from './parameters.ts';
@@ -19,6 +20,8 @@ export interface Inbound {
   readonly object: Members;
   readonly resourceVersion: number | undefined;
   readonly uid: string | undefined;
+  /** As the client sends them, of the whole object alone. */
+  readonly managedFields?: readonly unknown[];
 }
 
 /** Mistakes that one answer tells. */
@@ -55,6 +58,10 @@ export async function inbound(
   return {
     object: model.view ? model.view.stored(object) : object,
     resourceVersion: versionOf(metadata.resourceVersion),
+    ...(sub === undefined &&
+      Array.isArray(metadata.managedFields) && {
+        managedFields: metadata.managedFields.map((one) => storedEntry(model, one)),
+      }),
     uid: typeof metadata.uid === 'string' && metadata.uid !== '' ? metadata.uid : undefined,
     warnings: told(model, unknown, duplicates, validation),
   };

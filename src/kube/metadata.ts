@@ -1,5 +1,6 @@
 /** Stored objects as Kubernetes shows them: the same but for `apiVersion` and `metadata`, which begin the bytes of every object. */
 import type { ExtensionObject, ManagedFieldsEntry, Metadata, OwnerReference } from '../model/object.ts';
+import { isRecord } from '../model/object.ts';
 import type { Scheme } from '../model/scheme.ts';
 import type { Stored } from '../resource/registered-model.ts';
 import { readJson } from '../runtime/read-json.ts';
@@ -61,6 +62,13 @@ export function shownMetadata({ resource, isCore }: KubeModel, stored: Stored, m
 function inCore(entry: ManagedFieldsEntry): ManagedFieldsEntry {
   const { apiVersion = '' } = entry;
   return { ...entry, apiVersion: apiVersion.slice(apiVersion.indexOf('/') + 1) };
+}
+
+/** As `inCore`, the other way. */
+export function storedEntry({ isCore, storedGroup }: KubeModel, entry: unknown): unknown {
+  return isCore && isRecord(entry) && entry.apiVersion !== undefined
+    ? { ...entry, apiVersion: `${storedGroup}/${entry.apiVersion}` }
+    : entry;
 }
 
 /** `2026-01-02T03:04:05.678Z` without milliseconds. */

@@ -127,7 +127,7 @@ export class KubeObjects {
     about(call, sent.object, target.name);
     // As in Kubernetes, a client may replace an object of the core group whatever it has become; Helm does so with its releases.
     if (sent.resourceVersion === undefined && !model.isCore) throw mustBeSpecified();
-    const options = { ...this.#options(call, parameters), expect: expectation(sent) };
+    const options = { ...this.#options(call, parameters), ...managersIn(sent), expect: expectation(sent) };
     const answer = await model.resource.update(fullName(target), sent.object, options);
     this.#sendWritten(call, 200, answer, sent.warnings);
   }
@@ -150,7 +150,7 @@ export class KubeObjects {
       about(call, sent.object, target.name);
       const expect = expectation({ ...sent, resourceVersion: sent.resourceVersion ?? stored.revision });
       try {
-        const options = { ...this.#options(call, parameters), expect };
+        const options = { ...this.#options(call, parameters), ...managersIn(sent), expect };
         const answer = await model.resource.update(name, sent.object, options);
         return this.#sendWritten(call, 200, answer, sent.warnings);
       } catch (error) {
@@ -177,6 +177,9 @@ export class KubeObjects {
       ...((sent.resourceVersion !== undefined || sent.uid !== undefined) && { expect: expectation(sent) }),
       manager: parameters.manager,
       conflicts: force ? 'force' : 'fail',
+      ...(parameters.manager === 'kubectl' && {
+        lastApplied: { apiVersion: model.apiVersion, body: body.value as Record<string, unknown> },
+      }),
       onCreate: async () => {
         const { name: _name, ...access } = target.access;
         authorise(authorizer, exchange, target, { ...access, verb: 'create' });
@@ -317,6 +320,10 @@ function parametersOf({ exchange, query }: Call): WriteParameters {
 
 function expectation({ resourceVersion, uid }: Pick<Inbound, 'resourceVersion' | 'uid'>) {
   return { revision: resourceVersion, uid };
+}
+
+function managersIn({ managedFields }: Pick<Inbound, 'managedFields'>) {
+  return managedFields && { managedFields };
 }
 
 /** What is asked of an apply alone. @throws KindredError Invalid, BadRequest */

@@ -9,14 +9,13 @@ import { KindredError } from '../errors.ts';
 import { localized } from '../locales/localized.ts';
 import type { ExtensionObject, Metadata } from '../model/object.ts';
 import { readJson } from '../runtime/read-json.ts';
+import { lastAppliedAnnotation } from './last-applied.ts';
 import type { Stored } from './registered-model.ts';
 import type { ModelResource } from './resource.ts';
 
 const reads: Text = localized(
   'Operation {operation}: whoever may not get "{name}" may test, copy and move its metadata alone',
 );
-
-const lastApplied = 'kubectl.kubernetes.io/last-applied-configuration';
 
 /** A Secret as lists show it: the keys without their values. */
 export function withoutValues(object: ExtensionObject): ExtensionObject {
@@ -26,8 +25,8 @@ export function withoutValues(object: ExtensionObject): ExtensionObject {
 }
 
 function withoutLastApplied(metadata: Metadata): Metadata {
-  if (metadata.annotations?.[lastApplied] === undefined) return metadata;
-  const { [lastApplied]: _hidden, ...annotations } = metadata.annotations;
+  if (metadata.annotations?.[lastAppliedAnnotation] === undefined) return metadata;
+  const { [lastAppliedAnnotation]: _hidden, ...annotations } = metadata.annotations;
   return { ...metadata, annotations };
 }
 
@@ -66,7 +65,7 @@ function readsValue(operation: unknown): boolean {
 const hiddenMetadata = [
   '/metadata',
   '/metadata/annotations',
-  `/metadata/annotations/${lastApplied.replace('/', '~1')}`,
+  `/metadata/annotations/${lastAppliedAnnotation.replace('/', '~1')}`,
 ];
 
 function isMetadata(pointer: unknown): boolean {

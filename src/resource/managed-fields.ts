@@ -2,13 +2,16 @@
 import type { Applied, Applying, Conflict, Fields } from '../apply/apply.ts';
 import { apply, contentOf, managedFields, update } from '../apply/apply.ts';
 import type { Owner } from '../apply/managers.ts';
-import { shownManager } from '../apply/managers.ts';
+import { sentEntries, shownManager } from '../apply/managers.ts';
+import { Pace } from '../apply/pace.ts';
 import { invalid, KindredError, violation } from '../errors.ts';
 import { localized } from '../locales/localized.ts';
 import type { ExtensionObject, ManagedFieldsEntry, Metadata } from '../model/object.ts';
 import type { TimeSlice } from '../runtime/time-slice.ts';
+import { isEqual } from '../schema/json-value.ts';
 import type { RegisteredModel } from './registered-model.ts';
 import type { Rules } from './rules.ts';
+import type { WriteOptions } from './write.ts';
 
 /** Of writes that name no manager, on objects that have managers. */
 const nativeManager = 'kindred';
@@ -21,11 +24,8 @@ const shownPath = 1_000;
 /** What an apply makes of an object. */
 export type AppliedFields = Extract<Applied, { readonly content: Fields }>;
 
-/** Which manager writes, and by which sub-resource. */
-export interface FieldWriter {
-  readonly manager?: string;
-  readonly subresource?: 'status' | 'scale';
-}
+/** Which manager writes, by which sub-resource, and what it says of all managers. */
+export type FieldWriter = Pick<WriteOptions, 'manager' | 'subresource' | 'managedFields'>;
 
 export interface FieldManagersOptions {
   /** Milliseconds since the epoch. */
@@ -53,7 +53,7 @@ export class FieldManagers {
     rules: Rules,
     live: { readonly content: Fields; readonly entries: readonly ManagedFieldsEntry[] } | undefined,
     body: ExtensionObject,
-    applying: Pick<Applying, 'manager' | 'conflicts' | 'adopts'> & Pick<FieldWriter, 'subresource'>,
+    applying: Pick<Applying, 'manager' | 'conflicts' | 'written' | 'adopts'> & Pick<FieldWriter, 'subresource'>,
     slice: TimeSlice,
   ): Promise<AppliedFields> {
     const { apiVersion } = this.#model;
@@ -87,10 +87,12 @@ export class FieldManagers {
     after: ExtensionObject,
     isSame: boolean,
     owners: readonly Owner[] | undefined,
-    { manager, subresource }: FieldWriter,
+    { manager, subresource, managedFields: sent = [] }: FieldWriter,
     slice: TimeSlice,
   ): Promise<readonly ManagedFieldsEntry[]> {
-    const entries = before?.metadata.managedFields ?? [];
+    const stored = before?.metadata.managedFields ?? [];
+    const given = isEqual(sent, stored) ? undefined : await slice.run(sentEntries(sent, new Pace()));
+    const entries = given ?? stored;
     if (!owners && (isSame || (entries.length === 0 && manager === undefined))) return entries;
     const writer = {
       manager: manager ?? nativeManager,

@@ -15,6 +15,7 @@ import type { Scheme } from '../model/scheme.ts';
 import type { TimeSlice, TurnQueue } from '../runtime/time-slice.ts';
 import type { MaybePromise } from '../store/store.ts';
 import type { Caller } from './access.ts';
+import { lastAppliedOf, withLastApplied } from './last-applied.ts';
 import { checkName, checkNamespace, incoming, isObject, onlyFinalizersWent, updatedMetadata } from './lifecycle.ts';
 import type { FieldManagers } from './managed-fields.ts';
 import type { ModelMemory } from './memory.ts';
@@ -247,13 +248,14 @@ export class ObjectChanges {
       stored.rules,
       live,
       { ...object, metadata: client },
-      applyingOf(options),
+      { ...applyingOf(options), ...(options.lastApplied && { written: lastAppliedOf(shown, options.lastApplied) }) },
       slice,
     );
     const { apiVersion, kind } = this.#model;
     const { name } = client;
     const { metadata, ...members } = content;
-    const next: ExtensionObject = { apiVersion, kind, metadata: { name, ...(metadata as object) }, ...members };
+    const merged: ExtensionObject = { apiVersion, kind, metadata: { name, ...(metadata as object) }, ...members };
+    const next = options.lastApplied ? withLastApplied(merged, options.lastApplied) : merged;
     checkExtent(next, this.#dependencies.patchLimits);
     if (slice.isOver) await slice.renew();
     return { ...(await this.#replaced(stored, next, violations, options)), owners, warnings };

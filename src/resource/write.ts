@@ -5,6 +5,7 @@ import type { Scheme } from '../model/scheme.ts';
 import type { Activation, MaybePromise } from '../store/store.ts';
 import type { Caller } from './access.ts';
 import type { CommitOptions, Fence } from './commits.ts';
+import type { LastApplied } from './last-applied.ts';
 import type { PatchLimits } from './patch.ts';
 import type { Stored } from './registered-model.ts';
 
@@ -33,6 +34,8 @@ export interface WriteOptions extends CommitOptions {
   };
   /** Who sets the fields, for `metadata.managedFields`. Without one the write is recorded on objects that have managers, as by `kindred`. */
   readonly manager?: string;
+  /** Of an update: the managers as the client sends them, in place of the stored ones. What is no list of managers has no effect. */
+  readonly managedFields?: readonly unknown[];
   /** `status`: the status alone is written. `scale`: the object is, by its number of replicas. */
   readonly subresource?: 'status' | 'scale';
   /** The write fails unless this lease is held. */
@@ -58,6 +61,8 @@ export interface ApplyOptions extends WriteOptions {
   readonly conflicts: Applying['conflicts'];
   /** As in `apply/apply.ts`. */
   readonly adopts?: Applying['adopts'];
+  /** What `kubectl apply` keeps of an object in an annotation: an object that has the annotation gets this one. */
+  readonly lastApplied?: LastApplied;
   /** Called before an object that is not there is created. Throws when the caller may not do that. */
   readonly onCreate?: () => MaybePromise<void>;
 }

@@ -76,6 +76,84 @@ describe('server-side apply through the façade', () => {
     );
   });
 
+  test('what kubectl applied on its own side is its own for a server-side apply', async () => {
+    const annotation = 'kubectl.kubernetes.io/last-applied-configuration';
+    const said = (spec: object, kept: object = {}) =>
+      `${JSON.stringify({ apiVersion, kind: 'Gadget', metadata: { name: 'e', annotations: kept }, spec })}\n`;
+    const spec = { color: 'red', size: 1 };
+    const made = await facade.kube(`${gadgets}?fieldManager=kubectl-client-side-apply`, {
+      body: { metadata: { name: 'e', annotations: { [annotation]: said(spec) } }, spec: { ...spec, note: 'x' } },
+    });
+    assert.equal(made.status, 201, made.text);
+    await facade.kube(`${gadgets}/e?fieldManager=editor`, {
+      method: 'PATCH',
+      headers: { 'content-type': 'application/merge-patch+json' },
+      body: { spec: { size: 2 } },
+    });
+    const next = { color: 'blue', size: 3, note: 'y' };
+    const other = await applied('e', 'fieldManager=other', next);
+    assert.equal(other.json.details.causes.length, 3, other.text);
+    // Somebody else changed the size, and the annotation says nothing of the note.
+    const refused = await applied('e', 'fieldManager=kubectl', next);
+    assert.deepEqual(
+      refused.json.details.causes.map(({ field, message }: any) => [field, message]),
+      [
+        ['.spec.note', `conflict with "kubectl-client-side-apply" using ${apiVersion}`],
+        ['.spec.size', `conflict with "editor" using ${apiVersion}`],
+      ],
+    );
+    const taken = await applied('e', 'fieldManager=kubectl', { color: 'blue' });
+    assert.equal(taken.status, 200, taken.text);
+    assert.deepEqual(taken.json.spec, { color: 'blue', size: 2, note: 'x' });
+    const { annotations } = taken.json.metadata;
+    assert.deepEqual(JSON.parse(annotations[annotation]), JSON.parse(said({ color: 'blue' })));
+    const large = await applied('e', 'fieldManager=kubectl', {
+      color: 'blue',
+      ports: [{ name: 's'.repeat(300_000), port: 1 }],
+    });
+    assert.deepEqual([large.status, large.json.metadata.annotations], [200, undefined]);
+  });
+
+  test('clients may write the managers of an object', async () => {
+    const path = `${gadgets}/f?fieldManager=editor`;
+    await facade.kube(`${gadgets}?fieldManager=editor`, { body: { metadata: { name: 'f' }, spec: { color: 'red' } } });
+    const patch = async (value: unknown, more: object[] = []) => {
+      const { status, text, json } = await facade.kube(path, {
+        method: 'PATCH',
+        headers: { 'content-type': 'application/json-patch+json' },
+        body: [{ op: 'replace', path: '/metadata/managedFields', value }, ...more],
+      });
+      assert.equal(status, 200, text);
+      return json.metadata;
+    };
+    const { metadata } = (await facade.kube(`${gadgets}/f`)).json;
+    const [entry] = metadata.managedFields;
+    const resourceVersion = { op: 'replace', path: '/metadata/resourceVersion', value: metadata.resourceVersion };
+    const moved = [{ ...entry, manager: 'mover', operation: 'Apply' }];
+    const written = await patch(moved, [resourceVersion]);
+    assert.deepEqual(written.managedFields, moved);
+    assert.notEqual(written.resourceVersion, metadata.resourceVersion);
+    const gone = await applied('f', 'fieldManager=mover', { size: 1 });
+    assert.deepEqual(gone.json.spec, { size: 1 });
+    for (const wrong of [
+      [],
+      null,
+      [{ ...entry, operation: 'Other' }],
+      [{ ...entry, fieldsType: 'FieldsV2' }],
+      [{ ...entry, fieldsV1: { 'f:spec': 1 } }],
+      [{ ...entry, fieldsV1: { 'k:[': {} } }],
+      [entry, entry],
+    ]) {
+      assert.deepEqual((await patch(wrong)).managedFields, gone.json.metadata.managedFields, JSON.stringify(wrong));
+    }
+    assert.equal((await patch([{}])).managedFields, undefined);
+    const put = await facade.kube(path, {
+      method: 'PUT',
+      body: { ...gone.json, metadata: { name: 'f', resourceVersion: '' }, spec: { size: 2 } },
+    });
+    assert.equal(put.status, 422);
+  });
+
   test('a dry run changes nothing, a resource version must be the current one', async () => {
     const made = await applied('c', 'fieldManager=one&dryRun=All', { color: 'red' });
     assert.equal(made.status, 201);
@@ -159,5 +237,23 @@ describe('kubectl apply --server-side', { skip, timeout: 300_000 }, () => {
     assert.equal(gone.code, 0, gone.stderr);
     const { json } = await facade.kube(`${widgets}/k`);
     assert.deepEqual(json.spec, { replicas: 3 });
+  });
+
+  test('goes on with what apply without it made', async () => {
+    const named = (spec: object) => JSON.stringify({ apiVersion, kind: 'Widget', metadata: { name: 'm' }, spec });
+    const made = await run('apply -f -', named({ replicas: 1, color: 'red' }));
+    assert.equal(made.code, 0, made.stderr);
+    const taken = await run('apply --server-side -f -', named({ replicas: 2 }));
+    assert.deepEqual([taken.code, taken.stderr], [0, '']);
+    const { spec, metadata } = (await facade.kube(`${widgets}/m`)).json;
+    const managers = metadata.managedFields.map(({ manager, operation }: any) => `${manager} ${operation}`);
+    // Newer ones take over what was applied before, so that what is no longer in the file goes.
+    const isMigrated = Number(kubectlVersion!.split('.')[1]) >= 26;
+    assert.deepEqual(spec, isMigrated ? { replicas: 2 } : { replicas: 2, color: 'red' });
+    if (isMigrated) assert.deepEqual(managers.toSorted(), ['kubectl Apply', 'kubectl-last-applied Apply']);
+    const back = await run('apply -f -', named({ replicas: 3 }));
+    assert.equal(back.code, 0, back.stderr);
+    const again = await run('apply --server-side -f -', named({ replicas: 4 }));
+    assert.deepEqual([again.code, again.stderr], [0, '']);
   });
 });
