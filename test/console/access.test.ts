@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { resolve } from 'node:path';
 import { test } from 'node:test';
 import { defineModel, definePlugin, Type } from 'kindred';
-import { Book, bookOf, booksList, booksPath, findings, withConsole } from './browser.ts';
+import { Book, bookOf, booksList, booksPath, failing, findings, withConsole } from './browser.ts';
 
 const merge = { 'content-type': 'application/merge-patch+json' };
 
@@ -143,17 +143,6 @@ test('console: settings, about and plugins say how the service is operated, to t
 });
 
 test('console: an object shows the controllers that act on its model', async (context) => {
-  const library = definePlugin({
-    start({ schemeManager, registerController }) {
-      schemeManager.register(Book);
-      registerController({
-        setupWith: (builder) => builder.extension(Book).name('shelver').build(),
-        async reconcile() {
-          throw new Error('no room on the shelf');
-        },
-      });
-    },
-  });
   await withConsole(
     context,
     async ({ tab, admin, person }) => {
@@ -168,7 +157,7 @@ test('console: an object shows the controllers that act on its model', async (co
       await other.getByText('It has no status yet.').waitFor();
       assert.equal(await other.getByRole('table', { name: 'Controllers' }).count(), 0);
     },
-    { plugins: [{ name: 'library', plugin: library }] },
+    { plugins: [{ name: 'library', plugin: failing }] },
   );
 });
 

@@ -51,6 +51,19 @@ export const booksList = '/console/objects/books.library.example.com';
 
 const library = definePlugin({ start: ({ schemeManager }) => void schemeManager.register(Book) });
 
+/** As the plugin library, with the controller `shelver`, of which every call fails. */
+export const failing = definePlugin({
+  start({ schemeManager, registerController }) {
+    schemeManager.register(Book);
+    registerController({
+      setupWith: (builder) => builder.extension(Book).name('shelver').build(),
+      async reconcile() {
+        throw new Error('no room on the shelf');
+      },
+    });
+  },
+});
+
 export const bookOf = (name: string, title: string, year: number) => ({ metadata: { name }, spec: { title, year } });
 
 export interface Look {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { definePlugin } from 'kindred';
 import { cleanUp, folderOf, harnessOf, pluginOf, quiet } from '../plugins/kit.ts';
-import { Book, bookOf, booksList, booksPath, findings, withConsole } from './browser.ts';
+import { bookOf, booksList, booksPath, failing, findings, withConsole } from './browser.ts';
 
 const type = 'books.library.example.com';
 const pluginsPath = '/apis/plugin.platform.run/v1alpha1/plugins';
@@ -253,17 +253,6 @@ test('console: the first steps make a plugin that starts, and the overview says 
 });
 
 test('console: the overview names plugins that are off, and controllers that fail, with the way to them', async (context) => {
-  const failing = definePlugin({
-    start({ schemeManager, registerController }) {
-      schemeManager.register(Book);
-      registerController({
-        setupWith: (builder) => builder.extension(Book).name('shelver').build(),
-        async reconcile() {
-          throw new Error('no room on the shelf');
-        },
-      });
-    },
-  });
   const other = definePlugin({ start: () => undefined });
   await withConsole(
     context,
