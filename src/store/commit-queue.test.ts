@@ -24,12 +24,14 @@ function manualStore() {
   return { store, batches };
 }
 
-/** Time that passes when it is told to. */
+/** Time that passes when it is told to, and a clock that can be set. */
 function manualTime() {
   let now = 0;
+  let ahead = 0;
   let timers: { at: number; callback: () => void }[] = [];
   return {
-    now: () => now,
+    now: () => now + ahead,
+    monotonicNow: () => now,
     timers: {
       after: (milliseconds: number, callback: () => void) => {
         const timer = { at: now + milliseconds, callback };
@@ -38,6 +40,9 @@ function manualTime() {
           timers = timers.filter((one) => one !== timer);
         };
       },
+    },
+    setClock(milliseconds: number) {
+      ahead = milliseconds;
     },
     pass(milliseconds: number) {
       now += milliseconds;
@@ -81,8 +86,8 @@ describe('CommitQueue', () => {
 
   it('tells how long the oldest write has been there, waiting or under way', async () => {
     const { store, batches } = manualStore();
-    const { now, timers, pass } = manualTime();
-    const queue = new CommitQueue(store, { now, timers });
+    const { pass, ...time } = manualTime();
+    const queue = new CommitQueue(store, time);
     assert.equal(queue.age, 0);
     const first = queue.commit(write('a'));
     pass(3);
@@ -215,8 +220,7 @@ describe('CommitQueue', () => {
     const time = manualTime();
     const told: string[] = [];
     const queue = new CommitQueue(store, {
-      now: time.now,
-      timers: time.timers,
+      ...time,
       onCommitted: (batch) => told.push(...batch.map((one) => one.write.name)),
     });
     const sent = assert.rejects(queue.commit(write('sent')), withCode('UnknownOutcome'));
@@ -239,10 +243,34 @@ describe('CommitQueue', () => {
     assert.equal(time.pending(), 0);
   });
 
+  it('waits for the same time when the clock is set meanwhile', async () => {
+    for (const clock of [3_600_000, -3_600_000]) {
+      const { store, batches } = manualStore();
+      const time = manualTime();
+      const queue = new CommitQueue(store, time);
+      const answers: string[] = [];
+      const ends = ({ code }: { code: string }) => void answers.push(code);
+      const sent = queue.commit(write('sent')).catch(ends);
+      await turn();
+      time.pass(4_000);
+      const waiting = queue.commit(write('waiting')).catch(ends);
+      time.setClock(clock);
+      assert.equal(queue.age, 4_000);
+      time.pass(6_000);
+      await turn();
+      assert.deepEqual(answers, ['UnknownOutcome']);
+      time.pass(4_000);
+      await turn();
+      assert.deepEqual(answers, ['UnknownOutcome', 'NotReady']);
+      batches[0]!.answer();
+      await Promise.all([sent, waiting]);
+    }
+  });
+
   it('gives the bytes of writes back that timed out while they waited', async () => {
     const { store, batches } = manualStore();
     const time = manualTime();
-    const queue = new CommitQueue(store, { now: time.now, timers: time.timers, maxWaitingBytes: 10 });
+    const queue = new CommitQueue(store, { ...time, maxWaitingBytes: 10 });
     const sent = assert.rejects(queue.commit(write('sent')), withCode('UnknownOutcome'));
     await turn();
     for (let round = 0; round < 3; round++) {

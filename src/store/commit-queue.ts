@@ -16,9 +16,9 @@ export interface CommittedWrite {
 }
 
 export interface CommitQueueOptions {
-  /** Milliseconds since the epoch, for the change log and the time-out. */
+  /** Milliseconds since the epoch, for the change log. */
   readonly now: () => number;
-  /** Milliseconds, never going back. Default `performance.now`. */
+  /** Milliseconds, never going back, for the time-out. Default `performance.now`. */
   readonly monotonicNow?: () => number;
   /** Writes in one transaction, at most. Default 1,000. */
   readonly maxWrites?: number;
@@ -45,6 +45,7 @@ export interface CommitQueueOptions {
 
 interface Waiting {
   readonly write: Write;
+  /** On the monotonic clock. */
   readonly deadline: number;
   readonly resolve: (result: WriteResult) => void;
   readonly reject: (error: unknown) => void;
@@ -93,7 +94,7 @@ export class CommitQueue {
   /** Milliseconds for which the oldest of them has been there; 0 without any. */
   get age(): number {
     const oldest = this.#underWay[0] ?? this.#waiting[0];
-    return oldest ? this.#options.now() - (oldest.deadline - this.#options.timeout) : 0;
+    return oldest ? this.#options.monotonicNow() - (oldest.deadline - this.#options.timeout) : 0;
   }
 
   /**
@@ -116,7 +117,7 @@ export class CommitQueue {
       return Promise.reject(tooManyWrites());
     }
     return new Promise((resolve, reject) => {
-      const deadline = this.#options.now() + this.#options.timeout;
+      const deadline = this.#options.monotonicNow() + this.#options.timeout;
       this.#waiting.push({ write, deadline, resolve, reject, settled, answered: false });
       this.#waitingBytes = bytes;
       this.#cancelTimer ??= this.#options.timers.after(this.#options.timeout, () => this.#expire());
@@ -222,7 +223,7 @@ export class CommitQueue {
   }
 
   #expire(): void {
-    const now = this.#options.now();
+    const now = this.#options.monotonicNow();
     for (const one of this.#underWay) {
       if (one.answered || one.deadline > now) continue;
       one.answered = true;

@@ -221,14 +221,15 @@ export class SqlServerStore<C extends { release(): void }> implements Store {
         if (touch) await query(touch);
         return true;
       }, resolveTimeout);
-    const deadline = Date.now() + resolveTimeout;
+    const deadline = performance.now() + resolveTimeout;
     for (let failures = 1; ; failures++) {
       try {
         return await ask();
       } catch (error) {
         if ((error as { code?: unknown }).code === 'UnknownOutcome') throw error;
         const delay = delayAfter(failures, resolveDelays);
-        if (Date.now() + delay > deadline || this.#connections.isClosed) throw unknownOutcome(cause.message, cause);
+        if (performance.now() + delay > deadline || this.#connections.isClosed)
+          throw unknownOutcome(cause.message, cause);
         await pause(awaitedTimers, delay);
       }
     }
