@@ -22,7 +22,8 @@ export function startRetention({ store, now, maxCount, maxAge, logger }: Retenti
   async function look(): Promise<void> {
     let removed = 0;
     try {
-      removed = await store.compact(maxCount, now() - maxAge);
+      const time = now();
+      removed = await store.compact(maxCount, time - maxAge, time);
     } catch (error) {
       if (!isStopped) logger.warn({ err: error }, 'The change log could not be compacted; trying again');
     }

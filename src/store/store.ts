@@ -243,8 +243,12 @@ interface ChangeLog {
   /** The smallest `since` that `changes` still answers completely. */
   oldest(): MaybePromise<number>;
 
-  /** Removes the oldest changes, a bounded number of them, keeping the newest `keep` and all later than `time`; says how many went. */
-  compact(keep: number, time: number): Promise<number>;
+  /**
+   * Removes the oldest changes, a bounded number of them, keeping the newest `keep` and all later than `time`; says how many
+   * went. A change later than `now` was committed by a process whose clock was ahead: it goes with the next one that is not.
+   * @param now default: no change counts as later
+   */
+  compact(keep: number, time: number, now?: number): Promise<number>;
 
   /** Calls back when other processes may have committed. */
   onCommit(listener: () => void): () => void;

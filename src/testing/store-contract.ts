@@ -552,6 +552,29 @@ const cases: Readonly<Record<string, Case>> = {
     assert.equal((await committed(store, creation(model, 'next'))).revision, 31);
   },
 
+  'a change that was committed by a clock that was ahead goes with the next one that was not': async ({
+    store,
+    model,
+  }) => {
+    const ahead = time + 1_000;
+    const times = [time, ahead, time + 2, ahead, time + 50, ahead];
+    for (const [i, at] of times.entries()) await store.commit([creation(model, `n${i}`)], at);
+    assert.equal(await compactAll(store, 0, time + 10, time + 100), 3);
+    assert.equal(await store.oldest(), 3);
+    assert.equal(await compactAll(store, 2, time + 60, time + 110), 0, 'the next one is among the newest');
+    assert.equal(await compactAll(store, 0, time + 60, time + 110), 2);
+    assert.equal(await compactAll(store, 0, time + 500, time + 600), 0, 'how old the last one is cannot be told');
+    await store.commit(
+      Array.from({ length: 1500 }, (_, i) => creation(model, `late${i}`)),
+      ahead,
+    );
+    await store.commit([creation(model, 'next')], time + 500);
+    const first = await store.compact(0, time + 500, time + 600);
+    assert.ok(first > 0 && first < 1502, `${first} at once`);
+    assert.equal(first + (await compactAll(store, 0, time + 500, time + 600)), 1502);
+    assert.equal(await store.oldest(), await store.revision());
+  },
+
   'one call of compact removes a bounded number': async ({ store, model }) => {
     await commit(
       store,
@@ -1431,10 +1454,10 @@ const sharedCases: Readonly<Record<string, Case<SharedStore>>> = {
   },
 };
 
-async function compactAll(store: Store, keep: number, until: number): Promise<number> {
+async function compactAll(store: Store, keep: number, until: number, now?: number): Promise<number> {
   let removed = 0;
   for (;;) {
-    const part = await store.compact(keep, until);
+    const part = await store.compact(keep, until, now);
     if (part === 0) return removed;
     removed += part;
   }

@@ -251,15 +251,18 @@ class MapStore implements Store {
       });
   }
 
-  async compact(keep: number, time: number): Promise<number> {
+  async compact(keep: number, time: number, now = Number.MAX_SAFE_INTEGER): Promise<number> {
     const medium = this.#open;
     const { changes, revision } = medium;
-    const kept = changes.findIndex((change) => change.revision > revision - keep || change.time > time);
-    const count = Math.min(kept < 0 ? changes.length : kept, compactedAtOnce);
-    const removed = changes.slice(0, count);
-    medium.changes = changes.slice(count);
+    const kept = changes.findIndex(
+      (change) => change.revision > revision - keep || (change.time > time && change.time <= now),
+    );
+    // Those from later than `now` before the first that is kept may be as young as it is.
+    const old = changes.slice(0, kept < 0 ? changes.length : kept).findLastIndex((change) => change.time <= time);
+    const removed = changes.slice(0, Math.min(old + 1, compactedAtOnce));
+    medium.changes = changes.slice(removed.length);
     medium.oldest = removed.at(-1)?.revision ?? medium.oldest;
-    return count;
+    return removed.length;
   }
 
   onCommit(listener: () => void): () => void {

@@ -427,21 +427,21 @@ export class SqlServerStore<C extends { release(): void }> implements Store {
     return rows.filter((row) => row.revision !== null).map(changeOf);
   }
 
-  compact(keep: number, time: number): Promise<number> {
+  compact(keep: number, time: number, now = Number.MAX_SAFE_INTEGER): Promise<number> {
     return this.#connections.transaction(async (query) => {
-      await query(this.#lockMeta, ['oldest']);
+      const [oldest] = await query(this.#lockMeta, ['oldest']);
       const [newest] = await query(this.#selectMeta, ['revision']);
       const rows = await query(
-        'SELECT revision, time FROM kindred_changes WHERE revision <= ? ORDER BY revision LIMIT ?',
-        [newest!.value - keep, compactRows],
+        'SELECT revision, time FROM kindred_changes WHERE revision <= ? AND time <= ? ORDER BY revision LIMIT ?',
+        [newest!.value - keep, now, compactRows],
       );
       const kept = rows.findIndex((row) => row.time > time);
-      const count = kept === -1 ? rows.length : kept;
-      if (count === 0) return 0;
-      const last: number = rows[count - 1]!.revision;
+      const old = kept === -1 ? rows.at(-1) : rows[kept - 1];
+      if (!old) return 0;
+      const last = Math.min(old.revision, oldest!.value + compactRows);
       await query('DELETE FROM kindred_changes WHERE revision <= ?', [last]);
       await this.#setMeta(query, last, 'oldest');
-      return count;
+      return last - oldest!.value;
     }, longQuery);
   }
 

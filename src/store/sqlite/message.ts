@@ -15,7 +15,7 @@ export interface Operations {
   };
   purge: { request: { model: number }; response: number };
   modelNumber: { request: { group: string; kind: string }; response: number };
-  compact: { request: { keep: number; time: number }; response: number };
+  compact: { request: { keep: number; time: number; now: number }; response: number };
   acquireLease: { request: { name: string; holder: string; ttl: number; now: number }; response: Lease | undefined };
   releaseLease: { request: { lease: Lease }; response: undefined };
   load: { request: { part: LoadPart }; response: undefined };
@@ -51,7 +51,7 @@ export function perform(writer: SqliteWriter, message: Exclude<RequestMessage, {
     case 'modelNumber':
       return writer.modelNumber(request.group, request.kind);
     case 'compact':
-      return writer.compact(request.keep, request.time);
+      return writer.compact(request.keep, request.time, request.now);
     case 'acquireLease':
       return writer.acquireLease(request.name, request.holder, request.ttl, request.now);
     case 'releaseLease':

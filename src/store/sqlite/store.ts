@@ -252,8 +252,8 @@ class SqliteStore implements Store {
     return this.#read(() => this.#reader.meta('oldest'));
   }
 
-  compact(keep: number, time: number): Promise<number> {
-    return this.#medium.writer.request('compact', { keep, time });
+  compact(keep: number, time: number, now = Number.MAX_SAFE_INTEGER): Promise<number> {
+    return this.#medium.writer.request('compact', { keep, time, now });
   }
 
   onCommit(): () => void {

@@ -130,19 +130,19 @@ export class SqliteWriter {
     });
   }
 
-  compact(keep: number, time: number): number {
+  compact(keep: number, time: number, now: number): number {
     return this.#transaction(() => {
-      const rows = this.#sql('SELECT revision, time FROM changes WHERE revision <= ? ORDER BY revision LIMIT ?').all(
-        this.#revision - keep,
-        compactRows,
-      ) as unknown as { revision: number; time: number }[];
+      const rows = this.#sql(
+        'SELECT revision, time FROM changes WHERE revision <= ? AND time <= ? ORDER BY revision LIMIT ?',
+      ).all(this.#revision - keep, now, compactRows) as unknown as { revision: number; time: number }[];
       const kept = rows.findIndex((row) => row.time > time);
-      const count = kept === -1 ? rows.length : kept;
-      if (count === 0) return 0;
-      const last = rows[count - 1]!.revision;
+      const old = kept === -1 ? rows.at(-1) : rows[kept - 1];
+      if (!old) return 0;
+      const oldest = readMeta(this.#db, 'oldest');
+      const last = Math.min(old.revision, oldest + compactRows);
       this.#sql('DELETE FROM changes WHERE revision <= ?').run(last);
       this.#sql("UPDATE meta SET value = ? WHERE key = 'oldest'").run(last);
-      return count;
+      return last - oldest;
     });
   }
 
