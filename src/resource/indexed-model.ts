@@ -1,6 +1,6 @@
 /** One model in its store, with its indexes in memory: how they are built, leave, come back, move and are replaced. */
 
-import { KindredError } from '../errors.ts';
+import { isPassing, KindredError } from '../errors.ts';
 import type { Scheme } from '../model/scheme.ts';
 import { retry } from '../runtime/retry.ts';
 import type { TurnQueue } from '../runtime/time-slice.ts';
@@ -276,7 +276,7 @@ export class IndexedModel {
     const isOver = () => this.#memory.isClosed || this.#builds !== build;
     const { group, kind } = this.model.scheme.groupVersionKind;
     const failed = (err: unknown) => {
-      if (isOver() || !(err instanceof KindredError && err.code === 'NotReady')) throw err;
+      if (isOver() || !mayPass(err)) throw err;
       this.#dependencies.logger.warn({ err, group, kind }, 'The indexes could not be built; trying again');
     };
     const isReplaced = () => !this.#memory.isClosed && this.#builds !== build;
@@ -409,7 +409,7 @@ export class IndexedModel {
     let replacement = first;
     const isOver = () => memory.isClosed || memory.replacement !== replacement;
     const failed = (err: unknown) => {
-      if (isOver() || !(err instanceof KindredError && err.code === 'NotReady')) throw err;
+      if (isOver() || !mayPass(err)) throw err;
       this.#dependencies.logger.warn({ err, group, kind }, 'The indexes could not be built; trying again');
       // What it has read so far may be read twice.
       replacement = new Replacement(first.scheme, model, memory.index);
@@ -520,4 +520,9 @@ export class IndexedModel {
         );
     }
   }
+}
+
+/** Another attempt at a build may succeed: the database was away, or had no room. */
+function mayPass(error: unknown): boolean {
+  return isPassing(error) || (error instanceof KindredError && error.code === 'StorageFull');
 }

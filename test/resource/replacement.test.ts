@@ -12,6 +12,7 @@ import { allowAll, system } from '../../src/resource/access.ts';
 import type { Admissions } from '../../src/resource/admission.ts';
 import { ResourceRegistry } from '../../src/resource/registry.ts';
 import type { ModelResource } from '../../src/resource/resource.ts';
+import { storageFull, unknownOutcome } from '../../src/store/failure.ts';
 import { openStore } from '../../src/store/open.ts';
 import { until } from '../../src/testing/until.ts';
 
@@ -259,6 +260,31 @@ test('a declaration that is refused gives its place back to the one that serves,
   registry.replace(Tagged, undefined, 'bar');
   await resource.indexed.settled;
   await assertRight(resource);
+});
+
+test('a build and a replacement are tried again when the database did not answer or was full', async () => {
+  const failures: Error[] = [];
+  const admissions: Admissions = {
+    of: async () => {
+      const failure = failures.pop();
+      if (failure) throw failure;
+      return { rules: undefined, admission: undefined };
+    },
+    replaced: () => {},
+    opened: () => {},
+    isSettled: () => true,
+  };
+  const fail = () => failures.push(unknownOutcome('made by the test'), storageFull('made by the test'));
+  fail();
+  const { registry, resource, errors } = await widgets(10, Bare, admissions);
+  fail();
+  resource.indexed.rebuild();
+  await resource.ready;
+  fail();
+  registry.replace(Tagged, undefined, 'bar');
+  await resource.indexed.settled;
+  await assertRight(resource);
+  assert.deepEqual([failures, errors], [[], []]);
 });
 
 test('another version, or another owner, cannot replace a declaration', async () => {
