@@ -642,7 +642,7 @@ describe('the log', () => {
     await foreign([creation('n1')], false);
     await feed.newest();
     answers.release();
-    assert.deepEqual([await reading, feed.applied], [{ changes: [], through: 0 }, 1]);
+    assert.deepEqual([await reading, feed.applied], [{ changes: [], unregistered: [], through: 0 }, 1]);
     feed.stop();
   });
 

@@ -48,6 +48,8 @@ export interface FeedDependencies {
 /** A part of the log as it was read. */
 export interface LogPortion {
   readonly changes: readonly AppliedChange[];
+  /** Of models that are not registered. */
+  readonly unregistered: readonly Change[];
   /** There are no other changes up to this revision. */
   readonly through: number;
 }
@@ -231,7 +233,7 @@ export class Feed {
   }
 
   /**
-   * Changes of registered models after `since`, from the log, at most `limit` of them; there are no others up to `through`.
+   * Changes after `since` from the log, at most `limit` of them; there are no others up to `through`.
    * @param narrow one model, or fewer bytes
    * @throws Expired
    */
@@ -240,11 +242,18 @@ export class Feed {
     const inLog = this.#applied;
     const log = await this.#dependencies.store.changes(since, limit, narrow);
     const changes: AppliedChange[] = [];
+    const unregistered: Change[] = [];
     for (const change of log) {
       const memory = this.#dependencies.memoryOf(change.model);
       if (memory) changes.push(new AppliedChange(change, memory.model));
+      else unregistered.push(change);
     }
-    return { changes, through: log.at(-1)?.revision ?? Math.max(since, inLog) };
+    return { changes, unregistered, through: log.at(-1)?.revision ?? Math.max(since, inLog) };
+  }
+
+  /** @param model number of the model in the store */
+  isRegistered(model: number): boolean {
+    return this.#dependencies.memoryOf(model) !== undefined;
   }
 
   /** The newest revision of the store, asked after this call and shared by all who ask meanwhile. */

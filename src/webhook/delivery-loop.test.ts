@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { expired } from '../store/failure.ts';
 import { FakeClock } from '../testing/fake-clock.ts';
 import type { WebhookRunDependencies } from './delivery-loop.ts';
 import { WebhookRun } from './delivery-loop.ts';
@@ -11,10 +12,9 @@ test('webhooks: after the database lost changes, a webhook continues after the n
   const saved: WebhookStatus[] = [];
   const feed = {
     applied: 5,
-    at: async () => undefined,
     changes: async (since: number) => {
       asked.push(since);
-      return { changes: [], through: feed.applied };
+      return { changes: [], unregistered: [], through: feed.applied };
     },
   };
   const run = new WebhookRun({
@@ -46,7 +46,7 @@ test('webhooks: after the database lost changes, a webhook continues after the n
 function make() {
   const clock = new FakeClock();
   const posts: { id: string; end(): void }[] = [];
-  const saves: { revision: number; end(): void }[] = [];
+  const saves: { revision: number; dropped: number; end(): void }[] = [];
   const changeOf = (revision: number) => ({
     revision,
     type: 'create',
@@ -61,15 +61,34 @@ function make() {
   });
   const feed = {
     applied: 5,
-    at: async () => undefined,
-    changes: async (since: number) => ({
-      changes: Array.from({ length: feed.applied - since }, (_, i) => changeOf(since + i + 1)),
-      through: feed.applied,
-    }),
+    /** Of the log. */
+    newest: 5,
+    /** Revisions of changes of a model that is not registered. */
+    missing: [] as number[],
+    missingModel: 7,
+    isBack: false,
+    models: [
+      { number: 1, group: 'g' },
+      { number: 7, group: 'g' },
+      { number: 8, group: 'other' },
+    ],
+    isRegistered: () => feed.isBack,
+    oldest: 0,
+    changes: async (since: number, limit: number) => {
+      if (since < feed.oldest) throw expired(since, feed.oldest);
+      const through = Math.min(Math.max(feed.applied, feed.newest), since + limit);
+      const revisions = Array.from({ length: through - since }, (_, i) => since + i + 1);
+      const isMissing = (revision: number) => !feed.isBack && feed.missing.includes(revision);
+      return {
+        changes: revisions.filter((revision) => !isMissing(revision)).map(changeOf),
+        unregistered: revisions.filter(isMissing).map((revision) => ({ revision, model: feed.missingModel })),
+        through,
+      };
+    },
   };
   const run = new WebhookRun({
     name: 'hook',
-    spec: { url: 'http://localhost/', resources: ['books.g'], secretName: 'key' },
+    spec: { url: 'http://localhost/', resources: ['books.g', 'authors.g'], secretName: 'key' },
     status: { lastRevision: 5, failures: 0, dropped: 0, conditions: [] },
     created: 1,
     feed,
@@ -78,12 +97,13 @@ function make() {
         new Promise((resolve) => posts.push({ id: headers['webhook-id']!, end: () => resolve(200) })),
     },
     keys: async () => [Buffer.from('key')],
-    named: () => ({ scheme: {} }),
+    named: (resource: string) => ({ ...((resource === 'books.g' || feed.isBack) && { scheme: {} }) }),
+    models: async () => feed.models,
     isElsewhere: () => false,
     isSilent: () => false,
     forbids: () => undefined,
-    save: ({ lastRevision }: WebhookStatus) =>
-      new Promise<void>((resolve) => saves.push({ revision: lastRevision, end: resolve })),
+    save: ({ lastRevision, dropped }: WebhookStatus) =>
+      new Promise<void>((resolve) => saves.push({ revision: lastRevision, dropped, end: resolve })),
     timers: clock,
     random: () => 0.5,
     options: { minDelay: 10, maxDelay: 100, giveUpAfter: 1_000_000, concurrency: 1 },
@@ -94,7 +114,20 @@ function make() {
     run.wake();
     await clock.advance(0);
   };
-  return { clock, posts, saves, run, change };
+  /** Gives the status as it is stored last. */
+  const stop = async () => {
+    let isStopped = false;
+    const stopping = run.stop(true).then(() => {
+      isStopped = true;
+    });
+    while (!isStopped) {
+      for (const { end } of saves) end();
+      await clock.advance(0);
+    }
+    await stopping;
+    return saves.at(-1)!;
+  };
+  return { clock, feed, posts, saves, run, change, stop };
 }
 
 test('webhooks: a change that came while an attempt on demand was under way is delivered when that ends', async () => {
@@ -131,4 +164,109 @@ test('webhooks: of two writes of the status the second begins when the first has
   assert.deepEqual([saves[1]?.revision, isStopped], [7, false]);
   saves[1]!.end();
   await stopping;
+});
+
+test('webhooks: changes of a model that is not registered wait for it, in order, and hold up no others', async () => {
+  const { clock, feed, posts, saves, run, change, stop } = make();
+  feed.missing = [6, 7];
+  for (const _ of feed.missing) await change();
+  await change();
+  assert.deepEqual(
+    posts.map(({ id }) => id),
+    ['hook-8'],
+  );
+  assert.equal(run.figures().waiting, 3);
+  posts[0]!.end();
+  await clock.advance(1_000);
+  assert.equal(saves[0]?.revision, 5);
+  feed.isBack = true;
+  await change();
+  for (let i = 1; i < 4; i++) {
+    posts[i]!.end();
+    await clock.advance(0);
+  }
+  assert.deepEqual(
+    posts.map(({ id }) => id),
+    ['hook-8', 'hook-6', 'hook-7', 'hook-9'],
+  );
+  assert.equal((await stop()).revision, 9);
+});
+
+test('webhooks: what was held of a model goes first when the model comes back while the log is read', async () => {
+  const { feed, posts, change, run } = make();
+  feed.missing = [6, 7];
+  await change();
+  const { changes } = feed;
+  feed.changes = (since, limit) => {
+    if (limit > 1) feed.isBack = true;
+    return changes(since, limit);
+  };
+  await change();
+  assert.equal(posts[0]?.id, 'hook-6');
+  posts[0].end();
+  await run.stop(false);
+});
+
+test('webhooks: what is held and no longer in the log is given up, so that the next run finds its place there', async () => {
+  const { clock, feed, posts, run, change, stop } = make();
+  feed.missing = [6, 7, 9];
+  for (let i = 0; i < 4; i++) await change();
+  posts[0]!.end();
+  feed.oldest = 7;
+  await clock.advance(1_000);
+  assert.deepEqual([run.figures().waiting, run.figures().dropped], [1, 2]);
+  assert.equal((await stop()).revision, 8);
+});
+
+test('webhooks: changes of no model, and of another group, are passed over', async () => {
+  const { feed, run, change, stop } = make();
+  feed.missing = [6, 7];
+  for (const model of [8, 9]) {
+    feed.missingModel = model;
+    await change();
+    assert.equal(run.figures().waiting, 0);
+  }
+  assert.equal((await stop()).revision, 7);
+});
+
+test('webhooks: a model that comes back without any change is noticed', async () => {
+  const { clock, feed, posts, change, stop } = make();
+  feed.missing = [6];
+  await change();
+  feed.isBack = true;
+  await clock.advance(1_000);
+  assert.equal(posts[0]?.id, 'hook-6');
+  posts[0]!.end();
+  await clock.advance(0);
+  assert.equal((await stop()).revision, 6);
+});
+
+test('webhooks: a model that does not come back is given up, with all its changes', async () => {
+  const { clock, feed, run, change, stop } = make();
+  feed.missing = [6, 7, 8];
+  await change();
+  await clock.advance(999_000);
+  await change();
+  assert.equal(run.figures().waiting, 2);
+  await clock.advance(1_000);
+  assert.deepEqual([run.figures().waiting, run.figures().dropped], [0, 2]);
+  await change();
+  await clock.advance(1_000);
+  assert.deepEqual([run.figures().waiting, run.figures().dropped], [0, 3]);
+  const { revision, dropped } = await stop();
+  assert.deepEqual([revision, dropped], [8, 3]);
+});
+
+test('webhooks: what the memory does not have yet is not told, and a stop does not wait for it', async () => {
+  const { clock, feed, posts, change, stop } = make();
+  feed.newest = 8;
+  await change();
+  assert.deepEqual(
+    posts.map(({ id }) => id),
+    ['hook-6'],
+  );
+  posts[0]!.end();
+  await clock.advance(0);
+  assert.equal(posts.length, 1);
+  assert.equal((await stop()).revision, 6);
 });

@@ -13,7 +13,7 @@ import { bind } from '../query/bind.ts';
 import { parseLabelSelector } from '../query/selector.ts';
 import type { Author } from '../resource/access.ts';
 import type { AppliedChange } from '../resource/change.ts';
-import type { Feed } from '../resource/feed.ts';
+import type { Feed, LogPortion } from '../resource/feed.ts';
 import { eventTypeOf } from '../resource/watch/events.ts';
 import { delayAfter } from '../runtime/backoff.ts';
 import type { Logger } from '../runtime/logger.ts';
@@ -46,7 +46,9 @@ export interface WebhookRunDependencies {
   readonly status: WebhookStatus | undefined;
   /** Revision at which the webhook was created. */
   readonly created: number;
-  readonly feed: Pick<Feed, 'applied' | 'at' | 'changes'>;
+  readonly feed: Pick<Feed, 'applied' | 'changes' | 'isRegistered'>;
+  /** The models that the store has objects or changes of; what the service keeps there itself is of none. */
+  readonly models: () => Promise<readonly { readonly number: number; readonly group: string }[]>;
   readonly sender: Sender;
   /** The keys to sign with, newest first. @throws KeyMissing */
   readonly keys: (secretName: string) => Promise<readonly Uint8Array[]>;
@@ -106,6 +108,13 @@ interface Delivery {
   began: number;
 }
 
+/** A model that is not registered, as while its plugin does not start, and of which there are changes. */
+interface MissingModel {
+  readonly number: number;
+  readonly group: string;
+  readonly since: number;
+}
+
 type AboutAttempt = Pick<Attempt, 'kind' | 'webhookId' | 'type' | 'revision' | 'resource' | 'name'>;
 
 const texts = {
@@ -122,6 +131,8 @@ const windowLimit = { deliveries: 256, bytes: 4 * 2 ** 20 };
 const portion = 200;
 /** Milliseconds between two writes of the status. */
 const saveInterval = 1_000;
+/** Milliseconds between two looks whether a model is there whose changes are held. */
+const lookInterval = 1_000;
 /** Revisions that may pass without a delivery before the status says so; the log must not be compacted past it. */
 const quietRevisions = 1_000;
 
@@ -135,8 +146,12 @@ export class WebhookRun {
   #bound: Bound;
   #cursor: number;
   #status: WebhookStatus;
-  /** In order of revision. */
+  /** By revision. */
   readonly #left = new Map<number, Delivery>();
+  /** What changes wait for, by revision. */
+  readonly #held = new Map<number, MissingModel>();
+  /** By number. */
+  readonly #missing = new Map<number, MissingModel>();
   #bytes = 0;
   /** Of each object the deliveries that are left, the first of them under way, waiting for its time, or ready. */
   readonly #byObject = new Map<string, Delivery[]>();
@@ -151,6 +166,7 @@ export class WebhookRun {
   #isDirty = false;
   #saving = Promise.resolve();
   #cancelSave: (() => void) | undefined;
+  #cancelLook: (() => void) | undefined;
 
   constructor(dependencies: WebhookRunDependencies) {
     this.#dependencies = dependencies;
@@ -173,6 +189,9 @@ export class WebhookRun {
     this.#spec = spec;
     this.#author = status?.author;
     this.#bound = selectionOf(spec);
+    for (const [revision, { group }] of this.#held) {
+      if (!spec.resources.some((resource) => isOfGroup(resource, group))) this.#held.delete(revision);
+    }
     this.reviewResources();
     this.#queue.addDelayed();
   }
@@ -213,6 +232,7 @@ export class WebhookRun {
   resync(newest: number): void {
     const { logger, name } = this.#dependencies;
     if (this.#cursor <= newest) return;
+    for (const revision of this.#held.keys()) if (revision > newest) this.#held.delete(revision);
     const message = `the database lost the changes up to revision ${this.#cursor}; the webhook continues after revision ${newest}`;
     logger.warn({ webhook: name }, message);
     this.#cursor = newest;
@@ -239,6 +259,7 @@ export class WebhookRun {
   async stop(save: boolean): Promise<void> {
     this.#abort.abort();
     this.#cancelSave?.();
+    this.#cancelLook?.();
     await this.#reading;
     await Promise.all(this.#attempts);
     await this.#saving;
@@ -259,30 +280,93 @@ export class WebhookRun {
   }
 
   get #isFull(): boolean {
-    return this.#left.size >= windowLimit.deliveries || this.#bytes >= windowLimit.bytes;
+    return this.#left.size + this.#held.size >= windowLimit.deliveries || this.#bytes >= windowLimit.bytes;
   }
 
   async #readOn(): Promise<void> {
     const { feed, logger, name } = this.#dependencies;
     try {
-      while (!this.#stopped && !this.#isFull && this.#cursor < feed.applied) {
+      for (;;) {
+        if (this.#held.size > 0) await this.#takeHeld();
+        if (this.#stopped || this.#isFull || this.#cursor >= feed.applied) return;
         const from = this.#cursor;
-        const { changes, through } = await feed.changes(from, portion);
+        const { changes, unregistered, through: read } = await feed.changes(from, portion);
+        const held = await this.#heldOf(unregistered);
         if (this.#stopped) return;
-        if (through > feed.applied) await feed.at(through);
         // The log began anew meanwhile.
         if (this.#cursor !== from) continue;
-        for (const change of changes) this.#take(change);
+        // What is held of a model goes before what follows.
+        if ([...this.#held.values()].some(({ number }) => feed.isRegistered(number))) continue;
+        // The others come when the memory has them.
+        const through = Math.min(read, feed.applied);
+        for (const change of changes) if (change.revision <= through) this.#take(change);
+        for (const [revision, missing] of held) if (revision <= through) this.#held.set(revision, missing);
         if (through === this.#cursor) return;
         this.#cursor = through;
         if (through - this.#status.lastRevision >= quietRevisions) this.#touch();
       }
     } catch (error) {
       if (this.#stopped) return;
-      if (error instanceof KindredError && error.code === 'Expired') return this.#skip();
+      if (isExpired(error)) return this.#skip();
       logger.warn({ err: error, webhook: name }, 'The changes for a webhook could not be read; trying again');
       this.#dependencies.timers.after(this.#dependencies.options.minDelay, () => this.wake());
     }
+  }
+
+  /** Those of a group of which the webhook names a resource that has no model, by revision. */
+  async #heldOf(changes: LogPortion['unregistered']): Promise<ReadonlyMap<number, MissingModel>> {
+    const { feed, named, models, timers } = this.#dependencies;
+    for (const number of this.#missing.keys()) if (feed.isRegistered(number)) this.#missing.delete(number);
+    const held = new Map<number, MissingModel>();
+    const unknown = changes.length > 0 ? this.#spec.resources.filter((resource) => !named(resource).scheme) : [];
+    if (unknown.length === 0) return held;
+    const groups = new Map((await models()).map(({ number, group }) => [number, group]));
+    for (const { revision, model: number } of changes) {
+      const group = groups.get(number);
+      if (group === undefined || !unknown.some((resource) => isOfGroup(resource, group))) continue;
+      const missing = this.#missing.get(number) ?? { number, group, since: timers.now() };
+      this.#missing.set(number, missing);
+      held.set(revision, missing);
+    }
+    return held;
+  }
+
+  /** What is held of models that are registered by now; what was held for too long, or is no longer in the log, is given up. */
+  async #takeHeld(): Promise<void> {
+    const { feed, timers, options } = this.#dependencies;
+    let isOldest = true;
+    for (const [revision, { number, since }] of this.#held) {
+      let change: AppliedChange | undefined;
+      let problem =
+        timers.now() - since >= options.giveUpAfter ? 'was given up: its model is not registered' : undefined;
+      if (isOldest || feed.isRegistered(number)) {
+        try {
+          change = await this.#changeAt(revision);
+        } catch (error) {
+          if (!isExpired(error)) throw error;
+          problem = 'is no longer kept and was not delivered';
+        }
+        if (this.#stopped) return;
+        // The specification or the log is another by now.
+        if (!this.#held.has(revision)) continue;
+      }
+      isOldest &&= change !== undefined || problem !== undefined;
+      if (change) this.#take(change);
+      else if (problem) this.#lost(revision, `the change of revision ${revision} ${problem}`);
+      else continue;
+      this.#held.delete(revision);
+    }
+    if (this.#held.size === 0) return;
+    this.#cancelLook ??= timers.after(lookInterval, () => {
+      this.#cancelLook = undefined;
+      this.#read();
+    });
+  }
+
+  /** Undefined when its model is not registered. @throws Expired */
+  async #changeAt(revision: number): Promise<AppliedChange | undefined> {
+    const { changes } = await this.#dependencies.feed.changes(revision - 1, 1);
+    return changes.find((change) => change.revision === revision);
   }
 
   #take(change: AppliedChange): void {
@@ -343,6 +427,7 @@ export class WebhookRun {
     const message = `the changes after revision ${this.#cursor} up to ${feed.applied} are no longer kept and were not delivered`;
     logger.warn({ webhook: name }, message);
     this.#cursor = feed.applied;
+    this.#held.clear();
     this.#condition('Complete', false, 'ChangesLost', message);
     this.#touch();
   }
@@ -438,7 +523,7 @@ export class WebhookRun {
     return {
       webhook: this.#dependencies.name,
       attempts: this.#outcomes,
-      waiting: this.#left.size,
+      waiting: this.#left.size + this.#held.size,
       dropped: this.#status.dropped,
     };
   }
@@ -461,8 +546,7 @@ export class WebhookRun {
     if (before.type === 'TEST' || resource === undefined || name === undefined) return this.test();
     if (!this.#names(resource)) throw new KindredError('BadRequest', texts.notAbout, { params: { resource } });
     return this.#onDemand(async () => {
-      const { changes } = await this.#dependencies.feed.changes(revision - 1, 1);
-      const change = changes.find((one) => one.revision === revision);
+      const change = await this.#changeAt(revision);
       if (!change) throw new KindredError('Expired', texts.gone, { params: { revision } });
       change.assertReadable();
       const content = change.view(this.#versionOf(change));
@@ -558,8 +642,8 @@ export class WebhookRun {
   }
 
   async #save(): Promise<void> {
-    const [oldest] = this.#left.keys();
-    const lastRevision = oldest === undefined ? this.#cursor : Math.min(this.#cursor, oldest - 1);
+    const oldest = Math.min(...this.#left.keys(), ...this.#held.keys());
+    const lastRevision = Math.min(this.#cursor, oldest - 1);
     const next = this.#queue.nextDue;
     const { nextTry: _before, ...rest } = this.#status;
     this.#status = { ...rest, lastRevision, ...(next !== undefined && { nextTry: new Date(next).toISOString() }) };
@@ -574,6 +658,15 @@ export class WebhookRun {
       this.#touch();
     }
   }
+}
+
+function isExpired(error: unknown): boolean {
+  return error instanceof KindredError && error.code === 'Expired';
+}
+
+/** @param resource as a webhook names it, of whatever version */
+function isOfGroup(resource: string, group: string): boolean {
+  return group === '' ? !resource.includes('.') : resource.endsWith(`.${group}`);
 }
 
 function selectionOf({ labelSelector }: WebhookSpec): Bound {

@@ -11,6 +11,7 @@ import type { Author, Authorizer, Authors, Identity } from '../resource/access.t
 import type { AppliedChange } from '../resource/change.ts';
 import type { ExtensionClient } from '../resource/extension-client.ts';
 import type { ModelHooks } from '../resource/hooks.ts';
+import { isOfMarks } from '../resource/marks.ts';
 import type { ResourceRegistry } from '../resource/registry.ts';
 import type { ModelResource } from '../resource/resource.ts';
 import type { Logger } from '../runtime/logger.ts';
@@ -329,6 +330,7 @@ class LeaderTerm {
       forbids: (author, wanted) => this.#forbids(author, wanted),
       created,
       feed: resources.feed,
+      models: async () => (await resources.places[0]!.store.models()).filter((row) => !isOfMarks(row)),
       sender: this.#sender,
       keys: (secret) => this.#keys(secret),
       named: (type) => resourceNamed(type, registry.schemes()),

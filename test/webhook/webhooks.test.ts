@@ -254,6 +254,34 @@ test('a receiver that is down gets everything when it is back, also after the se
   );
 });
 
+test('changes of a model that is missing after a restart wait for it, and those of others do not', async (t) => {
+  const Todo = defineModel({
+    gvk: { group: 'todo.example.com', version: 'v1', kind: 'Todo', singular: 'todo', plural: 'todos' },
+    spec: Type.Object({ step: Type.Integer() }),
+  });
+  const shop = await open(t, { database: `sqlite:${join(folder, 'missing.db')}` });
+  shop.service.schemeManager.register(Todo);
+  await shop.secret();
+  await shop.hook({ resources: [orders, 'todos.todo.example.com'] });
+  await shop.receiver.stop();
+  await shop.service.client.create(Todo, { metadata: { name: 'todo' }, spec: { step: 0 } });
+  await shop.service.client.patch(Todo, 'todo', { spec: { step: 1 } });
+  await shop.step('a', 0);
+  await until(async () => (await shop.status())!.failures > 0);
+  await shop.service.stop();
+  await shop.receiver.start();
+  for (const step of [1, 2]) {
+    await shop.start();
+    await shop.step('a', step);
+    await until(() => shop.steps('a').at(-1) === step);
+    assert.deepEqual(shop.steps('todo'), []);
+    if (step === 1) await shop.service.stop();
+  }
+  shop.service.schemeManager.register(Todo);
+  await until(() => shop.steps('todo').length === 2);
+  assert.deepEqual(shop.steps('todo'), [0, 1]);
+});
+
 test('a slow receiver is broken off after the time-out and asked again', async (t) => {
   const shop = await open(t, { webhook: { timeout: 100 } });
   await shop.secret();

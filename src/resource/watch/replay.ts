@@ -122,7 +122,7 @@ export class Replays {
   }
 
   /** False when it has to go on in another piece. */
-  #tell(watch: Watch, { changes, through }: LogPortion): boolean {
+  #tell(watch: Watch, { changes, through }: Omit<LogPortion, 'unregistered'>): boolean {
     for (const change of changes) {
       if (change.revision <= watch.position) continue;
       if (watch.closed || change.revision > through) break;
